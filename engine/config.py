@@ -1,0 +1,201 @@
+"""What a model is and how it is trained, as frozen dataclasses of names and numbers. No torch here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+
+from engine.errors import ConfigError
+
+Norm = Literal["layernorm", "rmsnorm", "none"]
+Wiring = Literal["pre", "post", "parallel", "none"]
+Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "none"]
+Position = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
+Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention"]
+Precision = Literal["auto", "float32", "bfloat16"]
+OptimizerName = Literal["adamw", "muon"]
+Schedule = Literal["constant", "linear", "cosine"]
+Objective = Literal["next_token", "masked"]
+
+GATED: tuple[Ffn, ...] = ("swiglu", "geglu")
+LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", "attention")
+
+
+class _Fields:
+    """Checks that every dataclass field holds a value of its declared type, and reads and writes dicts."""
+
+    def validate_types(self) -> None:
+        hints = get_type_hints(type(self))
+        for field in fields(self):  # type: ignore[arg-type]
+            _check_type(field.name, getattr(self, field.name), hints[field.name])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; `from_dict` is its inverse."""
+        return asdict(self)  # type: ignore[call-overload]
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Raises ConfigError for a name that is not a field. Missing names take their defaults."""
+        known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+        for name, value in values.items():
+            if name not in known:
+                raise ConfigError(str(name), value, f"is not a field of {cls.__name__}; its fields are {', '.join(sorted(known))}")
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class ModelConfig(_Fields):
+    """The architecture of one Transformer. `None` means 'derived'; `resolved()` fills it in.
+
+    Sizes are counts: `d_*` are widths of vectors, `n_*` numbers of things, `context` positions.
+    """
+
+    vocab_size: int = 65
+    context: int = 64
+    d_model: int = 128
+    n_layers: int = 4
+    n_heads: int = 4
+    n_kv_heads: int | None = None  # None: n_heads (MHA); 1: MQA; between: GQA (Ainslie et al. 2023)
+    d_head: int | None = None  # None: d_model / n_heads
+    d_ff: int | None = None  # None: 4 * d_model, or 8/3 * d_model (up to a multiple of 8) when gated
+    norm: Norm = "layernorm"
+    norm_eps: float = 1e-5
+    wiring: Wiring = "pre"
+    ffn: Ffn = "gelu"
+    position: Position = "learned"
+    rope_theta: float = 10_000.0
+    mixer: Mixer = "attention"
+    qk_norm: bool = False
+    causal: bool = True
+    output_projection: bool = True
+    tie_embeddings: bool = True
+    attention_bias: bool = False
+    ffn_bias: bool = False
+    norm_gain: bool = True  # False: the norm has no parameters at all
+    norm_bias: bool = False
+    dropout: float = 0.0
+
+    def resolved(self) -> ModelConfig:
+        """The same architecture with every derived field filled in."""
+        values = self.to_dict()
+        values["n_kv_heads"] = self.n_heads if self.n_kv_heads is None else self.n_kv_heads
+        values["d_head"] = self.d_model // max(self.n_heads, 1) if self.d_head is None else self.d_head
+        if self.d_ff is None:
+            values["d_ff"] = math.ceil(8 * self.d_model / 3 / 8) * 8 if self.ffn in GATED else 4 * self.d_model
+        return ModelConfig(**values)
+
+    def validate(self) -> ModelConfig:
+        """Returns itself when it can be built; raises ConfigError naming the first field that is wrong."""
+        self.validate_types()
+        for name in ("vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(name, value, "must be at least 1")
+        _check_range("norm_eps", self.norm_eps, 0.0, 1.0)
+        _check_range("dropout", self.dropout, 0.0, 0.95)
+        _check_range("rope_theta", self.rope_theta, 1.0, 1e12)
+        if self.d_head is None and self.d_model % self.n_heads:
+            raise ConfigError("n_heads", self.n_heads, f"must divide d_model ({self.d_model}) unless d_head is given: the heads share its dimensions evenly")
+        _check_mixer(self.resolved())
+        if self.position == "sinusoidal" and self.d_model % 2:
+            raise ConfigError("d_model", self.d_model, "must be even for sinusoidal positions: sines and cosines come in pairs")
+        if self.norm == "none" and self.norm_bias:
+            raise ConfigError("norm_bias", True, "needs a norm; with norm = 'none' it must be False")
+        if self.norm == "rmsnorm" and self.norm_bias:
+            raise ConfigError("norm_bias", True, "must be False for rmsnorm: RMSNorm has a gain but no bias")
+        return self
+
+
+@dataclass(frozen=True)
+class TrainConfig(_Fields):
+    """How a model is trained. Losses are nats per token; `seed` fixes initialisation and batches."""
+
+    steps: int = 1000
+    batch_size: int = 12
+    objective: Objective = "next_token"
+    mask_rate: float = 0.15  # share of positions hidden by the masked objective (BERT: 0.15)
+    optimizer: OptimizerName = "adamw"
+    learning_rate: float = 1e-3  # AdamW's peak
+    muon_learning_rate: float = 0.02  # Muon's peak, for the blocks' matrices
+    muon_momentum: float = 0.9
+    beta1: float = 0.9
+    beta2: float = 0.99
+    weight_decay: float = 0.1  # on matrices only
+    grad_clip: float = 1.0  # 0: no clipping
+    schedule: Schedule = "cosine"
+    warmup_steps: int = 100
+    min_lr_fraction: float = 0.1  # of the peak, reached at the last step
+    precision: Precision = "auto"
+    seed: int = 0
+    eval_every: int = 100  # 0: only at the end
+    eval_tokens: int = 16_384  # how much of the validation split is read while training; 0: all of it
+    sample_every: int = 100  # 0: never
+    sample_length: int = 160
+    sample_temperature: float = 0.8
+    sample_prompt: str = "\n"
+    snapshot_every: int = 0  # 0: only at the end
+
+    def validate(self) -> TrainConfig:
+        """Returns itself when it can be run; raises ConfigError naming the first field that is wrong."""
+        self.validate_types()
+        for name in ("steps", "batch_size"):
+            if getattr(self, name) < 1:
+                raise ConfigError(name, getattr(self, name), "must be at least 1")
+        for name in ("warmup_steps", "eval_every", "eval_tokens", "sample_every", "sample_length", "snapshot_every", "seed"):
+            if getattr(self, name) < 0:
+                raise ConfigError(name, getattr(self, name), "must not be negative")
+        _check_range("learning_rate", self.learning_rate, 0.0, 1e6)
+        _check_range("muon_learning_rate", self.muon_learning_rate, 0.0, 1e6)
+        _check_range("weight_decay", self.weight_decay, 0.0, 10.0)
+        _check_range("grad_clip", self.grad_clip, 0.0, 1e6)
+        _check_range("sample_temperature", self.sample_temperature, 0.0, 10.0)
+        _check_range("mask_rate", self.mask_rate, 0.01, 0.99)
+        for name in ("muon_momentum", "beta1", "beta2"):
+            _check_range(name, getattr(self, name), 0.0, 0.9999)
+        _check_range("min_lr_fraction", self.min_lr_fraction, 0.0, 1.0)
+        if self.seed >= 2**31:
+            raise ConfigError("seed", self.seed, f"must be below {2**31}")
+        return self
+
+
+def _check_mixer(c: ModelConfig) -> None:
+    assert c.n_kv_heads is not None and c.d_head is not None
+    if c.n_heads % c.n_kv_heads:
+        raise ConfigError("n_kv_heads", c.n_kv_heads, f"must divide n_heads ({c.n_heads}): every key-value head serves the same number of query heads")
+    if c.mixer != "attention" and c.n_kv_heads != c.n_heads:
+        raise ConfigError("n_kv_heads", c.n_kv_heads, f"must equal n_heads ({c.n_heads}) for mixer {c.mixer!r}; only 'attention' has separate keys to share")
+    if (c.mixer in ("mean", "similarity") or not c.output_projection) and c.mixer != "none" and c.n_heads * c.d_head != c.d_model:
+        why = "without an output projection" if c.mixer in LEARNED_MIXERS else f"for mixer {c.mixer!r}"
+        raise ConfigError("d_head", c.d_head, f"must be d_model / n_heads = {c.d_model / c.n_heads:g} {why}: the heads' outputs go back into the stream as they are")
+    if c.position == "rope" and c.mixer != "none" and c.d_head % 2:
+        raise ConfigError("d_head", c.d_head, "must be even for RoPE: it rotates pairs of dimensions")
+
+
+def _check_range(name: str, value: float, low: float, high: float) -> None:
+    if not (low <= value <= high):  # also catches NaN
+        raise ConfigError(name, value, f"must be between {low:g} and {high:g}")
+
+
+def _check_type(name: str, value: Any, hint: Any) -> None:
+    if get_origin(hint) is Literal:
+        if not isinstance(value, str) or value not in get_args(hint):
+            raise ConfigError(name, value, f"must be one of {', '.join(get_args(hint))}")
+        return
+    kinds = get_args(hint) or (hint,)
+    if value is None and type(None) in kinds:
+        return
+    if bool in kinds:
+        if not isinstance(value, bool):
+            raise ConfigError(name, value, "must be True or False")
+    elif int in kinds:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ConfigError(name, value, "must be a whole number")
+        if abs(value) > 2**53:
+            raise ConfigError(name, value, "is too large to mean anything")
+    elif float in kinds:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ConfigError(name, value, "must be a number")
+    elif not isinstance(value, str):
+        raise ConfigError(name, value, "must be text")

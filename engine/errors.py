@@ -1,0 +1,33 @@
+"""The one family of errors. Every message says what was wrong and what would be right."""
+
+
+class GlassformerError(Exception):
+    """Base of every error that a person using the engine can act on."""
+
+
+class ConfigError(GlassformerError):
+    """A configuration that cannot be built. Names the field, its value and what is allowed."""
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        self.field, self.value, self.allowed = field, value, allowed
+        super().__init__(f"{field} = {value!r}: {allowed}")
+
+
+class CorpusError(GlassformerError):
+    """A text that cannot be had, or cannot be trained on."""
+
+
+class TokenizerError(GlassformerError):
+    """Text outside a tokenizer's alphabet, or ids outside its vocabulary."""
+
+
+class ShapeError(GlassformerError):
+    """A tensor whose shape is not the one its place in the model calls for."""
+
+
+class CheckpointError(GlassformerError):
+    """A checkpoint that is missing, damaged, or of another shape than its config says."""
+
+
+class RunError(GlassformerError):
+    """Something asked of a training run that it cannot do."""

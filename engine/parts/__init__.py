@@ -1,0 +1,1 @@
+"""The parts a block is made of. Each file holds one kind of part and its registry."""

@@ -1,0 +1,195 @@
+"""Positions: attention alone cannot tell `dog bites man` from `man bites dog`; these can.
+
+A scheme may enter at three seams, each of which is the identity by default:
+`embed` (added to the token embeddings), `rotate` (turns queries and keys), `bias` (added to the scores).
+Attention calls the seams and never asks which scheme it has.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from engine.config import ModelConfig
+from engine.errors import ShapeError
+
+
+class Seams:
+    """One scheme made ready for one sequence length: what its tables cost is paid once a forward pass."""
+
+    def embed(self, x: Tensor) -> Tensor | None:
+        """What to add to the embeddings x (batch, query, d_model): (query, d_model), or None for nothing."""
+        return None
+
+    def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """q (batch, head, query, d_head) and k (batch, kv_head, key, d_head), turned by position."""
+        return q, k
+
+    def bias(self, scores: Tensor) -> Tensor:
+        """scores (batch, head, query, key) with what the scheme adds for the distance."""
+        return scores
+
+
+class NoPosition(nn.Module):
+    """No positions at all: a bag of words, but for what the causal mask leaks."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+
+    def prepare(self, length: int, like: Tensor) -> Seams:
+        return Seams()
+
+
+class _Added(Seams):
+    def __init__(self, table: Tensor) -> None:
+        self.table = table  # (query, d_model)
+
+    def embed(self, x: Tensor) -> Tensor | None:
+        return self.table
+
+
+class Sinusoidal(nn.Module):
+    """PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(same) (Vaswani et al. 2017, 3.5). No parameters."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.d_model = config.d_model
+
+    def prepare(self, length: int, like: Tensor) -> Seams:
+        angles = _angles(length, self.d_model, 10_000.0, like.device)  # (query, d_model/2)
+        table = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)  # (query, d_model)
+        return _Added(table.to(like.dtype))
+
+
+class Learned(nn.Module):
+    """A trained vector for each position (GPT-2, BERT). Parameters: context * d_model."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(config.context, config.d_model))
+
+    def prepare(self, length: int, like: Tensor) -> Seams:
+        if length > len(self.weight):
+            raise ShapeError(f"{length} positions were given, but the learned table has {len(self.weight)}: give at most that many tokens")
+        return _Added(self.weight[:length])
+
+
+class _Rotated(Seams):
+    def __init__(self, cos: Tensor, sin: Tensor) -> None:
+        self.cos, self.sin = cos, sin  # each (query, d_head)
+
+    def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        return rotate_half_pairs(q, self.cos, self.sin), rotate_half_pairs(k, self.cos, self.sin)
+
+
+class Rope(nn.Module):
+    """Rotary positions (Su et al. 2021): turns each pair of q and k by position * frequency, so that q.k
+    depends on the distance only. Half-split layout (LLaMA, NeoX): dimension i pairs with i + d_head/2. No parameters.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        assert config.d_head is not None
+        self.d_head, self.theta = config.d_head, config.rope_theta
+
+    def prepare(self, length: int, like: Tensor) -> Seams:
+        angles = _angles(length, self.d_head, self.theta, like.device)  # (query, d_head/2)
+        cos, sin = angles.cos(), angles.sin()
+        # The sign of `rotate_half` is kept in the table: one multiplication fewer for every q and k.
+        return _Rotated(torch.cat((cos, cos), -1).to(like.dtype), torch.cat((-sin, sin), -1).to(like.dtype))
+
+
+def rotate_half_pairs(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
+    """Turns the pairs (x[i], x[i + d_head/2]) by their angles. x: (..., position, d_head); tables (position, d_head).
+
+    (a, b) -> (a cos - b sin, a sin + b cos), with the minus sign inside `signed_sin`.
+    """
+    swapped = x.roll(x.shape[-1] // 2, dims=-1)  # (a, b) -> (b, a)
+    return torch.addcmul(x * cos, swapped, signed_sin)
+
+
+class _Biased(Seams):
+    def __init__(self, table: Tensor) -> None:
+        self.table = table  # (head, query, key)
+
+    def bias(self, scores: Tensor) -> Tensor:
+        return scores + self.table
+
+
+class Alibi(nn.Module):
+    """ALiBi (Press et al. 2022): scores get -slope * distance, a slope for each head. No parameters.
+
+    Without a causal mask the distance counts both ways.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.n_heads = config.n_heads
+
+    def prepare(self, length: int, like: Tensor) -> Seams:
+        place = torch.arange(length, device=like.device, dtype=torch.float32)
+        distance = (place[:, None] - place[None, :]).abs()  # (query, key)
+        slopes = torch.tensor(alibi_slopes(self.n_heads), device=like.device)  # (head,)
+        return _Biased((-slopes[:, None, None] * distance).to(like.dtype))
+
+
+def alibi_slopes(n_heads: int) -> list[float]:
+    """2^(-8/n), 2^(-16/n), ... for n a power of two; otherwise filled up from the next power, as in the paper's code.
+
+    >>> alibi_slopes(4)
+    [0.25, 0.0625, 0.015625, 0.00390625]
+    """
+    power = 2 ** int(math.log2(n_heads))
+    slopes = [2.0 ** (-8.0 * (i + 1) / power) for i in range(power)]
+    if power < n_heads:
+        slopes += [2.0 ** (-4.0 * (2 * i + 1) / power) for i in range(n_heads - power)]
+    return slopes
+
+
+class T5Bias(nn.Module):
+    """A learned bias per head and distance bucket, shared by all layers (Raffel et al. 2020). Parameters: 32 * n_heads."""
+
+    buckets, max_distance = 32, 128  # T5's own
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.bidirectional = not config.causal
+        self.weight = nn.Parameter(torch.empty(self.buckets, config.n_heads))
+
+    def prepare(self, length: int, like: Tensor) -> Seams:
+        place = torch.arange(length, device=like.device)
+        bucket = t5_bucket(place[None, :] - place[:, None], self.bidirectional, self.buckets, self.max_distance)
+        return _Biased(self.weight[bucket].permute(2, 0, 1))  # (query, key, head) -> (head, query, key)
+
+
+def t5_bucket(offset: Tensor, bidirectional: bool, buckets: int, max_distance: int) -> Tensor:
+    """Bucket of each offset key - query: exact for small distances, logarithmic up to max_distance, then one for all."""
+    if bidirectional:
+        buckets //= 2
+        base = (offset > 0).long() * buckets
+        distance = offset.abs()
+    else:
+        base = torch.zeros_like(offset)
+        distance = (-offset).clamp(min=0)
+    exact = buckets // 2
+    log_ratio = torch.log(distance.clamp(min=1).float() / exact) / math.log(max_distance / exact)
+    far = (exact + (log_ratio * (buckets - exact)).long()).clamp(max=buckets - 1)
+    return base + torch.where(distance < exact, distance, far)
+
+
+def _angles(length: int, width: int, base: float, device: torch.device) -> Tensor:
+    """position / base^(2i/width) in radians, (length, width/2): wavelengths grow geometrically."""
+    frequency = base ** (-torch.arange(0, width, 2, device=device, dtype=torch.float32) / width)
+    return torch.outer(torch.arange(length, device=device, dtype=torch.float32), frequency)
+
+
+POSITIONS: dict[str, type[nn.Module]] = {
+    "none": NoPosition,
+    "sinusoidal": Sinusoidal,
+    "learned": Learned,
+    "rope": Rope,
+    "alibi": Alibi,
+    "t5": T5Bias,
+}

@@ -1,0 +1,135 @@
+"""Named configurations, each written as its differences from a base, with the reason beside an odd choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from engine.config import ModelConfig, TrainConfig
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A model, and for the small ones how it is trained. `why` gives reasons by field name; `source` is where published sizes come from."""
+
+    title: str
+    summary: str
+    model: ModelConfig
+    train: TrainConfig | None = None
+    why: dict[str, str] = field(default_factory=dict)
+    source: str | None = None
+
+    @property
+    def trainable(self) -> bool:
+        """Small enough to be trained here, live."""
+        return self.train is not None
+
+
+def _from(base: Preset, title: str, summary: str, model: dict[str, Any], train: dict[str, Any] | None = None, **rest: Any) -> Preset:
+    """A preset that differs from `base` in the given fields only."""
+    settings = replace(base.train, **(train or {})) if base.train else None
+    return Preset(title, summary, replace(base.model, **model), settings, **rest)
+
+
+_CLASSIC = Preset(
+    "Classic (GPT-2 style)",
+    "Learned positions, LayerNorm before each sublayer, GELU, tied embeddings, trained by AdamW.",
+    ModelConfig(context=64, position="learned", norm="layernorm", ffn="gelu", attention_bias=True, ffn_bias=True, norm_bias=True),
+    TrainConfig(steps=1000, batch_size=12, learning_rate=2e-3, schedule="linear", min_lr_fraction=0.0, eval_every=100, sample_every=100, snapshot_every=100),
+    why={
+        "learning_rate": "small models bear a higher rate than GPT-2's: 2e-3 instead of 6e-4",
+        "schedule": "linear decay to zero ends lower than cosine in a short training",
+    },
+    source="Radford et al. 2019, scaled down",
+)
+
+_PUBLISHED = Preset("", "", ModelConfig())
+
+PRESETS: dict[str, Preset] = {
+    "fast": _from(
+        _CLASSIC,
+        "Fast",
+        "From noise to Shakespeare in about five seconds: the classic sizes with everything that makes short trainings learn quicker.",
+        model={
+            "position": "rope", "ffn": "relu2", "norm_gain": False, "norm_bias": False, "qk_norm": True,
+            "attention_bias": False, "ffn_bias": False,
+        },
+        train={
+            "steps": 200, "batch_size": 18, "optimizer": "muon", "learning_rate": 1.2e-2, "weight_decay": 0.0, "warmup_steps": 20,
+            "eval_every": 50, "sample_every": 25, "snapshot_every": 25,
+        },
+        why={
+            "optimizer": "Muon gives every direction of a weight matrix an update of the same size: far more progress in each step than AdamW's",
+            "learning_rate": "for the embedding alone (AdamW); with so few steps it must move fast",
+            "schedule": "linear decay to zero over the whole budget: the last steps are where the loss falls most",
+            "batch_size": "18 windows of 64: the best use of five seconds; smaller is noisier, larger means fewer steps",
+            "position": "RoPE needs no table to be learned first; learned positions cost hundreds of steps",
+            "ffn": "squared ReLU is as cheap as ReLU and learns faster",
+            "qk_norm": "bounds the attention scores, so that the high learning rate is safe",
+            "norm_gain": "the norms have no parameters: fewer small tensors, and nothing lost at this size",
+        },
+        source="Jordan et al. 2024 (Muon); So et al. 2021 (squared ReLU); Henry et al. 2020 (QK-norm); Su et al. 2021 (RoPE)",
+    ),
+    "classic": _CLASSIC,
+    "modern": _from(
+        _CLASSIC,
+        "Modern (LLaMA style)",
+        "Rotary positions, RMSNorm, SwiGLU, no biases: what most models since 2023 are made of.",
+        model={
+            "position": "rope", "norm": "rmsnorm", "ffn": "swiglu", "tie_embeddings": False,
+            "attention_bias": False, "ffn_bias": False, "norm_bias": False,
+        },
+        why={
+            "d_ff": "8/3 of d_model instead of 4: SwiGLU has three matrices, so the parameters stay the same",
+            "position": "queries and keys are turned by their position: the score sees only the distance",
+        },
+        source="Touvron et al. 2023, scaled down",
+    ),
+    "mini": _from(
+        _CLASSIC,
+        "Mini (the lecture's model)",
+        "4 layers, 4 heads, 128 wide, context 128, feed-forward 512: the sizes drawn on the blackboard.",
+        model={"context": 128, "d_ff": 512},
+        train={"steps": 2000, "batch_size": 32, "eval_every": 200, "sample_every": 100, "snapshot_every": 100},
+    ),
+    "gpt2": _from(
+        _PUBLISHED,
+        "GPT-2 small (published)",
+        "12 layers, 768 wide: the model that the classic recipe is named after.",
+        model={
+            "vocab_size": 50_257, "context": 1024, "d_model": 768, "n_layers": 12, "n_heads": 12, "ffn": "gelu_tanh",
+            "attention_bias": True, "ffn_bias": True, "norm_bias": True, "dropout": 0.1,
+        },
+        source="Radford et al. 2019; openai/gpt-2",
+    ),
+    "bert-base": _from(
+        _PUBLISHED,
+        "BERT base (published)",
+        "12 layers, 768 wide, no mask: an encoder that reads both ways. Its token-type table and pooler are left out.",
+        model={
+            "vocab_size": 30_522, "context": 512, "d_model": 768, "n_layers": 12, "n_heads": 12, "wiring": "post", "causal": False,
+            "norm_eps": 1e-12, "attention_bias": True, "ffn_bias": True, "norm_bias": True, "dropout": 0.1,
+        },
+        source="Devlin et al. 2018",
+    ),
+    "llama2-7b": _from(
+        _PUBLISHED,
+        "LLaMA-2 7B (published)",
+        "32 layers, 4,096 wide: RoPE, RMSNorm, SwiGLU, untied.",
+        model={
+            "vocab_size": 32_000, "context": 4096, "d_model": 4096, "n_layers": 32, "n_heads": 32, "d_ff": 11_008,
+            "norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "tie_embeddings": False,
+        },
+        source="Touvron et al. 2023",
+    ),
+    "llama2-70b": _from(
+        _PUBLISHED,
+        "LLaMA-2 70B (published)",
+        "80 layers, 8,192 wide, 64 query heads that share 8 key-value heads.",
+        model={
+            "vocab_size": 32_000, "context": 4096, "d_model": 8192, "n_layers": 80, "n_heads": 64, "n_kv_heads": 8, "d_ff": 28_672,
+            "norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "tie_embeddings": False,
+        },
+        source="Touvron et al. 2023",
+    ),
+}

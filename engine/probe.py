@@ -1,0 +1,118 @@
+"""Looking into a forward pass, and editing it.
+
+Every interesting tensor of the model passes `x = probe("name", x)`. The default returns `x` untouched;
+a `Recorder` keeps a copy; a `Patcher` hands back something else. The probe is an argument of
+`forward`, never state on the module, so many readers can share one model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+from engine.errors import ShapeError
+
+Probe = Callable[[str, Tensor], Tensor]
+
+_STREAM = ("batch", "query", "d_model")
+_HEADS = ("batch", "head", "query", "d_head")
+_KV = ("batch", "kv_head", "key", "d_head")
+_PATTERN = ("batch", "head", "query", "key")
+_HIDDEN = ("batch", "query", "d_ff")
+
+# The axes of every activation, in the order in which data meets them. A block's are scoped `blocks.3.`.
+AXES: dict[str, tuple[str, ...]] = {
+    "tokens": ("batch", "query"),
+    "embed": _STREAM,
+    "pos_embed": ("query", "d_model"),
+    "resid_pre": _STREAM,
+    "norm1": _STREAM,
+    "q": _HEADS,
+    "k": _KV,
+    "v": _KV,
+    "q_rot": _HEADS,
+    "k_rot": _KV,
+    "scores": _PATTERN,
+    "masked_scores": _PATTERN,
+    "pattern": _PATTERN,
+    "z": _HEADS,
+    "attn_out": _STREAM,
+    "resid_mid": _STREAM,
+    "norm2": _STREAM,
+    "ffn_pre": _HIDDEN,
+    "ffn_gate": _HIDDEN,
+    "ffn_post": _HIDDEN,
+    "ffn_out": _STREAM,
+    "resid_post": _STREAM,
+    "norm_final": _STREAM,
+    "logits": ("batch", "query", "vocab"),
+}
+
+
+def identity(name: str, x: Tensor) -> Tensor:
+    """The default probe: looks at nothing, changes nothing."""
+    return x
+
+
+def scoped(probe: Probe, prefix: str) -> Probe:
+    """`probe` with `prefix` put before every name; the identity stays the identity, and free."""
+    if probe is identity:
+        return identity
+    return lambda name, x: probe(prefix + name, x)
+
+
+def axes_of(name: str) -> tuple[str, ...]:
+    """The axes of an activation, scoped or not.
+
+    >>> axes_of("blocks.3.pattern")
+    ('batch', 'head', 'query', 'key')
+    """
+    return AXES[name.rpartition(".")[2]]
+
+
+class Recorder:
+    """A probe that keeps a detached copy of every tensor it is shown, in order, by name.
+
+    `only` limits it to some names (scoped or bare). On the meta device the copies hold shapes but no
+    memory, so a model of any size can be traced. Raises ShapeError when a tensor's rank is not that of AXES.
+    """
+
+    def __init__(self, only: set[str] | None = None) -> None:
+        self.only = only
+        self.tensors: dict[str, Tensor] = {}
+
+    def __call__(self, name: str, x: Tensor) -> Tensor:
+        axes = axes_of(name)
+        if x.dim() != len(axes):
+            raise ShapeError(f"{name} has shape {tuple(x.shape)}, but its axes are ({', '.join(axes)})")
+        if self.only is None or name in self.only or name.rpartition(".")[2] in self.only:
+            self.tensors[name] = x.detach().clone()
+        return x
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.tensors[name]
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """name -> shape, in the order of the forward pass."""
+        return {name: tuple(x.shape) for name, x in self.tensors.items()}
+
+
+class Patcher:
+    """A probe that replaces activations: `edits` maps a full name to a function of the tensor.
+
+    `then` is a second probe which sees the tensors after the edit. Raises ShapeError when an edit changes a shape.
+    """
+
+    def __init__(self, edits: Mapping[str, Callable[[Tensor], Tensor]], then: Probe = identity) -> None:
+        self.edits, self.then = edits, then
+
+    def __call__(self, name: str, x: Tensor) -> Tensor:
+        edit = self.edits.get(name)
+        if edit is not None:
+            edited = edit(x)
+            if not isinstance(edited, torch.Tensor) or edited.shape != x.shape:
+                raise ShapeError(f"the edit of {name} must return a tensor of shape {tuple(x.shape)}")
+            x = edited
+        return self.then(name, x)

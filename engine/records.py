@@ -1,0 +1,93 @@
+"""What a training yields: frozen records, in the order in which things happen.
+
+Losses are nats per token; `seconds` is time spent training so far (evaluation, sampling and snapshots excluded).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from torch import Tensor
+
+from engine.errors import RunError
+
+
+@dataclass(frozen=True)
+class Step:
+    """One update of the weights. `step` counts from 1; `loss` is the batch's, before the update."""
+
+    step: int
+    loss: float
+    grad_norm: float  # over all parameters, before clipping
+    learning_rate: float  # AdamW's
+    tokens: int  # seen so far
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Mean loss over the same windows of the training and the validation split each time."""
+
+    step: int
+    train_loss: float
+    validation_loss: float
+    seconds: float
+    complete: bool  # the whole validation split was read
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The model's own text at a step: `text` follows `prompt` (or fills its gaps, for a masked model)."""
+
+    step: int
+    prompt: str
+    text: str
+
+
+@dataclass(frozen=True)
+class TrainState:
+    """All that a training needs to go on exactly: fp32 weights and optimiser state by name, on the CPU."""
+
+    step: int
+    seconds: float
+    tensors: dict[str, Tensor] = field(repr=False)
+
+    def weights(self) -> dict[str, Tensor]:
+        """The model's parameters alone, fp32, by name."""
+        return {name.removeprefix("model."): t for name, t in self.tensors.items() if name.startswith("model.")}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state after a step, copied: to look inside, or to go on from."""
+
+    step: int
+    state: TrainState
+
+
+@dataclass(frozen=True)
+class Done:
+    """The last record of every training."""
+
+    step: int
+    reason: Literal["finished", "stopped", "diverged"]
+    message: str
+    seconds: float
+
+
+Record = Step | Evaluation | Sample | Snapshot | Done
+
+
+@dataclass
+class Control:
+    """What may be changed while a training runs. The trainer reads it before every step."""
+
+    learning_rate: float | None = None  # a new peak for AdamW; Muon's is scaled alike
+    prompt: str | None = None
+    stop: bool = False
+    snapshot: bool = False  # take one after the next step
+
+
+class Diverged(RunError):
+    """The loss is no longer a number."""

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ModelConfig
+from engine.parts.linear import StackedLinear
 from engine.parts.positions import Seams
 from engine.probe import Probe
 
@@ -78,14 +79,14 @@ class _Mixer(nn.Module):
 class Attention(_Mixer):
     """Multi-head self-attention (Vaswani et al. 2017), grouped (GQA) or multi-query (MQA) by n_kv_heads.
 
-    One matrix holds W_Q, W_K and W_V, in that order, row block under row block: one product instead of three.
+    `w_qkv` holds W_Q, W_K and W_V, in that order.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         width = self.n_heads * self.d_head
         kv_width = self.n_kv_heads * self.d_head
-        self.w_qkv = nn.Linear(config.d_model, width + 2 * kv_width, bias=config.attention_bias)
+        self.w_qkv = StackedLinear(config.d_model, (width, kv_width, kv_width), bias=config.attention_bias)
         self.w_o = nn.Linear(width, config.d_model, bias=config.attention_bias) if config.output_projection else None
 
     def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:

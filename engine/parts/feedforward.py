@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ModelConfig
+from engine.parts.linear import StackedLinear
 from engine.probe import Probe
 
 
@@ -40,14 +41,14 @@ class FeedForward(nn.Module):
 class GatedFeedForward(nn.Module):
     """W2 (act(G x) * W1 x): one half decides how much of the other passes (Shazeer 2020).
 
-    G and W1 are the two row blocks of `w_in`, in that order.
+    `w_in` holds G and W1, in that order.
     """
 
     def __init__(self, config: ModelConfig, activation: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
         assert config.d_ff is not None
         self.activation, self.dropout = activation, config.dropout
-        self.w_in = nn.Linear(config.d_model, 2 * config.d_ff, bias=config.ffn_bias)
+        self.w_in = StackedLinear(config.d_model, (config.d_ff, config.d_ff), bias=config.ffn_bias)
         self.w_out = nn.Linear(config.d_ff, config.d_model, bias=config.ffn_bias)
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:

@@ -1,0 +1,191 @@
+"""Models and training states on disk: safetensors and JSON, read strictly, never pickled.
+
+A checkpoint is a folder (or a zip of it): model.safetensors, config.json, tokenizer.json, metrics.json.
+A snapshot of a training is one safetensors file with its JSON in the header.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor
+
+from engine import tokenizers
+from engine.config import ModelConfig
+from engine.errors import CheckpointError, GlassformerError
+from engine.model import Transformer, build, parameter_formula
+from engine.records import TrainState
+from engine.tokenizers import Tokenizer
+
+WEIGHTS, CONFIG, TOKENIZER, METRICS = "model.safetensors", "config.json", "tokenizer.json", "metrics.json"
+MAX_ZIP_BYTES = 512 * 2**20  # unpacked; a zip can claim any size
+MAX_JSON_BYTES = 8 * 2**20
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A trained model with all that is needed to use it. `metrics` says how it was trained and what it reached."""
+
+    model: Transformer
+    config: ModelConfig
+    tokenizer: Tokenizer
+    metrics: dict[str, Any]
+
+
+def save(folder: Path | str, model: Transformer, tokenizer: Tokenizer, metrics: Mapping[str, Any], dtype: torch.dtype = torch.float32) -> None:
+    """Writes the four files, each whole or not at all. `dtype` is how the weights are stored (bfloat16 halves them)."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in _files(model, tokenizer, metrics, dtype).items():
+        write_whole(folder / name, data)
+
+
+def load(folder: Path | str) -> Checkpoint:
+    """Reads a checkpoint folder into a float32 model on the CPU, in eval mode.
+
+    Raises CheckpointError when a file is missing, cut short or edited, or when the tensors are not those of the config.
+    """
+    folder = Path(folder)
+    files = {}
+    for name in (WEIGHTS, CONFIG, TOKENIZER, METRICS):
+        try:
+            files[name] = (folder / name).read_bytes()
+        except OSError as error:
+            raise CheckpointError(f"{folder / name} cannot be read: {error.strerror or error}") from error
+    return _assemble(files, str(folder))
+
+
+def pack(model: Transformer, tokenizer: Tokenizer, metrics: Mapping[str, Any], dtype: torch.dtype = torch.float32) -> bytes:
+    """The same four files as one zip, for a download."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in _files(model, tokenizer, metrics, dtype).items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def unpack(data: bytes) -> Checkpoint:
+    """The inverse of `pack`, for an upload. Nothing is written to disk. Raises CheckpointError as `load` does."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = {info.filename: info for info in archive.infolist()}
+            missing = [name for name in (WEIGHTS, CONFIG, TOKENIZER, METRICS) if name not in entries]
+            if missing:
+                raise CheckpointError(f"the zip lacks {', '.join(missing)}; a model downloaded from this app has {WEIGHTS}, {CONFIG}, {TOKENIZER} and {METRICS}")
+            wanted = [entries[name] for name in (WEIGHTS, CONFIG, TOKENIZER, METRICS)]
+            if sum(info.file_size for info in wanted) > MAX_ZIP_BYTES:
+                raise CheckpointError(f"the zip unpacks to more than {MAX_ZIP_BYTES >> 20} MB")
+            files = {}
+            for info in wanted:
+                with archive.open(info) as member:  # read at most what was declared: the declared size may be a lie
+                    files[info.filename] = member.read(info.file_size + 1)
+                if len(files[info.filename]) != info.file_size:
+                    raise CheckpointError(f"{info.filename} in the zip is not as long as the zip says")
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise CheckpointError(f"this is not a readable zip file: {error}") from error
+    return _assemble(files, "the uploaded model")
+
+
+def save_state(path: Path | str, state: TrainState, meta: Mapping[str, Any]) -> int:
+    """Writes a training state and JSON-able `meta` as one file, whole or not at all. Returns its size in bytes."""
+    header = {"glassformer": json.dumps({"step": state.step, "seconds": state.seconds, "meta": dict(meta)})}
+    data = save_tensors({name: t.contiguous() for name, t in state.tensors.items()}, metadata=header)
+    write_whole(Path(path), data)
+    return len(data)
+
+
+def load_state(path: Path | str) -> tuple[TrainState, dict[str, Any]]:
+    """The inverse of `save_state`. Raises CheckpointError when the file is missing, cut short or not a snapshot."""
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            header = json.loads((file.metadata() or {})["glassformer"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return TrainState(int(header["step"]), float(header["seconds"]), tensors), dict(header["meta"])
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} is not a whole snapshot: {error}") from error
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes beside and renames, so that a reader sees the old file or the new one. Leaves nothing behind when it fails."""
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(beside, 0o644)
+        os.replace(beside, path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+
+
+def _files(model: Transformer, tokenizer: Tokenizer, metrics: Mapping[str, Any], dtype: torch.dtype) -> dict[str, bytes]:
+    weights = {name: p.detach().cpu().to(dtype).contiguous() for name, p in model.named_parameters()}
+    return {
+        WEIGHTS: save_tensors(weights),
+        CONFIG: _json(model.config.to_dict()),
+        TOKENIZER: _json(tokenizer.to_dict()),
+        METRICS: _json(dict(metrics)),
+    }
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+
+
+def _assemble(files: Mapping[str, bytes], where: str) -> Checkpoint:
+    config_values, tokenizer_values, metrics = (_object(files[name], name, where) for name in (CONFIG, TOKENIZER, METRICS))
+    try:
+        config = ModelConfig.from_dict(config_values).validate()
+        tokenizer = tokenizers.from_dict(tokenizer_values)
+    except (GlassformerError, TypeError) as error:
+        raise CheckpointError(f"{where}: {error}") from error
+    if config.vocab_size - tokenizer.vocab_size not in (0, 1):  # an encoder has one id more, its mask
+        raise CheckpointError(f"{where}: the config has vocab_size {config.vocab_size}, but the tokenizer knows {tokenizer.vocab_size} tokens")
+    try:
+        tensors = load_tensors(files[WEIGHTS])
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{where}: {WEIGHTS} is damaged or cut short ({error})") from error
+    # The tensors bound the model's size: a config that asks for more is refused before any memory is taken.
+    if parameter_formula(config) != sum(t.numel() for t in tensors.values()):
+        raise CheckpointError(f"{where}: {WEIGHTS} holds {sum(t.numel() for t in tensors.values()):,} numbers, but the config calls for {parameter_formula(config):,}")
+    return Checkpoint(model_with(config, tensors, where), config.resolved(), tokenizer, metrics)
+
+
+def model_with(config: ModelConfig, tensors: Mapping[str, Tensor], where: str = "these weights") -> Transformer:
+    """A float32 model in eval mode with the given parameters. Raises CheckpointError naming the first that does not fit."""
+    model = build(config, device="meta")
+    wanted = {name: p.shape for name, p in model.named_parameters()}
+    for name in sorted(wanted.keys() ^ tensors.keys()):
+        raise CheckpointError(f"{where}: the tensor {name!r} is {'missing' if name in wanted else 'not part of this architecture'}")
+    for name, shape in wanted.items():
+        found = tensors[name]
+        if found.shape != shape or not found.is_floating_point():
+            raise CheckpointError(f"{where}: {name!r} is {found.dtype} of shape {tuple(found.shape)}, but the config calls for {tuple(shape)}")
+        if not torch.isfinite(found).all():
+            raise CheckpointError(f"{where}: {name!r} holds values that are not finite numbers")
+    model.load_state_dict({name: t.float() for name, t in tensors.items()}, assign=True)
+    return model.requires_grad_(False).eval()
+
+
+def _object(data: bytes, name: str, where: str) -> dict[str, Any]:
+    if len(data) > MAX_JSON_BYTES:
+        raise CheckpointError(f"{where}: {name} is larger than {MAX_JSON_BYTES >> 20} MB")
+    try:
+        value = json.loads(data.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{where}: {name} is not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{where}: {name} must hold a JSON object")
+    return value

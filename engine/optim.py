@@ -1,0 +1,179 @@
+"""Optimisers over flat buffers: AdamW for everything, or Muon for the blocks' matrices and AdamW for the rest.
+
+All parameters lie in one float32 buffer, grouped so that each group is one contiguous slice: one fused
+AdamW call a group, and all matrices of one shape are already a batch for Muon. The model computes with
+views of that buffer, or of a bfloat16 copy of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import groupby
+
+import torch
+from torch import Tensor, nn
+from torch.optim.adamw import adamw
+
+from engine.config import TrainConfig
+from engine.numerics import Numerics, has_bfloat16
+from engine.parts.linear import StackedLinear
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One parameter's place in the flat buffers."""
+
+    name: str
+    shape: torch.Size
+    start: int
+    group: str  # "matrix" (2-D, inside a block), "table" (embeddings and positions), "vector" (gains, biases)
+    row_blocks: tuple[int, ...]
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.shape.numel()
+
+    def of(self, flat: Tensor) -> Tensor:
+        return flat[self.start : self.stop].view(self.shape)
+
+
+GROUPS = ("matrix", "table", "vector")
+
+
+def layout(model: nn.Module) -> list[Slot]:
+    """Every parameter once, by group, equal shapes side by side. The slots fill the buffer without a gap."""
+    stacked = {f"{name}.weight": m.row_blocks for name, m in model.named_modules() if isinstance(m, StackedLinear)}
+
+    def group(name: str, parameter: Tensor) -> str:
+        if parameter.dim() < 2:
+            return "vector"
+        return "matrix" if name.startswith("blocks.") else "table"
+
+    entries = [(name, p, group(name, p), stacked.get(name, (p.shape[0],))) for name, p in model.named_parameters()]
+    entries.sort(key=lambda e: (GROUPS.index(e[2]), e[1].shape, e[3]))  # stable: layers keep their order
+    slots, start = [], 0
+    for name, parameter, kind, blocks in entries:
+        slots.append(Slot(name, parameter.shape, start, kind, blocks))
+        start += parameter.numel()
+    assert start == sum(p.numel() for p in model.parameters())
+    return slots
+
+
+class Optimiser:
+    """Owns the weights of a model while it trains.
+
+    `model`'s parameters become views of the buffers, in the dtype and on the device of `numerics`.
+    `update(loss)` does the backward pass and one step; `state` / `load_state` carry everything, exactly.
+    """
+
+    def __init__(self, model: nn.Module, config: TrainConfig, numerics: Numerics) -> None:
+        self.config = config
+        self.slots = layout(model)
+        device = numerics.device
+        own = dict(model.named_parameters())
+        self.master = torch.cat([own[s.name].detach().reshape(-1).float().cpu() for s in self.slots]).to(device)
+        self.shadow = self.master if numerics.dtype == torch.float32 else self.master.to(numerics.dtype)
+        self.gradient = torch.zeros_like(self.master)
+        self.first = torch.zeros_like(self.master)  # AdamW's first moment; Muon's momentum
+        self.second = torch.zeros_like(self.master)  # AdamW's second moment
+        self.steps = torch.zeros((), device=device)
+        self.parameters = [own[s.name] for s in self.slots]
+        for slot, parameter in zip(self.slots, self.parameters, strict=True):
+            parameter.data = slot.of(self.shadow)
+        self.slices = {kind: slice(s[0].start, s[-1].stop) for kind in GROUPS if (s := [x for x in self.slots if x.group == kind])}
+        # Newton-Schulz tolerates bfloat16 (Jordan et al. 2024): it only has to come near an orthogonal matrix.
+        self.muon_dtype = torch.bfloat16 if has_bfloat16(device) else torch.float32
+
+    def update(self, loss: Tensor, scale: float) -> float:
+        """Backward, clip, step, with every learning rate multiplied by `scale`. Returns the gradient norm before clipping."""
+        gradients = torch.autograd.grad(loss, self.parameters, materialize_grads=True)
+        with torch.no_grad():
+            flat = torch.cat([g.reshape(-1) for g in gradients])
+            self.gradient.copy_(flat)
+            norm = float(self.gradient.norm())
+            if 0 < self.config.grad_clip < norm:
+                self.gradient.mul_(self.config.grad_clip / norm)
+            self.steps += 1
+            for kind, where in self.slices.items():
+                if kind == "matrix" and self.config.optimizer == "muon":
+                    self._muon(self.config.muon_learning_rate * scale)
+                else:
+                    decay = 0.0 if kind == "vector" else self.config.weight_decay
+                    self._adamw(where, self.config.learning_rate * scale, decay)
+            if self.shadow is not self.master:
+                self.shadow.copy_(self.master)
+        return norm
+
+    def _adamw(self, where: slice, rate: float, decay: float) -> None:
+        """Decoupled weight decay (Loshchilov & Hutter 2019), fused over one slice."""
+        c = self.config
+        buffers = ([b[where]] for b in (self.master, self.gradient, self.first, self.second))
+        # The fused kernel counts its own step: it is given a copy, so that all groups share one count.
+        adamw(*buffers, [], [self.steps - 1], fused=True, amsgrad=False, beta1=c.beta1, beta2=c.beta2, lr=rate, weight_decay=decay, eps=1e-8, maximize=False)
+
+    def _muon(self, rate: float) -> None:
+        """Momentum, then each matrix's update is replaced by the nearest orthogonal one (Jordan et al. 2024)."""
+        where, mu = self.slices["matrix"], self.config.muon_momentum
+        momentum = self.first[where].mul_(mu).add_(self.gradient[where])
+        look_ahead = self.gradient[where].add_(momentum, alpha=mu)  # Nesterov; the gradient is not needed again
+        weights = self.master[where].mul_(1 - rate * self.config.weight_decay)
+        matrices = [s for s in self.slots if s.group == "matrix"]
+        for (shape, blocks), run in groupby(matrices, key=lambda s: (s.shape, s.row_blocks)):
+            slots = list(run)
+            stacked, target = (flat[slots[0].start : slots[-1].stop].view(-1, *shape) for flat in (look_ahead, weights))
+            for update, weight in zip(_split(stacked, blocks), _split(target, blocks), strict=True):
+                rows, columns = update.shape[1:]
+                weight.sub_(orthogonalise(update.to(self.muon_dtype)), alpha=rate * math.sqrt(max(1.0, rows / columns)))
+
+    def state(self) -> dict[str, Tensor]:
+        """Copies on the CPU, by parameter: `model.*`, `first.*`, `second.*` (AdamW's alone), and `steps`."""
+        tensors = {"steps": self.steps.detach().cpu().clone()}
+        for prefix, flat in (("model", self.master), ("first", self.first), ("second", self.second)):
+            copy = flat.detach().cpu().clone() if flat.device.type == "cpu" else flat.detach().cpu()
+            tensors |= {f"{prefix}.{s.name}": s.of(copy) for s in self.slots}
+        return tensors
+
+    def load_state(self, tensors: dict[str, Tensor]) -> None:
+        """The inverse of `state`. Raises KeyError or RuntimeError when the tensors are not this model's."""
+        self.steps.copy_(tensors["steps"])
+        for prefix, flat in (("model", self.master), ("first", self.first), ("second", self.second)):
+            for slot in self.slots:
+                slot.of(flat).copy_(tensors[f"{prefix}.{slot.name}"])
+        if self.shadow is not self.master:
+            self.shadow.copy_(self.master)
+
+
+def _split(batch: Tensor, row_blocks: tuple[int, ...]) -> list[Tensor]:
+    """(n, rows, columns) -> the matrices that were stacked by rows; equal ones stay together as one larger batch."""
+    if len(set(row_blocks)) == 1:
+        return [batch.view(-1, row_blocks[0], batch.shape[-1])]
+    return list(batch.split(row_blocks, dim=1))
+
+
+def orthogonalise(g: Tensor, steps: int = 5) -> Tensor:
+    """Brings every singular value of each matrix (n, rows, columns) near 1, by a quintic Newton-Schulz iteration.
+
+    The coefficients are those of Jordan et al. 2024: they climb fastest from zero and end between about 0.7 and 1.2.
+    """
+    a, b, c = 3.4445, -4.7750, 2.0315
+    tall = g.shape[1] > g.shape[2]
+    x = g.transpose(1, 2) if tall else g  # the Gram matrix is then the smaller one
+    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    for _ in range(steps):
+        gram = torch.bmm(x, x.transpose(1, 2))
+        mix = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)  # b G + c G^2
+        x = torch.baddbmm(x, mix, x, beta=a)  # a X + mix X
+    return x.transpose(1, 2) if tall else x
+
+
+def learning_rate_factor(config: TrainConfig, step: int) -> float:
+    """What the peak learning rate is multiplied by at a step (counted from 0): linear warm-up, then the schedule."""
+    if step < config.warmup_steps:
+        return (step + 1) / config.warmup_steps
+    if config.schedule == "constant":
+        return 1.0
+    span = max(1, config.steps - config.warmup_steps)
+    progress = min(1.0, (step - config.warmup_steps) / span)
+    fall = 1 - progress if config.schedule == "linear" else 0.5 * (1 + math.cos(math.pi * progress))
+    return config.min_lr_fraction + (1 - config.min_lr_fraction) * fall

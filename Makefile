@@ -1,0 +1,76 @@
+# make run    set up what is missing and serve the app (PORT=8501)
+# make test   set up what is missing and run every check (PYTEST_ARGS for pytest's own arguments)
+# make clean  remove what these two made
+
+PYTHON ?= python3
+PORT ?= 8501
+VENV ?= .venv
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+# One stamp for each content of the requirements: a changed pin installs again, a touched file does not.
+HASH = $(shell $(PYTHON) -c 'import hashlib, pathlib, sys; \
+	print(hashlib.sha256(b"".join(pathlib.Path(f).read_bytes() for f in sys.argv[1:])).hexdigest()[:12])' $(1) 2>/dev/null)
+RUN_STAMP = $(VENV)/.ready-run-$(call HASH,requirements.txt)
+TEST_STAMP = $(VENV)/.ready-test-$(call HASH,requirements.txt requirements-dev.txt)
+.PHONY: run test setup setup-test check-python check-port venv chromium clean
+.NOTPARALLEL:
+
+run: check-python check-port setup
+	@exec $(BIN)/streamlit run app.py --server.port $(PORT)
+
+test: check-python setup-test chromium
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+setup: check-python
+	@if [ ! -e "$(RUN_STAMP)" ]; then $(MAKE) --no-print-directory venv && $(call INSTALL,requirements.txt) && touch "$(RUN_STAMP)"; fi
+
+setup-test: check-python
+	@if [ ! -e "$(TEST_STAMP)" ]; then $(MAKE) --no-print-directory venv && $(call INSTALL,requirements-dev.txt) && touch "$(TEST_STAMP)" "$(RUN_STAMP)"; fi
+
+# PyPI's torch for Linux brings 2 GB of CUDA libraries; without an NVIDIA card the CPU build is the right one.
+# Where its index cannot be reached, the second command takes what pip finds.
+define INSTALL
+echo "Installing $(1) into $(VENV). This takes a few minutes, once." && \
+if [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null; then \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --retries 0 --timeout 20 \
+		--index-url https://download.pytorch.org/whl/cpu "$$(grep '^torch==' requirements.txt)" >/dev/null 2>&1 || true; \
+fi && \
+$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(1)
+endef
+
+check-python:
+	@command -v $(PYTHON) >/dev/null || { echo "Glassformer needs Python 3.11 or newer, and there is no $(PYTHON) here: install it, or name one with make PYTHON=/path/to/python."; exit 1; }
+	@$(PYTHON) -c 'import sys; v = sys.version_info; ok = v >= (3, 11); \
+		ok or print("Glassformer needs Python 3.11 or newer; $(PYTHON) is %d.%d. Name a newer one with make PYTHON=python3.11." % v[:2]); sys.exit(not ok)'
+
+check-port: check-python
+	@$(PYTHON) -c 'import socket, sys; \
+		port = sys.argv[1]; ok = port.isdigit() and 0 < int(port) < 65536; \
+		ok or sys.exit("PORT = %s is not a port: choose a number from 1 to 65535, such as make run PORT=8502." % port); \
+		s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); \
+		taken = 0; exec("try: s.bind((\"\", int(port)))\nexcept PermissionError: taken = 2\nexcept OSError: taken = 1"); \
+		taken and sys.exit("Port %s %s: choose another, such as make run PORT=%d." % \
+			(port, "is taken by another program" if taken == 1 else "may not be used by you", 8502 if port != "8502" else 8503))' "$(PORT)"
+
+# A venv whose Python has gone (an upgrade, a moved folder) is made anew.
+venv:
+	@$(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || { \
+		echo "Creating $(VENV)."; \
+		$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 || { \
+			[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update >/dev/null 2>&1 && \
+			DEBIAN_FRONTEND=noninteractive apt-get -qq install -y python3-venv >/dev/null 2>&1 && $(PYTHON) -m venv --clear $(VENV); \
+		} || { echo "$(PYTHON) could not create $(VENV): its venv module is missing. On Debian or Ubuntu: apt install python3-venv."; exit 1; }; }
+
+# For the browser tests. Where it cannot be installed they are skipped, and say so.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing Chromium for the browser tests."; \
+			{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium; } >/dev/null 2>&1 || true; \
+		fi
+
+clean:
+	@rm -rf $(VENV) static .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,30 @@
+"""What every test shares: where data lies, and how property tests behave."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Data that lies beside a development checkout is used when nothing else is said.
+for _variable, _folder in (("GLASSFORMER_DATA", ROOT.parent / "shared" / "data"), ("TIKTOKEN_CACHE_DIR", ROOT.parent / "shared" / "data" / "tiktoken")):
+    if _folder.is_dir():
+        os.environ.setdefault(_variable, str(_folder))
+
+# The same examples every time, and no clock: a slow machine is not a failed test.
+settings.register_profile("glassformer", deadline=None, derandomize=True, max_examples=60, database=None)
+settings.load_profile("glassformer")
+
+
+@pytest.fixture(scope="session")
+def shakespeare():
+    """The Tiny Shakespeare corpus; its tests are skipped where the text does not lie already."""
+    from engine import corpora
+
+    if corpora.shakespeare_path() is None:
+        pytest.skip("Tiny Shakespeare is not on this machine ($GLASSFORMER_DATA names the folder that holds it)")
+    return corpora.load("shakespeare")

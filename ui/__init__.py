@@ -1,0 +1,1 @@
+"""What all pages share. Streamlit lives here and in pages/ only."""

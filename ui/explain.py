@@ -1,0 +1,38 @@
+"""The words around a figure: what it means, how a number comes about, and the code that made it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+
+def takeaway(text: str) -> None:
+    """One sentence or two to go home with (Markdown)."""
+    with st.container(border=True):
+        st.markdown(text)
+
+
+def reading(see: str, why: str, attempt: str) -> None:
+    """The three things each page says about its figure: what you see, why it matters, what to try (Markdown)."""
+    for column, title, text in zip(st.columns(3), ("What you see", "Why it matters", "What to try"), (see, why, attempt), strict=True):
+        with column:
+            st.markdown(f"**{title}**")
+            st.markdown(text)
+
+
+def worked(label: str, value: str, formula: str) -> None:
+    """A number with the arithmetic that leads to it: `formula` is Markdown or LaTeX in $...$."""
+    with st.container(border=True):
+        st.metric(label, value)
+        st.caption(formula)
+
+
+def show_code(*objects: Callable[..., Any] | type, label: str = "Show the code") -> None:
+    """The source of the functions or classes that made what is on screen, as it ran."""
+    with st.expander(label):
+        for item in objects:
+            st.caption(f"`{inspect.getmodule(item).__name__}.{item.__qualname__}`")  # type: ignore[union-attr]
+            st.code(inspect.getsource(item), language="python")

@@ -1,0 +1,1 @@
+"""Arrays and configs -> figures. Pure functions: nothing here calls Streamlit."""

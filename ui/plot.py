@@ -1,0 +1,113 @@
+"""Plotly drawn in place: one lasting DOM node per figure, so that nothing blinks and zoom survives updates.
+
+`st.plotly_chart` puts a new node in at every change of its data. This is a component (v2) of its own that calls
+`Plotly.react` on one `<div>`. The library itself comes by static serving, once; see `ensure_static`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly
+import plotly.graph_objects as go
+import streamlit as st
+from plotly.utils import PlotlyJSONEncoder
+
+from ui.figures import theme
+
+ASSETS = Path(__file__).parent / "assets"
+STATIC = Path(__file__).parents[1] / "static"
+MAX_CELLS = 400_000  # of the table behind the CSV button
+
+
+@cache
+def _mount() -> Callable[..., Any]:
+    return st.components.v2.component(
+        "glassformer_plot",
+        css=(ASSETS / "plot.css").read_text("utf-8"),
+        js=(ASSETS / "plot.js").read_text("utf-8"),
+        isolate_styles=False,  # Plotly measures and styles in the document, not in a shadow root
+    )
+
+
+def plot(figure: go.Figure, *, key: str, alt: str, height: int = 360, data: pd.DataFrame | None = None, name: str = "figure") -> str | None:
+    """Draws `figure`, `height` pixels high and as wide as its place, and keeps its node for as long as `key` stays.
+
+    `alt` says in a sentence what is to be seen. `data` is what the CSV button saves; `name` begins the names of saved files.
+    Zoom survives updates unless the figure sets a new `layout.uirevision`. Colours may be names from `ui.figures.theme`.
+    Returns the customdata of a point that was clicked, once, as text (JSON when it is not text itself); else None.
+    """
+    result = _mount()(key=key, data=payload(figure, key=key, alt=alt, height=height, data=data, name=name), height=height, on_clicked_change=_nothing)
+    clicked = getattr(result, "clicked", None)
+    return clicked[:2000] if isinstance(clicked, str) else None
+
+
+def payload(figure: go.Figure, *, key: str, alt: str, height: int, data: pd.DataFrame | None, name: str) -> bytes:
+    """What is sent to the browser: UTF-8 JSON in which NumPy arrays stay packed (base64) and NaN becomes null."""
+    spec = figure.to_dict()
+    # Plotly's own template is 7 KB of colours for a light page; plot.js makes one from the page's theme.
+    spec.get("layout", {}).pop("template", None)
+    message = {
+        "figure": {"data": spec.get("data", []), "layout": {"uirevision": key} | spec.get("layout", {})},
+        "alt": alt,
+        "height": height,
+        "name": name,
+        "table": None if data is None else _table(data),
+        "palette": theme.palette(),
+    }
+    return json.dumps(message, cls=PlotlyJSONEncoder, separators=(",", ":")).encode()
+
+
+def _table(data: pd.DataFrame) -> dict[str, Any]:
+    """The columns, numbers packed. Tables beyond MAX_CELLS are cut, and the saved file's name says so."""
+    rows = min(len(data), MAX_CELLS // max(len(data.columns), 1))
+    return {"names": [str(c) for c in data.columns], "columns": [_column(data.iloc[:rows, i]) for i in range(data.shape[1])], "rows": rows, "cut": rows < len(data)}
+
+
+def _column(series: pd.Series) -> Any:
+    values = series.to_numpy()
+    if values.dtype.kind in "iuf":
+        if values.dtype != np.float32:
+            values = values.astype(np.float64)  # JavaScript's own number, exact for integers up to 2^53
+        return {"dtype": "f4" if values.dtype == np.float32 else "f8", "bdata": base64.b64encode(np.ascontiguousarray(values)).decode("ascii")}
+    return [None if pd.isna(value) else str(value) for value in values]
+
+
+def _nothing() -> None:
+    """Streamlit hands a trigger's value over only where a callback is named for it."""
+
+
+def ensure_static(folder: Path = STATIC) -> str | None:
+    """Puts the installed plotly.min.js where Streamlit serves it, once and atomically.
+
+    Returns None when it is there, else a sentence that says why it could not be put there.
+    """
+    source = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    target = folder / "plotly.min.js"
+    if target.is_file() and target.stat().st_size == source.stat().st_size:
+        return None
+    temporary = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".plotly-")
+        os.close(handle)
+        shutil.copyfile(source, temporary)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        if target.is_file():  # an older copy is better than none
+            return None
+        return f"Figures cannot be drawn: plotly.min.js could not be copied into {folder.name}/ ({error.strerror}). Make that folder writable, or copy it there from {source}."
+    return None

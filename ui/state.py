@@ -1,0 +1,91 @@
+"""Session, server and URL: what a page may know about who is looking and what is already there."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from engine.corpora import Corpus
+    from engine.profiles import Profile
+    from engine.runs import RunManager
+
+COOKIE = "glassformer"
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")  # what secrets.token_urlsafe() makes
+_SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def profile() -> Profile:
+    """The limits of this server: `local`, or what $GLASSFORMER_PROFILE names."""
+    from engine import profiles
+
+    return profiles.current()
+
+
+@st.cache_resource(show_spinner=False)
+def manager() -> RunManager:
+    """The one run manager of this server process."""
+    import torch
+
+    from engine.runs import RunManager
+
+    # If any thread of this process ran a multi-threaded op, loops in other threads would drop to half speed.
+    torch.set_num_threads(1)
+    return RunManager(profile())
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the text …")
+def corpus(name: str) -> Corpus:
+    """A corpus by name, read and split once per server. Raises CorpusError when it cannot be had."""
+    from engine import corpora
+
+    return corpora.load(name)
+
+
+def owner() -> str:
+    """This browser's secret key: whoever holds it controls the runs it started.
+
+    From the cookie where the browser sent one; else made here, kept for the session, and given to the browser
+    by `remember_owner`, so that a reload is still the same person.
+    """
+    if "owner" not in st.session_state:
+        sent = st.context.cookies.get(COOKIE, "")
+        st.session_state.owner = sent if _TOKEN.fullmatch(sent) else secrets.token_urlsafe(32)
+    key: str = st.session_state.owner
+    return key
+
+
+def remember_owner() -> None:
+    """Writes the owner's key into the browser's cookie where it has none. Called once per run of app.py, after the page."""
+    key = owner()
+    if st.context.cookies.get(COOKIE) == key:
+        return
+    result = _cookie_component()(key="glassformer_cookie", data={"name": COOKIE, "value": key}, on_found_change=lambda: None)
+    # Another tab was quicker: this session joins it, so that both are one person.
+    found = getattr(result, "found", None)
+    if isinstance(found, str) and _TOKEN.fullmatch(found) and found != key:
+        st.session_state.owner = found
+
+
+@cache
+def _cookie_component() -> Callable[..., Any]:
+    return st.components.v2.component("glassformer_cookie", js=(Path(__file__).parent / "assets" / "cookie.js").read_text("utf-8"))
+
+
+def from_url(name: str, allowed: Iterable[str] | None = None) -> str | None:
+    """A value from the query string if it is one of `allowed`, or, without those, short and plain ([A-Za-z0-9_-]); else None.
+
+    What stands in a URL was written by strangers: nothing else of it reaches the app.
+    """
+    value = st.query_params.get(name)
+    if value is None:
+        return None
+    if allowed is not None:
+        return value if value in set(allowed) else None
+    return value if _SLUG.fullmatch(value) else None

@@ -37,11 +37,13 @@ class Transformer(nn.Module):
     def forward(self, tokens: Tensor, probe: Probe = identity) -> Tensor:
         """tokens (batch, position) int64 -> logits (batch, position, vocab).
 
-        Raises ShapeError for another rank or dtype, and for more positions than a learned table holds.
+        Raises ShapeError for another rank or dtype, for no tokens, and for more positions than a learned table holds.
         """
         if tokens.dim() != 2 or tokens.dtype != torch.int64:
             raise ShapeError(f"tokens must be int64 of shape (batch, position), not {tokens.dtype} of shape {tuple(tokens.shape)}")
         length = tokens.shape[1]
+        if tokens.numel() == 0:
+            raise ShapeError(f"tokens of shape {tuple(tokens.shape)} are empty: give at least one token")
         tokens = probe("tokens", tokens)
         x = probe("embed", F.embedding(tokens, self.embedding))  # (batch, position) -> (batch, position, d_model)
         seams = self.positions.prepare(length, x)

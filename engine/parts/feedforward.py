@@ -53,7 +53,7 @@ class GatedFeedForward(nn.Module):
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         gate, pre = self.w_in(x).chunk(2, dim=-1)  # each (batch, query, d_ff)
-        gate, pre = probe("ffn_gate", gate), probe("ffn_pre", pre)
+        pre, gate = probe("ffn_pre", pre), probe("ffn_gate", gate)
         post = probe("ffn_post", self.activation(gate) * pre)
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
 

@@ -1,0 +1,203 @@
+"""The one model definition: every legal combination runs and tells the truth, and trusted libraries agree with it."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import get_args
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config import Ffn, Mixer, ModelConfig, Norm, Position, Wiring
+from engine.errors import ConfigError, ShapeError
+from engine.model import build, count_parameters, parameter_formula
+from engine.presets import PRESETS
+from engine.probe import Recorder
+from tests.engine.helpers import loud, some_tokens, tiny
+
+NORMS, WIRINGS, FFNS, POSITIONS, MIXERS = (get_args(kind) for kind in (Norm, Wiring, Ffn, Position, Mixer))
+
+
+def _truths(config: ModelConfig) -> None:
+    """What must hold for every model, whatever it is made of."""
+    model = loud(config, factor=5.0)
+    assert sum(p.numel() for p in model.parameters()) == parameter_formula(config)
+    tokens = some_tokens(config, batch=1)
+    changed = tokens.clone()
+    changed[:, -1] = (tokens[:, -1] + 1) % config.vocab_size
+    recorder = Recorder({"pattern"})
+    logits, other = model(tokens, recorder), model(changed)
+    assert logits.shape == (*tokens.shape, config.vocab_size)
+    assert torch.isfinite(logits).all()
+    for pattern in recorder.tensors.values():
+        assert (pattern >= 0).all()
+        assert (pattern.sum(-1) - 1).abs().max() < 1e-5
+        if config.causal:
+            assert not pattern.triu(1).any()
+    assert not torch.equal(logits[:, -1], other[:, -1])
+    if config.causal:
+        assert torch.equal(logits[:, :-1], other[:, :-1])
+    assert len(recorder.tensors) == (0 if config.mixer == "none" else config.n_layers)
+
+
+@pytest.mark.parametrize("mixer", MIXERS)
+@pytest.mark.parametrize("position", POSITIONS)
+def test_every_combination_of_named_parts(position: str, mixer: str) -> None:
+    """norm x wiring x ffn x causal x tied x kv heads, for each position scheme and mixer: the full product."""
+    kv_heads = (1, 2, 4) if mixer == "attention" else (4,)
+    with torch.inference_mode():
+        for norm, wiring, ffn, causal, tied, n_kv_heads in product(NORMS, WIRINGS, FFNS, (True, False), (True, False), kv_heads):
+            config = tiny(
+                position=position, mixer=mixer, norm=norm, wiring=wiring, ffn=ffn, causal=causal, tie_embeddings=tied, n_kv_heads=n_kv_heads, n_layers=1
+            )
+            try:
+                _truths(config)
+            except AssertionError as error:
+                raise AssertionError(f"{config}") from error
+
+
+FLAGS = ("qk_norm", "output_projection", "attention_bias", "ffn_bias", "norm_gain", "norm_bias", "causal", "tie_embeddings")
+
+
+@given(
+    names=st.fixed_dictionaries(
+        {name: st.sampled_from(values) for name, values in zip(("norm", "wiring", "ffn", "position", "mixer"), (NORMS, WIRINGS, FFNS, POSITIONS, MIXERS), strict=True)}
+    ),
+    flags=st.fixed_dictionaries({name: st.booleans() for name in FLAGS}),
+    sizes=st.fixed_dictionaries(
+        {
+            "n_layers": st.integers(1, 3), "n_heads": st.sampled_from([1, 2, 3, 4, 6]), "d_model": st.sampled_from([12, 24]), "d_ff": st.none() | st.integers(1, 40),
+            "d_head": st.none() | st.integers(1, 9), "n_kv_heads": st.none() | st.integers(1, 4), "vocab_size": st.integers(2, 30), "context": st.integers(6, 12),
+        }
+    ),
+)
+def test_anything_that_validates_can_be_built_and_run(names: dict, flags: dict, sizes: dict) -> None:
+    config = ModelConfig(**names, **flags, **sizes)
+    try:
+        config.validate()
+    except ConfigError as error:
+        assert error.field in config.to_dict()
+        with pytest.raises(ConfigError):
+            build(config)
+        return
+    with torch.inference_mode():
+        _truths(config)
+
+
+def test_an_encoder_hears_later_tokens() -> None:
+    for mixer in ("mean", "similarity", "shared_qk", "attention"):
+        model = loud(tiny(causal=False, mixer=mixer))
+        tokens = some_tokens(model.config)
+        changed = tokens.clone()
+        changed[:, -1] = (tokens[:, -1] + 1) % model.config.vocab_size
+        assert not torch.equal(model(tokens)[:, 0], model(changed)[:, 0])
+
+
+def test_without_positions_an_encoder_is_a_bag_of_words() -> None:
+    """'dog bites man' and 'man bites dog' are the same to it: reordered tokens give reordered logits."""
+    tokens = torch.tensor([[1, 2, 3, 4]])
+    order = torch.tensor([3, 1, 0, 2])
+    for position in POSITIONS:
+        model = loud(tiny(causal=False, position=position))
+        same = torch.allclose(model(tokens)[:, order], model(tokens[:, order]), atol=1e-4)
+        assert same == (position == "none"), position
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_counted_parameters_equal_the_closed_form(name: str) -> None:
+    assert count_parameters(PRESETS[name].model) == parameter_formula(PRESETS[name].model)
+
+
+@pytest.mark.parametrize(("name", "total"), [("gpt2", 124_439_808), ("llama2-7b", 6_738_415_616), ("llama2-70b", 68_976_648_192)])
+def test_published_totals(name: str, total: int) -> None:
+    assert count_parameters(PRESETS[name].model) == total
+
+
+def test_textbook_totals() -> None:
+    """The worked numbers of the unit: 4 d^2 + 2 d d_ff + 4 d for a block, 2Vd + 11Ld^2 for the bare stack."""
+    def bare(d_model: int, **fields: object) -> ModelConfig:
+        return ModelConfig(d_model=d_model, vocab_size=65, position="none", norm_gain=False, tie_embeddings=False, **fields)
+
+    no_blocks = 2 * 65 * 512
+    assert parameter_formula(bare(512, n_layers=1)) - no_blocks == 1_048_576 + 2_097_152
+    with_norms = ModelConfig(d_model=512, vocab_size=65, position="none", tie_embeddings=False, n_layers=1, norm_bias=True)
+    assert parameter_formula(with_norms) - no_blocks == 1_048_576 + 2_097_152 + 2_048 + 2 * 512  # and the final norm
+    assert parameter_formula(bare(256, n_layers=4, output_projection=False)) == 2 * 65 * 256 + 11 * 4 * 256**2 == 2_916_864
+    # Heads and context change nothing (without a learned table).
+    assert len({parameter_formula(bare(256, n_heads=h, context=t)) for h in (1, 4, 8) for t in (16, 512)}) == 1
+
+
+def test_initial_weights_are_the_documented_ones() -> None:
+    config = ModelConfig(d_model=192, n_layers=8, n_heads=4, attention_bias=True, ffn_bias=True, norm_bias=True, tie_embeddings=False, position="learned", context=128)
+    for name, parameter in build(config).named_parameters():
+        if name.endswith("gain"):
+            assert (parameter == 1).all(), name
+        elif name.endswith("bias"):
+            assert (parameter == 0).all(), name
+        else:
+            expected = 0.02 / math.sqrt(2 * 8) if name.endswith(("w_o.weight", "w_out.weight")) else 0.02
+            assert parameter.std().item() == pytest.approx(expected, rel=0.05), name
+            assert abs(parameter.mean().item()) < 6 * expected / math.sqrt(parameter.numel()), name
+
+
+def test_the_seed_decides_the_weights_and_leaves_torch_alone() -> None:
+    state = torch.random.get_rng_state()
+    one, same, other = build(tiny(), seed=3), build(tiny(), seed=3), build(tiny(), seed=4)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    pairs = list(zip(one.parameters(), same.parameters(), other.parameters(), strict=True))
+    assert all(torch.equal(a, b) for a, b, _ in pairs)
+    assert not any(torch.equal(a, c) for a, _, c in pairs if a.dim() == 2)
+
+
+def test_initial_loss_is_near_knowing_nothing() -> None:
+    for name in ("fast", "classic", "modern", "mini"):
+        config = PRESETS[name].model
+        tokens = some_tokens(config, batch=8, length=33)
+        logits = build(config)(tokens[:, :-1])
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten()).item()
+        assert loss == pytest.approx(math.log(config.vocab_size), abs=0.15), name
+
+
+def test_tied_matrices_are_one() -> None:
+    tied = build(tiny())
+    assert tied.output_matrix is tied.embedding
+    untied = build(tiny(tie_embeddings=False))
+    assert untied.output_matrix is untied.unembedding is not untied.embedding
+
+
+def test_dropout_acts_in_training_only() -> None:
+    model = loud(tiny(dropout=0.5))
+    tokens = some_tokens(model.config)
+    assert torch.equal(model(tokens), model(tokens))
+    model.train()
+    assert not torch.equal(model(tokens), model(tokens))
+
+
+@pytest.mark.parametrize(
+    "tokens", [torch.zeros(4, dtype=torch.int64), torch.zeros(1, 4), torch.zeros(1, 4, dtype=torch.int32), torch.zeros(1, 1, 4, dtype=torch.int64)]
+)
+def test_tokens_of_another_shape_or_type_are_refused(tokens: torch.Tensor) -> None:
+    with pytest.raises(ShapeError, match=r"tokens must be int64 of shape \(batch, position\)"):
+        build(tiny())(tokens)
+
+
+def test_a_learned_table_has_an_end_and_the_others_have_none() -> None:
+    for position in POSITIONS:
+        model, tokens = build(tiny(position=position)), torch.zeros(1, 9, dtype=torch.int64)
+        if position == "learned":
+            with pytest.raises(ShapeError, match="9 positions were given, but the learned table has 8"):
+                model(tokens)
+        else:
+            assert model(tokens).shape == (1, 9, 11)
+
+
+def test_one_token_is_enough_and_none_is_not() -> None:
+    for position in POSITIONS:
+        model = build(tiny(position=position))
+        assert model(torch.zeros(1, 1, dtype=torch.int64)).shape == (1, 1, 11)
+        for shape in ((0, 3), (1, 0)):
+            with pytest.raises(ShapeError, match="at least one token"):
+                model(torch.zeros(shape, dtype=torch.int64))

@@ -11,13 +11,26 @@ from typing import Any
 # part -> (on a light page, on a dark page). Held apart for readers with protanopia, deuteranopia and tritanopia
 # as well (tests/pages/test_theme.py measures it).
 PART_COLOURS: dict[str, tuple[str, str]] = {
-    "embedding": ("#2F55A4", "#7C9DEB"),
-    "position": ("#B5559A", "#E58AC9"),
-    "attention": ("#D97A00", "#FFA62B"),
-    "feedforward": ("#008A6B", "#27C29C"),
-    "norm": ("#3FA7D6", "#7FD4F5"),
-    "residual": ("#5C6675", "#A7B1BF"),
-    "output": ("#B3261E", "#F2705F"),
+    "embedding": ("#2746C8", "#6C74FF"),
+    "position": ("#C574AD", "#F48FE6"),
+    "attention": ("#D97706", "#FFC22E"),
+    "feedforward": ("#0B7A52", "#1FC983"),
+    "norm": ("#2B93DD", "#BDEFFF"),
+    "residual": ("#4A5060", "#9094A0"),
+    "output": ("#8F1414", "#F2503C"),
+}
+
+# Curves of a training; no part of the model. `quiet` is for reference lines, `run0` ... for runs laid over another.
+CURVE_COLOURS: dict[str, tuple[str, str]] = {
+    "validation": ("#1F66A8", "#6CB2F2"),
+    "training": ("#B45309", "#F5A351"),
+    "quiet": ("#667080", "#98A2B0"),
+    "run0": ("#15795A", "#4CC79D"),
+    "run1": ("#A43A80", "#E38CC6"),
+    "run2": ("#6B4FA8", "#B39DEB"),
+    "run3": ("#7A5C10", "#D3B04A"),
+    "run4": ("#A62F3D", "#F08A94"),
+    "run5": ("#3F6B7D", "#8FC3D8"),
 }
 
 # Weights in [0, 1]: the page's own colour means 0. Even steps of lightness.
@@ -53,16 +66,16 @@ DIVERGING: list[list[Any]] = _names("div", len(_DIVERGING))
 def palette() -> dict[str, tuple[str, str]]:
     """Every colour name with its light and its dark value: what the browser needs to resolve them."""
     scales = {f"seq{i}": pair for i, pair in enumerate(_SEQUENTIAL)} | {f"div{i}": pair for i, pair in enumerate(_DIVERGING)}
-    return PART_COLOURS | scales
+    return PART_COLOURS | CURVE_COLOURS | scales
 
 
 def colour(part: str, opacity: int = 100) -> str:
-    """The name of a part's colour, for any Plotly colour field; `opacity` in percent. Raises KeyError for another part.
+    """The name of a part's or a curve's colour, for any Plotly colour field; `opacity` in percent. Raises KeyError for another.
 
     >>> colour("attention"), colour("attention", 30)
     ('var(--gf-attention)', 'var(--gf-attention-30)')
     """
-    PART_COLOURS[part]
+    (PART_COLOURS | CURVE_COLOURS)[part]
     return f"var(--gf-{part})" if opacity >= 100 else f"var(--gf-{part}-{opacity})"
 
 

@@ -1,0 +1,69 @@
+"""Train a tiny Transformer and watch it learn: what to train on the left, the run on the right."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.run_state import RunView
+from ui import state
+from ui.controls import control_groups, preset_picker
+from ui.data import data_group
+from ui.figures.curves import loss_curves
+from ui.plot import plot
+from ui.runs_table import runs_table
+from ui.saved_model import saved_model
+from ui.setup import Setup, changes_note, derived, mark_problems, preset_notes, setup, summary
+from ui.training import baselines, refusal, run_panel, selected, start
+
+
+def left() -> Setup:
+    """Preset, summary and button first, so that a phone shows them without scrolling; every control below."""
+    preset = preset_picker()
+    st.caption(preset.summary)
+    top = st.container()
+    data = data_group(state.profile())
+    values, places = control_groups(preset)
+    chosen = setup(preset, values, data)
+    mark_problems(chosen.problems, places)
+    derived(chosen.spec, chosen.problems, places)
+    with st.expander("What this preset uses, and why", icon=":material/lightbulb:"):
+        preset_notes(preset)
+    with top:
+        if st.button("Train", type="primary", icon=":material/play_arrow:", width="stretch", disabled=bool(chosen.problems), key="train"):
+            start(chosen.spec)
+        summary(chosen, last_finished())
+        changes_note(preset, values)
+    return chosen
+
+
+def last_finished() -> RunView | None:
+    """This browser's last run that did enough steps to tell its speed."""
+    runs = [view for view in state.manager().runs(state.owner()) if view.step >= 20 and not view.active]
+    return runs[-1] if runs else None
+
+
+def before(chosen: Setup) -> None:
+    """What stands where the run will be: the chart that it has to get through, empty."""
+    refusal()
+    st.markdown("Press **Train** and watch the loss fall through these lines, while the text below turns from noise into something like the text it reads.")
+    if not chosen.problems:
+        spec = chosen.spec
+        figure = loss_curves(None, baselines(spec), spec.model.vocab_size - (spec.train.objective == "masked"), end=float(spec.train.steps))
+        plot(figure, key="empty_chart", height=340, alt="An empty chart of loss against step, with lines for what predictors without a network reach")
+
+
+st.title("Train")
+st.markdown("A small Transformer learns to write, one character after the other, while you watch.")
+controls, run = st.columns([1, 2], gap="large")
+with controls:
+    chosen = left()
+shown = selected()
+below = st.container()
+with below:
+    overlaid = runs_table()
+    saved_model()
+with run:
+    if shown is None:
+        before(chosen)
+    else:
+        run_panel(shown, overlaid)

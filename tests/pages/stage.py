@@ -1,0 +1,87 @@
+"""A run manager for page tests: it keeps runs as they are put in, and writes down what it is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from engine.errors import RunError
+from engine.history import HistoryLog
+from engine.model import parameter_formula
+from engine.records import Evaluation, Sample, Step
+from engine.run_state import RunSpec, RunView
+
+
+def history(steps: int) -> HistoryLog:
+    """A curve that falls from 4 towards 2 nats."""
+    log = HistoryLog()
+    log.add(Evaluation(0, 4.2, 4.2, 0.0, False))
+    log.add(Sample(0, "\n", "xq<b>zj</b>"))
+    for step in range(1, steps + 1):
+        log.add(Step(step, 2.0 + 2.0 / step, 1.0 / step, 1e-3, 768 * step, 0.02 * step))
+    if steps:
+        log.add(Evaluation(steps, 2.05, 2.1, 0.02 * steps, True))
+        log.add(Sample(steps, "\n", "ROMEO: what light"))
+    return log
+
+
+def view_of(spec: RunSpec, run: str, status: Any = "running", steps: int = 40, **rest: Any) -> RunView:
+    log = history(steps)
+    values = {
+        "place": 0, "message": "", "precision": "float32 on this processor", "resumable": steps > 0, "warnings": (), "snapshots": (0, steps), "name": spec.name,
+    } | rest
+    return RunView(
+        id=run, spec=spec, status=status, step=steps, total_steps=spec.train.steps, seconds=0.02 * steps,
+        tokens_per_second=38_400.0, history=log.view(), parameters=parameter_formula(spec.model), version=1, **values,
+    )
+
+
+class StageManager:
+    """`asked` holds (what, run or None, arguments)."""
+
+    def __init__(self, mine: bool = True) -> None:
+        self.mine = mine
+        self.views: dict[str, RunView] = {}
+        self.asked: list[tuple[Any, ...]] = []
+        self.status: Any = "running"
+        self.refuse = ""
+
+    def start(self, spec: RunSpec, owner: str) -> str:
+        if self.refuse:
+            raise RunError(self.refuse)
+        run = f"run-{len(self.views)}"
+        self.views[run] = view_of(spec, run, self.status)
+        self.asked.append(("start", run))
+        return run
+
+    def view(self, run: str) -> RunView | None:
+        return self.views.get(run)
+
+    def may_control(self, run: str, owner: str) -> bool:
+        return self.mine
+
+    def watch(self, run: str) -> None:
+        self.asked.append(("watch", run))
+
+    def runs(self, owner: str) -> list[RunView]:
+        return list(self.views.values()) if self.mine else []
+
+    def change(self, run: str, **values: Any) -> None:
+        self.views[run] = replace(self.views[run], **values)
+
+    def rename(self, run: str, owner: str, name: str) -> None:
+        self.change(run, name=name)
+
+    def remove(self, run: str, owner: str) -> None:
+        del self.views[run]
+
+    def __getattr__(self, what: str) -> Any:
+        if what not in ("pause", "resume", "step", "stop", "set_learning_rate", "set_prompt", "restart", "extend", "checkpoint"):
+            raise AttributeError(what)
+
+        def ask(run: str, *arguments: Any) -> None:
+            if self.refuse:
+                raise RunError(self.refuse)
+            self.asked.append((what, run, *arguments[1:]))
+
+        return ask

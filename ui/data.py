@@ -1,0 +1,137 @@
+"""What to train on: a text that is always there, or one's own. Draws the data group of the training page."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine import corpora
+from engine.corpora import Corpus
+from engine.errors import CorpusError
+from engine.profiles import Profile
+from ui import state
+
+SOURCES = ("shakespeare", "python", "paste", "upload")
+OWN = ("paste", "upload")
+EXCERPT = 280  # characters
+
+
+@dataclass(frozen=True)
+class Data:
+    """`name` is what a RunSpec calls it ('text' for one's own, which is then in `text`). Without a corpus, `problem` says why."""
+
+    name: str
+    text: str | None
+    corpus: Corpus | None
+    problem: str = ""
+
+
+def data_group(profile: Profile) -> Data:
+    """The data controls. The choice is in the URL; a text of one's own is not: it is too long for a link."""
+    with st.expander("Data", icon=":material/menu_book:"):
+        source = st.segmented_control(
+            "Text", SOURCES, default="shakespeare", required=True, key="data", bind="query-params", width="stretch",
+            help="Tiny Shakespeare, the Python manual, or your own text, pasted or uploaded (UTF-8).",
+        )
+        data = _own(str(source), profile) if source in OWN else _built_in(str(source))
+        if data.problem:
+            (st.error if data.corpus is None and data.text else st.info)(data.problem)
+        if data.corpus is not None:
+            _describe(data.corpus)
+    return data
+
+
+def _built_in(source: str) -> Data:
+    name, note = ("python" if source == "python" else "shakespeare"), ""
+    if name == "shakespeare" and corpora.shakespeare_path() is None:
+        note = _fetch_shakespeare()
+        name = "python" if note else name
+    try:
+        return Data(name, None, state.corpus(name), note)
+    except CorpusError as error:
+        return Data("python", None, state.corpus("python"), f"{error}. The Python manual is used instead.")
+
+
+def _fetch_shakespeare() -> str:
+    """Downloads it with a progress bar. Returns '' or, where it cannot be had, one sentence; asks again only after a while."""
+    if failed := _recent_failure():
+        return failed[-1]
+    words = "Downloading Tiny Shakespeare (1.1 MB), once"
+    bar = st.progress(0.0, text=words)
+    try:
+        corpora.load("shakespeare", lambda done, total: bar.progress(min(1.0, done / total) if total else 0.0, text=words))
+    except CorpusError:
+        failed.append("Tiny Shakespeare is not on this machine and could not be downloaded, so the Python manual is used: it needs no network.")
+        return failed[-1]
+    finally:
+        bar.empty()
+    return ""
+
+
+@st.cache_resource(ttl=120, show_spinner=False)
+def _recent_failure() -> list[str]:
+    """A note that outlives reruns: without it an offline page would try the network at every click."""
+    return []
+
+
+def _own(source: str, profile: Profile) -> Data:
+    st.caption("Your text is not part of the link: it is too long for one.")
+    if source == "paste":
+        hint = "Paste at least a few thousand characters: the more, the better."
+        text = st.text_area("Your text", key="pasted", height=160, persist_state="session", placeholder=hint)
+        problem = "" if text else "Paste a text to train on."
+    else:
+        text, problem = _uploaded(profile)
+    if not text:
+        return Data("text", None, None, problem)
+    if len(text) > profile.max_text:
+        over = len(text) - profile.max_text
+        return Data("text", text, None, f"The text has {len(text):,} characters; at most {profile.max_text:,} are allowed here. Shorten it by {over:,}.")
+    try:
+        return Data("text", text, own_corpus(text))
+    except CorpusError as error:
+        return Data("text", text, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
+
+
+def _uploaded(profile: Profile) -> tuple[str, str]:
+    """(text, sentence). The last good upload is kept, since an uploader forgets its file when another page is opened."""
+    file = st.file_uploader("A text file (UTF-8)", key="upload", max_upload_size=max(1, math.ceil(profile.max_text * 4 / 2**20)))
+    if file is not None:
+        try:
+            text = file.getvalue().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            return "", f"{file.name} is not UTF-8 text (byte {error.start:,} does not fit): save it as UTF-8 plain text and upload it again."
+        if "\0" in text:
+            return "", f"{file.name} is not text: it holds zero bytes, as pictures, archives and office documents do. Save it as plain text."
+        if not text:
+            return "", f"{file.name} is empty."
+        st.session_state["uploaded"] = (file.name, text)
+    name, text = st.session_state.get("uploaded", ("", ""))
+    if name and file is None:
+        st.caption(f"Still in use: {len(text):,} characters uploaded earlier.")
+    return text, "" if text else "Upload a text to train on."
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def own_corpus(text: str) -> Corpus:
+    """Tokenized and split once for each text. Raises CorpusError."""
+    return corpora.from_text(text)
+
+
+def _describe(corpus: Corpus) -> None:
+    st.markdown(
+        f"**{corpus.characters:,}** characters, **{corpus.vocab_size}** distinct. "
+        f"Train on the first **{len(corpus.train):,}**, validate on the last **{len(corpus.validation):,}**."
+    )
+    st.code(visible_text(corpus.text[:EXCERPT]), language=None, wrap_lines=True)
+
+
+def visible_text(text: str) -> str:
+    """Spaces and line breaks that can be seen.
+
+    >>> visible_text("to be")
+    'to·be'
+    """
+    return text.replace(" ", "·").replace("\n", "⏎\n").replace("\t", "⇥")

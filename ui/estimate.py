@@ -1,0 +1,83 @@
+"""How long a training will take: floating-point operations from the configs, speed from a run that was made here or from a short measurement."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import streamlit as st
+import torch
+
+from engine.config import ModelConfig, TrainConfig
+from engine.model import parameter_formula
+from engine.profiles import Profile
+from engine.run_state import RunView
+
+EFFICIENCY = 0.45  # share of the product rate that a whole training step reaches at these sizes (measured: 0.4 to 0.6)
+SECOND_THREAD = 0.65  # what each further thread adds
+OVERHEAD = 1.2e-3  # seconds of every step that do not depend on the sizes
+
+
+@dataclass(frozen=True)
+class Estimate:
+    seconds: float
+    source: str  # how it was estimated, for the page
+
+    @property
+    def words(self) -> str:
+        return duration(self.seconds)
+
+
+def forward_flops(model: ModelConfig) -> float:
+    """Floating-point operations of one token's forward pass: 2 for each weight that multiplies, 4 T d for each layer's scores and sums."""
+    c = model.resolved()
+    assert c.d_head is not None
+    looked_up = (0 if c.tie_embeddings else c.vocab_size * c.d_model) + (c.context * c.d_model if c.position == "learned" else 0)
+    attention = 0 if c.mixer == "none" else 4 * c.context * c.n_heads * c.d_head * c.n_layers
+    return 2.0 * (parameter_formula(c) - looked_up) + attention
+
+
+def total_flops(model: ModelConfig, train: TrainConfig, validation_tokens: int = 0) -> float:
+    """Of a whole training: backward costs twice forward; evaluations are forward passes over both splits."""
+    forward = forward_flops(model)
+    looks = 1 + (train.steps // train.eval_every if train.eval_every else 0)
+    read = min(train.eval_tokens or validation_tokens, validation_tokens)
+    return 3 * forward * train.steps * train.batch_size * model.context + forward * (2 * read * looks + validation_tokens)
+
+
+def estimate(model: ModelConfig, train: TrainConfig, validation_tokens: int, profile: Profile, last: RunView | None) -> Estimate:
+    """Seconds from pressing Train to the end. `last` is this owner's last run, whose speed is the best guide."""
+    work = total_flops(model, train, validation_tokens)
+    if last is not None and last.tokens_per_second > 0:
+        rate = last.tokens_per_second * 3 * forward_flops(last.spec.model)
+        return Estimate(work / rate, "from the speed of your last run, by floating-point operations")
+    rate = product_rate() * EFFICIENCY * (1 + SECOND_THREAD * (profile.threads_per_run - 1))
+    return Estimate(work / rate + OVERHEAD * train.steps, "rough: from this machine's measured matrix-product speed")
+
+
+@st.cache_resource(show_spinner=False)
+def product_rate() -> float:
+    """Floating-point operations a second of one thread's float32 products, (512 x 128) @ (128 x 512). Takes about 0.1 s, once."""
+    torch.set_num_threads(1)  # another thread with a parallel torch operation behind it would slow trainings (DESIGN.md)
+    a, b = torch.ones(512, 128), torch.ones(128, 512)
+    a @ b
+    best, started = float("inf"), time.perf_counter()
+    while time.perf_counter() - started < 0.1:
+        before = time.perf_counter()
+        for _ in range(8):
+            a @ b
+        best = min(best, time.perf_counter() - before)
+    return 8 * 2 * 512 * 128 * 512 / best
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words, no more exact than they are.
+
+    >>> duration(4.4), duration(95), duration(7200)
+    ('4 s', '1.6 min', '2.0 h')
+    """
+    if seconds < 1:
+        return "under 1 s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"

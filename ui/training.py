@@ -1,0 +1,303 @@
+"""The run panel: a fragment that looks at a run a few times a second while it is active, and the sidebar's small status."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from engine.errors import CorpusError, GlassformerError
+from engine.run_state import RunSpec, RunView
+from ui import state
+from ui.controls import visible
+from ui.data import own_corpus
+from ui.estimate import duration
+from ui.figures import curves
+from ui.plot import plot
+from ui.samples import samples
+
+POLL_SECONDS = 0.4
+PAGE = "pages/start/train.py"
+STATUS = {
+    "queued": ("hourglass_empty", "gray", "waiting"),
+    "starting": ("hourglass_top", "gray", "starting"),
+    "running": ("play_arrow", "green", "running"),
+    "paused": ("pause", "orange", "paused"),
+    "finished": ("check", "blue", "finished"),
+    "stopped": ("stop", "gray", "stopped"),
+    "failed": ("error", "red", "failed"),
+}
+
+
+def start(spec: RunSpec) -> None:
+    """Starts a run and makes it the one that is shown. A refusal becomes a sentence on the page."""
+    try:
+        select(state.manager().start(spec, state.owner()))
+    except GlassformerError as error:
+        st.session_state["refused"] = str(error)
+
+
+def select(run_id: str) -> None:
+    """Makes a run the one that the panel shows, also in the URL, so that a reload finds it again."""
+    st.session_state["run_id"] = run_id
+    st.query_params["run"] = run_id
+
+
+def selected() -> str | None:
+    """The run to show: the URL's, else the one this session looked at last (its id then goes back into the URL).
+
+    A run id in a URL may be anything; one that no run has is left for the panel to explain.
+    """
+    named = st.query_params.get("run")
+    if named is None and (kept := st.session_state.get("run_id")) and state.manager().view(kept) is not None:
+        st.query_params["run"] = named = kept
+    st.session_state["run_id"] = named
+    return named
+
+
+def refusal() -> None:
+    """What was refused at the last click, said once."""
+    if sentence := st.session_state.pop("refused", None):
+        st.error(sentence)
+
+
+def act(what: Callable[..., Any], *arguments: Any) -> None:
+    """Carries out a button. A refusal becomes a sentence; a new run that comes of it is the one shown."""
+    try:
+        result = what(*arguments)
+    except GlassformerError as error:
+        st.session_state["refused"] = str(error)
+        return
+    if isinstance(result, str) and result:
+        select(result)
+
+
+def run_panel(run_id: str, overlaid: Sequence[str]) -> None:
+    """Everything about one run. `overlaid`: the ids of runs whose curves are laid over its own."""
+    view = state.manager().view(run_id)
+    if view is None:
+        st.info("The run in this link is not on this server: it was removed, or the server was restarted, or the link is not whole. Train starts a new one.")
+        return
+    # The timer exists only while there is something to wait for; when that changes, the whole page runs once and sets it anew.
+    st.fragment(_panel, run_every=POLL_SECONDS if view.active else None)(run_id, tuple(overlaid), view.active)
+
+
+def _panel(run_id: str, overlaid: tuple[str, ...], polling: bool) -> None:
+    manager = state.manager()
+    manager.watch(run_id)
+    view = manager.view(run_id)
+    if view is None or view.active != polling or st.session_state.get("run_id") != run_id:
+        st.rerun()
+    mine = manager.may_control(run_id, state.owner())
+    _heading(view, mine)
+    _buttons(view, mine)
+    st.progress(min(1.0, view.step / max(view.total_steps, 1)), text=progress_words(view))
+    refusal()
+    for sentence in (*([view.message] if view.message else []), *view.warnings):
+        (st.error if view.status == "failed" else st.warning)(sentence)
+    _losses(view, overlaid)
+    _numbers(view)
+    _text(view)
+    _small_charts(view)
+    st.caption(f"{view.parameters:,} parameters. {view.precision[:1].upper()}{view.precision[1:]}." if view.precision else f"{view.parameters:,} parameters.")
+    _live_controls(view, mine)
+
+
+def _heading(view: RunView, mine: bool) -> None:
+    icon, colour, word = STATUS[view.status]
+    if view.status == "queued" and view.place:
+        word = f"waiting, place {view.place} in the queue"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(safe(view.name), anchor=False, width="content")
+        st.badge(word, icon=f":material/{icon}:", color=colour)  # type: ignore[arg-type]
+    if not mine:
+        st.info("This run belongs to another browser: you can watch it, but only that browser can control it. Press Train to start one of your own.")
+
+
+def _buttons(view: RunView, mine: bool) -> None:
+    """Every button stays in its place and is greyed out where it has no sense, so that nothing jumps."""
+    manager, owner, run = state.manager(), state.owner(), view.id
+    running, paused, active = view.status == "running", view.status == "paused", view.active
+    offered: list[tuple[str, str, str, bool, Callable[..., Any], tuple[Any, ...]]] = [
+        ("resume", "Resume", "play_arrow", True, manager.resume, (run, owner)) if paused
+        else ("pause", "Pause", "pause", running, manager.pause, (run, owner)),
+        ("step", "One step", "skip_next", paused, manager.step, (run, owner)),
+        ("stop", "Stop", "stop", active, manager.stop, (run, owner)),
+        ("restart", "Restart", "restart_alt", view.status not in ("queued", "starting"), manager.restart, (run, owner)),
+    ]
+    helps = {"step": "One update of the weights, then pause again.", "restart": "A new run with the same settings and the same first weights."}
+    with st.container(horizontal=True, gap="small"):
+        for name, label, icon, possible, action, arguments in offered:
+            st.button(
+                label, key=f"{name}_button", icon=f":material/{icon}:", disabled=not (mine and possible),
+                on_click=act, args=(action, *arguments), help=helps.get(name),
+            )
+
+
+def progress_words(view: RunView) -> str:
+    """Where a run is, in one line."""
+    words = [f"step {view.step:,} of {view.total_steps:,}", f"{duration_exact(view.seconds)} of training"]
+    if view.tokens_per_second:
+        words.append(f"{view.tokens_per_second:,.0f} tokens/s")
+    if view.active and 0 < view.step < view.total_steps:
+        words.append(f"about {duration(view.seconds / view.step * (view.total_steps - view.step))} left")
+    return " · ".join(words)
+
+
+def duration_exact(seconds: float) -> str:
+    """Elapsed time: tenths below a minute and a half.
+
+    >>> duration_exact(4.43), duration_exact(125)
+    ('4.4 s', '2:05 min')
+    """
+    return f"{seconds:.1f} s" if seconds < 90 else f"{int(seconds) // 60}:{int(seconds) % 60:02d} min"
+
+
+def _losses(view: RunView, overlaid: tuple[str, ...]) -> None:
+    manager = state.manager()
+    x = st.segmented_control("Loss against", ["step", "time"], default="step", required=True, key="axis", bind="query-params", label_visibility="collapsed")
+    others = [curves.curve_of(other.name, other.history) for run in overlaid if run != view.id and (other := manager.view(run)) is not None]
+    axis: curves.XAxis = "time" if x == "time" else "step"
+    end = float(view.total_steps) if axis == "step" and not others else None
+    characters = view.spec.model.vocab_size - (view.spec.train.objective == "masked")
+    figure = curves.loss_curves(curves.curve_of(view.name, view.history), baselines(view.spec), characters, x=axis, others=others, end=end)
+    plot(figure, key="loss_chart", alt=_loss_words(view), height=340, data=curves.curve_table(view.history), name=f"loss-{slug(view.name)}")
+
+
+def baselines(spec: RunSpec) -> Mapping[str, float]:
+    """Losses that predictors without a network reach on the corpus of a run; none where its text is no longer here."""
+    try:
+        return (own_corpus(spec.text) if spec.corpus == "text" and spec.text else state.corpus(spec.corpus)).baselines
+    except CorpusError:
+        return {}
+
+
+def _loss_words(view: RunView) -> str:
+    if not view.history.evaluations:
+        return f"Training and validation loss of {view.name}: nothing measured yet"
+    first, last = view.history.evaluations[0], view.history.evaluations[-1]
+    course = f"from {first.validation_loss:.2f} to {last.validation_loss:.2f} nats after step {last.step}"
+    return f"Training and validation loss of {view.name}: validation went {course}"
+
+
+def _numbers(view: RunView) -> None:
+    look = view.history.evaluations[-1] if view.history.evaluations else None
+    loss = look.validation_loss if look else math.nan
+    with st.grid("auto", min_column_width=120):
+        st.metric("Validation loss", number(loss, ".3f"), help="Nats per character on text that the model does not train on.")
+        st.metric("Perplexity", number(math.exp(min(loss, 50.0)), ".2f"), help="e to the loss: among how many equally likely characters it hesitates.")
+        st.metric("Bits per character", number(loss / math.log(2), ".3f"), help="The loss divided by ln 2: comparable between alphabets.")
+        st.metric("Training loss", number(look.train_loss if look else math.nan, ".3f"), help="Measured like the validation loss, on the training split.")
+
+
+def _text(view: RunView) -> None:
+    st.markdown("**The model's own text**")
+    samples(view.history.samples, run=view.id, masked=view.spec.train.objective == "masked", key="own_text", height=230)
+
+
+def _small_charts(view: RunView) -> None:
+    h, total = view.history, float(view.total_steps)
+    left, right = st.columns(2)
+    latest_norm, latest_rate = (number(float(values[-1]), ".3g") if len(values) else "–" for values in (h.grad_norms, h.learning_rates))
+    with left:
+        st.markdown(f"**Gradient norm** before clipping: {latest_norm}")
+        plot(
+            curves.small_curve(h.steps, h.grad_norms, title="gradient norm", shade="quiet", log=True, end=total),
+            key="norm_chart", alt=f"Gradient norm before clipping, now {latest_norm}", height=170,
+        )
+    with right:
+        st.markdown(f"**Learning rate**: {latest_rate}")
+        plot(
+            curves.small_curve(h.steps, h.learning_rates, title="learning rate", shade="run0", end=total),
+            key="rate_chart", alt=f"Learning rate, now {latest_rate}", height=170,
+        )
+
+
+def _live_controls(view: RunView, mine: bool) -> None:
+    """What may be changed while it runs, and how it goes on after its end. Keys hold the run's id: each run has its own values."""
+    run, train = view.id, view.spec.train
+    more = max(view.total_steps - max(view.snapshots, default=0), 0) or train.steps  # what was left undone, else as many again
+    rate_key, prompt_key, more_key = f"rate-{run}", f"prompt-{run}", f"more-{run}-{more}"
+    ended = view.resumable and not view.active
+    left, middle, right = st.columns(3, vertical_alignment="bottom")
+    left.number_input(
+        "Peak learning rate", value=float(train.learning_rate), step=float(train.learning_rate) / 4 or 1e-4, format="%g", key=rate_key,
+        disabled=not (mine and view.active), on_change=_set_rate, args=(run, rate_key), help="Takes effect at the next step; Muon's rate moves in proportion.",
+    )
+    middle.text_input(
+        "Prompt of the next samples", value=train.sample_prompt.replace("\n", "⏎"), key=prompt_key, max_chars=200,
+        disabled=not (mine and view.active), on_change=_set_prompt, args=(run, prompt_key),
+        help="⏎ is a line break. Characters that the text does not have are left out.",
+    )
+    with right.container(horizontal=True, vertical_alignment="bottom"):
+        st.number_input("More steps", value=more, min_value=1, step=100, key=more_key, disabled=not (mine and ended))
+        st.button(
+            "Continue", key="extend_button", icon=":material/fast_forward:", disabled=not (mine and ended), on_click=_extend, args=(run, more_key),
+            help="Goes on from the last snapshot for so many steps more.",
+        )
+
+
+def _set_rate(run: str, key: str) -> None:
+    value = st.session_state[key]
+    if value is not None:
+        act(state.manager().set_learning_rate, run, state.owner(), float(value))
+
+
+def _set_prompt(run: str, key: str) -> None:
+    act(state.manager().set_prompt, run, state.owner(), visible(st.session_state[key] or ""))
+
+
+def _extend(run: str, key: str) -> None:
+    act(state.manager().extend, run, state.owner(), int(st.session_state[key] or 1))
+
+
+def number(value: float, form: str) -> str:
+    """A number in a format; a dash where there is none.
+
+    >>> number(1.23456, ".2f"), number(float("nan"), ".2f")
+    ('1.23', '–')
+    """
+    return format(value, form) if math.isfinite(value) else "–"
+
+
+def safe(text: str) -> str:
+    r"""A person's words as Markdown that shows them as they are.
+
+    >>> safe("a*b")
+    'a\\*b'
+    """
+    return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>$~:&" else c for c in text.replace("\n", " "))
+
+
+def slug(text: str) -> str:
+    """A name that any file system takes.
+
+    >>> slug("Fast: 2 layers!")
+    'fast-2-layers'
+    """
+    words = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split()
+    return "-".join(words)[:60] or "run"
+
+
+def sidebar_status() -> None:
+    """On pages other than Train: each active run of this browser, small, with a link back. Looking at it keeps the run alive."""
+    if any(view.active for view in state.manager().runs(state.owner())):
+        with st.sidebar:
+            st.fragment(_status, run_every=1.0)()
+
+
+def _status() -> None:
+    manager = state.manager()
+    views = [view for view in manager.runs(state.owner()) if view.active]
+    if not views:
+        st.rerun()
+    for view in views:
+        manager.watch(view.id)
+        _, _, word = STATUS[view.status]
+        loss = f"loss {float(view.history.losses[-1]):.2f}" if len(view.history.losses) else word
+        with st.container(border=True, gap="xsmall"):
+            st.markdown(f"**{safe(view.name)}** · {word}")
+            st.progress(min(1.0, view.step / max(view.total_steps, 1)), text=f"step {view.step:,} of {view.total_steps:,} · {loss}")
+            st.page_link(PAGE, label="Back to this run", icon=":material/arrow_back:", query_params={"run": view.id})

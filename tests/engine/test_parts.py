@@ -1,0 +1,301 @@
+"""Each part against a second, independent account of it: torch's own kernels, known values, worked numbers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from engine.config import ModelConfig
+from engine.parts.attention import MIXERS, causal_mask
+from engine.parts.feedforward import FEEDFORWARDS, gelu_tanh, relu2
+from engine.parts.norms import NORMS
+from engine.parts.positions import POSITIONS, Seams, alibi_slopes, rotate_half_pairs, t5_bucket
+from engine.probe import Recorder, identity
+from tests.engine.helpers import loud, some_tokens, tiny
+
+
+def _normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+# --- attention ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("position", ["none", "rope", "alibi", "t5"])
+def test_written_out_attention_equals_the_fused_kernel(position: str, n_kv_heads: int, causal: bool) -> None:
+    """MHA, GQA and MQA, with whatever the positions do to queries, keys and scores."""
+    model = loud(tiny(n_kv_heads=n_kv_heads, causal=causal, position=position))
+    recorder = Recorder()
+    model(some_tokens(model.config), recorder)
+    for layer in range(model.config.n_layers):
+        q, k, v, z = (recorder[f"blocks.{layer}.{name}"] for name in ("q_rot", "k_rot", "v", "z"))
+        seams = model.positions.prepare(6, z)
+        bias = seams.bias(torch.zeros(1, 4, 6, 6)).detach() + (causal_mask(6, z) if causal else 0)
+        fused = F.scaled_dot_product_attention(q, k, v, attn_mask=bias, enable_gqa=True)
+        assert torch.allclose(z, fused, atol=1e-5)
+
+
+def test_fused_kernel_with_its_own_causal_flag() -> None:
+    mixer = MIXERS["attention"](tiny().resolved()).eval()
+    x, recorder = _normal(3, 7, 16), Recorder()
+    mixer(x, Seams(), causal_mask(7, x), recorder)
+    fused = F.scaled_dot_product_attention(recorder["q"], recorder["k"], recorder["v"], is_causal=True)
+    assert torch.allclose(recorder["z"], fused, atol=1e-5)
+
+
+def test_w_qkv_holds_queries_keys_and_values_in_that_order() -> None:
+    mixer = MIXERS["attention"](tiny(n_kv_heads=2).resolved())
+    x, recorder = _normal(1, 5, 16), Recorder()
+    mixer(x, Seams(), None, recorder)
+    w_q, w_k, w_v = mixer.w_qkv.weight.split(mixer.w_qkv.row_blocks)
+    for name, weight in (("q", w_q), ("k", w_k), ("v", w_v)):
+        heads = (x @ weight.T).view(1, 5, -1, 4).transpose(1, 2)
+        assert torch.allclose(recorder[name], heads, atol=1e-6), name
+
+
+def test_mask_worked_example() -> None:
+    """[1.0, 2.5, 0.5, -inf] -> [.16, .74, .10, 0]: the mask comes before the softmax."""
+    pattern = torch.tensor([1.0, 2.5, 0.5, -math.inf]).softmax(-1)
+    assert [round(p, 2) for p in pattern.tolist()] == [0.16, 0.74, 0.10, 0.0]
+    mask = causal_mask(4, pattern)
+    assert torch.equal(torch.tensor([1.0, 2.5, 0.5, 9.0]) + mask[2], torch.tensor([1.0, 2.5, 0.5, -math.inf]))
+    assert mask.tolist() == [[0 if key <= query else -math.inf for key in range(4)] for query in range(4)]
+
+
+def test_multi_head_worked_example() -> None:
+    """q = [1,2,3,4], k1 = [5,6,7,8], k2 = [9,0,1,2] with two heads: scores 17 and 9, then 53 and 11, before scaling."""
+    mixer = MIXERS["attention"](ModelConfig(d_model=4, n_heads=2).resolved())
+    q = torch.tensor([[1.0, 2, 3, 4]]).view(1, 1, 2, 2).transpose(1, 2)
+    k = torch.tensor([[5.0, 6, 7, 8], [9, 0, 1, 2]]).view(1, 2, 2, 2).transpose(1, 2)
+    scores = mixer.scores(q, k) * math.sqrt(2)
+    assert scores.shape == (1, 2, 1, 2)
+    assert torch.allclose(scores.flatten(), torch.tensor([17.0, 9, 53, 11]), atol=1e-4)
+
+
+def test_scaling_keeps_the_spread_of_scores_near_one() -> None:
+    for d_head in (8, 32, 128):
+        mixer = MIXERS["attention"](ModelConfig(d_model=d_head, n_heads=1).resolved())
+        scores = mixer.scores(_normal(8, 1, 64, d_head, seed=1), _normal(8, 1, 64, d_head, seed=2))
+        assert scores.std().item() == pytest.approx(1.0, rel=0.1)
+
+
+def test_qk_norm_bounds_the_scores() -> None:
+    model = loud(tiny(qk_norm=True), factor=100.0)
+    recorder = Recorder({"scores"})
+    model(some_tokens(model.config), recorder)
+    # Both vectors have length sqrt(d_head), so q.k / sqrt(d_head) is at most sqrt(d_head) = 2.
+    assert max(scores.abs().max().item() for scores in recorder.tensors.values()) <= 2 + 1e-5
+
+
+def test_the_ladder_of_mixers() -> None:
+    x = _normal(2, 5, 16)
+    config = tiny().resolved()
+    mask = causal_mask(5, x)
+    recorder = Recorder()
+    mean = MIXERS["mean"](config)(x, Seams(), mask, recorder)
+    running = x.cumsum(1) / torch.arange(1, 6).view(1, 5, 1)
+    assert torch.allclose(mean, running, atol=1e-6)
+
+    MIXERS["similarity"](config)(x, Seams(), None, recorder)
+    heads = x.view(2, 5, 4, 4).transpose(1, 2)
+    assert torch.allclose(recorder["scores"], heads @ heads.transpose(2, 3) / 2, atol=1e-6)
+
+    MIXERS["shared_qk"](config)(x, Seams(), None, recorder)
+    assert torch.equal(recorder["q"], recorder["k"])
+    assert torch.allclose(recorder["scores"], recorder["scores"].transpose(2, 3), atol=1e-6)
+
+    assert MIXERS["none"](config)(x, Seams(), mask, identity) is None
+
+
+def test_without_w_o_the_heads_go_back_side_by_side() -> None:
+    mixer = MIXERS["attention"](tiny(output_projection=False).resolved())
+    recorder = Recorder()
+    mixer(_normal(2, 5, 16), Seams(), None, recorder)
+    assert torch.equal(recorder["attn_out"], recorder["z"].transpose(1, 2).flatten(2))
+
+
+# --- positions ---------------------------------------------------------------------------------
+
+
+def _seams(position: str, length: int, **fields: object) -> Seams:
+    config = tiny(position=position, **fields).resolved()
+    return POSITIONS[position](config).prepare(length, torch.zeros(1))
+
+
+def test_sinusoidal_table_equals_the_formula() -> None:
+    table = _seams("sinusoidal", 50, d_model=12, n_heads=2).embed(torch.zeros(1))
+    for p in (0, 1, 7, 49):
+        for i in range(6):
+            angle = p / 10_000 ** (2 * i / 12)
+            assert table[p, 2 * i].item() == pytest.approx(math.sin(angle), abs=1e-5)
+            assert table[p, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-5)
+
+
+@given(p=st.integers(0, 200), k=st.integers(0, 200))
+def test_sinusoidal_shift_is_a_rotation(p: int, k: int) -> None:
+    """PE(p + k) = R(k) PE(p), the same R at every p."""
+    table = _seams("sinusoidal", 401).embed(torch.zeros(1)).double().view(401, -1, 2)  # (position, pair, sin and cos)
+    theta = 10_000 ** (-torch.arange(0, 16, 2, dtype=torch.float64) / 16)
+    cos, sin = (theta * k).cos(), (theta * k).sin()
+    rotated = torch.stack((table[p, :, 0] * cos + table[p, :, 1] * sin, table[p, :, 1] * cos - table[p, :, 0] * sin), -1)
+    assert torch.allclose(rotated, table[p + k], atol=1e-4)
+
+
+def test_rotation_worked_example() -> None:
+    """p = 5, k = 2, theta = 0.1: [0.479, 0.878] -> [0.644, 0.765] by R = [[0.980, 0.199], [-0.199, 0.980]]."""
+    turn = torch.tensor([[math.cos(0.2), math.sin(0.2)], [-math.sin(0.2), math.cos(0.2)]])
+    assert torch.allclose(turn, torch.tensor([[0.980, 0.199], [-0.199, 0.980]]), atol=5e-4)
+    start = torch.tensor([math.sin(0.5), math.cos(0.5)])
+    assert torch.allclose(start, torch.tensor([0.479, 0.878]), atol=5e-4)
+    assert torch.allclose(turn @ start, torch.tensor([0.644, 0.765]), atol=5e-4)
+
+
+@given(distance=st.integers(-12, 12), seed=st.integers(0, 50))
+def test_rope_scores_depend_on_the_distance_only(distance: int, seed: int) -> None:
+    q, k = _normal(1, 1, 1, 8, seed=seed), _normal(1, 1, 1, 8, seed=seed + 1000)
+    turned_q, turned_k = _seams("rope", 40, d_head=8).rotate(q.expand(1, 1, 40, 8), k.expand(1, 1, 40, 8))
+    scores = (turned_q @ turned_k.transpose(2, 3))[0, 0]  # (query, key)
+    diagonal = scores.diagonal(distance)
+    assert (diagonal - diagonal[0]).abs().max() < 1e-4
+    assert turned_q.norm(dim=-1).sub(q.norm()).abs().max() < 1e-4  # a rotation keeps the length
+
+
+def test_rope_turns_by_complex_multiplication() -> None:
+    """The pair (x[i], x[i + d/2]) as one complex number, times e^(i position theta)."""
+    x = _normal(1, 2, 9, 8)
+    turned, _ = _seams("rope", 9, d_head=8).rotate(x, x)
+    theta = 10_000 ** (-torch.arange(0, 8, 2) / 8)
+    turns = torch.polar(torch.ones(9, 4), torch.outer(torch.arange(9.0), theta))
+    expected = torch.view_as_real(torch.complex(x[..., :4], x[..., 4:]) * turns)
+    assert torch.allclose(turned, torch.cat((expected[..., 0], expected[..., 1]), -1), atol=1e-5)
+
+
+def test_alibi_slopes_are_the_paper_s() -> None:
+    assert alibi_slopes(8) == [2.0**-i for i in range(1, 9)]
+    assert alibi_slopes(1) == [2.0**-8]
+    # Not a power of two: the 8 of 8 heads, then every second one of 16.
+    assert alibi_slopes(12) == pytest.approx([2.0**-i for i in range(1, 9)] + [2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5])
+
+
+@pytest.mark.parametrize("n_heads", [1, 2, 3, 4, 6, 8, 12, 20])
+def test_alibi_slopes_equal_bloom_s(n_heads: int) -> None:
+    bloom = pytest.importorskip("transformers.models.bloom.modeling_bloom", reason="transformers is not installed")
+    theirs = bloom.build_alibi_tensor(torch.ones(1, 3), n_heads, torch.float32)  # slope * key position
+    assert torch.allclose(torch.tensor(alibi_slopes(n_heads)), theirs[:, 0, 1])
+
+
+def test_alibi_bias_is_minus_slope_times_distance() -> None:
+    bias = _seams("alibi", 5).bias(torch.zeros(1, 4, 5, 5))[0]
+    for head, slope in enumerate(alibi_slopes(4)):
+        assert torch.allclose(bias[head], -slope * torch.tensor([[abs(q - k) for k in range(5)] for q in range(5)], dtype=torch.float32))
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize(("buckets", "reach"), [(32, 128), (16, 64), (8, 20)])
+def test_t5_buckets_equal_t5_s(buckets: int, reach: int, bidirectional: bool) -> None:
+    t5 = pytest.importorskip("transformers.models.t5.modeling_t5", reason="transformers is not installed")
+    offsets = torch.arange(-300, 301)
+    theirs = t5.T5Attention._relative_position_bucket(offsets, bidirectional, buckets, reach)
+    assert torch.equal(t5_bucket(offsets, bidirectional, buckets, reach), theirs)
+
+
+def test_t5_buckets_by_hand() -> None:
+    """Causal, 32 buckets: one bucket each up to distance 15, logarithmic from 16, the last one from 113 on; the future is distance 0."""
+    bucket = t5_bucket(-torch.arange(200), False, 32, 128)
+    assert bucket[:16].tolist() == list(range(16))
+    assert [bucket[d].item() for d in (16, 18, 19, 20, 21, 112, 113, 127, 128, 199)] == [16, 16, 17, 17, 18, 30, 31, 31, 31, 31]
+    assert (t5_bucket(torch.arange(1, 50), False, 32, 128) == 0).all()
+    both = t5_bucket(torch.tensor([-3, 3]), True, 32, 128)
+    assert both.tolist() == [3, 19]
+
+
+# --- norms and feed-forward --------------------------------------------------------------------
+
+
+def test_norms_equal_their_formulas() -> None:
+    x = _normal(3, 5, 16) * 4 + 2
+    layer = NORMS["layernorm"](tiny(norm_bias=True))
+    torch.nn.init.normal_(layer.gain)
+    torch.nn.init.normal_(layer.bias)
+    mean, variance = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, unbiased=False)
+    assert torch.allclose(layer(x), layer.gain * (x - mean) / (variance + 1e-5).sqrt() + layer.bias, atol=1e-5)
+    rms = NORMS["rmsnorm"](tiny(norm="rmsnorm"))
+    torch.nn.init.normal_(rms.gain)
+    assert torch.allclose(rms(x), rms.gain * x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt(), atol=1e-5)
+    bare = NORMS["layernorm"](tiny(norm_gain=False))
+    assert not list(bare.parameters())
+    assert torch.allclose(bare(x).mean(-1), torch.zeros(3, 5), atol=1e-5)
+    assert torch.equal(NORMS["none"](tiny(norm="none"))(x), x)
+
+
+def test_activations_equal_their_formulas() -> None:
+    x = torch.linspace(-4, 4, 81)
+    assert torch.equal(relu2(x), torch.where(x > 0, x * x, torch.zeros(())))
+    assert torch.allclose(gelu_tanh(x), 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))), atol=1e-6)
+
+
+@pytest.mark.parametrize(("ffn", "activation"), [("swiglu", F.silu), ("geglu", F.gelu)])
+def test_the_gate_decides_how_much_passes(ffn: str, activation: object) -> None:
+    part, x = FEEDFORWARDS[ffn](tiny(ffn=ffn).resolved()), _normal(2, 3, 16)
+    gate, up = part.w_in.weight.split(part.w_in.row_blocks)
+    assert torch.allclose(part(x, identity), (activation(x @ gate.T) * (x @ up.T)) @ part.w_out.weight.T, atol=1e-5)
+
+
+# --- gradients ---------------------------------------------------------------------------------
+
+
+def _wide(*shape: int, seed: int = 0) -> Tensor:
+    return _normal(*shape, seed=seed, dtype=torch.float64).requires_grad_()
+
+
+@pytest.mark.parametrize("mixer", ["mean", "similarity", "shared_qk", "attention"])
+@pytest.mark.parametrize("position", ["none", "rope", "t5"])
+def test_gradients_of_mixers(mixer: str, position: str) -> None:
+    config = tiny(d_model=8, n_heads=2, n_kv_heads=1 if mixer == "attention" else 2, mixer=mixer, position=position, qk_norm=True).resolved()
+    part = MIXERS[mixer](config).double()
+    scheme = POSITIONS[position](config).double()
+    for parameter in scheme.parameters():
+        torch.nn.init.normal_(parameter)
+    x = _wide(2, 3, 8)
+    assert torch.autograd.gradcheck(lambda x: part(x, scheme.prepare(3, x), causal_mask(3, x), identity), (x,))
+
+
+@pytest.mark.parametrize("ffn", [name for name in FEEDFORWARDS if name != "none"])
+def test_gradients_of_feedforwards(ffn: str) -> None:
+    part = FEEDFORWARDS[ffn](tiny(d_model=6, n_heads=2, d_ff=10, ffn=ffn, ffn_bias=True).resolved()).double()
+    assert torch.autograd.gradcheck(lambda x: part(x, identity), (_wide(2, 3, 6),))
+
+
+@pytest.mark.parametrize("norm", ["layernorm", "rmsnorm"])
+def test_gradients_of_norms(norm: str) -> None:
+    part = NORMS[norm](tiny(d_model=6, n_heads=2, norm=norm)).double()
+    torch.nn.init.normal_(part.gain)
+    assert torch.autograd.gradcheck(part, (_wide(2, 3, 6),))
+
+
+def test_gradients_of_the_small_functions() -> None:
+    angles = _normal(5, 3, dtype=torch.float64)
+    cos, sin = torch.cat((angles.cos(),) * 2, -1), torch.cat((-angles.sin(), angles.sin()), -1)
+    assert torch.autograd.gradcheck(lambda x: rotate_half_pairs(x, cos, sin), (_wide(2, 5, 6),))
+    assert torch.autograd.gradcheck(relu2, (_wide(20),))
+
+
+@pytest.mark.parametrize("wiring", ["pre", "post", "parallel", "none"])
+def test_gradients_of_a_whole_model(wiring: str) -> None:
+    """Every parameter's gradient against finite differences, in float64."""
+    model = loud(tiny(d_model=4, n_heads=2, n_layers=1, d_ff=6, context=3, vocab_size=5, wiring=wiring, norm_bias=True)).double()
+    tokens = some_tokens(model.config, batch=1, length=3)
+    names, values = zip(*model.named_parameters(), strict=True)
+
+    def logits(*parameters: Tensor) -> Tensor:
+        return torch.func.functional_call(model, dict(zip(names, parameters, strict=True)), (tokens,))
+
+    assert torch.autograd.gradcheck(logits, values)

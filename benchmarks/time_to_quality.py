@@ -1,0 +1,62 @@
+"""Seconds of training until a validation loss is reached, by the presets that the app offers.
+
+    python -m benchmarks.time_to_quality [--seeds 3]
+
+Loss is nats per character over the whole validation split of Tiny Shakespeare, in windows of 64. Seconds are
+those of training steps alone, as on the page: evaluation is not counted. nanoGPT's own CPU recipe, the same
+sizes and data, passes 1.88 after about 68 s on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from dataclasses import replace
+
+import torch
+
+from benchmarks.report import Goals, finish, table
+from engine import corpora
+from engine.numerics import choose, keep_memory
+from engine.presets import PRESETS
+from engine.records import Evaluation
+from engine.train import train
+
+# A schedule decays over its whole budget, so each budget is a training of its own: (steps, loss to reach).
+BUDGETS = {"fast": (PRESETS["fast"].train.steps, 1.88), "fast, 1000 steps": (1000, 1.70)}  # type: ignore[union-attr]
+GOALS: Goals = {"fast.seconds_to_1.88": ("<=", 5.0), "fast, 1000 steps.seconds_to_1.70": ("<=", 20.0)}
+
+
+def curve(steps: int, seed: int) -> list[Evaluation]:
+    """The evaluations of one training, over the whole validation split, twenty of them."""
+    preset = PRESETS["fast"]
+    assert preset.train is not None
+    corpus = corpora.load("shakespeare")
+    config = replace(preset.train, steps=steps, seed=seed, eval_every=max(1, steps // 20), eval_tokens=0, sample_every=0, snapshot_every=0)
+    return [r for r in train(replace(preset.model, vocab_size=corpus.vocab_size), config, corpus) if isinstance(r, Evaluation)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    keep_memory()
+    print(choose().sentence, f"on {torch.get_num_threads()} threads")
+    figures: dict[str, float] = {}
+    for name, (steps, goal) in BUDGETS.items():
+        curves = [curve(steps, seed) for seed in range(options.seeds)]
+        rows = []
+        for points in zip(*curves, strict=True):
+            row: dict[str, object] = {name: f"step {points[0].step}", "seconds": statistics.median(p.seconds for p in points)}
+            rows.append(row | {f"seed {i}": round(p.validation_loss, 4) for i, p in enumerate(points)})
+        table(rows)
+        print()
+        reached = [next((p.seconds for p in points if p.validation_loss <= goal), 1e9) for points in curves]
+        figures[f"{name}.seconds_to_{goal:.2f}"] = statistics.median(reached)
+        figures[f"{name}.final_loss"] = statistics.median(points[-1].validation_loss for points in curves)
+        figures[f"{name}.seconds"] = statistics.median(points[-1].seconds for points in curves)
+    finish("time_to_quality", figures, GOALS)
+
+
+if __name__ == "__main__":
+    main()

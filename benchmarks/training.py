@@ -1,0 +1,131 @@
+"""Seconds per training step beside peers of the same size, interleaved in one run, and GFLOP/s beside the matmul peak.
+
+    python -m benchmarks.training [--rounds 20] [--config A B C] [--precision float32 bfloat16]
+
+Ours is the app's own path: engine.model with its probes in place, engine.optim, the `classic` architecture
+(learned positions, LayerNorm, GELU, biases, tied), so that all three models hold the same parameters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from benchmarks.peers import EncoderGPT, PlainStep, hugging_face
+from benchmarks.report import Goals, finish, table
+from engine.config import ModelConfig, TrainConfig
+from engine.model import build
+from engine.numerics import choose, keep_memory
+from engine.optim import Optimiser
+from engine.presets import PRESETS
+from engine.train import Batch, loss_of
+
+CONFIGS = {"A": (128, 4, 4, 64, 12), "B": (256, 4, 8, 128, 64), "C": (128, 4, 4, 128, 32)}  # d_model, layers, heads, context, batch
+GOALS: Goals = {
+    "A.float32.vs_encoder": (">=", 2.0), "A.bfloat16.vs_encoder": (">=", 2.5),
+    "B.float32.vs_encoder": (">=", 2.0), "B.bfloat16.vs_encoder": (">=", 3.0),
+    "C.float32.vs_encoder": (">=", 2.0), "C.bfloat16.vs_encoder": (">=", 3.0),
+}
+
+
+def model_config(name: str) -> tuple[ModelConfig, int]:
+    d_model, layers, heads, context, batch = CONFIGS[name]
+    return replace(PRESETS["classic"].model, d_model=d_model, n_layers=layers, n_heads=heads, context=context), batch
+
+
+def our_step(config: ModelConfig, precision: str) -> Callable[[torch.Tensor, torch.Tensor], float]:
+    numerics = choose(precision, "cpu")  # type: ignore[arg-type]
+    model = build(config)
+    optimiser = Optimiser(model, TrainConfig(), numerics)
+
+    def step(inputs: torch.Tensor, targets: torch.Tensor) -> float:
+        with numerics.scope():
+            loss = loss_of(model, Batch(inputs, targets), numerics.device)
+            value = float(loss.detach())
+            optimiser.update(loss, 1.0)
+        return value
+
+    return step
+
+
+def flops_per_step(config: ModelConfig, batch: int) -> float:
+    """Multiply-adds of the matrix products, counted twice, forward and backward (3 x forward): 6 N + 12 L T d a token."""
+    d, layers, t = config.d_model, config.n_layers, config.context
+    forward = layers * (2 * 12 * d * d + 4 * t * d) + 2 * config.vocab_size * d
+    return 3.0 * forward * t * batch
+
+
+def matmul_peak(dtype: torch.dtype) -> float:
+    """GFLOP/s of a 2048^3 product, the best of five."""
+    a, b = torch.randn(2048, 2048).to(dtype), torch.randn(2048, 2048).to(dtype)
+    best = min(_timed(lambda: a @ b) for _ in range(5))
+    return 2 * 2048**3 / best / 1e9
+
+
+def _timed(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def measure(name: str, precision: str, rounds: int) -> list[dict[str, object]]:
+    config, batch = model_config(name)
+    dtype = torch.float32 if precision == "float32" else torch.bfloat16
+    torch.manual_seed(0)
+    steps = {
+        "glassformer": our_step(config, precision),
+        "encoder": PlainStep(EncoderGPT(config), dtype),
+        "hugging_face": PlainStep(hugging_face(config), dtype),
+    }
+    inputs = torch.randint(config.vocab_size, (batch, config.context))
+    seconds: dict[str, list[float]] = {who: [] for who in steps}
+    repeat = 5 if name == "A" else 1  # a block of short steps: each peer then runs with its own caches warm
+    for turn in range(rounds + 2):
+        for who, step in steps.items():
+            took = _timed(lambda step=step: [step(inputs, inputs) for _ in range(repeat)]) / repeat
+            if turn >= 2:
+                seconds[who].append(took)
+    peak = matmul_peak(dtype)
+    ours = seconds["glassformer"]
+    rows = []
+    for who, times in seconds.items():
+        ratio = statistics.median(t / o for t, o in zip(times, ours, strict=True))
+        rate = flops_per_step(config, batch) / statistics.median(times) / 1e9
+        rows.append({
+            "config": name, "precision": precision, "who": who, "ms": statistics.median(times) * 1e3, "min": min(times) * 1e3,
+            "max": max(times) * 1e3, "ours_is": ratio, "GFLOP/s": rate, "peak": peak,
+        })
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--config", nargs="+", default=["A", "C", "B"], choices=list(CONFIGS))
+    parser.add_argument("--precision", nargs="+", default=["float32", "bfloat16"], choices=["float32", "bfloat16"])
+    options = parser.parse_args()
+    keep_memory()  # for all of them: one process
+    rows: list[dict[str, object]] = []
+    for name in options.config:
+        for precision in options.precision:
+            rows += measure(name, precision, options.rounds)
+    print(choose("float32", "cpu").sentence)
+    table(rows)
+    figures: dict[str, float] = {}
+    for row in rows:
+        key = f"{row['config']}.{row['precision']}"
+        figures[f"{key}.{row['who']}.ms"] = float(row["ms"])  # type: ignore[arg-type]
+        if row["who"] != "glassformer":
+            figures[f"{key}.vs_{row['who']}"] = float(row["ours_is"])  # type: ignore[arg-type]
+        else:
+            figures[f"{key}.share_of_peak"] = float(row["GFLOP/s"]) / float(row["peak"])  # type: ignore[arg-type]
+    finish("training", figures, {goal: bound for goal, bound in GOALS.items() if goal in figures})
+
+
+if __name__ == "__main__":
+    main()

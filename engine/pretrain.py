@@ -1,0 +1,126 @@
+"""Trains the shipped checkpoints: `python -m engine.pretrain NAME [--into checkpoints] [--work FOLDER]`.
+
+Resumable: every few hundred steps the whole training state goes to the work folder, and the same command
+goes on from there. The weights that are shipped are those with the lowest validation loss seen on the way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine import corpora
+from engine.checkpoints import load, load_state, model_with, save, save_state, write_whole
+from engine.config import ModelConfig, TrainConfig
+from engine.errors import CheckpointError
+from engine.numerics import choose, keep_memory
+from engine.presets import PRESETS
+from engine.records import Evaluation, Snapshot, Step
+from engine.train import Batches, evaluate, train
+
+log = logging.getLogger("glassformer.pretrain")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One checkpoint to be trained: what, how, and on which corpus."""
+
+    model: ModelConfig
+    train: TrainConfig
+    corpus: str = "shakespeare"
+
+
+_SCHEDULE = {"steps": 4000, "batch_size": 32, "eval_every": 200, "eval_tokens": 0, "sample_every": 0, "snapshot_every": 200, "seed": 1337}
+
+RECIPES: dict[str, Recipe] = {
+    f"shakespeare-{name}": Recipe(
+        replace(PRESETS[name].model, context=128),
+        replace(PRESETS[name].train, **_SCHEDULE),  # type: ignore[type-var]
+    )
+    for name in ("classic", "modern")
+}
+
+
+def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> Mapping[str, Any]:
+    """Trains RECIPES[name] from the newest state in `work`, writes the checkpoint into `into/name`, and returns its metrics."""
+    recipe = RECIPES[name]
+    corpus = corpora.load(recipe.corpus)
+    config = replace(recipe.model, vocab_size=corpus.vocab_size).resolved()
+    work.mkdir(parents=True, exist_ok=True)
+    latest, best, curve_file = work / f"{name}.state", work / f"{name}.best", work / f"{name}.curve.json"
+    resume, curve = None, []
+    if latest.exists():
+        resume, _ = load_state(latest)
+        curve = json.loads(curve_file.read_text())
+        log.info("%s: going on from step %d", name, resume.step)
+    torch.set_num_threads(threads or torch.get_num_threads())
+    for record in train(config, recipe.train, corpus, resume=resume):
+        if isinstance(record, Evaluation) and (not curve or record.step > curve[-1]["step"]):
+            losses = {"train_loss": round(record.train_loss, 4), "validation_loss": round(record.validation_loss, 4)}
+            curve.append({"step": record.step, **losses, "seconds": round(record.seconds, 1)})
+            log.info("%s: %s", name, curve[-1])
+        elif isinstance(record, Snapshot):
+            save_state(latest, record.state, {})
+            write_whole(curve_file, json.dumps(curve).encode())
+            if curve[-1]["validation_loss"] <= min(p["validation_loss"] for p in curve):
+                save_state(best, record.state, {})
+        elif isinstance(record, Step) and record.step % 100 == 0:
+            log.info("%s: step %d, loss %.3f, %.0f tokens/s", name, record.step, record.loss, record.tokens / record.seconds)
+    state, _ = load_state(best)
+    # bfloat16 on disk: half the size, and the loss is measured again on what is really stored.
+    rounded = {key: t.bfloat16().float() for key, t in state.weights().items()}
+    model = model_with(config, rounded, name)
+    loss = evaluate(model, Batches(corpus, config, recipe.train), corpus.validation)
+    metrics = {
+        "corpus": recipe.corpus,
+        "validation_loss": round(loss, 4),
+        "measured": f"nats per character over the whole validation split, in windows of {config.context}, in float32, on the stored weights",
+        "step": state.step,
+        "seconds": round(state.seconds, 1),
+        "chosen": "the snapshot with the lowest validation loss of those in `curve`",
+        "train": recipe.train.to_dict(),
+        "numerics": choose(recipe.train.precision).sentence,
+        "machine": {"processor": _processor(), "cores": os.cpu_count(), "threads": torch.get_num_threads(), "torch": torch.__version__},
+        "date": time.strftime("%Y-%m-%d"),
+        "curve": curve,
+    }
+    save(into / name, model, corpus.tokenizer, metrics, torch.bfloat16)
+    load(into / name)  # what was written can be read
+    return metrics
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", choices=list(RECIPES))
+    parser.add_argument("--into", type=Path, default=Path("checkpoints"))
+    parser.add_argument("--work", type=Path, default=None, help="where the resumable state lies (default: the user's cache folder)")
+    options = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    keep_memory()
+    try:
+        metrics = pretrain(options.name, options.into, options.work or corpora.cache_folder() / "pretrain")
+    except CheckpointError as error:
+        raise SystemExit(f"{error}. Remove the work folder to start over.") from error
+    log.info("%s: validation loss %.4f after %s steps and %s s", options.name, metrics["validation_loss"], metrics["step"], metrics["seconds"])
+
+
+if __name__ == "__main__":
+    main()

@@ -83,7 +83,7 @@ def unpack(data: bytes) -> Checkpoint:
             entries = {info.filename: info for info in archive.infolist()}
             missing = [name for name in (WEIGHTS, CONFIG, TOKENIZER, METRICS) if name not in entries]
             if missing:
-                raise CheckpointError(f"the zip lacks {', '.join(missing)}; a model downloaded from this app has {WEIGHTS}, {CONFIG}, {TOKENIZER} and {METRICS}")
+                raise CheckpointError(f"the zip lacks {', '.join(missing)}: it is not a model downloaded from this app")
             wanted = [entries[name] for name in (WEIGHTS, CONFIG, TOKENIZER, METRICS)]
             if sum(info.file_size for info in wanted) > MAX_ZIP_BYTES:
                 raise CheckpointError(f"the zip unpacks to more than {MAX_ZIP_BYTES >> 20} MB")
@@ -111,7 +111,7 @@ def load_state(path: Path | str) -> tuple[TrainState, dict[str, Any]]:
     try:
         with safe_open(str(path), framework="pt") as file:
             header = json.loads((file.metadata() or {})["glassformer"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
         return TrainState(int(header["step"]), float(header["seconds"]), tensors), dict(header["meta"])
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} is not a whole snapshot: {error}") from error
@@ -158,8 +158,9 @@ def _assemble(files: Mapping[str, bytes], where: str) -> Checkpoint:
     except (SafetensorError, ValueError, KeyError) as error:
         raise CheckpointError(f"{where}: {WEIGHTS} is damaged or cut short ({error})") from error
     # The tensors bound the model's size: a config that asks for more is refused before any memory is taken.
-    if parameter_formula(config) != sum(t.numel() for t in tensors.values()):
-        raise CheckpointError(f"{where}: {WEIGHTS} holds {sum(t.numel() for t in tensors.values()):,} numbers, but the config calls for {parameter_formula(config):,}")
+    held, wanted = sum(t.numel() for t in tensors.values()), parameter_formula(config)
+    if held != wanted:
+        raise CheckpointError(f"{where}: {WEIGHTS} holds {held:,} numbers, but the config calls for {wanted:,}")
     return Checkpoint(model_with(config, tensors, where), config.resolved(), tokenizer, metrics)
 
 

@@ -168,7 +168,8 @@ def _check_mixer(c: ModelConfig) -> None:
         raise ConfigError("n_kv_heads", c.n_kv_heads, f"must equal n_heads ({c.n_heads}) for mixer {c.mixer!r}; only 'attention' has separate keys to share")
     if (c.mixer in ("mean", "similarity") or not c.output_projection) and c.mixer != "none" and c.n_heads * c.d_head != c.d_model:
         why = "without an output projection" if c.mixer in LEARNED_MIXERS else f"for mixer {c.mixer!r}"
-        raise ConfigError("d_head", c.d_head, f"must be d_model / n_heads = {c.d_model / c.n_heads:g} {why}: the heads' outputs go back into the stream as they are")
+        wanted = f"{c.d_model / c.n_heads:g}"
+        raise ConfigError("d_head", c.d_head, f"must be d_model / n_heads = {wanted} {why}: the heads' outputs go back into the stream as they are")
     if c.position == "rope" and c.mixer != "none" and c.d_head % 2:
         raise ConfigError("d_head", c.d_head, "must be even for RoPE: it rotates pairs of dimensions")
 

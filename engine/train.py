@@ -113,7 +113,8 @@ def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
         raise ConfigError("causal", False, "must be True for next-token training: without the mask every position sees the token it should predict")
     need = corpus.vocab_size + masked
     if model.vocab_size != need:
-        raise ConfigError("vocab_size", model.vocab_size, f"must be {need} for the corpus {corpus.name!r}" + (" (its characters and the mask)" if masked else ""))
+        mask = " (its characters and the mask)" if masked else ""
+        raise ConfigError("vocab_size", model.vocab_size, f"must be {need} for the corpus {corpus.name!r}{mask}")
     check_length(corpus, model.context)
 
 

@@ -160,9 +160,11 @@ class Session:
 
 def explain(error: Exception) -> str:
     """What ended a training, as a sentence."""
-    from engine.errors import GlassformerError
+    from engine.errors import ConfigError, GlassformerError
 
     text = str(error).strip()
+    if isinstance(error, ConfigError):
+        return text + "."  # begins with the name of a field, as it is written
     if isinstance(error, GlassformerError):
         return _sentence(text)
     if isinstance(error, MemoryError) or any(words in text.lower() for words in ("can't allocate memory", "not enough memory", "out of memory")):

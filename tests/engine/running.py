@@ -1,0 +1,108 @@
+"""What the tests of the run service share: the smallest trainings, a clock that is set by hand, and waiting."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine.config import ModelConfig, TrainConfig
+from engine.profiles import PROFILES, Profile
+from engine.runs import RunManager, RunSpec, RunView
+
+TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind at all. " * 8
+MODEL = ModelConfig(vocab_size=len(set(TEXT)), context=8, d_model=16, n_layers=1, n_heads=2)
+SHORT = TrainConfig(
+    steps=30, batch_size=2, precision="float32", schedule="constant", warmup_steps=0,
+    eval_every=10, sample_every=10, sample_length=8, sample_prompt="the ", snapshot_every=10,
+)
+LONG = replace(SHORT, steps=90_000, eval_every=0, sample_every=0, snapshot_every=200)
+PROFILE: Profile = replace(PROFILES["local"], max_runs=2, threads_per_run=1, max_worker_bytes=0)
+
+
+def spec(train: TrainConfig = SHORT, model: ModelConfig = MODEL, **fields: Any) -> RunSpec:
+    return RunSpec(model, train, **{"corpus": "text", "text": TEXT, **fields})
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def wait(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """The first true value of `condition`; fails after a while."""
+    until = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.01)
+    return value
+
+
+def look(manager: RunManager, run_id: str) -> RunView:
+    view = manager.view(run_id)
+    assert view is not None
+    return view
+
+
+def ended(manager: RunManager, run_id: str) -> RunView:
+    """The view once the run has ended."""
+    wait(lambda: not look(manager, run_id).active)
+    return look(manager, run_id)
+
+
+def reached(manager: RunManager, run_id: str, step: int) -> RunView:
+    """The view once a step is done; fails when the run ends before."""
+    def there() -> bool:
+        view = look(manager, run_id)
+        assert view.active, (view.status, view.message)
+        return view.step >= step
+
+    wait(there)
+    return look(manager, run_id)
+
+
+def settled(manager: RunManager, run_id: str) -> RunView:
+    """The view once nothing has come from the worker for a third of a second, as in a pause."""
+    while True:
+        before = look(manager, run_id)
+        time.sleep(0.35)
+        if look(manager, run_id).version == before.version:
+            return before
+
+
+def pid(manager: RunManager, run_id: str) -> int:
+    worker = manager._runs[run_id].worker
+    assert worker is not None
+    return worker.pid
+
+
+def lives(process: int) -> bool:
+    """Whether a process runs (a zombie, or one long gone, does not)."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def workers_of(parent: int | None = None) -> list[int]:
+    """Worker processes on this machine, or those of one parent, zombies included."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command, stat = (folder / "cmdline").read_bytes(), (folder / "stat").read_text()
+        except OSError:
+            continue
+        if (parent is None and b"engine.worker" in command) or (parent is not None and int(stat.rpartition(")")[2].split()[1]) == parent):
+            found.append(int(folder.name))
+    return found
+
+
+OWN_PID = os.getpid()

@@ -1,0 +1,389 @@
+"""The run service in ordinary life: one manager with a warm spare serves most of these tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine import checkpoints, profiles
+from engine.corpora import from_text
+from engine.errors import ConfigError, GlassformerError, RunError
+from engine.records import Evaluation, Step
+from engine.runs import RunManager
+from engine.train import train
+from tests.engine.running import LONG, MODEL, PROFILE, SHORT, TEXT, Clock, ended, lives, look, pid, reached, settled, spec, wait
+
+ME, STRANGER = "me", "somebody else"
+
+
+@pytest.fixture(scope="module")
+def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunManager]:
+    with_spare = RunManager(PROFILE, tmp_path_factory.mktemp("runs"))
+    yield with_spare
+    with_spare.close()
+
+
+@pytest.fixture(autouse=True)
+def tidy(manager: RunManager) -> Iterator[None]:
+    """Places are free again after each test."""
+    yield
+    for view in manager.runs(ME):
+        manager.remove(view.id, ME)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
+    """Managers of a test's own, without spares, closed whatever happens."""
+    made: list[RunManager] = []
+
+    def make(**fields: Any) -> RunManager:
+        options = {name: fields.pop(name) for name in ("clock", "spare") if name in fields}
+        made.append(RunManager(replace(PROFILE, **fields), tmp_path, **{"spare": False, **options}))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def test_a_run_from_start_to_finish_gives_what_train_gives(manager: RunManager) -> None:
+    run = manager.start(spec(name="  first\nrun "), ME)
+    assert look(manager, run).status in ("queued", "starting", "running") and len(run) >= 20
+    view = ended(manager, run)
+    assert (view.status, view.message, view.name, view.step, view.total_steps) == ("finished", "", "first run", 30, 30)
+    assert view.parameters == sum(p.numel() for p in checkpoints.unpack(manager.checkpoint(run)).model.parameters())
+    assert "float32" in view.precision and view.tokens_per_second > 0 and view.seconds > 0 and view.warnings == ()
+
+    records = list(train(MODEL, SHORT, from_text(TEXT)))
+    steps = [r for r in records if isinstance(r, Step)]
+    np.testing.assert_array_equal(view.history.steps, [s.step for s in steps])
+    np.testing.assert_allclose(view.history.losses, [s.loss for s in steps], rtol=1e-5)
+    np.testing.assert_array_equal(view.history.tokens, [s.tokens for s in steps])
+    evaluations = [r for r in records if isinstance(r, Evaluation)]
+    assert [(e.step, e.complete) for e in view.history.evaluations] == [(e.step, e.complete) for e in evaluations]
+    assert view.best_validation == pytest.approx(min(e.validation_loss for e in evaluations), rel=1e-5)
+    assert [s.step for s in view.history.samples] == [0, 10, 20, 30] and all(len(s.text) == 8 for s in view.history.samples)
+
+
+def test_snapshots_can_be_looked_into_and_downloaded(manager: RunManager) -> None:
+    run = manager.start(spec(), ME)
+    view = ended(manager, run)
+    assert view.snapshots == (0, 10, 20, 30) and view.resumable
+    state = manager.snapshot(run, 20)
+    assert state.step == 20
+    loaded = checkpoints.unpack(manager.checkpoint(run, 20))
+    assert loaded.metrics["step"] == 20 and loaded.tokenizer.decode(loaded.tokenizer.encode("the dog")) == "the dog"
+    for name, parameter in loaded.model.named_parameters():
+        torch.testing.assert_close(parameter, state.weights()[name])
+    with pytest.raises(RunError, match="step 7"):
+        manager.snapshot(run, 7)
+
+
+def test_the_worker_is_gone_when_its_run_has_ended(manager: RunManager) -> None:
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 1)
+    worker = pid(manager, run)
+    manager.stop(run, ME)
+    ended(manager, run)
+    wait(lambda: not lives(worker), 5)
+    assert look(manager, run).history.steps[0] == 1, "the curve outlives its process"
+
+
+def test_pause_step_and_resume_are_exact(manager: RunManager) -> None:
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 20)
+    manager.pause(run, ME)
+    paused = settled(manager, run)
+    assert paused.status == "paused" and paused.message == ""
+    for extra in (1, 2, 3):
+        manager.step(run, ME)
+        after = settled(manager, run)
+        assert (after.status, after.step) == ("paused", paused.step + extra)
+    manager.resume(run, ME)
+    later = reached(manager, run, paused.step + 50)
+    assert later.status == "running"
+    if later.step < 2000:  # not thinned yet: no step is missing, none is there twice
+        np.testing.assert_array_equal(later.history.steps, np.arange(1, later.step + 1))
+
+
+def test_a_paused_worker_rests(manager: RunManager) -> None:
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 5)
+    manager.pause(run, ME)
+    settled(manager, run)
+
+    def processor_ticks() -> int:
+        values = Path(f"/proc/{pid(manager, run)}/stat").read_text().rpartition(")")[2].split()
+        return int(values[11]) + int(values[12])
+
+    before = processor_ticks()
+    settled(manager, run)
+    assert processor_ticks() - before <= 2, "a paused worker uses the processor"
+
+
+def test_single_steps_reach_the_end(manager: RunManager) -> None:
+    run = manager.start(spec(replace(SHORT, steps=2)), ME)
+    manager.step(run, ME)  # at once: it pauses before its first step, and does one
+    assert settled_at(manager, run, 1).status == "paused"
+    manager.step(run, ME)
+    assert ended(manager, run).status == "finished"
+
+
+def settled_at(manager: RunManager, run: str, step: int) -> Any:
+    wait(lambda: look(manager, run).step >= step)
+    view = settled(manager, run)
+    assert view.step == step
+    return view
+
+
+def test_a_pause_shows_what_was_due_at_its_step(manager: RunManager) -> None:
+    run = manager.start(spec(replace(SHORT, eval_every=1, sample_every=1, snapshot_every=1)), ME)
+    manager.step(run, ME)
+    view = settled_at(manager, run, 1)
+    assert view.history.evaluations[-1].step == view.history.samples[-1].step == view.snapshots[-1] == 1
+
+
+def test_learning_rate_and_prompt_change_while_it_runs(manager: RunManager) -> None:
+    run = manager.start(spec(replace(LONG, sample_every=50)), ME)
+    reached(manager, run, 5)
+    manager.set_learning_rate(run, ME, 7e-4)
+    manager.set_prompt(run, ME, "dog")
+    wait(lambda: look(manager, run).history.samples[-1].prompt == "dog")
+    rates = look(manager, run).history.learning_rates
+    assert rates[0] == pytest.approx(1e-3) and rates[-1] == pytest.approx(7e-4)
+    assert set(np.round(rates, 7)) == {np.float32(1e-3).round(7), np.float32(7e-4).round(7)}, "one change, for good"
+    for bad in (float("nan"), -1.0, 1e9):
+        with pytest.raises(ConfigError, match="learning_rate"):
+            manager.set_learning_rate(run, ME, bad)
+
+
+def test_stop_takes_a_last_look(manager: RunManager) -> None:
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 10)
+    manager.stop(run, ME)
+    view = ended(manager, run)
+    assert view.status == "stopped" and view.step < LONG.steps and view.snapshots[-1] == view.step
+    assert view.history.evaluations[-1].complete and view.history.evaluations[-1].step == view.step
+    with pytest.raises(RunError, match="continue it for longer, or start it again"):
+        manager.pause(run, ME)
+
+
+def test_restart_repeats_and_extend_goes_on(manager: RunManager) -> None:
+    first = manager.start(spec(), ME)
+    before = ended(manager, first)
+    second = manager.restart(first, ME)
+    assert second != first
+    np.testing.assert_array_equal(ended(manager, second).history.losses, before.history.losses)
+
+    assert manager.extend(first, ME, 15) == first
+    assert look(manager, first).active and look(manager, first).total_steps == 45
+    after = ended(manager, first)
+    assert (after.status, after.step) == ("finished", 45)
+    np.testing.assert_array_equal(after.history.steps, np.arange(1, 46))
+    np.testing.assert_array_equal(after.history.losses[:30], before.history.losses)
+    assert np.isfinite(after.history.losses).all() and after.snapshots == (0, 10, 20, 30, 40, 45)
+    assert [e.step for e in after.history.evaluations] == [0, 10, 20, 30, 40, 45]
+    with pytest.raises(ConfigError, match="steps"):
+        manager.extend(first, ME, PROFILE.max_steps)
+
+
+def test_only_the_owner_controls(manager: RunManager) -> None:
+    run = manager.start(spec(LONG), ME)
+    assert manager.may_control(run, ME) and not manager.may_control(run, STRANGER) and not manager.may_control("no such run", ME)
+    actions: list[Callable[[], Any]] = [
+        lambda: manager.pause(run, STRANGER), lambda: manager.resume(run, STRANGER), lambda: manager.step(run, STRANGER),
+        lambda: manager.stop(run, STRANGER), lambda: manager.set_learning_rate(run, STRANGER, 0.1), lambda: manager.set_prompt(run, STRANGER, "x"),
+        lambda: manager.restart(run, STRANGER), lambda: manager.extend(run, STRANGER, 5), lambda: manager.rename(run, STRANGER, "x"),
+        lambda: manager.remove(run, STRANGER),
+    ]
+    for action in actions:
+        with pytest.raises(RunError, match="can be watched here, but not controlled"):
+            action()
+    assert look(manager, run).active and manager.runs(STRANGER) == []
+    manager.watch("no such run")
+    with pytest.raises(RunError, match="no such run"):
+        manager.stop("no such run", ME)
+
+
+def test_runs_are_listed_renamed_and_removed(manager: RunManager) -> None:
+    ids = [manager.start(spec(name=name), ME) for name in ("a", "b")]
+    assert [view.id for view in manager.runs(ME)] == ids
+    manager.rename(ids[0], ME, "a better name")
+    assert look(manager, ids[0]).name == "a better name"
+    folder = manager._runs[ids[1]].folder
+    manager.remove(ids[1], ME)
+    assert manager.view(ids[1]) is None and [view.id for view in manager.runs(ME)] == ids[:1]
+    wait(lambda: not folder.exists(), 5)
+
+
+def test_a_view_is_made_once_for_each_change(manager: RunManager) -> None:
+    run = manager.start(spec(), ME)
+    view = ended(manager, run)
+    assert look(manager, run) is look(manager, run) and look(manager, run).history is view.history
+    manager.rename(run, ME, "other")
+    assert look(manager, run).version != view.version
+
+
+@pytest.mark.parametrize("wrong, says", [
+    (spec(replace(SHORT, steps=10**6)), "steps = 1000000"),
+    (spec(model=replace(MODEL, context=4096)), "context = 4096"),
+    (spec(replace(SHORT, batch_size=50_000)), "batch_size = 50000"),
+    (spec(model=replace(MODEL, d_model=4096, n_layers=12)), "parameters"),
+    (spec(model=replace(MODEL, n_layers=1000)), "n_layers"),
+    (spec(model=replace(MODEL, n_heads=3)), "n_heads"),
+    (spec(replace(SHORT, sample_length=10**6)), "sample_length"),
+    (spec(text="x" * (PROFILE.max_text + 1)), "characters"),
+    (spec(text=None), "no text"),
+    (spec(corpus="everything"), "no corpus is called"),
+])  # fmt: skip
+def test_limits_hold_on_the_server(manager: RunManager, wrong: Any, says: str) -> None:
+    with pytest.raises(GlassformerError, match=says):
+        manager.start(wrong, ME)
+    assert manager.runs(ME) == []
+
+
+def test_what_only_the_worker_can_find_out_is_a_sentence(manager: RunManager) -> None:
+    short_text = ended(manager, manager.start(spec(text="abcdefghij" * 3, model=replace(MODEL, vocab_size=10, context=64)), ME))
+    assert short_text.status == "failed" and "more characters" in short_text.message
+    wrong_size = ended(manager, manager.start(spec(model=replace(MODEL, vocab_size=5)), ME))
+    assert wrong_size.status == "failed" and wrong_size.message.startswith("vocab_size = 5: must be") and not wrong_size.resumable
+    with pytest.raises(RunError, match="start it again"):
+        manager.extend(wrong_size.id, ME, 5)
+
+
+def test_profiles_are_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(profiles.VARIABLE, raising=False)
+    assert profiles.current().name == "local"
+    monkeypatch.setenv(profiles.VARIABLE, "hosted")
+    assert profiles.current().lease_seconds == 15
+    monkeypatch.setenv(profiles.VARIABLE, "elsewhere")
+    with pytest.raises(ConfigError, match="local, hosted"):
+        profiles.current()
+
+
+def test_a_queue_is_first_come_first_served(make: Callable[..., RunManager]) -> None:
+    manager = make(max_runs=1, max_runs_kept=4, max_queued=3)
+    runs = [manager.start(spec(LONG), ME) for _ in range(4)]
+    assert [look(manager, run).place for run in runs] == [0, 1, 2, 3]
+    with pytest.raises(RunError, match="remove one first"):
+        manager.start(spec(), ME)
+    with pytest.raises(RunError, match="3 runs are waiting"):
+        manager.start(spec(), "another")
+    manager.remove(runs[1], ME)
+    assert [look(manager, run).place for run in (runs[0], runs[2], runs[3])] == [0, 1, 2]
+    manager.stop(runs[3], ME)  # never began
+    assert (look(manager, runs[3]).status, look(manager, runs[3]).place) == ("stopped", 0)
+    manager.remove(runs[0], ME)
+    assert look(manager, runs[2]).status in ("starting", "running") and look(manager, runs[2]).place == 0
+
+
+def test_a_paused_run_gives_up_its_place(make: Callable[..., RunManager]) -> None:
+    manager = make(max_runs=1)
+    first, second = manager.start(spec(LONG), ME), manager.start(spec(LONG), ME)
+    reached(manager, first, 5)
+    worker = pid(manager, first)
+    manager.pause(first, ME)
+    reached(manager, second, 5)
+    manager.resume(first, ME)
+    assert (look(manager, first).status, look(manager, first).place) == ("queued", 1)
+    paused_at = settled_step(manager, first)
+    manager.stop(second, ME)
+    assert reached(manager, first, paused_at + 1).status == "running" and pid(manager, first) == worker, "the same process goes on"
+
+
+def settled_step(manager: RunManager, run: str) -> int:
+    """The step of a run that waits, while others go on."""
+    return settled(manager, run).step
+
+
+def test_too_many_paused_processes_are_saved_and_go_on_exactly(make: Callable[..., RunManager]) -> None:
+    manager = make(max_runs=2, max_paused=0)
+    exact = replace(LONG, steps=600)
+    run, reference = manager.start(spec(exact), ME), manager.start(spec(exact), ME)
+    reached(manager, run, 20)
+    worker = pid(manager, run)
+    manager.pause(run, ME)
+    wait(lambda: manager._runs[run].worker is None)
+    wait(lambda: not lives(worker), 5)
+    parked = look(manager, run)
+    assert parked.status == "paused" and parked.snapshots[-1] == parked.step < exact.steps
+    manager.resume(run, ME)
+    assert ended(manager, run).status == ended(manager, reference).status == "finished"
+    np.testing.assert_array_equal(look(manager, run).history.steps, np.arange(1, 601))
+    np.testing.assert_array_equal(look(manager, run).history.losses, look(manager, reference).history.losses)
+
+
+def test_nobody_watching_pauses_and_looking_again_resumes(make: Callable[..., RunManager]) -> None:
+    clock = Clock()
+    manager = make(clock=clock, lease_seconds=15, forget_seconds=1800)
+    mine, held = manager.start(spec(LONG), ME), manager.start(spec(LONG), ME)
+    reached(manager, mine, 5)
+    manager.pause(held, ME)
+    clock.now += 10
+    manager.watch(mine)
+    clock.now += 10  # 20 s after the start, 10 s after the last look
+    manager._tick()
+    assert look(manager, mine).status == "running"
+    clock.now += 10
+    manager._tick()
+    view = settled(manager, mine)
+    assert view.status == "paused" and "nobody was watching" in view.message
+    manager.watch(mine)
+    manager.watch(held)
+    assert reached(manager, mine, view.step + 5).status == "running" and look(manager, mine).message == ""
+    assert look(manager, held).status == "paused", "what its owner paused stays paused"
+
+
+def test_long_unwatched_runs_are_removed(make: Callable[..., RunManager]) -> None:
+    clock = Clock()
+    manager = make(clock=clock, lease_seconds=15, forget_seconds=1800)
+    paused, done = manager.start(spec(LONG), ME), manager.start(spec(), ME)
+    reached(manager, paused, 5)
+    ended(manager, done)
+    worker, folders = pid(manager, paused), [manager._runs[run].folder for run in (paused, done)]
+    clock.now += 16
+    manager._tick()
+    assert look(manager, paused).status == "paused"
+    clock.now += 1700
+    manager.watch(paused)  # its owner is there: neither goes, and it resumes
+    clock.now += 1700
+    manager._tick()
+    assert look(manager, paused).status == "paused" and look(manager, done).status == "finished"
+    clock.now += 1801
+    manager._tick()
+    assert manager.view(paused) is None and manager.view(done) is None
+    wait(lambda: not lives(worker) and not any(folder.exists() for folder in folders), 5)
+
+
+def test_an_unwatched_run_does_not_take_a_place_from_the_queue(make: Callable[..., RunManager]) -> None:
+    clock = Clock()
+    manager = make(clock=clock, lease_seconds=15, max_runs=1)
+    first, gone, third = (manager.start(spec(LONG), ME) for _ in range(3))
+    clock.now += 16
+    manager.watch(first)
+    manager.watch(third)
+    manager._tick()
+    assert look(manager, gone).status == "paused" and look(manager, third).place == 1
+    manager.watch(gone)
+    assert (look(manager, gone).status, look(manager, gone).place) == ("queued", 2), "it queues again, at the end"
+
+
+def test_snapshots_stay_within_their_budgets(make: Callable[..., RunManager]) -> None:
+    size = 4 * 3 * 3000  # a little more than one snapshot of this model
+    manager = make(snapshot_bytes=8 * size, snapshot_bytes_total=12 * size)
+    train = replace(SHORT, steps=60, snapshot_every=2)
+    runs = [manager.start(spec(train), ME) for _ in range(2)]
+    for run in runs:
+        view = ended(manager, run)
+        assert view.snapshots[0] == 0 and view.snapshots[-1] == 60 and len(view.snapshots) < 31
+    files = {run: list(manager._runs[run].folder.glob("*.safetensors")) for run in runs}
+    for run in runs:
+        assert sorted(int(f.stem.removeprefix("step-")) for f in files[run]) == list(look(manager, run).snapshots), "the view and the disk agree"
+        assert sum(f.stat().st_size for f in files[run]) <= 8 * size
+    assert sum(f.stat().st_size for some in files.values() for f in some) <= 12 * size

@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +87,8 @@ def unpack(data: bytes) -> Checkpoint:
             if missing:
                 raise CheckpointError(f"the zip lacks {', '.join(missing)}: it is not a model downloaded from this app")
             wanted = [entries[name] for name in (WEIGHTS, CONFIG, TOKENIZER, METRICS)]
+            if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in wanted):
+                raise CheckpointError("the zip is compressed in an unusual way; store or deflate its files")
             if sum(info.file_size for info in wanted) > MAX_ZIP_BYTES:
                 raise CheckpointError(f"the zip unpacks to more than {MAX_ZIP_BYTES >> 20} MB")
             files = {}
@@ -93,7 +97,7 @@ def unpack(data: bytes) -> Checkpoint:
                     files[info.filename] = member.read(info.file_size + 1)
                 if len(files[info.filename]) != info.file_size:
                     raise CheckpointError(f"{info.filename} in the zip is not as long as the zip says")
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
         raise CheckpointError(f"this is not a readable zip file: {error}") from error
     return _assemble(files, "the uploaded model")
 

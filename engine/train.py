@@ -70,21 +70,22 @@ class Batches:
         """A random training batch, (batch_size, context)."""
         generator = torch.Generator().manual_seed((self.config.seed * 1_000_003 + step) % 2**63)
         high = len(self.corpus.train) - self.length  # exclusive: starts 0 .. len - length - 1
-        return self._make(self.corpus.train, torch.randint(high, (self.config.batch_size,), generator=generator), generator)
+        return self._make(self.corpus.train, torch.randint(high, (self.config.batch_size,), generator=generator), self.length, generator)
 
     def windows(self, tokens: Tensor, limit: int, size: int = 64) -> Iterator[Batch]:
         """Windows side by side over a split: all of it, or about `limit` tokens spread evenly when limit > 0."""
-        starts = torch.arange(0, len(tokens) - self.length, self.length)
-        if 0 < limit < len(starts) * self.length:
-            starts = starts[torch.linspace(0, len(starts) - 1, max(1, limit // self.length)).long()]
+        length = min(self.length, len(tokens) - 1)  # the last tenth of a short text may be shorter than a window
+        starts = torch.arange(0, len(tokens) - length, length)
+        if 0 < limit < len(starts) * length:
+            starts = starts[torch.linspace(0, len(starts) - 1, max(1, limit // length)).long()]
         generator = torch.Generator().manual_seed(0)
         for some in starts.split(size):
-            yield self._make(tokens, some, generator)
+            yield self._make(tokens, some, length, generator)
 
-    def _make(self, tokens: Tensor, starts: Tensor, generator: torch.Generator) -> Batch:
+    def _make(self, tokens: Tensor, starts: Tensor, length: int, generator: torch.Generator) -> Batch:
         if self.config.objective == "masked":
-            return masked_batch(tokens, starts, self.length, self.config.mask_rate, self.mask_id, generator)
-        return next_token_batch(tokens, starts, self.length)
+            return masked_batch(tokens, starts, length, self.config.mask_rate, self.mask_id, generator)
+        return next_token_batch(tokens, starts, length)
 
 
 @torch.inference_mode()
@@ -154,9 +155,10 @@ class _Training:
         last = self.step
         while self.step < self.config.steps and not self.control.stop:
             record = self._one_step()
-            if not math.isfinite(record.loss):
+            if not (math.isfinite(record.loss) and math.isfinite(record.grad_norm)):  # either way the weights are now lost
                 yield record
-                message = f"the loss became {record.loss} at step {record.step}: the training diverged. A lower learning rate or gradient clipping helps"
+                what = f"gradient norm became {record.grad_norm}" if math.isfinite(record.loss) else f"loss became {record.loss}"
+                message = f"the {what} at step {record.step}: the training diverged. A lower learning rate or gradient clipping helps"
                 yield Done(self.step, "diverged", message, self.seconds)
                 return
             yield record
@@ -187,22 +189,27 @@ class _Training:
     def _look(self, complete: bool, every: bool = False) -> Iterator[Record]:
         """Whatever is due at this step."""
         config, control = self.config, self.control
-        with self.numerics.scope():
-            if every or _due(self.step, config.eval_every):
-                limit = config.eval_tokens
-                training = evaluate(self.model, self.batches, self.corpus.train, limit or len(self.corpus.validation))
-                validation = evaluate(self.model, self.batches, self.corpus.validation, 0 if complete else limit)
-                yield Evaluation(self.step, training, validation, self.seconds, complete or not limit)
-            if config.sample_every and (every or _due(self.step, config.sample_every)):
-                yield self._sample()
+        # Nothing is yielded from inside a scope: while the caller holds a record, torch is as the caller left it.
+        if every or _due(self.step, config.eval_every):
+            yield self._evaluation(complete)
+        if config.sample_every and (every or _due(self.step, config.sample_every)):
+            yield self._sample()
         if every or control.snapshot or _due(self.step, config.snapshot_every):
             control.snapshot = False
             yield Snapshot(self.step, TrainState(self.step, self.seconds, self.optimiser.state()))
 
+    def _evaluation(self, complete: bool) -> Evaluation:
+        limit = self.config.eval_tokens
+        with self.numerics.scope():
+            training = evaluate(self.model, self.batches, self.corpus.train, limit or len(self.corpus.validation))
+            validation = evaluate(self.model, self.batches, self.corpus.validation, 0 if complete else limit)
+        return Evaluation(self.step, training, validation, self.seconds, complete or not limit)
+
     def _sample(self) -> Sample:
         prompt = self.config.sample_prompt if self.control.prompt is None else self.control.prompt
         seed = self.config.seed + self.step
-        text = complete(self.model, self.corpus.tokenizer, prompt, self.config.sample_length, self.config.sample_temperature, seed)
+        with self.numerics.scope():
+            text = complete(self.model, self.corpus.tokenizer, prompt, self.config.sample_length, self.config.sample_temperature, seed)
         return Sample(self.step, prompt, text)
 
     def _restore(self, state: TrainState) -> None:

@@ -26,6 +26,6 @@ KINDS = {"char": CharTokenizer}
 def from_dict(values: Mapping[str, Any]) -> Tokenizer:
     """A tokenizer from what its `to_dict` gave. Raises TokenizerError for anything else."""
     kind = values.get("kind") if isinstance(values, Mapping) else None
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise TokenizerError(f"unknown tokenizer kind {kind!r}; known: {', '.join(KINDS)}")
     return KINDS[kind].from_dict(values)

@@ -1,0 +1,300 @@
+"""Models and training states come back exactly; what was damaged, edited or swapped is refused with a sentence."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+
+from engine import checkpoints
+from engine.checkpoints import CONFIG, METRICS, TOKENIZER, WEIGHTS, load, load_state, pack, save, save_state, unpack
+from engine.errors import CheckpointError
+from engine.model import Transformer
+from engine.records import TrainState
+from engine.tokenizers.char import CharTokenizer
+from tests.engine.helpers import loud, some_tokens, tiny
+
+LETTERS = CharTokenizer("abcdefghijk")  # eleven, as tiny() has
+METRICS_VALUE = {"validation_loss": 1.5, "curve": [[0, 4.1], [100, 2.0]], "machine": "a laptop"}
+
+
+def _model(**fields: object) -> Transformer:
+    return loud(tiny(**fields))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    save(tmp_path / "model", _model(), LETTERS, METRICS_VALUE)
+    return tmp_path / "model"
+
+
+def _refused(folder: Path, says: str) -> None:
+    with pytest.raises(CheckpointError) as caught:
+        load(folder)
+    assert says in str(caught.value), str(caught.value)
+
+
+# --- there and back ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"tie_embeddings": False, "ffn": "swiglu", "norm": "rmsnorm"}, {"position": "t5", "n_kv_heads": 1}, {"norm_gain": False}]
+)
+def test_a_model_comes_back_exactly(tmp_path: Path, fields: dict) -> None:
+    model = _model(**fields)
+    save(tmp_path, model, LETTERS, METRICS_VALUE)
+    for checkpoint in (load(tmp_path), unpack(pack(model, LETTERS, METRICS_VALUE))):
+        assert checkpoint.config == model.config == checkpoint.model.config
+        assert checkpoint.tokenizer == LETTERS
+        assert checkpoint.metrics == METRICS_VALUE
+        assert torch.equal(checkpoint.model(some_tokens(model.config)), model(some_tokens(model.config)))
+        assert not checkpoint.model.training
+    assert sorted(os.listdir(tmp_path)) == sorted([WEIGHTS, CONFIG, TOKENIZER, METRICS]), "no temporary file is left"
+
+
+def test_weights_can_be_stored_small(tmp_path: Path) -> None:
+    model = _model()
+    for dtype in (torch.bfloat16, torch.float16):
+        save(tmp_path, model, LETTERS, {}, dtype=dtype)
+        stored = load_file(tmp_path / WEIGHTS)
+        assert {tensor.dtype for tensor in stored.values()} == {dtype}
+        for name, parameter in load(tmp_path).model.named_parameters():
+            assert parameter.dtype == torch.float32
+            assert torch.allclose(parameter, dict(model.named_parameters())[name], rtol=1e-2, atol=1e-3)
+
+
+def test_saving_again_replaces(folder: Path) -> None:
+    save(folder, _model(n_layers=1), LETTERS, {})
+    assert load(folder).config.n_layers == 1
+
+
+@given(alphabet=st.text(min_size=11, max_size=11).filter(lambda text: len(set(text)) == 11))
+def test_any_alphabet_survives(alphabet: str) -> None:
+    assert unpack(pack(_model(n_layers=1), CharTokenizer(alphabet), {})).tokenizer == CharTokenizer(alphabet)
+
+
+# --- damage ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, CONFIG, TOKENIZER, METRICS])
+def test_a_missing_file_is_named(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    _refused(folder, name)
+
+
+def test_a_missing_folder() -> None:
+    _refused(Path("no/such/folder"), "no/such/folder")
+
+
+@pytest.mark.parametrize("keep", [0, 1, 7, 8, 100, 0.5, -1])
+def test_cut_short_weights(folder: Path, keep: float) -> None:
+    data = (folder / WEIGHTS).read_bytes()
+    (folder / WEIGHTS).write_bytes(data[: int(len(data) * keep) if isinstance(keep, float) else keep])
+    _refused(folder, f"{WEIGHTS} is damaged or cut short")
+
+
+def test_weights_with_something_appended(folder: Path) -> None:
+    with (folder / WEIGHTS).open("ab") as file:
+        file.write(b"more")
+    _refused(folder, WEIGHTS)
+
+
+@pytest.mark.parametrize("length", [2**63, 2**40, 10**6])
+def test_a_header_that_claims_to_be_huge(folder: Path, length: int) -> None:
+    data = (folder / WEIGHTS).read_bytes()
+    (folder / WEIGHTS).write_bytes(struct.pack("<Q", length) + data[8:])
+    _refused(folder, WEIGHTS)
+
+
+@pytest.mark.parametrize("name", [CONFIG, TOKENIZER, METRICS])
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", "null", "\x00", "{'a': 1}", "[" * 100_000])
+def test_json_that_is_none(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    _refused(folder, name)
+
+
+def _edit(folder: Path, name: str, **changes: object) -> None:
+    values = json.loads((folder / name).read_text("utf-8"))
+    (folder / name).write_text(json.dumps({**values, **changes}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"d_model": 32}, "numbers, but the config calls for"),
+        ({"d_ff": 25}, "numbers, but the config calls for"),
+        ({"n_layers": 10**12}, "numbers, but the config calls for"),
+        ({"n_layers": 3}, "numbers, but the config calls for"),
+        ({"d_model": "16"}, "d_model = '16': must be a whole number"),
+        ({"n_heads": 5, "d_head": None}, "n_heads = 5: must divide d_model"),
+        ({"norm": "batchnorm"}, "norm = 'batchnorm': must be one of"),
+        ({"heads": 4}, "heads = 4: is not a field"),
+        ({"vocab_size": 12}, ""),
+        ({"vocab_size": 40}, "the tokenizer knows 11 tokens"),
+        ({"norm": "rmsnorm", "n_layers": 0}, "n_layers = 0: must be at least 1"),
+    ],
+)
+def test_an_edited_config(folder: Path, changes: dict, says: str) -> None:
+    _edit(folder, CONFIG, **changes)
+    _refused(folder, says)
+
+
+@pytest.mark.parametrize("changes", [{"alphabet": "abc"}, {"alphabet": "aabcdefghij"}, {"alphabet": 5}, {"kind": "bpe"}, {"kind": []}])
+def test_an_edited_tokenizer(folder: Path, changes: dict) -> None:
+    _edit(folder, TOKENIZER, **changes)
+    _refused(folder, "")
+
+
+def _reshape(t: dict) -> None:
+    t["blocks.0.mixer.w_o.weight"] = t["blocks.0.mixer.w_o.weight"].reshape(8, 32)
+
+
+def _rename(t: dict) -> None:
+    t["blocks.0.mixer.weight"] = t.pop("blocks.0.mixer.w_o.weight")
+
+
+def _whole_numbers(t: dict) -> None:
+    t["embedding"] = t["embedding"].long()
+
+
+def _not_a_number(t: dict) -> None:
+    t["embedding"][3, 4] = float("nan")
+
+
+def _infinite(t: dict) -> None:
+    t["blocks.1.ffn.w_in.weight"][0, 0] = float("inf")
+
+
+def _swap_shapes(t: dict) -> None:
+    t["blocks.0.ffn.w_in.weight"] = t["blocks.0.ffn.w_in.weight"].T.contiguous()
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (_reshape, "'blocks.0.mixer.w_o.weight' is torch.float32 of shape (8, 32), but the config calls for (16, 16)"),
+        (_rename, "'blocks.0.mixer.w_o.weight' is missing"),
+        (_whole_numbers, "'embedding' is torch.int64"),
+        (_not_a_number, "'embedding' holds values that are not finite"),
+        (_infinite, "'blocks.1.ffn.w_in.weight' holds values that are not finite"),
+        (_swap_shapes, "of shape (16, 24), but the config calls for (24, 16)"),
+        (lambda t: t.pop("embedding"), "numbers, but the config calls for"),
+    ],
+)
+def test_edited_weights(folder: Path, edit: Callable[[dict], None], says: str) -> None:
+    tensors = load_file(folder / WEIGHTS)
+    edit(tensors)
+    save_file(tensors, folder / WEIGHTS)
+    try:
+        load(folder)
+    except CheckpointError as error:
+        # The order in which missing and unknown tensors are met is the names': both are true.
+        assert says in str(error) or "not part of this architecture" in str(error), str(error)
+    else:
+        pytest.fail("it was accepted")
+
+
+@given(place=st.floats(0, 1), value=st.integers(0, 255))
+def test_one_changed_byte_never_crashes(place: float, value: int) -> None:
+    data = bytearray(pack(_model(n_layers=1), LETTERS, {}))
+    data[int(place * (len(data) - 1))] = value
+    try:
+        unpack(bytes(data))
+    except CheckpointError:
+        pass
+
+
+# --- uploads -----------------------------------------------------------------------------------
+
+
+def _zip(**files: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name.replace("__", "."), data)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"not a zip", b"\x80\x04\x95pickle", _zip(), _zip(readme__txt=b"hello")])
+def test_an_upload_that_is_no_model(data: bytes) -> None:
+    with pytest.raises(CheckpointError, match=r"zip"):
+        unpack(data)
+
+
+def test_an_upload_cut_short() -> None:
+    data = pack(_model(), LETTERS, {})
+    for keep in (10, len(data) // 2, len(data) - 1):
+        with pytest.raises(CheckpointError, match="zip"):
+            unpack(data[:keep])
+
+
+def test_a_zip_that_unpacks_to_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "MAX_ZIP_BYTES", 10_000)
+    bomb = _zip(model__safetensors=bytes(1_000_000), config__json=b"{}", tokenizer__json=b"{}", metrics__json=b"{}")
+    assert len(bomb) < 10_000
+    with pytest.raises(CheckpointError, match="unpacks to more than"):
+        unpack(bomb)
+
+
+def test_names_in_a_zip_cannot_lead_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match="the zip lacks"):
+        unpack(_zip(**{"../model__safetensors": b"", "/etc/x": b""}))
+    assert not list(tmp_path.iterdir())
+
+
+# --- training states ---------------------------------------------------------------------------
+
+
+STATE = TrainState(7, 1.25, {"steps": torch.tensor(7.0), "model.embedding": torch.randn(3, 4), "first.embedding": torch.zeros(3, 4)})
+
+
+def test_a_state_comes_back_exactly(tmp_path: Path) -> None:
+    path = tmp_path / "7.safetensors"
+    assert save_state(path, STATE, {"run": "x", "best": 1.5}) == path.stat().st_size
+    state, meta = load_state(path)
+    assert (state.step, state.seconds, meta) == (7, 1.25, {"run": "x", "best": 1.5})
+    assert state.tensors.keys() == STATE.tensors.keys()
+    assert all(torch.equal(tensor, state.tensors[name]) for name, tensor in STATE.tensors.items())
+    assert list(state.weights()) == ["embedding"]
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_states_that_are_none(tmp_path: Path) -> None:
+    path = tmp_path / "7.safetensors"
+    save_state(path, STATE, {})
+    data = path.read_bytes()
+    for damaged in (b"", data[:20], data[:-3], data + b"x", b"\xff" * 64):
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match="is not a whole snapshot"):
+            load_state(path)
+    save_file({"steps": torch.zeros(())}, path)  # a safetensors file of somebody else's
+    with pytest.raises(CheckpointError, match="is not a whole snapshot"):
+        load_state(path)
+    with pytest.raises(CheckpointError):
+        load_state(tmp_path / "none.safetensors")
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "7.safetensors"
+    save_state(path, STATE, {"version": 1})
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        save_state(path, STATE, {"version": 2})
+    monkeypatch.undo()
+    assert load_state(path)[1] == {"version": 1}
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]

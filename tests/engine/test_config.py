@@ -1,0 +1,157 @@
+"""Configs refuse what cannot be built, naming field, value and what is allowed; and survive a trip through JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config import ModelConfig, TrainConfig
+from engine.errors import ConfigError, GlassformerError
+
+BOTH = (ModelConfig, TrainConfig)
+ANYTHING = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.lists(st.integers(), max_size=2) | st.binary(max_size=4)
+
+
+def _hints(kind: type) -> list[tuple[str, Any]]:
+    return list(get_type_hints(kind).items())
+
+
+FIELDS = [(kind, name, hint) for kind in BOTH for name, hint in _hints(kind)]
+
+
+def _refused(config: ModelConfig | TrainConfig, field: str) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        config.validate()
+    error = caught.value
+    assert error.field == field
+    assert str(error) == f"{field} = {error.value!r}: {error.allowed}"
+    assert isinstance(error, GlassformerError)
+    return error
+
+
+@pytest.mark.parametrize(("kind", "name", "hint"), FIELDS, ids=lambda value: value if isinstance(value, str) else "")
+def test_every_field_refuses_a_wrong_type(kind: type, name: str, hint: Any) -> None:
+    wrong: list[Any] = [[], b"x", {}, 3 + 0j]
+    kinds = get_args(hint) or (hint,)
+    if get_origin(hint) is Literal:
+        wrong += ["no such thing", "", 0, None, True, [kinds[0]]]
+    elif bool in kinds:
+        wrong += [0, 1, "True", None]
+    elif int in kinds:
+        wrong += [True, 4.0, "4", math.nan, 2**60] + ([] if type(None) in kinds else [None])
+    elif float in kinds:
+        wrong += [True, "0.1", None]
+    else:
+        wrong += [1, None, True]
+    for value in wrong:
+        error = _refused(kind(**{name: value}), name)
+        assert error.value is value
+
+
+@pytest.mark.parametrize(("kind", "name", "hint"), [field for field in FIELDS if field[2] is float], ids=lambda value: value if isinstance(value, str) else "")
+def test_every_number_refuses_what_is_no_number(kind: type, name: str, hint: Any) -> None:
+    for value in (math.nan, math.inf, -math.inf, -1.0):
+        _refused(kind(**{name: value}), name)
+
+
+@pytest.mark.parametrize("name", ["vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff"])
+def test_sizes_start_at_one(name: str) -> None:
+    for value in (0, -1):
+        assert "at least 1" in _refused(ModelConfig(**{name: value}), name).allowed
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "says"),
+    [
+        ({"d_model": 128, "n_heads": 5}, "n_heads", "must divide d_model (128)"),
+        ({"n_kv_heads": 3}, "n_kv_heads", "must divide n_heads (4)"),
+        ({"n_kv_heads": 8}, "n_kv_heads", "must divide n_heads (4)"),
+        ({"n_kv_heads": 2, "mixer": "shared_qk"}, "n_kv_heads", "must equal n_heads (4) for mixer 'shared_qk'"),
+        ({"d_head": 16, "mixer": "mean"}, "d_head", "32 for mixer 'mean'"),
+        ({"d_head": 16, "output_projection": False}, "d_head", "32 without an output projection"),
+        ({"position": "rope", "d_model": 36, "n_heads": 4}, "d_head", "must be even for RoPE"),
+        ({"position": "sinusoidal", "d_model": 9, "n_heads": 3}, "d_model", "must be even for sinusoidal"),
+        ({"norm": "none", "norm_bias": True}, "norm_bias", "must be False"),
+        ({"norm": "rmsnorm", "norm_bias": True}, "norm_bias", "no bias"),
+        ({"dropout": 1.0}, "dropout", "between 0 and 0.95"),
+        ({"norm": "batchnorm"}, "norm", "must be one of layernorm, rmsnorm, none"),
+    ],
+)
+def test_combinations_that_make_no_sense(fields: dict[str, Any], field: str, says: str) -> None:
+    assert says in _refused(ModelConfig(**fields), field).allowed
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"steps": 0}, "steps"), ({"batch_size": 0}, "batch_size"), ({"warmup_steps": -1}, "warmup_steps"), ({"seed": 2**31}, "seed"), ({"seed": -1}, "seed"),
+        ({"beta2": 1.0}, "beta2"), ({"mask_rate": 0.0}, "mask_rate"), ({"min_lr_fraction": 1.1}, "min_lr_fraction"), ({"precision": "float16"}, "precision"),
+    ],
+)
+def test_trainings_that_cannot_be_run(fields: dict[str, Any], field: str) -> None:
+    _refused(TrainConfig(**fields), field)
+
+
+def test_defaults_are_legal_and_frozen() -> None:
+    for kind in BOTH:
+        config = kind()
+        assert config.validate() is config
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            config.__setattr__("seed" if kind is TrainConfig else "d_model", 1)
+        assert hash(config) == hash(kind())
+
+
+def test_whole_numbers_serve_where_numbers_are_asked_for() -> None:
+    assert ModelConfig(dropout=0).validate().dropout == 0
+
+
+def test_derived_fields() -> None:
+    resolved = ModelConfig(d_model=128, n_heads=4).resolved()
+    assert (resolved.n_kv_heads, resolved.d_head, resolved.d_ff) == (4, 32, 512)
+    assert ModelConfig(d_model=128, ffn="swiglu").resolved().d_ff == 344  # 8/3 of 128 is 341.3, up to a multiple of 8
+    assert ModelConfig(n_kv_heads=2, d_head=5, d_ff=7).resolved().to_dict().items() >= {"n_kv_heads": 2, "d_head": 5, "d_ff": 7}.items()
+    assert resolved.resolved() == resolved
+    assert resolved.validate() is resolved
+
+
+def test_an_unknown_field_is_named() -> None:
+    for kind in BOTH:
+        with pytest.raises(ConfigError, match="d_modle = 3: is not a field of"):
+            kind.from_dict({"d_modle": 3})
+    assert ModelConfig.from_dict({}) == ModelConfig()
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@given(data=st.data())
+def test_to_dict_and_back_through_json(kind: Any, data: st.DataObject) -> None:
+    """Any field at any value of its type survives, legal or not."""
+
+    def value(hint: Any) -> st.SearchStrategy[Any]:
+        if get_origin(hint) is Literal:
+            return st.sampled_from(get_args(hint))
+        simple = {bool: st.booleans(), int: st.integers(-(2**53), 2**53), float: st.floats(allow_nan=False), str: st.text(max_size=10), type(None): st.none()}
+        return st.one_of([simple[k] for k in get_args(hint) or (hint,)])
+
+    config = kind(**data.draw(st.fixed_dictionaries({}, optional={name: value(hint) for name, hint in _hints(kind)})))
+    assert kind.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@given(data=st.data())
+def test_whatever_a_stranger_sends_is_accepted_or_refused_with_a_sentence(kind: Any, data: st.DataObject) -> None:
+    names = st.sampled_from([name for name, _ in _hints(kind)])
+    values = data.draw(st.dictionaries(names | st.text(max_size=5), ANYTHING, max_size=4))
+    try:
+        config = kind.from_dict(values).validate()
+    except ConfigError as error:
+        assert error.field in values or error.field in dict(_hints(kind))
+    else:
+        assert kind.from_dict(config.to_dict()) == config
+        if kind is ModelConfig:
+            config.resolved().validate()

@@ -1,0 +1,177 @@
+"""Flat buffers against torch's own AdamW; Muon against what it promises; schedules against their formulas."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from engine.config import TrainConfig
+from engine.model import Transformer, build
+from engine.numerics import Numerics, choose
+from engine.optim import Optimiser, layout, learning_rate_factor, orthogonalise
+from tests.engine.helpers import some_tokens, tiny
+
+EXACT = Numerics(torch.device("cpu"), torch.float32, "highest", "float32")
+CONFIG = tiny(attention_bias=True, norm_bias=True, ffn="swiglu", n_kv_heads=2, tie_embeddings=False)
+
+
+def _loss(model: Transformer, seed: int, factor: float = 1.0) -> Tensor:
+    tokens = some_tokens(model.config, batch=4, length=7, seed=seed)
+    return factor * F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def _torch_optimiser(model: Transformer, config: TrainConfig) -> torch.optim.AdamW:
+    """Decay on matrices and tables, none on gains and biases."""
+    groups = [
+        {"params": [p for p in model.parameters() if p.dim() >= 2], "weight_decay": config.weight_decay},
+        {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=(config.beta1, config.beta2), eps=1e-8)
+
+
+@pytest.mark.parametrize("grad_clip", [0.0, 0.5])
+def test_adamw_equals_torch_s(grad_clip: float) -> None:
+    """Twenty steps at a changing learning rate, with decay and clipping: the same weights and the same norms."""
+    config = TrainConfig(learning_rate=3e-3, weight_decay=0.3, grad_clip=grad_clip, beta1=0.8, beta2=0.95)
+    ours, theirs = build(CONFIG), build(CONFIG)
+    optimiser, reference = Optimiser(ours, config, EXACT), _torch_optimiser(theirs, config)
+    for step in range(20):
+        scale = 1.0 - step / 40
+        norm = optimiser.update(_loss(ours, step), scale)
+        reference.zero_grad()
+        _loss(theirs, step).backward()
+        expected = torch.nn.utils.clip_grad_norm_(theirs.parameters(), grad_clip or math.inf)
+        for group in reference.param_groups:
+            group["lr"] = config.learning_rate * scale
+        reference.step()
+        assert norm == pytest.approx(expected.item(), rel=1e-4)
+    for (name, a), b in zip(ours.named_parameters(), theirs.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=2e-5), name
+
+
+def test_the_norm_is_reported_before_clipping() -> None:
+    config = TrainConfig(grad_clip=1.0)
+    small, large = build(CONFIG), build(CONFIG)
+    norm = Optimiser(small, config, EXACT).update(_loss(small, 0), 1.0)
+    optimiser = Optimiser(large, config, EXACT)
+    assert optimiser.update(_loss(large, 0, factor=1000.0), 1.0) == pytest.approx(1000 * norm, rel=1e-3)
+    assert optimiser.gradient.norm().item() == pytest.approx(1.0, rel=1e-3)
+
+
+def test_every_parameter_has_one_slot() -> None:
+    for fields in ({}, {"position": "t5"}, {"mixer": "shared_qk", "attention_bias": True}, {"norm_gain": False, "tie_embeddings": False}):
+        model = build(tiny(**fields))
+        slots = layout(model)
+        assert {s.name: tuple(s.shape) for s in slots} == {name: tuple(p.shape) for name, p in model.named_parameters()}
+        assert [s.start for s in slots] == [0, *[s.stop for s in slots[:-1]]]
+        for slot in slots:
+            inside = slot.name.startswith("blocks.")
+            assert slot.group == ("vector" if len(slot.shape) < 2 else "matrix" if inside else "table")
+
+
+def test_the_model_s_weights_live_in_the_buffers() -> None:
+    for dtype in (torch.float32, torch.bfloat16):
+        model = build(CONFIG)
+        before = {name: p.detach().clone() for name, p in model.named_parameters()}
+        optimiser = Optimiser(model, TrainConfig(), replace(EXACT, dtype=dtype))
+        for name, p in model.named_parameters():
+            assert p.dtype == dtype and torch.equal(p, before[name].to(dtype)), name
+        optimiser.update(_loss(model, 0), 1.0)
+        assert all(not torch.equal(p.float(), before[name]) for name, p in model.named_parameters() if p.dim() == 2)
+
+
+@given(rows=st.integers(1, 40), columns=st.integers(1, 40), seed=st.integers(0, 99), size=st.floats(1e-4, 1e4))
+def test_orthogonalise_brings_singular_values_near_one(rows: int, columns: int, seed: int, size: float) -> None:
+    """Jordan et al. 2024: between about 0.7 and 1.2, where the matrix had a direction to speak of."""
+    g = torch.randn(2, rows, columns, generator=torch.Generator().manual_seed(seed)) * size
+    before = torch.linalg.svd(g, full_matrices=False)
+    after = orthogonalise(g)
+    values = torch.linalg.svdvals(after)
+    assert values.max() < 1.35
+    told = before.S / g.norm(dim=(1, 2), keepdim=True).squeeze(-1) > 0.02
+    assert (values[told] > 0.6).all()
+    # The directions stay: U^T X V is diagonal and positive.
+    turned = before.U.transpose(1, 2) @ after @ before.Vh.transpose(1, 2)
+    diagonal = turned.diagonal(dim1=1, dim2=2)
+    assert (diagonal[told] > 0.5).all()
+
+
+def test_orthogonalise_of_nothing_is_nothing() -> None:
+    assert not orthogonalise(torch.zeros(1, 4, 6)).any()
+
+
+@pytest.mark.parametrize("fields", [{}, {"n_kv_heads": 2}, {"n_kv_heads": 1, "ffn": "swiglu"}, {"mixer": "shared_qk"}])
+def test_muon_takes_stacked_matrices_apart(fields: dict) -> None:
+    """A step by hand, matrix for matrix: Nesterov momentum, the nearest orthogonal matrix, scaled by sqrt(rows / columns)."""
+    config = TrainConfig(optimizer="muon", muon_learning_rate=0.03, muon_momentum=0.8, weight_decay=0.1, grad_clip=0.0)
+    model, twin = build(tiny(**fields)), build(tiny(**fields))
+    optimiser = Optimiser(model, config, EXACT)
+    optimiser.muon_dtype = torch.float32
+    heights = {s.name: s.row_blocks for s in optimiser.slots if s.group == "matrix"}
+    assert max(len(blocks) for blocks in heights.values()) == (1 if "mixer" in fields else 3)
+    momentum = {name: torch.zeros_like(p) for name, p in twin.named_parameters()}
+    for step in range(3):
+        optimiser.update(_loss(model, step), 0.5)
+        gradients = dict(zip(momentum, torch.autograd.grad(_loss(twin, step), list(twin.parameters())), strict=True))
+        with torch.no_grad():
+            for name, p in twin.named_parameters():
+                if name not in heights:  # AdamW's; its own test is above
+                    p.copy_(dict(model.named_parameters())[name])
+                    continue
+                momentum[name] = 0.8 * momentum[name] + gradients[name]
+                ahead = gradients[name] + 0.8 * momentum[name]
+                p.mul_(1 - 0.015 * 0.1)
+                for weight, update in zip(p.split(heights[name]), ahead.split(heights[name]), strict=True):
+                    weight.sub_(0.015 * max(1, update.shape[0] / update.shape[1]) ** 0.5 * orthogonalise(update[None])[0])
+        for (name, p), q in zip(model.named_parameters(), twin.parameters(), strict=True):
+            assert torch.allclose(p, q, atol=1e-4), (step, name)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_state_carries_everything_exactly(optimizer: str, precision: str) -> None:
+    config = TrainConfig(optimizer=optimizer)
+    numerics = choose(precision, "cpu")
+    one, two = build(CONFIG), build(CONFIG, seed=9)
+    first, second = Optimiser(one, config, numerics), Optimiser(two, config, numerics)
+    for step in range(3):
+        first.update(_loss(one, step), 1.0)
+    state = first.state()
+    second.load_state(state)
+    assert all(tensor.dtype == torch.float32 and tensor.device.type == "cpu" for tensor in state.values())
+    kept = {name: tensor.clone() for name, tensor in state.items()}
+    for step in range(3, 6):
+        assert first.update(_loss(one, step), 1.0) == second.update(_loss(two, step), 1.0)
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+    assert all(torch.equal(state[name], kept[name]) for name in kept), "a snapshot is a copy"
+
+
+@pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
+def test_schedules(schedule: str) -> None:
+    config = TrainConfig(steps=100, warmup_steps=10, schedule=schedule, min_lr_fraction=0.1)
+    factors = [learning_rate_factor(config, step) for step in range(100)]
+    assert factors[:10] == pytest.approx([(i + 1) / 10 for i in range(10)])
+    assert max(factors) <= 1.0
+    if schedule == "constant":
+        assert set(factors[10:]) == {1.0}
+        return
+    assert all(a >= b for a, b in pairwise(factors[10:]))
+    assert factors[10] == pytest.approx(1.0)
+    halfway = 0.1 + 0.9 * 0.5
+    assert factors[55] == pytest.approx(halfway, abs=0.01)
+    assert factors[-1] == pytest.approx(0.1, abs=0.02)
+    assert learning_rate_factor(config, 500) == pytest.approx(0.1)
+
+
+@given(steps=st.integers(1, 50), warmup=st.integers(0, 80), step=st.integers(0, 49), schedule=st.sampled_from(["constant", "linear", "cosine"]))
+def test_the_factor_is_always_a_share(steps: int, warmup: int, step: int, schedule: str) -> None:
+    factor = learning_rate_factor(TrainConfig(steps=steps, warmup_steps=warmup, schedule=schedule, min_lr_fraction=0.0), step)
+    assert 0.0 <= factor <= 1.0

@@ -1,0 +1,62 @@
+"""One token a character: exact both ways, and unknown characters are named."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import tokenizers
+from engine.errors import TokenizerError
+from engine.tokenizers.char import CharTokenizer
+
+
+@given(st.text(min_size=1, max_size=200))
+def test_there_and_back(text: str) -> None:
+    tokenizer = CharTokenizer.train(text)
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == text
+    assert tokenizer.encode_array(text).tolist() == ids
+    assert tokenizer.vocab_size == len(set(text)) and max(ids) < tokenizer.vocab_size
+    assert list(tokenizer.alphabet) == sorted(set(text))
+    assert tokenizers.from_dict(json.loads(json.dumps(tokenizer.to_dict()))) == tokenizer
+
+
+@given(st.text(min_size=1, max_size=40), st.text(max_size=40))
+def test_unknown_characters_are_named_once_in_order(known: str, text: str) -> None:
+    tokenizer = CharTokenizer.train(known)
+    unknown = tokenizer.unknown(text)
+    assert unknown == list(dict.fromkeys(c for c in text if c not in known))
+    for encode in (tokenizer.encode, tokenizer.encode_array):
+        if unknown:
+            with pytest.raises(TokenizerError) as caught:
+                encode(text)
+            assert repr(unknown[0]) in str(caught.value)
+        else:
+            encode(text)
+
+
+def test_empty_text() -> None:
+    tokenizer = CharTokenizer("ab")
+    assert tokenizer.encode("") == tokenizer.encode_array("").tolist() == []
+    assert tokenizer.decode([]) == ""
+
+
+@pytest.mark.parametrize("ids", [[2], [-1], [0, 1, 99]])
+def test_ids_outside_the_vocabulary(ids: list[int]) -> None:
+    with pytest.raises(TokenizerError, match="between 0 and 1"):
+        CharTokenizer("ab").decode(ids)
+
+
+@pytest.mark.parametrize("alphabet", ["", "aa", "abca"])
+def test_alphabets_that_are_none(alphabet: str) -> None:
+    with pytest.raises(TokenizerError, match="each only once"):
+        CharTokenizer(alphabet)
+
+
+@pytest.mark.parametrize("values", [{}, {"kind": "char"}, {"kind": "char", "alphabet": 3}, {"kind": "bytes"}, {"kind": ["char"]}, [], None, "char"])
+def test_what_is_not_a_tokenizer(values: object) -> None:
+    with pytest.raises(TokenizerError):
+        tokenizers.from_dict(values)  # type: ignore[arg-type]

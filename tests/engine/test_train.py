@@ -1,0 +1,316 @@
+"""Training tells what happens, in order; repeats itself exactly; and ends well even when it goes wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import cycle, pairwise
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config import ModelConfig, TrainConfig
+from engine.corpora import Corpus, from_text
+from engine.errors import CheckpointError, ConfigError, CorpusError
+from engine.model import build
+from engine.numerics import Numerics
+from engine.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
+from engine.train import Batches, evaluate, masked_batch, next_token_batch, train
+from tests.engine.helpers import VERSE, verse
+
+CORPUS = verse()
+MODEL = ModelConfig(vocab_size=CORPUS.vocab_size, context=16, d_model=32, n_layers=2, n_heads=2)
+TRAIN = TrainConfig(
+    steps=20, batch_size=4, learning_rate=3e-3, warmup_steps=4, precision="float32",
+    eval_every=10, eval_tokens=256, sample_every=10, sample_length=8, snapshot_every=10,
+)
+
+
+def run(model: ModelConfig = MODEL, corpus: Corpus = CORPUS, resume: TrainState | None = None, control: Control | None = None, **fields: Any) -> list[Record]:
+    return list(train(model, replace(TRAIN, **fields), corpus, device="cpu", resume=resume, control=control))
+
+
+def losses(records: list[Record]) -> list[float]:
+    return [record.loss for record in records if isinstance(record, Step)]
+
+
+def only(records: list[Record], kind: type) -> list[Any]:
+    return [record for record in records if isinstance(record, kind)]
+
+
+# --- what is told ------------------------------------------------------------------------------
+
+
+def test_records_come_in_the_promised_order() -> None:
+    records = run()
+    look = [Evaluation, Sample, Snapshot]
+    expected = [*look, *[Step] * 10, *look, *[Step] * 10, *look, Done]
+    assert [type(record) for record in records] == expected
+    assert [record.step for record in only(records, Step)] == list(range(1, 21))
+    assert [record.step for record in only(records, Evaluation)] == [0, 10, 20]
+    assert [record.complete for record in only(records, Evaluation)] == [False, False, True]
+    assert records[-1].reason == "finished" and records[-1].step == 20
+    steps = only(records, Step)
+    assert [step.tokens for step in steps] == [64 * (i + 1) for i in range(20)]
+    assert all(a.seconds < b.seconds for a, b in pairwise(steps))
+    assert max(step.learning_rate for step in steps) == pytest.approx(3e-3)
+
+
+def test_intervals_of_zero_mean_only_at_the_ends() -> None:
+    records = run(eval_every=0, sample_every=0, snapshot_every=0)
+    assert [record.step for record in only(records, Evaluation)] == [0, 20]
+    assert not only(records, Sample)
+    assert [record.step for record in only(records, Snapshot)] == [0, 20]
+
+
+def test_initial_loss_is_near_knowing_nothing_and_then_falls() -> None:
+    evaluations = only(run(steps=150), Evaluation)
+    assert evaluations[0].validation_loss == pytest.approx(math.log(CORPUS.vocab_size), abs=0.1)
+    assert evaluations[-1].validation_loss < CORPUS.baselines["unigram"] < evaluations[0].validation_loss
+
+
+def test_one_batch_can_be_learned_by_heart() -> None:
+    """The habit that catches broken gradients: a text of one window, again and again."""
+    corpus = from_text("the quick brown fox jumps over a lazy dog", "fox")
+    for optimizer in ("adamw", "muon"):
+        model = replace(MODEL, vocab_size=corpus.vocab_size, context=32)
+        assert losses(run(model, corpus, steps=200, optimizer=optimizer, learning_rate=1e-2, weight_decay=0.0))[-1] < 0.15
+
+
+# --- again, exactly ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_same_seed_gives_the_same_losses(precision: str) -> None:
+    first, again, other = run(precision=precision), run(precision=precision), run(precision=precision, seed=1)
+    assert losses(first) == losses(again) != losses(other)
+    assert only(first, Sample) == only(again, Sample)
+
+
+def test_looking_does_not_change_what_is_learned() -> None:
+    assert losses(run(dropout_model := replace(MODEL, dropout=0.2))) == losses(run(dropout_model, eval_every=3, sample_every=1, snapshot_every=7))
+
+
+@pytest.mark.parametrize(
+    ("model", "fields"),
+    [
+        (MODEL, {}),
+        (MODEL, {"optimizer": "muon"}),
+        (MODEL, {"precision": "bfloat16", "optimizer": "muon"}),
+        (replace(MODEL, dropout=0.3, position="rope", ffn="swiglu", norm="rmsnorm", n_kv_heads=1), {}),
+    ],
+)
+def test_going_on_from_a_snapshot_is_exact(model: ModelConfig, fields: dict[str, Any]) -> None:
+    whole = run(model, **fields)
+    middle = next(record for record in only(whole, Snapshot) if record.step == 10)
+    rest = run(model, resume=middle.state, **fields)
+    assert losses(rest) == losses(whole)[10:]
+    last, other = only(whole, Snapshot)[-1].state, only(rest, Snapshot)[-1].state
+    assert all(torch.equal(tensor, other.tensors[name]) for name, tensor in last.tensors.items())
+    assert only(rest, Evaluation)[-1].validation_loss == only(whole, Evaluation)[-1].validation_loss
+    assert only(rest, Step)[0].step == 11
+    assert only(rest, Step)[-1].tokens == only(whole, Step)[-1].tokens
+    assert only(rest, Step)[0].seconds > middle.state.seconds
+
+
+def test_training_for_longer() -> None:
+    short = run(steps=10, schedule="constant")
+    longer = run(steps=20, schedule="constant", resume=only(short, Snapshot)[-1].state)
+    assert losses(short) + losses(longer) == losses(run(steps=20, schedule="constant"))
+    assert only(longer, Done)[0].reason == "finished"
+
+
+def test_a_snapshot_of_another_model_is_refused() -> None:
+    state = only(run(steps=1), Snapshot)[-1].state
+    for other in (replace(MODEL, d_model=64), replace(MODEL, n_layers=3), replace(MODEL, position="t5")):
+        with pytest.raises(CheckpointError, match="not of this model"):
+            run(other, resume=state)
+
+
+def test_float32_and_bfloat16_stay_together() -> None:
+    exact, rounded = run(steps=200, precision="float32"), run(steps=200, precision="bfloat16")
+    for a, b in zip(losses(exact), losses(rounded), strict=True):
+        assert a == pytest.approx(b, abs=0.15)
+    a, b = only(exact, Evaluation)[-1], only(rounded, Evaluation)[-1]
+    assert a.validation_loss == pytest.approx(b.validation_loss, abs=0.03)
+
+
+def test_two_trainings_side_by_side_do_not_disturb_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule 7: no process-wide state. Records asked for in turn are those of each alone, and torch is left as it was."""
+    paths = {"float32": Numerics(torch.device("cpu"), torch.float32, "medium", ""), "bfloat16": Numerics(torch.device("cpu"), torch.bfloat16, "highest", "")}
+    monkeypatch.setattr("engine.train.choose", lambda precision, device: paths[precision])
+    precision, generator = torch.get_float32_matmul_precision(), torch.random.get_rng_state()
+    dropout = replace(MODEL, dropout=0.3)
+    one, two = train(dropout, TRAIN, CORPUS, device="cpu"), train(MODEL, replace(TRAIN, precision="bfloat16"), CORPUS, device="cpu")
+    both = [], []
+    for records, training in cycle(zip(both, (one, two), strict=True)):
+        record = next(training, None)
+        if record is None:
+            break
+        records.append(record)
+        assert torch.get_float32_matmul_precision() == precision
+    both[1].extend(two)
+    assert losses(both[0]) == losses(run(dropout))
+    assert losses(both[1]) == losses(run(precision="bfloat16"))
+    assert torch.equal(torch.random.get_rng_state(), generator)
+    assert torch.get_float32_matmul_precision() == precision
+
+
+# --- taking part -------------------------------------------------------------------------------
+
+
+def _until(records: Iterator[Record], step: int) -> None:
+    for record in records:
+        if isinstance(record, Step) and record.step == step:
+            return
+
+
+def test_stop_ends_after_the_current_step() -> None:
+    control = Control()
+    records = train(MODEL, TRAIN, CORPUS, control=control, device="cpu")
+    _until(records, 7)
+    control.stop = True
+    rest = list(records)
+    assert [type(record) for record in rest] == [Evaluation, Sample, Snapshot, Done]
+    assert rest[-1].reason == "stopped" and rest[-1].step == 7
+    assert "7 of 20" in rest[-1].message
+
+
+def test_a_new_learning_rate_and_a_new_prompt() -> None:
+    control = Control()
+    records = train(MODEL, replace(TRAIN, schedule="constant", warmup_steps=0), CORPUS, control=control, device="cpu")
+    _until(records, 8)
+    control.learning_rate, control.prompt = 1e-4, "green"
+    rest = list(records)
+    assert {step.learning_rate for step in only(rest, Step)} == {1e-4}
+    assert {sample.prompt for sample in only(rest, Sample)} == {"green"}
+
+
+def test_a_learning_rate_of_zero_stands_still() -> None:
+    control = Control(learning_rate=0.0)
+    records = run(control=control, weight_decay=0.1)
+    first, last = (only(records, Snapshot)[i].state.weights() for i in (0, -1))
+    assert all(torch.equal(first[name], last[name]) for name in first)
+
+
+def test_a_snapshot_on_demand() -> None:
+    control = Control()
+    records = train(MODEL, replace(TRAIN, snapshot_every=0), CORPUS, control=control, device="cpu")
+    _until(records, 3)
+    control.snapshot = True
+    assert next(record for record in records if isinstance(record, Snapshot)).step in (3, 4)
+    assert not control.snapshot
+
+
+@pytest.mark.parametrize("prompt", ["", "ж", "green 9 \n", "x" * 500])
+def test_any_prompt_gives_text(prompt: str) -> None:
+    samples = only(run(steps=1, sample_prompt=prompt), Sample)
+    assert all(len(sample.text) == 8 and set(sample.text) <= set(VERSE) for sample in samples)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_a_learning_rate_of_a_thousand_diverges_and_says_so(optimizer: str) -> None:
+    records = run(learning_rate=1e3, muon_learning_rate=1e3, warmup_steps=0, grad_clip=0.0, optimizer=optimizer, steps=300)
+    assert only(records, Step), "the steps until then are told"
+    end = records[-1]
+    assert isinstance(end, Done)
+    assert end.reason == "diverged", f"{end.reason}; last losses {losses(records)[-3:]}"
+    assert "diverged" in end.message and "lower learning rate" in end.message
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_every_snapshot_of_a_diverging_training_is_usable(optimizer: str) -> None:
+    """The last snapshot is what a person is offered afterwards: it must hold numbers."""
+    records = run(learning_rate=1e3, muon_learning_rate=1e3, warmup_steps=0, grad_clip=0.0, optimizer=optimizer, steps=300, snapshot_every=1)
+    assert records[-1].reason == "diverged"
+    for snapshot in only(records, Snapshot):
+        assert all(torch.isfinite(tensor).all() for tensor in snapshot.state.tensors.values()), snapshot.step
+
+
+# --- batches -----------------------------------------------------------------------------------
+
+
+@given(length=st.integers(1, 6), extra=st.integers(1, 6))
+def test_targets_are_the_inputs_one_place_on(length: int, extra: int) -> None:
+    tokens = torch.arange(length + extra)
+    starts = torch.arange(extra)  # the last one ends on the last token: the classic off-by-one
+    batch = next_token_batch(tokens, starts, length)
+    assert batch.inputs.shape == batch.targets.shape == (extra, length)
+    assert torch.equal(batch.targets, batch.inputs + 1)
+    assert batch.targets[-1, -1] == tokens[-1]
+
+
+def test_random_windows_reach_both_ends() -> None:
+    corpus = from_text("abcdefghijklmnopqrstuvwxyz0123456789")
+    model = replace(MODEL, vocab_size=corpus.vocab_size, context=8)
+    batches = Batches(corpus, model, replace(TRAIN, batch_size=64))
+    inputs = torch.cat([batches.at(step).inputs for step in range(20)])
+    assert inputs[:, 0].min() == corpus.train.min() or corpus.train[0] in inputs[:, 0]
+    assert {int(t) for t in inputs[:, 0]} == {int(t) for t in corpus.train[: len(corpus.train) - 8]}
+
+
+@given(rate=st.floats(0.01, 0.99), seed=st.integers(0, 1000))
+def test_masked_batches_hide_what_they_ask_for(rate: float, seed: int) -> None:
+    tokens = torch.arange(100) % 10
+    batch = masked_batch(tokens, torch.tensor([0, 40]), 20, rate, 10, torch.Generator().manual_seed(seed))
+    hidden = batch.targets >= 0
+    assert hidden.any(dim=1).all()
+    assert (batch.inputs[hidden] == 10).all()
+    assert torch.equal(torch.where(hidden, batch.targets, batch.inputs), tokens[torch.tensor([0, 40])[:, None] + torch.arange(20)])
+
+
+def test_the_whole_validation_split_is_measured() -> None:
+    """The reported loss, computed anew window by window."""
+    model = build(MODEL).eval()
+    batches = Batches(CORPUS, MODEL, TRAIN)
+    tokens, total, count = CORPUS.validation, 0.0, 0
+    for start in range(0, len(tokens) - 16, 16):
+        logits = model(tokens[None, start : start + 16])[0]
+        total += torch.nn.functional.cross_entropy(logits, tokens[start + 1 : start + 17], reduction="sum").item()
+        count += 16
+    assert count > len(tokens) - 17
+    assert evaluate(model, batches, tokens) == pytest.approx(total / count, rel=1e-5)
+
+
+def test_an_encoder_learns_to_fill_gaps() -> None:
+    model = replace(MODEL, vocab_size=CORPUS.vocab_size + 1, causal=False)
+    records = run(model, objective="masked", steps=300, batch_size=16, sample_prompt="hanging on the wall")
+    assert only(records, Evaluation)[-1].validation_loss < CORPUS.baselines["unigram"] - 0.1
+    assert len(only(records, Sample)[-1].text) == 16
+
+
+# --- what does not go together -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "fields", "field"),
+    [
+        (replace(MODEL, vocab_size=7), {}, "vocab_size"),
+        (replace(MODEL, causal=False), {}, "causal"),
+        (MODEL, {"objective": "masked"}, "causal"),
+        (replace(MODEL, causal=False), {"objective": "masked"}, "vocab_size"),
+        (replace(MODEL, n_heads=5), {}, "n_heads"),
+        (MODEL, {"steps": 0}, "steps"),
+    ],
+)
+def test_a_wrong_combination_is_refused_at_once(model: ModelConfig, fields: dict[str, Any], field: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        train(model, replace(TRAIN, **fields), CORPUS)  # before the first record is asked for
+    assert caught.value.field == field
+
+
+def test_a_text_shorter_than_a_window_is_refused() -> None:
+    corpus = from_text("abcdefghij" * 3, "short")
+    with pytest.raises(CorpusError, match="short has 27 tokens"):
+        train(replace(MODEL, vocab_size=10, context=64), TRAIN, corpus)
+
+
+def test_a_short_text_still_has_a_validation_loss() -> None:
+    """The last tenth may be shorter than a window; its loss is a number all the same."""
+    corpus = from_text("abcdefghij" * 10, "short")
+    evaluations = only(run(replace(MODEL, vocab_size=10, context=64), corpus, steps=1), Evaluation)
+    assert all(math.isfinite(e.validation_loss) and math.isfinite(e.train_loss) for e in evaluations)

@@ -71,7 +71,8 @@ def payload(figure: go.Figure, *, key: str, alt: str, height: int, data: pd.Data
 def _table(data: pd.DataFrame) -> dict[str, Any]:
     """The columns, numbers packed. Tables beyond MAX_CELLS are cut, and the saved file's name says so."""
     rows = min(len(data), MAX_CELLS // max(len(data.columns), 1))
-    return {"names": [str(c) for c in data.columns], "columns": [_column(data.iloc[:rows, i]) for i in range(data.shape[1])], "rows": rows, "cut": rows < len(data)}
+    columns = [_column(data.iloc[:rows, i]) for i in range(data.shape[1])]
+    return {"names": [str(c) for c in data.columns], "columns": columns, "rows": rows, "cut": rows < len(data)}
 
 
 def _column(series: pd.Series) -> Any:
@@ -79,7 +80,7 @@ def _column(series: pd.Series) -> Any:
     if values.dtype.kind in "iuf":
         if values.dtype != np.float32:
             values = values.astype(np.float64)  # JavaScript's own number, exact for integers up to 2^53
-        return {"dtype": "f4" if values.dtype == np.float32 else "f8", "bdata": base64.b64encode(np.ascontiguousarray(values)).decode("ascii")}
+        return {"dtype": "f4" if values.dtype == np.float32 else "f8", "bdata": base64.b64encode(values.tobytes()).decode("ascii")}
     return [None if pd.isna(value) else str(value) for value in values]
 
 
@@ -109,5 +110,6 @@ def ensure_static(folder: Path = STATIC) -> str | None:
             Path(temporary).unlink(missing_ok=True)
         if target.is_file():  # an older copy is better than none
             return None
-        return f"Figures cannot be drawn: plotly.min.js could not be copied into {folder.name}/ ({error.strerror}). Make that folder writable, or copy it there from {source}."
+        problem = f"Figures cannot be drawn: plotly.min.js could not be copied into {folder.name}/ ({error.strerror})."
+        return f"{problem} Make that folder writable, or copy the file there from the installed plotly package."
     return None

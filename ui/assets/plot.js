@@ -104,7 +104,8 @@ function template(page) {
     gridcolor: faint, zerolinecolor: faint, linecolor: page.line, tickcolor: page.line, automargin: true,
     title: { standoff: 10, font: { size: 14 } }, tickfont: { size: 13 },
   }
-  return { layout: {
+  const bar = { outlinewidth: 0, thickness: 14, tickfont: { size: 13 } }
+  return { data: { heatmap: [{ colorbar: bar }], scatter: [{ marker: { colorbar: bar } }] }, layout: {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: page.text, family: page.font, size: 14 }, xaxis: axis, yaxis: axis,
     hoverlabel: { bgcolor: page.panel, bordercolor: page.line, font: { color: page.text, family: page.font, size: 14 } }, legend: { font: { size: 13 } },
   } }

@@ -42,7 +42,7 @@ function show(self) {
   slider.value = String(Math.max(index, 0))
   slider.disabled = last < 1
   const sample = samples[index]
-  const said = sample ? `after step ${sample.step.toLocaleString("en")}${index === last ? " (newest)" : ""}` : "no sample yet"
+  const said = sample ? `The model's own text after step ${sample.step.toLocaleString("en")}${index === last ? " (newest)" : ""}` : "The model's own text: none yet"
   if (self.where.textContent !== said) self.where.textContent = said
   slider.setAttribute("aria-valuetext", said)
   const [prompt, own] = sample ? [sample.prompt, sample.text] : ["", ""]

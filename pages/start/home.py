@@ -1,0 +1,45 @@
+"""The map of a Transformer, drawn from a configuration."""
+
+import streamlit as st
+
+from engine.ledger import component_parameters
+from engine.presets import PRESETS
+from ui import explain, site
+from ui.map import transformer_map
+
+st.title("A Transformer, with the lid off")
+st.markdown("Text goes in, a guess at the next token comes out. Point at a part to see what it does and costs.")
+
+# The name comes out of the URL as well; one that does not exist falls back to the first.
+names = list(PRESETS)
+choice, action = st.columns([5, 1.1], vertical_alignment="center", gap="small")
+with choice:
+    name = st.pills("Model", names, default=names[0], required=True, key="preset", bind="query-params", label_visibility="collapsed")
+name = name if name in PRESETS else names[0]
+preset = PRESETS[name]
+target = name if preset.trainable else names[0]
+with action:
+    hint = f"Opens the training page with the preset {target}, ready to start."
+    train = st.button("Train one now", type="primary", key="train_now", width="stretch", help=hint)
+if train:
+    st.switch_page("pages/start/train.py", query_params={"preset": target})
+
+config = preset.model.resolved()
+counts = component_parameters(config)
+total = sum(counts.values())
+blocks = sum(counts[part] for part in ("norm1", "attention", "norm2", "feedforward"))
+source = f" *Source: {preset.source}.*" if preset.source and not preset.trainable else ""
+st.markdown(f"**{preset.title}.** {preset.summary} **{total:,} parameters**, {blocks / total:.0%} of them in the {config.n_layers} blocks.{source}")
+
+kind = "decoder-only" if config.causal else "encoder-only"
+alt = f"Map of a {kind} Transformer, {preset.title}: from tokens through {config.n_layers} blocks to probabilities; {total:,} parameters."
+opened = transformer_map(config, key="map", alt=alt, pages=site.explanations())
+if opened:
+    st.switch_page(site.explanations()[opened])
+
+explain.reading(
+    see="The grey road is the **residual stream**: a vector of numbers for each token, carried from the input to the output. "
+    "Every sublayer reads from it and adds an update to it, and the block in the middle is repeated until the stream is full of meaning.",
+    why="The way in and the way out are simple tables. All the work is done by one block, copied: to make a model more able, you add more of the same.",
+    attempt="Choose GPT-2, then LLaMA-2 70B: the drawing hardly changes, the numbers do. Then choose BERT, and look for what became of the mask and the norms.",
+)

@@ -1,0 +1,181 @@
+// Draws the map that ui/figures/map.py computed: an SVG, and a panel that says more about one part.
+const SVG = "http://www.w3.org/2000/svg"
+const instances = new WeakMap()
+const TALL_BELOW = 640 // pixels
+
+function make(tag, attributes = {}, text) {
+  const node = document.createElementNS(SVG, tag)
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value)
+  if (text !== undefined) node.textContent = text
+  return node
+}
+
+function element(tag, className, text) {
+  const node = document.createElement(tag)
+  if (className) node.className = className
+  if (text !== undefined) node.textContent = text
+  return node
+}
+
+function isDark(host) {
+  const brush = document.createElement("canvas").getContext("2d")
+  brush.fillStyle = getComputedStyle(host).getPropertyValue("--st-background-color").trim() || "#ffffff"
+  const [r, g, b] = [1, 3, 5].map((i) => parseInt(brush.fillStyle.slice(i, i + 2), 16))
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 128
+}
+
+const tint = (part, percent) => `color-mix(in srgb, var(--gf-${part}) ${percent}%, var(--st-background-color))`
+
+function drawFrame(group, box, part) {
+  // Two sheets behind: the block is one of many.
+  for (const shift of [10, 5]) {
+    group.append(make("rect", { class: "copy", x: box.x + shift, y: box.y - shift, width: box.w, height: box.h, rx: 16, fill: "none", stroke: `var(--gf-${part})`, "stroke-opacity": 0.5 }))
+  }
+  group.append(make("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 16, fill: tint(part, 7), stroke: `var(--gf-${part})`, "stroke-opacity": 0.7 }))
+}
+
+function drawBox(box, part, id) {
+  const kind = box.kind === "box" && box.w < 150 ? "box narrow" : `box ${box.kind}`
+  const group = make("g", { class: kind, tabindex: 0, role: "button", "data-part": id })
+  group.setAttribute("aria-label", [part.title.trim(), ...part.lines].join(", "))
+  const colour = `var(--gf-${part.colour})`
+  const [cx, cy] = [box.x + box.w / 2, box.y + box.h / 2]
+  if (box.kind === "frame") {
+    drawFrame(group, box, part.colour)
+  } else if (box.kind === "plus") {
+    const arm = box.w * 0.24
+    group.append(make("circle", { cx, cy, r: box.w / 2, fill: "var(--st-background-color)", stroke: colour }))
+    group.append(make("path", { d: `M${cx - arm} ${cy}h${2 * arm}M${cx} ${cy - arm}v${2 * arm}`, stroke: colour, "stroke-width": 3, "stroke-linecap": "round" }))
+  } else {
+    group.append(make("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: box.kind === "chip" ? 8 : 10, fill: tint(part.colour, box.kind === "chip" ? 30 : 18), stroke: colour }))
+    const step = box.w < 150 ? 19 : 21
+    const lines = [part.title, ...part.lines]
+    // A chip at its foot takes some of attention's room.
+    const middle = cy - (id === "attention" && box.chip ? 17 : 0)
+    lines.forEach((line, i) => {
+      const y = middle + (i - (lines.length - 1) / 2) * step + 5
+      group.append(make("text", { x: cx, y, "text-anchor": "middle", class: i ? "line" : "title" }, line))
+    })
+  }
+  return group
+}
+
+function drawArrow(arrow) {
+  const colour = `var(--gf-${arrow.part})`
+  const width = { stream: 7, branch: 3, tie: 2 }[arrow.kind]
+  const points = arrow.points.map(([x, y]) => [x, y])
+  const group = make("g", { "aria-hidden": "true" })
+  if (arrow.head) {
+    const [[px, py], [x, y]] = points.slice(-2)
+    const [dx, dy] = [Math.sign(x - px), Math.sign(y - py)]
+    const size = arrow.kind === "stream" ? 12 : 9
+    points[points.length - 1] = [x - dx * size * 0.9, y - dy * size * 0.9] // the line ends inside its head
+    const [bx, by, half] = [x - dx * size, y - dy * size, size * 0.66]
+    group.append(make("path", { d: `M${x} ${y}L${bx - dy * half} ${by + dx * half}L${bx + dy * half} ${by - dx * half}Z`, fill: colour }))
+  }
+  const line = { points: points.map((p) => p.join(",")).join(" "), fill: "none", stroke: colour, "stroke-width": width, "stroke-linejoin": "round" }
+  if (arrow.kind === "tie") line["stroke-dasharray"] = "6 5"
+  group.append(make("polyline", line))
+  return group
+}
+
+function drawMap(self) {
+  const { data, root } = self
+  const layout = data.map[self.shape]
+  root.className = `map ${self.shape}`
+  const svg = make("svg", { viewBox: `0 0 ${layout.width} ${layout.height}`, role: "group", "aria-label": data.alt })
+  svg.style.maxWidth = `${layout.width * (self.shape === "wide" ? 1.5 : 1.25)}px`
+  svg.style.margin = "0 auto"
+  const chip = layout.boxes.some((b) => b.kind === "chip")
+  const [frames, others] = [layout.boxes.filter((b) => b.kind === "frame"), layout.boxes.filter((b) => b.kind !== "frame")]
+  const draw = (box) => {
+    const group = drawBox({ ...box, chip }, data.map.parts[box.id], box.id)
+    const choose = () => select(self, box.id)
+    group.addEventListener("pointerenter", choose)
+    group.addEventListener("focus", choose)
+    group.addEventListener("click", choose)
+    group.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return
+      event.preventDefault()
+      choose()
+      if (data.map.parts[box.id].page) self.trigger("opened", box.id)
+    })
+    return group
+  }
+  svg.append(...frames.map(draw), ...layout.arrows.map(drawArrow), ...others.map(draw))
+  for (const label of layout.labels) {
+    svg.append(make("text", { x: label.x, y: label.y, "text-anchor": label.anchor, "font-size": label.size, class: label.strong ? "name" : "label", "pointer-events": "none" }, label.text))
+  }
+  const held = root.querySelector("svg .box:focus")?.getAttribute("data-part") // the keyboard keeps its place
+  root.querySelector("svg")?.remove()
+  root.prepend(svg)
+  fit(svg)
+  if (held) root.querySelector(`[data-part="${held}"]`)?.focus()
+  select(self, self.chosen in data.map.parts ? self.chosen : "block")
+}
+
+function fit(svg) {
+  // Fonts differ between machines: text that would leave its box is made smaller.
+  for (const text of svg.querySelectorAll(".box text")) {
+    const room = text.parentNode.querySelector("rect").width.baseVal.value - 14
+    const length = text.getComputedTextLength()
+    if (length > room) text.style.fontSize = `${(parseFloat(getComputedStyle(text).fontSize) * room) / length}px`
+  }
+}
+
+function select(self, id) {
+  self.chosen = id
+  const part = self.data.map.parts[id]
+  for (const group of self.root.querySelectorAll(".box")) group.classList.toggle("chosen", group.getAttribute("data-part") === id)
+  const words = element("div")
+  words.append(element("h3", "", part.title.replace(/^\d\s+/, "")), element("p", "", part.text))
+  if (part.page) {
+    const open = element("button", "", "Look inside")
+    open.type = "button"
+    open.onclick = () => self.trigger("opened", id)
+    words.append(open)
+  }
+  const list = element("dl")
+  for (const [name, value] of part.rows) list.append(element("dt", "", name), element("dd", "", value))
+  self.panel.style.setProperty("--part", `var(--gf-${part.colour})`)
+  self.panel.replaceChildren(words, list)
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component
+  if (!data) return
+  const host = parentElement.host ?? parentElement
+  let self = instances.get(parentElement)
+  if (!self) {
+    const root = element("div", "map")
+    const panel = element("div", "panel")
+    panel.setAttribute("aria-live", "polite")
+    root.append(panel)
+    parentElement.append(root)
+    self = { root, panel, chosen: "block", shape: "", text: "" }
+    self.observer = new ResizeObserver(() => {
+      const shape = root.clientWidth < TALL_BELOW ? "tall" : "wide"
+      if (root.clientWidth && shape !== self.shape) {
+        self.shape = shape
+        drawMap(self)
+      }
+    })
+    instances.set(parentElement, self)
+  }
+  self.trigger = setTriggerValue
+  const dark = isDark(host)
+  for (const [name, pair] of Object.entries(data.palette)) self.root.style.setProperty(`--gf-${name}`, pair[dark ? 1 : 0])
+  const text = JSON.stringify(data)
+  if (text !== self.text) {
+    self.data = data
+    self.text = text
+    self.shape = host.clientWidth && host.clientWidth < TALL_BELOW ? "tall" : "wide"
+    drawMap(self)
+    self.observer.observe(self.root)
+  }
+  return () => {
+    self.observer.disconnect()
+    self.root.remove()
+    instances.delete(parentElement)
+  }
+}

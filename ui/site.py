@@ -1,0 +1,42 @@
+"""The pages there are, in one list: the router builds the navigation from it, the map finds its links in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A page. `explains` are the parts of the home page's map (ids of `ui.figures.map_text`) that lead to it."""
+
+    section: str
+    file: str  # below pages/
+    title: str
+    icon: str
+    url: str
+    help: str
+    explains: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """As `st.Page` and `st.switch_page` want it: relative to app.py."""
+        return f"pages/{self.file}"
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry("Start", "start/home.py", "Home", ":material/home:", "", "The map of a Transformer, drawn from a configuration."),
+    Entry("Start", "start/train.py", "Train", ":material/play_circle:", "train", "Train a small Transformer and watch it learn to write."),
+)
+
+
+def built() -> list[Entry]:
+    """The entries whose file is there. A page that is not built yet is simply absent."""
+    return [entry for entry in ENTRIES if (ROOT / entry.path).is_file()]
+
+
+def explanations() -> dict[str, str]:
+    """Part of the map -> path of the page that explains it."""
+    return {part: entry.path for entry in built() for part in entry.explains}

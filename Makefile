@@ -13,22 +13,23 @@ HASH = $(shell $(PYTHON) -c 'import hashlib, pathlib, sys; \
 	print(hashlib.sha256(b"".join(pathlib.Path(f).read_bytes() for f in sys.argv[1:])).hexdigest()[:12])' $(1) 2>/dev/null)
 RUN_STAMP = $(VENV)/.ready-run-$(call HASH,requirements.txt)
 TEST_STAMP = $(VENV)/.ready-test-$(call HASH,requirements.txt requirements-dev.txt)
+
 .PHONY: run test setup setup-test check-python check-port venv chromium clean
 .NOTPARALLEL:
 
 run: check-python check-port setup
-	@exec $(BIN)/streamlit run app.py --server.port $(PORT)
+	@exec $(BIN)/python -m streamlit run app.py --server.port $(PORT)
 
 test: check-python setup-test chromium
-	@$(BIN)/ruff check .
-	@$(BIN)/mypy
+	@$(BIN)/python -m ruff check --quiet .
+	@$(BIN)/python -m mypy
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 setup: check-python
-	@if [ ! -e "$(RUN_STAMP)" ]; then $(MAKE) --no-print-directory venv && $(call INSTALL,requirements.txt) && touch "$(RUN_STAMP)"; fi
+	@if [ ! -e "$(RUN_STAMP)" ] || ! $(BIN)/python -c "" 2>/dev/null; then $(MAKE) --no-print-directory venv && $(call INSTALL,requirements.txt) && touch "$(RUN_STAMP)"; fi
 
 setup-test: check-python
-	@if [ ! -e "$(TEST_STAMP)" ]; then $(MAKE) --no-print-directory venv && $(call INSTALL,requirements-dev.txt) && touch "$(TEST_STAMP)" "$(RUN_STAMP)"; fi
+	@if [ ! -e "$(TEST_STAMP)" ] || ! $(BIN)/python -c "" 2>/dev/null; then $(MAKE) --no-print-directory venv && $(call INSTALL,requirements-dev.txt) && touch "$(TEST_STAMP)" "$(RUN_STAMP)"; fi
 
 # PyPI's torch for Linux brings 2 GB of CUDA libraries; without an NVIDIA card the CPU build is the right one.
 # Where its index cannot be reached, the second command takes what pip finds.

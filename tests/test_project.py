@@ -1,0 +1,161 @@
+"""The two commands, the pins, and what must not be in the repository."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+def _make(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`make` as a person calls it, not as a child of the make that runs these tests."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "PORT", "VENV"))}
+    return subprocess.run(["make", *arguments], cwd=cwd, env=plain | environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def _executable(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def _tracked(*patterns: str) -> list[Path]:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    names = subprocess.run(["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    return [ROOT / name for name in names if name and (ROOT / name).is_file()]
+
+
+# --- make run ----------------------------------------------------------------------------------
+
+
+@needs_make
+def test_a_taken_port_is_said_so() -> None:
+    with socket.socket() as other:
+        other.bind(("", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        result = _make("run", f"PORT={port}", f"PYTHON={sys.executable}")
+    assert result.returncode != 0
+    assert f"Port {port} is taken by another program: choose another, such as make run PORT=8502." in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@needs_make
+@pytest.mark.parametrize("port", ["abc", "0", "70000", "-1"])
+def test_what_is_not_a_port(port: str) -> None:
+    result = _make("run", f"PORT={port}", f"PYTHON={sys.executable}")
+    assert result.returncode != 0
+    assert f"PORT = {port} is not a port" in result.stderr
+
+
+@needs_make
+def test_an_old_python_is_said_so(tmp_path: Path) -> None:
+    old = _executable(
+        tmp_path / "python3", f'#!/bin/sh\nCODE="$2" exec {sys.executable} -c \'import os, sys; sys.version_info = (3, 9, 1); exec(os.environ["CODE"])\'\n'
+    )
+    result = _make("run", f"PYTHON={old}")
+    assert result.returncode != 0
+    assert "Glassformer needs Python 3.11 or newer" in result.stdout and "is 3.9" in result.stdout
+
+
+@needs_make
+def test_no_python_is_said_so() -> None:
+    result = _make("run", "PYTHON=no-such-python")
+    assert result.returncode != 0
+    assert "there is no no-such-python here" in result.stdout
+
+
+@needs_make
+def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> None:
+    """With a stand-in for the venv's Python that writes down what it is asked to do."""
+    for name in ("Makefile", "requirements.txt", "requirements-dev.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    log = tmp_path / "log"
+    _executable(tmp_path / ".venv" / "bin" / "python", f'#!/bin/sh\necho "$@" >> {log}\n')
+
+    def installs(target: str) -> list[str]:
+        log.write_text("")
+        result = _make(target, f"PYTHON={sys.executable}", cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        return [line.rpartition(" ")[2] for line in log.read_text().splitlines() if "pip install" in line and " -r " in line]
+
+    assert installs("setup") == ["requirements.txt"]
+    assert installs("setup") == []
+    assert installs("setup-test") == ["requirements-dev.txt"]
+    assert installs("setup-test") == installs("setup") == []
+    os.utime(tmp_path / "requirements.txt")  # touched, not changed
+    assert installs("setup") == []
+    (tmp_path / "requirements.txt").write_text((tmp_path / "requirements.txt").read_text() + "# changed\n")
+    assert installs("setup") == ["requirements.txt"]
+    assert installs("setup-test") == ["requirements-dev.txt"]
+
+
+def test_ci_runs_make_test() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    text = script.read_text()
+    assert text.startswith("#!/usr/bin/env bash") and "set -euo pipefail" in text and "make test" in text
+
+
+# --- what the repository holds -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_every_requirement_is_pinned_and_installed(name: str) -> None:
+    lines = [line.partition("#")[0].strip() for line in (ROOT / name).read_text().splitlines()]
+    for line in filter(None, lines):
+        if line == "-r requirements.txt":
+            continue
+        match = re.fullmatch(r"([A-Za-z0-9_-]+)==([0-9][0-9.]*)", line)
+        assert match, f"{line!r} is not an exact pin"
+        assert importlib.metadata.version(match[1]).partition("+")[0] == match[2]
+
+
+def test_the_readme_names_the_commands_and_variables() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    commands = ("make run", "make test", "pip install -r requirements.txt", "streamlit run app.py")
+    for words in (*commands, "GLASSFORMER_DATA", "TIKTOKEN_CACHE_DIR", "GLASSFORMER_PROFILE"):
+        assert words in text
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
+        assert (ROOT / link).exists(), f"README links to {link}, which is not there"
+
+
+FORBIDDEN = {
+    "unsafe_allow_" + "html": "text on screen goes through Streamlit's own escaping",
+    "use_container_" + "width": "Streamlit 1.67 calls it width='stretch'",
+    "components." + "v1": "components are st.components.v2",
+    "torch." + "load(": "checkpoints are safetensors",
+    "import " + "pickle": "checkpoints are safetensors",
+    "/wo" + "rk/": "a path of one machine",
+}
+
+
+@pytest.mark.parametrize("words", FORBIDDEN)
+def test_what_has_no_place_in_the_source(words: str) -> None:
+    for path in _tracked("*.py", "*.js", "*.toml", "*.md", "Makefile", ".ci/run"):
+        assert words not in path.read_text("utf-8"), f"{path.relative_to(ROOT)}: {FORBIDDEN[words]}"
+
+
+def test_nothing_large_or_private_is_tracked() -> None:
+    for path in _tracked():
+        assert path.stat().st_size < 8 * 2**20, f"{path} is too large to be tracked"
+        assert path.name != "tinyshakespeare.txt" and path.suffix not in {".pt", ".pth", ".pkl", ".log"}, path
+
+
+def test_modules_are_short() -> None:
+    for path in _tracked("engine/*.py", "ui/*.py", "pages/*.py", "app.py"):
+        lines = len(path.read_text("utf-8").splitlines())
+        assert lines <= 400, f"{path.relative_to(ROOT)} has {lines} lines"

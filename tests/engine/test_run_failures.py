@@ -1,0 +1,298 @@
+"""What the run service survives: killed and starved workers, divergence, a full disk, a dead server, its own end."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import RunError
+from engine.processes import ROOT, describe_exit
+from engine.runs import RunManager
+from tests.engine.running import LONG, MODEL, OWN_PID, PROFILE, SHORT, ended, lives, look, pid, reached, settled, spec, wait, workers_of
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="these tests look at processes through /proc")
+ME = "me"
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
+    made: list[RunManager] = []
+
+    def make(**fields: Any) -> RunManager:
+        spare = fields.pop("spare", False)
+        made.append(RunManager(replace(PROFILE, **fields), tmp_path, spare=spare))
+        return made[-1]
+
+    yield make
+    for manager in made:
+        manager.close()
+
+
+def test_a_killed_worker_ends_its_run_and_nothing_else(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    run, other = manager.start(spec(LONG), ME), manager.start(spec(LONG), ME)
+    reached(manager, run, 450)
+    reached(manager, other, 1)
+    os.kill(pid(manager, run), signal.SIGKILL)
+    view = ended(manager, run)
+    assert view.status == "failed" and view.resumable
+    assert "signal 9" in view.message and "memory" in view.message and "curve so far is kept" in view.message
+    last = view.snapshots[-1]
+    assert last >= 400 and f"step {last:,}" in view.message and view.history.steps[-1] >= last
+    reached(manager, other, look(manager, other).step + 5)
+
+    assert not list(manager._runs[run].folder.glob(".*")), "no half-written file stays"
+    manager.extend(run, ME, 25)
+    after = ended(manager, run)
+    assert (after.status, after.message, after.step) == ("finished", "", last + 25)
+    assert (np.diff(after.history.steps) > 0).all(), "what came after the snapshot was written anew, not twice"
+    before = {s: x for s, x in zip(view.history.steps.tolist(), view.history.losses, strict=True) if s <= last}
+    again = dict(zip(after.history.steps.tolist(), after.history.losses, strict=True))
+    assert all(again[s] == before[s] for s in before.keys() & again.keys()) and before.keys() & again.keys()
+
+
+def test_a_worker_killed_before_its_first_snapshot(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    run = manager.start(spec(LONG), ME)
+    os.kill(pid(manager, run), signal.SIGKILL)
+    view = ended(manager, run)
+    assert view.status == "failed" and not view.resumable and "continued" not in view.message
+    with pytest.raises(RunError, match="start it again"):
+        manager.extend(run, ME, 10)
+    reached(manager, manager.restart(run, ME), 3)
+
+
+def test_a_killed_spare_is_replaced(make: Callable[..., RunManager]) -> None:
+    manager = make(spare=True)
+    wait(lambda: manager._workers._spare is not None and manager._workers._spare.ready)
+    spare = manager._workers._spare
+    assert spare is not None and manager.runs(ME) == []
+    os.kill(spare.pid, signal.SIGKILL)
+    run = manager.start(spec(), ME)  # perhaps before anybody has noticed
+    view = ended(manager, run)
+    assert view.status == "finished" or "signal 9" in view.message
+    wait(lambda: manager._workers._spare is not None and manager._workers._spare is not spare and manager._workers._spare.ready)
+
+
+def test_the_spare_makes_a_start_quick(make: Callable[..., RunManager]) -> None:
+    manager = make(spare=True)
+    wait(lambda: manager._workers._spare is not None and manager._workers._spare.ready)
+    spare = manager._workers._spare
+    run = manager.start(spec(LONG), ME)
+    assert spare is not None and pid(manager, run) == spare.pid, "the process that has imported torch already is the one that trains"
+    reached(manager, run, 1)
+
+
+def test_divergence_is_said(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    wild = replace(SHORT, steps=2000, learning_rate=1e3, grad_clip=0.0, eval_every=0, sample_every=0)
+    run = manager.start(spec(wild, replace(MODEL, norm="none", n_layers=4)), ME)
+    view = ended(manager, run)
+    assert view.status == "failed" and "diverged" in view.message and "lower learning rate" in view.message
+    assert view.step < 2000 and not np.isfinite(view.history.losses[-1]) and len(view.history.steps) == view.step
+    assert view.resumable and view.best_validation is not None
+    assert ended(manager, manager.start(spec(), ME)).status == "finished", "the next run is none the worse"
+
+
+def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]) -> None:
+    manager = make(max_worker_bytes=2**30)
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 5)
+    worker = pid(manager, run)
+    manager.profile = replace(manager.profile, max_worker_bytes=50 * 2**20)  # less than any process with torch holds
+    view = ended(manager, run)
+    assert view.status == "failed" and "GB of memory" in view.message and "smaller batch" in view.message and view.step >= 5
+    wait(lambda: not lives(worker), 5)
+
+
+def test_a_worker_that_gets_no_more_memory_says_so(make: Callable[..., RunManager]) -> None:
+    manager = make(spare=True)
+    wait(lambda: manager._workers._spare is not None and manager._workers._spare.ready)
+    spare = manager._workers._spare
+    assert spare is not None
+    room = int(Path(f"/proc/{spare.pid}/statm").read_text().split()[0]) * resource.getpagesize() + 200 * 2**20
+    resource.prlimit(spare.pid, resource.RLIMIT_AS, (room, room))
+    large = replace(MODEL, context=256, d_model=128, n_layers=8)  # about 600 MB in backward
+    text = spec().text
+    assert text is not None
+    run = manager.start(spec(replace(LONG, batch_size=64, eval_tokens=256), large, text=text * 4), ME)
+    view = ended(manager, run)
+    assert view.status == "failed" and "not enough memory" in view.message and "smaller batch" in view.message.lower()
+    assert ended(manager, manager.start(spec(), ME)).status == "finished"
+
+
+def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    run = manager.start(spec(replace(LONG, snapshot_every=20)), ME)
+    reached(manager, run, 30)
+    # No file of this process may grow beyond 4 kB from now on: each write fails in the middle, as on a full disk.
+    resource.prlimit(pid(manager, run), resource.RLIMIT_FSIZE, (4096, 4096))
+    wait(lambda: look(manager, run).warnings)
+    at = look(manager, run)
+    assert at.active and "could not be saved" in at.warnings[0] and "goes on without it" in at.warnings[0]
+    reached(manager, run, at.step + 100)
+    manager.stop(run, ME)
+    view = ended(manager, run)
+    assert view.status == "stopped" and view.resumable and len(view.warnings) == 1
+    assert view.history.evaluations[-1].step == view.step > view.snapshots[-1]
+    folder = manager._runs[run].folder
+    assert sorted(p.name for p in folder.iterdir()) == sorted(["text.txt", *(f"step-{s:09d}.safetensors" for s in view.snapshots)]), "no torn file"
+    assert manager.snapshot(run, view.snapshots[-1]).step == view.snapshots[-1]
+
+
+def test_no_place_for_files_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(RunError, match="no folder for snapshots"):
+        RunManager(PROFILE, tmp_path / "file")
+
+
+def test_a_worker_that_does_not_stop_is_ended_by_force(make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.runs.STOP_GRACE", 0.5)
+    manager = make()
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 5)
+    worker = pid(manager, run)
+    os.kill(worker, signal.SIGSTOP)
+    manager.stop(run, ME)
+    assert ended(manager, run).status == "stopped"
+    wait(lambda: not lives(worker), 5)
+
+
+def test_a_frozen_worker_cannot_hold_up_the_manager(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 5)
+    os.kill(pid(manager, run), signal.SIGSTOP)
+    started = time.monotonic()
+    for _ in range(3000):  # far more than a pipe holds
+        if not look(manager, run).active:
+            break
+        manager.set_prompt(run, ME, "the dog " * 50)
+    assert time.monotonic() - started < 10
+    assert ended(manager, run).status == "failed"
+
+
+def test_twenty_runs_leave_nothing_behind(tmp_path: Path) -> None:
+    threads, processes = set(threading.enumerate()), set(workers_of(OWN_PID))
+    descriptors = len(os.listdir("/proc/self/fd"))
+    manager = RunManager(PROFILE, tmp_path, spare=False)
+    for n in range(20):
+        run = manager.start(spec(LONG), ME)
+        if n % 7 == 0:  # the others are ended while they are still starting
+            reached(manager, run, 1)
+            manager.stop(run, ME)
+            ended(manager, run)
+        manager.remove(run, ME)
+    wait(lambda: set(workers_of(OWN_PID)) <= processes, 10)
+    assert not list(tmp_path.glob("manager-*/run-*"))
+    manager.close()
+    manager.close()
+    assert set(threading.enumerate()) <= threads and set(workers_of(OWN_PID)) <= processes
+    assert list(tmp_path.iterdir()) == [] and len(os.listdir("/proc/self/fd")) <= descriptors
+    with pytest.raises(RunError, match="shutting down"):
+        manager.start(spec(), ME)
+
+
+def test_a_forgotten_manager_cleans_up_too(tmp_path: Path) -> None:
+    threads, processes = set(threading.enumerate()), set(workers_of(OWN_PID))
+    manager = RunManager(PROFILE, tmp_path, spare=False)
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 1)
+    del manager  # a cleared cache does no more
+    wait(lambda: set(threading.enumerate()) <= threads and set(workers_of(OWN_PID)) <= processes and not list(tmp_path.iterdir()), 15)
+
+
+SERVER = """
+import sys, time
+from pathlib import Path
+from engine.runs import RunManager
+from tests.engine.running import LONG, PROFILE, reached, spec
+if __name__ == "__main__":
+    manager = RunManager(PROFILE, Path(sys.argv[1]))
+    run = manager.start(spec(LONG), "me")
+    reached(manager, run, 5)
+    sys.stdout.write("training\\n")
+    sys.stdout.flush()
+    if sys.argv[2] == "wait":
+        time.sleep(600)
+"""
+
+
+def _serve(folder: Path, mode: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([sys.executable, "-c", SERVER, str(folder), mode], stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT)
+
+
+def test_a_killed_server_leaves_no_orphan_and_the_next_one_sweeps(tmp_path: Path) -> None:
+    server = _serve(tmp_path, "wait")
+    assert server.stdout is not None and server.stdout.readline() == "training\n"
+    wait(lambda: len(workers_of(server.pid)) >= 1)
+    workers = workers_of(server.pid)
+    os.kill(server.pid, signal.SIGKILL)
+    server.wait()
+    server.stdout.close()
+    wait(lambda: not any(lives(worker) for worker in workers), 5)
+    assert len(list(tmp_path.glob("manager-*"))) == 1, "nobody was there to remove it"
+    RunManager(PROFILE, tmp_path, spare=False).close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_ends_without_closing_cleans_up(tmp_path: Path) -> None:
+    server = _serve(tmp_path, "return")
+    assert server.stdout is not None and server.stdout.readline() == "training\n"
+    assert server.wait(timeout=30) == 0
+    server.stdout.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_managers_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    made: list[RunManager] = []
+    gate = threading.Barrier(4)
+
+    def begin() -> None:
+        gate.wait()
+        made.append(RunManager(PROFILE, tmp_path, spare=False))
+
+    threads = [threading.Thread(target=begin) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    try:
+        assert len({m._store.folder for m in made}) == 4 and all(m._store.folder.is_dir() for m in made)
+        runs = [(m, m.start(spec(), ME)) for m in made[:2]]
+        made[3].close()
+        for manager, run in runs:
+            view = ended(manager, run)
+            assert view.status == "finished" and manager.snapshot(run, 30).step == 30
+    finally:
+        for manager in made:
+            manager.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_pausing_at_any_moment_of_the_start(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    run = manager.start(spec(LONG), ME)
+    manager.pause(run, ME)  # before the process has even imported torch
+    wait(lambda: look(manager, run).precision)
+    assert settled(manager, run).status == "paused" and look(manager, run).step == 0
+    manager.resume(run, ME)
+    assert reached(manager, run, 3).status == "running"
+
+
+@pytest.mark.parametrize("code, says", [(-9, "signal 9"), (-11, "SIGSEGV"), (1, "exit code 1"), (-99, "signal 99")])
+def test_exit_codes_are_sentences(code: int, says: str) -> None:
+    assert says in describe_exit(code, "last words") and describe_exit(code)[-1] == "."

@@ -1,0 +1,110 @@
+"""The worker on its own: its protocol, its imports, its end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from engine.errors import ConfigError, CorpusError
+from engine.processes import ROOT
+from engine.protocol import decode, dump, encode, load
+from engine.records import Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
+from engine.worker import explain
+from tests.engine.running import MODEL, SHORT, TEXT
+
+
+def _worker(*options: str, **fields: Any) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, *options, "-m", "engine.worker", "1"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=ROOT, **fields)
+
+
+def _order(folder: Path) -> bytes:
+    (folder / "text.txt").write_text(TEXT)
+    configs = {"model": MODEL.to_dict(), "train": SHORT.to_dict()}
+    return dump({"kind": "train", **configs, "corpus": "text", "text": str(folder / "text.txt"), "folder": str(folder)})
+
+
+def _pipes(worker: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    assert worker.stdin is not None and worker.stdout is not None
+    return worker.stdin, worker.stdout
+
+
+def test_a_worker_speaks_only_the_protocol_and_imports_no_screen(tmp_path: Path) -> None:
+    with (tmp_path / "imports").open("wb") as imports:
+        worker = _worker("-X", "importtime", stderr=imports)
+        commands, answers = _pipes(worker)
+        commands.write(_order(tmp_path))
+        commands.flush()
+        messages = [load(line) for line in answers]  # raises for anything else
+        assert worker.wait(timeout=10) == 0
+        commands.close()
+        answers.close()
+    assert [m["kind"] for m in messages[:2]] == ["ready", "started"]
+    records = [decode(values) for m in messages if m["kind"] == "records" for values in m["items"]]
+    assert isinstance(records[-1], Done) and sum(isinstance(r, Step) for r in records) == SHORT.steps
+    assert len(messages) < 20, "a fast training's steps are sent in bundles"
+    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in (tmp_path / "imports").read_text().splitlines()}
+    assert "torch" in imported and "engine" in imported
+    assert not imported & {"streamlit", "plotly", "pandas", "ui", "pages", "app"}
+
+
+@pytest.mark.parametrize("when", ["starting", "ready"])
+def test_a_worker_ends_with_its_input(when: str) -> None:
+    worker = _worker(stderr=subprocess.DEVNULL)
+    commands, answers = _pipes(worker)
+    if when == "ready":
+        assert load(answers.readline())["kind"] == "ready"
+    commands.close()
+    assert worker.wait(timeout=5) == 0
+    answers.close()
+
+
+@pytest.mark.parametrize("record", [
+    Step(3, 1.25, 0.5, 1e-3, 96, 0.25), Step(3, float("inf"), 0.5, 1e-3, 96, 0.25), Evaluation(10, 1.5, 1.75, 2.0, True),
+    Sample(10, "\n", 'a "quoted"\nline, \u2028 ümläut 🙂 \ud800'), Done(10, "diverged", "why", 1.0),
+])  # fmt: skip
+def test_records_survive_the_pipe(record: Record) -> None:
+    line = dump({"kind": "records", "items": [encode(record)]})
+    assert line.count(b"\n") == 1 and line.isascii()
+    assert decode(load(line)["items"][0]) == record
+
+
+def test_a_diverged_loss_survives_the_pipe() -> None:
+    got = decode(load(dump({"kind": "records", "items": [encode(Step(1, float("nan"), 1.0, 1.0, 1, 1.0))]}))["items"][0])
+    assert isinstance(got, Step) and got.loss != got.loss
+
+
+@pytest.mark.parametrize("line", [b'{"kind": "rec', b"", b"[1]", b"{}", b'{"kind": 3}'])
+def test_torn_lines_are_refused(line: bytes) -> None:
+    with pytest.raises(ValueError):
+        load(line)
+
+
+@pytest.mark.parametrize("values", [[], ["Snapshot", 1], ["__import__", "os"], ["Step", 1]])
+def test_only_records_are_decoded(values: list[Any]) -> None:
+    with pytest.raises(ValueError):
+        decode(values)
+
+
+def test_a_snapshot_never_goes_through_the_pipe() -> None:
+    with pytest.raises((TypeError, ValueError)):
+        decode(load(dump({"kind": "records", "items": [encode(Snapshot(1, TrainState(1, 1.0, {})))]}))["items"][0])
+
+
+@pytest.mark.parametrize("error, says", [
+    (MemoryError(), "There was not enough memory for this training. A smaller batch, context or model needs less."),
+    (RuntimeError("[enforce fail at alloc_cpu.cpp:117] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"), "There was not enough memory"),
+    (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate"), "There was not enough memory"),
+    (CorpusError("the text has 3 characters"), "The text has 3 characters."),
+    (ConfigError("d_model", 3, "must be even"), "d_model = 3: must be even."),
+    (ZeroDivisionError("division by zero\nmore"), "The training failed with ZeroDivisionError: division by zero."),
+    (KeyError(), "The training failed with KeyError."),
+])  # fmt: skip
+def test_errors_are_explained(error: Exception, says: str) -> None:
+    assert explain(error).startswith(says)

@@ -55,8 +55,7 @@ def owner() -> str:
     by `remember_owner`, so that a reload is still the same person.
     """
     if "owner" not in st.session_state:
-        sent = st.context.cookies.get(COOKIE, "")
-        st.session_state.owner = sent if _TOKEN.fullmatch(sent) else secrets.token_urlsafe(32)
+        st.session_state.owner = _sent() or secrets.token_urlsafe(32)
     key: str = st.session_state.owner
     return key
 
@@ -64,13 +63,19 @@ def owner() -> str:
 def remember_owner() -> None:
     """Writes the owner's key into the browser's cookie where it has none. Called once per run of app.py, after the page."""
     key = owner()
-    if st.context.cookies.get(COOKIE) == key:
+    if _sent() == key:
         return
     result = _cookie_component()(key="glassformer_cookie", data={"name": COOKIE, "value": key}, on_found_change=lambda: None)
     # Another tab was quicker: this session joins it, so that both are one person.
     found = getattr(result, "found", None)
     if isinstance(found, str) and _TOKEN.fullmatch(found) and found != key:
         st.session_state.owner = found
+
+
+def _sent() -> str | None:
+    """The key in the cookie that the browser sent, if it looks like one of ours."""
+    value = st.context.cookies.get(COOKIE)
+    return value if isinstance(value, str) and _TOKEN.fullmatch(value) else None
 
 
 @cache

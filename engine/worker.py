@@ -112,7 +112,7 @@ class Session:
             except queue.Empty:
                 return
             match command["kind"]:
-                case "pause":
+                case "pause" if not self.control.stop:
                     self.paused, self.steps_wanted = True, 0
                 case "resume":
                     self.paused, self.steps_wanted = False, 0

@@ -79,7 +79,7 @@ def settled(manager: RunManager, run_id: str) -> RunView:
 
 
 def pid(manager: RunManager, run_id: str) -> int:
-    worker = manager._runs[run_id].worker
+    worker = manager._inside.runs[run_id].worker
     assert worker is not None
     return worker.pid
 

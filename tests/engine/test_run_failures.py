@@ -53,7 +53,7 @@ def test_a_killed_worker_ends_its_run_and_nothing_else(make: Callable[..., RunMa
     assert last >= 400 and f"step {last:,}" in view.message and view.history.steps[-1] >= last
     reached(manager, other, look(manager, other).step + 5)
 
-    assert not list(manager._runs[run].folder.glob(".*")), "no half-written file stays"
+    assert not list(manager._inside.runs[run].folder.glob(".*")), "no half-written file stays"
     manager.extend(run, ME, 25)
     after = ended(manager, run)
     assert (after.status, after.message, after.step) == ("finished", "", last + 25)
@@ -76,20 +76,20 @@ def test_a_worker_killed_before_its_first_snapshot(make: Callable[..., RunManage
 
 def test_a_killed_spare_is_replaced(make: Callable[..., RunManager]) -> None:
     manager = make(spare=True)
-    wait(lambda: manager._workers._spare is not None and manager._workers._spare.ready)
-    spare = manager._workers._spare
+    wait(lambda: manager._inside.workers._spare is not None and manager._inside.workers._spare.ready)
+    spare = manager._inside.workers._spare
     assert spare is not None and manager.runs(ME) == []
     os.kill(spare.pid, signal.SIGKILL)
     run = manager.start(spec(), ME)  # perhaps before anybody has noticed
     view = ended(manager, run)
     assert view.status == "finished" or "signal 9" in view.message
-    wait(lambda: manager._workers._spare is not None and manager._workers._spare is not spare and manager._workers._spare.ready)
+    wait(lambda: manager._inside.workers._spare is not None and manager._inside.workers._spare is not spare and manager._inside.workers._spare.ready)
 
 
 def test_the_spare_makes_a_start_quick(make: Callable[..., RunManager]) -> None:
     manager = make(spare=True)
-    wait(lambda: manager._workers._spare is not None and manager._workers._spare.ready)
-    spare = manager._workers._spare
+    wait(lambda: manager._inside.workers._spare is not None and manager._inside.workers._spare.ready)
+    spare = manager._inside.workers._spare
     run = manager.start(spec(LONG), ME)
     assert spare is not None and pid(manager, run) == spare.pid, "the process that has imported torch already is the one that trains"
     reached(manager, run, 1)
@@ -97,11 +97,11 @@ def test_the_spare_makes_a_start_quick(make: Callable[..., RunManager]) -> None:
 
 def test_divergence_is_said(make: Callable[..., RunManager]) -> None:
     manager = make()
-    wild = replace(SHORT, steps=2000, learning_rate=1e3, grad_clip=0.0, eval_every=0, sample_every=0)
-    run = manager.start(spec(wild, replace(MODEL, norm="none", n_layers=4)), ME)
+    run = manager.start(spec(replace(SHORT, steps=2000, learning_rate=1e3)), ME)
     view = ended(manager, run)
     assert view.status == "failed" and "diverged" in view.message and "lower learning rate" in view.message
-    assert view.step < 2000 and not np.isfinite(view.history.losses[-1]) and len(view.history.steps) == view.step
+    assert view.step < 2000 and len(view.history.steps) == view.step
+    assert not np.isfinite([view.history.losses[-1], view.history.grad_norms[-1]]).all()
     assert view.resumable and view.best_validation is not None
     assert ended(manager, manager.start(spec(), ME)).status == "finished", "the next run is none the worse"
 
@@ -111,7 +111,7 @@ def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 5)
     worker = pid(manager, run)
-    manager.profile = replace(manager.profile, max_worker_bytes=50 * 2**20)  # less than any process with torch holds
+    manager._inside.profile = replace(manager.profile, max_worker_bytes=50 * 2**20)  # less than any process with torch holds
     view = ended(manager, run)
     assert view.status == "failed" and "GB of memory" in view.message and "smaller batch" in view.message and view.step >= 5
     wait(lambda: not lives(worker), 5)
@@ -119,8 +119,8 @@ def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]
 
 def test_a_worker_that_gets_no_more_memory_says_so(make: Callable[..., RunManager]) -> None:
     manager = make(spare=True)
-    wait(lambda: manager._workers._spare is not None and manager._workers._spare.ready)
-    spare = manager._workers._spare
+    wait(lambda: manager._inside.workers._spare is not None and manager._inside.workers._spare.ready)
+    spare = manager._inside.workers._spare
     assert spare is not None
     room = int(Path(f"/proc/{spare.pid}/statm").read_text().split()[0]) * resource.getpagesize() + 200 * 2**20
     resource.prlimit(spare.pid, resource.RLIMIT_AS, (room, room))
@@ -147,7 +147,7 @@ def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunMana
     view = ended(manager, run)
     assert view.status == "stopped" and view.resumable and len(view.warnings) == 1
     assert view.history.evaluations[-1].step == view.step > view.snapshots[-1]
-    folder = manager._runs[run].folder
+    folder = manager._inside.runs[run].folder
     assert sorted(p.name for p in folder.iterdir()) == sorted(["text.txt", *(f"step-{s:09d}.safetensors" for s in view.snapshots)]), "no torn file"
     assert manager.snapshot(run, view.snapshots[-1]).step == view.snapshots[-1]
 
@@ -166,6 +166,9 @@ def test_a_worker_that_does_not_stop_is_ended_by_force(make: Callable[..., RunMa
     worker = pid(manager, run)
     os.kill(worker, signal.SIGSTOP)
     manager.stop(run, ME)
+    manager.stop(run, ME)  # an impatient second click
+    with pytest.raises(RunError, match="being stopped"):
+        manager.pause(run, ME)
     assert ended(manager, run).status == "stopped"
     wait(lambda: not lives(worker), 5)
 
@@ -271,7 +274,7 @@ def test_two_managers_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     try:
-        assert len({m._store.folder for m in made}) == 4 and all(m._store.folder.is_dir() for m in made)
+        assert len({m._inside.store.folder for m in made}) == 4 and all(m._inside.store.folder.is_dir() for m in made)
         runs = [(m, m.start(spec(), ME)) for m in made[:2]]
         made[3].close()
         for manager, run in runs:

@@ -216,7 +216,7 @@ def test_runs_are_listed_renamed_and_removed(manager: RunManager) -> None:
     assert [view.id for view in manager.runs(ME)] == ids
     manager.rename(ids[0], ME, "a better name")
     assert look(manager, ids[0]).name == "a better name"
-    folder = manager._runs[ids[1]].folder
+    folder = manager._inside.runs[ids[1]].folder
     manager.remove(ids[1], ME)
     assert manager.view(ids[1]) is None and [view.id for view in manager.runs(ME)] == ids[:1]
     wait(lambda: not folder.exists(), 5)
@@ -309,7 +309,7 @@ def test_too_many_paused_processes_are_saved_and_go_on_exactly(make: Callable[..
     reached(manager, run, 20)
     worker = pid(manager, run)
     manager.pause(run, ME)
-    wait(lambda: manager._runs[run].worker is None)
+    wait(lambda: manager._inside.runs[run].worker is None)
     wait(lambda: not lives(worker), 5)
     parked = look(manager, run)
     assert parked.status == "paused" and parked.snapshots[-1] == parked.step < exact.steps
@@ -328,10 +328,10 @@ def test_nobody_watching_pauses_and_looking_again_resumes(make: Callable[..., Ru
     clock.now += 10
     manager.watch(mine)
     clock.now += 10  # 20 s after the start, 10 s after the last look
-    manager._tick()
+    manager._inside.tick()
     assert look(manager, mine).status == "running"
     clock.now += 10
-    manager._tick()
+    manager._inside.tick()
     view = settled(manager, mine)
     assert view.status == "paused" and "nobody was watching" in view.message
     manager.watch(mine)
@@ -346,17 +346,17 @@ def test_long_unwatched_runs_are_removed(make: Callable[..., RunManager]) -> Non
     paused, done = manager.start(spec(LONG), ME), manager.start(spec(), ME)
     reached(manager, paused, 5)
     ended(manager, done)
-    worker, folders = pid(manager, paused), [manager._runs[run].folder for run in (paused, done)]
+    worker, folders = pid(manager, paused), [manager._inside.runs[run].folder for run in (paused, done)]
     clock.now += 16
-    manager._tick()
+    manager._inside.tick()
     assert look(manager, paused).status == "paused"
     clock.now += 1700
     manager.watch(paused)  # its owner is there: neither goes, and it resumes
     clock.now += 1700
-    manager._tick()
+    manager._inside.tick()
     assert look(manager, paused).status == "paused" and look(manager, done).status == "finished"
     clock.now += 1801
-    manager._tick()
+    manager._inside.tick()
     assert manager.view(paused) is None and manager.view(done) is None
     wait(lambda: not lives(worker) and not any(folder.exists() for folder in folders), 5)
 
@@ -368,7 +368,7 @@ def test_an_unwatched_run_does_not_take_a_place_from_the_queue(make: Callable[..
     clock.now += 16
     manager.watch(first)
     manager.watch(third)
-    manager._tick()
+    manager._inside.tick()
     assert look(manager, gone).status == "paused" and look(manager, third).place == 1
     manager.watch(gone)
     assert (look(manager, gone).status, look(manager, gone).place) == ("queued", 2), "it queues again, at the end"
@@ -382,7 +382,7 @@ def test_snapshots_stay_within_their_budgets(make: Callable[..., RunManager]) ->
     for run in runs:
         view = ended(manager, run)
         assert view.snapshots[0] == 0 and view.snapshots[-1] == 60 and len(view.snapshots) < 31
-    files = {run: list(manager._runs[run].folder.glob("*.safetensors")) for run in runs}
+    files = {run: list(manager._inside.runs[run].folder.glob("*.safetensors")) for run in runs}
     for run in runs:
         assert sorted(int(f.stem.removeprefix("step-")) for f in files[run]) == list(look(manager, run).snapshots), "the view and the disk agree"
         assert sum(f.stat().st_size for f in files[run]) <= 8 * size

@@ -22,7 +22,7 @@ LAYERS = [
     {"faults"},
     {"model", "seq2seq"},
     {"ledger", "numerics", "sample", "measure", "optim", "checkpoints", "reference", "train"},
-    {"profiles", "history", "protocol", "snapshots", "processes", "run_state", "worker", "runs", "pretrain"},
+    {"profiles", "history", "protocol", "snapshots", "processes", "run_state", "scheduler", "worker", "runs", "pretrain"},
 ]
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}
 

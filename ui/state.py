@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 if TYPE_CHECKING:
-    from engine.runs import RunManager
-
     from engine.corpora import Corpus
     from engine.profiles import Profile
+    from engine.runs import RunManager
 
 COOKIE = "glassformer"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")  # what secrets.token_urlsafe() makes
@@ -33,6 +32,7 @@ def profile() -> Profile:
 def manager() -> RunManager:
     """The one run manager of this server process."""
     import torch
+
     from engine.runs import RunManager
 
     # If any thread of this process ran a multi-threaded op, loops in other threads would drop to half speed.

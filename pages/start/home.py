@@ -4,8 +4,16 @@ import streamlit as st
 
 from engine.ledger import component_parameters
 from engine.presets import PRESETS
-from ui import explain, site
+from ui import controls, explain, site
 from ui.map import transformer_map
+
+
+def prepare_training(name: str) -> None:
+    """Puts every control of the training page where the preset has it."""
+    preset = PRESETS[name]
+    assert preset.train is not None
+    st.session_state["preset"] = name
+    controls.fill({**preset.model.to_dict(), **preset.train.to_dict()})
 
 st.title("A Transformer, with the lid off")
 st.markdown("Text goes in, a guess at the next token comes out. Point at a part to see what it does and costs.")
@@ -20,9 +28,9 @@ preset = PRESETS[name]
 target = name if preset.trainable else names[0]
 with action:
     hint = f"Opens the training page with the preset {target}, ready to start."
-    train = st.button("Train one now", type="primary", key="train_now", width="stretch", help=hint)
-if train:
-    st.switch_page("pages/start/train.py", query_params={"preset": target})
+    wanted = st.button("Train one now", type="primary", key="train_now", width="stretch", help=hint, on_click=prepare_training, args=(target,))
+if wanted:
+    st.switch_page("pages/start/train.py", query_params={})  # {}: without it, Streamlit refuses to leave a page that has bound widgets
 
 config = preset.model.resolved()
 counts = component_parameters(config)
@@ -35,7 +43,7 @@ kind = "decoder-only" if config.causal else "encoder-only"
 alt = f"Map of a {kind} Transformer, {preset.title}: from tokens through {config.n_layers} blocks to probabilities; {total:,} parameters."
 opened = transformer_map(config, key="map", alt=alt, pages=site.explanations())
 if opened:
-    st.switch_page(site.explanations()[opened])
+    st.switch_page(site.explanations()[opened], query_params={})
 
 explain.reading(
     see="The grey road is the **residual stream**: a vector of numbers for each token, carried from the input to the output. "

@@ -35,7 +35,7 @@ POSITIONS = {
         "Position", "learned table", "A learned vector for each position is added to the token's vector. Beyond the table's last row the model cannot read.",
     ),
     "rope": (
-        "RoPE: turns q and k", "", "Queries and keys are rotated by an angle that grows with their position, so a score sees only how far apart two tokens are.",
+        "RoPE: turns q and k", "", "Queries and keys are turned by an angle that grows with their position, so a score sees only how far apart two tokens are.",
     ),
     "alibi": ("ALiBi: bias on scores", "", "Each head subtracts a fixed amount per step of distance from its scores: far tokens have to shout to be heard."),
     "t5": ("T5: bias on scores", "", "Each head adds a learned number for the distance between two tokens; large distances share a bucket."),

@@ -1,0 +1,101 @@
+"""`ui.plot` in a real Chromium: one lasting node, zoom that survives, files that can be saved. Served below a sub-path, as hosts do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.browser.conftest import ROOT, _end_group, _free_port, _wait_until_healthy, settled
+from ui.plot import ensure_static
+
+SCRIPT = '''
+import numpy as np, pandas as pd, plotly.graph_objects as go, streamlit as st
+from ui.figures import theme
+from ui.plot import plot
+
+@st.fragment(run_every=0.2)
+def live():
+    n = st.session_state.n = st.session_state.get("n", 0) + 1
+    x = np.arange(200)
+    y = np.cos(x / 9 + n).astype("f4")
+    line = go.Scatter(x=x, y=y, mode="lines+markers", line={"color": theme.colour("attention")})
+    plot(go.Figure(line, theme.base_layout()), key="live", alt="a wave", data=pd.DataFrame({"x": x, "y": y}), name="wave")
+    st.text(f"updates {n}")
+
+live()
+'''
+
+
+@pytest.fixture(scope="module")
+def plot_url(browser, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plot")
+    (folder / "plot_app.py").write_text(SCRIPT)
+    shutil.copytree(ROOT / ".streamlit", folder / ".streamlit")
+    assert ensure_static(folder / "static") is None
+    port, log = _free_port(), folder / "log"
+    command = [sys.executable, "-m", "streamlit", "run", "plot_app.py", "--server.port", str(port), "--server.address", "127.0.0.1"]
+    command += ["--server.headless", "true", "--server.baseUrlPath", "below/here"]
+    with log.open("wb") as output:
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(folder)}
+        server = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output, start_new_session=True)
+        try:
+            _wait_until_healthy(server, f"http://127.0.0.1:{port}/below/here", log)
+            yield f"http://127.0.0.1:{port}/below/here/"
+        finally:
+            _end_group(server)
+
+
+def updates(page):
+    return int(page.get_by_text("updates").inner_text().split()[1])
+
+
+def wait_for(page, count):
+    start = updates(page)
+    page.wait_for_function("n => Number(document.body.innerText.match(/updates (\\d+)/)[1]) >= n", arg=start + count)
+
+
+def test_one_node_lasts_and_zoom_survives(page, plot_url):
+    page.goto(plot_url)
+    page.wait_for_selector(".gf-figure .main-svg")
+    page.evaluate("""() => {
+      window.figure = document.querySelector('.gf-figure'); window.drawing = document.querySelector('.gf-figure .main-svg'); window.removed = 0
+      const lost = (node) => node.nodeType === 1 && (node.matches('.gf-plot, .gf-figure, .main-svg') || node.querySelector('.gf-figure'))
+      new MutationObserver((changes) => changes.forEach((c) => c.removedNodes.forEach((n) => { if (lost(n)) window.removed++ })))
+        .observe(document.body, { childList: true, subtree: true })
+    }""")
+    box = page.locator(".gf-figure").bounding_box()
+    page.mouse.move(box["x"] + 250, box["y"] + 120)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 450, box["y"] + 220, steps=5)
+    page.mouse.up()
+    page.wait_for_function("window.figure.layout.xaxis.autorange === false")
+    zoomed = page.evaluate("window.figure.layout.xaxis.range")
+    wait_for(page, 20)
+    assert page.evaluate("window.figure.layout.xaxis.range") == zoomed
+    assert page.evaluate("window.removed") == 0
+    assert page.evaluate("document.querySelector('.gf-figure') === window.figure && document.querySelector('.main-svg') === window.drawing")
+    assert page.locator(".gf-figure").get_attribute("aria-label") == "a wave"
+
+
+def test_files_are_saved_and_colours_follow_the_page(page, plot_url):
+    page.goto(plot_url)
+    page.wait_for_selector(".gf-figure .main-svg")
+    settled(page)
+    for kind, start in (("CSV", b"x,y\n0,"), ("PNG", b"\x89PNG"), ("SVG", b"<svg")):
+        button = page.get_by_role("button", name=kind)
+        button.focus()
+        with page.expect_download() as download:
+            button.click()
+        assert download.value.suggested_filename == f"wave.{kind.lower()}"
+        assert download.value.path().read_bytes().startswith(start)
+    colours = "[document.querySelector('.gf-figure')._fullLayout.font.color, document.querySelector('.gf-figure')._fullData[0].line.color]"
+    light = page.evaluate(colours)
+    page.emulate_media(color_scheme="dark")
+    page.reload()
+    page.wait_for_selector(".gf-figure .main-svg")
+    dark = page.evaluate(colours)
+    assert light[0] != dark[0] and light[1].lower() == "#d97706" and dark[1].lower() == "#ffc22e"

@@ -1,0 +1,90 @@
+"""What a figure sends to the browser, and where plotly.min.js comes from."""
+
+import base64
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from ui import plot as module
+from ui.figures import theme
+
+
+def sent(figure, data=None):
+    return json.loads(module.payload(figure, key="k", alt="words", height=300, data=data, name="loss"), parse_constant=pytest.fail)
+
+
+def test_arrays_travel_packed_and_nan_is_null():
+    y = np.array([1.5, np.nan, 3.25], dtype=np.float32)
+    message = sent(go.Figure([go.Scatter(x=np.arange(3), y=y), go.Scatter(x=[0, 1], y=[float("nan"), float("inf")])]))
+    packed, plain = message["figure"]["data"]
+    assert packed["y"]["dtype"] == "f4" and np.array_equal(np.frombuffer(base64.b64decode(packed["y"]["bdata"]), np.float32), y, equal_nan=True)
+    assert plain["y"] == [None, None]
+
+
+def test_zoom_is_kept_unless_the_figure_says_otherwise():
+    assert sent(go.Figure())["figure"]["layout"]["uirevision"] == "k"
+    assert sent(go.Figure(layout={"uirevision": "new"}))["figure"]["layout"]["uirevision"] == "new"
+
+
+def test_plotlys_own_template_is_not_sent_and_the_figure_is_not_changed():
+    figure = go.Figure(go.Heatmap(z=np.zeros((64, 64), np.float32), colorscale=theme.SEQUENTIAL), theme.base_layout())
+    before = figure.to_dict()
+    assert "template" not in sent(figure)["figure"]["layout"] and figure.to_dict().keys() == before.keys()
+    assert len(module.payload(figure, key="k", alt="", height=1, data=None, name="n")) < 26_000  # 16 KiB of numbers in base64
+
+
+def test_the_table_keeps_every_kind_of_value():
+    data = pd.DataFrame({"step": [1, 2], "loss": np.array([1.5, np.nan], np.float32), "token": ['a,"b', None], "ok": [True, False]})
+    table = sent(go.Figure(), data)["table"]
+    step, loss, token, ok = table["columns"]
+    assert table["names"] == ["step", "loss", "token", "ok"] and table["rows"] == 2 and not table["cut"]
+    assert np.frombuffer(base64.b64decode(step["bdata"]), np.float64).tolist() == [1, 2] and loss["dtype"] == "f4"
+    assert token == ['a,"b', None] and ok == ["True", "False"]
+
+
+def test_a_huge_table_is_cut_and_says_so():
+    table = sent(go.Figure(), pd.DataFrame({"a": np.zeros(module.MAX_CELLS), "b": np.zeros(module.MAX_CELLS)}))["table"]
+    assert table["cut"] and table["rows"] == module.MAX_CELLS // 2
+
+
+def test_an_empty_table_is_a_table():
+    assert sent(go.Figure(), pd.DataFrame({"a": np.array([], np.float32)}))["table"]["rows"] == 0
+
+
+def test_names_of_colours_pass_plotlys_checks():
+    figure = go.Figure(go.Scatter(line={"color": theme.colour("norm", 30)}, marker={"color": [1, 2], "colorscale": theme.DIVERGING}))
+    assert sent(figure)["figure"]["data"][0]["line"]["color"] == "var(--gf-norm-30)"
+
+
+def test_the_library_is_put_there_once(tmp_path):
+    folder = tmp_path / "static"
+    assert module.ensure_static(folder) is None
+    first = (folder / "plotly.min.js").stat()
+    assert first.st_size > 1_000_000 and module.ensure_static(folder) is None
+    assert (folder / "plotly.min.js").stat().st_ino == first.st_ino and len(list(folder.iterdir())) == 1
+
+
+def test_a_half_written_library_is_replaced(tmp_path):
+    (tmp_path / "plotly.min.js").write_text("broken")
+    assert module.ensure_static(tmp_path) is None
+    assert (tmp_path / "plotly.min.js").stat().st_size > 1_000_000
+
+
+def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    problem = module.ensure_static(tmp_path / "file")
+    assert problem is not None and problem.startswith("Figures cannot be drawn") and "writable" in problem
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(module.tempfile, "mkstemp", refuse)
+    assert "Permission denied" in str(module.ensure_static(tmp_path / "new"))
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "plotly.min.js").write_text("an older version")
+    assert module.ensure_static(tmp_path / "old") is None
+    assert not [name for name in os.listdir(tmp_path / "old") if name.startswith(".plotly")]

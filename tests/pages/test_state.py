@@ -1,0 +1,37 @@
+"""Whose browser it is, and what a URL may say."""
+
+import re
+
+from streamlit.testing.v1 import AppTest
+
+
+def script():
+    import streamlit as st
+
+    from ui import state
+
+    st.text(state.owner())
+    st.text(state.owner())
+    st.text(str(state.from_url("run")))
+    st.text(str(state.from_url("view", ["a", "b"])))
+    state.remember_owner()
+
+
+def values(app):
+    assert not app.exception
+    return [text.value for text in app.text]
+
+
+def test_owner_is_secret_and_lasts_as_long_as_the_session():
+    app = AppTest.from_function(script, default_timeout=20).run()
+    first, again, *_ = values(app)
+    assert first == again == values(app.run())[0] and re.fullmatch(r"[A-Za-z0-9_-]{43}", first)
+    assert values(AppTest.from_function(script, default_timeout=20).run())[0] != first
+
+
+def test_only_plain_values_come_out_of_a_url():
+    none = "None"
+    for run, view, expected in (("abc_-9", "b", ["abc_-9", "b"]), ("<script>", "c", [none] * 2), ("x" * 65, "", [none] * 2), ("a/../b", "a", [none, "a"])):
+        app = AppTest.from_function(script, default_timeout=20)
+        app.query_params["run"], app.query_params["view"] = run, view
+        assert values(app.run())[2:] == expected

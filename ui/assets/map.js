@@ -93,7 +93,14 @@ function drawMap(self) {
     const choose = () => select(self, box.id)
     group.addEventListener("pointerenter", choose)
     group.addEventListener("focus", choose)
-    group.addEventListener("click", choose)
+    group.addEventListener("click", () => {
+      const again = self.pinned === box.id // a second tap puts the panel back
+      self.pinned = again ? null : box.id
+      self.panel.classList.toggle("pinned", !again)
+      choose()
+      const covered = self.shape === "tall" && !again && group.getBoundingClientRect().bottom > self.panel.getBoundingClientRect().top
+      if (covered) group.scrollIntoView({ block: "start" })
+    })
     group.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return
       event.preventDefault()

@@ -98,7 +98,7 @@ def _counted(c: ModelConfig, name: str) -> tuple[tuple[str, str], ...]:
     if one != total:
         rows.append(("in all blocks", f"{total:,}"))
     if one:
-        rows.append(("share of the model", f"{total / sum(component_parameters(c).values()):.1%}"))
+        rows.append(("of the model", f"{total / sum(component_parameters(c).values()):.1%}"))
     return tuple(rows)
 
 
@@ -138,7 +138,7 @@ def _sums(c: ModelConfig) -> dict[str, Part]:
 def _block(c: ModelConfig) -> Part:
     each = sum(_count(c, name) for name in ("norm1", "attention", "norm2", "feedforward"))
     share = each * c.n_layers / sum(component_parameters(c).values())
-    rows = (*_shapes(c, "resid_pre", "resid_post"), ("parameters", f"{each:,} in each of {c.n_layers:,}"), ("share of the model", f"{share:.1%}"))
+    rows = (*_shapes(c, "resid_pre", "resid_post"), ("parameters", f"{each:,} in each of {c.n_layers:,}"), ("of the model", f"{share:.1%}"))
     lines = (f"{parameters(each)} each" if each else "no parameters",)
     normed = c.norm != "none"
     text = WIRINGS[c.wiring].format(copy="a normalised copy" if normed else "a copy", normed=", and the sum is normalised" if normed else "")

@@ -22,7 +22,7 @@ SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2d
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 VALIDATION_SHARE = 0.1  # the last tenth
 
-Progress = Callable[[int, int], None]  # (bytes so far, bytes in all)
+Progress = Callable[[int, int], object]  # (bytes so far, bytes in all)
 
 
 @dataclass(frozen=True)

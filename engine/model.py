@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -28,7 +28,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config = config.validate().resolved()
         self.embedding = nn.Parameter(torch.empty(config.vocab_size, config.d_model))
-        self.positions = POSITIONS[config.position](config)
+        self.positions: Any = POSITIONS[config.position](config)  # a Module; mypy cannot see its `prepare`
         self.blocks = nn.ModuleList(WIRINGS[config.wiring](config) for _ in range(config.n_layers))
         # Post-norm blocks end in a norm of their own.
         self.norm_final = NoNorm(config) if config.wiring == "post" else NORMS[config.norm](config)

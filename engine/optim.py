@@ -108,9 +108,13 @@ class Optimiser:
     def _adamw(self, where: slice, rate: float, decay: float) -> None:
         """Decoupled weight decay (Loshchilov & Hutter 2019), fused over one slice."""
         c = self.config
-        buffers = ([b[where]] for b in (self.master, self.gradient, self.first, self.second))
+        weights, gradient, first, second = ([b[where]] for b in (self.master, self.gradient, self.first, self.second))
         # The fused kernel counts its own step: it is given a copy, so that all groups share one count.
-        adamw(*buffers, [], [self.steps - 1], fused=True, amsgrad=False, beta1=c.beta1, beta2=c.beta2, lr=rate, weight_decay=decay, eps=1e-8, maximize=False)
+        count = [self.steps - 1]
+        adamw(
+            weights, gradient, first, second, [], count,
+            fused=True, amsgrad=False, beta1=c.beta1, beta2=c.beta2, lr=rate, weight_decay=decay, eps=1e-8, maximize=False,
+        )
 
     def _muon(self, rate: float) -> None:
         """Momentum, then each matrix's update is replaced by the nearest orthogonal one (Jordan et al. 2024)."""

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -40,12 +40,12 @@ class Recipe:
     corpus: str = "shakespeare"
 
 
-_SCHEDULE = {"steps": 4000, "batch_size": 32, "eval_every": 200, "eval_tokens": 0, "sample_every": 0, "snapshot_every": 200, "seed": 1337}
+_SCHEDULE: dict[str, Any] = {"steps": 4000, "batch_size": 32, "eval_every": 200, "eval_tokens": 0, "sample_every": 0, "snapshot_every": 200, "seed": 1337}
 
 RECIPES: dict[str, Recipe] = {
     f"shakespeare-{name}": Recipe(
         replace(PRESETS[name].model, context=128),
-        replace(PRESETS[name].train, **_SCHEDULE),  # type: ignore[type-var]
+        replace(cast(TrainConfig, PRESETS[name].train), **_SCHEDULE),
     )
     for name in ("classic", "modern")
 }

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -152,7 +153,6 @@ class _Training:
         if resume is not None:
             self._restore(resume)
         yield from self._look(complete=False, every=True)
-        last = self.step
         while self.step < self.config.steps and not self.control.stop:
             record = self._one_step()
             if not (math.isfinite(record.loss) and math.isfinite(record.grad_norm)):  # either way the weights are now lost
@@ -163,9 +163,7 @@ class _Training:
                 return
             yield record
             if self.step < self.config.steps and not self.control.stop:
-                for record in self._look(complete=False):
-                    last = self.step if isinstance(record, Snapshot) else last
-                    yield record
+                yield from self._look(complete=False)
         yield from self._look(complete=True, every=True)
         stopped = self.step < self.config.steps
         message = f"stopped at step {self.step} of {self.config.steps}" if stopped else f"all {self.config.steps} steps done"
@@ -237,6 +235,6 @@ class _seeded:
             self.fork.__enter__()
             torch.manual_seed(self.value)
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error: Any) -> None:
         if self.fork is not None:
             self.fork.__exit__(*error)

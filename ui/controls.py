@@ -106,7 +106,7 @@ CONTROLS = {control.field: control for group in GROUPS.values() for control in g
 def preset_picker() -> Preset:
     """The presets, as buttons. Choosing one fills in every other control."""
     name = st.segmented_control(
-        "Preset", list(TRAINABLE), default=FIRST, required=True, key="preset", bind="query-params", on_change=_fill_in, width="stretch",
+        "Preset", list(TRAINABLE), default=FIRST, required=True, key="preset", bind="query-params", on_change=_fill_in, width="stretch", wrap=True,
         help="A complete recipe: model and training. Everything below can then be changed.",
     )
     return TRAINABLE.get(str(name), TRAINABLE[FIRST])
@@ -140,12 +140,12 @@ def control_groups(preset: Preset) -> tuple[Values, dict[str, DeltaGenerator]]:
     values, places = {}, {}
     for title, group in GROUPS.items():
         with st.expander(title, icon=f":material/{ICONS[title]}:"):
-            for pair in _pairs(group):
-                for column, control in zip(st.columns(2, gap="small"), pair, strict=False):
-                    places[control.field] = column.container()
-                    with places[control.field]:
-                        seen[control.field] = _widget(control, defaults[control.field], disabled=not control.matters(seen))
-                        values[control.field] = _from_widget(control.field, seen[control.field])
+            grid = st.grid("auto", min_column_width=118, gap="small")
+            for control in group:
+                places[control.field] = grid.cell()
+                with places[control.field]:
+                    seen[control.field] = _widget(control, defaults[control.field], disabled=not control.matters(seen))
+                    values[control.field] = _from_widget(control.field, seen[control.field])
             places[title] = st.container()
     return values, places
 
@@ -179,10 +179,6 @@ def show(value: Any) -> str:
 def visible(text: str) -> str:
     """Typed text with its marked line breaks made real."""
     return text.replace(NEWLINE, "\n").replace("\\n", "\n")
-
-
-def _pairs(group: tuple[Control, ...]) -> list[tuple[Control, ...]]:
-    return [group[i : i + 2] for i in range(0, len(group), 2)]
 
 
 def _widget(control: Control, default: Any, *, disabled: bool) -> Any:

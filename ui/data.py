@@ -32,7 +32,7 @@ def data_group(profile: Profile) -> Data:
     """The data controls. The choice is in the URL; a text of one's own is not: it is too long for a link."""
     with st.expander("Data", icon=":material/menu_book:"):
         source = st.segmented_control(
-            "Text", SOURCES, default="shakespeare", required=True, key="data", bind="query-params", width="stretch",
+            "Text", SOURCES, default="shakespeare", required=True, key="data", bind="query-params", width="stretch", wrap=True,
             help="Tiny Shakespeare, the Python manual, or your own text, pasted or uploaded (UTF-8).",
         )
         data = _own(str(source), profile) if source in OWN else _built_in(str(source))

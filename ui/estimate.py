@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import streamlit as st
 import torch
 
+from engine import numerics
 from engine.config import ModelConfig, TrainConfig
 from engine.model import parameter_formula
 from engine.profiles import Profile
 from engine.run_state import RunView
 
-EFFICIENCY = 0.45  # share of the product rate that a whole training step reaches at these sizes (measured: 0.4 to 0.6)
+# Share of one thread's float32 product rate that whole training steps reach for each thread at these sizes (measured on two cores, AVX-512).
+EFFICIENCY = {"bfloat16": 0.8, "float32": 0.45}
 SECOND_THREAD = 0.65  # what each further thread adds
-OVERHEAD = 1.2e-3  # seconds of every step that do not depend on the sizes
+SAMPLED_TOKEN = 2e-4  # seconds for each layer of one token of a sample: one at a time, products are too small to be fast
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,22 @@ def total_flops(model: ModelConfig, train: TrainConfig, validation_tokens: int =
     return 3 * forward * train.steps * train.batch_size * model.context + forward * (2 * read * looks + validation_tokens)
 
 
-def estimate(model: ModelConfig, train: TrainConfig, validation_tokens: int, profile: Profile, last: RunView | None) -> Estimate:
-    """Seconds from pressing Train to the end. `last` is this owner's last run, whose speed is the best guide."""
+def estimate(model: ModelConfig, train: TrainConfig, validation_tokens: int, profile: Profile, last: RunView | None) -> Estimate | None:
+    """Seconds from pressing Train to the end. `last` is this owner's last run, whose speed is the best guide.
+
+    None before the first run on a GPU: its speed is not measured in the server, which leaves it to the trainings.
+    """
     work = total_flops(model, train, validation_tokens)
+    samples = (1 + train.steps // train.sample_every) * train.sample_length if train.sample_every else 0
+    writing = samples * model.n_layers * SAMPLED_TOKEN
     if last is not None and last.tokens_per_second > 0:
         rate = last.tokens_per_second * 3 * forward_flops(last.spec.model)
-        return Estimate(work / rate, "from the speed of your last run, by floating-point operations")
-    rate = product_rate() * EFFICIENCY * (1 + SECOND_THREAD * (profile.threads_per_run - 1))
-    return Estimate(work / rate + OVERHEAD * train.steps, "rough: from this machine's measured matrix-product speed")
+        return Estimate(work / rate + writing, "from the speed of your last run")
+    if numerics.pick_device().type != "cpu":
+        return None
+    native = numerics.has_bfloat16(torch.device("cpu")) and train.precision != "float32"
+    share = EFFICIENCY["bfloat16" if native else "float32"] * (1 + SECOND_THREAD * (profile.threads_per_run - 1))
+    return Estimate(work / (product_rate() * share) + writing, "roughly, from this machine's measured speed in matrix products")
 
 
 @st.cache_resource(show_spinner=False)

@@ -33,4 +33,4 @@ def samples(items: Sequence[Sample], *, run: str, masked: bool, key: str, height
     while len(items) > 2 and sum(len(s.prompt) + len(s.text) for s in items) > MAX_SENT:
         items = thin(items)
     sent = [{"step": s.step, "prompt": "" if masked else s.prompt, "text": s.text} for s in items]
-    _mount()(key=key, data={"samples": sent, "run": run, "height": height, "alt": "A text written by the model"}, height=height)
+    _mount()(key=key, data={"samples": sent, "run": run, "height": height, "alt": "The model's own text"}, height=height)

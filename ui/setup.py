@@ -93,11 +93,10 @@ def summary(chosen: Setup, last: RunView | None) -> None:
         return
     model, train = chosen.spec.model, chosen.spec.train
     guess = estimate(model, train, chosen.validation_tokens, state.profile(), last)
-    with st.container(horizontal=True, gap="medium"):
-        st.metric("Parameters", f"{parameter_formula(model):,}", help="Exactly, from the sizes.")
-        st.metric("Tokens a step", f"{train.batch_size * model.context:,}", help=f"Batch size {train.batch_size} times context {model.context}.")
-        st.metric("Estimated time", guess.words, help=f"{guess.source[0].upper()}{guess.source[1:]}.")
-    st.caption(f"Time estimated {guess.source}.")
+    st.markdown(
+        f"**{parameter_formula(model):,}** parameters  \n**{train.batch_size * model.context:,}** tokens a step, {train.steps:,} steps  \n"
+        + (f"about **{guess.words}** :gray[(estimated {guess.source})]" if guess else ":gray[How long it takes is known after a first run.]")
+    )
 
 
 def changes_note(preset: Preset, values: Values) -> None:

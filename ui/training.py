@@ -19,6 +19,7 @@ from ui.plot import plot
 from ui.samples import samples
 
 POLL_SECONDS = 0.4
+LIVE_POINTS = 500  # of a curve that is sent again several times a second; once it rests, all of them are
 PAGE = "pages/start/train.py"
 STATUS = {
     "queued": ("hourglass_empty", "gray", "waiting"),
@@ -98,11 +99,11 @@ def _panel(run_id: str, overlaid: tuple[str, ...], polling: bool) -> None:
     for sentence in (*([view.message] if view.message else []), *view.warnings):
         (st.error if view.status == "failed" else st.warning)(sentence)
     _losses(view, overlaid)
-    _numbers(view)
     _text(view)
+    _live_controls(view, mine)
+    _numbers(view)
     _small_charts(view)
     st.caption(f"{view.parameters:,} parameters. {view.precision[:1].upper()}{view.precision[1:]}." if view.precision else f"{view.parameters:,} parameters.")
-    _live_controls(view, mine)
 
 
 def _heading(view: RunView, mine: bool) -> None:
@@ -119,20 +120,28 @@ def _heading(view: RunView, mine: bool) -> None:
 def _buttons(view: RunView, mine: bool) -> None:
     """Every button stays in its place and is greyed out where it has no sense, so that nothing jumps."""
     manager, owner, run = state.manager(), state.owner(), view.id
-    running, paused, active = view.status == "running", view.status == "paused", view.active
-    offered: list[tuple[str, str, str, bool, Callable[..., Any], tuple[Any, ...]]] = [
-        ("resume", "Resume", "play_arrow", True, manager.resume, (run, owner)) if paused
-        else ("pause", "Pause", "pause", running, manager.pause, (run, owner)),
-        ("step", "One step", "skip_next", paused, manager.step, (run, owner)),
-        ("stop", "Stop", "stop", active, manager.stop, (run, owner)),
-        ("restart", "Restart", "restart_alt", view.status not in ("queued", "starting"), manager.restart, (run, owner)),
+    go: tuple[str, str, str, bool, Callable[..., Any], tuple[Any, ...]]
+    if view.status == "paused":
+        go = ("resume", "Resume", "play_arrow", True, act, (manager.resume, run, owner))
+    elif view.active:
+        go = ("pause", "Pause", "pause", view.status == "running", act, (manager.pause, run, owner))
+    else:
+        go = ("extend", "Continue", "fast_forward", view.resumable, _extend, (view,))
+    offered = [
+        go,
+        ("step", "One step", "skip_next", view.status == "paused", act, (manager.step, run, owner)),
+        ("stop", "Stop", "stop", view.active, act, (manager.stop, run, owner)),
+        ("restart", "Restart", "restart_alt", view.status not in ("queued", "starting"), act, (manager.restart, run, owner)),
     ]
-    helps = {"step": "One update of the weights, then pause again.", "restart": "A new run with the same settings and the same first weights."}
+    helps = {
+        "extend": "Goes on from the last snapshot, for as many steps as More steps says.",
+        "step": "One update of the weights, then pause again.",
+        "restart": "A new run with the same settings and the same first weights.",
+    }
     with st.container(horizontal=True, gap="small"):
         for name, label, icon, possible, action, arguments in offered:
             st.button(
-                label, key=f"{name}_button", icon=f":material/{icon}:", disabled=not (mine and possible),
-                on_click=act, args=(action, *arguments), help=helps.get(name),
+                label, key=f"{name}_button", icon=f":material/{icon}:", disabled=not (mine and possible), on_click=action, args=arguments, help=helps.get(name),
             )
 
 
@@ -158,12 +167,14 @@ def duration_exact(seconds: float) -> str:
 def _losses(view: RunView, overlaid: tuple[str, ...]) -> None:
     manager = state.manager()
     x = st.segmented_control("Loss against", ["step", "time"], default="step", required=True, key="axis", bind="query-params", label_visibility="collapsed")
-    others = [curves.curve_of(other.name, other.history) for run in overlaid if run != view.id and (other := manager.view(run)) is not None]
+    others = [curves.curve_of(other.name, other.history, 1) for run in overlaid if run != view.id and (other := manager.view(run)) is not None]
     axis: curves.XAxis = "time" if x == "time" else "step"
     end = float(view.total_steps) if axis == "step" and not others else None
     characters = view.spec.model.vocab_size - (view.spec.train.objective == "masked")
-    figure = curves.loss_curves(curves.curve_of(view.name, view.history), baselines(view.spec), characters, x=axis, others=others, end=end)
-    plot(figure, key="loss_chart", alt=_loss_words(view), height=340, data=curves.curve_table(view.history), name=f"loss-{slug(view.name)}")
+    own = curves.curve_of(view.name, view.history, LIVE_POINTS if view.active else 0)
+    figure = curves.loss_curves(own, baselines(view.spec), characters, x=axis, others=others, end=end)
+    table = None if view.active else curves.curve_table(view.history)  # a table is too much to send at every look
+    plot(figure, key="loss_chart", alt=_loss_words(view), height=300, data=table, name=f"loss-{slug(view.name)}")
 
 
 def baselines(spec: RunSpec) -> Mapping[str, float]:
@@ -185,58 +196,61 @@ def _loss_words(view: RunView) -> str:
 def _numbers(view: RunView) -> None:
     look = view.history.evaluations[-1] if view.history.evaluations else None
     loss = look.validation_loss if look else math.nan
-    with st.grid("auto", min_column_width=120):
+    with st.grid(3):
         st.metric("Validation loss", number(loss, ".3f"), help="Nats per character on text that the model does not train on.")
         st.metric("Perplexity", number(math.exp(min(loss, 50.0)), ".2f"), help="e to the loss: among how many equally likely characters it hesitates.")
-        st.metric("Bits per character", number(loss / math.log(2), ".3f"), help="The loss divided by ln 2: comparable between alphabets.")
-        st.metric("Training loss", number(look.train_loss if look else math.nan, ".3f"), help="Measured like the validation loss, on the training split.")
+        st.metric("Bits / character", number(loss / math.log(2), ".3f"), help="The loss divided by ln 2: comparable between alphabets.")
 
 
 def _text(view: RunView) -> None:
-    st.markdown("**The model's own text**")
-    samples(view.history.samples, run=view.id, masked=view.spec.train.objective == "masked", key="own_text", height=230)
+    samples(view.history.samples, run=view.id, masked=view.spec.train.objective == "masked", key="own_text", height=210)
 
 
 def _small_charts(view: RunView) -> None:
     h, total = view.history, float(view.total_steps)
+    some = curves.spread(len(h.steps), LIVE_POINTS)
     left, right = st.columns(2)
     latest_norm, latest_rate = (number(float(values[-1]), ".3g") if len(values) else "–" for values in (h.grad_norms, h.learning_rates))
     with left:
-        st.markdown(f"**Gradient norm** before clipping: {latest_norm}")
+        st.markdown(f"**Gradient norm** {latest_norm}", help="The length of the gradient over all parameters, before clipping. Logarithmic.")
         plot(
-            curves.small_curve(h.steps, h.grad_norms, title="gradient norm", shade="quiet", log=True, end=total),
+            curves.small_curve(h.steps[some], h.grad_norms[some], title="gradient norm", shade="quiet", log=True, end=total),
             key="norm_chart", alt=f"Gradient norm before clipping, now {latest_norm}", height=170,
         )
     with right:
-        st.markdown(f"**Learning rate**: {latest_rate}")
+        st.markdown(f"**Learning rate** {latest_rate}", help="AdamW's, after schedule and warm-up.")
         plot(
-            curves.small_curve(h.steps, h.learning_rates, title="learning rate", shade="run0", end=total),
+            curves.small_curve(h.steps[some], h.learning_rates[some], title="learning rate", shade="run0", end=total),
             key="rate_chart", alt=f"Learning rate, now {latest_rate}", height=170,
         )
 
 
 def _live_controls(view: RunView, mine: bool) -> None:
-    """What may be changed while it runs, and how it goes on after its end. Keys hold the run's id: each run has its own values."""
-    run, train = view.id, view.spec.train
-    more = max(view.total_steps - max(view.snapshots, default=0), 0) or train.steps  # what was left undone, else as many again
-    rate_key, prompt_key, more_key = f"rate-{run}", f"prompt-{run}", f"more-{run}-{more}"
-    ended = view.resumable and not view.active
-    left, middle, right = st.columns(3, vertical_alignment="bottom")
-    left.number_input(
-        "Peak learning rate", value=float(train.learning_rate), step=float(train.learning_rate) / 4 or 1e-4, format="%g", key=rate_key,
-        disabled=not (mine and view.active), on_change=_set_rate, args=(run, rate_key), help="Takes effect at the next step; Muon's rate moves in proportion.",
+    """What may be changed while it runs, and for how long it goes on after its end. Keys hold the run's id: each run has its own values."""
+    run, train, live = view.id, view.spec.train, mine and view.active
+    rate_key, prompt_key = f"rate-{run}", f"prompt-{run}"
+    left, middle, right = st.columns(3)
+    left.text_input(
+        "Prompt", value=train.sample_prompt.replace("\n", "⏎"), key=prompt_key, max_chars=200, disabled=not live, on_change=_set_prompt, args=(run, prompt_key),
+        help="What the next samples continue; ⏎ is a line break. Characters that the text does not have are left out.",
     )
-    middle.text_input(
-        "Prompt of the next samples", value=train.sample_prompt.replace("\n", "⏎"), key=prompt_key, max_chars=200,
-        disabled=not (mine and view.active), on_change=_set_prompt, args=(run, prompt_key),
-        help="⏎ is a line break. Characters that the text does not have are left out.",
+    middle.number_input(
+        "Learning rate", value=float(train.learning_rate), step=float(train.learning_rate) / 4 or 1e-4, format="%g", key=rate_key, disabled=not live,
+        on_change=_set_rate, args=(run, rate_key), help="A new peak from the next step on; Muon's rate moves in proportion.",
     )
-    with right.container(horizontal=True, vertical_alignment="bottom"):
-        st.number_input("More steps", value=more, min_value=1, step=100, key=more_key, disabled=not (mine and ended))
-        st.button(
-            "Continue", key="extend_button", icon=":material/fast_forward:", disabled=not (mine and ended), on_click=_extend, args=(run, more_key),
-            help="Goes on from the last snapshot for so many steps more.",
-        )
+    right.number_input(
+        "More steps", value=undone(view), min_value=1, step=100, key=_more_key(view), disabled=not (mine and view.resumable and not view.active),
+        help="How far Continue goes on from the last snapshot, once the run has ended.",
+    )
+
+
+def undone(view: RunView) -> int:
+    """Steps left between the last snapshot and the planned end; after a whole run, as many again."""
+    return max(view.total_steps - max(view.snapshots, default=0), 0) or view.spec.train.steps
+
+
+def _more_key(view: RunView) -> str:
+    return f"more-{view.id}-{undone(view)}"
 
 
 def _set_rate(run: str, key: str) -> None:
@@ -249,8 +263,8 @@ def _set_prompt(run: str, key: str) -> None:
     act(state.manager().set_prompt, run, state.owner(), visible(st.session_state[key] or ""))
 
 
-def _extend(run: str, key: str) -> None:
-    act(state.manager().extend, run, state.owner(), int(st.session_state[key] or 1))
+def _extend(view: RunView) -> None:
+    act(state.manager().extend, view.id, state.owner(), int(st.session_state.get(_more_key(view)) or undone(view)))
 
 
 def number(value: float, form: str) -> str:

@@ -21,8 +21,9 @@ def left() -> Setup:
     preset = preset_picker()
     st.caption(preset.summary)
     top = st.container()
-    data = data_group(state.profile())
-    values, places = control_groups(preset)
+    with st.container(gap="xsmall"):
+        data = data_group(state.profile())
+        values, places = control_groups(preset)
     chosen = setup(preset, values, data)
     mark_problems(chosen.problems, places)
     derived(chosen.spec, chosen.problems, places)
@@ -49,12 +50,12 @@ def before(chosen: Setup) -> None:
     if not chosen.problems:
         spec = chosen.spec
         figure = loss_curves(None, baselines(spec), spec.model.vocab_size - (spec.train.objective == "masked"), end=float(spec.train.steps))
-        plot(figure, key="empty_chart", height=340, alt="An empty chart of loss against step, with lines for what predictors without a network reach")
+        plot(figure, key="empty_chart", height=300, alt="An empty chart of loss against step, with lines for what predictors without a network reach")
 
 
 st.title("Train")
 st.markdown("A small Transformer learns to write, one character after the other, while you watch.")
-controls, run = st.columns([1, 2], gap="large")
+controls, run = st.columns([3, 5], gap="medium")
 with controls:
     chosen = left()
 shown = selected()

@@ -1,0 +1,151 @@
+"""The main job, as a person does it: open the page, press Train, watch, steer, come back."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settled
+
+SLOW = 120_000  # a machine that does other things as well
+LINK = "/train?data=python&d_model=64&n_layers=2&steps=400&eval_every=20&sample_every=20&snapshot_every=50&sample_length=60"
+
+
+def opened(page: Page, app_url: str, link: str = LINK) -> Page:
+    page.goto(app_url)  # the first visit of a new server goes to its front door
+    settled(page)
+    page.goto(app_url + link)
+    button(page, "Train").wait_for(timeout=SLOW)
+    settled(page)
+    return page
+
+
+def button(page: Page, name: str):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def steps_done(page: Page) -> int:
+    said = page.get_by_test_id("stProgress").first.inner_text()
+    return int(re.search(r"step ([\d,]+) of", said)[1].replace(",", ""))
+
+
+def wait_for_steps(page: Page, least: int) -> None:
+    page.wait_for_function(
+        """least => {
+          const found = document.querySelector('[data-testid="stProgress"]')?.innerText.match(/step ([\\d,]+) of/)
+          return found && Number(found[1].replaceAll(',', '')) >= least
+        }""",
+        arg=least, timeout=SLOW,
+    )
+
+
+def training_loss(page: Page) -> float:
+    label = page.locator(".gf-figure").first.locator(".annotation-text", has_text="training").first
+    return float(label.text_content(timeout=SLOW).split()[-1])
+
+
+WATCH = """() => {
+  window.__removed = 0
+  const plots = [...document.querySelectorAll('.gf-figure, .gf-samples')]
+  plots.forEach((node, index) => { node.dataset.mark = 'mark' + index })
+  window.__marks = plots.length
+  new MutationObserver((changes) => changes.forEach((change) => change.removedNodes.forEach((node) => {
+    if (node.nodeType === 1 && (node.matches('.gf-figure, .gf-samples, .gf-plot') || node.querySelector('.gf-figure, .gf-samples'))) window.__removed++
+  }))).observe(document.body, { childList: true, subtree: true })
+}"""
+
+
+def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_url: str):
+    opened(page, app_url)
+    assert "run=" not in page.url  # a link starts nothing by itself
+    button(page, "Train").click()
+    wait_for_steps(page, 5)
+    settled(page)  # the empty chart that stood here before has gone
+    page.wait_for_function("document.querySelectorAll('.gf-figure').length === 3")
+    page.evaluate(WATCH)
+    first_loss, first_text = training_loss(page), page.locator(".gf-samples pre").inner_text()
+
+    wait_for_steps(page, 60)
+    page.wait_for_function("before => document.querySelector('.gf-samples pre').innerText !== before", arg=first_text, timeout=SLOW)
+    assert training_loss(page) < first_loss
+
+    button(page, "Pause").click()
+    button(page, "Resume").wait_for(timeout=SLOW)
+    page.wait_for_timeout(1500)
+    held = steps_done(page)
+    page.wait_for_timeout(1500)
+    assert steps_done(page) == held
+
+    button(page, "One step").click()
+    wait_for_steps(page, held + 1)
+    page.wait_for_timeout(1000)
+    assert steps_done(page) == held + 1
+
+    slider = page.locator(".gf-samples input")
+    slider.fill("0")  # back to the first sample: it stays there while new ones come
+    assert "step 0" in page.locator(".gf-samples output").inner_text()
+    button(page, "Resume").click()
+    wait_for_steps(page, held + 45)
+    assert "step 0" in page.locator(".gf-samples output").inner_text()
+
+    assert page.evaluate("window.__removed") == 0
+    assert page.evaluate("document.querySelectorAll('[data-mark]').length === window.__marks && window.__marks === 4")
+
+    button(page, "Stop").click()
+    button(page, "Continue").first.wait_for(timeout=SLOW)
+    done = steps_done(page)
+    address = page.url
+    assert "run=" in address and "d_model=64" in address
+
+    page.reload()
+    button(page, "Continue").first.wait_for(timeout=SLOW)
+    settled(page)
+    assert steps_done(page) == done
+    expect(page.get_by_text("belongs to another browser")).to_have_count(0)
+
+    stranger = page.context.browser.new_context()
+    try:
+        other = stranger.new_page()
+        other.goto(address)
+        expect(other.get_by_text("belongs to another browser")).to_be_visible(timeout=SLOW)
+        assert steps_done(other) == done
+        expect(button(other, "Restart")).to_be_disabled()
+        expect(button(other, "Continue").first).to_be_disabled()
+    finally:
+        stranger.close()
+
+
+def test_a_run_goes_on_while_another_page_is_looked_at(page: Page, app_url: str):
+    opened(page, app_url, LINK.replace("steps=400", "steps=4000"))
+    button(page, "Train").click()
+    wait_for_steps(page, 3)
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Home").click()
+    status = page.get_by_test_id("stSidebar").get_by_test_id("stProgress")
+    status.wait_for(timeout=SLOW)
+    before = status.inner_text()
+    expect(status).not_to_have_text(before, timeout=SLOW)
+    page.get_by_role("link", name="Back to this run").click()
+    button(page, "Stop").wait_for(timeout=SLOW)
+    settled(page)
+    assert "run=" in page.url
+    page.get_by_text("Schedule", exact=True).first.click()
+    expect(page.get_by_label("Steps", exact=True)).to_have_value("4000")  # the controls are as they were left
+    button(page, "Stop").click()
+    button(page, "Continue").first.wait_for(timeout=SLOW)
+
+
+def test_choosing_a_preset_and_changing_a_control_are_in_the_url(page: Page, app_url: str):
+    opened(page, app_url, "/train?data=python&preset=modern&d_model=64")
+    page.get_by_text("Model: sizes", exact=True).click()
+    width = page.get_by_label("Width", exact=True)
+    expect(width).to_have_value("64")
+    page.get_by_test_id("stButtonGroup").get_by_text("classic", exact=True).click()
+    expect(width).to_have_value("128")
+    page.wait_for_function("!location.search.includes('d_model')")
+    assert "preset=classic" in page.url
+    width.fill("130")
+    width.press("Enter")
+    page.wait_for_function("location.search.includes('d_model=130')")
+    expect(page.get_by_text("must divide d_model").first).to_be_visible()
+    expect(button(page, "Train")).to_be_disabled()

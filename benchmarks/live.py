@@ -1,0 +1,129 @@
+"""A training and the people who look at pages, on the same machine: does either slow the other?
+
+    python -m benchmarks.live [--presses 12]
+
+Steps per second of a run nobody looks at, of one whose page is open, and of one whose page is open while somebody
+presses buttons on another page; and how long such a press takes to change the picture, with and without a run.
+A press is timed in the browser, from the event to the change of the drawing (median).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import Goals, finish, table
+from engine import corpora, profiles
+from engine.presets import PRESETS
+from engine.runs import RunManager, RunSpec
+from tests.browser.server import ARGUMENTS, chromium_path, serve
+
+STEPS = 20_000  # more than any measurement here needs
+GOALS: Goals = {"press_ms.with_run": ("<=", 150.0), "speed.page_open": (">=", 0.85)}
+
+# Resolves with the milliseconds from a click to the first change of what `watched` selects.
+PRESS = """([button, watched]) => new Promise((resolve) => {
+  const before = document.querySelector(watched)?.getAttribute("aria-label")
+  const started = performance.now()
+  const look = () => {
+    const now = document.querySelector(watched)?.getAttribute("aria-label")
+    now && now !== before ? resolve(performance.now() - started) : requestAnimationFrame(look)
+  }
+  document.querySelector(button).click()
+  requestAnimationFrame(look)
+})"""
+
+
+def unwatched_rate(corpus: str) -> float:
+    """Steps per second of the `fast` preset with more steps, in a worker process, with no server beside it."""
+    preset = PRESETS["fast"]
+    assert preset.train is not None
+    train = replace(preset.train, steps=STEPS)
+    manager = RunManager(profiles.current())
+    try:
+        model = replace(preset.model, vocab_size=corpora.load(corpus).vocab_size)
+        run = manager.start(RunSpec(model, train, corpus, None), "benchmark")
+
+        def step() -> int:
+            manager.watch(run)
+            view = manager.view(run)
+            return view.step if view else 0
+
+        return rate(step)
+    finally:
+        manager.close()
+
+
+def rate(step: Callable[[], int], seconds: float = 8.0) -> float:
+    """Steps per second over some seconds, once the first steps are behind."""
+    while step() < 20:
+        time.sleep(0.1)
+    first, started = step(), time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        time.sleep(0.25)
+    return (step() - first) / (time.perf_counter() - started)
+
+
+def settled(page: Any) -> None:
+    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=60_000)
+
+
+def presses(page: Any, count: int) -> float:
+    """Median milliseconds from choosing another preset on Home to the redrawn map."""
+    times = []
+    for turn in range(count + 2):
+        page.wait_for_timeout(400)
+        # Four presets in turn, so that nothing on the server has the answer ready more than a user's would.
+        pill = f'[data-testid="stButtonGroup"] button:nth-of-type({2 + turn % 4})'
+        times.append(page.evaluate(PRESS, [pill, ".map svg"]))
+    return statistics.median(times[2:])
+
+
+def shown_step(page: Any) -> int:
+    """The step that the run panel shows."""
+    text = page.locator('[data-testid="stProgress"]').first.inner_text()
+    return int(text.split("step ")[1].split(" of")[0].replace(",", "")) if "step " in text else 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--presses", type=int, default=12)
+    options = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    corpus = corpora.default_name()
+    figures = {"steps_per_second.unwatched": unwatched_rate(corpus)}
+    with tempfile.TemporaryDirectory() as home, serve(Path(home)) as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(playwright), args=list(ARGUMENTS))
+        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        other = context.new_page()
+        other.goto(url)
+        other.wait_for_selector(".map svg")
+        settled(other)
+        figures["press_ms.without_run"] = presses(other, options.presses)
+        panel = context.new_page()
+        panel.goto(f"{url}/train?preset=fast&steps={STEPS}")
+        settled(panel)
+        panel.get_by_role("button", name="Train", exact=True).click()
+        panel.wait_for_selector('[data-testid="stProgress"]')
+        figures["steps_per_second.page_open"] = rate(lambda: shown_step(panel))
+        started = time.perf_counter(), shown_step(panel)
+        figures["press_ms.with_run"] = presses(other, options.presses)
+        figures["steps_per_second.page_open_and_presses"] = (shown_step(panel) - started[1]) / (time.perf_counter() - started[0])
+        panel.get_by_role("button", name="Stop", exact=True).click()
+        browser.close()
+    alone = figures["steps_per_second.unwatched"]
+    figures["speed.page_open"] = figures["steps_per_second.page_open"] / alone
+    figures["speed.page_open_and_presses"] = figures["steps_per_second.page_open_and_presses"] / alone
+    table([{"figure": name, "value": value} for name, value in figures.items()])
+    finish("live", figures, GOALS)
+
+
+if __name__ == "__main__":
+    main()

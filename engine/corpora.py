@@ -121,6 +121,7 @@ def _download(progress: Progress | None) -> Path:
     import pooch
 
     try:
+        pooch.get_logger().setLevel("WARNING")  # it would print where it downloads from
         downloader = pooch.HTTPDownloader(progressbar=_Bar(progress) if progress else False, timeout=10)
         return Path(pooch.retrieve(SHAKESPEARE_URL, f"sha256:{SHAKESPEARE_SHA256}", SHAKESPEARE_FILE, cache_folder(), downloader=downloader))
     except (OSError, ValueError) as error:  # requests' errors are OSErrors; a wrong checksum is a ValueError

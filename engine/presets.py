@@ -105,7 +105,7 @@ PRESETS: dict[str, Preset] = {
     "bert-base": _from(
         _PUBLISHED,
         "BERT base (published)",
-        "12 layers, 768 wide, no mask: an encoder that reads both ways. Its token-type table and pooler are left out.",
+        "12 layers, 768 wide, no mask: an encoder that reads both ways. Its token types, embedding norm, pooler and output head are left out.",
         model={
             "vocab_size": 30_522, "context": 512, "d_model": 768, "n_layers": 12, "n_heads": 12, "wiring": "post", "causal": False,
             "norm_eps": 1e-12, "attention_bias": True, "ffn_bias": True, "norm_bias": True, "dropout": 0.1,

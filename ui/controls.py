@@ -140,7 +140,7 @@ def control_groups(preset: Preset) -> tuple[Values, dict[str, DeltaGenerator]]:
     values, places = {}, {}
     for title, group in GROUPS.items():
         with st.expander(title, icon=f":material/{ICONS[title]}:"):
-            grid = st.grid("auto", min_column_width=118, gap="small")
+            grid = st.grid("auto", min_column_width=190, gap="small")
             for control in group:
                 places[control.field] = grid.cell()
                 with places[control.field]:
@@ -194,8 +194,10 @@ def _widget(control: Control, default: Any, *, disabled: bool) -> Any:
     if hint is str:
         return st.text_input(label, value=default, max_chars=200, **shared)
     if hint is float:
-        return st.number_input(label, value=float(default), step=float(control.step), format="%g", required=True, **shared)
-    return st.number_input(label, value=int(default), step=int(control.step), required=True, **shared)
+        number = st.number_input(label, value=float(default), step=float(control.step), format="%g", **shared)
+    else:
+        number = st.number_input(label, value=int(default), step=int(control.step), **shared)
+    return default if number is None else number  # None: the field was emptied
 
 
 def _to_widget(name: str, value: Any) -> Any:

@@ -196,7 +196,7 @@ def _loss_words(view: RunView) -> str:
 def _numbers(view: RunView) -> None:
     look = view.history.evaluations[-1] if view.history.evaluations else None
     loss = look.validation_loss if look else math.nan
-    with st.grid(3):
+    with st.grid("auto", min_column_width=135):
         st.metric("Validation loss", number(loss, ".3f"), help="Nats per character on text that the model does not train on.")
         st.metric("Perplexity", number(math.exp(min(loss, 50.0)), ".2f"), help="e to the loss: among how many equally likely characters it hesitates.")
         st.metric("Bits / character", number(loss / math.log(2), ".3f"), help="The loss divided by ln 2: comparable between alphabets.")
@@ -296,15 +296,21 @@ def slug(text: str) -> str:
 
 
 def sidebar_status() -> None:
-    """On pages other than Train: each active run of this browser, small, with a link back. Looking at it keeps the run alive."""
-    if any(view.active for view in state.manager().runs(state.owner())):
+    """Each active run of this browser, small, with a link back. Looking at it keeps the run alive.
+
+    The run that the page itself shows (Train has it in its URL) is left out.
+    """
+    if _elsewhere():
         with st.sidebar:
             st.fragment(_status, run_every=1.0)()
 
 
+def _elsewhere() -> list[RunView]:
+    return [view for view in state.manager().runs(state.owner()) if view.active and view.id != st.query_params.get("run")]
+
+
 def _status() -> None:
-    manager = state.manager()
-    views = [view for view in manager.runs(state.owner()) if view.active]
+    manager, views = state.manager(), _elsewhere()
     if not views:
         st.rerun()
     for view in views:

@@ -325,3 +325,26 @@ def test_a_model_can_be_uploaded_and_asked_for_a_text(manager):
     again.get_by_key("model_upload").upload("model.zip", b"PK\x03\x04 not a zip")
     again.run()
     assert not again.exception and "not a readable zip" in sentences(again)
+
+
+def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
+    def script():
+        from ui.training import sidebar_status
+
+        sidebar_status()
+
+    def looked(**query: str) -> AppTest:
+        page = AppTest.from_function(script, default_timeout=60)
+        page.session_state["owner"] = "this-browser"
+        for name, value in query.items():
+            page.query_params[name] = value
+        return page.run()
+
+    assert not looked().get("progress")
+    clicked(opened(), "train")
+    page = looked()
+    # A page that is not in the navigation of this bare script cannot be linked to; in the app it is.
+    assert page.sidebar.get("progress")[0].text == "step 40 of 200 · loss 2.05"
+    assert not looked(run="run-0").get("progress")
+    manager.change("run-0", status="finished")
+    assert not looked().get("progress")

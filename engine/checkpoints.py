@@ -27,7 +27,8 @@ from torch import Tensor
 from engine import tokenizers
 from engine.config import ModelConfig
 from engine.errors import CheckpointError, GlassformerError
-from engine.model import Transformer, build, parameter_formula
+from engine.ledger import parameter_formula
+from engine.model import Transformer, build
 from engine.records import TrainState
 from engine.tokenizers import Tokenizer
 

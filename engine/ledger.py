@@ -36,6 +36,11 @@ def component_parameters(config: ModelConfig) -> dict[str, int]:
     }
 
 
+def parameter_formula(config: ModelConfig) -> int:
+    """The number of parameters in closed form, from the configuration alone. Tests hold it against the model itself."""
+    return sum(component_parameters(config).values())
+
+
 @lru_cache(maxsize=64)
 def shape_trace(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     """The shape of every activation for one sequence of `context` tokens, by its name in the vocabulary.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -99,20 +99,3 @@ def initialise(model: Transformer, seed: int) -> None:
 def count_parameters(config: ModelConfig) -> int:
     """The number of parameters, counted on the meta device: exact, and without memory."""
     return sum(p.numel() for p in build(config, device="meta").parameters())
-
-
-def parameter_formula(config: ModelConfig) -> int:
-    """The same number in closed form, from the configuration alone (tests hold the two together)."""
-    c = config.resolved()
-    d, d_ff, width, kv_width = c.d_model, cast(int, c.d_ff), c.n_heads * cast(int, c.d_head), cast(int, c.n_kv_heads) * cast(int, c.d_head)
-    norm = {"none": 0, "layernorm": c.norm_gain + c.norm_bias, "rmsnorm": int(c.norm_gain)}[c.norm] * d
-    qkv_rows = {"attention": width + 2 * kv_width, "shared_qk": 2 * width}.get(c.mixer, 0)
-    mixer = qkv_rows * (d + c.attention_bias)
-    if qkv_rows and c.output_projection:
-        mixer += width * d + c.attention_bias * d
-    in_rows = {"none": 0, "swiglu": 2 * d_ff, "geglu": 2 * d_ff}.get(c.ffn, d_ff)
-    ffn = in_rows * (d + c.ffn_bias) + (d_ff * d + c.ffn_bias * d if in_rows else 0)
-    block = mixer + ffn + norm * ((c.mixer != "none") + (c.ffn != "none"))
-    position = {"learned": c.context * d, "t5": 32 * c.n_heads}.get(c.position, 0)
-    final = 0 if c.wiring == "post" else norm
-    return c.vocab_size * d * (1 if c.tie_embeddings else 2) + position + c.n_layers * block + final

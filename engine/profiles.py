@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.config import ModelConfig, TrainConfig
 from engine.corpora import CORPORA
 from engine.errors import ConfigError, RunError
-from engine.model import parameter_formula
+from engine.ledger import parameter_formula
 
 if TYPE_CHECKING:
     from engine.run_state import RunSpec

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from engine.config import ModelConfig, TrainConfig
 from engine.history import History, HistoryLog
-from engine.model import parameter_formula
+from engine.ledger import parameter_formula
 from engine.processes import Worker
 from engine.snapshots import Saved
 

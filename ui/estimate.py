@@ -10,7 +10,7 @@ import torch
 
 from engine import numerics
 from engine.config import ModelConfig, TrainConfig
-from engine.model import parameter_formula
+from engine.ledger import parameter_formula
 from engine.profiles import Profile
 from engine.run_state import RunView
 

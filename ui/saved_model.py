@@ -11,7 +11,7 @@ from engine import checkpoints
 from engine.checkpoints import Checkpoint
 from engine.config import TrainConfig
 from engine.errors import CheckpointError, GlassformerError
-from engine.model import parameter_formula
+from engine.ledger import parameter_formula
 from engine.sample import complete
 from ui.controls import fill, visible
 

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine import profiles
 from engine.errors import ConfigError, GlassformerError
-from engine.model import parameter_formula
+from engine.ledger import parameter_formula
 from engine.presets import PRESETS, Preset
 from engine.run_state import RunSpec, RunView
 from engine.train import check

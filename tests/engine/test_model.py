@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from engine.config import Ffn, Mixer, ModelConfig, Norm, Position, Wiring
 from engine.errors import ConfigError, ShapeError
-from engine.model import build, count_parameters, parameter_formula
+from engine.ledger import parameter_formula
+from engine.model import build, count_parameters
 from engine.presets import PRESETS
 from engine.probe import Recorder
 from tests.engine.helpers import loud, some_tokens, tiny

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.errors import RunError
 from engine.history import HistoryLog
-from engine.model import parameter_formula
+from engine.ledger import parameter_formula
 from engine.records import Evaluation, Sample, Step
 from engine.run_state import RunSpec, RunView
 

@@ -30,7 +30,7 @@ def runs_table() -> list[str]:
             help="Their validation curves are drawn beside the one shown.",
         )
     with right:
-        chosen = st.selectbox("Do something with", ids, index=len(ids) - 1, format_func=lambda run: names.get(run, run), key="run_in_hand")
+        chosen = st.selectbox("Do something with", ids, format_func=lambda run: names.get(run, run), key="run_in_hand")
         view = next((view for view in views if view.id == chosen), None)
         if view is not None:
             _actions(view)

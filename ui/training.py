@@ -42,7 +42,7 @@ def start(spec: RunSpec) -> None:
 
 def select(run_id: str) -> None:
     """Makes a run the one that the panel shows, also in the URL, so that a reload finds it again."""
-    st.session_state["run_id"] = run_id
+    st.session_state["run_id"] = st.session_state["run_in_hand"] = run_id
     st.query_params["run"] = run_id
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from engine.presets import Preset
 from engine.run_state import RunView
 from ui import state
 from ui.controls import control_groups, preset_picker
@@ -16,7 +17,7 @@ from ui.setup import Setup, changes_note, derived, mark_problems, preset_notes, 
 from ui.training import baselines, refusal, run_panel, selected, start
 
 
-def left() -> Setup:
+def left() -> tuple[Preset, Setup]:
     """Preset, summary and button first, so that a phone shows them without scrolling; every control below."""
     preset = preset_picker()
     st.caption(preset.summary)
@@ -27,14 +28,12 @@ def left() -> Setup:
     chosen = setup(preset, values, data)
     mark_problems(chosen.problems, places)
     derived(chosen.spec, chosen.problems, places)
-    with st.expander("What this preset uses, and why", icon=":material/lightbulb:"):
-        preset_notes(preset)
     with top:
         if st.button("Train", type="primary", icon=":material/play_arrow:", width="stretch", disabled=bool(chosen.problems), key="train"):
             start(chosen.spec)
         summary(chosen, last_finished())
         changes_note(preset, values)
-    return chosen
+    return preset, chosen
 
 
 def last_finished() -> RunView | None:
@@ -43,28 +42,33 @@ def last_finished() -> RunView | None:
     return runs[-1] if runs else None
 
 
-def before(chosen: Setup) -> None:
-    """What stands where the run will be: the chart that it has to get through, empty."""
+def before(preset: Preset, chosen: Setup) -> None:
+    """What stands where the run will be: the chart that it has to get through, empty, and what the preset is made of."""
     refusal()
     st.markdown("Press **Train** and watch the loss fall through these lines, while the text below turns from noise into something like the text it reads.")
     if not chosen.problems:
         spec = chosen.spec
         figure = loss_curves(None, baselines(spec), spec.model.vocab_size - (spec.train.objective == "masked"), end=float(spec.train.steps))
         plot(figure, key="empty_chart", height=300, alt="An empty chart of loss against step, with lines for what predictors without a network reach")
+    st.subheader("What this preset uses, and why", anchor=False)
+    preset_notes(preset)
 
 
 st.title("Train")
 st.markdown("A small Transformer learns to write, one character after the other, while you watch.")
 controls, run = st.columns([3, 5], gap="medium")
 with controls:
-    chosen = left()
+    preset, chosen = left()
 shown = selected()
+if shown is not None:
+    with controls, st.expander("What this preset uses, and why", icon=":material/lightbulb:"):
+        preset_notes(preset)
 below = st.container()
 with below:
     overlaid = runs_table()
     saved_model()
 with run:
     if shown is None:
-        before(chosen)
+        before(preset, chosen)
     else:
         run_panel(shown, overlaid)

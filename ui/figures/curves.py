@@ -52,15 +52,17 @@ def loss_curves(
     parts: list[Parts] = [_baselines(baselines, vocab_size)]
     parts += [_other(other, x, colour(OTHERS[index % len(OTHERS)])) for index, other in enumerate(others)]
     parts += [_main(main, x)] if main is not None else []
+    y_range = _loss_range(main, others, baselines)
+    labels = _apart([label for part in parts for label in part.labels], y_range)
     layout = base_layout(
         uirevision=f"loss-{x}",
         margin={"l": 48, "r": 122, "t": 8, "b": 40},
         showlegend=False,
         hovermode="closest" if others else "x unified",
         xaxis=_x_axis("step" if x == "step" else "training time (s)", end),
-        yaxis={"title": {"text": "loss (nats per character)"}, "range": _loss_range(main, others, baselines)},
+        yaxis={"title": {"text": "loss (nats per character)"}, "range": y_range},
         shapes=[shape for part in parts for shape in part.shapes],
-        annotations=[annotation for part in parts for annotation in part.annotations],
+        annotations=[*(note for part in parts for note in part.notes), *labels],
     )
     return go.Figure({"data": [trace for part in parts for trace in part.traces], "layout": layout})
 
@@ -70,7 +72,8 @@ class Parts:
     """Pieces of a figure, as Plotly's dictionaries."""
 
     traces: tuple[dict[str, Any], ...] = ()
-    annotations: tuple[dict[str, Any], ...] = ()
+    notes: tuple[dict[str, Any], ...] = ()
+    labels: tuple[dict[str, Any], ...] = ()  # beside the ends of curves
     shapes: tuple[dict[str, Any], ...] = ()
 
 
@@ -82,13 +85,7 @@ def _main(curve: Curve, x: XAxis) -> Parts:
         _line(eval_at, curve.eval_losses, "validation", line=thick, marker={"size": 7}, mode="lines+markers", hovertemplate="%{y:.4f}"),
     )
     ends = [(name, float(x[-1]), float(y[-1])) for name, x, y in (("training", at, curve.losses), ("validation", eval_at, curve.eval_losses)) if len(y)]
-    ends = [end for end in ends if math.isfinite(end[2])]
-    labels = []
-    for name, where, value in ends:
-        rivals = [y for other, _, y in ends if other != name]
-        shift = 0 if not rivals else (11 if value >= rivals[0] else -11)  # the two labels never lie on each other
-        labels.append(_label(where, value, f"{name} {value:.2f}", colour(name), shift))
-    return Parts(traces, tuple(labels))
+    return Parts(traces, labels=tuple(_label(where, value, f"{name} {value:.2f}", colour(name)) for name, where, value in ends if math.isfinite(value)))
 
 
 def _other(curve: Curve, x: XAxis, shade: str) -> Parts:
@@ -97,7 +94,7 @@ def _other(curve: Curve, x: XAxis, shade: str) -> Parts:
     hover = f"{name}: %{{y:.4f}}<extra></extra>"
     trace = _line(at, curve.eval_losses, name, line={"color": shade, "width": 2}, marker={"size": 5}, mode="lines+markers", hovertemplate=hover)
     named = len(at) > 0 and math.isfinite(curve.eval_losses[-1])
-    return Parts((trace,), (_label(float(at[-1]), float(curve.eval_losses[-1]), name, shade),) if named else ())
+    return Parts((trace,), labels=(_label(float(at[-1]), float(curve.eval_losses[-1]), name, shade),) if named else ())
 
 
 def _baselines(baselines: Mapping[str, float], vocab_size: int) -> Parts:
@@ -106,7 +103,7 @@ def _baselines(baselines: Mapping[str, float], vocab_size: int) -> Parts:
     words = {name: f"{BASELINE_WORDS.get(name, name).format(v=vocab_size)}: {value:.2f}" for name, value in baselines.items()}
     return Parts(
         shapes=tuple({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line, "layer": "below"} for y in baselines.values()),
-        annotations=tuple(
+        notes=tuple(
             {"xref": "paper", "x": 1, "y": y, "text": words[name], "showarrow": False, "xanchor": "right", "yanchor": "bottom", "font": font}
             for name, y in baselines.items()
         ),
@@ -122,9 +119,22 @@ def _small(values: np.ndarray) -> np.ndarray:
     return np.asarray(values, dtype=np.float32)
 
 
-def _label(x: float, y: float, text: str, shade: str, yshift: int = 0) -> dict[str, Any]:
+def _label(x: float, y: float, text: str, shade: str) -> dict[str, Any]:
     """To the right of a curve's end."""
-    return {"x": x, "y": y, "text": text, "showarrow": False, "xanchor": "left", "xshift": 6, "yshift": yshift, "font": {"color": shade, "size": 13}}
+    return {"x": x, "y": y, "text": text, "showarrow": False, "xanchor": "left", "xshift": 6, "font": {"color": shade, "size": 13}}
+
+
+def _apart(labels: list[dict[str, Any]], y_range: list[float], height: int = 240, line: int = 17) -> list[dict[str, Any]]:
+    """The labels, moved up or down (pixels) until no two share a line. `height` is about that of the plot's inside."""
+    scale = height / (y_range[1] - y_range[0])
+    placed, lowest = [], -math.inf
+    for label in sorted(labels, key=lambda label: label["y"]):
+        natural = label["y"] * scale
+        at = max(natural, lowest + line)
+        placed.append((label, at - natural))
+        lowest = at
+    middle = (sum(shift for _, shift in placed) / len(placed)) if placed else 0.0  # as much down as up
+    return [label | {"yshift": round(shift - middle)} for label, shift in placed]
 
 
 def _x_axis(title: str, end: float | None) -> dict[str, Any]:

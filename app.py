@@ -1,31 +1,39 @@
-"""Glassformer's router: pages, sections, theme, logo. Nothing else."""
+"""Glassformer's router: pages, sections, theme, logo. Nothing else. `streamlit run app.py` serves it.
+
+Streamlit imports this file once to serve it, and runs it again for everybody who looks at a page.
+"""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from ui import plot, site, state
+from ui import plot, server, site, state
+from ui.training import sidebar_status
 
 LOGO = Path(__file__).parent / "ui" / "assets" / "logo.svg"
 
-st.set_page_config(page_title="Glassformer", page_icon=str(LOGO), layout="wide")
-st.logo(str(LOGO), size="large")
 
-sections: dict[str, list[st.Page]] = {}
-for entry in site.built():
-    page = st.Page(entry.path, title=entry.title, icon=entry.icon, url_path=entry.url or None, help=entry.help, default=not entry.url)
-    sections.setdefault(entry.section, []).append(page)
-
-chosen = st.navigation(sections)
-if problem := plot.ensure_static():
-    st.error(problem)
-if find_spec("ui.training") is not None:
-    from ui.training import sidebar_status
-
+def route() -> None:
+    """Draws what stands on every page, and the page that was asked for."""
+    st.set_page_config(page_title="Glassformer", page_icon=str(LOGO), layout="wide")
+    st.logo(str(LOGO), size="large")
+    sections: dict[str, list[st.Page]] = {}
+    for entry in site.built():
+        page = st.Page(entry.path, title=entry.title, icon=entry.icon, url_path=entry.url or None, help=entry.help, default=not entry.url)
+        sections.setdefault(entry.section, []).append(page)
+    chosen = st.navigation(sections)
+    if problem := plot.ensure_static():
+        st.error(problem)
     with st.sidebar:
         sidebar_status()
-chosen.run()
-state.remember_owner()
+    chosen.run()
+    state.remember_owner()
+
+
+if get_script_run_ctx(suppress_warning=True) is None:
+    app = st.App(__file__, lifespan=server.lifespan)
+else:
+    route()

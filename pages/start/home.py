@@ -27,9 +27,10 @@ name = name if name in PRESETS else names[0]
 preset = PRESETS[name]
 target = name if preset.trainable else names[0]
 with action:
-    hint = f"Opens the training page with the preset {target}, ready to start."
+    hint = f"Starts training the preset {target} and shows it."
     wanted = st.button("Train one now", type="primary", key="train_now", width="stretch", help=hint, on_click=prepare_training, args=(target,))
 if wanted:
+    st.session_state["start_at_once"] = True
     st.switch_page("pages/start/train.py", query_params={})  # {}: without it, Streamlit refuses to leave a page that has bound widgets
 
 config = preset.model.resolved()

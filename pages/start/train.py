@@ -29,7 +29,9 @@ def left() -> tuple[Preset, Setup]:
     mark_problems(chosen.problems, places)
     derived(chosen.spec, chosen.problems, places)
     with top:
-        if st.button("Train", type="primary", icon=":material/play_arrow:", width="stretch", disabled=bool(chosen.problems), key="train"):
+        pressed = st.button("Train", type="primary", icon=":material/play_arrow:", width="stretch", disabled=bool(chosen.problems), key="train")
+        asked_for = st.session_state.pop("start_at_once", False)  # by the button on Home
+        if (pressed or asked_for) and not chosen.problems:
             start(chosen.spec)
         summary(chosen, last_finished())
         changes_note(preset, values)

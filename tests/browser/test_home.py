@@ -7,6 +7,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
+from tests.browser.server import serve
 
 INSIDE = """(text) => {
   const box = text.parentNode.querySelector("rect").getBBox(), words = text.getBBox()
@@ -79,5 +80,17 @@ def test_train_one_now_leads_to_the_training_page(page, app_url):
     open_home(page, app_url, "?preset=modern")
     page.get_by_role("button", name="Train one now").click()
     expect(page).to_have_url(re.compile(r"/train\?.*preset=modern"))
-    settled(page)
-    assert page.locator('[data-testid="stException"]').count() == 0
+    page.get_by_role("button", name="Stop", exact=True).click()  # it is there because the training has begun
+    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
+    expect(page).to_have_url(re.compile(r"run="))
+
+
+def test_a_deep_link_is_served_by_a_server_that_nobody_has_visited(browser, tmp_path):
+    """Streamlit would answer "Page not found" to the first visitor of a process (see ui/server.py)."""
+    with serve(tmp_path) as url:
+        page = browser.new_page()
+        page.goto(f"{url}/train?preset=modern")
+        page.get_by_role("button", name="Train", exact=True).wait_for(timeout=60_000)
+        page.wait_for_timeout(500)
+        assert page.get_by_text("Page not found").count() == 0
+        page.close()

@@ -13,8 +13,6 @@ LINK = "/train?data=python&d_model=64&n_layers=2&steps=400&eval_every=20&sample_
 
 
 def opened(page: Page, app_url: str, link: str = LINK) -> Page:
-    page.goto(app_url)  # the first visit of a new server goes to its front door
-    settled(page)
     page.goto(app_url + link)
     button(page, "Train").wait_for(timeout=SLOW)
     settled(page)

@@ -1,13 +1,15 @@
 """The home page, without a browser: every preset, the button, and what strangers write into URLs."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.presets import PRESETS
-from ui import site
+from tests.pages.stage import StageManager
+from ui import site, state
 
 APP = str(Path(__file__).parents[2] / "app.py")
 
@@ -49,11 +51,19 @@ def test_nonsense_in_the_url_shows_the_first_preset(value):
 
 
 @pytest.mark.parametrize(("chosen", "trained"), [("modern", "modern"), ("llama2-70b", "fast")])
-def test_train_one_now_leads_to_the_training_page(chosen, trained):
+def test_train_one_now_starts_a_training_and_shows_it(chosen, trained, monkeypatch):
+    stage = StageManager()
+    monkeypatch.setattr(state, "manager", lambda: stage)
     app = opened(chosen)
+    assert stage.asked == []
     app.button(key="train_now").click().run()
     assert not app.exception
     assert app.session_state["preset"] == trained
+    assert [what for what in stage.asked if what[0] == "start"] == [("start", "run-0")]
+    spec = stage.views["run-0"].spec
+    assert (spec.train, replace(spec.model, vocab_size=65)) == (PRESETS[trained].train, PRESETS[trained].model)
+    app.run()
+    assert len(stage.views) == 1  # once
     assert any("rain" in title.value for title in app.title)
 
 

@@ -1,0 +1,25 @@
+"""What happens once per server, before the first page and after the last."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+from streamlit.runtime.pages_manager import PagesManager
+
+from ui import plot, state
+
+
+@asynccontextmanager
+async def lifespan(_: object) -> AsyncIterator[None]:
+    """Has the run manager and its warm worker ready before anybody asks, and ends every training when the server ends."""
+    # A folder called `pages` makes Streamlit 1.67 believe in its old kind of multipage app until `st.navigation` has run
+    # once: it answers the first deep link (`/train`) with "Page not found". No option says otherwise; this is what it reads.
+    PagesManager.uses_pages_directory = False
+    plot.ensure_static()
+    manager = await anyio.to_thread.run_sync(state.manager)
+    try:
+        yield
+    finally:
+        await anyio.to_thread.run_sync(manager.close)

@@ -33,7 +33,7 @@ def hugging_face(c: ModelConfig) -> nn.Module:
 
     sizes = GPT2Config(
         vocab_size=c.vocab_size, n_positions=c.context, n_embd=c.d_model, n_layer=c.n_layers, n_head=c.n_heads,
-        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False, activation_function="gelu",
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False, activation_function="gelu", bos_token_id=None, eos_token_id=None,
     )
     model = GPT2LMHeadModel(sizes)
 

@@ -42,12 +42,15 @@ class Recipe:
 
 _SCHEDULE: dict[str, Any] = {"steps": 4000, "batch_size": 32, "eval_every": 200, "eval_tokens": 0, "sample_every": 0, "snapshot_every": 200, "seed": 1337}
 
+# Without dropout `modern` overfits: 1.154 on what it trains on, and no better than 1.521 on the validation split.
+_DROPOUT = {"classic": 0.0, "modern": 0.1}
+
 RECIPES: dict[str, Recipe] = {
     f"shakespeare-{name}": Recipe(
-        replace(PRESETS[name].model, context=128),
+        replace(PRESETS[name].model, context=128, dropout=dropout),
         replace(cast(TrainConfig, PRESETS[name].train), **_SCHEDULE),
     )
-    for name in ("classic", "modern")
+    for name, dropout in _DROPOUT.items()
 }
 
 
@@ -58,9 +61,12 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
     config = replace(recipe.model, vocab_size=corpus.vocab_size).resolved()
     work.mkdir(parents=True, exist_ok=True)
     latest, best, curve_file = work / f"{name}.state", work / f"{name}.best", work / f"{name}.curve.json"
+    made_by = {"model": config.to_dict(), "train": recipe.train.to_dict()}
     resume, curve = None, []
     if latest.exists():
-        resume, _ = load_state(latest)
+        resume, found = load_state(latest)
+        if found != made_by:
+            raise CheckpointError(f"{latest} was made by another recipe")
         curve = json.loads(curve_file.read_text())
         log.info("%s: going on from step %d", name, resume.step)
     torch.set_num_threads(threads or torch.get_num_threads())
@@ -70,10 +76,10 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
             curve.append({"step": record.step, **losses, "seconds": round(record.seconds, 1)})
             log.info("%s: %s", name, curve[-1])
         elif isinstance(record, Snapshot):
-            save_state(latest, record.state, {})
+            save_state(latest, record.state, made_by)
             write_whole(curve_file, json.dumps(curve).encode())
             if curve[-1]["validation_loss"] <= min(p["validation_loss"] for p in curve):
-                save_state(best, record.state, {})
+                save_state(best, record.state, made_by)
         elif isinstance(record, Step) and record.step % 100 == 0:
             log.info("%s: step %d, loss %.3f, %.0f tokens/s", name, record.step, record.loss, record.tokens / record.seconds)
     state, _ = load_state(best)

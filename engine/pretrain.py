@@ -40,17 +40,18 @@ class Recipe:
     corpus: str = "shakespeare"
 
 
-_SCHEDULE: dict[str, Any] = {"steps": 4000, "batch_size": 32, "eval_every": 200, "eval_tokens": 0, "sample_every": 0, "snapshot_every": 200, "seed": 1337}
+_SCHEDULE: dict[str, Any] = {"batch_size": 32, "eval_every": 200, "eval_tokens": 0, "sample_every": 0, "snapshot_every": 200, "seed": 1337}
 
-# Without dropout `modern` overfits: 1.154 on what it trains on, and no better than 1.521 on the validation split.
-_DROPOUT = {"classic": 0.0, "modern": 0.1}
+# `modern` learns faster and overfits sooner: after 4,000 steps it is at 1.154 on what it trains on, and no better than
+# 1.521 on the validation split. A shorter schedule ends before that.
+_STEPS = {"classic": 4000, "modern": 2600}
 
 RECIPES: dict[str, Recipe] = {
     f"shakespeare-{name}": Recipe(
-        replace(PRESETS[name].model, context=128, dropout=dropout),
-        replace(cast(TrainConfig, PRESETS[name].train), **_SCHEDULE),
+        replace(PRESETS[name].model, context=128),
+        replace(cast(TrainConfig, PRESETS[name].train), steps=steps, **_SCHEDULE),
     )
-    for name, dropout in _DROPOUT.items()
+    for name, steps in _STEPS.items()
 }
 
 

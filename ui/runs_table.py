@@ -13,6 +13,8 @@ from ui.controls import changes, label_of, show
 from ui.figures.curves import curve_table
 from ui.training import act, duration_exact, select, slug
 
+TABLE_SECONDS = 2.0  # between looks at the runs in the table, while one of them is active
+
 
 def runs_table() -> list[str]:
     """Draws the table and its controls. Returns the ids of the runs to lay over the chart."""
@@ -20,21 +22,28 @@ def runs_table() -> list[str]:
     if not views:
         return []
     st.subheader("Earlier runs", anchor=False)
-    st.dataframe(table(views), hide_index=True, width="stretch", key="runs_overview")
+    st.fragment(_overview, run_every=TABLE_SECONDS if any(view.active for view in views) else None)()
     ids, names = [view.id for view in views], {view.id: view.name for view in views}
     _forget_removed(names)
-    left, right = st.columns([2, 3])
+    left, right = st.columns(2)
     with left:
-        overlaid = st.multiselect(
-            "Lay over the chart", ids, format_func=lambda run: names.get(run, run), key="overlaid", persist_state="session",
-            help="Their validation curves are drawn beside the one shown.",
+        chosen = st.selectbox(
+            "Take one of them", ids, format_func=lambda run: names.get(run, run), key="run_in_hand", help="The buttons below are about this one.",
         )
     with right:
-        chosen = st.selectbox("Do something with", ids, format_func=lambda run: names.get(run, run), key="run_in_hand")
-        view = next((view for view in views if view.id == chosen), None)
-        if view is not None:
-            _actions(view)
+        overlaid = st.multiselect(
+            "Lay over the chart", ids, format_func=lambda run: names.get(run, run), key="overlaid", persist_state="session",
+            placeholder="Choose runs to compare", help="Their validation curves are drawn beside the one shown.",
+        )
+    view = next((view for view in views if view.id == chosen), None)
+    if view is not None:
+        _actions(view)
     return list(overlaid)
+
+
+def _overview() -> None:
+    """The table, kept up to date while something runs."""
+    st.dataframe(table(state.manager().runs(state.owner())), hide_index=True, width="stretch", key="runs_overview")
 
 
 def _forget_removed(names: dict[str, str]) -> None:

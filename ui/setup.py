@@ -113,7 +113,6 @@ def changes_note(preset: Preset, values: Values) -> None:
 def preset_notes(preset: Preset) -> None:
     """All in which a preset differs from `classic`, with the reasons: nothing about it is hidden."""
     base, own = preset_values(PRESETS["classic"]), preset_values(preset)
-    st.markdown(f"**{preset.title}.** {preset.summary}")
     fields = [f for f in own if own[f] != base[f] or f in preset.why]
     lines = []
     for field in fields:
@@ -121,7 +120,6 @@ def preset_notes(preset: Preset) -> None:
         old = f" (classic: {show(base[field])})" if own[field] != base[field] else ""
         value = show(own[field]) if own[field] else "derived" if field in ("d_ff", "d_head", "n_kv_heads") else show(own[field])
         lines.append(f"- {label_of(field)} **{value}**{old}{why}.")
-    if lines:
-        st.markdown("\n".join(lines))
+    st.markdown("\n".join(lines) if lines else f"**{preset.title}.** {preset.summary}")
     if preset.source:
         st.caption(f"After {preset.source}.")

@@ -15,10 +15,11 @@ from ui.controls import visible
 from ui.data import own_corpus
 from ui.estimate import duration
 from ui.figures import curves
-from ui.plot import plot
+from ui.plot import ASSETS, plot
 from ui.samples import samples
 
 POLL_SECONDS = 0.4
+GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
 LIVE_POINTS = 500  # of a curve that is sent again several times a second; once it rests, all of them are
 PAGE = "pages/start/train.py"
 STATUS = {
@@ -82,7 +83,9 @@ def run_panel(run_id: str, overlaid: Sequence[str]) -> None:
         st.info("The run in this link is not on this server: it was removed, or the server was restarted, or the link is not whole. Train starts a new one.")
         return
     # The timer exists only while there is something to wait for; when that changes, the whole page runs once and sets it anew.
-    st.fragment(_panel, run_every=POLL_SECONDS if view.active else None)(run_id, tuple(overlaid), view.active)
+    st.html(ASSETS / "panel.css")
+    with st.container(key="run_panel"):
+        st.fragment(_panel, run_every=POLL_SECONDS if view.active else None)(run_id, tuple(overlaid), view.active)
 
 
 def _panel(run_id: str, overlaid: tuple[str, ...], polling: bool) -> None:
@@ -142,6 +145,7 @@ def _buttons(view: RunView, mine: bool) -> None:
         for name, label, icon, possible, action, arguments in offered:
             st.button(
                 label, key=f"{name}_button", icon=f":material/{icon}:", disabled=not (mine and possible), on_click=action, args=arguments, help=helps.get(name),
+                width=GO_WIDTH if name == go[0] else "content",
             )
 
 
@@ -151,7 +155,8 @@ def progress_words(view: RunView) -> str:
     if view.tokens_per_second:
         words.append(f"{view.tokens_per_second:,.0f} tokens/s")
     if view.active and 0 < view.step < view.total_steps:
-        words.append(f"about {duration(view.seconds / view.step * (view.total_steps - view.step))} left")
+        left = duration(view.seconds / view.step * (view.total_steps - view.step))
+        words.append(f"{left} left" if left.startswith("under") else f"about {left} left")
     return " · ".join(words)
 
 
@@ -232,11 +237,12 @@ def _live_controls(view: RunView, mine: bool) -> None:
     left, middle, right = st.columns(3)
     left.text_input(
         "Prompt", value=train.sample_prompt.replace("\n", "⏎"), key=prompt_key, max_chars=200, disabled=not live, on_change=_set_prompt, args=(run, prompt_key),
+        persist_state="session",
         help="What the next samples continue; ⏎ is a line break. Characters that the text does not have are left out.",
     )
     middle.number_input(
         "Learning rate", value=float(train.learning_rate), step=float(train.learning_rate) / 4 or 1e-4, format="%g", key=rate_key, disabled=not live,
-        on_change=_set_rate, args=(run, rate_key), help="A new peak from the next step on; Muon's rate moves in proportion.",
+        on_change=_set_rate, args=(run, rate_key), persist_state="session", help="A new peak from the next step on; Muon's rate moves in proportion.",
     )
     right.number_input(
         "More steps", value=undone(view), min_value=1, step=100, key=_more_key(view), disabled=not (mine and view.resumable and not view.active),

@@ -12,7 +12,8 @@ def prepare_training(name: str) -> None:
     """Puts every control of the training page where the preset has it."""
     preset = PRESETS[name]
     assert preset.train is not None
-    st.session_state["preset"] = name
+    if st.session_state.get("preset") != name:
+        st.session_state["preset"] = name
     controls.fill({**preset.model.to_dict(), **preset.train.to_dict()})
 
 st.title("A Transformer, with the lid off")

@@ -47,7 +47,7 @@ def last_finished() -> RunView | None:
 def before(preset: Preset, chosen: Setup) -> None:
     """What stands where the run will be: the chart that it has to get through, empty, and what the preset is made of."""
     refusal()
-    st.markdown("Press **Train** and watch the loss fall through these lines, while the text below turns from noise into something like the text it reads.")
+    st.markdown("Press **Train** and watch the loss fall through these lines, while what it writes turns from noise into something like the text it reads.")
     if not chosen.problems:
         spec = chosen.spec
         figure = loss_curves(None, baselines(spec), spec.model.vocab_size - (spec.train.objective == "masked"), end=float(spec.train.steps))

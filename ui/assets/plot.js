@@ -102,7 +102,7 @@ function template(page) {
   const faint = page.dark ? "rgba(255,255,255,0.09)" : "rgba(20,30,50,0.08)"
   const axis = {
     gridcolor: faint, zerolinecolor: faint, linecolor: page.line, tickcolor: page.line, automargin: true,
-    title: { standoff: 10, font: { size: 14 } }, tickfont: { size: 13 },
+    title: { standoff: 10, font: { size: 14 } }, tickfont: { size: 13 }, ticklabelstandoff: 4,
   }
   const bar = { outlinewidth: 0, thickness: 14, tickfont: { size: 13 } }
   return { data: { heatmap: [{ colorbar: bar }], scatter: [{ marker: { colorbar: bar } }] }, layout: {

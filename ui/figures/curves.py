@@ -82,9 +82,10 @@ def _main(curve: Curve, x: XAxis) -> Parts:
     thin, thick = {"color": colour("training"), "width": 1.2}, {"color": colour("validation"), "width": 3}
     traces = (
         _line(at, curve.losses, "training (each batch)", line=thin, opacity=0.75, hovertemplate="%{y:.3f}"),
-        _line(eval_at, curve.eval_losses, "validation", line=thick, marker={"size": 7}, mode="lines+markers", hovertemplate="%{y:.4f}"),
+        _line(eval_at, curve.eval_losses, "validation", line=thick, marker={"size": 7}, mode="lines+markers", cliponaxis=False, hovertemplate="%{y:.4f}"),
     )
-    ends = [(name, float(x[-1]), float(y[-1])) for name, x, y in (("training", at, curve.losses), ("validation", eval_at, curve.eval_losses)) if len(y)]
+    front = max([float(end[-1]) for end in (at, eval_at) if len(end)], default=0.0)  # both labels stand right of both curves
+    ends = [(name, front, float(y[-1])) for name, y in (("training", curve.losses), ("validation", curve.eval_losses)) if len(y)]
     return Parts(traces, labels=tuple(_label(where, value, f"{name} {value:.2f}", colour(name)) for name, where, value in ends if math.isfinite(value)))
 
 
@@ -120,8 +121,9 @@ def _small(values: np.ndarray) -> np.ndarray:
 
 
 def _label(x: float, y: float, text: str, shade: str) -> dict[str, Any]:
-    """To the right of a curve's end."""
-    return {"x": x, "y": y, "text": text, "showarrow": False, "xanchor": "left", "xshift": 6, "font": {"color": shade, "size": 13}}
+    """To the right of a curve's end, on the colour of the page, so that no dotted line runs through it."""
+    look = {"font": {"color": shade, "size": 13}, "bgcolor": "var(--gf-seq0)", "borderpad": 0}
+    return {"x": x, "y": y, "text": text, "showarrow": False, "xanchor": "left", "xshift": 6} | look
 
 
 def _apart(labels: list[dict[str, Any]], y_range: list[float], height: int = 240, line: int = 17) -> list[dict[str, Any]]:

@@ -55,8 +55,9 @@ def estimate(model: ModelConfig, train: TrainConfig, validation_tokens: int, pro
     work = total_flops(model, train, validation_tokens)
     samples = (1 + train.steps // train.sample_every) * train.sample_length if train.sample_every else 0
     writing = samples * model.n_layers * SAMPLED_TOKEN
-    if last is not None and last.tokens_per_second > 0:
-        rate = last.tokens_per_second * 3 * forward_flops(last.spec.model)
+    if last is not None and last.step and last.seconds > 0:
+        read = last.step * last.spec.train.batch_size * last.spec.model.context  # of the whole run: its last moment may have been a slow one
+        rate = read / last.seconds * 3 * forward_flops(last.spec.model)
         return Estimate(work / rate + writing, "from the speed of your last run")
     if numerics.pick_device().type != "cpu":
         return None

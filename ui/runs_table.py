@@ -113,6 +113,9 @@ def _rename(run: str) -> None:
     name = str(st.session_state[f"name-{run}"] or "").strip()
     if name:
         act(state.manager().rename, run, state.owner(), name)
+        # Widgets know their choice by its words, which are other ones now: without this they would fall back to the first run.
+        st.session_state["run_in_hand"] = run
+        st.session_state["overlaid"] = list(st.session_state.get("overlaid", []))
 
 
 def _continue(view: RunView) -> None:

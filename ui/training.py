@@ -174,7 +174,7 @@ def _losses(view: RunView, overlaid: tuple[str, ...]) -> None:
     x = st.segmented_control("Loss against", ["step", "time"], default="step", required=True, key="axis", bind="query-params", label_visibility="collapsed")
     others = [curves.curve_of(other.name, other.history, 1) for run in overlaid if run != view.id and (other := manager.view(run)) is not None]
     axis: curves.XAxis = "time" if x == "time" else "step"
-    end = float(view.total_steps) if axis == "step" and not others else None
+    end = float(view.total_steps) if axis == "step" else None
     characters = view.spec.model.vocab_size - (view.spec.train.objective == "masked")
     own = curves.curve_of(view.name, view.history, LIVE_POINTS if view.active else 0)
     figure = curves.loss_curves(own, baselines(view.spec), characters, x=axis, others=others, end=end)

@@ -46,12 +46,13 @@ def loss_curves(
 ) -> go.Figure:
     """Training and validation loss of `main`, the validation loss of `others`, and what predictors without a network reach.
 
-    `end` is where the x axis stops while the run is still short of it, so that the axis holds still as the curve grows.
+    `end` is where the x axis stops while the curves are still short of it, so that the axis holds still as they grow.
     Built as one dictionary: adding to a figure piece by piece takes ten times as long, and this one is made several times a second.
     """
     parts: list[Parts] = [_baselines(baselines, vocab_size)]
     parts += [_other(other, x, colour(OTHERS[index % len(OTHERS)])) for index, other in enumerate(others)]
     parts += [_main(main, x)] if main is not None else []
+    reach = max([end or 0.0, *(float(along[-1]) for curve in (*others, *([main] if main else [])) for along in curve.along(x) if len(along))])
     y_range = _loss_range(main, others, baselines)
     labels = _apart([label for part in parts for label in part.labels], y_range)
     layout = base_layout(
@@ -59,7 +60,7 @@ def loss_curves(
         margin={"l": 48, "r": 122, "t": 8, "b": 40},
         showlegend=False,
         hovermode="closest" if others else "x unified",
-        xaxis=_x_axis("step" if x == "step" else "training time (s)", end),
+        xaxis=_x_axis("step" if x == "step" else "training time (s)", reach or None),
         yaxis={"title": {"text": "loss (nats per character)"}, "range": y_range},
         shapes=[shape for part in parts for shape in part.shapes],
         annotations=[*(note for part in parts for note in part.notes), *labels],
@@ -95,7 +96,7 @@ def _other(curve: Curve, x: XAxis, shade: str) -> Parts:
     hover = f"{name}: %{{y:.4f}}<extra></extra>"
     trace = _line(at, curve.eval_losses, name, line={"color": shade, "width": 2}, marker={"size": 5}, mode="lines+markers", hovertemplate=hover)
     named = len(at) > 0 and math.isfinite(curve.eval_losses[-1])
-    return Parts((trace,), labels=(_label(float(at[-1]), float(curve.eval_losses[-1]), name, shade),) if named else ())
+    return Parts((trace,), labels=(_label(float(at[-1]), float(curve.eval_losses[-1]), plain(short(curve.name)), shade),) if named else ())
 
 
 def _baselines(baselines: Mapping[str, float], vocab_size: int) -> Parts:
@@ -200,6 +201,15 @@ def spread(count: int, points: int) -> np.ndarray:
     [0, 3, 6, 9]
     """
     return np.arange(count) if not points or count <= points else np.linspace(0, count - 1, points).astype(np.int64)
+
+
+def short(name: str, characters: int = 17) -> str:
+    """A name that fits beside a chart; the whole one is in the hover.
+
+    >>> short("classic, layers 2, steps 400")
+    'classic, layers…'
+    """
+    return name if len(name) <= characters else name[: characters - 1].rstrip(" ,") + "…"
 
 
 def plain(text: str) -> str:

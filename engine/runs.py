@@ -49,6 +49,7 @@ class RunManager:
             if sum(run.owner == owner for run in self._inside.runs.values()) >= self.profile.max_runs_kept:
                 raise RunError(f"You have {self.profile.max_runs_kept} runs, the most that are kept here: remove one first.")
             run = Run(secrets.token_urlsafe(16), owner, spec, self._inside.store.make(), self._inside.clock())
+            run.name = self._free_name(spec.name, owner)
             self._inside.runs[run.id] = run
             try:
                 self._inside.write_text(run)
@@ -183,7 +184,8 @@ class RunManager:
 
     def rename(self, run_id: str, owner: str, name: str) -> None:
         with self._inside.lock:
-            self._owned(run_id, owner).change(name=_clean(name))
+            run = self._owned(run_id, owner)
+            run.change(name=self._free_name(_clean(name), owner, run))
 
     def remove(self, run_id: str, owner: str) -> None:
         """Ends it if need be, and frees its memory and its files."""
@@ -199,6 +201,12 @@ class RunManager:
         self._finalizer()
 
     # Inside ----------------------------------------------------------------------------------------------------------
+
+    def _free_name(self, name: str, owner: str, own: Run | None = None) -> str:
+        """The name, or with a number where another run of this owner has it: a list of names tells the runs apart."""
+        taken = {run.name for run in self._inside.runs.values() if run.owner == owner and run is not own}
+        numbered = (f"{name[: MAX_NAME - 6]} ({i})" for i in range(2, len(taken) + 3))
+        return name if not name or name not in taken else next(other for other in numbered if other not in taken)
 
     def _owned(self, run_id: str, owner: str, active: bool = False) -> Run:
         with self._inside.lock:

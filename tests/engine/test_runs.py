@@ -211,6 +211,16 @@ def test_only_the_owner_controls(manager: RunManager) -> None:
         manager.stop("no such run", ME)
 
 
+def test_no_two_runs_of_one_owner_have_the_same_name(manager: RunManager) -> None:
+    ids = [manager.start(spec(name=name), ME) for name in ("a", "a", "b" * 80, "b" * 80, "", "")]
+    ids.append(manager.restart(ids[1], ME))
+    names = [view.name for view in manager.runs(ME)]
+    assert names == ["a", "a (2)", "b" * 80, "b" * 74 + " (2)", "", "", "a (3)"]
+    manager.rename(ids[0], ME, "a")
+    manager.rename(ids[2], ME, "a")
+    assert [view.name for view in manager.runs(ME)][:3] == ["a", "a (2)", "a (4)"]
+
+
 def test_runs_are_listed_renamed_and_removed(manager: RunManager) -> None:
     ids = [manager.start(spec(name=name), ME) for name in ("a", "b")]
     assert [view.id for view in manager.runs(ME)] == ids

@@ -15,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.config import ModelConfig, TrainConfig
 from engine.presets import PRESETS, Preset
+from ui.words import whole
 
 TRAINABLE = {name: preset for name, preset in PRESETS.items() if preset.train is not None}
 FIRST = "fast"
@@ -135,6 +136,7 @@ def _fill_in() -> None:
 
 def control_groups(preset: Preset) -> tuple[Values, dict[str, DeltaGenerator]]:
     """Draws every group. Returns the fields' values and, by field, the container in which a sentence about it belongs."""
+    _drop_endless()
     defaults = preset_values(preset)
     seen = {name: st.session_state.get(name, value) for name, value in defaults.items()}
     values, places = {}, {}
@@ -148,6 +150,15 @@ def control_groups(preset: Preset) -> tuple[Values, dict[str, DeltaGenerator]]:
                     values[control.field] = _from_widget(control.field, seen[control.field])
             places[title] = st.container()
     return values, places
+
+
+def _drop_endless() -> None:
+    """Streamlit 1.67 reads a numeral of more than 308 digits as infinity, and then fails to make that whole: it leaves the URL."""
+    endless = [name for name in CONTROLS if len(st.query_params.get(name, "")) > 300 and _HINTS[name] is not str]
+    for name in endless:
+        del st.query_params[name]
+    if endless:
+        st.rerun()
 
 
 def configs(values: Values, vocab_size: int) -> tuple[ModelConfig, TrainConfig]:
@@ -206,7 +217,7 @@ def _to_widget(name: str, value: Any) -> Any:
         return 0
     if _HINTS[name] is float:
         return float(value)
-    return value.replace("\n", NEWLINE) if isinstance(value, str) else value
+    return whole(value).replace("\n", NEWLINE) if isinstance(value, str) else value
 
 
 def _from_widget(name: str, value: Any) -> Any:

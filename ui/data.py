@@ -12,6 +12,7 @@ from engine.corpora import Corpus
 from engine.errors import CorpusError
 from engine.profiles import Profile
 from ui import state
+from ui.words import safe
 
 SOURCES = ("shakespeare", "python", "paste", "upload")
 OWN = ("paste", "upload")
@@ -102,11 +103,11 @@ def _uploaded(profile: Profile) -> tuple[str, str]:
         try:
             text = file.getvalue().decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            return "", f"{file.name} is not UTF-8 text (byte {error.start:,} does not fit): save it as UTF-8 plain text and upload it again."
+            return "", f"{safe(file.name)} is not UTF-8 text (byte {error.start:,} does not fit): save it as UTF-8 plain text and upload it again."
         if "\0" in text:
-            return "", f"{file.name} is not text: it holds zero bytes, as pictures, archives and office documents do. Save it as plain text."
+            return "", f"{safe(file.name)} is not text: it holds zero bytes, as pictures, archives and office documents do. Save it as plain text."
         if not text:
-            return "", f"{file.name} is empty."
+            return "", f"{safe(file.name)} is empty."
         st.session_state["uploaded"] = (file.name, text)
     name, text = st.session_state.get("uploaded", ("", ""))
     if name and file is None:

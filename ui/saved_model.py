@@ -14,6 +14,7 @@ from engine.errors import CheckpointError, GlassformerError
 from engine.ledger import parameter_formula
 from engine.sample import complete
 from ui.controls import fill, visible
+from ui.words import safe, whole
 
 MAX_MB = 64
 LENGTH = 300  # characters of text asked for at a time
@@ -35,7 +36,7 @@ def saved_model() -> None:
         try:
             found = _unpacked(hashlib.sha256(data).hexdigest(), data)
         except CheckpointError as error:
-            st.error(f"{str(error)[0].upper()}{str(error)[1:]}.")
+            st.error(safe(f"{str(error)[0].upper()}{str(error)[1:]}."))
             return
         _show(found)
 
@@ -45,7 +46,8 @@ def _reached(metrics: dict[str, Any]) -> str:
     looks = metrics.get("evaluations")
     last = looks[-1] if isinstance(looks, list) and looks else metrics
     loss = last.get("validation_loss") if isinstance(last, dict) else None
-    return f", validation loss {loss:.3f}" if isinstance(loss, int | float) and not isinstance(loss, bool) else ""
+    plausible = isinstance(loss, int | float) and not isinstance(loss, bool) and 0 <= loss < 1e6
+    return f", validation loss {loss:.3f}" if plausible else ""
 
 
 def _settings(found: Checkpoint) -> dict[str, Any]:
@@ -73,6 +75,6 @@ def _show(found: Checkpoint) -> None:
                 text = complete(found.model, found.tokenizer, visible(prompt or ""), LENGTH, float(warmth), seed=0)
                 st.session_state["written"] = visible(prompt or "") + text if found.config.causal else text
             except GlassformerError as error:
-                st.error(str(error))
+                st.error(safe(str(error)))
     if written := st.session_state.get("written"):
-        st.code(written, language=None, wrap_lines=True)
+        st.code(whole(written), language=None, wrap_lines=True)

@@ -18,6 +18,7 @@ from ui import state
 from ui.controls import CONTROLS, GROUPS, Values, changes, configs, fill, label_of, preset_values, show
 from ui.data import Data
 from ui.estimate import estimate
+from ui.words import safe
 
 SOMEWHERE_ELSE = ""  # a problem that belongs to no control
 
@@ -52,7 +53,7 @@ def _note(problems: dict[str, str], look) -> None:  # type: ignore[no-untyped-de
         look()
     except ConfigError as error:
         field = error.field if error.field in CONTROLS else SOMEWHERE_ELSE
-        problems.setdefault(field, f"**{label_of(error.field)}** {show(error.value)}: {error.allowed}.")
+        problems.setdefault(field, f"**{label_of(error.field)}** {safe(show(error.value))}: {error.allowed}.")
     except GlassformerError as error:
         problems.setdefault(SOMEWHERE_ELSE, f"{str(error)[0].upper()}{str(error)[1:]}.")
 
@@ -105,7 +106,8 @@ def changes_note(preset: Preset, values: Values) -> None:
     if not found:
         return
     assert preset.train is not None
-    st.caption("Changed from the preset: " + ", ".join(f"{label_of(f).lower()} {show(old)} → **{show(new)}**" for f, (old, new) in found.items()) + ".")
+    words = (f"{label_of(field).lower()} {safe(show(old))} → **{safe(show(new))}**" for field, (old, new) in found.items())
+    st.caption(f"Changed from the preset: {', '.join(words)}.")
     back = {**preset.model.to_dict(), **preset.train.to_dict()}
     st.button("Back to the preset", type="tertiary", icon=":material/undo:", on_click=fill, args=(back,), key="back_to_preset")
 

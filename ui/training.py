@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,9 +18,11 @@ from ui.estimate import duration
 from ui.figures import curves
 from ui.plot import ASSETS, plot
 from ui.samples import samples
+from ui.words import safe
 
 POLL_SECONDS = 0.4
 GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
+REFUSAL_SECONDS = 10.0  # that a refusal stays: the panel is drawn again several times a second
 LIVE_POINTS = 500  # of a curve that is sent again several times a second; once it rests, all of them are
 PAGE = "pages/start/train.py"
 STATUS = {
@@ -35,10 +38,11 @@ STATUS = {
 
 def start(spec: RunSpec) -> None:
     """Starts a run and makes it the one that is shown. A refusal becomes a sentence on the page."""
+    st.session_state.pop("refused", None)
     try:
         select(state.manager().start(spec, state.owner()))
     except GlassformerError as error:
-        st.session_state["refused"] = str(error)
+        _refuse(error)
 
 
 def select(run_id: str) -> None:
@@ -60,17 +64,23 @@ def selected() -> str | None:
 
 
 def refusal() -> None:
-    """What was refused at the last click, said once."""
-    if sentence := st.session_state.pop("refused", None):
-        st.error(sentence)
+    """What was refused at the last click, said for long enough to be read."""
+    sentence, since = st.session_state.get("refused", ("", 0.0))
+    if sentence and time.monotonic() - since < REFUSAL_SECONDS:
+        st.error(safe(sentence))
+
+
+def _refuse(error: GlassformerError) -> None:
+    st.session_state["refused"] = (str(error), time.monotonic())
 
 
 def act(what: Callable[..., Any], *arguments: Any) -> None:
     """Carries out a button. A refusal becomes a sentence; a new run that comes of it is the one shown."""
+    st.session_state.pop("refused", None)
     try:
         result = what(*arguments)
     except GlassformerError as error:
-        st.session_state["refused"] = str(error)
+        _refuse(error)
         return
     if isinstance(result, str) and result:
         select(result)
@@ -100,7 +110,7 @@ def _panel(run_id: str, overlaid: tuple[str, ...], polling: bool) -> None:
     st.progress(min(1.0, view.step / max(view.total_steps, 1)), text=progress_words(view))
     refusal()
     for sentence in (*([view.message] if view.message else []), *view.warnings):
-        (st.error if view.status == "failed" else st.warning)(sentence)
+        (st.error if view.status == "failed" else st.warning)(safe(sentence))
     _losses(view, overlaid)
     _text(view)
     _live_controls(view, mine)
@@ -280,15 +290,6 @@ def number(value: float, form: str) -> str:
     ('1.23', '–')
     """
     return format(value, form) if math.isfinite(value) else "–"
-
-
-def safe(text: str) -> str:
-    r"""A person's words as Markdown that shows them as they are.
-
-    >>> safe("a*b")
-    'a\\*b'
-    """
-    return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>$~:&" else c for c in text.replace("\n", " "))
 
 
 def slug(text: str) -> str:

@@ -12,7 +12,7 @@ from engine import corpora
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import CorpusError
 from tests.pages.stage import StageManager
-from ui import state
+from ui import state, training
 from ui.controls import CONTROLS, TRAINABLE, preset_values
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "start" / "train.py")
@@ -127,6 +127,7 @@ def test_opening_a_link_starts_nothing(manager):
         {"preset": "gpt2"}, {"preset": "<script>"}, {"d_model": "abc"}, {"d_model": "9" * 40}, {"learning_rate": "nan"}, {"learning_rate": "1e999"},
         {"ffn": "no such"}, {"data": "../../etc/passwd"}, {"causal": "maybe"}, {"axis": "space"}, {"run": "no-such-run"}, {"run": "x" * 5000}, {"seed": "-1"},
         {"sample_prompt": "\x00<b>" + "y" * 3000}, {"n_layers": "9007199254740993"}, {"n_kv_heads": ""}, {"dropout": "-inf"}, {"n_heads": "0"},
+        {"d_model": "9" * 400}, {"steps": "-" + "1" * 5000, "learning_rate": "9" * 400},
     ],
 )
 def test_an_absurd_link_falls_back_or_is_explained(manager, query):
@@ -134,6 +135,14 @@ def test_an_absurd_link_falls_back_or_is_explained(manager, query):
     assert page.button(key="train")
     if "run" in query:
         assert "is not on this server" in sentences(page)
+
+
+def test_words_from_a_link_are_shown_as_they_are(manager):
+    page = opened(sample_prompt="![a](https://example.org/b.png) :material/home: www.example.org")
+    (note,) = [c.value for c in page.caption if c.value.startswith("Changed")]
+    assert r"\!\[a\]\(https" in note and "https\\:" not in note and "www.example" not in note and ":material/home:" not in note
+    refused = opened(sample_prompt="![a](//e.org/a.png)" + "x" * 3000, seed="-1")
+    assert "![a](" not in sentences(refused)
 
 
 def test_back_to_the_preset(manager):
@@ -282,6 +291,29 @@ def test_a_refusal_is_a_sentence(manager):
     assert manager.refuse in sentences(page)
 
 
+def test_a_refusal_stays_while_the_panel_is_drawn_again_and_again(manager, monkeypatch):
+    page = clicked(opened(), "train")
+    manager.refuse = "this run is ![a](b) just being saved"
+    clicked(page, "pause_button")
+    for _ in range(3):
+        page.run()
+        assert r"\!\[a\]\(b\) just being saved" in sentences(page)
+    later = training.time.monotonic() + training.REFUSAL_SECONDS
+    monkeypatch.setattr(training.time, "monotonic", lambda: later)
+    page.run()
+    assert "just being saved" not in sentences(page)
+
+
+def test_after_a_new_name_the_same_run_is_in_hand(manager):
+    page = clicked(opened(), "train")
+    page.selectbox(key="position").select("alibi").run()
+    clicked(page, "train")
+    page.multiselect(key="overlaid").select("run-1").run()
+    page.text_input(key="name-run-1").set_value("another").run()
+    assert page.selectbox(key="run_in_hand").value == "run-1" and page.selectbox(key="run_in_hand").proto.set_value
+    assert page.multiselect(key="overlaid").value == ["run-1"] and page.multiselect(key="overlaid").proto.set_value
+
+
 def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
     page = opened()
     clicked(page, "train")
@@ -325,6 +357,24 @@ def test_a_model_can_be_uploaded_and_asked_for_a_text(manager):
     again.get_by_key("model_upload").upload("model.zip", b"PK\x03\x04 not a zip")
     again.run()
     assert not again.exception and "not a readable zip" in sentences(again)
+
+
+@pytest.mark.parametrize("loss", [10**400, -1, float("nan"), "low"], ids=["endless", "negative", "nan", "words"])
+def test_a_model_file_that_somebody_edited_breaks_nothing(manager, loss):
+    from engine.checkpoints import pack
+    from engine.model import build
+    from engine.tokenizers.char import CharTokenizer
+
+    config, train = ModelConfig(vocab_size=3, context=8, d_model=8, n_layers=1, n_heads=1), TrainConfig(sample_prompt="a\ud800").to_dict()
+    page = opened()
+    zipped = pack(build(config), CharTokenizer("\ud800\ud801\ud802"), {"evaluations": [{"validation_loss": loss}], "train": train})
+    page.get_by_key("model_upload").upload("model.zip", zipped)
+    page.run()
+    assert not page.exception and "A whole model" in sentences(page) and "validation loss" not in sentences(page)
+    page.button[[b.label for b in page.button].index("Write")].click().run()
+    assert not page.exception and any("???" in c.value for c in page.code)
+    clicked(page, "use_settings")
+    assert page.session_state["sample_prompt"] == "a?"
 
 
 def test_the_sidebar_shows_runs_that_the_page_does_not(manager):

@@ -1,0 +1,28 @@
+"""Words that a person typed, or that came in a link or a file, made fit for the screen."""
+
+from __future__ import annotations
+
+import re
+
+# Streamlit turns these into icons, arrows and links after Markdown's own escapes: :material/x:, ->, e@x.org, www.x.org.
+_BREAKS = re.compile(r"(?<=[^\W\d])(?=\.\w)|(?<=\w)(?=:)|(?<=\S)(?=@)|(?<=[-<>=~])(?=[-<>=~])")
+_JOINER = "\u2060"  # has no width
+
+
+def safe(text: str) -> str:
+    r"""A person's words as Markdown that shows them as they are.
+
+    >>> safe("a*b")
+    'a\\*b'
+    """
+    marked = _BREAKS.sub(_JOINER, whole(text).replace("\n", " "))
+    return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>$~:&" else c for c in marked)
+
+
+def whole(text: str) -> str:
+    r"""Text that can be sent: half a character, which JSON in a file may hold, becomes a question mark.
+
+    >>> whole("a\ud800b")
+    'a?b'
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")

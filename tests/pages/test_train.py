@@ -140,7 +140,7 @@ def test_an_absurd_link_falls_back_or_is_explained(manager, query):
 def test_words_from_a_link_are_shown_as_they_are(manager):
     page = opened(sample_prompt="![a](https://example.org/b.png) :material/home: www.example.org")
     (note,) = [c.value for c in page.caption if c.value.startswith("Changed")]
-    assert r"\!\[a\]\(https" in note and "https\\:" not in note and "www.example" not in note and ":material/home:" not in note
+    assert r"\!\[a\]\(https" in note and "https\\:" not in note and "www.example" not in note and ":material" not in note and "home\\:" not in note
     refused = opened(sample_prompt="![a](//e.org/a.png)" + "x" * 3000, seed="-1")
     assert "![a](" not in sentences(refused)
 

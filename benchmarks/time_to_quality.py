@@ -2,7 +2,8 @@
 
     python -m benchmarks.time_to_quality [--seeds 3]
 
-Loss is nats per character over the whole validation split of Tiny Shakespeare, in windows of 64. Seconds are
+Loss is nats per character over the validation split of Tiny Shakespeare, in windows of 64: about 16,000 characters of it on
+the way, all of it at the end, and only that last one counts as having reached a loss. Seconds are
 those of training steps alone, as on the page: evaluation is not counted. nanoGPT's own CPU recipe, the same
 sizes and data, passes 1.88 after about 68 s on two cores.
 """
@@ -28,11 +29,11 @@ GOALS: Goals = {"fast.seconds_to_1.88": ("<=", 5.0), "fast, 1000 steps.seconds_t
 
 
 def curve(steps: int, seed: int) -> list[Evaluation]:
-    """The evaluations of one training, over the whole validation split, twenty of them."""
+    """The evaluations of one training: ten on the way, and the complete one at its end."""
     preset = PRESETS["fast"]
     assert preset.train is not None
     corpus = corpora.load("shakespeare")
-    config = replace(preset.train, steps=steps, seed=seed, eval_every=max(1, steps // 20), eval_tokens=0, sample_every=0, snapshot_every=0)
+    config = replace(preset.train, steps=steps, seed=seed, eval_every=max(1, steps // 10), sample_every=0, snapshot_every=0)
     return [r for r in train(replace(preset.model, vocab_size=corpus.vocab_size), config, corpus) if isinstance(r, Evaluation)]
 
 
@@ -51,7 +52,7 @@ def main() -> None:
             rows.append(row | {f"seed {i}": round(p.validation_loss, 4) for i, p in enumerate(points)})
         table(rows)
         print()
-        reached = [next((p.seconds for p in points if p.validation_loss <= goal), 1e9) for points in curves]
+        reached = [next((p.seconds for p in points if p.complete and p.validation_loss <= goal), 1e9) for points in curves]
         figures[f"{name}.seconds_to_{goal:.2f}"] = statistics.median(reached)
         figures[f"{name}.final_loss"] = statistics.median(points[-1].validation_loss for points in curves)
         figures[f"{name}.seconds"] = statistics.median(points[-1].seconds for points in curves)

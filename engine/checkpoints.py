@@ -35,6 +35,7 @@ from engine.tokenizers import Tokenizer
 WEIGHTS, CONFIG, TOKENIZER, METRICS = "model.safetensors", "config.json", "tokenizer.json", "metrics.json"
 MAX_ZIP_BYTES = 512 * 2**20  # unpacked; a zip can claim any size
 MAX_JSON_BYTES = 8 * 2**20
+MAX_LAYERS = 1024  # a block of nothing has no tensors, so their number does not bound this one
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,8 @@ def _assemble(files: Mapping[str, bytes], where: str) -> Checkpoint:
         tensors = load_tensors(files[WEIGHTS])
     except (SafetensorError, ValueError, KeyError) as error:
         raise CheckpointError(f"{where}: {WEIGHTS} is damaged or cut short ({error})") from error
+    if config.n_layers > MAX_LAYERS:
+        raise CheckpointError(f"{where}: n_layers = {config.n_layers:,}, but at most {MAX_LAYERS:,} are read")
     # The tensors bound the model's size: a config that asks for more is refused before any memory is taken.
     held, wanted = sum(t.numel() for t in tensors.values()), parameter_formula(config)
     if held != wanted:

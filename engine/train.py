@@ -205,6 +205,8 @@ class _Training:
 
     def _sample(self) -> Sample:
         prompt = self.config.sample_prompt if self.control.prompt is None else self.control.prompt
+        unknown = set(self.corpus.tokenizer.unknown(prompt))
+        prompt = "".join(c for c in prompt if c not in unknown)  # what the model really sees
         seed = self.config.seed + self.step
         with self.numerics.scope():
             text = complete(self.model, self.corpus.tokenizer, prompt, self.config.sample_length, self.config.sample_temperature, seed)

@@ -251,8 +251,9 @@ def _live_controls(view: RunView, mine: bool) -> None:
         help="What the next samples continue; ⏎ is a line break. Characters that the text does not have are left out.",
     )
     middle.number_input(
-        "Learning rate", value=float(train.learning_rate), step=float(train.learning_rate) / 4 or 1e-4, format="%g", key=rate_key, disabled=not live,
-        on_change=_set_rate, args=(run, rate_key), persist_state="session", help="A new peak from the next step on; Muon's rate moves in proportion.",
+        "Learning rate", value=float(train.learning_rate), step=float(train.learning_rate) / 4 or 1e-4, format="%g", key=rate_key, disabled=not mine,
+        on_change=_set_rate, args=(run, rate_key), persist_state="session",
+        help="A new peak from the next step on, also when an ended run is continued; Muon's rate moves in proportion.",
     )
     right.number_input(
         "More steps", value=undone(view), min_value=1, step=100, key=_more_key(view), disabled=not (mine and view.resumable and not view.active),

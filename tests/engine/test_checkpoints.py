@@ -133,7 +133,8 @@ def _edit(folder: Path, name: str, **changes: object) -> None:
     [
         ({"d_model": 32}, "numbers, but the config calls for"),
         ({"d_ff": 25}, "numbers, but the config calls for"),
-        ({"n_layers": 10**12}, "numbers, but the config calls for"),
+        ({"n_layers": 10**12}, "at most 1,024 are read"),
+        ({"n_layers": 10**9, "norm": "none", "mixer": "none", "ffn": "none"}, "at most 1,024 are read"),  # layers without tensors
         ({"n_layers": 3}, "numbers, but the config calls for"),
         ({"d_model": "16"}, "d_model = '16': must be a whole number"),
         ({"n_heads": 5, "d_head": None}, "n_heads = 5: must divide d_model"),

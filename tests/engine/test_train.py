@@ -210,6 +210,7 @@ def test_a_snapshot_on_demand() -> None:
 def test_any_prompt_gives_text(prompt: str) -> None:
     samples = only(run(steps=1, sample_prompt=prompt), Sample)
     assert all(len(sample.text) == 8 and set(sample.text) <= set(VERSE) for sample in samples)
+    assert all(sample.prompt == "".join(c for c in prompt if c in VERSE) for sample in samples)  # shown as the model saw it
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])

@@ -99,7 +99,7 @@ def main() -> None:
 
     corpus = corpora.default_name()
     figures = {"steps_per_second.unwatched": unwatched_rate(corpus)}
-    with tempfile.TemporaryDirectory() as home, serve(Path(home)) as url, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as home, serve(Path(home), profile=profiles.current().name) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_path(playwright), args=list(ARGUMENTS))
         context = browser.new_context(viewport={"width": 1280, "height": 800})
         other = context.new_page()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
-from tests.browser.conftest import ROOT, _end_group, _free_port, _wait_until_healthy, settled
+from tests.browser.conftest import settled
+from tests.browser.server import ROOT, serve
 from ui.plot import ensure_static
 
 SCRIPT = '''
@@ -36,17 +34,8 @@ def plot_url(browser, tmp_path_factory):
     (folder / "plot_app.py").write_text(SCRIPT)
     shutil.copytree(ROOT / ".streamlit", folder / ".streamlit")
     assert ensure_static(folder / "static") is None
-    port, log = _free_port(), folder / "log"
-    command = [sys.executable, "-m", "streamlit", "run", "plot_app.py", "--server.port", str(port), "--server.address", "127.0.0.1"]
-    command += ["--server.headless", "true", "--server.baseUrlPath", "below/here"]
-    with log.open("wb") as output:
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "HOME": str(folder)}
-        server = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output, start_new_session=True)
-        try:
-            _wait_until_healthy(server, f"http://127.0.0.1:{port}/below/here", log)
-            yield f"http://127.0.0.1:{port}/below/here/"
-        finally:
-            _end_group(server)
+    with serve(folder, "plot_app.py", folder, "below/here") as url:
+        yield f"{url}/"
 
 
 def updates(page):

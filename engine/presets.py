@@ -49,7 +49,7 @@ PRESETS: dict[str, Preset] = {
     "fast": _from(
         _CLASSIC,
         "Fast",
-        "From noise to Shakespeare in about five seconds: the classic sizes with everything that makes short trainings learn quicker.",
+        "From noise to Shakespeare in 200 steps: the classic sizes with everything that makes short trainings learn quicker.",
         model={
             "position": "rope", "rope_theta": 200.0, "ffn": "relu2", "norm_gain": False, "norm_bias": False, "qk_norm": True,
             "attention_bias": False, "ffn_bias": False,
@@ -65,7 +65,7 @@ PRESETS: dict[str, Preset] = {
             "warmup_steps": "five are enough: every Muon update has the same size from the start",
             "rope_theta": "200 instead of 10,000: no rotation needs to be slower than the 64 characters it sees",
             "schedule": "linear decay to zero over the whole budget: the last steps are where the loss falls most",
-            "batch_size": "18 windows of 64: the best use of five seconds; smaller is noisier, larger means fewer steps",
+            "batch_size": "18 windows of 64: the best use of a short budget; smaller is noisier, larger means fewer steps",
             "position": "RoPE needs no table to be learned first; learned positions cost hundreds of steps",
             "ffn": "squared ReLU is as cheap as ReLU and learns faster",
             "qk_norm": "bounds the attention scores, so that the high learning rate is safe",

@@ -220,8 +220,8 @@ def describe_exit(code: int, last_words: str = "") -> str:
 
 def _environment() -> dict[str, str]:
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    # A thread that waits for the others spins for some microseconds only, and then gives its core away. With another busy
-    # program on two cores a step took 0.3 s so, and up to 3 s with OpenMP's own endless spinning; not spinning at all
-    # (OMP_WAIT_POLICY=passive) doubles a step on a quiet machine. This is between: 65 ms against 49 and 95.
+    # A thread that waits for the others soon gives its core away: with other programs on two cores, endless spinning once
+    # took 3 s a step and never waiting actively (OMP_WAIT_POLICY=passive) 0.2 s. This is a compromise between the two,
+    # chosen from single noisy runs of 40 to 60 steps: measure it again on a quiet machine before relying on it.
     waiting = {"GOMP_SPINCOUNT": os.environ.get("GOMP_SPINCOUNT", "2000")}
     return {**os.environ, **waiting, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}

@@ -14,7 +14,7 @@ from engine.ledger import parameter_formula
 from engine.profiles import Profile
 from engine.run_state import RunView
 
-# Share of one thread's float32 product rate that whole training steps reach for each thread at these sizes (worked out from figures in the design, not measured).
+# Share of one thread's float32 product rate that whole training steps reach for each thread at these sizes (from the design, not measured).
 EFFICIENCY = {"bfloat16": 0.8, "float32": 0.45}
 SECOND_THREAD = 0.65  # what each further thread adds
 SAMPLED_TOKEN = 2e-4  # seconds for each layer of one token of a sample: one at a time, products are too small to be fast

@@ -24,16 +24,23 @@ from engine.presets import PRESETS
 from engine.runs import RunManager, RunSpec
 from tests.browser.server import ARGUMENTS, chromium_path, serve
 
-STEPS = 20_000  # more than any measurement here needs
+STEPS = 5_000  # more than any measurement here needs, and what the hosted profile allows
 GOALS: Goals = {"press_ms.with_run": ("<=", 150.0), "speed.page_open": (">=", 0.85)}
 
-# Resolves with the milliseconds from a click to the first change of what `watched` selects.
-PRESS = """([button, watched]) => new Promise((resolve) => {
-  const before = document.querySelector(watched)?.getAttribute("aria-label")
+# Resolves with the milliseconds from a click to the first change of what `watched` selects, in whatever shadow root it lies;
+# rejects after ten seconds without one.
+PRESS = """([button, watched]) => new Promise((resolve, reject) => {
+  const label = () => {
+    const roots = [document, ...[...document.querySelectorAll("*")].map((node) => node.shadowRoot).filter(Boolean)]
+    return roots.map((root) => root.querySelector(watched)).find(Boolean)?.getAttribute("aria-label")
+  }
+  const before = label()
   const started = performance.now()
   const look = () => {
-    const now = document.querySelector(watched)?.getAttribute("aria-label")
-    now && now !== before ? resolve(performance.now() - started) : requestAnimationFrame(look)
+    const now = label()
+    if (now && now !== before) resolve(performance.now() - started)
+    else if (performance.now() - started > 10000) reject(new Error(`nothing changed: ${before}`))
+    else requestAnimationFrame(look)
   }
   document.querySelector(button).click()
   requestAnimationFrame(look)

@@ -123,6 +123,26 @@ def load_state(path: Path | str) -> tuple[TrainState, dict[str, Any]]:
         raise CheckpointError(f"{path} is not a whole snapshot: {error}") from error
 
 
+def load_weights(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """A snapshot's parameters (float32, by name) and its `meta`, without the optimiser's state. Raises as `load_state`."""
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            header = json.loads((file.metadata() or {})["glassformer"])
+            weights = {name.removeprefix("model."): file.get_tensor(name) for name in file.keys() if name.startswith("model.")}
+        return weights, dict(header["meta"])
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} is not a whole snapshot: {error}") from error
+
+
+def slim_state(path: Path | str) -> int:
+    """Rewrites a snapshot without the optimiser's state: to be looked into, no longer to be gone on from. Returns its size in bytes.
+
+    Raises CheckpointError when it is not there or not whole, OSError when it cannot be written.
+    """
+    state, meta = load_state(path)
+    return save_state(path, TrainState(state.step, state.seconds, {f"model.{name}": t for name, t in state.weights().items()}), meta)
+
+
 def write_whole(path: Path, data: bytes) -> None:
     """Writes beside and renames, so that a reader sees the old file or the new one. Leaves nothing behind when it fails."""
     handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

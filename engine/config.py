@@ -136,6 +136,7 @@ class TrainConfig(_Fields):
     sample_temperature: float = 0.8
     sample_prompt: str = "\n"
     snapshot_every: int = 0  # 0: only at the end
+    snapshot_early: bool = False  # also after 1, 2, 4, 8 ... steps up to snapshot_every: most is learned early
 
     def validate(self) -> TrainConfig:
         """Returns itself when it can be run; raises ConfigError naming the first field that is wrong."""

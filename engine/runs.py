@@ -14,10 +14,10 @@ import weakref
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engine import profiles
-from engine.checkpoints import load_state, model_with, pack
+from engine.checkpoints import Checkpoint, load_state, load_weights, model_with, pack
 from engine.config import ModelConfig
 from engine.errors import CheckpointError, ConfigError, RunError
 from engine.profiles import MAX_NAME, MAX_PROMPT, Profile
@@ -25,6 +25,8 @@ from engine.records import TrainState
 from engine.run_state import Run, RunSpec, RunView, Status
 from engine.scheduler import STOP_GRACE, Scheduler
 from engine.tokenizers import from_dict
+
+T = TypeVar("T")
 
 __all__ = ["RunManager", "RunSpec", "RunView", "Status"]
 
@@ -116,12 +118,21 @@ class RunManager:
                 self._inside.go_on(run)
 
     def snapshot(self, run_id: str, step: int) -> TrainState:
-        """The state after a step in `view.snapshots`. Raises RunError when it is not kept (any more), CheckpointError when it is damaged."""
-        return self._read_snapshot(run_id, step)[0]
+        """The state after a step in `view.snapshots`: of the newest whole, of the others the weights alone.
+
+        Raises RunError when it is not kept (any more), CheckpointError when it is damaged.
+        """
+        return self._read_snapshot(run_id, step, load_state)[0]
+
+    def model(self, run_id: str, step: int | None = None) -> Checkpoint:
+        """The model as it was after a step in `view.snapshots` (the last by default), to look into. Raises as `snapshot`."""
+        weights, meta = self._read_snapshot(run_id, step, load_weights)
+        model = model_with(ModelConfig.from_dict(meta["model"]), weights, "this snapshot")
+        return Checkpoint(model, model.config, from_dict(meta["tokenizer"]), {"corpus": meta["corpus"], "step": step, "train": meta["train"]})
 
     def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
         """A zip that `engine.checkpoints.unpack` reads: the model after a step (the last snapshot by default). Raises as `snapshot`."""
-        state, meta = self._read_snapshot(run_id, step)
+        state, meta = self._read_snapshot(run_id, step, load_state)
         view = self.view(run_id)
         evaluations = [asdict(e) for e in view.history.evaluations if e.step <= state.step] if view else []
         name = view.name if view else ""
@@ -234,7 +245,7 @@ class RunManager:
             if run.worker is not None:
                 run.worker.send(name, value=value)
 
-    def _read_snapshot(self, run_id: str, step: int | None) -> tuple[TrainState, dict[str, Any]]:
+    def _read_snapshot(self, run_id: str, step: int | None, read: Callable[[Path], tuple[T, dict[str, Any]]]) -> tuple[T, dict[str, Any]]:
         with self._inside.lock:
             run = self._inside.runs.get(run_id)
             if run is None:
@@ -244,7 +255,7 @@ class RunManager:
         if saved is None:
             raise RunError("No snapshot of this run was saved yet." if step is None else f"No snapshot of step {step} is kept.")
         try:
-            return load_state(saved.path)
+            return read(saved.path)
         except CheckpointError:
             if not saved.path.exists():  # thinned while it was being read
                 raise RunError(f"The snapshot of step {step} is no longer kept.") from None

@@ -154,6 +154,8 @@ class Scheduler:
                 case "records":
                     for values in message["items"]:
                         self._take_in(run, decode(values))
+                case "snapshot" if message["step"] < (run.newest or 0) and message["step"] not in run.snapshots:
+                    Path(message["path"]).unlink(missing_ok=True)  # made smaller while it was being thinned out here
                 case "snapshot":
                     run.snapshots[message["step"]] = Saved(Path(message["path"]), message["bytes"])
                     self._fit(run, self.profile.snapshot_bytes)

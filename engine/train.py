@@ -192,7 +192,7 @@ class _Training:
             yield self._evaluation(complete)
         if config.sample_every and (every or _due(self.step, config.sample_every)):
             yield self._sample()
-        if every or control.snapshot or _due(self.step, config.snapshot_every):
+        if every or control.snapshot or snapshot_due(config, self.step):
             control.snapshot = False
             yield Snapshot(self.step, TrainState(self.step, self.seconds, self.optimiser.state()))
 
@@ -218,6 +218,12 @@ class _Training:
         except (KeyError, RuntimeError) as error:
             raise CheckpointError(f"this snapshot is not of this model: {error}") from error
         self.step, self.seconds = state.step, state.seconds
+
+
+def snapshot_due(config: TrainConfig, step: int) -> bool:
+    """Whether a snapshot is kept after a step: at the interval and, where asked for, after 1, 2, 4, 8 … steps up to it."""
+    early = config.snapshot_early and 0 < step < config.snapshot_every and step & (step - 1) == 0
+    return early or _due(step, config.snapshot_every)
 
 
 def _due(step: int, every: int) -> bool:

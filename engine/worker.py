@@ -72,6 +72,7 @@ class Session:
         self.control = Control(learning_rate=order.get("learning_rate"), prompt=order.get("prompt"))
         self.paused = bool(order.get("paused"))
         self.steps_wanted = 0  # single steps, while paused
+        self.newest: Path | None = Path(order["resume"]) if order.get("resume") else None  # the one snapshot to go on from
         self.looks_due = 0  # what a pause still lets through: the evaluation, sample and snapshot of the step just done
 
     def run(self) -> None:
@@ -127,10 +128,12 @@ class Session:
 
     def _report(self, record: Record, corpus: Corpus) -> None:
         from engine.records import Snapshot, Step
+        from engine.train import snapshot_due
 
         if isinstance(record, Step):
             c = self.config
-            self.looks_due = sum(every > 0 and record.step % every == 0 for every in (c.eval_every, c.sample_every, c.snapshot_every))
+            due = [every > 0 and record.step % every == 0 for every in (c.eval_every, c.sample_every)]
+            self.looks_due = sum(due) + snapshot_due(c, record.step)
             self.steps_wanted = max(0, self.steps_wanted - 1)
             if record.step >= c.steps:
                 self.paused = False  # only the last look remains
@@ -156,6 +159,23 @@ class Session:
             self.outbox.send("warning", text=f"A snapshot could not be saved ({why}). Training goes on without it.")
         else:
             self.outbox.send("snapshot", step=snapshot.step, path=str(path), bytes=size)
+            self._slim(path)
+
+    def _slim(self, newest: Path) -> None:
+        """Takes the optimiser's state out of the snapshot before: only the newest is ever gone on from, and a third of the bytes is enough to look."""
+        from safetensors import SafetensorError
+
+        from engine.checkpoints import slim_state
+        from engine.errors import CheckpointError
+
+        before, self.newest = self.newest, newest
+        if before is None or before == newest:
+            return
+        try:
+            size = slim_state(before)
+        except (OSError, SafetensorError, CheckpointError, MemoryError):
+            return  # thinned out meanwhile, or the disk is full: it stays as it is
+        self.outbox.send("snapshot", step=int(before.stem.removeprefix("step-")), path=str(before), bytes=size)
 
 
 def explain(error: Exception) -> str:

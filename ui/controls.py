@@ -96,6 +96,7 @@ LOOKS = (
     Control("sample_temperature", "Temperature", "0: always the likeliest character; 1: as the model believes; more: wilder.", 0.1),
     Control("sample_prompt", "Prompt", f"What a sample continues; {NEWLINE} is a line break. It can be changed during the run."),
     Control("snapshot_every", "Snapshot every", "Steps between snapshots kept on disk, to look inside or continue from; 0: only at the end.", 25),
+    Control("snapshot_early", "Early snapshots", "Also after 1, 2, 4, 8 … steps: most is learned early."),
 )
 GROUPS: dict[str, tuple[Control, ...]] = {
     "Model: sizes": SIZES, "Model: parts": PARTS, "Optimiser": OPTIMISER, "Schedule": SCHEDULE, "Validation, samples, snapshots": LOOKS,

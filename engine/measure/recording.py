@@ -1,0 +1,95 @@
+"""One forward pass of one text, with every activation kept as an array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.config import ModelConfig
+from engine.errors import ShapeError
+from engine.model import Transformer
+from engine.probe import Patcher, Recorder, axes_of
+
+Edits = Mapping[str, Callable[[Tensor], Tensor]]
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Every activation of one forward pass by its full name (`blocks.3.pattern`), float32, read-only, without the batch axis.
+
+    The names come in the order in which data met them; what a variant does not have is absent.
+    """
+
+    config: ModelConfig  # resolved
+    ids: tuple[int, ...]
+    arrays: Mapping[str, np.ndarray] = field(repr=False)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.arrays[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.arrays
+
+    def names(self) -> list[str]:
+        return list(self.arrays)
+
+    def axes(self, name: str) -> tuple[str, ...]:
+        """The axes of an array here, in the vocabulary of `engine.probe`.
+
+        `resid_mid` of a model without a residual stream has the same axes as with one: see `engine.probe.AXES`.
+        """
+        return tuple(axis for axis in axes_of(name) if axis != "batch")
+
+    def stacked(self, name: str) -> np.ndarray:
+        """A block's activation in all blocks, bottom first: (layer, ...). Raises KeyError when the blocks do not have it."""
+        return np.stack([self.arrays[f"blocks.{i}.{name}"] for i in range(self.config.n_layers)])
+
+    @property
+    def logits(self) -> np.ndarray:
+        """(query, vocab)"""
+        return self.arrays["logits"]
+
+    @property
+    def log_probabilities(self) -> np.ndarray:
+        """(query, vocab), nats, computed in float64."""
+        return log_softmax(self.logits)
+
+
+@torch.inference_mode()
+def record(model: Transformer, ids: Sequence[int], *, edits: Edits | None = None, only: set[str] | None = None) -> Recording:
+    """The forward pass of one sequence (position,), in the model's own arithmetic, shown as float32.
+
+    `edits` change activations on the way (see `engine.probe.Patcher`; tensors there keep their batch axis, which is 1). `only` limits
+    what is kept. Raises ShapeError for no ids, for an id outside the vocabulary, and for more than a learned table holds.
+    """
+    config = model.config
+    if not ids:
+        raise ShapeError("there are no tokens to look at: give at least one")
+    if not all(0 <= i < config.vocab_size for i in ids):
+        raise ShapeError(f"ids must lie between 0 and {config.vocab_size - 1}, the model's vocabulary")
+    recorder = Recorder(only)
+    tokens = torch.tensor([list(ids)], device=next(model.parameters()).device)
+    model(tokens, Patcher(edits, recorder) if edits else recorder)
+    arrays = {}
+    for name, tensor in recorder.tensors.items():
+        kept = tensor[0] if axes_of(name)[0] == "batch" else tensor
+        array = kept.float().cpu().numpy() if kept.is_floating_point() else kept.cpu().numpy()
+        array.flags.writeable = False
+        arrays[name] = array
+    return Recording(config, tuple(ids), arrays)
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    """Natural logarithm of softmax over the last axis, in float64. Shape in = shape out."""
+    shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def next_token_losses(recording: Recording) -> np.ndarray:
+    """Nats for each token after the first, (query - 1,): how surprised the model was by the text itself."""
+    following = np.asarray(recording.ids[1:], dtype=np.int64)
+    return -recording.log_probabilities[np.arange(len(following)), following]

@@ -35,7 +35,10 @@ _CLASSIC = Preset(
     "Classic (GPT-2 style)",
     "Learned positions, LayerNorm before each sublayer, GELU, tied embeddings, trained by AdamW.",
     ModelConfig(context=64, position="learned", norm="layernorm", ffn="gelu", attention_bias=True, ffn_bias=True, norm_bias=True),
-    TrainConfig(steps=1000, batch_size=12, learning_rate=2e-3, schedule="linear", min_lr_fraction=0.0, eval_every=100, sample_every=100, snapshot_every=50, snapshot_early=True),
+    TrainConfig(
+        steps=1000, batch_size=12, learning_rate=2e-3, schedule="linear", min_lr_fraction=0.0, eval_every=100, sample_every=100,
+        snapshot_every=50, snapshot_early=True,
+    ),
     why={
         "learning_rate": "small models bear a higher rate than GPT-2's: 2e-3 instead of 6e-4",
         "schedule": "linear decay to zero ends lower than cosine in a short training",

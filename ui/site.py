@@ -29,6 +29,22 @@ class Entry:
 ENTRIES: tuple[Entry, ...] = (
     Entry("Start", "start/home.py", "Home", ":material/home:", "", "The map of a Transformer, drawn from a configuration."),
     Entry("Start", "start/train.py", "Train", ":material/play_circle:", "train", "Train a small Transformer and watch it learn to write."),
+    Entry(
+        "Look inside", "inside/shapes.py", "Shapes", ":material/view_in_ar:", "shapes", "The forward pass, step by step, with every shape.",
+        ("tokens", "embedding", "unembedding", "softmax", "norm1", "norm2", "norm_final"),
+    ),
+    Entry(
+        "Look inside", "inside/attention.py", "Attention", ":material/hub:", "attention", "Every head of every layer: who looks at whom, and what for.",
+        ("attention",),
+    ),
+    Entry(
+        "Look inside", "inside/residual.py", "Residual stream", ":material/stacked_line_chart:", "residual", "What each layer writes, and which one settles the answer.",
+        ("sum_position", "sum_attention", "sum_feedforward", "sum_both"),
+    ),
+    Entry(
+        "Look inside", "inside/feedforward.py", "Feed-forward", ":material/memory:", "feedforward", "The neurons: what excites them and what they promote.",
+        ("feedforward",),
+    ),
 )
 
 

@@ -1,0 +1,292 @@
+"""The bar on top of every page that looks inside: which model, at which step of its training, reading which text.
+
+    with subject_bar() as subject:
+        recording = subject.recording()
+        ...draw the page...
+
+All of it is in the URL (`model`, `step`, `text`) and goes along from page to page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from engine import checkpoints, corpora, tokenizers
+from engine.checkpoints import Checkpoint
+from engine.config import ModelConfig
+from engine.errors import GlassformerError
+from engine.ledger import parameter_formula
+from engine.measure.recording import Recording, record
+from engine.model import Transformer, build
+from engine.presets import PRESETS
+from engine.tokenizers import Tokenizer
+from ui import state
+from ui.controls import TRAINABLE, visible
+from ui.scrubber import NEWEST, asked, scrubber
+from ui.site import ROOT
+from ui.words import safe, whole
+
+if TYPE_CHECKING:
+    from engine.run_state import RunView
+
+SHIPPED = {"shakespeare-classic": "Shakespeare, classic (trained)", "shakespeare-modern": "Shakespeare, modern (trained)"}
+UNTRAINED, RUN = "untrained-", "run-"
+FIRST_MODEL = "shakespeare-classic"
+MAX_TOKENS = 128  # that are looked at: more do not fit on a screen
+MAX_TEXT = 2000  # characters of typed text
+EXAMPLES = {
+    "First Citizen": "First Citizen:\nBefore we proceed any further, hear me speak.\n",
+    "King Richard": "KING RICHARD II:\nNow is the winter of our discontent",
+    "Romeo": "ROMEO:\nBut, soft! what light through yonder window breaks?\n",
+    "Repeats": "the moon and the moon and the moon and the moon and",
+}
+FIRST_TEXT = EXAMPLES["First Citizen"]
+SCRUBBER = "subject_scrubber"
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model, and the text that it reads. `key` and `ids` name it in caches: `model` itself must not be hashed."""
+
+    key: tuple[str, int]  # (model, step of its training; NEWEST where it has none)
+    title: str
+    model: Transformer = field(repr=False)
+    tokenizer: Tokenizer = field(repr=False)
+    text: str  # as the model sees it: cut, and without the characters it does not know
+    ids: tuple[int, ...]
+    corpus: str | None  # name of the text it was trained on, where the server has that; else None
+
+    @property
+    def config(self) -> ModelConfig:
+        """Resolved."""
+        return self.model.config
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The tokens of the text as they are shown: spaces and line breaks visible. (position,)"""
+        return [self.vocabulary[i] for i in self.ids]
+
+    @cached_property
+    def vocabulary(self) -> list[str]:
+        """Every token as it is shown, by id: (vocab,)"""
+        words = [show_token(self.tokenizer.decode([i])) for i in range(self.tokenizer.vocab_size)]
+        return words + ["[mask]"] * (self.config.vocab_size - len(words))
+
+    def recording(self) -> Recording:
+        """Every activation of the forward pass over the text; cached by model, step and text."""
+        return _recording(self.key, self.ids, self.model)
+
+
+def show_token(text: str) -> str:
+    """A token with its blanks made visible.
+
+    >>> show_token(" "), show_token("a\\n")
+    ('␣', 'a⏎')
+    """
+    return whole(text).replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥") or "∅"
+
+
+@contextmanager
+def subject_bar() -> Iterator[Subject]:
+    """Draws the bar, and on leaving the scrubber: the browser then knows that the pictures of a step have all been sent."""
+    left, right = st.columns([3, 5], gap="medium")
+    with left:
+        name = _choose_model()
+        facts = st.empty()
+    with right:
+        text = _choose_text()
+    run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+    steps = run.snapshots if run else ()
+    timeline = st.container(height=78, border=False) if steps else st.container()
+    step = _choose_step(steps, name)
+    found = _model(name, step, steps)
+    facts.caption(_facts(found, run, step, steps))
+    ids, shown, notes = read(text, found.tokenizer, min(found.config.context, MAX_TOKENS))
+    for note in notes:
+        st.caption(f":material/info: {safe(note)}")
+    at = step if step != NEWEST else max(steps, default=NEWEST)
+    corpus = found.metrics.get("corpus")
+    try:
+        yield Subject((name, at), title_of(name, run), found.model, found.tokenizer, shown, ids, corpus if corpus in corpora.CORPORA else None)
+    finally:
+        if run is not None:
+            with timeline:
+                scrubber(steps, run.history.evaluations, step, run=run.id, key=SCRUBBER)
+            if run.active:
+                st.fragment(_wait_for_snapshots, run_every=1.0)(run.id, steps)
+
+
+def read(text: str, tokenizer: Tokenizer, limit: int) -> tuple[tuple[int, ...], str, list[str]]:
+    """(ids, what of the text the model sees, sentences about what was left out): at most `limit` tokens, never none.
+
+    >>> from engine.tokenizers.char import CharTokenizer
+    >>> read("abcx", CharTokenizer("abc"), 2)[:2]
+    ((0, 1), 'ab')
+    """
+    notes = []
+    text = text.replace("\r\n", "\n")
+    unknown = tokenizer.unknown(text)
+    kept = "".join(c for c in text if c not in set(unknown))
+    if unknown and kept:
+        which = " ".join(show_token(c) for c in unknown[:12]) + (" …" if len(unknown) > 12 else "")
+        notes.append(f"This model's alphabet of {tokenizer.vocab_size} characters does not have {which}: left out.")
+    if not kept:
+        fallback = "".join(c for c in FIRST_TEXT if c not in set(tokenizer.unknown(FIRST_TEXT))) or tokenizer.decode([0, tokenizer.vocab_size - 1])
+        why = "None of these characters are in this model's alphabet" if text else "The text is empty"
+        notes.append(f"{why}: “{show_token(fallback[:40])}” is used instead.")
+        kept = fallback
+    ids = tokenizer.encode(kept)
+    if len(ids) > limit:
+        notes.append(f"The text has {len(ids):,} tokens; the first {limit} are used, as many as this model and this page take.")
+        ids = ids[:limit]
+        kept = tokenizer.decode(ids)
+    return tuple(ids), kept, notes
+
+
+# The model ---------------------------------------------------------------------------------------------------------------
+
+
+def title_of(name: str, run: RunView | None = None) -> str:
+    if name in SHIPPED:
+        return SHIPPED[name]
+    if name.startswith(UNTRAINED):
+        return f"{PRESETS[name.removeprefix(UNTRAINED)].title}, untrained"
+    return f"Your run: {run.name}" if run else "A run"
+
+
+def _choose_model() -> str:
+    """The name of the model to look into: from the URL, else the one looked at on another page, else the run in hand, else a shipped one."""
+    manager = state.manager()
+    views = {RUN + view.id: view for view in reversed(manager.runs(state.owner())) if view.snapshots}
+    named = state.from_url("model")
+    if named and named.startswith(RUN) and named not in views and (view := manager.view(named.removeprefix(RUN))) is not None and view.snapshots:
+        views[named] = view  # somebody else's, by its link
+    options = [*views, *(name for name in SHIPPED if (ROOT / "checkpoints" / name).is_dir()), *(UNTRAINED + name for name in TRAINABLE)]
+    current = st.session_state.get("subject_model")
+    if current not in options:
+        hand = RUN + str(st.session_state.get("run_id"))
+        current = next((n for n in (named, st.session_state.get("kept_model"), hand, FIRST_MODEL) if n in options), options[0])
+        st.session_state["subject_model"] = current
+        if named and named != current:
+            missing = "That run is not on this server (any more)" if named.startswith(RUN) else "There is no such model"
+            st.caption(f":material/info: {missing}; {safe(title_of(current, views.get(current)))} is shown instead.")
+    name: str = st.selectbox(
+        "Model", options, key="subject_model", format_func=lambda n: whole(title_of(n, views.get(n))),
+        help="A shipped model, an untrained one, or a run of yours, at any of its steps.",
+    )
+    st.session_state["kept_model"] = name
+    _put("model", name)
+    return name
+
+
+def _choose_step(steps: tuple[int, ...], name: str) -> int:
+    """The snapshot to show: where the scrubber was moved to, else the URL's, else the newest."""
+    if not steps:
+        _put("step", None)
+        return NEWEST
+    moved = asked(SCRUBBER) if st.session_state.get("scrubbed_model") == name else None
+    if st.session_state.get("scrubbed_model") not in (None, name):
+        st.session_state.pop(SCRUBBER, None)
+        st.query_params.pop("step", None)
+    st.session_state["scrubbed_model"] = name
+    if moved is None:
+        named = state.from_url("step")
+        kept = st.session_state.get("kept_step", {}).get(name, NEWEST)
+        moved = int(named) if named and named.isdecimal() and len(named) < 10 else kept
+    step = moved if moved == NEWEST or moved in steps else min(steps, key=lambda s: abs(s - moved))
+    st.session_state["kept_step"] = {name: step}
+    _put("step", None if step == NEWEST else str(step))
+    return step
+
+
+def _put(name: str, value: str | None) -> None:
+    if value is None:
+        st.query_params.pop(name, None)
+    elif st.query_params.get(name) != value:
+        st.query_params[name] = value
+
+
+def _model(name: str, step: int, steps: tuple[int, ...]) -> Checkpoint:
+    """The model of a name. A snapshot that went away while we looked ends the page with a sentence."""
+    try:
+        if name.startswith(RUN):
+            return _snapshot(name.removeprefix(RUN), max(steps) if step == NEWEST else step)
+        return _shipped(name) if name in SHIPPED else _untrained(name.removeprefix(UNTRAINED))
+    except GlassformerError as error:
+        st.error(safe(str(error)))
+        st.stop()
+        raise
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the model …")
+def _shipped(name: str) -> Checkpoint:
+    return checkpoints.load(ROOT / "checkpoints" / name)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _snapshot(run: str, step: int) -> Checkpoint:
+    return state.manager().model(run, step)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _untrained(preset: str) -> Checkpoint:
+    """A preset's model as it is before its first step, with the alphabet of the shipped ones."""
+    import json
+
+    values = json.loads((ROOT / "checkpoints" / FIRST_MODEL / checkpoints.TOKENIZER).read_text("utf-8"))
+    tokenizer = tokenizers.from_dict(values)
+    config = ModelConfig(**{**PRESETS[preset].model.to_dict(), "vocab_size": tokenizer.vocab_size})
+    model = build(config).requires_grad_(False).eval()
+    return Checkpoint(model, model.config, tokenizer, {"corpus": "shakespeare"})
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _recording(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) -> Recording:
+    return record(_model, ids)
+
+
+def _facts(found: Checkpoint, run: RunView | None, step: int, steps: tuple[int, ...]) -> str:
+    c = found.config
+    words = [f"{parameter_formula(c):,} parameters", f"{c.n_layers} layers × {c.n_heads} heads", f"width {c.d_model}", f"context {c.context}"]
+    loss = found.metrics.get("validation_loss")
+    if run is None and isinstance(loss, float):
+        words.append(f"validation loss {loss:.3f}")
+    if run is not None:
+        words.append(f"{'newest: ' if step == NEWEST else ''}step {max(steps) if step == NEWEST else step:,} of {run.total_steps:,}")
+    return " · ".join(words)
+
+
+def _wait_for_snapshots(run: str, steps: tuple[int, ...]) -> None:
+    """Runs the page again when the training has got further."""
+    manager = state.manager()
+    manager.watch(run)
+    view = manager.view(run)
+    if view is None or view.snapshots != steps or not view.active:
+        st.rerun()
+
+
+# The text ----------------------------------------------------------------------------------------------------------------
+
+
+def _choose_text() -> str:
+    if "text" not in st.session_state and "kept_text" in st.session_state and "text" not in st.query_params:
+        st.session_state["text"] = st.session_state["kept_text"]
+    hint = "What the model reads. Ctrl+Enter takes it over."
+    typed = st.text_area("Text", FIRST_TEXT, key="text", bind="query-params", height=90, max_chars=MAX_TEXT, help=hint)
+    st.pills("Examples", list(EXAMPLES), key="text_example", on_change=_take_example, label_visibility="collapsed")
+    text = visible(typed or "")[:MAX_TEXT]
+    st.session_state["kept_text"] = typed
+    return text
+
+
+def _take_example() -> None:
+    chosen = st.session_state.get("text_example")
+    if chosen in EXAMPLES:
+        st.session_state["text"] = EXAMPLES[chosen]
+        st.session_state["text_example"] = None

@@ -45,6 +45,7 @@ class Profile:
     max_layers: int = 64
     max_runs: int = 1  # training at once; the others wait in a queue
     max_queued: int = 20
+    max_queued_each: int = 20  # of one owner, so that nobody fills the whole queue
     max_paused: int = 4  # paused processes kept alive; older ones are saved and ended, and go on from there
     max_runs_kept: int = 20  # of one owner, whatever their state
     threads_per_run: int = 1
@@ -67,7 +68,7 @@ PROFILES: dict[str, Profile] = {
     "hosted": Profile(
         "hosted",
         max_parameters=4_000_000, max_steps=5_000, max_text=500_000, max_context=256, max_batch_tokens=8_192,
-        max_runs=max(1, _cores() - 1), max_runs_kept=12, threads_per_run=1,
+        max_runs=max(1, _cores() - 1), max_queued_each=3, max_runs_kept=12, threads_per_run=1,
         lease_seconds=15.0, forget_seconds=1800.0, snapshot_bytes=128 * MB, snapshot_bytes_total=2 * GB, max_worker_bytes=3 * GB // 2,
     ),
 }

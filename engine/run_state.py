@@ -50,6 +50,8 @@ class RunView:
     version: int  # another one whenever anything has changed
     resumable: bool  # a snapshot exists to go on from
     warnings: tuple[str, ...]
+    learning_rate: float | None = None  # a peak set by hand while it trained; None: the spec's
+    prompt: str | None = None  # likewise
 
     @property
     def active(self) -> bool:
@@ -142,6 +144,6 @@ class Run:
             self._view = RunView(
                 self.id, self.name, self.spec, self.status, place, self.message, self.step, self.total_steps, self.seconds,
                 self.history.tokens_per_second(), self.history.view(), tuple(sorted(self.snapshots)), self.precision, self.parameters,
-                self.version, bool(self.snapshots), tuple(self.warnings),
+                self.version, bool(self.snapshots), tuple(self.warnings), self.learning_rate, self.prompt,
             )
         return self._view

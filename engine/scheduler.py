@@ -66,6 +66,8 @@ class Scheduler:
     def enqueue(self, run: Run) -> None:
         if len(self.queue) >= self.profile.max_queued:
             raise RunError(f"{len(self.queue)} runs are waiting already, the most allowed here: try again in a while.")
+        if sum(other.owner == run.owner for other in self.queue) >= self.profile.max_queued_each:
+            raise RunError(f"{self.profile.max_queued_each} of your runs are waiting already, the most for one person here: remove one, or wait.")
         run.change(status="queued", message="", by_lease=False)
         self.queue.append(run)
         self.dispatch()

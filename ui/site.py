@@ -38,8 +38,8 @@ ENTRIES: tuple[Entry, ...] = (
         ("attention",),
     ),
     Entry(
-        "Look inside", "inside/residual.py", "Residual stream", ":material/stacked_line_chart:", "residual", "What each layer writes, and which one settles the answer.",
-        ("sum_position", "sum_attention", "sum_feedforward", "sum_both"),
+        "Look inside", "inside/residual.py", "Residual stream", ":material/stacked_line_chart:", "residual",
+        "What each layer writes, and which one settles the answer.", ("sum_position", "sum_attention", "sum_feedforward", "sum_both"),
     ),
     Entry(
         "Look inside", "inside/feedforward.py", "Feed-forward", ":material/memory:", "feedforward", "The neurons: what excites them and what they promote.",

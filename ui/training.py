@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.errors import CorpusError, GlassformerError
 from engine.run_state import RunSpec, RunView
-from ui import state
+from ui import site, state
 from ui.controls import visible
 from ui.data import own_corpus
 from ui.estimate import duration
@@ -23,6 +24,7 @@ from ui.words import safe
 POLL_SECONDS = 0.4
 GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
 REFUSAL_SECONDS = 10.0  # that a refusal stays: the panel is drawn again several times a second
+SELDOM_SECONDS = 2.0  # between drawings of the two small charts while a run goes on: drawing takes the browser more time than all the rest
 LIVE_POINTS = 500  # of a curve that is sent again several times a second; once it rests, all of them are
 PAGE = "pages/start/train.py"
 STATUS = {
@@ -113,6 +115,7 @@ def _panel(run_id: str, overlaid: tuple[str, ...], polling: bool) -> None:
         (st.error if view.status == "failed" else st.warning)(safe(sentence))
     _losses(view, overlaid)
     _text(view)
+    _look_inside(view)
     _live_controls(view, mine)
     _numbers(view)
     _small_charts(view)
@@ -221,7 +224,22 @@ def _text(view: RunView) -> None:
     samples(view.history.samples, run=view.id, masked=view.spec.train.objective == "masked", key="own_text", height=210)
 
 
+def _look_inside(view: RunView) -> None:
+    """The way into this run's model, at any of its snapshots, on the pages that look inside."""
+    pages = [entry for entry in site.built() if entry.section == "Look inside"]
+    if not (pages and view.snapshots):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("**Look inside it:**", width="content")
+        for entry in pages:
+            try:
+                st.page_link(entry.path, label=entry.title, icon=entry.icon, query_params={"model": f"run-{view.id}"}, width="content")
+            except StreamlitPageNotFoundError:  # this page is run alone, without app.py: there is nowhere to go
+                return
+
+
 def _small_charts(view: RunView) -> None:
+    view = _seldom(view)
     h, total = view.history, float(view.total_steps)
     some = curves.spread(len(h.steps), LIVE_POINTS)
     left, right = st.columns(2)
@@ -240,18 +258,29 @@ def _small_charts(view: RunView) -> None:
         )
 
 
+def _seldom(view: RunView) -> RunView:
+    """The view, or while the run goes on the one of up to SELDOM_SECONDS ago: the browser draws nothing where nothing has changed."""
+    kept, since = st.session_state.get("seldom", (None, 0.0))
+    if view.status == "running" and kept is not None and kept.id == view.id and kept.status == "running" and time.monotonic() - since < SELDOM_SECONDS:
+        return kept
+    st.session_state["seldom"] = (view, time.monotonic())
+    return view
+
+
 def _live_controls(view: RunView, mine: bool) -> None:
     """What may be changed while it runs, and for how long it goes on after its end. Keys hold the run's id: each run has its own values."""
     run, train, live = view.id, view.spec.train, mine and view.active
     rate_key, prompt_key = f"rate-{run}", f"prompt-{run}"
     left, middle, right = st.columns(3)
+    prompt = train.sample_prompt if view.prompt is None else view.prompt
+    rate = float(train.learning_rate if view.learning_rate is None else view.learning_rate)
     left.text_input(
-        "Prompt", value=train.sample_prompt.replace("\n", "⏎"), key=prompt_key, max_chars=200, disabled=not live, on_change=_set_prompt, args=(run, prompt_key),
+        "Prompt", value=prompt.replace("\n", "⏎"), key=prompt_key, max_chars=200, disabled=not live, on_change=_set_prompt, args=(run, prompt_key),
         persist_state="session",
         help="What the next samples continue; ⏎ is a line break. Characters that the text does not have are left out.",
     )
     middle.number_input(
-        "Learning rate", value=float(train.learning_rate), step=float(train.learning_rate) / 4 or 1e-4, format="%g", key=rate_key, disabled=not mine,
+        "Learning rate", value=rate, step=float(train.learning_rate) / 4 or 1e-4, format="%g", key=rate_key, disabled=not mine,
         on_change=_set_rate, args=(run, rate_key), persist_state="session",
         help="A new peak from the next step on, also when an ended run is continued; Muon's rate moves in proportion.",
     )

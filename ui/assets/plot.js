@@ -138,7 +138,7 @@ function draw(self) {
   delete layout.height
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) delete layout.transition
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false // a finger scrolls the page
-  window.Plotly.react(figure, data, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })
+  self.drawing = window.Plotly.react(figure, data, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })
   self.width = figure.offsetWidth
   if (!self.drawn) {
     self.drawn = true
@@ -221,8 +221,9 @@ export default function (component) {
     self.observer.disconnect()
     window.removeEventListener("pointerup", self.release)
     window.removeEventListener("pointercancel", self.release)
-    if (self.drawn) window.Plotly.purge(self.figure)
     self.root.remove()
+    // Only once the last drawing has ended: one that is under way still speaks to the figure.
+    if (self.drawn) Promise.resolve(self.drawing).catch(() => {}).finally(() => setTimeout(() => window.Plotly.purge(self.figure), 500))
     instances.delete(parentElement)
   }
 }

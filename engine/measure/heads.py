@@ -1,0 +1,137 @@
+"""What each head does, in numbers: how widely it looks, how far, and whether it follows one of the known habits.
+
+All take patterns (..., query, key) whose rows sum to 1 and average over the queries of a text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from engine.measure.recording import Recording
+from engine.model import Transformer
+from engine.probe import Recorder
+
+MAX_REPEAT = 32  # tokens in the sequence that is repeated
+
+
+@dataclass(frozen=True, eq=False)
+class HeadNumbers:
+    """One number for each head, all (layer, head) float64.
+
+    `entropy` is in nats, `relative_entropy` its share of ln(visible keys), `distance` in tokens; the others are shares of the weight.
+    `even_first` and `even_previous` are what a head that spread its weight evenly would give to those places.
+    """
+
+    entropy: np.ndarray
+    relative_entropy: np.ndarray
+    distance: np.ndarray
+    previous: np.ndarray
+    first: np.ndarray
+    induction: np.ndarray | None
+    even_first: float
+    even_previous: float
+
+
+def head_numbers(patterns: np.ndarray, causal: bool, induction: np.ndarray | None = None) -> HeadNumbers:
+    """patterns (layer, head, query, key) -> the numbers of every head; `induction` (layer, head) comes from `induction_scores`."""
+    length = patterns.shape[-1]
+    visible = _visible(length, causal)
+    even = float(np.mean(1 / visible[1:])) if length > 1 else 1.0
+    return HeadNumbers(
+        entropy(patterns).mean(-1), relative_entropy(patterns, causal), mean_distance(patterns), previous_score(patterns), first_score(patterns),
+        induction, even, even,
+    )
+
+
+def entropy(patterns: np.ndarray) -> np.ndarray:
+    """-sum p ln p of each row, nats: (..., query, key) -> (..., query). 0: one token only; ln n: n tokens alike."""
+    p = patterns.astype(np.float64)
+    return -(p * np.log(np.where(p > 0, p, 1.0))).sum(-1)
+
+
+def relative_entropy(patterns: np.ndarray, causal: bool) -> np.ndarray:
+    """Entropy over its maximum ln(visible keys), mean over the queries that have a choice: (..., query, key) -> (...). NaN for one token."""
+    visible = _visible(patterns.shape[-1], causal)
+    some = visible > 1
+    if not some.any():
+        return np.full(patterns.shape[:-2], np.nan)
+    return (entropy(patterns)[..., some] / np.log(visible[some])).mean(-1)
+
+
+def mean_distance(patterns: np.ndarray) -> np.ndarray:
+    """sum p |query - key|, tokens, mean over queries: (..., query, key) -> (...)."""
+    place = np.arange(patterns.shape[-1])
+    return (patterns * np.abs(place[:, None] - place[None, :])).sum(-1, dtype=np.float64).mean(-1)
+
+
+def previous_score(patterns: np.ndarray) -> np.ndarray:
+    """Weight on the token just before, mean over the queries that have one: (..., query, key) -> (...). NaN for one token."""
+    return _mean(np.diagonal(patterns, -1, -2, -1))
+
+
+def first_score(patterns: np.ndarray) -> np.ndarray:
+    """Weight on position 0 (the "sink", Xiao et al. 2023), mean over all later queries: (..., query, key) -> (...). NaN for one token."""
+    return _mean(patterns[..., 1:, 0])
+
+
+def induction_score(patterns: np.ndarray, half: int) -> np.ndarray:
+    """For a sequence of `half` tokens read twice: weight from each token of the second half on the one *after* its first occurrence.
+
+    (..., query, key) with 2 * half tokens -> (...), mean over the second half (Olsson et al. 2022). Query half + i, key i + 1.
+    """
+    return _mean(np.diagonal(patterns, 1 - half, -2, -1)[..., 1:])
+
+
+def induction_scores(model: Transformer, seed: int = 0, sequences: int = 4, vocab: int | None = None) -> np.ndarray | None:
+    """(layer, head): `induction_score` on distinct random tokens (of the first `vocab` ids) read twice, mean over `sequences` of them.
+
+    None for a model without a mixer, and where the context or the vocabulary is too small for two tokens twice.
+    """
+    config = model.config
+    half = min(config.context // 2, vocab or config.vocab_size, MAX_REPEAT)
+    if config.mixer == "none" or half < 2:
+        return None
+    rng = np.random.default_rng(seed)
+    once = np.stack([rng.permutation(vocab or config.vocab_size)[:half] for _ in range(sequences)])
+    recorder = Recorder({"pattern"})
+    device = next(model.parameters()).device
+    with torch.inference_mode():
+        model(torch.from_numpy(np.concatenate((once, once), axis=1)).to(device), recorder)
+    patterns = np.stack([recorder[f"blocks.{i}.pattern"].float().cpu().numpy() for i in range(config.n_layers)])  # (layer, batch, head, query, key)
+    return induction_score(patterns, half).mean(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Sink:
+    """What the first token offers to those who look at it. Norms are Euclidean lengths of value vectors, (layer, kv_head).
+
+    `share` (layer, head) is the weight on it, `written` (layer, head) the share of it in sum_key p |v|, the size of what was gathered.
+    """
+
+    share: np.ndarray
+    written: np.ndarray
+    first_norm: np.ndarray
+    other_norm: np.ndarray
+
+
+def sink(recording: Recording) -> Sink:
+    """Weight on position 0 against the length of what it says there (Xiao et al. 2023; Gu et al. 2024). Needs two tokens and a mixer."""
+    patterns = recording.stacked("pattern")
+    norms = np.linalg.norm(recording.stacked("v").astype(np.float64), axis=-1)  # (layer, kv_head, key)
+    repeated = np.repeat(norms, patterns.shape[1] // norms.shape[1], axis=1)  # (layer, head, key)
+    gathered = patterns[..., 1:, :] * repeated[:, :, None, :]
+    total = gathered.sum(-1)
+    written = np.divide(gathered[..., 0], total, out=np.zeros_like(total), where=total > 0).mean(-1)
+    return Sink(first_score(patterns), written, norms[..., 0], norms[..., 1:].mean(-1))
+
+
+def _visible(length: int, causal: bool) -> np.ndarray:
+    """How many keys each query sees: (query,)"""
+    return np.arange(1, length + 1) if causal else np.full(length, length)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    return values.mean(-1, dtype=np.float64) if values.shape[-1] else np.full(values.shape[:-1], np.nan)

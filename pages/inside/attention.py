@@ -1,0 +1,14 @@
+"""Attention: who looks at whom, and what for."""
+
+import streamlit as st
+
+from ui.attention_heads import heads_view
+from ui.subject import subject_bar
+
+VIEWS = {"Heads": heads_view}
+
+st.title("Attention: who looks at whom")
+with subject_bar() as subject:
+    names = list(VIEWS)
+    view = st.segmented_control("View", names, default=names[0], key="attention_view", bind="query-params", required=True, label_visibility="collapsed")
+    VIEWS[view if view in VIEWS else names[0]](subject)

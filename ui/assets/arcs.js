@@ -1,0 +1,210 @@
+// Two columns of tokens and lines between them: who looks at whom. Hover, focus and heads are answered here. See ui/attention_parts.py.
+const instances = new WeakMap()
+const FAINT = 0.02 // weights below are not drawn, but for the token in hand
+
+function create(parentElement) {
+  const root = document.createElement("div")
+  root.className = "gf-arcs"
+  const chips = document.createElement("div")
+  chips.className = "gf-arcs-chips"
+  chips.setAttribute("role", "group")
+  chips.setAttribute("aria-label", "Heads that are drawn")
+  const said = document.createElement("div")
+  said.className = "gf-arcs-said"
+  said.setAttribute("aria-live", "polite")
+  const stage = document.createElement("div")
+  stage.className = "gf-arcs-stage"
+  const canvas = document.createElement("canvas")
+  const columns = ["looks", "is looked at"].map((name) => {
+    const column = document.createElement("div")
+    column.className = "gf-arcs-column"
+    column.setAttribute("role", "listbox")
+    column.setAttribute("aria-label", `The token that ${name}`)
+    column.tabIndex = 0
+    return column
+  })
+  stage.append(columns[0], canvas, columns[1])
+  root.append(chips, said, stage)
+  parentElement.appendChild(root)
+  const self = { root, chips, said, stage, canvas, columns, cells: [[], []], on: new Set(), hand: null, weights: null, text: "", layer: null, labels: [] }
+  columns.forEach((column, side) => {
+    const at = (event) => self.cells[side].indexOf(event.target.closest?.(".gf-arcs-token"))
+    column.addEventListener("pointerover", (event) => at(event) >= 0 && take(self, side, at(event)))
+    column.addEventListener("click", (event) => at(event) >= 0 && take(self, side, at(event)))
+    column.addEventListener("focus", () => { if (!self.hand || self.hand[0] !== side) take(self, side, self.hand ? self.hand[1] : self.cells[side].length - 1) })
+    column.addEventListener("blur", () => take(self, null))
+    column.addEventListener("keydown", (event) => {
+      const index = self.hand?.[0] === side ? self.hand[1] : 0
+      const last = self.cells[side].length - 1
+      const next = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: last }[event.key]
+      if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+        event.preventDefault()
+        columns[event.key === "ArrowLeft" ? 0 : 1].focus()
+      } else if (event.key === "Escape") take(self, null)
+      else if (next !== undefined && next >= 0 && next <= last) {
+        event.preventDefault()
+        take(self, side, next)
+        self.cells[side][next].scrollIntoView({ block: "nearest" })
+      }
+    })
+  })
+  stage.addEventListener("pointerleave", () => { if (!stage.contains(document.activeElement)) take(self, null) })
+  self.observer = new ResizeObserver(() => draw(self))
+  self.observer.observe(stage)
+  return self
+}
+
+function take(self, side, index) {
+  self.hand = side === null ? null : [side, index]
+  draw(self)
+  tell(self)
+}
+
+function weight(self, head, query, key) {
+  return self.weights[(head * self.length + query) * self.length + key] / 65535
+}
+
+function tell(self) {
+  if (!self.hand) {
+    self.said.textContent = self.hint
+    return
+  }
+  const [side, index] = self.hand
+  const heads = [...self.on].sort((a, b) => a - b)
+  const parts = heads.map((head) => {
+    const found = []
+    for (let other = 0; other < self.length; other++) {
+      const value = side === 0 ? weight(self, head, index, other) : weight(self, head, other, index)
+      found.push([value, other])
+    }
+    found.sort((a, b) => b[0] - a[0])
+    return `head ${head + 1}: ` + found.slice(0, 3).filter(([v]) => v > 0.0005).map(([v, i]) => `“${self.labels[i]}” at ${i} ${v.toFixed(3)}`).join(", ")
+  })
+  self.said.textContent = `“${self.labels[index]}” at position ${index} ${side === 0 ? "looks at" : "is looked at by"} ${parts.join("; ") || "nothing: no head is chosen"}`
+}
+
+function isDark(element) {
+  const probe = document.createElement("canvas").getContext("2d")
+  probe.fillStyle = getComputedStyle(element).getPropertyValue("--st-background-color").trim() || "#ffffff"
+  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
+}
+
+function draw(self) {
+  if (!self.weights) return
+  const { canvas, length } = self
+  const side = isDark(self.root) ? 1 : 0
+  const ratio = window.devicePixelRatio || 1
+  const width = canvas.clientWidth, height = self.columns[0].clientHeight
+  canvas.style.height = `${height}px`
+  if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio)
+  if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio)
+  const context = canvas.getContext("2d")
+  context.setTransform(ratio, 0, 0, ratio, 0, 0)
+  context.clearRect(0, 0, width, height)
+  const row = height / length
+  const marks = [new Float32Array(length), new Float32Array(length)]
+  const line = (from, to, value) => {
+    context.globalAlpha = Math.min(1, value)
+    context.lineWidth = 1 + 2.5 * value
+    context.beginPath()
+    const a = (from + 0.5) * row, b = (to + 0.5) * row
+    context.moveTo(0, a)
+    context.bezierCurveTo(width * 0.4, a, width * 0.6, b, width, b)
+    context.stroke()
+  }
+  for (const head of self.on) {
+    context.strokeStyle = self.colours[head % self.colours.length][side]
+    if (!self.hand) {
+      for (let q = 0; q < length; q++) for (let k = 0; k < length; k++) {
+        const value = weight(self, head, q, k)
+        if (value >= FAINT) line(q, k, value * 0.8)
+      }
+      continue
+    }
+    const [column, index] = self.hand
+    for (let other = 0; other < length; other++) {
+      const value = column === 0 ? weight(self, head, index, other) : weight(self, head, other, index)
+      if (value > 0.001) column === 0 ? line(index, other, value) : line(other, index, value)
+      marks[1 - column][other] = Math.max(marks[1 - column][other], value)
+    }
+  }
+  const chosen = getComputedStyle(self.root).getPropertyValue("--st-primary-color").trim()
+  self.cells.forEach((cells, column) => cells.forEach((cell, index) => {
+    const inHand = self.hand && self.hand[0] === column && self.hand[1] === index
+    cell.classList.toggle("gf-in-hand", !!inHand)
+    cell.setAttribute("aria-selected", String(!!inHand))
+    const value = marks[column][index]
+    cell.style.background = value > 0.005 ? `color-mix(in srgb, ${chosen} ${Math.round(value * 75)}%, transparent)` : ""
+  }))
+  self.columns.forEach((column, i) => column.setAttribute("aria-activedescendant", self.hand?.[0] === i ? self.cells[i][self.hand[1]].id : ""))
+}
+
+function rows(self, name) {
+  self.columns.forEach((column, side) => {
+    const cells = self.cells[side]
+    while (cells.length > self.labels.length) cells.pop().remove()
+    while (cells.length < self.labels.length) {
+      const cell = document.createElement("div")
+      cell.className = "gf-arcs-token"
+      cell.setAttribute("role", "option")
+      cell.id = `gf-arcs-${name}-${side}-${cells.length}`
+      cells.push(cell)
+      column.appendChild(cell)
+    }
+    cells.forEach((cell, i) => { if (cell.textContent !== self.labels[i]) cell.textContent = self.labels[i] })
+  })
+}
+
+function heads(self, count) {
+  const side = isDark(self.root) ? 1 : 0
+  while (self.chips.children.length > count) self.chips.lastChild.remove()
+  while (self.chips.children.length < count) {
+    const chip = document.createElement("button")
+    const head = self.chips.children.length
+    chip.type = "button"
+    chip.className = "gf-arcs-chip"
+    chip.textContent = `head ${head + 1}`
+    chip.onclick = () => {
+      self.on.has(head) ? self.on.delete(head) : self.on.add(head)
+      heads(self, self.count)
+      draw(self)
+      tell(self)
+    }
+    self.chips.appendChild(chip)
+  }
+  ;[...self.chips.children].forEach((chip, head) => {
+    chip.setAttribute("aria-pressed", String(self.on.has(head)))
+    chip.style.setProperty("--chip", self.colours[head % self.colours.length][side])
+  })
+}
+
+export default function (component) {
+  const { data, parentElement, key } = component
+  if (!data) return
+  let self = instances.get(parentElement)
+  if (!self) instances.set(parentElement, (self = create(parentElement)))
+  if (data.weights !== self.text) {
+    self.weights = new Uint16Array(Uint8Array.from(atob(data.weights), (c) => c.charCodeAt(0)).buffer)
+    self.text = data.weights
+  }
+  const name = `${data.layer}.${data.head}`
+  if (name !== self.layer || data.heads !== self.count) self.on = new Set([data.head])
+  self.layer = name
+  if (data.tokens.length !== self.length) self.hand = null
+  self.labels = data.tokens
+  self.length = data.tokens.length
+  self.count = data.heads
+  self.colours = data.colours
+  self.hint = data.hint
+  self.stage.setAttribute("aria-label", data.alt)
+  self.stage.setAttribute("role", "group")
+  rows(self, key ?? "x")
+  heads(self, data.heads)
+  draw(self)
+  tell(self)
+  return () => {
+    self.observer.disconnect()
+    self.root.remove()
+    instances.delete(parentElement)
+  }
+}

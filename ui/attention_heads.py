@@ -1,0 +1,81 @@
+"""The view "Heads": all patterns at once, and the chosen one enlarged."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.measure.heads import HeadNumbers, head_numbers, induction_scores
+from engine.measure.recording import Recording
+from engine.model import Transformer
+from engine.parts.attention import Attention
+from ui import explain
+from ui.attention_parts import arcs, choose_head, has_heads, head_grid
+from ui.figures.attention import heatmap_height, pattern_heatmap, pattern_table
+from ui.plot import plot
+from ui.subject import Subject
+
+AS = "attention_as"
+
+
+def heads_view(subject: Subject) -> None:
+    config = subject.config
+    if not has_heads(config):
+        return
+    recording = subject.recording()
+    patterns = recording.stacked("pattern")
+    numbers = numbers_of(subject)
+    place = st.container()
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        layer, head = choose_head(config)
+        kind = st.segmented_control("Drawn as", ["Heatmap", "Arcs"], default="Heatmap", key=AS, bind="query-params", persist_state="session", required=True)
+    with place:
+        head_grid(subject, patterns, hints(numbers), (layer, head))
+    weights = patterns[layer, head]
+    if kind == "Arcs":
+        arcs(subject, patterns[layer], layer, head)
+    else:
+        alt = f"Pattern of layer {layer + 1}, head {head + 1}: the weight that each token (down) gives to each token it sees (to the right), from 0 to 1."
+        table = pattern_table(weights, subject.labels)
+        name = f"pattern-layer-{layer + 1}-head-{head + 1}"
+        plot(pattern_heatmap(weights, subject.labels), key="attention_pattern", alt=alt, height=heatmap_height(len(weights)), data=table, name=name)
+    st.caption(f"This is `blocks.{layer}.pattern[{head}]`: {len(weights)} × {len(weights)} weights. {hints(numbers)[layer * config.n_heads + head]}")
+    explain.reading(
+        see="One row for each token that looks, one column for each token it can look at. A row's weights sum to 1"
+        + (", and nothing above the diagonal has any: those tokens come later." if config.causal else ". This model has no mask, so it looks both ways."),
+        why="The pattern says *from where* information moves. What is moved is another matter: that is `v` and $W_O$, in “Step by step”.",
+        attempt="Look for a strong line just below the diagonal (a head that reads the previous token) and for a strong first column (a head that rests there). "
+        "With a run of yours, drag the step back: at first all heads spread alike.",
+    )
+    explain.show_code(Attention, type(subject.model.blocks[0].mixer).forward)
+
+
+def hints(numbers: HeadNumbers) -> list[str]:
+    """A sentence for each head, layer by layer."""
+    layers, heads = numbers.entropy.shape
+    return [
+        f"Layer {i + 1}, head {h + 1}: looks {numbers.distance[i, h]:.1f} tokens away on average, "
+        f"{_percent(numbers.previous[i, h])} of its weight on the previous token, {_percent(numbers.first[i, h])} on the first."
+        for i in range(layers) for h in range(heads)
+    ]
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0%}" if value == value else "no"
+
+
+def numbers_of(subject: Subject) -> HeadNumbers:
+    return _numbers(subject.key, subject.ids, subject.recording(), induction_of(subject))
+
+
+def induction_of(subject: Subject):
+    return _induction(subject.key, subject.tokenizer.vocab_size, subject.model)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _induction(key: tuple[str, int], vocab: int, _model: Transformer):
+    return induction_scores(_model, vocab=min(vocab, _model.config.vocab_size))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _numbers(key: tuple[str, int], ids: tuple[int, ...], _recording: Recording, _induction) -> HeadNumbers:
+    return head_numbers(_recording.stacked("pattern"), _recording.config.causal, _induction)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.records import Evaluation
+from engine.history import History
 from ui.plot import ASSETS
 
 NEWEST = -1
+SMOOTH = 5  # batches whose mean loss is drawn behind the slider
 
 
 @cache
@@ -32,22 +33,22 @@ def asked(key: str) -> int | None:
     return step if isinstance(step, int) and not isinstance(step, bool) else None
 
 
-def scrubber(steps: Sequence[int], evaluations: Sequence[Evaluation], shown: int, *, run: str, key: str) -> None:
-    """Draws it. `steps` are the snapshots, `shown` the one that the page is about to draw, or NEWEST.
+def scrubber(steps: Sequence[int], history: History, shown: int, *, run: str, key: str) -> None:
+    """Draws it. `steps` are the snapshots, `shown` the one that the page has just drawn, or NEWEST.
 
     It waits for the page to have drawn one step before it asks for another, so that a fast drag never starves the pictures.
     """
-    _mount()(key=key, data={"steps": list(steps), "losses": losses_at(steps, evaluations), "shown": shown, "run": run}, on_step_change=lambda: None)
+    _mount()(key=key, data={"steps": list(steps), "losses": losses_at(steps, history), "shown": shown, "run": run}, on_step_change=lambda: None)
 
 
-def losses_at(steps: Sequence[int], evaluations: Sequence[Evaluation]) -> list[float | None]:
-    """Validation loss at each snapshot, in a straight line between the measured ones; None past the last.
+def losses_at(steps: Sequence[int], history: History) -> list[float | None]:
+    """Training loss around each snapshot: the mean of up to SMOOTH measured batches that end with it (nats per token); None where there is none.
 
-    >>> losses_at([0, 5, 10, 20], [Evaluation(0, 4.0, 4.0, 0.0, False), Evaluation(10, 2.0, 2.0, 1.0, False)])
-    [4.0, 3.0, 2.0, None]
+    A batch's loss is measured before its update, so the first one tells of the model before the first step.
     """
-    known = [(e.step, e.validation_loss) for e in evaluations if np.isfinite(e.validation_loss)]
-    if not known:
-        return [None] * len(steps)
-    x, y = zip(*known, strict=True)
-    return [float(np.interp(step, x, y)) if x[0] <= step <= x[-1] else None for step in steps]
+    found: list[float | None] = []
+    for step in steps:
+        end = int(np.searchsorted(history.steps, max(step, 1), side="right"))
+        some = history.losses[max(0, end - SMOOTH) : end] if step else history.losses[:1]
+        found.append(float(some.mean()) if len(some) and np.isfinite(some).all() else None)
+    return found

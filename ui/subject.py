@@ -117,7 +117,7 @@ def subject_bar() -> Iterator[Subject]:
     finally:
         if run is not None:
             with timeline:
-                scrubber(steps, run.history.evaluations, step, run=run.id, key=SCRUBBER)
+                scrubber(steps, run.history, step, run=run.id, key=SCRUBBER)
             if run.active:
                 st.fragment(_wait_for_snapshots, run_every=1.0)(run.id, steps)
 

@@ -1,4 +1,4 @@
-// The training-time scrubber: a slider over a run's snapshots, with its validation loss drawn behind. See ui/scrubber.py.
+// The training-time scrubber: a slider over a run's snapshots, with its training loss drawn behind. See ui/scrubber.py.
 const instances = new WeakMap()
 const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
 
@@ -80,7 +80,7 @@ function draw(self) {
   slider.value = String(index)
   slider.disabled = last < 1
   self.button.disabled = last < 1
-  const said = `step ${steps[index].toLocaleString("en")}${index === last ? " (newest)" : ""}` + (losses[index] === null ? "" : ` · validation loss ${losses[index].toFixed(2)}`)
+  const said = `step ${steps[index].toLocaleString("en")}${index === last ? " (newest)" : ""}` + (losses[index] === null ? "" : ` · training loss ${losses[index].toFixed(2)}`)
   self.where.textContent = said
   slider.setAttribute("aria-valuetext", said)
   const known = losses.filter((v) => v !== null)

@@ -1,0 +1,112 @@
+"""The residual stream of a recording: its states, what is written to it, how large, in which direction, and whose the end is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.config import ModelConfig
+from engine.measure.recording import Recording
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The stream at one place. `label` is for axes; `name` is the activation in the recording, or `embed` for the embedding alone."""
+
+    name: str
+    label: str
+    array: np.ndarray = field(repr=False)  # (query, d_model)
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """One update of the stream. `part` is embedding, position, attention or feedforward; `layer` is None before the blocks."""
+
+    name: str
+    label: str
+    part: str
+    layer: int | None
+    array: np.ndarray = field(repr=False)  # (query, d_model)
+    onto: np.ndarray | None = field(repr=False)  # the stream that it is added to (query, d_model); None for the first
+
+
+def is_sum(config: ModelConfig) -> bool:
+    """Whether the final stream is the plain sum of all writes: not where a norm sits on the stream, nor where nothing is added."""
+    return config.wiring in ("pre", "parallel") or (config.wiring == "post" and config.norm == "none")
+
+
+def outputs(recording: Recording) -> list[np.ndarray]:
+    """The stream before the first block and after each: 1 + n_layers arrays (query, d_model). After a post-norm block, its norm2."""
+    last = "norm2" if recording.config.wiring == "post" else "resid_post"
+    return [recording["blocks.0.resid_pre"], *(recording[f"blocks.{i}.{last}"] for i in range(recording.config.n_layers))]
+
+
+def states(recording: Recording) -> list[State]:
+    """The stream after each write (and after each norm that sits on it), bottom first.
+
+    A parallel block writes twice at once, so it has one state. Sublayers that are absent leave no state.
+    """
+    c = recording.config
+    found = [State("embed", "embed", recording["embed"])]
+    if "pos_embed" in recording:
+        found.append(State("blocks.0.resid_pre", "+ position", recording["blocks.0.resid_pre"]))
+    for i in range(c.n_layers):
+        for name, label in _block_states(c, i):
+            found.append(State(f"blocks.{i}.{name}", label, recording[f"blocks.{i}.{name}"]))
+    return found
+
+
+def _block_states(c: ModelConfig, i: int) -> list[tuple[str, str]]:
+    plus = "= " if c.wiring == "none" else "+ "
+    if c.wiring == "parallel":
+        return [("resid_post", f"+ both {i}")] if (c.mixer, c.ffn) != ("none", "none") else []
+    attention = [("resid_mid", f"{plus}attn {i}")] if c.mixer != "none" else []
+    feedforward = [("resid_post", f"{plus}ffn {i}")] if c.ffn != "none" else []
+    if c.wiring == "post" and c.norm != "none":
+        attention += [("norm1", f"norm1 {i}")] if attention else []
+        feedforward += [("norm2", f"norm2 {i}")] if feedforward else []
+    return attention + feedforward
+
+
+def writes(recording: Recording) -> list[Write]:
+    """Everything that is written to the stream, bottom first. Without a residual stream each output *replaces* `onto`."""
+    c = recording.config
+    found = [Write("embed", "embed", "embedding", None, recording["embed"], None)]
+    if "pos_embed" in recording:
+        found.append(Write("pos_embed", "position", "position", None, recording["pos_embed"], recording["embed"]))
+    second = {"parallel": "resid_pre", "post": "norm1"}.get(c.wiring, "resid_mid")
+    for i in range(c.n_layers):
+        block = f"blocks.{i}."
+        if f"{block}attn_out" in recording:
+            found.append(Write(f"{block}attn_out", f"attn {i}", "attention", i, recording[f"{block}attn_out"], recording[f"{block}resid_pre"]))
+        if f"{block}ffn_out" in recording:
+            found.append(Write(f"{block}ffn_out", f"ffn {i}", "feedforward", i, recording[f"{block}ffn_out"], recording[block + second]))
+    return found
+
+
+def norms(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Euclidean length of every token's vector: n arrays (query, d_model) -> (n, query) float32."""
+    return np.linalg.norm(np.stack(arrays), axis=-1)
+
+
+def cosines(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Cosine of the angle between two vectors, token by token: (n, query) in [-1, 1]; 0 where one of them has no length."""
+    a, b = (np.stack([pair[i] for pair in pairs]).astype(np.float64) for i in (0, 1))
+    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    return np.divide((a * b).sum(-1), lengths, out=np.zeros_like(lengths), where=lengths > 0)
+
+
+def shares(recording: Recording) -> np.ndarray | None:
+    """Each write's share of the final stream x, (write, query): w . x / (x . x), in the order of `writes`.
+
+    x is the sum of the writes w, so that a token's shares sum to (x . x) / (x . x) = 1. A share is negative where the write points
+    away from what the stream became. None where the final stream is not a sum of writes (see `is_sum`).
+    """
+    if not is_sum(recording.config):
+        return None
+    final = outputs(recording)[-1].astype(np.float64)
+    parts = np.stack([write.array.astype(np.float64) for write in writes(recording)])
+    length = (final * final).sum(-1)
+    return np.divide((parts * final).sum(-1), length, out=np.zeros(parts.shape[:2]), where=length > 0)

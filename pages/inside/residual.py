@@ -1,0 +1,37 @@
+"""The residual stream: what each layer writes, and which one settles the answer."""
+
+import streamlit as st
+
+from engine.measure.attribution import attribute
+from engine.measure.lens import first_settled, logit_lens
+from ui import explain, residual
+from ui.subject import subject_bar
+
+VIEWS = {"Logit lens": residual.draw_lens, "Who pushed the logit": residual.draw_attribution}
+CODE = {"Logit lens": (logit_lens, first_settled), "Who pushed the logit": (attribute,)}
+WORDS = {
+    "Logit lens": {
+        "see": "What the model would answer if it stopped here: the final norm and the unembedding applied to the stream after each block. "
+        "The idea is nostalgebraist's (2020). KL is $\\sum_v p_{final}(v)\\,\\ln\\frac{p_{final}(v)}{p_{here}(v)}$, in nats.",
+        "why": "All layers write in one common language, so a half-finished thought can be read. Easy tokens are settled early; the others use all layers.",
+        "attempt": "Colour by KL, then slide a run of yours through its training. With tied embeddings, look at the bottom row: "
+        "the embedding alone says the very token that it is.",
+    },
+    "Who pushed the logit": {
+        "see": "The logit is $u \\cdot norm(x)$, and $x$ is a sum of writes. With the norm's divisor frozen, it is the sum of one number for each writer: "
+        "$z_h W_{O,h} \\cdot d$ for a head, $w \\cdot d$ for the others, with $d$ the target's unembedding seen through the norm.",
+        "why": "It says who is responsible for an answer, head by head. Only direct pushes count: help given to another head shows up under that head.",
+        "attempt": "Compare with the mean of all tokens: what lifts every logit alike drops out. Then choose a token that the model finds unlikely.",
+    },
+}
+
+st.title("The residual stream")
+st.markdown("Every token carries one vector from the input to the output. Each sublayer reads it and adds to it: $x \\leftarrow x + \\text{write}(x)$.")
+
+with subject_bar() as subject:
+    names = list(VIEWS)
+    view = st.segmented_control("View", names, default=names[0], required=True, key="residual_view", bind="query-params", label_visibility="collapsed")
+    view = view if view in VIEWS else names[0]
+    VIEWS[view](subject)
+    explain.reading(**WORDS[view])
+    explain.show_code(*CODE[view])

@@ -1,0 +1,156 @@
+"""The stream's numbers against independent computation: sums, norms, shares, the lens, and attribution."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import ConfigError, ShapeError
+from engine.measure.attribution import attribute
+from engine.measure.lens import first_settled, logit_lens, read_lens
+from engine.measure.recording import record
+from engine.measure.residual import cosines, is_sum, norms, outputs, shares, states, writes
+from tests.engine.helpers import loud, tiny
+
+IDS = (1, 5, 2, 9, 0, 3)
+
+VARIANTS = {
+    "classic": {"attention_bias": True, "ffn_bias": True, "norm_bias": True},
+    "untied": {"tie_embeddings": False},
+    "rmsnorm": {"norm": "rmsnorm", "position": "rope", "ffn": "swiglu"},
+    "no norm": {"norm": "none"},
+    "no gain": {"norm_gain": False},
+    "parallel": {"wiring": "parallel", "attention_bias": True, "norm_bias": True},
+    "post without norm": {"wiring": "post", "norm": "none"},
+    "grouped": {"n_kv_heads": 2, "attention_bias": True},
+    "wide heads": {"d_head": 6},
+    "no projection": {"output_projection": False},
+    "mean": {"mixer": "mean"},
+    "similarity": {"mixer": "similarity"},
+    "shared": {"mixer": "shared_qk", "attention_bias": True},
+    "no attention": {"mixer": "none"},
+    "no ffn": {"ffn": "none"},
+    "nothing": {"mixer": "none", "ffn": "none"},
+    "alibi": {"position": "alibi", "qk_norm": True},
+    "t5 encoder": {"position": "t5", "causal": False},
+    "sinusoidal": {"position": "sinusoidal"},
+}
+NO_SUM = {"post": {"wiring": "post", "norm_bias": True}, "none": {"wiring": "none"}, "none, bare": {"wiring": "none", "norm": "none"}}
+
+
+def looked_at(fields, factor=4.0):
+    model = loud(tiny(**fields), factor=factor)
+    return model, record(model, IDS)
+
+
+@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
+def test_the_final_stream_is_the_sum_of_its_writes_and_shares_sum_to_one(fields):
+    _, recording = looked_at(fields)
+    assert is_sum(recording.config)
+    total = sum(write.array for write in writes(recording))
+    np.testing.assert_allclose(total, outputs(recording)[-1], rtol=1e-4, atol=1e-4)
+    found = shares(recording)
+    np.testing.assert_allclose(found.sum(0), 1.0, atol=1e-5)
+    x, w = outputs(recording)[-1][2].astype(float), writes(recording)[-1].array[2].astype(float)
+    assert found[-1, 2] == pytest.approx(sum(x * w) / sum(x * x), rel=1e-6)
+
+
+@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize("versus", [None, 4, "mean"])
+def test_the_parts_sum_to_the_logit(fields, versus):
+    model, recording = looked_at(fields)
+    for position, target in ((0, 3), (5, 10)):
+        found = attribute(model, recording, position, target, versus)
+        logits = recording.logits[position].astype(float)
+        expected = logits[target] - {None: 0.0, 4: logits[4], "mean": logits.mean()}[versus]
+        assert found.logit == pytest.approx(expected, abs=1e-6)
+        assert abs(found.total - expected) < 1e-3 * max(1.0, abs(expected))
+        assert found.heads.shape == (2, 4)
+
+
+@pytest.mark.parametrize("fields", NO_SUM.values(), ids=NO_SUM)
+def test_a_stream_that_is_no_sum_is_not_taken_apart(fields):
+    model, recording = looked_at(fields)
+    assert shares(recording) is None
+    with pytest.raises(ConfigError, match="pre"):
+        attribute(model, recording, 0, 0)
+
+
+def test_a_head_counts_for_what_its_removal_takes_from_the_logit_when_the_scale_is_frozen():
+    """Without a norm there is nothing to freeze: removing the last layer's head must change the logit by exactly its part."""
+    model, recording = looked_at({"norm": "none", "ffn": "none", "attention_bias": True})
+
+    def without(head):
+        return record(model, IDS, edits={"blocks.1.z": lambda z: z * (torch.arange(4) != head).view(1, 4, 1, 1)})
+
+    for head in range(4):
+        part = attribute(model, recording, 4, 7).heads[1, head]
+        assert part == pytest.approx(float(recording.logits[4, 7] - without(head).logits[4, 7]), abs=1e-3)
+
+
+def test_what_is_not_there_is_refused():
+    model, recording = looked_at({})
+    for arguments in ((6, 0), (-1, 0), (0, 11), (0, 0, 11), (0, -1)):
+        with pytest.raises(ShapeError):
+            attribute(model, recording, *arguments)
+
+
+@pytest.mark.parametrize("fields", [*VARIANTS.values(), *NO_SUM.values()], ids=[*VARIANTS, *NO_SUM])
+def test_the_lens_at_the_last_layer_is_the_output_exactly(fields):
+    model, recording = looked_at(fields)
+    lens = logit_lens(model, recording)
+    assert lens.guess.shape == lens.kl.shape == (3, len(IDS))
+    np.testing.assert_array_equal(lens.log_probabilities[-1], recording.log_probabilities.astype(np.float32))
+    assert (lens.kl[-1] == 0).all() and (lens.kl >= 0).all()
+    np.testing.assert_array_equal(lens.guess[-1], recording.logits.argmax(-1))
+
+
+def test_the_lens_reads_the_middle_as_a_shorter_model_would():
+    """A model whose upper block writes nothing says what the lens says one block earlier."""
+    model, recording = looked_at({"ffn_bias": True, "attention_bias": True, "norm_bias": True})
+    shorter = record(model, IDS, edits={"blocks.1.attn_out": torch.zeros_like, "blocks.1.ffn_out": torch.zeros_like})
+    lens = logit_lens(model, recording)
+    np.testing.assert_allclose(lens.log_probabilities[1], shorter.log_probabilities, atol=1e-5)
+    assert np.abs(lens.log_probabilities[2] - shorter.log_probabilities).max() > 0.01
+
+
+def test_divergence_guess_and_settling_by_hand():
+    p = np.array([[[0.5, 0.25, 0.25]], [[0.25, 0.5, 0.25]], [[0.1, 0.7, 0.2]]])
+    lens = read_lens(np.log(p).astype(np.float32))
+    by_hand = 0.1 * np.log(0.1 / 0.5) + 0.7 * np.log(0.7 / 0.25) + 0.2 * np.log(0.2 / 0.25)
+    assert lens.kl[0, 0] == pytest.approx(by_hand, rel=1e-5)
+    assert lens.guess[:, 0].tolist() == [0, 1, 1] and lens.settled.tolist() == [1]
+    assert lens.probability[2, 0] == pytest.approx(0.7, rel=1e-6)
+    assert lens.top(2, 0, 2).tolist() == [1, 2]
+    assert first_settled(np.array([[4, 4], [4, 1], [4, 4], [4, 4]])).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("fields", [*VARIANTS.values(), *NO_SUM.values()], ids=[*VARIANTS, *NO_SUM])
+def test_norms_and_cosines_by_hand_for_every_variant(fields):
+    _, recording = looked_at(fields)
+    found = states(recording)
+    lengths = norms([state.array for state in found])
+    assert lengths.shape == (len(found), len(IDS))
+    assert lengths[-1, 3] == pytest.approx(sum(v * v for v in found[-1].array[3].tolist()) ** 0.5, rel=1e-5)
+    np.testing.assert_array_equal(found[-1].array, outputs(recording)[-1])  # the last state is what the final norm reads
+    pairs = [(write.array, write.onto) for write in writes(recording) if write.onto is not None]
+    if pairs:
+        a, b = (side[1].astype(float) for side in pairs[-1])
+        assert cosines(pairs)[-1, 1] == pytest.approx(a @ b / (a @ a * (b @ b)) ** 0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("wiring", ["pre", "post", "parallel"])
+def test_each_write_is_added_to_the_stream_it_is_compared_with(wiring):
+    _, recording = looked_at({"wiring": wiring, "norm_bias": True})
+    by_name = {write.name: write for write in writes(recording)}
+    for i in range(2):
+        attention, ffn = by_name[f"blocks.{i}.attn_out"], by_name[f"blocks.{i}.ffn_out"]
+        both = wiring == "parallel"
+        np.testing.assert_allclose(ffn.onto + ffn.array + (attention.array if both else 0), recording[f"blocks.{i}.resid_post"], atol=1e-5)
+        if not both:
+            np.testing.assert_allclose(attention.onto + attention.array, recording[f"blocks.{i}.resid_mid"], atol=1e-5)
+
+
+def test_a_cosine_with_nothing_is_zero():
+    assert cosines([(np.zeros((1, 3), np.float32), np.ones((1, 3), np.float32))]).tolist() == [[0.0]]

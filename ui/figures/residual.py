@@ -1,0 +1,127 @@
+"""Arrays -> figures of the residual stream: the lens, who pushed a logit, norms, shares, gradients by depth. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ui.figures.curves import plain
+from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
+
+MONO = {"family": "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", "size": 13}
+PART_WORDS = {
+    "embedding": "embedding", "position": "position", "attention": "attention", "feedforward": "feed-forward", "norm": "norm's bias",
+}
+
+
+def token_axis(labels: Sequence[str], title: str = "token of the text") -> dict[str, Any]:
+    """An x axis whose ticks are tokens: numbers underneath, because equal tokens would fall on one another."""
+    step = 1 if len(labels) <= 72 else 2
+    at = np.arange(0, len(labels), step)
+    return {
+        "title": {"text": title}, "tickvals": at, "ticktext": [plain(labels[i]) for i in at], "tickangle": 0, "tickfont": MONO, "showgrid": False,
+        "zeroline": False, "range": [-0.5, len(labels) - 0.5],
+    }
+
+
+def rows_axis(names: Sequence[str], **rest: Any) -> dict[str, Any]:
+    at = np.arange(len(names))
+    step = max(1, round(len(names) / 26))
+    return {"tickvals": at[::step], "ticktext": [plain(n) for n in names][::step], "showgrid": False, "zeroline": False} | rest
+
+
+def symmetric(values: np.ndarray) -> float:
+    """The end of a colour scale that is centred on zero."""
+    finite = np.abs(values[np.isfinite(values)])
+    return float(finite.max()) if finite.size and finite.max() > 0 else 1.0
+
+
+def lens_table(
+    words: Sequence[Sequence[str]], values: np.ndarray, labels: Sequence[str], depths: Sequence[str], *, settled: np.ndarray, chosen: tuple[int, int],
+    title: str, top: float, hover: Sequence[Sequence[str]],
+) -> go.Figure:
+    """`words`, `values`, `hover`: (depth, query). Cells hold the guessed token; a click gives depth * query count + query.
+
+    The line runs below the first depth from which on the guess is the final one.
+    """
+    rows, columns = values.shape
+    heat = go.Heatmap(
+        z=values.astype(np.float32), text=[[plain(w) for w in row] for row in words], texttemplate="%{text}", textfont=MONO, hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>", customdata=np.arange(rows * columns, dtype=np.int32).reshape(rows, columns),
+        colorscale=SEQUENTIAL, zmin=0, zmax=max(top, 1e-6), xgap=1, ygap=1,
+        colorbar={"title": {"text": title, "side": "top"}},
+    )
+    edges = np.repeat(np.arange(columns + 1), 2)[1:-1] - 0.5
+    line = go.Scatter(
+        x=edges, y=np.repeat(settled, 2) - 0.5, mode="lines", line={"color": colour("output"), "width": 2}, hoverinfo="skip", showlegend=False,
+    )
+    depth, position = chosen
+    corners = {"x0": position - 0.5, "x1": position + 0.5, "y0": depth - 0.5, "y1": depth + 0.5}
+    box = {"type": "rect", "line": {"color": colour("attention"), "width": 3}} | corners
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 8, "b": 44}, showlegend=False, shapes=[box], xaxis=token_axis(labels),
+        yaxis=rows_axis(depths, range=[-0.52, rows - 0.48]), uirevision=f"lens-{columns}",
+    )
+    return go.Figure({"data": [heat, line], "layout": layout})
+
+
+def top_tokens(words: Sequence[str], probabilities: np.ndarray, final: np.ndarray) -> go.Figure:
+    """The likeliest tokens at one place (token,), best on top, beside what the finished model gives them."""
+    at = -np.arange(len(words))
+    bars = go.Bar(x=probabilities, y=at, orientation="h", name="here", marker={"color": colour("residual")}, hovertemplate="%{x:.4f}")
+    ends = go.Scatter(
+        x=final, y=at, mode="markers", name="at the output", hovertemplate="%{x:.4f}",
+        marker={"color": colour("output"), "symbol": "diamond", "size": 9},
+    )
+    layout = base_layout(
+        margin={"l": 8, "r": 12, "t": 26, "b": 40}, xaxis={"title": {"text": "probability"}, "rangemode": "tozero", "nticks": 5},
+        yaxis={"tickvals": at, "ticktext": [plain(w) for w in words], "tickfont": MONO, "showgrid": False, "zeroline": False},
+    )
+    return go.Figure({"data": [bars, ends], "layout": layout})
+
+
+def part_bars(
+    labels: Sequence[str], parts: Sequence[str], values: np.ndarray, *, title: str, marks: np.ndarray | None = None, marks_name: str = "",
+    names: Mapping[str, str] = PART_WORDS, hover: str = "%{x}: %{y:+.3f}", **y_axis: Any,
+) -> go.Figure:
+    """A bar for each of `labels`, in the colour of its part; `marks` are diamonds over them."""
+    at = np.arange(len(labels))
+    traces: list[go.Bar | go.Scatter] = []
+    kinds = np.asarray(parts)
+    texts = [plain(label) for label in labels]
+    for part in dict.fromkeys(parts):
+        own = kinds == part
+        traces.append(go.Bar(
+            x=at[own], y=values[own], name=names.get(part, part), marker={"color": colour(part)}, customdata=[texts[i] for i in at[own]],
+            hovertemplate=hover.replace("%{x}", "%{customdata}") + "<extra></extra>",
+        ))
+    if marks is not None:
+        traces.append(go.Scatter(
+            x=at, y=marks, mode="markers", name=marks_name, marker={"symbol": "diamond-open", "size": 8, "color": colour("quiet"), "line": {"width": 2}},
+            hovertemplate="%{y:+.3f}",
+        ))
+    angle = -90 if len(labels) > 14 else 0 if len(labels) <= 6 else -45
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 30, "b": 8}, bargap=0.15,
+        xaxis=rows_axis(texts, tickangle=angle, tickfont={"size": 12}, range=[-0.6, len(labels) - 0.4]),
+        yaxis={"title": {"text": title}, "zeroline": True, "zerolinecolor": colour("quiet"), "zerolinewidth": 1} | y_axis,
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def signed_map(values: np.ndarray, columns: Sequence[str], rows: Sequence[str], *, x: str, y: str, unit: str) -> go.Figure:
+    """values (row, column), blue below zero, orange above; row 0 at the bottom."""
+    top = symmetric(values)
+    heat = go.Heatmap(
+        z=values.astype(np.float32), zmin=-top, zmax=top, colorscale=DIVERGING, xgap=1, ygap=1,
+        hovertemplate=f"{y} %{{y}}, {x} %{{x}}: %{{z:+.3f}} {unit}<extra></extra>", colorbar={"title": {"text": unit, "side": "top"}},
+        texttemplate="%{z:+.2f}" if values.size <= 64 else None,
+    )
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=False, xaxis=rows_axis(columns, title={"text": x}, tickangle=0),
+        yaxis=rows_axis(rows, title={"text": y}),
+    )
+    return go.Figure({"data": [heat], "layout": layout})

@@ -1,0 +1,111 @@
+"""Neurons and activation functions, held against loops and against the model's own forward pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import ShapeError
+from engine.measure import neurons
+from engine.measure.recording import record
+from engine.model import Transformer
+from tests.engine.helpers import loud, some_tokens, tiny
+
+KINDS = ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu")
+
+
+def ids_of(model: Transformer, length: int, seed: int = 0) -> list[int]:
+    return some_tokens(model.config, 1, length, seed)[0].tolist()
+
+
+def post_of(model: Transformer, ids: list[int]) -> np.ndarray:
+    return record(model, ids).stacked("ffn_post")
+
+
+@pytest.mark.parametrize("ffn", KINDS)
+def test_the_most_active_neurons_are_those_a_loop_finds(ffn: str) -> None:
+    post = post_of(loud(tiny(ffn=ffn)), [1, 5, 2, 9, 3])
+    loop = sorted(((abs(post[i, :, n]).max(), i, n) for i in range(2) for n in range(post.shape[2])), reverse=True)[:7]
+    found = neurons.most_active(post, 7)
+    assert [(p.layer, p.neuron) for p in found] == [(i, n) for _, i, n in loop]
+    assert all(p.value == post[p.layer, p.position, p.neuron] and abs(p.value) == size for p, (size, _, _) in zip(found, loop, strict=True))
+    assert neurons.signed(ffn) == (post.min() < -0.2)
+
+
+def test_sparsity_counts_zeros_or_small_values() -> None:
+    post = np.array([[[0.0, 2.0], [0.0, 0.0]], [[1.0, 1.0], [-1.0, 0.01]]], dtype=np.float32)
+    assert neurons.quiet_share(post, "relu").tolist() == [0.75, 0.0]
+    assert neurons.quiet_share(post, "gelu").tolist() == [0.75, 0.25]
+    assert neurons.quiet_share(np.zeros((1, 2, 2), np.float32), "relu2").tolist() == [1.0]
+
+
+@pytest.mark.parametrize("fields", [{}, {"norm": "rmsnorm"}, {"norm": "none"}, {"tie_embeddings": False}, {"ffn": "swiglu"}, {"wiring": "post"}])
+def test_scores_are_what_a_unit_of_the_neuron_adds_to_the_logits(fields: dict) -> None:
+    """One unit more of the neuron in the last layer, with the division of the final norm held where it is."""
+    model = loud(tiny(**fields))
+    ids = [3, 1, 4]
+    before = record(model, ids)
+
+    def raised(x: torch.Tensor) -> torch.Tensor:
+        x = x.clone()
+        x[0, -1, 5] += 1e-3
+        return x
+
+    after = record(model, ids, edits={"blocks.1.ffn_post": raised})
+    write = (after["blocks.1.ffn_out"] - before["blocks.1.ffn_out"])[-1].astype(np.float64) / 1e-3
+    norm = model.norm_final
+    if fields.get("norm") != "none" and fields.get("wiring") != "post":
+        write = (write - write.mean() if fields.get("norm") is None else write) * norm.gain.detach().double().numpy()
+    expected = model.output_matrix.detach().double().numpy() @ write
+    np.testing.assert_allclose(neurons.token_scores(model, 1, 5), expected - expected.mean(), atol=3e-3 * abs(expected).max())
+
+
+def test_scores_without_the_norm_are_the_plain_product() -> None:
+    model = loud(tiny())
+    plain = (model.output_matrix @ model.blocks[0].ffn.w_out.weight[:, 7]).detach().numpy()
+    np.testing.assert_allclose(neurons.token_scores(model, 0, 7, through_norm=False), plain - plain.mean(), atol=1e-5)
+    assert not np.allclose(neurons.token_scores(model, 0, 7), plain - plain.mean(), atol=1e-3)
+
+
+@pytest.mark.parametrize("ffn", ["relu", "gelu", "swiglu"])
+def test_a_scan_finds_what_a_loop_over_windows_finds(ffn: str) -> None:
+    model = loud(tiny(ffn=ffn))
+    ids = ids_of(model, 61)
+    states = list(neurons.scan(model, ids, 1, window=6, batch=4, top=3, apart=4))
+    assert [s.done for s in states] == [24, 48, 60] and all(s.total == 60 and s.window == 6 for s in states)
+    post = np.concatenate([record(model, ids[i : i + 6])["blocks.1.ffn_post"] for i in range(0, 60, 6)])
+    last = states[-1]
+    np.testing.assert_allclose(last.positive, (post > 0).mean(0), atol=1e-6)
+    for sign, values, at in ((1, last.highest, last.highest_at), (-1, last.lowest, last.lowest_at)):
+        for neuron in range(post.shape[1]):
+            best = sorted((max((sign * post[p, neuron], -p) for p in range(i, i + 4)) for i in range(0, 60, 4)), reverse=True)[:3]
+            np.testing.assert_allclose(sign * values[neuron], [v for v, _ in best], rtol=1e-4, atol=1e-5)
+            for place, value in zip(at[neuron], values[neuron], strict=True):
+                np.testing.assert_allclose(post[place, neuron], value, rtol=1e-4, atol=1e-5)
+
+
+def test_a_short_text_has_fewer_contexts() -> None:
+    model = loud(tiny())
+    (state,) = neurons.scan(model, [1, 2, 3], 0, window=8, top=4, apart=2)
+    assert (state.done, state.window) == (3, 3)
+    assert (state.highest_at[:, 2:] == -1).all() and np.isneginf(state.highest[:, 2:]).all() and np.isfinite(state.highest[:, :2]).all()
+    with pytest.raises(ShapeError, match="no text"):
+        list(neurons.scan(model, [], 0, window=8))
+
+
+def test_activations_near_are_the_recorded_ones() -> None:
+    model = loud(tiny(ffn="geglu"))
+    ids = ids_of(model, 40)
+    near = neurons.activations_near(model, ids, 1, 3, [8, 0, 32], 8)
+    for row, start in zip(near, [8, 0, 32], strict=True):
+        np.testing.assert_allclose(row, record(model, ids[start : start + 8])["blocks.1.ffn_post"][:, 3], rtol=1e-4, atol=1e-6)
+
+
+def test_neurons_that_are_not_there() -> None:
+    model = loud(tiny())
+    for layer, neuron in ((2, 0), (-1, 0), (0, 24), (0, -1)):
+        with pytest.raises(ShapeError, match="layers 0 to 1, neurons 0 to 23"):
+            neurons.token_scores(model, layer, neuron)
+    with pytest.raises(ShapeError, match="no feed-forward"):
+        neurons.token_scores(loud(tiny(ffn="none")), 0, 0)

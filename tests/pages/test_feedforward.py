@@ -1,0 +1,118 @@
+"""The feed-forward page alone: every view, every model, every option, and links written by strangers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine import corpora
+from tests.pages.stage import StageManager
+from ui import feedforward_contexts, state
+from ui.figures import feedforward as figures
+
+PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "feedforward.py")
+
+
+@pytest.fixture(autouse=True)
+def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
+    stage = StageManager()
+    monkeypatch.setattr(state, "manager", lambda: stage)
+    return stage
+
+
+@pytest.fixture
+def short_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A corpus that is there on every machine, and short."""
+    text = "ROMEO:\nBut, soft! what light through yonder window breaks?\n" * 200
+    monkeypatch.setattr(corpora, "shakespeare_path", lambda: Path("here"))
+    monkeypatch.setattr(state, "corpus", lambda name: corpora.from_text(text, name))
+    feedforward_contexts._validation.clear()
+
+
+def opened(**query: str) -> AppTest:
+    page = AppTest.from_file(PAGE, default_timeout=60)
+    page.session_state["owner"] = "this-browser"
+    for name, value in query.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def sentences(page: AppTest) -> str:
+    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption, page.markdown, page.subheader) for e in kind)
+
+
+def test_it_opens_on_the_most_active_neuron_and_finds_its_contexts(short_corpus):
+    page = opened()
+    layer, neuron = page.number_input(key="feedforward_layer").value, page.number_input(key="feedforward_neuron").value
+    assert f"Neuron {neuron} of layer {layer}" in sentences(page)
+    first = page.dataframe[0].value.iloc[0]
+    assert (first["layer"], first["neuron"]) == (layer, neuron)
+    assert "From 1,152 tokens read, 128 at a time" in sentences(page)
+    assert page.query_params["feedforward_layer"] == [str(layer)] and page.query_params["feedforward_neuron"] == [str(neuron)]
+
+
+def test_a_link_chooses_the_neuron(short_corpus):
+    query = {"layer": "1", "neuron": "17", "rows": "all", "span": "all", "token": "3", "norm": "false"}
+    page = opened(**{f"feedforward_{name}": value for name, value in query.items()})
+    assert "Neuron 17 of layer 1" in sentences(page) and "(position 3)" in sentences(page) and "No norm is applied." in sentences(page)
+
+
+@pytest.mark.parametrize("value", ["-1", "9" * 30, "abc", "<b>", "1.5", "nan", ""])
+def test_a_neuron_that_is_not_there_falls_back(short_corpus, value):
+    page = opened(**{f"feedforward_{name}": value for name in ("layer", "neuron", "rows", "span", "view", "token", "norm", "side")})
+    assert "Neuron " in sentences(page)
+
+
+def test_a_gated_model_has_two_signs_and_a_smaller_layer(short_corpus):
+    page = opened(model="shakespeare-modern", feedforward_neuron="511", feedforward_layer="3")  # it has 344
+    assert page.number_input(key="feedforward_neuron").value < 344
+    assert page.button_group(key="feedforward_side").value == "highest"
+    page.button_group(key="feedforward_side").set_value("lowest").run()
+    assert not page.exception
+
+
+def test_the_neuron_follows_when_the_model_becomes_a_smaller_one(short_corpus):
+    page = opened(feedforward_neuron="500", feedforward_layer="3")
+    page.selectbox(key="subject_model").select("shakespeare-modern").run()
+    assert not page.exception and page.number_input(key="feedforward_neuron").value < 344
+
+
+def test_without_the_corpus_the_text_is_searched(monkeypatch):
+    monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
+    feedforward_contexts._validation.clear()
+    page = opened()
+    assert "Tiny Shakespeare, which this model was trained on, is not on this server" in sentences(page)
+    assert "tokens read" in sentences(page)
+
+
+def test_clicks_are_read_with_care():
+    assert figures.decode("3000344") == (3, 344)
+    for bad in (None, "", "-1", "1e3", "[1]", "9" * 40):
+        assert figures.decode(bad) is None
+
+
+def test_labels_are_made_distinct_without_being_changed():
+    names = figures.distinct(["e", "e", "<b>", "e"])
+    assert len(set(names)) == 4 and [n.strip("\u200b\u200c") for n in names] == ["e", "e", "&lt;b&gt;", "e"]
+
+
+def test_signed_colours_are_symmetric_and_others_start_at_zero():
+    values = np.array([[-0.5, 2.0]], dtype=np.float32)
+    signed, plain = (figures.overview(values, (0, 0), signed=s).data[0] for s in (True, False))
+    assert (signed.zmin, signed.zmax) == (-2.0, 2.0) and (plain.zmin, plain.zmax) == (0.0, 2.0)
+
+
+def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
+    text = "<img src=x onerror=alert(1)>&amp;" * 400
+    monkeypatch.setattr(state, "corpus", lambda name: corpora.from_text(text, name))
+    monkeypatch.setattr(feedforward_contexts, "show_token", lambda t: f"<i>{t}")
+    feedforward_contexts._validation.clear()
+    feedforward_contexts._kept.clear()
+    page = opened()
+    (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
+    assert "<i>" not in drawn and "&lt;i&gt;" in drawn

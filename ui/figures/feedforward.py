@@ -1,0 +1,126 @@
+"""Arrays -> figures of neurons. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ui.figures.curves import plain
+from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
+
+CODE = 1_000_000  # layer * CODE + neuron is what a click on a cell sends
+NO_BAR = {"showscale": False}
+
+
+def decode(clicked: str | None) -> tuple[int, int] | None:
+    """(layer, neuron) of a cell that was clicked.
+
+    >>> decode("2000017"), decode("nonsense")
+    ((2, 17), None)
+    """
+    return divmod(int(clicked), CODE) if clicked is not None and clicked.isdecimal() and len(clicked) < 12 else None
+
+
+def distinct(labels: Sequence[str]) -> list[str]:
+    """The labels, made different from each other by characters without width: an axis of categories then has a place for each."""
+    return [plain(label) + "".join("\u200b\u200c"[bit == "1"] for bit in f"{i:b}") for i, label in enumerate(labels)]
+
+
+def _shades(values: np.ndarray, signed: bool) -> dict[str, Any]:
+    top = max(float(np.abs(values).max(initial=0.0)), 1e-9)
+    return {"colorscale": DIVERGING, "zmin": -top, "zmax": top} if signed else {"colorscale": SEQUENTIAL, "zmin": 0.0, "zmax": top}
+
+
+def overview(values: np.ndarray, chosen: tuple[int, int], *, signed: bool) -> go.Figure:
+    """Every neuron of the model: values (layer, d_ff), its strongest activation on the text. A click on a cell names the neuron."""
+    layers, width = values.shape
+    codes = (np.arange(layers, dtype=np.int32)[:, None] * CODE + np.arange(width, dtype=np.int32)).astype(np.int32)
+    cells = {
+        "type": "heatmap", "z": values.astype(np.float32), "customdata": codes, "y": [f"layer {i}" for i in range(layers)],
+        "hovertemplate": "%{y}, neuron %{x}<br>strongest: %{z:.3f}<extra></extra>", "ygap": 2,
+        "colorbar": {"thickness": 12, "nticks": 5}, **_shades(values, signed),
+    }
+    layout = base_layout(
+        margin={"l": 60, "r": 8, "t": 8, "b": 44}, showlegend=False,
+        xaxis={"title": {"text": "neuron"}, "showgrid": False}, yaxis={"autorange": "reversed", "showgrid": False}, shapes=[_frame(chosen[1], chosen[0])],
+    )
+    return go.Figure({"data": [cells], "layout": layout})
+
+
+def layer_map(post: np.ndarray, neurons: np.ndarray, labels: Sequence[str], layer: int, chosen: int, *, signed: bool) -> go.Figure:
+    """Neurons down, tokens across: post (query, d_ff) of one layer, `neurons` which of them, in the order of the rows."""
+    values = np.ascontiguousarray(post[:, neurons].T, dtype=np.float32)
+    codes = np.broadcast_to((layer * CODE + neurons.astype(np.int32))[:, None], values.shape).astype(np.int32)
+    cells = {
+        "type": "heatmap", "z": values, "x": distinct(labels), "y": [f"{n}" for n in neurons], "customdata": codes,
+        "hovertemplate": "neuron %{y} at “%{x}”: %{z:.3f}<extra></extra>", "colorbar": {"thickness": 12, "nticks": 5}, **_shades(values, signed),
+    }
+    at = np.flatnonzero(neurons == chosen)
+    frames = [{**_frame(0, int(at[0])), "xref": "paper", "x0": 0, "x1": 1}] if len(at) else []
+    layout = base_layout(
+        margin={"l": 56, "r": 8, "t": 8, "b": 40}, showlegend=False, shapes=frames,
+        xaxis={"type": "category", "showgrid": False, "tickfont": {"size": 12}, "tickangle": 0, "title": {"text": "token"}},
+        yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "tickfont": {"size": 12}, "title": {"text": "neuron"}},
+    )
+    return go.Figure({"data": [cells], "layout": layout})
+
+
+def _frame(x: int, y: int) -> dict[str, Any]:
+    """A line around one cell."""
+    line = {"color": colour("output"), "width": 2}
+    return {"type": "rect", "x0": x - 0.5, "x1": x + 0.5, "y0": y - 0.5, "y1": y + 0.5, "line": line, "fillcolor": "rgba(0,0,0,0)"}
+
+
+def activation_line(values: np.ndarray, labels: Sequence[str], at: int) -> go.Figure:
+    """One neuron along the text: values (query,), `at` the chosen token."""
+    names = distinct(labels)
+    line = {
+        "type": "scatter", "mode": "lines+markers", "x": names, "y": values.astype(np.float32), "line": {"color": colour("feedforward"), "width": 2},
+        "marker": {"size": 5}, "hovertemplate": "“%{x}”: %{y:.4f}<extra></extra>",
+    }
+    mark = {
+        "type": "scatter", "mode": "markers", "x": [names[at]], "y": values[at : at + 1].astype(np.float32), "hoverinfo": "skip",
+        "marker": {"size": 12, "color": colour("output"), "symbol": "circle-open", "line": {"width": 2}},
+    }
+    layout = base_layout(
+        margin={"l": 56, "r": 8, "t": 8, "b": 40}, showlegend=False,
+        xaxis={"type": "category", "showgrid": False, "tickfont": {"size": 12}, "tickangle": 0, "categoryarray": names, "categoryorder": "array"},
+        yaxis={"title": {"text": "activation"}, "zeroline": True},
+    )
+    return go.Figure({"data": [line, mark], "layout": layout})
+
+
+def token_bars(scores: np.ndarray, vocabulary: Sequence[str], count: int = 8) -> go.Figure:
+    """The tokens that a write raises most and lowers most: scores (vocab,) in logits, zero-mean."""
+    order = np.argsort(-scores, kind="stable")
+    count = min(count, len(order) // 2)
+    rows = [*order[:count], *order[len(order) - count :]]
+    values = scores[rows].astype(np.float32)
+    top = max(float(np.abs(values).max(initial=0.0)), 1e-9)
+    bars = {
+        "type": "bar", "orientation": "h", "x": values, "y": distinct([vocabulary[i] for i in rows]), "hovertemplate": "“%{y}”: %{x:+.4f}<extra></extra>",
+        "marker": {"color": values, "colorscale": DIVERGING, "cmin": -top, "cmax": top, "line": {"width": 1, "color": colour("quiet")}, **NO_BAR},
+    }
+    layout = base_layout(
+        margin={"l": 44, "r": 8, "t": 8, "b": 44}, showlegend=False, bargap=0.25,
+        xaxis={"title": {"text": "logit for each unit of activation"}, "zeroline": True},
+        yaxis={"type": "category", "autorange": "reversed", "tickfont": {"size": 14}, "nticks": len(rows)},
+    )
+    return go.Figure({"data": [bars], "layout": layout})
+
+
+def share_bars(shares: np.ndarray) -> go.Figure:
+    """A share in [0, 1] for each layer: shares (layer,)."""
+    bars = {
+        "type": "bar", "orientation": "h", "x": shares.astype(np.float32), "y": [f"layer {i}" for i in range(len(shares))],
+        "marker": {"color": colour("feedforward")},
+        "text": [f"{s:.1%}" for s in shares], "textposition": "auto", "hovertemplate": "%{y}: %{x:.2%}<extra></extra>",
+    }
+    layout = base_layout(
+        margin={"l": 60, "r": 8, "t": 8, "b": 44}, showlegend=False, bargap=0.3,
+        xaxis={"range": [0, 1], "tickformat": ".0%", "title": {"text": "quiet activations"}}, yaxis={"autorange": "reversed"},
+    )
+    return go.Figure({"data": [bars], "layout": layout})

@@ -184,7 +184,7 @@ def _neuron(subject: Subject, along: np.ndarray, layer: int, neuron: int, is_sig
 
 def _writes(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None:
     st.markdown("**What it writes**")
-    through = st.toggle("Through the final norm's gain", True, key="feedforward_norm", bind="query-params", help="Off: the column of $W_{out}$ as it is.")
+    through = st.toggle("Through the norm", True, key="feedforward_norm", bind="query-params", help="The final norm's linear part. Off: the column of $W_{out}$ as it is.")
     scores = neurons.token_scores(subject.model, layer, neuron, through_norm=through)
     order = np.argsort(-scores, kind="stable")
     words = subject.vocabulary

@@ -18,6 +18,7 @@ from ui.words import safe
 
 SPANS = {"8000": 8_000, "32000": 32_000, "all": 10**9}  # characters of the validation text
 BEFORE, AFTER = 40, 16  # tokens shown around the one that excites
+SIDES = ("strongest", "highest", "lowest")  # of a gated neuron; strongest is whichever of the others is larger
 KEPT = 32
 STYLE = (
     "<style>.gf-contexts{font-family:var(--st-code-font,ui-monospace,monospace);font-size:14px;line-height:1.75}"
@@ -62,7 +63,7 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None
         st.info(f"{problem} The text above is searched instead.", icon=":material/info:")
         ids = np.asarray(subject.ids)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
-    span, side = "8000", "highest"
+    span, side = "8000", "strongest"
     if not problem:
         with left:
             span = st.segmented_control(
@@ -71,7 +72,7 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None
             )
     if is_signed:
         with right:
-            side = st.segmented_control("Activation", ["highest", "lowest"], default="highest", required=True, key="feedforward_side", bind="query-params")
+            side = st.segmented_control("Activation", list(SIDES), default="strongest", required=True, key="feedforward_side", bind="query-params")
     span = span if span in SPANS else "8000"
     key: Key = (subject.key, layer, span, subject.ids if problem else ())
     found = _kept().get(key)
@@ -81,7 +82,7 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None
             return
         found = _read(subject, ids[: SPANS[span]], layer)
         _kept().put(key, found)
-    _draw(subject, ids, found, layer, neuron, "lowest" if side == "lowest" else "highest")
+    _draw(subject, ids, found, layer, neuron, _lower(found, neuron, side) if is_signed else False)
 
 
 def _read(subject: Subject, ids: np.ndarray, layer: int) -> Scan:
@@ -112,10 +113,15 @@ def _validation(name: str | None, key: tuple[str, int], _tokenizer: object) -> t
     return np.asarray(_tokenizer.encode(kept), dtype=np.int64), "" if kept else "None of the corpus's characters are in this model's alphabet."  # type: ignore[attr-defined]
 
 
-def _draw(subject: Subject, ids: np.ndarray, found: Scan, layer: int, neuron: int, side: str) -> None:
-    at = (found.highest_at if side == "highest" else found.lowest_at)[neuron]
+def _lower(found: Scan, neuron: int, side: str | None) -> bool:
+    """Whether to show where the neuron is lowest."""
+    return side == "lowest" or (side != "highest" and -found.lowest[neuron, 0] > found.highest[neuron, 0])
+
+
+def _draw(subject: Subject, ids: np.ndarray, found: Scan, layer: int, neuron: int, lower: bool) -> None:
+    at = (found.lowest_at if lower else found.highest_at)[neuron]
     at = at[at >= 0]
-    values = (found.highest if side == "highest" else found.lowest)[neuron, : len(at)]
+    values = (found.lowest if lower else found.highest)[neuron, : len(at)]
     near = _near((subject.key, layer, neuron, tuple(at.tolist()), found.total), found.window, ids, subject.model)
     scale = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     rows = "".join(_row(subject, ids, near[i], int(p), float(values[i]), found.window, scale) for i, p in enumerate(at))

@@ -53,7 +53,7 @@ def test_it_opens_on_the_most_active_neuron_and_finds_its_contexts(short_corpus)
     first = page.dataframe[0].value.iloc[0]
     assert (first["layer"], first["neuron"]) == (layer, neuron)
     assert "From 1,152 tokens read, 128 at a time" in sentences(page)
-    assert page.query_params["feedforward_layer"] == [str(layer)] and page.query_params["feedforward_neuron"] == [str(neuron)]
+    assert (page.query_params["feedforward_layer"], page.query_params["feedforward_neuron"]) == (str(layer), str(neuron))
 
 
 def test_a_link_chooses_the_neuron(short_corpus):
@@ -71,9 +71,12 @@ def test_a_neuron_that_is_not_there_falls_back(short_corpus, value):
 def test_a_gated_model_has_two_signs_and_a_smaller_layer(short_corpus):
     page = opened(model="shakespeare-modern", feedforward_neuron="511", feedforward_layer="3")  # it has 344
     assert page.number_input(key="feedforward_neuron").value < 344
-    assert page.button_group(key="feedforward_side").value == "highest"
-    page.button_group(key="feedforward_side").set_value("lowest").run()
-    assert not page.exception
+    assert page.button_group(key="feedforward_side").value == "strongest"
+    for side in ("highest", "lowest"):
+        page.button_group(key="feedforward_side").set_value(side).run()
+        assert not page.exception
+        (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
+        assert drawn.count("<b>-") == (8 if side == "lowest" else 0)
 
 
 def test_the_neuron_follows_when_the_model_becomes_a_smaller_one(short_corpus):

@@ -106,7 +106,7 @@ def token_bars(scores: np.ndarray, vocabulary: Sequence[str], count: int = 8) ->
     }
     layout = base_layout(
         margin={"l": 44, "r": 8, "t": 8, "b": 44}, showlegend=False, bargap=0.25,
-        xaxis={"title": {"text": "logit for each unit of activation"}, "zeroline": True},
+        xaxis={"title": {"text": "logit per unit"}, "zeroline": True},
         yaxis={"type": "category", "autorange": "reversed", "tickfont": {"size": 14}, "nticks": len(rows)},
     )
     return go.Figure({"data": [bars], "layout": layout})

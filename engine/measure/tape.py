@@ -1,0 +1,257 @@
+"""A tape of the torch operations of one forward pass, cut into steps wherever the model shows a tensor to its probe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any, Literal
+
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from engine.config import ModelConfig
+from engine.measure.formulas import formula
+from engine.probe import AXES
+
+Stage = Literal["input", "block", "output"]
+_ENGINE = str(Path(__file__).parents[1])
+_PARTS = {
+    "embedding": ("tokens", "embed"), "position": ("pos_embed", "position"), "residual": ("resid_pre", "resid_mid", "resid_post"),
+    "norm": ("norm1", "norm2", "norm_final"), "feedforward": ("ffn_in", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"), "output": ("logits", "probabilities"),
+}
+_PART = {name: part for part, names in _PARTS.items() for name in names}
+_VIEWS = frozenset("unflatten split chunk transpose view permute __getitem__ flatten unsqueeze".split())
+_FREE = _VIEWS | frozenset("reshape embedding stack cat new_empty new_zeros empty full arange tensor to float long roll triu zeros_like".split())
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A tensor by name, without its numbers. `axes` are in the vocabulary of `engine.probe`; a merged axis reads `head × d_head`."""
+
+    name: str
+    axes: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """Lines of a file (counted from 1) that ran inside `source`, a function of the engine."""
+
+    source: Callable[..., Any]
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TraceStep:
+    """One operation. `formula` is LaTeX, `words` the same in plain signs; `bytes` are those of the output in float32 (ids: int64).
+
+    FLOPs: a product of (m, k) and (k, n) counts 2mkn; `elementwise` counts 1 for each number that an operation writes, 5 a number for
+    softmax and norms (their sums included). Copies and views count 0. A weight counts in `parameters` where it is used first;
+    where it is used again (tied embeddings), it stands in `shared`.
+    """
+
+    name: str
+    stage: Stage
+    block: int | None
+    part: str
+    formula: str
+    words: str
+    inputs: tuple[Shape, ...]
+    output: Shape
+    parameters: int
+    weights: tuple[str, ...]
+    shared: tuple[str, ...]
+    products: int
+    elementwise: int
+    bytes: int
+    view: bool  # the output is the input seen differently: no new memory
+    ran: tuple[Ran, ...]
+
+    @property
+    def flops(self) -> int:
+        return self.products + self.elementwise
+
+    @property
+    def bare(self) -> str:
+        """The name without its block: `pattern` for `blocks.3.pattern`."""
+        return self.name.rpartition(".")[2]
+
+
+@dataclass(eq=False)
+class _Operation:
+    name: str
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    arguments: tuple[Any, ...]
+    role: str  # position | mask | forward: whose work it is
+    frame: tuple[str, str, int]  # module, qualified name, line
+    claimed: bool = False
+
+
+@dataclass(eq=False)
+class Tape(TorchFunctionMode):
+    """Writes down torch operations, and turns them into steps whenever the model shows a tensor to `probe`."""
+
+    config: ModelConfig
+    model: nn.Module
+    steps: list[TraceStep] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self.operations: list[_Operation] = []  # keeps every tensor alive, so that its id stays its own
+        self.made_by: dict[int, _Operation] = {}
+        self.known: dict[int, Shape] = {}
+        self.weights = {id(p): (name, p) for name, p in self.model.named_parameters()}
+        self.used: set[str] = set()
+        self.told: set[int] = set()  # tensors that are the output of a step
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        inputs, outputs = list(_tensors((args, kwargs))), list(_tensors(result))
+        if outputs and not any(out is into for out in outputs for into in inputs):  # what returns its input did nothing
+            role, frame = _caller()
+            made = _Operation(func.__name__, inputs, outputs, args, role, frame)
+            self.operations.append(made)
+            self.made_by.update((id(out), made) for out in outputs)
+        return result
+
+    def probe(self, name: str, x: Tensor) -> Tensor:
+        if name == "blocks.0.resid_pre":
+            for role in ("position", "mask"):
+                prepared = [o for o in self.operations if o.role == role and not o.claimed]
+                if prepared:
+                    self._emit(role, prepared, prepared[-1].outputs[0])
+        if id(x) not in self.told:
+            *before, last = _groups(self._chain(x))
+            scope, bare = name[: -len(name.rpartition(".")[2])], name.rpartition(".")[2]
+            for group in before:
+                self._emit(scope + _between(bare, group[-1].name, self.config.mixer), group, group[-1].outputs[0])
+            self._emit(name, last, x)
+        return x
+
+    def _chain(self, x: Tensor) -> list[_Operation]:
+        """The operations, not yet told of, that lead to x from tensors that have a name."""
+        found: list[_Operation] = []
+        start = self.made_by.get(id(x))
+        waiting = [x]
+        while waiting:
+            tensor = waiting.pop()
+            made = self.made_by.get(id(tensor))
+            if made is None or made.claimed or made in found or (id(tensor) in self.known and tensor is not x) or (start and made.role != start.role):
+                continue
+            found.append(made)
+            waiting += made.inputs
+        return [o for o in self.operations if o in found]
+
+    def _emit(self, name: str, group: list[_Operation], x: Tensor) -> None:
+        bare = name.rpartition(".")[2]
+        own = {id(out) for o in group for out in o.outputs}
+        leaves = {id(t): t for o in group for t in o.inputs if id(t) not in own}
+        if not group and id(x) in self.made_by:  # the second half of what an earlier operation made
+            leaves = {id(t): t for t in self.made_by[id(x)].inputs}
+        inputs = tuple(dict.fromkeys(self.known[key] for key in leaves if key in self.known))
+        named = [self.weights[key] for key in leaves if key in self.weights]
+        fresh = [(n, p) for n, p in named if n not in self.used]
+        self.used.update(n for n, _ in fresh)
+        for o in group:
+            o.claimed = True
+            for place, out in enumerate(o.outputs):
+                self.known[id(out)] = Shape(name, _axes(bare, out, place), tuple(out.shape))
+        self.told.add(id(x))
+        shape = self.known[id(x)] = Shape(name, _axes(bare, x, 0), tuple(x.shape))
+        counts = [_flops(o) for o in group]
+        latex, words = formula(bare, self.config)
+        inside = name.startswith("blocks.0.") and bare != "resid_pre"
+        stage: Stage = "block" if inside else "output" if bare in ("norm_final", "logits", "probabilities") else "input"
+        self.steps.append(TraceStep(
+            name, stage, 0 if inside else None, _PART.get(bare, "attention"), latex, words, inputs, shape,
+            sum(p.numel() for _, p in fresh), tuple(n for n, _ in fresh), tuple(n for n, _ in named if n not in dict(fresh)),
+            sum(p for p, _ in counts), sum(e for _, e in counts), prod(x.shape) * (8 if bare == "tokens" else 4),
+            bare != "tokens" and all(o.name in _VIEWS for o in group), _ran(group or [self.made_by[id(x)]] if id(x) in self.made_by else []),
+        ))
+
+
+def _groups(chain: list[_Operation]) -> list[list[_Operation]]:
+    """Cut where the shape tells a story: around every product with a weight, and where heads are split apart."""
+    groups: list[list[_Operation]] = [[]]
+    for o, following in zip(chain, [*chain[1:], None], strict=False):
+        if o.name == "linear" and groups[-1]:
+            groups.append([])
+        groups[-1].append(o)
+        if following and (o.name in ("linear", "split") or (o.name == "unflatten" and following.name != "split")):
+            groups.append([])
+    return groups
+
+
+def _between(target: str, operation: str, mixer: str) -> str:
+    """A name for what no probe sees, on the way to `target`."""
+    if target == "attn_out":
+        return "z_merged"
+    if target == "ffn_pre":
+        return "ffn_in"
+    stem = {"attention": "qkv", "shared_qk": "qk" if target == "q" else "v"}.get(mixer, "x")
+    return f"{stem}_flat" if operation == "linear" else f"{stem}_heads"
+
+
+def _axes(bare: str, x: Tensor, place: int) -> tuple[str, ...]:
+    if bare in AXES:
+        return AXES[bare]
+    if bare.endswith("_heads"):
+        if x.dim() == 4 and place == 0:
+            return ("batch", "query", "head", "d_head")
+        return ("batch", "key", "kv_head", "d_head")
+    named: dict[str, tuple[str, ...]] = {
+        "qkv_flat": ("batch", "query", "(head + 2 kv_head) × d_head"), "ffn_in": ("batch", "query", "2 × d_ff"), "mask": ("query", "key"),
+        "probabilities": ("batch", "query", "vocab"), "position": ("query", "d_head") if x.dim() == 2 else ("head", "query", "key"),
+    }
+    return named.get(bare, ("batch", "query", "head × d_head"))
+
+
+def _flops(o: _Operation) -> tuple[int, int]:
+    """(those of products, elementwise ones) of one operation; see TraceStep."""
+    n = sum(out.numel() for out in o.outputs)
+    if o.name == "linear":
+        return 2 * n * o.inputs[0].shape[-1], n * (len(o.inputs) == 3)
+    if o.name in ("bmm", "baddbmm"):
+        return 2 * n * o.inputs[-1].shape[1], n * (o.name == "baddbmm")  # baddbmm also scales
+    if o.name in ("softmax", "layer_norm", "rms_norm"):
+        return 0, 5 * n
+    return 0, 0 if o.name in _FREE else n
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (tuple, list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(item)
+
+
+def _caller() -> tuple[str, tuple[str, str, int]]:
+    """(whose work the running operation is, the innermost line of the engine that asked for it)."""
+    frame = sys._getframe(2)
+    innermost, role = ("", "", 0), "forward"
+    while frame is not None and frame.f_code.co_name != "trace":
+        code = frame.f_code
+        if code.co_filename.startswith(_ENGINE) and not code.co_qualname.startswith("Tape"):
+            if not innermost[0] and not code.co_name.startswith("<"):
+                innermost = (frame.f_globals["__name__"], code.co_qualname, frame.f_lineno)
+            role = {"prepare": "position", "causal_mask": "mask"}.get(code.co_name, role)
+        frame = frame.f_back  # type: ignore[assignment]
+    return role, innermost
+
+
+def _ran(group: list[_Operation]) -> tuple[Ran, ...]:
+    places: dict[tuple[str, str], set[int]] = {}
+    for module, name, line in dict.fromkeys(o.frame for o in group):
+        places.setdefault((module, name), set()).add(line)
+    found = []
+    for (module, name), lines in places.items():
+        source: Any = sys.modules[module]
+        for part in name.split("."):
+            source = getattr(source, part)
+        found.append(Ran(source, tuple(sorted(lines))))
+    return tuple(found)

@@ -1,0 +1,336 @@
+// A forward pass as a list of steps that can be walked. All steps are here, so walking asks the server for pictures only. See ui/shapes.py.
+const instances = new WeakMap()
+const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
+const PLAY_MS = 700
+
+function make(tag, className, text) {
+  const node = document.createElement(tag)
+  if (className) node.className = className
+  if (text !== undefined) node.textContent = text
+  return node
+}
+
+function create(parentElement) {
+  const root = make("div", "gf-walk")
+  const strip = make("div", "gf-walk-strip")
+  strip.setAttribute("aria-hidden", "true") // the list says the same
+  const bar = make("div", "gf-walk-bar")
+  const [back, play, next] = [["◀", "Previous step"], ["▶", "Play"], ["▶▏", "Next step"]].map(([sign, label]) => {
+    const button = make("button", "", sign)
+    button.type = "button"
+    button.title = label
+    button.setAttribute("aria-label", label)
+    bar.appendChild(button)
+    return button
+  })
+  back.textContent = "‹"
+  next.textContent = "›"
+  const slider = make("input")
+  slider.type = "range"
+  slider.min = "0"
+  slider.step = "1"
+  slider.setAttribute("aria-label", "Step of the forward pass")
+  const where = make("output")
+  bar.append(slider, where)
+  const card = make("div", "gf-walk-card")
+  const list = make("div", "gf-walk-list")
+  list.setAttribute("role", "listbox")
+  list.tabIndex = 0
+  root.append(strip, bar, card, list)
+  parentElement.appendChild(root)
+  const self = { root, strip, card, list, slider, where, play, index: 0, open: false, playing: false, asked: null, waitingSince: 0, timer: 0, tick: 0, rows: new Map(), text: "" }
+  back.onclick = () => { stop(self); move(self, -1) }
+  next.onclick = () => { stop(self); move(self, 1) }
+  play.onclick = () => (self.playing ? stop(self) : start(self))
+  slider.oninput = () => { stop(self); go(self, self.order[Number(slider.value)]) }
+  list.addEventListener("keydown", (event) => {
+    const last = self.order.length - 1
+    const at = self.order.indexOf(self.index)
+    const target = { ArrowDown: at + 1, ArrowRight: at + 1, ArrowUp: at - 1, ArrowLeft: at - 1, Home: 0, End: last }[event.key]
+    if (target === undefined || event.target !== list) return
+    event.preventDefault()
+    stop(self)
+    go(self, self.order[Math.max(0, Math.min(last, target))])
+  })
+  return self
+}
+
+// The global index runs over the input's steps, each block's, the output's -------------------------------------------------
+
+function sizes(self) {
+  const { groups, layers } = self.data
+  return [groups.input.length, groups.block.length, groups.output.length, layers]
+}
+
+function place(self, index) {
+  const [a, b, , layers] = sizes(self)
+  if (index < a) return { stage: "input", block: null, row: index }
+  if (index < a + b * layers) return { stage: "block", block: Math.floor((index - a) / b), row: (index - a) % b }
+  return { stage: "output", block: null, row: index - a - b * layers }
+}
+
+function stepAt(self, index) {
+  const { stage, block, row } = place(self, index)
+  if (stage !== "block") return self.data.groups[stage][row]
+  const raw = (block > 0 ? self.data.groups.later : self.data.groups.block)[row]
+  const named = (name) => name.replace("@-.", `blocks.${block - 1}.`).replace("@.", `blocks.${block}.`)
+  return { ...raw, name: named(raw.name), inputs: raw.inputs.map((i) => ({ ...i, name: named(i.name) })), weights: raw.weights.map(named) }
+}
+
+function walked(self) {
+  // Folded blocks are alike, so the walk passes over them.
+  const [a, b, c, layers] = sizes(self)
+  const shown = self.open || layers === 1 ? layers : 1
+  const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i)
+  return [...range(0, a + b * shown), ...range(a + b * layers, a + b * layers + c)]
+}
+
+function start(self) {
+  self.playing = true
+  self.play.textContent = "❚❚"
+  self.play.setAttribute("aria-label", "Pause")
+  if (self.index === self.order[self.order.length - 1]) go(self, self.order[0])
+  tick(self)
+}
+
+function tick(self) {
+  clearTimeout(self.tick)
+  self.tick = setTimeout(() => {
+    if (!self.playing) return
+    if (self.index === self.order[self.order.length - 1]) return stop(self)
+    move(self, 1)
+    tick(self)
+  }, PLAY_MS)
+}
+
+function stop(self) {
+  self.playing = false
+  clearTimeout(self.tick)
+  self.play.textContent = "▶"
+  self.play.setAttribute("aria-label", "Play")
+}
+
+function move(self, by) {
+  const at = self.order.indexOf(self.index) + by
+  if (at >= 0 && at < self.order.length) go(self, self.order[at])
+}
+
+function go(self, index) {
+  if (index === undefined) return
+  self.index = index
+  show(self)
+  ask(self)
+}
+
+function ask(self) {
+  // One question at a time: a walk faster than the pictures would otherwise interrupt each of them.
+  if (self.waitingSince && performance.now() - self.waitingSince < ANSWER_MS) return
+  if (self.index === self.asked) return
+  self.asked = self.index
+  self.waitingSince = performance.now()
+  clearTimeout(self.timer)
+  self.timer = setTimeout(() => { self.waitingSince = 0; ask(self) }, ANSWER_MS)
+  self.send("step", self.index)
+}
+
+function answered(self, shown) {
+  if (!self.waitingSince || shown !== self.asked) return
+  self.waitingSince = 0
+  clearTimeout(self.timer)
+  if (self.index !== self.asked) ask(self)
+}
+
+// Drawing ------------------------------------------------------------------------------------------------------------------
+
+const whole = (n) => n.toLocaleString("en")
+
+function short(n) {
+  for (const [size, unit] of [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]) if (n >= size) return `${(n / size).toPrecision(3)} ${unit}`
+  return `${n} `
+}
+
+const memory = (n) => `${short(n)}B`
+
+function chips(shape) {
+  const line = make("span", "gf-axes")
+  for (const [axis, size] of shape) {
+    const chip = make("span", "gf-axis")
+    chip.style.setProperty("--axis", `var(--gf-axis-${axis.replace(/^[^a-z]*/, "").split(/[^a-z_]/)[0]}, var(--gf-axis-batch))`)
+    chip.append(make("i", "", axis), make("b", "", whole(size)))
+    line.appendChild(chip)
+  }
+  return line
+}
+
+function costs(step) {
+  const parts = []
+  if (step.parameters) parts.push(`${whole(step.parameters)} params`)
+  if (step.products) parts.push(`${short(step.products)}FLOP`)
+  else if (step.elementwise) parts.push(`${short(step.elementwise)}FLOP elementwise`)
+  parts.push(step.view ? "a view, no new memory" : memory(step.bytes))
+  return parts.join(" · ")
+}
+
+function row(self, index) {
+  const step = stepAt(self, index)
+  const node = make("div", "gf-step")
+  node.id = `gf-step-${self.key}-${index}`
+  node.setAttribute("role", "option")
+  node.style.setProperty("--part", `var(--gf-${step.part})`)
+  const head = make("div", "gf-step-head")
+  head.append(make("code", "", step.name.replace(/^blocks\.\d+\./, "")), chips(step.output))
+  node.append(head, make("div", "gf-step-cost", `${step.words}  ·  ${costs(step)}`))
+  node.onclick = () => { stop(self); go(self, index) }
+  self.rows.set(index, node)
+  return node
+}
+
+function heading(text, total, fold) {
+  const node = make(fold ? "button" : "div", "gf-group")
+  if (fold) {
+    node.type = "button"
+    node.setAttribute("aria-expanded", String(fold.open))
+    node.onclick = fold.toggle
+  }
+  node.append(make("b", "", (fold ? (fold.open ? "▾ " : "▸ ") : "") + text), make("span", "", total))
+  return node
+}
+
+function sum(self, rows, times = 1) {
+  const add = (f) => times * rows.reduce((n, s) => n + f(s), 0)
+  return `${whole(add((s) => s.parameters))} params · ${short(add((s) => s.products + s.elementwise))}FLOP · ${memory(add((s) => (s.view ? 0 : s.bytes)))}`
+}
+
+function build(self) {
+  const { groups, layers } = self.data
+  const [a, b, c] = sizes(self)
+  self.rows.clear()
+  self.list.replaceChildren()
+  self.order = walked(self)
+  const add = (from, count) => { for (let i = from; i < from + count; i++) self.list.appendChild(row(self, i)) }
+  if (a) { self.list.appendChild(heading("Input", sum(self, groups.input))); add(0, a) }
+  if (b) { self.list.appendChild(heading(self.data.title, sum(self, groups.block))); add(a, b) }
+  if (b && layers > 1) {
+    const which = layers === 2 ? "Block 1: the same" : `Blocks 1–${layers - 1}: the same`
+    const toggle = () => { self.open = !self.open; if (!self.open && place(self, self.index).block > 0) go(self, a + place(self, self.index).row); build(self); show(self) }
+    self.list.appendChild(heading(which, sum(self, groups.block, layers - 1), { open: self.open, toggle }))
+    const current = Math.max(1, place(self, self.index).block ?? 1)
+    for (let i = 1; self.open && i < layers; i++) {
+      const unfold = () => { go(self, a + b * i); self.list.focus() }
+      self.list.appendChild(heading(`Block ${i}`, "", { open: i === current, toggle: unfold }))
+      if (i === current) add(a + b * i, b)
+    }
+  }
+  self.drawnBlock = place(self, self.index).block
+  if (c) { self.list.appendChild(heading("Output", sum(self, groups.output))); add(a + b * layers, c) }
+  drawStrip(self)
+}
+
+function drawStrip(self) {
+  // Neighbours of one part become one station; the block's stations stand once, in a frame.
+  self.strip.replaceChildren()
+  self.stations = []
+  const [a, b, , layers] = sizes(self)
+  for (const [stage, from] of [["input", 0], ["block", a], ["output", a + b * layers]]) {
+    const rows = self.data.groups[stage]
+    if (!rows.length) continue
+    const frame = make("div", `gf-stage gf-stage-${stage}`)
+    if (stage === "block") frame.appendChild(make("span", "gf-times", `× ${whole(layers)}`))
+    rows.forEach((step, i) => {
+      const last = self.stations[self.stations.length - 1]
+      if (last && last.stage === stage && last.part === step.part) return void last.rows.push(i)
+      const node = make("button", "gf-station", self.data.parts[step.part])
+      node.type = "button"
+      node.tabIndex = -1
+      node.style.setProperty("--part", `var(--gf-${step.part})`)
+      node.onclick = () => { stop(self); const block = place(self, self.index).block ?? 0; go(self, from + i + (stage === "block" && self.open ? block * b : 0)) }
+      frame.appendChild(node)
+      self.stations.push({ node, stage, part: step.part, rows: [i] })
+    })
+    self.strip.appendChild(frame)
+  }
+}
+
+function show(self) {
+  const at = place(self, self.index)
+  if (at.block > 0 && (!self.open || at.block !== self.drawnBlock)) { self.open = true; build(self) }
+  const step = stepAt(self, self.index)
+  const where = self.order.indexOf(self.index)
+  self.slider.max = String(self.order.length - 1)
+  self.slider.value = String(where)
+  self.where.textContent = `${where + 1} / ${self.order.length}`
+  self.slider.setAttribute("aria-valuetext", `step ${where + 1} of ${self.order.length}: ${step.name}, ${step.words}`)
+  for (const [index, node] of self.rows) {
+    node.classList.toggle("gf-now", index === self.index)
+    node.setAttribute("aria-selected", String(index === self.index))
+  }
+  for (const { node, stage, rows } of self.stations) node.classList.toggle("gf-now", stage === at.stage && rows.includes(at.row))
+  const node = self.rows.get(self.index)
+  if (node) {
+    self.list.setAttribute("aria-activedescendant", node.id)
+    const [top, low] = [node.offsetTop - self.list.offsetTop, node.offsetTop - self.list.offsetTop + node.offsetHeight]
+    if (top < self.list.scrollTop + 40 || low > self.list.scrollTop + self.list.clientHeight - 20) self.list.scrollTop = top - self.list.clientHeight / 2
+  }
+  drawCard(self, step)
+}
+
+function drawCard(self, step) {
+  const { card } = self
+  card.style.setProperty("--part", `var(--gf-${step.part})`)
+  const title = make("div", "gf-card-title")
+  title.append(make("code", "", step.name), make("span", "", step.words))
+  const table = make("div", "gf-card-shapes")
+  for (const input of step.inputs) table.append(make("span", "gf-card-name", input.name.replace(/^blocks\.\d+\./, "")), chips(input.axes))
+  for (const weight of step.weights) table.append(make("span", "gf-card-name", weight.replace(/^blocks\.\d+\./, "")), make("span", "gf-card-weight", "learned"))
+  for (const weight of step.shared) table.append(make("span", "gf-card-name", weight), make("span", "gf-card-weight", "learned, used before: counts 0 here"))
+  table.append(make("span", "gf-card-name gf-arrow", "→"), chips(step.output))
+  const flops = [step.products && `${whole(step.products)} in products`, step.elementwise && `${whole(step.elementwise)} elementwise`].filter(Boolean).join(" + ") || "0"
+  const facts = make("div", "gf-card-facts")
+  for (const [name, value] of [["parameters", whole(step.parameters)], ["FLOPs", flops], ["output", step.view ? `${memory(step.bytes)}, a view` : memory(step.bytes)]]) {
+    const fact = make("span")
+    fact.append(make("i", "", name), make("b", "", value))
+    facts.appendChild(fact)
+  }
+  card.replaceChildren(title, table, facts)
+}
+
+function dark(element) {
+  const brush = document.createElement("canvas").getContext("2d")
+  brush.fillStyle = getComputedStyle(element).getPropertyValue("--st-background-color").trim() || "#ffffff"
+  return parseInt(brush.fillStyle.slice(1, 3), 16) < 128
+}
+
+export default function (component) {
+  const { data, parentElement, setStateValue, key } = component
+  if (!data) return
+  let self = instances.get(parentElement)
+  const fresh = !self
+  if (fresh) instances.set(parentElement, (self = create(parentElement)))
+  self.send = setStateValue
+  self.key = String(key ?? "x").replace(/\W/g, "")
+  self.data = data
+  const side = dark(self.root) ? 1 : 0
+  for (const [name, pair] of Object.entries(data.palette)) self.root.style.setProperty(`--gf-${name}`, pair[side])
+  self.list.setAttribute("aria-label", data.alt)
+  const changed = fresh || self.source !== data.source
+  if (changed) {
+    stop(self)
+    self.source = data.source
+    self.waitingSince = 0
+    self.index = self.asked = data.shown
+    self.open = (place(self, data.shown).block ?? 0) > 0
+    build(self)
+  } else if (!self.waitingSince && self.index !== data.shown && self.asked !== data.shown) {
+    self.index = self.asked = data.shown
+  }
+  answered(self, data.shown)
+  if (changed || self.drawnSide !== side || self.last !== self.index) show(self)
+  self.drawnSide = side
+  self.last = self.index
+  return () => {
+    stop(self)
+    clearTimeout(self.timer)
+    self.root.remove()
+    instances.delete(parentElement)
+  }
+}

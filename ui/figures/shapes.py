@@ -1,0 +1,68 @@
+"""Activations -> small heatmaps. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout
+
+SHARES = ("pattern", "probabilities")  # numbers in [0, 1]
+MOST_TICKS = 20
+Labels = dict[str, Sequence[str]]  # axis -> what its places are called
+
+
+def tensor_map(values: np.ndarray, axes: tuple[str, ...], labels: Labels, *, name: str, limit: float | None = None) -> go.Figure:
+    """A matrix (or a vector, drawn as one row) as a heatmap, its axes named. `limit` is the largest size of the whole tensor's numbers.
+
+    Numbers in [0, 1] run from the page's colour, signed ones around zero; −∞ stays empty.
+    """
+    matrix, (down, across) = as_matrix(values, axes)
+    finite = np.where(np.isfinite(matrix), matrix, np.nan).astype(np.float32)
+    scale = {"colorscale": SEQUENTIAL, "zmin": 0, "zmax": 1} if name in SHARES else {"colorscale": DIVERGING, "zmin": -(limit or 1), "zmax": limit or 1}
+    trace = {
+        "type": "heatmap", "z": finite, "x": _names(across, matrix.shape[1], labels), "y": _names(down, matrix.shape[0], labels),
+        "hovertemplate": f"{down} %{{y}}<br>{across} %{{x}}<br>{name} = %{{z:.4g}}<extra></extra>",
+        "colorbar": {"thickness": 12, "len": 0.9, "x": 1.01}, **scale,
+    }
+    layout = base_layout(
+        margin={"l": 62, "r": 8, "t": 8, "b": 56}, showlegend=False, uirevision=f"{name}-{matrix.shape}",
+        xaxis=_axis(across, matrix.shape[1], labels), yaxis=_axis(down, matrix.shape[0], labels) | {"autorange": "reversed"},
+    )
+    return go.Figure({"data": [trace], "layout": layout})
+
+
+def as_matrix(values: np.ndarray, axes: tuple[str, ...]) -> tuple[np.ndarray, tuple[str, str]]:
+    return (values[None, :], ("", axes[0])) if values.ndim == 1 else (values, (axes[0], axes[1]))
+
+
+def table(values: np.ndarray, axes: tuple[str, ...]) -> pd.DataFrame:
+    matrix, (down, across) = as_matrix(values, axes)
+    frame = pd.DataFrame(matrix, columns=[f"{across} {j}" for j in range(matrix.shape[1])])
+    frame.insert(0, down or "row", np.arange(len(matrix)))
+    return frame
+
+
+def _names(axis: str, count: int, labels: Labels) -> list[str]:
+    """Each place's own name: its index, and its token where there is one."""
+    known = labels.get(axis, ())
+    return [f"{i}: {_escaped(known[i])}" if i < len(known) else str(i) for i in range(count)]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
+    """Every place is labelled where there is room, else every n-th."""
+    every = max(1, -(-count // MOST_TICKS))
+    places = list(range(0, count, every))
+    shown = [_escaped(labels[name][i]) if name in labels and i < len(labels[name]) else str(i) for i in places]
+    names = _names(name, count, labels)
+    found: dict[str, object] = {
+        "title": {"text": name}, "type": "category", "tickvals": [names[i] for i in places], "ticktext": shown, "showgrid": False, "tickangle": 0,
+    }
+    return found | ({"visible": False} if not name else {})

@@ -14,6 +14,7 @@ from engine.measure.lens import Lens, logit_lens
 from engine.measure.residual import is_sum
 from ui import explain
 from ui.figures import residual as figures
+from ui.figures.curves import plain
 from ui.plot import plot
 from ui.subject import Subject
 from ui.tokens import token_strip
@@ -66,17 +67,17 @@ def draw_lens(subject: Subject) -> None:
         st.query_params[CELL] = f"{cell[0]}-{cell[1]}"
         st.rerun()
     beyond = " The scale ends at the largest KL above that row." if not sure and lens.kl[0].max() > lens.kl[1:].max() else ""
-    st.caption(f"Bottom row: the embedding alone.{beyond} Top row: the model's output. Above the red line the top guess is already the final one. Click a cell.")
+    st.caption(f"Bottom row: the embedding alone.{beyond} Top row: the model's output. Above the red line the guess is already the final one. Click a cell.")
     _draw_cell(subject, lens, names, *chosen)
     explain.takeaway(_settling(lens, names))
 
 
 def _hints(lens: Lens, labels: Sequence[str], names: Sequence[str], words: Sequence[Sequence[str]]) -> list[list[str]]:
     """What the box over a cell says: (depth, query)."""
-    tokens = [figures.plain(label) for label in labels]
+    tokens = [plain(label) for label in labels]
     return [
         [
-            f"{name}, after “{token}”<br>guess “{figures.plain(word)}”, probability {p:.3f}<br>KL to the output {kl:.3f} nats"
+            f"{name}, after “{token}”<br>guess “{plain(word)}”, probability {p:.3f}<br>KL to the output {kl:.3f} nats"
             for token, word, p, kl in zip(tokens, row, probabilities, kls, strict=True)
         ]
         for name, row, probabilities, kls in zip(names, words, lens.probability, lens.kl, strict=True)

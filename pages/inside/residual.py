@@ -4,11 +4,12 @@ import streamlit as st
 
 from engine.measure.attribution import attribute
 from engine.measure.lens import first_settled, logit_lens
-from ui import explain, residual
+from engine.measure.residual import cosines, shares, states
+from ui import explain, residual, residual_norms
 from ui.subject import subject_bar
 
-VIEWS = {"Logit lens": residual.draw_lens, "Who pushed the logit": residual.draw_attribution}
-CODE = {"Logit lens": (logit_lens, first_settled), "Who pushed the logit": (attribute,)}
+VIEWS = {"Logit lens": residual.draw_lens, "Who pushed the logit": residual.draw_attribution, "Norms": residual_norms.draw_norms}
+CODE = {"Logit lens": (logit_lens, first_settled), "Who pushed the logit": (attribute,), "Norms": (states, shares, cosines)}
 WORDS = {
     "Logit lens": {
         "see": "What the model would answer if it stopped here: the final norm and the unembedding applied to the stream after each block. "
@@ -22,6 +23,14 @@ WORDS = {
         "$z_h W_{O,h} \\cdot d$ for a head, $w \\cdot d$ for the others, with $d$ the target's unembedding seen through the norm.",
         "why": "It says who is responsible for an answer, head by head. Only direct pushes count: help given to another head shows up under that head.",
         "attempt": "Compare with the mean of all tokens: what lifts every logit alike drops out. Then choose a token that the model finds unlikely.",
+    },
+    "Norms": {
+        "see": "The Euclidean norm of the stream after each write, the norm of each write, the cosine with what it is added to, and each writer's share "
+        "of the final stream.",
+        "why": "Before a sublayer reads, the norm brings the stream to a standard size. So a write counts by its size *relative* to the stream: "
+        "where the stream has grown long, a late layer must write more to turn it.",
+        "attempt": "Compare an untrained model with a trained one: at the start the writes are tiny, since their matrices begin scaled by $1/\\sqrt{2L}$. "
+        "Then look for tokens whose stream is much longer than the others'.",
     },
 }
 

@@ -22,7 +22,7 @@ def token_axis(labels: Sequence[str], title: str = "token of the text") -> dict[
     step = 1 if len(labels) <= 72 else 2
     at = np.arange(0, len(labels), step)
     return {
-        "title": {"text": title}, "tickvals": at, "ticktext": [plain(labels[i]) for i in at], "tickangle": 0, "tickfont": MONO, "showgrid": False,
+        "title": {"text": title}, "tickvals": at, "ticktext": [plain(label) for label in labels[::step]], "tickangle": 0, "tickfont": MONO, "showgrid": False,
         "zeroline": False, "range": [-0.5, len(labels) - 0.5],
     }
 
@@ -125,3 +125,31 @@ def signed_map(values: np.ndarray, columns: Sequence[str], rows: Sequence[str], 
         yaxis=rows_axis(rows, title={"text": y}),
     )
     return go.Figure({"data": [heat], "layout": layout})
+
+
+def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str]) -> go.Figure:
+    """Norms (state, query), the embedding at the bottom, darker for longer."""
+    heat = go.Heatmap(
+        z=values.astype(np.float32), zmin=0, zmax=max(float(values.max()), 1e-6), colorscale=SEQUENTIAL,
+        customdata=np.broadcast_to(np.asarray([plain(label) for label in labels]), values.shape).tolist(),
+        hovertemplate="%{y}, token “%{customdata}”: %{z:.3f}<extra></extra>", colorbar={"title": {"text": "norm", "side": "top"}},
+    )
+    layout = base_layout(margin={"l": 8, "r": 8, "t": 8, "b": 44}, showlegend=False, xaxis=token_axis(labels), yaxis=rows_axis(rows))
+    return go.Figure({"data": [heat], "layout": layout})
+
+
+def stream_line(mean: np.ndarray, one: np.ndarray, rows: Sequence[str], one_name: str) -> go.Figure:
+    """Norm of the stream by state: the mean over tokens, and one token."""
+    at = np.arange(len(rows))
+    traces = [
+        go.Scatter(x=at, y=y, mode="lines+markers", name=name, line=line, hovertemplate="%{y:.3f}")
+        for y, name, line in (
+            (mean, "mean over tokens", {"color": colour("residual"), "width": 3}),
+            (one, plain(one_name), {"color": colour("quiet"), "width": 1.5, "dash": "dot"}),
+        )
+    ]
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 30, "b": 8}, hovermode="x unified", xaxis=rows_axis(rows, tickangle=-90 if len(rows) > 14 else -45, tickfont={"size": 12}),
+        yaxis={"title": {"text": "norm of the stream"}, "rangemode": "tozero"},
+    )
+    return go.Figure({"data": traces, "layout": layout})

@@ -8,22 +8,31 @@ import torch
 from torch import Tensor
 
 from engine.model import Transformer
+from engine.parts.attention import KVCache
 from engine.tokenizers import Tokenizer
 
 
 @torch.inference_mode()
-def generate(model: Transformer, tokens: list[int], length: int, temperature: float = 0.8, seed: int = 0) -> Iterator[int]:
+def generate(model: Transformer, tokens: list[int], length: int, temperature: float = 0.8, seed: int = 0, cached: bool = True) -> Iterator[int]:
     """Yields `length` ids after `tokens`, drawn one at a time from softmax(logits / temperature); 0 takes the likeliest.
 
-    The model sees the last `context` ids. The generator is this call's own: the same seed gives the same ids.
+    The model sees at most `context` ids. When they are full, it goes on from the last half of them: positions then start anew,
+    so the keys and values kept so far are of no more use. `cached` computes each position once instead of all of them for
+    every id; the ids are the same, but for rounding. The generator is this call's own: the same seed gives the same ids.
     """
-    device = next(model.parameters()).device
+    config, device = model.config, next(model.parameters()).device
     generator = torch.Generator().manual_seed(seed)
-    seen = list(tokens)
+    seen, begin, cache = list(tokens), max(0, len(tokens) - config.context), None
     for _ in range(length):
-        window = torch.tensor([seen[-model.config.context :]], device=device)
-        logits = model(window)[0, -1].float().cpu()  # (vocab,)
-        seen.append(_draw(logits, temperature, generator))
+        if len(seen) - begin > config.context:
+            begin, cache = len(seen) - max(1, config.context // 2), None
+        if cached and config.causal:
+            new = seen[-1:] if cache else seen[begin:]
+            cache = cache or KVCache(config, config.context, model.embedding)
+            logits = model(torch.tensor([new], device=device), cache=cache)
+        else:
+            logits = model(torch.tensor([seen[begin:]], device=device))
+        seen.append(_draw(logits[0, -1].float().cpu(), temperature, generator))
         yield seen[-1]
 
 

@@ -8,6 +8,7 @@ Not asking for the next record is how a training is paused.
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Iterator
@@ -208,8 +209,10 @@ class _Training:
         unknown = set(self.corpus.tokenizer.unknown(prompt))
         prompt = "".join(c for c in prompt if c not in unknown)  # what the model really sees
         seed = self.config.seed + self.step
-        with self.numerics.scope():
-            text = complete(self.model, self.corpus.tokenizer, prompt, self.config.sample_length, self.config.sample_temperature, seed)
+        model = self.model
+        if self.numerics.device.type == "cpu" and self.numerics.dtype != torch.float32:
+            model = copy.deepcopy(model).float()  # one row at a time, bfloat16 takes a processor twice as long
+        text = complete(model, self.corpus.tokenizer, prompt, self.config.sample_length, self.config.sample_temperature, seed)
         return Sample(self.step, prompt, text)
 
     def _restore(self, state: TrainState) -> None:

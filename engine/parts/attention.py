@@ -18,9 +18,42 @@ from engine.parts.positions import Seams
 from engine.probe import Probe
 
 
-def causal_mask(length: int, like: Tensor) -> Tensor:
-    """(query, key): 0 where key <= query, -inf above. Added to the scores *before* the softmax."""
-    return torch.full((length, length), -math.inf, dtype=like.dtype, device=like.device).triu(1)
+def causal_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
+    """(query, key): 0 where key <= query, -inf above. Added to the scores *before* the softmax. Queries begin at position `start`."""
+    return torch.full((length, start + length), -math.inf, dtype=like.dtype, device=like.device).triu(1 + start)
+
+
+class KVCache:
+    """Keys and values of the positions read so far: under a causal mask they never change, so each is computed once.
+
+    One pair of tensors for each layer, (batch, kv_head, capacity, d_head); `length` positions of them are filled.
+    """
+
+    def __init__(self, config: ModelConfig, capacity: int, like: Tensor, batch: int = 1) -> None:
+        shape = (config.n_layers, 2, batch, config.n_kv_heads or config.n_heads, capacity, config.d_head or config.d_model // config.n_heads)
+        self.held = torch.empty(shape, dtype=like.dtype, device=like.device)
+        self.length = 0
+
+    @property
+    def capacity(self) -> int:
+        return self.held.shape[4]
+
+    def layer(self, index: int) -> LayerCache:
+        return LayerCache(self.held[index], self.length)
+
+
+class LayerCache:
+    """One layer's part of a KVCache during one forward pass."""
+
+    def __init__(self, held: Tensor, start: int) -> None:
+        self.held, self.start = held, start  # (2, batch, kv_head, capacity, d_head)
+
+    def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Stores the new k and v (batch, kv_head, key, d_head); returns those of all positions so far. No gradient passes."""
+        stop = self.start + k.shape[2]
+        self.held[0, :, :, self.start : stop] = k.detach()
+        self.held[1, :, :, self.start : stop] = v.detach()
+        return self.held[0, :, :, :stop], self.held[1, :, :, :stop]
 
 
 class _Mixer(nn.Module):
@@ -41,7 +74,7 @@ class _Mixer(nn.Module):
         """The heads side by side (batch, query, head * d_head) -> (batch, query, d_model)."""
         return z
 
-    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe) -> Tensor:
+    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None) -> Tensor:
         batch, length, _ = x.shape
         q, k, v = self.heads(x)
         q = probe("q", q.transpose(1, 2))  # (batch, query, head, d_head) -> (batch, head, query, d_head)
@@ -51,6 +84,8 @@ class _Mixer(nn.Module):
             q, k = (F.rms_norm(t, (self.d_head,), eps=self.eps) for t in (q, k))
         q, k = seams.rotate(q, k)
         q, k = probe("q_rot", q), probe("k_rot", k)
+        if cache is not None:  # the keys and values of earlier positions, computed before
+            k, v = cache.extend(k, v)
         scores = probe("scores", seams.bias(self.scores(q, k)))  # (batch, head, query, key)
         masked = probe("masked_scores", scores if mask is None else scores + mask)
         pattern = probe("pattern", masked.softmax(dim=-1))  # rows sum to 1: attention has no null answer
@@ -138,7 +173,7 @@ class NoMixer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
 
-    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe) -> Tensor | None:
+    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None) -> Tensor | None:
         return None
 
 

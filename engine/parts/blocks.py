@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from engine.config import ModelConfig
-from engine.parts.attention import MIXERS
+from engine.parts.attention import MIXERS, LayerCache
 from engine.parts.feedforward import FEEDFORWARDS
 from engine.parts.norms import NORMS
 from engine.parts.positions import Seams
@@ -34,9 +34,9 @@ class PreNormBlock(Block):
        └──────────────────────┘  └────────────────┘
     """
 
-    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe) -> Tensor:
+    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None) -> Tensor:
         x = probe("resid_pre", x)
-        x = probe("resid_mid", _add(x, self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe)))
+        x = probe("resid_mid", _add(x, self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe, cache)))
         return probe("resid_post", _add(x, self.ffn(probe("norm2", self.norm2(x)), probe)))
 
 
@@ -47,9 +47,9 @@ class PostNormBlock(Block):
        └──────────────┘          └────────┘
     """
 
-    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe) -> Tensor:
+    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None) -> Tensor:
         x = probe("resid_pre", x)
-        x = probe("resid_mid", _add(x, self.mixer(x, seams, mask, probe)))
+        x = probe("resid_mid", _add(x, self.mixer(x, seams, mask, probe, cache)))
         x = probe("norm1", self.norm1(x))
         x = probe("resid_post", _add(x, self.ffn(x, probe)))
         return probe("norm2", self.norm2(x))
@@ -63,9 +63,9 @@ class ParallelBlock(Block):
        └─ norm2 ─ ffn ───────┘
     """
 
-    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe) -> Tensor:
+    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None) -> Tensor:
         x = probe("resid_pre", x)
-        attn_out = self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe)
+        attn_out = self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe, cache)
         ffn_out = self.ffn(probe("norm2", self.norm2(x)), probe)
         return probe("resid_post", _add(_add(x, attn_out), ffn_out))
 
@@ -76,9 +76,9 @@ class NoResidualBlock(Block):
     x ── norm1 ─ attention ── norm2 ─ ffn ── out
     """
 
-    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe) -> Tensor:
+    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None) -> Tensor:
         x = probe("resid_pre", x)
-        attn_out = self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe)
+        attn_out = self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe, cache)
         x = probe("resid_mid", x if attn_out is None else attn_out)
         ffn_out = self.ffn(probe("norm2", self.norm2(x)), probe)
         return probe("resid_post", x if ffn_out is None else ffn_out)

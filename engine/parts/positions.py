@@ -17,7 +17,11 @@ from engine.errors import ShapeError
 
 
 class Seams:
-    """One scheme made ready for one sequence length: what its tables cost is paid once a forward pass."""
+    """One scheme made ready for one stretch of positions: what its tables cost is paid once a forward pass.
+
+    `prepare(length, like, start)` makes it for positions start .. start + length - 1; with start > 0 (a KV cache holds what
+    came before) the queries are that stretch and the keys everything up to its end.
+    """
 
     def embed(self, x: Tensor) -> Tensor | None:
         """What to add to the embeddings x (batch, query, d_model): (query, d_model), or None for nothing."""
@@ -38,7 +42,7 @@ class NoPosition(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
 
-    def prepare(self, length: int, like: Tensor) -> Seams:
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
         return Seams()
 
 
@@ -57,8 +61,8 @@ class Sinusoidal(nn.Module):
         super().__init__()
         self.d_model = config.d_model
 
-    def prepare(self, length: int, like: Tensor) -> Seams:
-        angles = _angles(length, self.d_model, 10_000.0, like.device)  # (query, d_model/2)
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+        angles = _angles(start, length, self.d_model, 10_000.0, like.device)  # (query, d_model/2)
         table = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)  # (query, d_model)
         return _Added(table.to(like.dtype))
 
@@ -70,10 +74,10 @@ class Learned(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(config.context, config.d_model))
 
-    def prepare(self, length: int, like: Tensor) -> Seams:
-        if length > len(self.weight):
-            raise ShapeError(f"{length} positions were given, but the learned table has {len(self.weight)}: give at most that many tokens")
-        return _Added(self.weight[:length])
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+        if start + length > len(self.weight):
+            raise ShapeError(f"{start + length} positions were given, but the learned table has {len(self.weight)}: give at most that many tokens")
+        return _Added(self.weight[start : start + length])
 
 
 class _Rotated(Seams):
@@ -94,8 +98,8 @@ class Rope(nn.Module):
         assert config.d_head is not None
         self.d_head, self.theta = config.d_head, config.rope_theta
 
-    def prepare(self, length: int, like: Tensor) -> Seams:
-        angles = _angles(length, self.d_head, self.theta, like.device)  # (query, d_head/2)
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+        angles = _angles(start, length, self.d_head, self.theta, like.device)  # (query, d_head/2)
         cos, sin = angles.cos(), angles.sin()
         # The sign of `rotate_half` is kept in the table: one multiplication fewer for every q and k.
         return _Rotated(torch.cat((cos, cos), -1).to(like.dtype), torch.cat((-sin, sin), -1).to(like.dtype))
@@ -128,9 +132,9 @@ class Alibi(nn.Module):
         super().__init__()
         self.n_heads = config.n_heads
 
-    def prepare(self, length: int, like: Tensor) -> Seams:
-        place = torch.arange(length, device=like.device, dtype=torch.float32)
-        distance = (place[:, None] - place[None, :]).abs()  # (query, key)
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+        place = torch.arange(start + length, device=like.device, dtype=torch.float32)
+        distance = (place[start:, None] - place[None, :]).abs()  # (query, key)
         slopes = torch.tensor(alibi_slopes(self.n_heads), device=like.device)  # (head,)
         return _Biased((-slopes[:, None, None] * distance).to(like.dtype))
 
@@ -158,9 +162,9 @@ class T5Bias(nn.Module):
         self.bidirectional = not config.causal
         self.weight = nn.Parameter(torch.empty(self.buckets, config.n_heads))
 
-    def prepare(self, length: int, like: Tensor) -> Seams:
-        place = torch.arange(length, device=like.device)
-        bucket = t5_bucket(place[None, :] - place[:, None], self.bidirectional, self.buckets, self.max_distance)
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+        place = torch.arange(start + length, device=like.device)
+        bucket = t5_bucket(place[None, :] - place[start:, None], self.bidirectional, self.buckets, self.max_distance)
         return _Biased(self.weight[bucket].permute(2, 0, 1))  # (query, key, head) -> (head, query, key)
 
 
@@ -179,10 +183,10 @@ def t5_bucket(offset: Tensor, bidirectional: bool, buckets: int, max_distance: i
     return base + torch.where(distance < exact, distance, far)
 
 
-def _angles(length: int, width: int, base: float, device: torch.device) -> Tensor:
+def _angles(start: int, length: int, width: int, base: float, device: torch.device) -> Tensor:
     """position / base^(2i/width) in radians, (length, width/2): wavelengths grow geometrically."""
     frequency = base ** (-torch.arange(0, width, 2, device=device, dtype=torch.float32) / width)
-    return torch.outer(torch.arange(length, device=device, dtype=torch.float32), frequency)
+    return torch.outer(torch.arange(start, start + length, device=device, dtype=torch.float32), frequency)
 
 
 POSITIONS: dict[str, type[nn.Module]] = {

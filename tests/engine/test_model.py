@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -15,8 +15,10 @@ from engine.config import Ffn, Mixer, ModelConfig, Norm, Position, Wiring
 from engine.errors import ConfigError, ShapeError
 from engine.ledger import parameter_formula
 from engine.model import build, count_parameters
+from engine.parts.attention import KVCache
 from engine.presets import PRESETS
 from engine.probe import Recorder
+from engine.sample import generate
 from tests.engine.helpers import loud, some_tokens, tiny
 
 CHOICES = {"norm": get_args(Norm), "wiring": get_args(Wiring), "ffn": get_args(Ffn), "position": get_args(Position), "mixer": get_args(Mixer)}
@@ -202,3 +204,38 @@ def test_one_token_is_enough_and_none_is_not() -> None:
         for shape in ((0, 3), (1, 0)):
             with pytest.raises(ShapeError, match="at least one token"):
                 model(torch.zeros(shape, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("fields", [
+    {"position": p} for p in ("none", "sinusoidal", "learned", "rope", "alibi", "t5")
+] + [{"wiring": w} for w in ("post", "parallel", "none")] + [{"mixer": m} for m in ("none", "mean", "similarity", "shared_qk")] + [
+    {"n_kv_heads": 2}, {"n_kv_heads": 1, "qk_norm": True, "position": "rope"}, {"d_head": 6, "ffn": "swiglu"},
+], ids=str)
+def test_a_cache_changes_no_logit(fields: dict[str, Any]) -> None:
+    """Read in three pieces, with keys and values kept, a text gives the logits of the whole."""
+    config = tiny(**fields)
+    model, tokens = loud(config, factor=3.0), some_tokens(config, batch=2, length=8)
+    cache = KVCache(model.config, 8, model.embedding, batch=2)
+    pieces = [model(tokens[:, a:b], cache=cache) for a, b in ((0, 3), (3, 4), (4, 8))]
+    torch.testing.assert_close(torch.cat(pieces, dim=1), model(tokens), rtol=1e-4, atol=1e-5)
+    assert cache.length == 8
+
+
+def test_a_cache_has_its_limits() -> None:
+    model = loud(tiny())
+    cache = KVCache(model.config, 4, model.embedding, batch=1)
+    model(torch.zeros(1, 3, dtype=torch.int64), cache=cache)
+    with pytest.raises(ShapeError, match="3 of them filled, cannot take 2 more"):
+        model(torch.zeros(1, 2, dtype=torch.int64), cache=cache)
+    encoder = loud(tiny(causal=False))
+    with pytest.raises(ShapeError, match="only a causal model"):
+        encoder(torch.zeros(1, 2, dtype=torch.int64), cache=KVCache(encoder.config, 4, encoder.embedding))
+
+
+@pytest.mark.parametrize("position", ["learned", "rope", "alibi"])
+def test_generation_is_the_same_with_and_without_a_cache(position: str) -> None:
+    """Past the context too, where the window moves on by half."""
+    model = loud(tiny(position=position))
+    for temperature in (0.0, 1.0):
+        texts = [list(generate(model, [1, 2, 3], 40, temperature, seed=3, cached=cached)) for cached in (True, False)]
+        assert texts[0] == texts[1] and len(texts[0]) == 40

@@ -43,7 +43,7 @@ def heads_view(subject: Subject) -> None:
         see="One row for each token that looks, one column for each token it can look at. A row's weights sum to 1"
         + (", and nothing above the diagonal has any: those tokens come later." if config.causal else ". This model has no mask, so it looks both ways."),
         why="The pattern says *from where* information moves. What is moved is another matter: that is `v` and $W_O$, in “Step by step”.",
-        attempt="Look for a strong line just below the diagonal (a head that reads the previous token) and for a strong first column (a head that rests there). "
+        attempt="Look for a strong line just below the diagonal (a head that reads the previous token) and a strong first column (a head that rests there). "
         "With a run of yours, drag the step back: at first all heads spread alike.",
     )
     explain.show_code(Attention, type(subject.model.blocks[0].mixer).forward)

@@ -77,7 +77,8 @@ def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
         "weights": _weights(subject.key, subject.ids, layer, patterns), "tokens": subject.labels, "heads": len(patterns), "layer": layer, "head": head,
         "colours": [colours[name] for name in HEAD_COLOURS],
         "alt": f"Layer {layer + 1}: lines from the tokens that look, left, to the tokens that are looked at, right; the stronger a line, the more weight.",
-        "hint": "Left: the token that looks. Right: what it looks at. Point at a token, or walk with the arrow keys. Weights below 0.02 are drawn for the token in hand only.",
+        "hint": "Left: the token that looks. Right: what it looks at. Point at a token, or walk with the arrow keys. "
+        "Weights below 0.02 are drawn for the token in hand only.",
     }
     _arcs()(key="attention_arcs", data=data)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from engine.measure.heads import Sink
 from ui.figures.curves import plain
-from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout
+from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
 MONO = "monospace"
 
@@ -34,7 +35,7 @@ def heatmap_height(rows: int) -> int:
 
 
 def matrix_heatmap(
-    values: np.ndarray, labels: Sequence[str], name: str, *, signed: bool, columns: Sequence[str] | None = None, across: str = "key: the token that is looked at"
+    values: np.ndarray, labels: Sequence[str], name: str, *, signed: bool, columns: Sequence[str] | None = None, across: str = "key: the token looked at"
 ) -> go.Figure:
     """values (query, key) or (query, anything). -inf is left blank. Signed ones are shown around zero."""
     shown = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
@@ -60,3 +61,79 @@ def pattern_table(weights: np.ndarray, labels: Sequence[str]) -> pd.DataFrame:
     table.insert(0, "query", [f"{i} {label}" for i, label in enumerate(labels)])
     return table
 
+
+
+def head_heatmap(values: np.ndarray, name: str, *, top: float | None = None) -> go.Figure:
+    """One cell for each head: values (layer, head), from 0 up; layers go down."""
+    layers, heads = values.shape
+    reach = top if top is not None else float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
+    heat = {
+        "type": "heatmap", "z": values.astype(np.float32), "zmin": 0, "zmax": reach or 1.0, "colorscale": SEQUENTIAL, "xgap": 2, "ygap": 2,
+        "x": np.arange(1, heads + 1), "y": np.arange(1, layers + 1), "texttemplate": "%{z:.3g}" if heads <= 12 else "", "textfont": {"size": 13},
+        "hovertemplate": f"layer %{{y}}, head %{{x}}<br>{name} %{{z:.4f}}<extra></extra>", "colorbar": {"title": {"text": name, "side": "right"}},
+    }
+    layout = base_layout(
+        margin={"l": 52, "r": 8, "t": 8, "b": 44}, showlegend=False,
+        xaxis={"title": {"text": "head"}, "dtick": 1, "showgrid": False},
+        yaxis={"title": {"text": "layer"}, "dtick": 1, "autorange": "reversed", "showgrid": False},
+    )
+    return go.Figure({"data": [heat], "layout": layout})
+
+
+def head_table(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """One row for each head, from arrays (layer, head). Layers and heads count from 1."""
+    layers, heads = next(iter(columns.values())).shape
+    places = {"layer": np.repeat(np.arange(1, layers + 1), heads), "head": np.tile(np.arange(1, heads + 1), layers)}
+    return pd.DataFrame(places | {name: values.reshape(-1) for name, values in columns.items()})
+
+
+def two_bars(table: pd.DataFrame) -> go.Figure:
+    """Probabilities before and after, side by side: columns token, before, after."""
+    rows = np.arange(len(table))
+    traces = [
+        {
+            "type": "bar", "orientation": "h", "name": name, "x": table[name].to_numpy(np.float32), "y": rows, "marker": {"color": shade},
+            "hovertemplate": "%{y} %{x:.4f}<extra>" + name + "</extra>",
+        }
+        for name, shade in (("before", colour("quiet")), ("after", colour("output")))
+    ]
+    layout = base_layout(
+        margin={"l": 30, "r": 12, "t": 28, "b": 44}, barmode="group", bargap=0.25, xaxis={"title": {"text": "probability"}, "rangemode": "tozero"},
+        yaxis=token_axis(list(table["token"]), "", size=14, range=[len(table) - 0.5, -0.5]),
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def kl_bars(kl: np.ndarray, labels: Sequence[str], chosen: int) -> go.Figure:
+    """One bar for each position: kl (query,), nats; the chosen one stands out."""
+    shades = [colour("output") if i == chosen else colour("quiet") for i in range(len(kl))]
+    bars = {
+        "type": "bar", "x": np.arange(len(kl)), "y": kl.astype(np.float32), "marker": {"color": shades}, "customdata": [plain(label) for label in labels],
+        "hovertemplate": "after %{customdata}, position %{x}<br>%{y:.4f} nats<extra></extra>",
+    }
+    top = float(np.nanmax(kl)) if np.isfinite(kl).any() else 0.0
+    layout = base_layout(
+        margin={"l": 56, "r": 8, "t": 8, "b": 44}, showlegend=False, bargap=0.1, xaxis={"title": {"text": "position"}, "showgrid": False},
+        yaxis={"title": {"text": "KL (nats)"}, "range": [0, max(top, 1e-3) * 1.05]},
+    )
+    return go.Figure({"data": [bars], "layout": layout})
+
+
+def sink_bars(found: Sink) -> go.Figure:
+    """Length of the value vector at position 0 beside the mean of the others, for every key-value head."""
+    layers, kv = found.first_norm.shape
+    places = [[f"layer {i + 1}" for i in range(layers) for _ in range(kv)], [f"{h + 1}" for _ in range(layers) for h in range(kv)]]
+    traces = [
+        {
+            "type": "bar", "name": name, "x": places, "y": values.reshape(-1).astype(np.float32), "marker": {"color": shade},
+            "hovertemplate": "%{x}<br>%{y:.3f}<extra>" + name + "</extra>",
+        }
+        for name, values, shade in (
+            ("first position", found.first_norm, colour("attention")), ("mean of the others", found.other_norm, colour("quiet")),
+        )
+    ]
+    layout = base_layout(
+        margin={"l": 56, "r": 8, "t": 30, "b": 60}, barmode="group", bargap=0.2,
+        xaxis={"title": {"text": "key-value head"}, "showgrid": False}, yaxis={"title": {"text": "length of v"}, "rangemode": "tozero"},
+    )
+    return go.Figure({"data": traces, "layout": layout})

@@ -1,0 +1,173 @@
+"""Switching parts of attention off, and what that does to the prediction.
+
+Nothing is retrained and no weight is touched: the forward pass runs again with some of its activations edited (`engine.probe.Patcher`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.measure.recording import Edits, Recording, next_token_losses, record
+from engine.model import Transformer
+
+Ablation = Literal["zero", "mean"]
+Order = Literal["kept", "shuffled", "reversed"]
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What is on. `heads_off` are (layer, head) counted from 0; tokens before `place` are put into `order`, those from it on stay."""
+
+    mask: bool = True
+    scale: bool = True
+    position: bool = True
+    heads_off: tuple[tuple[int, int], ...] = ()
+    ablation: Ablation = "zero"
+    order: Order = "kept"
+    seed: int = 0
+    place: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The model before and after. Only positions from `start` on are compared: earlier ones hold other tokens when the order changed.
+
+    `kl` is KL(before || after) of the prediction in nats, (query,), NaN before `start`. `loss_before` and `loss_after` are means in nats
+    per token over the same tokens; None where none follows, and for an encoder, which predicts hidden tokens and not the next one.
+    """
+
+    before: Recording
+    after: Recording
+    start: int
+    kl: np.ndarray
+    loss_before: float | None
+    loss_after: float | None
+
+
+def compare(model: Transformer, before: Recording, switches: Switches) -> Comparison:
+    """Runs the text of `before` again with the switches set. Raises ShapeError where a head does not exist."""
+    start = 0 if switches.order == "kept" else switches.place
+    ids = reordered(before.ids, switches)
+    after = record(model, ids, edits=edits_for(model, switches), only={"logits"})
+    kl = kl_divergence(before.log_probabilities, after.log_probabilities)
+    kl[:start] = np.nan
+    losses = [next_token_losses(r)[start:] for r in (before, after)]
+    known = model.config.causal and len(losses[0]) > 0
+    means = [float(x.mean()) if known else None for x in losses]
+    return Comparison(before, after, start, kl, means[0], means[1])
+
+
+def kl_divergence(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
+    """sum p (ln p - ln q), nats: two arrays (..., vocab) of log-probabilities -> (...)."""
+    return (np.exp(log_p) * (log_p - log_q)).sum(-1)
+
+
+def reordered(ids: Sequence[int], switches: Switches) -> tuple[int, ...]:
+    """The tokens with those before `place` shuffled (by the seed) or reversed."""
+    head, tail = list(ids[: switches.place]), tuple(ids[switches.place :])
+    if switches.order == "shuffled":
+        head = [head[i] for i in np.random.default_rng(switches.seed).permutation(len(head))]
+    elif switches.order == "reversed":
+        head.reverse()
+    return (*head, *tail) if switches.order != "kept" else tuple(ids)
+
+
+def edits_for(model: Transformer, switches: Switches) -> dict[str, Callable[[Tensor], Tensor]]:
+    """The edits, by the full name of the activation, that do what the switches say. Good for one forward pass."""
+    edits: dict[str, Callable[[Tensor], Tensor]] = {}
+    if not switches.position and model.config.position in ("learned", "sinusoidal"):
+        edits["pos_embed"] = torch.zeros_like
+    if model.config.mixer == "none":
+        return edits
+    for layer, block in enumerate(model.blocks):
+        off = sorted({head for at, head in switches.heads_off if at == layer})
+        for name, edit in _block_edits(model, block.mixer, switches, off).items():
+            edits[f"blocks.{layer}.{name}"] = edit
+    return edits
+
+
+def _block_edits(model: Transformer, mixer: Any, switches: Switches, off: list[int]) -> dict[str, Callable[[Tensor], Tensor]]:
+    """The edits of one block. They follow each other in the forward pass, and `seen` carries tensors from one to the next."""
+    config, seen = model.config, dict[str, Tensor]()
+    edits: dict[str, Callable[[Tensor], Tensor]] = {}
+
+    def keep(name: str, x: Tensor) -> Tensor:
+        seen[name] = x
+        return x
+
+    def turned(name: str, factor: float) -> Callable[[Tensor], Tensor]:
+        # Without RoPE, the queries and keys as they were before they were turned.
+        return lambda x: keep(name + "_rot", factor * (_normed(seen[name], config) if unturned else x))
+
+    unturned = not switches.position and config.position == "rope"
+    unbiased = not switches.position and config.position in ("alibi", "t5")
+    if unturned:
+        edits |= {"q": lambda x: keep("q", x), "k": lambda x: keep("k", x)}
+    if unturned or unbiased or not switches.scale:
+        factor = 1.0 if switches.scale else math.sqrt(mixer.d_head)  # undoes the division by sqrt(d_head) that is still to come
+        edits |= {"q_rot": turned("q", factor), "k_rot": turned("k", 1.0)}
+    if unbiased:  # the scores anew, without what the scheme added
+        edits["scores"] = lambda x: keep("scores", mixer.scores(seen["q_rot"], seen["k_rot"]))
+    elif not switches.mask:
+        edits["scores"] = lambda x: keep("scores", x)
+    if not switches.mask:
+        edits["masked_scores"] = lambda x: seen["scores"]
+    if off:
+        edits["z"] = ablated(off, switches.ablation)
+    return edits
+
+
+def _normed(x: Tensor, config: Any) -> Tensor:
+    return F.rms_norm(x, (x.shape[-1],), eps=config.norm_eps) if config.qk_norm else x
+
+
+def ablated(heads: Sequence[int], how: Ablation) -> Callable[[Tensor], Tensor]:
+    """An edit of `z` (batch, head, query, d_head): these heads write nothing, or, at every position, their mean over this text."""
+
+    def edit(z: Tensor) -> Tensor:
+        z = z.clone()
+        z[:, list(heads)] = 0.0 if how == "zero" else z[:, list(heads)].mean(2, keepdim=True)
+        return z
+
+    return edit
+
+
+def without_attention(model: Transformer) -> Edits:
+    """Edits under which no block's attention writes anything. With biases this is more than ablating every head: b_O goes too."""
+    return {f"blocks.{i}.attn_out": torch.zeros_like for i in range(model.config.n_layers)}
+
+
+def each_head_off(model: Transformer, before: Recording, how: Ablation = "zero", copies: int = 32) -> np.ndarray:
+    """KL(before || after), nats, mean over positions, with one head switched off at a time: (layer, head).
+
+    The text is read in up to `copies` copies at once, each with another head off.
+    """
+    layers, heads = model.config.n_layers, model.config.n_heads
+    pairs = [(layer, head) for layer in range(layers) for head in range(heads)]
+    log_p = before.log_probabilities
+    result = np.concatenate([_some_off(model, before.ids, pairs[i : i + copies], how, log_p) for i in range(0, len(pairs), copies)])
+    return result.reshape(layers, heads)
+
+
+@torch.inference_mode()
+def _some_off(model: Transformer, ids: Sequence[int], pairs: list[tuple[int, int]], how: Ablation, log_p: np.ndarray) -> np.ndarray:
+    def probe(name: str, x: Tensor) -> Tensor:
+        if not name.endswith(".z"):
+            return x
+        mine = [(copy, head) for copy, (layer, head) in enumerate(pairs) if name == f"blocks.{layer}.z"]
+        x = x.clone()
+        for copy, head in mine:
+            x[copy, head] = 0.0 if how == "zero" else x[copy, head].mean(0, keepdim=True)
+        return x
+
+    tokens = torch.tensor([list(ids)] * len(pairs), device=next(model.parameters()).device)
+    log_q = model(tokens, probe).float().log_softmax(-1).cpu().numpy()
+    return kl_divergence(log_p, log_q).mean(-1)

@@ -1,0 +1,270 @@
+"""What is measured of attention, against computations done another way."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from engine.config import ModelConfig
+from engine.measure import heads
+from engine.measure.ablation import Switches, compare, each_head_off, edits_for, kl_divergence, reordered, without_attention
+from engine.measure.recording import record
+from engine.model import Transformer, build
+from tests.engine.helpers import loud, tiny
+
+IDS = (3, 1, 4, 1, 5, 9, 2)
+EVERY = [
+    {}, {"wiring": "post"}, {"wiring": "parallel"}, {"wiring": "none"}, {"norm": "none"}, {"ffn": "none"}, {"mixer": "mean"}, {"mixer": "similarity"},
+    {"mixer": "shared_qk"}, {"output_projection": False}, {"n_kv_heads": 2}, {"causal": False}, {"qk_norm": True}, {"attention_bias": True},
+    {"position": "rope", "qk_norm": True}, {"position": "alibi"}, {"position": "t5"}, {"position": "sinusoidal"}, {"position": "none"},
+    {"mixer": "mean", "position": "alibi"},
+]
+
+
+def model_of(**fields) -> Transformer:
+    # Loud enough to see differences, not so loud that the softmax saturates and float32 blurs them.
+    return loud(tiny(**fields), factor=4.0)
+
+
+def shifted(length: int) -> np.ndarray:
+    """Each token looks at the one before it, the first at itself."""
+    pattern = np.zeros((length, length), np.float32)
+    pattern[np.arange(1, length), np.arange(length - 1)] = 1
+    pattern[0, 0] = 1
+    return pattern
+
+
+# Patterns
+
+
+def test_a_previous_token_head_scores_one_and_looks_one_back():
+    p = shifted(9)
+    assert heads.previous_score(p) == 1
+    assert heads.mean_distance(p) == pytest.approx(8 / 9)
+    assert heads.first_score(p) == pytest.approx(1 / 8)
+    assert heads.entropy(p).max() == 0
+
+
+def test_an_even_head_has_the_largest_entropy():
+    even = np.tril(np.ones((6, 6), np.float32)) / np.arange(1, 7, dtype=np.float32)[:, None]
+    assert heads.relative_entropy(even, causal=True) == pytest.approx(1, abs=1e-6)
+    assert heads.entropy(even) == pytest.approx(np.log(np.arange(1, 7)), abs=1e-6)
+    assert heads.relative_entropy(np.full((5, 5), 0.2), causal=False) == pytest.approx(1)
+    numbers = heads.head_numbers(even[None, None], causal=True)
+    assert numbers.even_first == pytest.approx(float(numbers.first[0, 0]), abs=1e-6)
+    assert numbers.even_previous == pytest.approx(float(numbers.previous[0, 0]), abs=1e-6)
+
+
+def test_one_token_has_no_habits():
+    numbers = heads.head_numbers(np.ones((2, 3, 1, 1), np.float32), causal=True)
+    assert np.isnan(numbers.first).all() and np.isnan(numbers.previous).all() and np.isnan(numbers.relative_entropy).all()
+    assert (numbers.entropy == 0).all()
+
+
+def test_the_numbers_of_a_model_are_those_of_a_slow_loop():
+    recording = record(model_of(), IDS)
+    patterns = recording.stacked("pattern")
+    numbers = heads.head_numbers(patterns, causal=True)
+    for layer, head in np.ndindex(patterns.shape[:2]):
+        p = patterns[layer, head].astype(float)
+        n = len(p)
+        assert numbers.first[layer, head] == pytest.approx(sum(p[q, 0] for q in range(1, n)) / (n - 1))
+        assert numbers.previous[layer, head] == pytest.approx(sum(p[q, q - 1] for q in range(1, n)) / (n - 1))
+        assert numbers.distance[layer, head] == pytest.approx(sum(p[q, k] * (q - k) for q in range(n) for k in range(q + 1)) / n)
+        assert numbers.entropy[layer, head] == pytest.approx(sum(-p[q, k] * math.log(p[q, k]) for q in range(n) for k in range(q + 1)) / n)
+
+
+def test_the_induction_score_is_the_weight_on_what_followed_last_time():
+    half = 5
+    p = np.zeros((2 * half, 2 * half))
+    p[np.arange(half, 2 * half), np.arange(1, half + 1)] = 1
+    assert heads.induction_score(p, half) == 1
+    assert heads.induction_score(np.roll(p, 1, axis=-1), half) == 0
+    even = np.full((2 * half, 2 * half), 1 / (2 * half))
+    assert heads.induction_score(even, half) == pytest.approx(1 / (2 * half))
+
+
+def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
+    """Two layers of attention and nothing else, by hand. The stream holds, side by side: the token, the position, the token before, a copy.
+
+    Layer 0, head 0 looks at the position before (query p against key p + 1) and writes that token into the third part. Layer 1, head 0 looks
+    for keys whose token before is its own token, and writes their token into the fourth. All other heads write nothing.
+    """
+    width = max(vocab, context)
+    config = ModelConfig(
+        vocab_size=vocab, context=context, d_model=4 * width, n_layers=2, n_heads=4, d_head=width, norm="none", ffn="none", tie_embeddings=False,
+    )
+    model = build(config).eval()
+    token, place, before, copy = (slice(i * width, (i + 1) * width) for i in range(4))
+    eye = torch.eye(width)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+        model.embedding[:, token] = eye[:vocab]
+        model.positions.weight[:, place] = eye[:context]
+        q, k, v = ([0, 4 * width, 8 * width][i] for i in range(3))
+        first, second = (block.mixer for block in model.blocks)
+        first.w_qkv.weight[q : q + width, place] = 400 * torch.roll(eye, -1, dims=0)  # the query of position p is e(p - 1)
+        first.w_qkv.weight[k : k + width, place] = eye
+        first.w_qkv.weight[v : v + width, token] = eye
+        first.w_o.weight[before, :width] = eye
+        second.w_qkv.weight[q : q + width, token] = 400 * eye
+        second.w_qkv.weight[k : k + width, before] = eye
+        second.w_qkv.weight[v : v + width, token] = eye
+        second.w_o.weight[copy, :width] = eye
+        model.unembedding[:, copy] = eye[:vocab]
+    return model.requires_grad_(False)
+
+
+def test_a_hand_built_induction_model_scores_one_and_copies():
+    model = induction_model()
+    scores = heads.induction_scores(model)
+    # The first token sees only itself and takes itself for its own predecessor: the one query that asks for it looks at two places alike.
+    assert scores[1, 0] == pytest.approx((11 + 0.5) / 12, abs=1e-3)
+    assert scores[0].max() < 0.1 and scores[1, 1:].max() < 0.1
+    ids = (3, 7, 1, 9, 4, 3, 7, 1, 9)
+    recording = record(model, ids)
+    assert heads.previous_score(recording["blocks.0.pattern"][0]) == pytest.approx(1, abs=1e-3)
+    assert recording.logits[5:].argmax(-1).tolist() == [7, 1, 9, 4]  # it goes on as it did the first time
+
+
+def test_without_its_previous_token_head_the_induction_head_is_blind():
+    model = induction_model()
+    before = record(model, (3, 7, 1, 9, 4, 3, 7, 1, 9))
+    found = compare(model, before, Switches(heads_off=((0, 0),)))
+    assert found.loss_after > found.loss_before
+    assert found.after.logits[5:].argmax(-1).tolist() != [7, 1, 9, 4]
+
+
+def test_induction_is_refused_where_there_is_nothing_to_repeat():
+    assert heads.induction_scores(build(tiny(mixer="none"))) is None
+    assert heads.induction_scores(build(tiny(context=3))) is None
+    assert heads.induction_scores(build(tiny()), vocab=1) is None
+
+
+def test_the_sink_is_measured_against_the_value_vectors():
+    recording = record(model_of(n_kv_heads=2), IDS)
+    found = heads.sink(recording)
+    assert found.first_norm.shape == (2, 2) and found.share.shape == (2, 4)
+    v = recording["blocks.1.v"]
+    assert found.first_norm[1, 1] == pytest.approx(np.linalg.norm(v[1, 0]), rel=1e-5)
+    assert found.other_norm[1, 0] == pytest.approx(np.mean([np.linalg.norm(v[0, i]) for i in range(1, len(IDS))]), rel=1e-5)
+    p = recording["blocks.1.pattern"][3]  # the fourth query head reads the second key-value head
+    sizes = p * np.linalg.norm(v[1], axis=-1)
+    assert found.written[1, 3] == pytest.approx(np.mean(sizes[1:, 0] / sizes[1:].sum(1)), rel=1e-5)
+
+
+# Switches
+
+
+@pytest.mark.parametrize("fields", EVERY, ids=str)
+def test_nothing_switched_changes_nothing_and_everything_can_be_switched(fields):
+    model = model_of(**fields)
+    before = record(model, IDS)
+    same = compare(model, before, Switches())
+    assert np.array_equal(same.after.logits, before.logits) and np.abs(same.kl).max() < 1e-9
+    off = tuple((i, h) for i in range(2) for h in range(4))
+    for how in ("zero", "mean"):
+        found = compare(model, before, Switches(mask=False, scale=False, position=False, heads_off=off, ablation=how, order="shuffled", place=3))
+        assert np.isfinite(found.kl[3:]).all() and np.isnan(found.kl[:3]).all()
+        assert (found.loss_after is None) == (not model.config.causal)
+
+
+@pytest.mark.parametrize("fields", [f for f in EVERY if not f.get("attention_bias")], ids=str)
+def test_ablating_every_head_is_removing_attention(fields):
+    model = model_of(**fields)
+    before = record(model, IDS)
+    off = tuple((i, h) for i in range(2) for h in range(4))
+    found = compare(model, before, Switches(heads_off=off))
+    removed = record(model, IDS, edits=without_attention(model))
+    assert np.abs(removed.logits - before.logits).max() > 1e-4
+    np.testing.assert_allclose(found.after.logits, removed.logits, atol=1e-6)
+
+
+def test_with_biases_the_output_bias_remains():
+    model = model_of(attention_bias=True)
+    off = tuple((i, h) for i in range(2) for h in range(4))
+    after = record(model, IDS, edits=edits_for(model, Switches(heads_off=off)))
+    for i in range(2):
+        np.testing.assert_allclose(after[f"blocks.{i}.attn_out"], np.tile(model.blocks[i].mixer.w_o.bias.detach().numpy(), (len(IDS), 1)), atol=1e-7)
+
+
+@pytest.mark.parametrize("fields", [{"position": p, "qk_norm": n} for p in ("learned", "sinusoidal", "rope", "alibi", "t5") for n in (False, True)], ids=str)
+def test_position_off_is_the_same_model_without_positions(fields):
+    model = model_of(**fields)
+    bare = build(tiny(**fields | {"position": "none"}))
+    bare.load_state_dict({k: v for k, v in model.state_dict().items() if not k.startswith("positions")})
+    found = compare(model, record(model, IDS), Switches(position=False))
+    np.testing.assert_allclose(found.after.logits, record(bare.eval(), IDS).logits, atol=1e-5)
+    assert found.kl.max() > 1e-6
+
+
+@pytest.mark.parametrize("position", ["learned", "rope", "sinusoidal"])
+def test_mask_off_is_the_same_model_as_an_encoder(position):
+    model = model_of(position=position)
+    open_eyed = build(tiny(position=position, causal=False))
+    open_eyed.load_state_dict(model.state_dict())
+    found = compare(model, record(model, IDS), Switches(mask=False))
+    np.testing.assert_allclose(found.after.logits, record(open_eyed.eval(), IDS).logits, atol=1e-5)
+
+
+@pytest.mark.parametrize("fields", [{}, {"n_kv_heads": 2}, {"position": "rope", "qk_norm": True}, {"position": "t5"}], ids=str)
+def test_scale_off_leaves_the_raw_products(fields):
+    model = model_of(**fields)
+    seen = record(model, IDS, edits=edits_for(model, Switches(scale=False)))
+    plain = record(model, IDS)
+    q, k = torch.tensor(plain["blocks.0.q_rot"]), torch.tensor(plain["blocks.0.k_rot"])
+    k = k.repeat_interleave(q.shape[0] // k.shape[0], 0)
+    bias = torch.tensor(plain["blocks.0.scores"]) - q @ k.transpose(1, 2) / math.sqrt(q.shape[-1])
+    np.testing.assert_allclose(seen["blocks.0.scores"], q @ k.transpose(1, 2) + bias, atol=1e-4)
+
+
+def test_scale_and_position_can_be_off_together():
+    model = model_of(position="rope", qk_norm=True)
+    seen = record(model, IDS, edits=edits_for(model, Switches(scale=False, position=False)))
+    q, k = (F.rms_norm(torch.tensor(seen[f"blocks.0.{n}"]), (4,), eps=1e-5) for n in "qk")
+    np.testing.assert_allclose(seen["blocks.0.scores"], q @ k.transpose(1, 2), atol=1e-4)
+
+
+def test_mean_ablation_leaves_the_mean():
+    model = model_of()
+    plain = record(model, IDS)
+    seen = record(model, IDS, edits=edits_for(model, Switches(heads_off=((0, 2),), ablation="mean")))
+    np.testing.assert_allclose(seen["blocks.0.z"][2], np.tile(plain["blocks.0.z"][2].mean(0), (len(IDS), 1)), atol=1e-6)
+    np.testing.assert_array_equal(seen["blocks.0.z"][1], plain["blocks.0.z"][1])
+
+
+def test_kl_and_loss_are_those_of_torch():
+    model = model_of()
+    before = record(model, IDS)
+    found = compare(model, before, Switches(heads_off=((1, 1),)))
+    log_p, log_q = (torch.tensor(r.logits).double().log_softmax(-1) for r in (before, found.after))
+    np.testing.assert_allclose(found.kl, F.kl_div(log_q, log_p, log_target=True, reduction="none").sum(-1), atol=1e-12)
+    assert found.loss_after == pytest.approx(F.nll_loss(log_q[:-1], torch.tensor(IDS[1:])).item())
+    assert kl_divergence(log_p.numpy(), log_p.numpy()).max() == 0
+
+
+def test_only_the_tokens_before_the_place_move():
+    for order in ("shuffled", "reversed"):
+        moved = reordered(IDS, Switches(order=order, place=4, seed=3))
+        assert moved[4:] == IDS[4:] and sorted(moved[:4]) == sorted(IDS[:4]) and moved != IDS
+    assert reordered(IDS, Switches(place=4)) == IDS
+
+
+def test_a_model_without_positions_and_mask_sees_a_bag_of_words():
+    model = model_of(position="none", causal=False)
+    found = compare(model, record(model, IDS), Switches(order="shuffled", place=len(IDS) - 1, seed=1))
+    assert abs(found.kl[-1]) < 1e-9
+
+
+@pytest.mark.parametrize("how", ["zero", "mean"])
+def test_each_head_off_is_one_comparison_after_the_other(how):
+    model = model_of()
+    before = record(model, IDS)
+    found = each_head_off(model, before, how, copies=3)
+    for layer, head in np.ndindex(found.shape):
+        assert found[layer, head] == pytest.approx(compare(model, before, Switches(heads_off=((layer, head),), ablation=how)).kl.mean(), abs=1e-6)

@@ -166,8 +166,22 @@ def _post(model: Transformer, rows: Tensor, layer: int) -> Tensor:
     """`ffn_post` of one layer: rows (batch, position) -> (batch, position, d_ff)."""
     name = f"blocks.{layer}.ffn_post"
     recorder = Recorder(only={name})
-    model(rows, recorder)
+
+    def until_there(seen: str, x: Tensor) -> Tensor:
+        recorder(seen, x)
+        if seen == name:
+            raise _Reached
+        return x
+
+    try:
+        model(rows, until_there)
+    except _Reached:  # the layers above are not needed
+        pass
     return recorder[name].float()
+
+
+class _Reached(Exception):
+    """Ends a forward pass half way."""
 
 
 def _stretches(values: Tensor, offset: int, apart: int) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,116 @@
+"""A recording holds what the model computed, and nothing can change it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from engine.errors import ShapeError
+from engine.measure.recording import log_softmax, next_token_losses, record
+from engine.probe import AXES, Recorder
+from tests.engine.helpers import loud, tiny
+
+IDS = [3, 1, 4, 1, 5, 9]
+VARIANTS: list[dict[str, Any]] = [
+    {}, {"wiring": "post"}, {"wiring": "parallel"}, {"wiring": "none"}, {"norm": "none"}, {"mixer": "mean"}, {"mixer": "none"}, {"mixer": "similarity"},
+    {"mixer": "shared_qk"}, {"ffn": "none"}, {"ffn": "swiglu", "n_kv_heads": 2}, {"position": "rope"}, {"position": "t5"}, {"causal": False},
+]
+
+
+@pytest.mark.parametrize("fields", VARIANTS)
+def test_arrays_are_the_models_own_tensors(fields: dict[str, Any]) -> None:
+    model = loud(tiny(**fields))
+    recorder = Recorder()
+    with torch.inference_mode():
+        logits = model(torch.tensor([IDS]), recorder)
+    found = record(model, IDS)
+    assert found.names() == list(recorder.tensors) and found.ids == tuple(IDS) and found.config == model.config
+    for name, tensor in recorder.tensors.items():
+        own = tensor.numpy() if name == "pos_embed" else tensor[0].numpy()
+        np.testing.assert_array_equal(found[name], own)
+        assert found[name].ndim == len(found.axes(name)) and "batch" not in found.axes(name)
+        assert found[name].dtype == (np.int64 if name == "tokens" else np.float32)
+    np.testing.assert_array_equal(found.logits, logits[0].numpy())
+    assert ("blocks.0.ffn_post" in found) == (fields.get("ffn") != "none")
+
+
+def test_nothing_can_be_written_into_it() -> None:
+    found = record(loud(tiny()), IDS)
+    for name in found.names():
+        with pytest.raises(ValueError, match="read-only"):
+            found[name][...] = 0
+
+
+def test_blocks_are_stacked_bottom_first() -> None:
+    found = record(loud(tiny()), IDS)
+    stacked = found.stacked("pattern")
+    assert stacked.shape == (2, 4, 6, 6)
+    np.testing.assert_array_equal(stacked[1], found["blocks.1.pattern"])
+    np.testing.assert_allclose(stacked.sum(-1), 1.0, atol=1e-5)
+    with pytest.raises(KeyError):
+        record(loud(tiny(ffn="none")), IDS).stacked("ffn_post")
+
+
+def test_only_keeps_what_was_asked_for() -> None:
+    model = loud(tiny())
+    assert record(model, IDS, only={"blocks.1.pattern"}).names() == ["blocks.1.pattern"]
+    assert record(model, IDS, only={"ffn_post", "logits"}).names() == ["blocks.0.ffn_post", "blocks.1.ffn_post", "logits"]
+
+
+def test_edits_change_what_comes_after_and_nothing_before() -> None:
+    model = loud(tiny())
+    before = record(model, IDS)
+
+    def off(z: Tensor) -> Tensor:
+        z = z.clone()
+        z[:, 2] = 0
+        return z
+
+    after = record(model, IDS, edits={"blocks.1.z": off})
+    assert (after["blocks.1.z"][2] == 0).all() and (before["blocks.1.z"][2] != 0).any()
+    np.testing.assert_array_equal(after["blocks.1.z"][[0, 1, 3]], before["blocks.1.z"][[0, 1, 3]])
+    names = before.names()
+    place = names.index("blocks.1.z")
+    for name in names[:place]:
+        np.testing.assert_array_equal(after[name], before[name])
+    # By hand: what is missing from the stream is the third head's share of W_O.
+    w_o = model.blocks[1].mixer.w_o.weight.detach().numpy()
+    share = before["blocks.1.z"][2] @ w_o[:, 8:12].T
+    np.testing.assert_allclose(before["blocks.1.attn_out"] - after["blocks.1.attn_out"], share, rtol=1e-3, atol=1e-4)
+    assert np.abs(after.logits - before.logits).max() > 1e-2
+    np.testing.assert_array_equal(record(model, IDS).logits, before.logits)
+
+
+def test_an_edit_may_not_change_the_shape() -> None:
+    with pytest.raises(ShapeError, match=r"blocks\.0\.z"):
+        record(loud(tiny()), IDS, edits={"blocks.0.z": lambda z: z[:, :1]})
+
+
+@pytest.mark.parametrize(("ids", "says"), [([], "at least one"), ([11], "between 0 and 10"), ([0, -1], "between 0 and 10"), (list(range(9)), "8")])
+def test_ids_that_cannot_be_read(ids: list[int], says: str) -> None:
+    with pytest.raises(ShapeError, match=says):
+        record(loud(tiny(position="learned")), ids)
+
+
+def test_probabilities_and_losses_are_those_of_torch() -> None:
+    model = loud(tiny())
+    found = record(model, IDS)
+    with torch.inference_mode():
+        logits = model(torch.tensor([IDS]))[0].double()
+    expected = torch.log_softmax(logits, -1)
+    np.testing.assert_allclose(found.log_probabilities, expected.numpy(), atol=1e-10)
+    losses = torch.nn.functional.cross_entropy(logits[:-1], torch.tensor(IDS[1:]), reduction="none")
+    np.testing.assert_allclose(next_token_losses(found), losses.numpy(), atol=1e-10)
+    assert next_token_losses(record(model, [3])).shape == (0,)
+
+
+def test_log_softmax_holds_for_huge_logits() -> None:
+    np.testing.assert_allclose(log_softmax(np.array([[1e30, 1e30, -1e30]], dtype=np.float32))[0, :2], np.log(0.5))
+
+
+def test_every_recorded_name_is_in_the_vocabulary() -> None:
+    assert {name.rpartition(".")[2] for name in record(loud(tiny(ffn="swiglu", position="rope")), IDS).names()} <= set(AXES)

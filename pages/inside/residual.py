@@ -3,13 +3,20 @@
 import streamlit as st
 
 from engine.measure.attribution import attribute
+from engine.measure.highway import fresh, measure
 from engine.measure.lens import first_settled, logit_lens
 from engine.measure.residual import cosines, shares, states
-from ui import explain, residual, residual_norms
+from ui import explain, residual, residual_highway, residual_norms
 from ui.subject import subject_bar
 
-VIEWS = {"Logit lens": residual.draw_lens, "Who pushed the logit": residual.draw_attribution, "Norms": residual_norms.draw_norms}
-CODE = {"Logit lens": (logit_lens, first_settled), "Who pushed the logit": (attribute,), "Norms": (states, shares, cosines)}
+VIEWS = {
+    "Logit lens": residual.draw_lens, "Who pushed the logit": residual.draw_attribution, "Norms": residual_norms.draw_norms,
+    "The gradient highway": residual_highway.draw_highway,
+}
+CODE = {
+    "Logit lens": (logit_lens, first_settled), "Who pushed the logit": (attribute,), "Norms": (states, shares, cosines),
+    "The gradient highway": (measure, fresh),
+}
 WORDS = {
     "Logit lens": {
         "see": "What the model would answer if it stopped here: the final norm and the unembedding applied to the stream after each block. "
@@ -31,6 +38,14 @@ WORDS = {
         "where the stream has grown long, a late layer must write more to turn it.",
         "attempt": "Compare an untrained model with a trained one: at the start the writes are tiny, since their matrices begin scaled by $1/\\sqrt{2L}$. "
         "Then look for tokens whose stream is much longer than the others'.",
+    },
+    "The gradient highway": {
+        "see": "Fresh, untrained models of the engine's own, wired in three ways. For each: how much the loss would change if the stream were nudged at the "
+        "output of a block (the norm of $\\partial loss/\\partial x$), and how long the stream is there. Block 0 is nearest to the input.",
+        "why": "Learning reaches a block only as far as its gradient does. Adding instead of replacing gives the gradient a path that nothing multiplies: "
+        "$x_{out} = x + f(x)$ has the slope $1 + f'$.",
+        "attempt": "Take the norm away: without a residual stream nothing arrives. Then start from $1/\\sqrt{inputs}$: with no norm, the gradient explodes "
+        "where there is a residual stream and vanishes where there is none. Compare the scaled writes of GPT-2 with unscaled ones.",
     },
 }
 

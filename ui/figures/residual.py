@@ -153,3 +153,38 @@ def stream_line(mean: np.ndarray, one: np.ndarray, rows: Sequence[str], one_name
         yaxis={"title": {"text": "norm of the stream"}, "rangemode": "tozero"},
     )
     return go.Figure({"data": traces, "layout": layout})
+
+
+# The gradient highway ----------------------------------------------------------------------------------------------------
+
+WIRING_COLOURS = {"pre": "run0", "post": "run2", "none": "run4"}
+WIRING_WORDS = {"pre": "pre-norm", "post": "post-norm", "none": "no residual"}
+_DASHES = {"pre": "solid", "post": "dash", "none": "dot"}
+
+
+def roads(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], *, x: str, y: str, flat: bool = False) -> go.Figure:
+    """wiring -> (x, y), on a logarithmic y axis. What is 0 or not finite has no place there and is left out; `flat` draws a line at 1."""
+    traces = []
+    for wiring, (at, values) in curves.items():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            kept = np.where(np.isfinite(values) & (values > 0), values, np.nan)
+        traces.append(go.Scatter(
+            x=at, y=kept, mode="lines+markers", name=WIRING_WORDS[wiring], marker={"size": 6 if len(at) < 30 else 4}, hovertemplate="%{y:.3g}",
+            line={"color": colour(WIRING_COLOURS[wiring]), "width": 2.5, "dash": _DASHES[wiring]},
+        ))
+    one = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "line": {"color": colour("quiet"), "dash": "dot", "width": 1.2}}
+    shapes = [one] if flat else []
+    layout = base_layout(
+        margin={"l": 8, "r": 12, "t": 30, "b": 44}, hovermode="x unified", shapes=shapes, xaxis={"title": {"text": x}, "showgrid": False, "zeroline": False},
+        yaxis={"title": {"text": y}, "type": "log", "exponentformat": "power", "tickfont": {"size": 12}, "range": _decades([v for _, v in curves.values()], flat), "nticks": 7},
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def _decades(values: Sequence[np.ndarray], flat: bool) -> list[float]:
+    """A range of log10 that is never narrower than two decades, so that what is flat looks flat."""
+    every = np.concatenate([*values, [1.0] if flat else []]) if values else np.ones(1)
+    shown = np.log10(every[np.isfinite(every) & (every > 0)]) if len(every) else np.zeros(1)
+    low, high = (float(shown.min()), float(shown.max())) if shown.size else (-1.0, 1.0)
+    wanting = max(0.0, 2.0 - (high - low)) / 2
+    return [low - wanting - 0.15, high + wanting + 0.15]

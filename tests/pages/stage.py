@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from engine.checkpoints import Checkpoint
 from engine.errors import RunError
 from engine.history import HistoryLog
 from engine.ledger import parameter_formula
+from engine.model import build
 from engine.records import Evaluation, Sample, Step
 from engine.run_state import RunSpec, RunView
+from engine.tokenizers.char import CharTokenizer
+
+LETTERS = "".join(map(chr, (10, *range(32, 127), *range(161, 700))))  # the alphabet of its models, as long as they need
 
 
 def history(steps: int) -> HistoryLog:
@@ -74,6 +79,15 @@ class StageManager:
 
     def remove(self, run: str, owner: str) -> None:
         del self.views[run]
+
+    def model(self, run: str, step: int | None = None) -> Checkpoint:
+        """A model of the run's sizes, whose weights differ from step to step."""
+        if run not in self.views:
+            raise RunError("There is no such run (any more).")
+        self.asked.append(("model", run, step))
+        config = self.views[run].spec.model
+        model = build(config, seed=step or 0).requires_grad_(False).eval()
+        return Checkpoint(model, model.config, CharTokenizer(LETTERS[: config.vocab_size - (not config.causal)]), {"corpus": "text", "step": step})
 
     def __getattr__(self, what: str) -> Any:
         if what not in ("pause", "resume", "step", "stop", "set_learning_rate", "set_prompt", "restart", "extend", "checkpoint"):

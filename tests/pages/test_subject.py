@@ -1,0 +1,299 @@
+"""The bar of the pages that look inside: which model, which step, which text. On a page of its own that shows what it was given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.config import ModelConfig, TrainConfig
+from engine.history import HistoryLog
+from engine.records import Step
+from engine.run_state import RunSpec
+from engine.tokenizers.char import CharTokenizer
+from tests.pages.stage import StageManager, view_of
+from ui import state, subject
+from ui.controls import TRAINABLE
+from ui.scrubber import NEWEST, SMOOTH, losses_at
+from ui.subject import EXAMPLES, FIRST_MODEL, FIRST_TEXT, MAX_TEXT, SHIPPED, read, show_token
+
+TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
+STEPS = (0, 10, 20, 40)
+
+
+@pytest.fixture
+def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
+    stage = StageManager()
+    monkeypatch.setattr(state, "manager", lambda: stage)
+    return stage
+
+
+def put(manager: StageManager, run: str, steps: tuple[int, ...] = STEPS, model: ModelConfig = TINY, status: str = "finished") -> str:
+    """A run among the manager's; the name its model has in the bar. Runs are named after their test: the app caches models by their names."""
+    manager.views[run] = view_of(RunSpec(model, TrainConfig(steps=40), "text", "abc " * 20, name="my run"), run, status, 40, snapshots=steps)
+    return f"run-{run}"
+
+
+def script() -> None:
+    import streamlit as st
+
+    from ui.subject import subject_bar
+
+    with subject_bar() as given:
+        found = given.recording()
+        st.json({
+            "key": list(given.key), "title": given.title, "ids": list(given.ids), "labels": given.labels, "text": given.text, "corpus": given.corpus,
+            "vocabulary": len(given.vocabulary), "shape": list(found.logits.shape), "weight": float(given.model.embedding[0, 0]),
+        })
+
+
+def opened(**query: str) -> AppTest:
+    page = AppTest.from_function(script, default_timeout=60)
+    page.session_state["owner"] = "this-browser"
+    for name, value in query.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def given(page: AppTest) -> dict:
+    import json
+
+    assert not page.exception
+    return json.loads(page.json[0].value)
+
+
+def said(page: AppTest) -> str:
+    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption) for e in kind)
+
+
+def in_url(page: AppTest, name: str) -> str | None:
+    value = page.query_params.get(name)
+    return value[0] if isinstance(value, list) else value
+
+
+# The model --------------------------------------------------------------------------------------------------------------
+
+
+def test_it_opens_on_the_first_shipped_model_and_the_first_example(manager):
+    page = opened()
+    got = given(page)
+    assert got["key"] == [FIRST_MODEL, NEWEST] and got["text"] == FIRST_TEXT and got["corpus"] == "shakespeare"
+    assert "".join(got["labels"]) == FIRST_TEXT.replace(" ", "␣").replace("\n", "⏎")
+    assert got["shape"] == [len(FIRST_TEXT), 65] and got["vocabulary"] == 65
+    assert in_url(page, "model") == FIRST_MODEL and in_url(page, "step") is None
+    assert "818,048 parameters" in said(page) and "validation loss" in said(page)
+
+
+def test_every_model_can_be_chosen(manager):
+    page = opened()
+    wanted = [*SHIPPED, *(f"untrained-{name}" for name in TRAINABLE)]
+    assert len(page.selectbox(key="subject_model").options) == len(wanted)
+    for name in wanted:
+        page.selectbox(key="subject_model").select(name).run()
+        got = given(page)
+        assert got["key"] == [name, NEWEST] and got["shape"][0] == len(got["ids"]) and in_url(page, "model") == name
+
+
+@pytest.mark.parametrize(
+    ("model", "why"), [("gpt2", "no such model"), ("../../etc", None), ("<script>", None), ("x" * 5000, None), ("run-gone", "not on this server"), ("", None)]
+)
+def test_a_model_that_is_not_there_falls_back(manager, model, why):
+    page = opened(model=model)
+    assert given(page)["key"][0] == FIRST_MODEL and in_url(page, "model") == FIRST_MODEL
+    assert why is None or why in said(page)
+    assert "<script>" not in said(page)
+
+
+@pytest.mark.parametrize("step", ["-1", "abc", "9" * 400, "1.5", "<b>", "7"])
+def test_a_step_says_nothing_about_a_model_without_a_training(manager, step):
+    page = opened(step=step)
+    assert given(page)["key"] == [FIRST_MODEL, NEWEST] and in_url(page, "step") is None
+
+
+# A run, and its steps ---------------------------------------------------------------------------------------------------
+
+
+def test_the_newest_snapshot_is_shown_first(manager):
+    name = put(manager, "newest-first")
+    page = opened(model=name)
+    got = given(page)
+    assert got["key"] == [name, 40] and got["title"] == "Your run: my run" and got["corpus"] is None and in_url(page, "step") is None
+    assert "newest: step 40 of 40" in said(page) and ("model", "newest-first", 40) in manager.asked
+    assert got["shape"] == [16, 90]
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("10", 10), ("0", 0), ("14", 10), ("16", 20), ("39", 40), ("999999", 40)])
+def test_the_step_in_the_url_chooses_the_nearest_snapshot_that_is_kept(manager, asked, shown):
+    name = put(manager, f"step-{asked}")
+    page = opened(model=name, step=asked)
+    assert given(page)["key"] == [name, shown] and in_url(page, "step") == str(shown)
+    assert f"step {shown} of 40" in said(page) and "newest" not in said(page)
+
+
+@pytest.mark.parametrize("step", ["-1", "abc", "9" * 400, "1.5", "<b>", "", "\u0663"])
+def test_a_step_that_is_no_number_counts_as_the_newest(manager, step):
+    name = put(manager, "no-number")
+    assert given(opened(model=name, step=step))["key"] == [name, 40]
+
+
+def test_each_step_has_its_own_weights(manager):
+    name = put(manager, "weights")
+    seen = {given(opened(model=name, step=str(step)))["weight"] for step in STEPS}
+    assert len(seen) == len(STEPS)
+
+
+def test_the_newest_is_followed_while_it_trains(manager):
+    name = put(manager, "live", (0, 10), status="running")
+    page = opened(model=name)
+    assert given(page)["key"] == [name, 10]
+    manager.change("live", snapshots=(0, 10, 20))
+    assert given(page.run())["key"] == [name, 20]
+    assert ("watch", "live") in manager.asked
+
+
+def test_a_chosen_step_stays_while_it_trains(manager):
+    name = put(manager, "stays", (0, 10), status="running")
+    page = opened(model=name, step="0")
+    manager.change("stays", snapshots=(0, 10, 20))
+    assert given(page.run())["key"] == [name, 0]
+
+
+def test_a_chosen_step_that_is_thinned_out_moves_to_its_neighbour(manager):
+    name = put(manager, "thinned")
+    page = opened(model=name, step="10")
+    manager.change("thinned", snapshots=(0, 20, 40))
+    assert given(page.run())["key"] in ([name, 0], [name, 20])
+
+
+def test_another_model_forgets_the_step(manager):
+    name = put(manager, "forgets")
+    page = opened(model=name, step="10")
+    page.selectbox(key="subject_model").select(FIRST_MODEL).run()
+    assert given(page)["key"] == [FIRST_MODEL, NEWEST] and in_url(page, "step") is None
+    other = put(manager, "another")
+    page = opened(model=name, step="10")
+    page.selectbox(key="subject_model").select(other).run()
+    assert given(page)["key"] == [other, 40] and in_url(page, "step") is None
+
+
+def test_a_run_comes_back_at_the_step_it_was_left_at(manager):
+    name = put(manager, "comes-back")
+    page = opened(model=name, step="10")
+    page.selectbox(key="subject_model").select(FIRST_MODEL).run()
+    page.selectbox(key="subject_model").select(name).run()
+    assert given(page)["key"] == [name, 10] and in_url(page, "step") == "10"
+
+
+def test_a_run_without_snapshots_is_no_model_yet(manager):
+    page = opened(model=put(manager, "too-young", ()))
+    assert given(page)["key"][0] == FIRST_MODEL
+
+
+def test_somebody_elses_run_can_be_looked_into_by_its_link(manager):
+    manager.mine = False
+    name = put(manager, "theirs")
+    assert given(opened(model=name))["key"] == [name, 40]
+
+
+def test_a_run_that_is_removed_while_one_looks_gives_way(manager):
+    name = put(manager, "removed")
+    page = opened(model=name)
+    del manager.views["removed"]
+    assert given(page.run())["key"][0] == FIRST_MODEL
+
+
+def test_an_encoder_has_a_mask_token(manager):
+    from dataclasses import replace
+
+    name = put(manager, "encoder", model=replace(TINY, vocab_size=91, causal=False))
+    got = given(opened(model=name))
+    assert got["vocabulary"] == 91 and got["shape"] == [16, 91]
+
+
+# The text ---------------------------------------------------------------------------------------------------------------
+
+
+def test_examples_can_be_picked(manager):
+    page = opened()
+    for name, text in EXAMPLES.items():
+        page.button_group(key="text_example").set_value(name).run()
+        assert given(page)["text"] == text
+
+
+def test_unknown_characters_are_left_out_and_named(manager):
+    page = opened(text="Hé llo*w {}")
+    assert given(page)["text"] == "H llow "
+    assert "alphabet of 65 characters does not have" in said(page) and "é" in said(page) and "left out" in said(page)
+
+
+@pytest.mark.parametrize(("text", "why"), [(" ", None), ("{}[]", "None of these characters"), ("日本", "None of these characters")])
+def test_a_text_with_nothing_in_it(manager, text, why):
+    page = opened(text=text)
+    got = given(page)
+    assert got["ids"] and (why is None or (why in said(page) and got["text"] == FIRST_TEXT))
+
+
+def test_the_empty_text(manager):
+    page = opened()
+    page.text_area(key="text").set_value("").run()
+    assert given(page)["text"] == FIRST_TEXT and "The text is empty" in said(page)
+
+
+@pytest.mark.parametrize("count", [128, 129, 1990, 9000])
+def test_a_long_text_is_cut_at_what_fits(manager, count):
+    page = opened(text="to be or not to be " * 500 if count == 9000 else ("abcd " * 500)[:count])
+    got = given(page)
+    assert len(got["ids"]) == 128
+    assert ("the first 128 are used" in said(page)) == (count > 128)
+
+
+def test_what_is_in_the_url_is_shown_as_it_is(manager):
+    page = opened(text="![a](//e.org/a.png)")
+    assert "![a](" not in said(page)
+
+
+def test_reading_by_hand():
+    tokenizer = CharTokenizer("abc ")
+    assert read("abc", tokenizer, 5) == (tuple(tokenizer.encode("abc")), "abc", [])
+    ids, text, notes = read("a\r\nb!", tokenizer, 5)
+    assert (text, len(ids), len(notes)) == ("ab", 2, 1) and "⏎ !" in notes[0]
+    ids, text, notes = read("abcabc", tokenizer, 4)
+    assert text == "abca" and "6 tokens; the first 4" in notes[0]
+    ids, text, notes = read("", tokenizer, 4)
+    assert ids and tokenizer.decode(list(ids)) == text and "The text is empty" in notes[0]
+    ids, text, notes = read("xyz", CharTokenizer("01"), 4)
+    assert text == "01" and "None of these characters" in notes[0]
+
+
+def test_tokens_are_shown_with_their_blanks():
+    assert [show_token(t) for t in (" ", "\n", "\t", "", "a b", "\ud800")] == ["␣", "⏎", "⇥", "∅", "a␣b", "?"]
+
+
+# The scrubber -----------------------------------------------------------------------------------------------------------
+
+
+def curve(*losses: float):
+    log = HistoryLog()
+    for step, loss in enumerate(losses, 1):
+        log.add(Step(step, loss, 1.0, 1e-3, step, float(step)))
+    return log.view()
+
+
+def test_losses_are_the_measured_ones_of_the_batches_before():
+    losses = [5.0 - 0.1 * i for i in range(40)]
+    found = losses_at([0, 1, 2, SMOOTH, SMOOTH + 5, 40, 99], curve(*losses))
+    window = [losses[5 : SMOOTH + 5], losses[40 - SMOOTH :]]
+    expected = [losses[0], losses[0], np.mean(losses[:2]), np.mean(losses[:SMOOTH]), np.mean(window[0]), np.mean(window[1]), np.mean(window[1])]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_where_nothing_was_measured_there_is_no_loss():
+    assert losses_at([0, 10], curve()) == [None, None] and losses_at([], curve(1.0)) == []
+    assert losses_at([2, 3], curve(3.0, float("nan"), 1.0)) == [None, None] and losses_at([1], curve(3.0, float("inf"))) == [3.0]
+
+
+def test_models_of_runs_are_not_kept_without_end():
+    """Sixty steps of a scrubbed run must not all stay in memory."""
+    assert subject._snapshot._info.max_entries is not None and subject._recording._info.max_entries is not None

@@ -1,10 +1,12 @@
-"""Server time of the pages that look inside: the first view, and a change of one control.
+"""How quickly the pages that look inside answer: their script on the server, and the whole way in a browser.
 
-    python -m benchmarks.views [--rounds 15]
+    python -m benchmarks.views [--rounds 12]
 
-Each page is run as Streamlit runs it for a browser, but without one (streamlit.testing), in this process: milliseconds of the
-script alone, median. `first` is a session's first look at a page, with the model read before; `again` moves on to another text
-of 64 tokens, so that nothing of it was computed before; `same` asks for the same view again. The browser test measures the rest.
+On the server each page is run as Streamlit runs it for a browser, but without one (streamlit.testing), in this process: milliseconds
+of the script, median. `first` is a session's first look at a page, with the model read before; `again` moves on to another text of
+64 tokens, so that nothing of it was computed before; `same` asks for the same view again. In the browser a small training is run, and
+the scrubber is moved by the arrow key: milliseconds from the key to the last change of a picture on the page (`scrub`, median), and
+from asking for the page's address to its pictures, with the server warm and the browser's caches empty (`open`).
 """
 
 from __future__ import annotations
@@ -12,16 +14,33 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import tempfile
 import time
+from pathlib import Path
+from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.report import Goals, finish, table
-from ui.site import ROOT, built
+from tests.browser.server import ARGUMENTS, chromium_path, serve
+from ui.site import ROOT, Entry, built
 
-TEXT = "First Citizen:\nBefore we proceed any further, hear me speak.\nAll:\nSpeak, speak.\nFirst Citizen:\nYou are all resolved rather to die than to famish?\n"
+TEXT = "First Citizen:\nBefore we proceed any further, hear me speak.\nAll:\nSpeak.\nFirst Citizen:\nYou are all resolved rather to die than to famish?\n"
 LENGTH = 64
-GOALS: Goals = {"slowest_first_ms": ("<=", 1500.0), "slowest_again_ms": ("<=", 100.0)}
+GOALS: Goals = {"slowest.scrub_ms": ("<=", 150.0), "slowest.open_ms": ("<=", 1500.0)}
+
+# Resolves with the milliseconds from a key to the last change of a picture, or -1 when nothing changed within a second and a half.
+KEY = """() => new Promise((resolve) => {
+  let last = -1
+  const started = performance.now()
+  const inScrubber = (node) => (node.nodeType === 1 ? node : node.parentElement)?.closest('.gf-scrubber')
+  const inPicture = (node) => (node.nodeType === 1 ? node : node.parentElement)?.closest('.gf-figure, .gf-tokens, [class^="gf-"]')
+  const observer = new MutationObserver((changes) => {
+    if (changes.some((c) => inPicture(c.target) && !inScrubber(c.target))) last = performance.now() - started
+  })
+  observer.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true })
+  setTimeout(() => { observer.disconnect(); resolve(last) }, 1500)
+})"""
 
 
 def timed(page: AppTest) -> float:
@@ -32,10 +51,10 @@ def timed(page: AppTest) -> float:
     return took
 
 
-def measure(path: str, rounds: int) -> dict[str, float]:
-    """Milliseconds of one page."""
+def on_the_server(path: str, rounds: int) -> dict[str, float]:
+    """Milliseconds of one page's script."""
     first = []
-    for _ in range(3):
+    for _ in range(4):
         page = AppTest.from_file(path, default_timeout=60)
         page.query_params["text"] = TEXT[:LENGTH]
         first.append(timed(page))
@@ -44,22 +63,61 @@ def measure(path: str, rounds: int) -> dict[str, float]:
         page.session_state["text"] = TEXT[turn + 1 : turn + 1 + LENGTH]
         again.append(timed(page))
         same.append(timed(page))
-    return {"first": statistics.median(first), "again": statistics.median(again), "same": statistics.median(same)}
+    return {"first": statistics.median(first[1:]), "again": statistics.median(again), "same": statistics.median(same)}
+
+
+def settled(page: Any) -> None:
+    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=60_000)
+
+
+def train(page: Any, url: str) -> str:
+    """The name, in the bar, of a finished run with some snapshots."""
+    page.goto(f"{url}/train?data=python&steps=24&snapshot_every=2&eval_every=0&sample_every=0&d_model=128")
+    settled(page)
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.locator(".st-key-extend_button button:visible").wait_for(timeout=120_000)
+    return "run-" + page.url.split("run=")[1].split("&")[0]
+
+
+def in_a_browser(page: Any, url: str, entry: Entry, run: str, rounds: int) -> dict[str, float]:
+    """Milliseconds of one page's first view, and of one step of the scrubber."""
+    opened = []
+    for _ in range(3):
+        started = time.perf_counter()
+        page.goto(f"{url}/{entry.url}?model={run}")
+        page.wait_for_selector(".gf-figure .main-svg, canvas")
+        settled(page)
+        opened.append((time.perf_counter() - started) * 1e3)
+    page.locator(".gf-scrub-track input").focus()
+    moves = []
+    for _ in range(min(rounds, 11) + 1):
+        page.evaluate(f"() => {{ window.__answer = ({KEY})() }}")
+        page.keyboard.press("ArrowLeft")
+        moves.append(page.evaluate("() => window.__answer"))
+    answered = [ms for ms in moves[1:] if ms >= 0]
+    return {"open": statistics.median(opened[1:]), "scrub": statistics.median(answered) if len(answered) > len(moves) // 2 else 1e9}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=12)
     options = parser.parse_args()
     os.environ.setdefault("GLASSFORMER_PROFILE", "hosted")
-    rows = [{"page": e.title, **measure(str(ROOT / e.path), options.rounds)} for e in built() if e.section == "Look inside"]
-    table(rows)
-    figures: dict[str, float] = {}
-    for row in rows:
-        name = str(row["page"]).lower().replace(" ", "_")
-        figures |= {f"{name}.{kind}_ms": float(row[kind]) for kind in ("first", "again", "same")}  # type: ignore[arg-type]
-    for kind in ("first", "again"):
-        figures[f"slowest_{kind}_ms"] = max(float(row[kind]) for row in rows)  # type: ignore[arg-type]
+    entries = [entry for entry in built() if entry.section == "Look inside"]
+    rows: dict[str, dict[str, float]] = {entry.title: on_the_server(str(ROOT / entry.path), options.rounds) for entry in entries}
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as home, serve(Path(home)) as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(playwright), args=list(ARGUMENTS))
+        page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+        run = train(page, url)
+        for entry in entries:
+            rows[entry.title] |= in_a_browser(page, url, entry, run, options.rounds)
+        browser.close()
+    table([{"page": title, **{kind: round(ms, 1) for kind, ms in row.items()}} for title, row in rows.items()])
+    figures = {f"{title.lower().replace(' ', '_')}.{kind}_ms": ms for title, row in rows.items() for kind, ms in row.items()}
+    for kind in ("first", "again", "open", "scrub"):
+        figures[f"slowest.{kind}_ms"] = max(row[kind] for row in rows.values())
     finish("views", figures, GOALS)
 
 

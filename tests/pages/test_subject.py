@@ -15,7 +15,7 @@ from tests.pages.stage import StageManager, view_of
 from ui import state, subject
 from ui.controls import TRAINABLE
 from ui.scrubber import NEWEST, SMOOTH, losses_at
-from ui.subject import EXAMPLES, FIRST_MODEL, FIRST_TEXT, MAX_TEXT, SHIPPED, read, show_token
+from ui.subject import EXAMPLES, FIRST_MODEL, FIRST_TEXT, SHIPPED, read, show_token
 
 TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
 STEPS = (0, 10, 20, 40)
@@ -30,7 +30,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
 
 def put(manager: StageManager, run: str, steps: tuple[int, ...] = STEPS, model: ModelConfig = TINY, status: str = "finished") -> str:
     """A run among the manager's; the name its model has in the bar. Runs are named after their test: the app caches models by their names."""
-    manager.views[run] = view_of(RunSpec(model, TrainConfig(steps=40), "text", "abc " * 20, name="my run"), run, status, 40, snapshots=steps)
+    manager.views[run] = view_of(RunSpec(model, TrainConfig(steps=40), "text", "abc " * 20, name=f"my {run}"), run, status, 40, snapshots=steps)
     return f"run-{run}"
 
 
@@ -119,7 +119,7 @@ def test_the_newest_snapshot_is_shown_first(manager):
     name = put(manager, "newest-first")
     page = opened(model=name)
     got = given(page)
-    assert got["key"] == [name, 40] and got["title"] == "Your run: my run" and got["corpus"] is None and in_url(page, "step") is None
+    assert got["key"] == [name, 40] and got["title"] == "Your run: my newest-first" and got["corpus"] is None and in_url(page, "step") is None
     assert "newest: step 40 of 40" in said(page) and ("model", "newest-first", 40) in manager.asked
     assert got["shape"] == [16, 90]
 

@@ -6,6 +6,7 @@ All take patterns (..., query, key) whose rows sum to 1 and average over the que
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -135,3 +136,64 @@ def _visible(length: int, causal: bool) -> np.ndarray:
 
 def _mean(values: np.ndarray) -> np.ndarray:
     return values.mean(-1, dtype=np.float64) if values.shape[-1] else np.full(values.shape[:-1], np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """One head, stage by stage, each computed here from the recorded q_rot, k_rot and v: to be held against what was recorded.
+
+    q, k, v and z are (position, d_head), `written` (query, d_model); all others (query, key). `bias` is None where the positions add none,
+    `raw` is None for the mean mixer, which has no scores.
+    """
+
+    q: np.ndarray
+    k: np.ndarray
+    v: np.ndarray
+    raw: np.ndarray | None
+    scaled: np.ndarray
+    bias: np.ndarray | None
+    masked: np.ndarray
+    exponentials: np.ndarray
+    pattern: np.ndarray
+    z: np.ndarray
+    written: np.ndarray
+
+
+@torch.inference_mode()
+def stages(model: Transformer, recording: Recording, layer: int, head: int) -> Stages:
+    """softmax(q k^T / sqrt(d_head) + bias + mask) v W_O of one head, in float64 (Vaswani et al. 2017, 3.2). Raises KeyError without a mixer."""
+    config, mixer = recording.config, model.blocks[layer].mixer
+    kv_head = head * recording[f"blocks.{layer}.k"].shape[0] // config.n_heads
+    q, k, v = (recording[f"blocks.{layer}.{name}"][i].astype(np.float64) for name, i in (("q_rot", head), ("k_rot", kv_head), ("v", kv_head)))
+    raw = None if config.mixer == "mean" else q @ k.T
+    scaled = np.zeros((len(q), len(k))) if raw is None else raw / np.sqrt(q.shape[1])
+    bias = position_bias(model, len(q))
+    scores = scaled if bias is None else scaled + bias[head]
+    masked = np.where(np.tri(len(q), dtype=bool), scores, -np.inf) if config.causal else scores
+    exponentials = np.exp(masked - masked.max(-1, keepdims=True))  # minus the largest: the same weights, and no overflow
+    pattern = exponentials / exponentials.sum(-1, keepdims=True)
+    z = pattern @ v
+    return Stages(q, k, v, raw, scaled, None if bias is None else bias[head], masked, exponentials, pattern, z, written_by(mixer, z, head))
+
+
+def position_bias(model: Transformer, length: int) -> np.ndarray | None:
+    """What the positions add to the scores, (head, query, key) float64; None for schemes that add nothing there."""
+    if model.config.position not in ("alibi", "t5"):
+        return None
+    like = next(model.parameters())
+    seams = model.positions.prepare(length, like)
+    bias: np.ndarray = seams.bias(like.new_zeros(1, model.config.n_heads, length, length))[0].double().cpu().numpy()
+    return bias
+
+
+def written_by(mixer: Any, z: np.ndarray, head: int) -> np.ndarray:
+    """What one head adds to the stream: z (query, d_head) times its own rows of W_O -> (query, d_model), without the bias b_O, which no head owns.
+
+    Without an output projection the head's slice of the stream is `z` itself.
+    """
+    own = slice(head * mixer.d_head, (head + 1) * mixer.d_head)
+    if getattr(mixer, "w_o", None) is None:
+        written = np.zeros((len(z), mixer.n_heads * mixer.d_head))
+        written[:, own] = z
+        return written
+    return z @ mixer.w_o.weight[:, own].double().cpu().numpy().T

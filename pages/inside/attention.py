@@ -4,10 +4,11 @@ import streamlit as st
 
 from ui.attention_heads import heads_view
 from ui.attention_numbers import numbers_view
+from ui.attention_steps import steps_view
 from ui.attention_switches import switches_view
 from ui.subject import subject_bar
 
-VIEWS = {"Heads": heads_view, "Switch things off": switches_view, "Numbers": numbers_view}
+VIEWS = {"Heads": heads_view, "Step by step": steps_view, "Switch things off": switches_view, "Numbers": numbers_view}
 
 st.title("Attention: who looks at whom")
 with subject_bar() as subject:

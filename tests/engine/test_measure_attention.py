@@ -268,3 +268,26 @@ def test_each_head_off_is_one_comparison_after_the_other(how):
     found = each_head_off(model, before, how, copies=3)
     for layer, head in np.ndindex(found.shape):
         assert found[layer, head] == pytest.approx(compare(model, before, Switches(heads_off=((layer, head),), ablation=how)).kl.mean(), abs=1e-6)
+
+
+# Stages
+
+
+@pytest.mark.parametrize("fields", EVERY, ids=str)
+def test_every_stage_agrees_with_what_was_recorded(fields):
+    model = model_of(**fields)
+    recording = record(model, IDS)
+    for layer in range(2):
+        total = np.zeros((len(IDS), 16))
+        for head in range(4):
+            found = heads.stages(model, recording, layer, head)
+            scores = found.scaled + (0 if found.bias is None else found.bias)
+            np.testing.assert_allclose(scores, recording[f"blocks.{layer}.scores"][head], atol=1e-4)
+            np.testing.assert_allclose(found.masked, recording[f"blocks.{layer}.masked_scores"][head], atol=1e-4)
+            np.testing.assert_allclose(found.pattern, recording[f"blocks.{layer}.pattern"][head], atol=1e-5)
+            np.testing.assert_allclose(found.z, recording[f"blocks.{layer}.z"][head], atol=1e-4)
+            np.testing.assert_allclose(found.exponentials / found.exponentials.sum(-1, keepdims=True), found.pattern)
+            total += found.written
+        w_o = getattr(model.blocks[layer].mixer, "w_o", None)
+        bias = w_o.bias.detach().numpy() if w_o is not None and w_o.bias is not None else 0
+        np.testing.assert_allclose(total + bias, recording[f"blocks.{layer}.attn_out"], atol=1e-4)

@@ -137,3 +137,18 @@ def sink_bars(found: Sink) -> go.Figure:
         xaxis={"title": {"text": "key-value head"}, "showgrid": False}, yaxis={"title": {"text": "length of v"}, "rangemode": "tozero"},
     )
     return go.Figure({"data": traces, "layout": layout})
+
+
+def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.Figure:
+    """Matrices (position, width) side by side, signed, on one scale; each named above its columns."""
+    values = np.concatenate(list(parts.values()), axis=1)
+    figure = matrix_heatmap(values, labels, "value", signed=True, columns=[str(i) for i in range(values.shape[1])], across="dimension")
+    edges = np.cumsum([0, *(p.shape[1] for p in parts.values())])
+    line = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": {"color": colour("quiet"), "width": 1}}
+    figure.update_layout(
+        xaxis={"tickmode": "array", "tickvals": (edges[:-1] + edges[1:] - 1) / 2, "ticktext": list(parts), "tickfont": {"size": 14}},
+        yaxis={"title": {"text": "token"}},
+        shapes=[line | {"x0": x - 0.5, "x1": x - 0.5} for x in edges[1:-1]],
+    )
+    figure.update_traces(hovertemplate="token %{y}, column %{x}<br>%{z:.4f}<extra></extra>")
+    return figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,6 +14,7 @@ import streamlit as st
 from engine.config import ModelConfig
 from engine.measure.shapes import Ran, Shape, TraceStep, tensor_of, totals, trace
 from engine.presets import PRESETS
+from ui import state
 from ui.figures import shapes as figures
 from ui.figures import theme
 from ui.plot import ASSETS, plot
@@ -62,14 +63,24 @@ EXAMPLES = {
 }
 
 
+def choose(label: str, options: Mapping[str, str], key: str, widget: Callable[..., Any] = st.segmented_control) -> str:
+    """One of the options (name -> what is shown). The URL holds its name under `key`, unless it is the first."""
+    first = next(iter(options))
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = state.from_url(key, options) or first
+    chosen = str(widget(label, list(options), required=True, key=key, format_func=lambda o: options.get(o, o), label_visibility="collapsed"))
+    if chosen == first:
+        st.query_params.pop(key, None)
+    elif st.query_params.get(key) != chosen:
+        st.query_params[key] = chosen
+    return chosen
+
+
 def chosen_source(subject: Subject) -> tuple[str, Source]:
     names = {OWN: "This model"} | {key: source.title for key, source in EXAMPLES.items()}
-    key = st.pills(
-        "Trace", list(names), default=OWN, required=True, key="shapes_source", bind="query-params", format_func=lambda k: names.get(k, k),
-        label_visibility="collapsed",
-    )
+    key = choose("Trace", names, "shapes_source", st.pills)
     if key in EXAMPLES:
-        return str(key), EXAMPLES[str(key)]
+        return key, EXAMPLES[key]
     return OWN, Source("This model", f"{subject.title}, on the {len(subject.ids)} tokens of the text above.", subject.config, len(subject.ids))
 
 

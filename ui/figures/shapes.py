@@ -1,4 +1,4 @@
-"""Activations -> small heatmaps. Pure functions."""
+"""Activations -> small heatmaps, and weights -> bars. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout
+from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
 SHARES = ("pattern", "probabilities")  # numbers in [0, 1]
 MOST_TICKS = 20
@@ -66,3 +66,16 @@ def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
         "title": {"text": name}, "type": "category", "tickvals": [names[i] for i in places], "ticktext": shown, "showgrid": False, "tickangle": 0,
     }
     return found | ({"visible": False} if not name else {})
+
+
+def weight_bars(keys: Sequence[str], right: np.ndarray, late: np.ndarray) -> go.Figure:
+    """Weights of one query over its keys: masked before the softmax, and after it."""
+    bars = [
+        {
+            "type": "bar", "x": list(keys), "y": values, "name": f"{name} (sum {values.sum():.2f})", "marker": {"color": colour(part)},
+            "text": [f"{v:.2f}" for v in values], "textposition": "outside", "cliponaxis": False, "hovertemplate": "%{x}: %{y:.4f}<extra>" + name + "</extra>",
+        }
+        for name, values, part in (("mask before softmax", right, "attention"), ("mask after softmax", late, "quiet"))
+    ]
+    layout = base_layout(barmode="group", yaxis={"title": {"text": "weight"}, "range": [0, 1.1]}, xaxis={"title": {"text": "key"}}, bargap=0.3)
+    return go.Figure({"data": bars, "layout": layout})

@@ -21,7 +21,7 @@ from ui.plot import ASSETS, plot
 from ui.samples import samples
 from ui.words import safe
 
-POLL_SECONDS = 0.4
+POLL_SECONDS = 0.5
 GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
 REFUSAL_SECONDS = 10.0  # that a refusal stays: the panel is drawn again several times a second
 SELDOM_SECONDS = 2.0  # between drawings of the two small charts while a run goes on: drawing takes the browser more time than all the rest

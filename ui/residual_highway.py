@@ -63,38 +63,48 @@ def _pick(place: Any, label: str, options: list[str], first: str, key: str, hint
 
 
 def _measure_and_draw(plan: Plan, corpus: str, quantity: Quantity) -> None:
+    """Draws what is there, and then measures on: what stands on the page while the work goes on is fresh, and Streamlit does not dim it."""
     kept = _kept(plan, corpus)
-    profiles = kept.get("profiles")
-    bar = st.container(height=62, border=False)  # holds its place when the bar goes, so that nothing jumps
-    if profiles is None:
-        try:
-            profiles, ended = _advance(plan, corpus)
-        except CorpusError as error:
-            st.error(safe(str(error)))
-            return
-        if ended:
-            kept["profiles"] = profiles
-            st.session_state.pop(_WORK, None)
-            st.rerun()
-        last = profiles[-1]
-        bar.progress(min(last.done / plan.work, 1.0), text=f"{figures.WIRING_WORDS[last.wiring]}, {last.depth} blocks, seed {last.seed + 1} of {plan.seeds}")
-    else:
-        bar.caption(
+    if "profiles" in kept:
+        profiles = kept["profiles"]
+        st.container(height=62, border=False).caption(  # as high as the progress bar was, so that nothing jumps
             f"{len(profiles)} fresh models, none of them trained and none of them the one chosen above: width {plan.d_model}, {plan.n_heads} heads, "
             f"a batch of {plan.batch} windows of {plan.context} characters from the corpus *{safe(corpus)}*."
         )
+        _draw(plan, profiles, quantity)
+        return
+    try:
+        profiles, ended = _advance(plan, corpus, 0.0 if _started(plan, corpus) else SLICE_SECONDS)
+    except CorpusError as error:
+        st.error(safe(str(error)))
+        return
+    last = profiles[-1]
+    text = f"{figures.WIRING_WORDS[last.wiring]}, {last.depth} blocks, seed {last.seed + 1} of {plan.seeds}"
+    st.container(height=62, border=False).progress(min(last.done / plan.work, 1.0), text=text)
     _draw(plan, profiles, quantity)
+    if not ended:
+        profiles, ended = _advance(plan, corpus, SLICE_SECONDS)
+    if ended:
+        kept["profiles"] = profiles
+        st.session_state.pop(_WORK, None)
+        st.rerun()
 
 
-def _advance(plan: Plan, corpus: str) -> tuple[tuple[Profile, ...], bool]:
-    """A slice of the work: (all profiles so far, whether that is all). The work of another plan is dropped."""
+def _started(plan: Plan, corpus: str) -> bool:
+    work = st.session_state.get(_WORK)
+    return bool(work and work["of"] == (plan, corpus) and work["profiles"])
+
+
+def _advance(plan: Plan, corpus: str, seconds: float) -> tuple[tuple[Profile, ...], bool]:
+    """A slice of the work: (all profiles so far, whether that is all). The work of another plan is dropped; no seconds, no work."""
     work = st.session_state.get(_WORK)
     if work is None or work["of"] != (plan, corpus):
         found = state.corpus(corpus)
-        work = st.session_state[_WORK] = {"of": (plan, corpus), "iterator": measure(plan, found.train, found.vocab_size), "profiles": ()}
-    new, ended = slice_of(work["iterator"], SLICE_SECONDS)
-    work["profiles"] = (*work["profiles"], *new)
-    return work["profiles"], ended
+        work = st.session_state[_WORK] = {"of": (plan, corpus), "iterator": measure(plan, found.train, found.vocab_size), "profiles": (), "ended": False}
+    if seconds > 0 and not work["ended"]:
+        new, work["ended"] = slice_of(work["iterator"], seconds)
+        work["profiles"] = (*work["profiles"], *new)
+    return work["profiles"], work["ended"]
 
 
 def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> None:
@@ -159,7 +169,7 @@ def _say(plan: Plan, profiles: tuple[Profile, ...], means: dict[Quantity, Any], 
     if broken:
         st.warning(f"{broken} of {len(profiles)} models gave numbers that are not finite (infinity, or not a number): too large for float32. Not drawn.")
     words = _last_block(means["weights"], depth)
-    if words:
+    if words and plan.norm != "none":
         explain.takeaway(words)
 
 

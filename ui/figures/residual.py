@@ -176,7 +176,10 @@ def roads(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], *, x: str, y: str
     shapes = [one] if flat else []
     layout = base_layout(
         margin={"l": 8, "r": 12, "t": 30, "b": 44}, hovermode="x unified", shapes=shapes, xaxis={"title": {"text": x}, "showgrid": False, "zeroline": False},
-        yaxis={"title": {"text": y}, "type": "log", "exponentformat": "power", "tickfont": {"size": 12}, "range": _decades([v for _, v in curves.values()], flat), "nticks": 7},
+        yaxis={
+            "title": {"text": y}, "type": "log", "exponentformat": "power", "tickfont": {"size": 12}, "nticks": 7,
+            "range": _decades([v for _, v in curves.values()], flat),
+        },
     )
     return go.Figure({"data": traces, "layout": layout})
 

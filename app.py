@@ -13,13 +13,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from ui import plot, server, site, state
 from ui.training import sidebar_status
 
-LOGO = Path(__file__).parent / "ui" / "assets" / "logo.svg"
+ASSETS = Path(__file__).parent / "ui" / "assets"
+LOGO, WORDMARK = ASSETS / "logo.svg", ASSETS / "wordmark.svg"
 
 
 def route() -> None:
     """Draws what stands on every page, and the page that was asked for."""
     st.set_page_config(page_title="Glassformer", page_icon=str(LOGO), layout="wide")
-    st.logo(str(LOGO), size="large")
+    st.logo(str(WORDMARK), size="large", icon_image=str(LOGO))
     sections: dict[str, list[st.Page]] = {}
     for entry in site.built():
         page = st.Page(entry.path, title=entry.title, icon=entry.icon, url_path=entry.url or None, help=entry.help, default=not entry.url)

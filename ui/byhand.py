@@ -71,7 +71,7 @@ def heads_example() -> None:
     example = byhand.multi_head([rows["q"]], [rows["k1"], rows["k2"]], [rows["v1"], rows["v2"]], heads, masks)
     _stages(example)
     _cell(example)
-    st.latex(rf"\text{{output}} = [{', '.join(f'z^{{({h + 1})}}' for h in range(heads))}] = {matrix(example.out)}")
+    st.latex(rf"\text{{output}} = [{', '.join(f'z^{{({h + 1})}}' for h in range(heads))}] = {matrix(example.out, 3)}")
     top = float(example.pattern.max(axis=-1).min())
     explain.takeaway(
         f"Each head sees its own {example.d_head} of the {width} numbers, so each looks where it likes. Dividing by "
@@ -169,10 +169,10 @@ def mask_example() -> None:
 
 def _mask_table(example: MaskExample, keys: list[str]) -> None:
     stages = {
-        "scores": example.scores, "+ mask": example.masked, "e^(…)": example.exponentials, "weights: mask, then softmax": example.weights,
+        "scores": example.scores, "scores + mask": example.masked, "e^(…)": example.exponentials, "weights: mask, then softmax": example.weights,
         "softmax of all": example.unmasked, "wrong: softmax, then mask": example.late,
     }
-    sums = {name: "" if name in ("scores", "+ mask") else f"{values.sum():.2f}" for name, values in stages.items()}
+    sums = {name: "" if name in ("scores", "scores + mask") else f"{values.sum():.2f}" for name, values in stages.items()}
     body = {key: [plain(float(values[i])) for values in stages.values()] for i, key in enumerate(keys)}
     st.table(pd.DataFrame(body | {"sum": list(sums.values())}, index=list(stages)))
 

@@ -23,7 +23,7 @@ from ui.subject import Subject
 OWN = "own"
 WALK = "shapes_walk"
 PARTS = {
-    "embedding": "embed", "position": "position", "attention": "attention", "feedforward": "feed-forward", "norm": "norm", "residual": "+ stream",
+    "embedding": "embed", "position": "position", "attention": "attention", "feedforward": "feed-forward", "norm": "norm", "residual": "+",
     "output": "output",
 }
 # Each axis a colour of its own, out of the palette.

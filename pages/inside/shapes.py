@@ -21,7 +21,7 @@ if view == "hand":
     explain.reading(
         see="Every number between the query and the output. Nothing is left out but the learned matrices, whose work, q, k and v, is given.",
         why="Attention is a handful of dot products and one softmax. Who has done it once by hand can read any implementation.",
-        attempt="Make q twice as large: the winner takes nearly all. Then choose one head instead of two, and see the scores become a sum."
+        attempt="Divide q by ten (0.1, 0.2, 0.3, 0.4): the weights come together. Then choose one head instead of two, and see the scores become a sum."
         if example != "mask" else "Hide a key with a low score, then one with a high score: the wrong way loses more the louder the hidden key was.",
     )
     explain.show_code(numbers.masking if example == "mask" else numbers.multi_head, numbers.softmax)

@@ -239,7 +239,7 @@ function drawStrip(self) {
     rows.forEach((step, i) => {
       const last = self.stations[self.stations.length - 1]
       if (last && last.stage === stage && last.part === step.part) return void last.rows.push(i)
-      const node = make("button", "gf-station", self.data.parts[step.part])
+      const node = make("button", "gf-station", step.name === "mask" ? "mask" : self.data.parts[step.part])
       node.type = "button"
       node.tabIndex = -1
       node.style.setProperty("--part", `var(--gf-${step.part})`)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
 SHARES = ("pattern", "probabilities")  # numbers in [0, 1]
-MOST_TICKS = 20
-Labels = dict[str, Sequence[str]]  # axis -> what its places are called
+MOST_TICKS, MOST_NUMBERS = 20, 10
+Labels = Mapping[str, Sequence[str]]  # axis -> what its places are called
 
 
 def tensor_map(values: np.ndarray, axes: tuple[str, ...], labels: Labels, *, name: str, limit: float | None = None) -> go.Figure:
@@ -22,7 +22,10 @@ def tensor_map(values: np.ndarray, axes: tuple[str, ...], labels: Labels, *, nam
     """
     matrix, (down, across) = as_matrix(values, axes)
     finite = np.where(np.isfinite(matrix), matrix, np.nan).astype(np.float32)
-    scale = {"colorscale": SEQUENTIAL, "zmin": 0, "zmax": 1} if name in SHARES else {"colorscale": DIVERGING, "zmin": -(limit or 1), "zmax": limit or 1}
+    limit = limit or 1.0
+    scale: dict[str, object] = {"colorscale": DIVERGING, "zmin": -limit, "zmax": limit}
+    if name in SHARES or name == "tokens":
+        scale = {"colorscale": SEQUENTIAL, "zmin": 0, "zmax": 1 if name in SHARES else limit}
     trace = {
         "type": "heatmap", "z": finite, "x": _names(across, matrix.shape[1], labels), "y": _names(down, matrix.shape[0], labels),
         "hovertemplate": f"{down} %{{y}}<br>{across} %{{x}}<br>{name} = %{{z:.4g}}<extra></extra>",
@@ -58,7 +61,7 @@ def _escaped(text: str) -> str:
 
 def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
     """Every place is labelled where there is room, else every n-th."""
-    every = max(1, -(-count // MOST_TICKS))
+    every = max(1, -(-count // (MOST_TICKS if name in labels else MOST_NUMBERS)))
     places = list(range(0, count, every))
     shown = [_escaped(labels[name][i]) if name in labels and i < len(labels[name]) else str(i) for i in places]
     names = _names(name, count, labels)

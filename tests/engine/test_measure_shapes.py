@@ -1,0 +1,225 @@
+"""The traced forward pass against the model's own, against closed forms, and attention by hand against arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.config import ModelConfig
+from engine.errors import ConfigError, ShapeError
+from engine.ledger import parameter_formula
+from engine.measure import byhand
+from engine.measure.recording import record
+from engine.measure.shapes import probabilities, tensor_of, totals, trace
+from engine.model import build
+from engine.presets import PRESETS
+from engine.probe import AXES, Recorder
+from tests.engine.helpers import loud, some_tokens, tiny
+
+
+def named(steps, name):
+    return next(step for step in steps if step.name == name)
+
+
+def assert_true_to(config: ModelConfig, tokens: int = 5) -> None:
+    """Every step's shape is that of a real forward pass, every real activation is a step or another one unchanged, and parameters add up."""
+    steps = trace(config, tokens)
+    recorder = Recorder()
+    with torch.inference_mode():
+        build(config).eval()(torch.zeros(1, tokens, dtype=torch.int64), recorder)
+    real = recorder.shapes()
+    for step in steps:
+        if step.bare in AXES:
+            assert step.output.sizes == real[step.name] and step.output.axes == AXES[step.bare], step.name
+        assert step.formula and step.words, step.name
+        assert len(step.output.axes) == len(step.output.sizes), step.name
+    for name in set(real) - {step.name for step in steps}:
+        assert any(torch.equal(recorder[name], recorder[step.name]) for step in steps if step.name in real and real[step.name] == real[name]), name
+    assert totals(steps)["parameters"] == parameter_formula(config)
+    assert len({step.name for step in steps}) == len(steps)
+    before: set[str] = set()
+    for step in steps:  # nothing is used before it was made
+        assert {shape.name for shape in step.inputs} <= before, step.name
+        before.add(step.name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["layernorm", "rmsnorm", "none"]), st.sampled_from(["pre", "post", "parallel", "none"]),
+    st.sampled_from(["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "none"]),
+    st.sampled_from(["none", "sinusoidal", "learned", "rope", "alibi", "t5"]),
+    st.sampled_from(["none", "mean", "similarity", "shared_qk", "attention"]), st.lists(st.booleans(), min_size=8, max_size=8),
+)
+def test_any_architecture_is_traced_as_it_runs(norm, wiring, ffn, position, mixer, flags):
+    tied, attention_bias, ffn_bias, gain, projected, causal, qk_norm, grouped = flags
+    assert_true_to(ModelConfig(
+        vocab_size=7, context=6, d_model=8, n_layers=3, n_heads=2, n_kv_heads=1 if grouped and mixer == "attention" else None, norm=norm, wiring=wiring,
+        ffn=ffn, position=position, mixer=mixer, tie_embeddings=tied, attention_bias=attention_bias, ffn_bias=ffn_bias, norm_gain=gain,
+        norm_bias=gain and norm == "layernorm", output_projection=projected, causal=causal, qk_norm=qk_norm,
+    ))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_adds_up(name):
+    config = PRESETS[name].model
+    steps = trace(config, config.context)
+    assert totals(steps)["parameters"] == parameter_formula(config)
+    assert {step.block for step in steps if step.stage == "block"} == set(range(config.n_layers))
+
+
+def test_the_largest_model_has_its_eight_key_heads():
+    steps = trace(PRESETS["llama2-70b"].model, 4096)
+    assert named(steps, "blocks.79.q").output.sizes == (1, 64, 4096, 128) and named(steps, "blocks.79.k").output.sizes == (1, 8, 4096, 128)
+    assert named(steps, "blocks.40.pattern").output.sizes == (1, 64, 4096, 4096)
+
+
+def test_products_of_gpt2_are_the_closed_form():
+    d, t, v, layers = 768, 1024, 50_257, 12
+    block = 2 * t * d * (3 * d) + 2 * (2 * t * t * d) + 2 * t * d * d + 2 * (2 * t * d * 4 * d)
+    assert totals(trace(PRESETS["gpt2"].model, t))["products"] == layers * block + 2 * t * d * v
+
+
+def test_a_grouped_product_counts_every_query_head():
+    steps = trace(tiny(n_heads=4, n_kv_heads=2), 6)
+    assert named(steps, "blocks.0.scores").products == 2 * 4 * 6 * 6 * 4 == named(steps, "blocks.1.z").products
+
+
+def test_multi_head_on_three_tokens_of_four():
+    steps = trace(ModelConfig(context=3, d_model=4, n_layers=1, n_heads=2, position="none"), 3)
+    walk = [step.output.sizes for step in steps if step.bare in ("norm1", "qkv_heads", "q", "pattern", "z", "z_merged", "attn_out")]
+    assert walk == [(1, 3, 4), (1, 3, 2, 2), (1, 2, 3, 2), (1, 2, 3, 3), (1, 2, 3, 2), (1, 3, 4), (1, 3, 4)]
+
+
+def test_a_small_gpt_ends_in_a_row_of_the_vocabulary_for_each_token():
+    steps = trace(ModelConfig(vocab_size=1000, context=5, d_model=256, n_layers=6, n_heads=8), 5)
+    assert steps[0].name == "tokens" and steps[-1].name == "probabilities" and steps[-1].output.sizes == (1, 5, 1000)
+
+
+def test_a_tied_unembedding_counts_nothing_new_and_says_what_it_shares():
+    tied, untied = (named(trace(tiny(tie_embeddings=tie), 4), "logits") for tie in (True, False))
+    assert (tied.parameters, tied.weights, tied.shared) == (0, (), ("embedding",))
+    assert (untied.parameters, untied.weights, untied.shared) == (11 * 16, ("unembedding",), ())
+
+
+def test_each_block_reads_from_the_block_below():
+    steps = trace(tiny(n_layers=3), 4)
+    reads = [named(steps, f"blocks.{i}.norm1").inputs[0].name for i in range(3)]
+    assert reads == ["blocks.0.resid_pre", "blocks.0.resid_post", "blocks.1.resid_post"]
+    assert named(steps, "norm_final").inputs[0].name == "blocks.2.resid_post"
+    assert named(steps, "blocks.2.qkv_flat").weights == ("blocks.2.mixer.w_qkv.weight",)
+
+
+def test_the_lines_that_ran_are_the_lines_that_did_it():
+    import inspect
+
+    steps = trace(tiny(), 4)
+
+    def text(name):
+        ran = named(steps, name).ran
+        return [inspect.getsourcelines(r.source)[0][line - inspect.getsourcelines(r.source)[1]].strip() for r in ran for line in r.lines]
+
+    assert any("softmax" in line for line in text("blocks.0.pattern"))
+    assert any("baddbmm" in line for line in text("blocks.0.scores"))
+    assert any("F.embedding" in line for line in text("embed"))
+    assert text("blocks.0.norm1") == ["return F.layer_norm(x, x.shape[-1:], self.gain, self.bias, self.eps)"]
+    assert all(step.ran for step in steps if step.name != "tokens")
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"ffn": "swiglu", "position": "rope", "n_kv_heads": 2}, {"mixer": "shared_qk"}, {"mixer": "similarity"}, {"ffn": "none"}]
+)
+def test_what_no_probe_sees_is_put_together_rightly(changes):
+    model = loud(tiny(**changes))
+    ids = some_tokens(model.config, 1)[0].tolist()
+    recording = record(model, ids)
+    block = model.blocks[1]
+    x = torch.tensor(np.array(recording["blocks.1.norm1"]))[None]
+    for step in trace(model.config, len(ids)):
+        found = tensor_of(step, recording)
+        assert found is not None or step.bare == "position"
+        if found is not None:
+            assert len(found[1]) == found[0].ndim and (step.bare.endswith("_heads") or found[0].shape == step.output.sizes[-found[0].ndim :]), step.name
+        with torch.inference_mode():
+            flat = {"qkv_flat": "w_qkv", "qk_flat": "w_qk", "v_flat": "w_v"}.get(step.bare)
+            if step.block == 1 and flat:
+                np.testing.assert_allclose(found[0], getattr(block.mixer, flat)(x)[0], atol=1e-5)
+            if step.block == 1 and step.bare == "ffn_in":
+                y = torch.tensor(np.array(recording["blocks.1.norm2"]))
+                np.testing.assert_allclose(found[0], block.ffn.w_in(y), atol=1e-5)
+            if step.block == 1 and step.bare == "attn_out" and step.inputs[0].name == "blocks.1.z_merged":
+                merged = tensor_of(named(trace(model.config, len(ids)), "blocks.1.z_merged"), recording)[0]
+                np.testing.assert_allclose(found[0], block.mixer.output(torch.tensor(merged)), atol=1e-5)
+    last = tensor_of(trace(model.config, len(ids))[-1], recording)[0]
+    np.testing.assert_allclose(last, probabilities(torch.tensor(np.array(recording.logits))), atol=1e-6)
+
+
+def test_what_cannot_be_built_or_read_is_not_traced():
+    with pytest.raises(ConfigError, match="n_heads"):
+        trace(tiny(n_heads=3), 4)
+    with pytest.raises(ShapeError, match="learned table"):
+        trace(tiny(), 9)
+
+
+# By hand ------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_two_heads_of_the_example():
+    e = byhand.multi_head([[1, 2, 3, 4]], [[5, 6, 7, 8], [9, 0, 1, 2]], [[1, 0, 0, 1], [0, 1, 1, 0]], 2)
+    assert e.raw.tolist() == [[[17, 9]], [[53, 11]]]
+    assert e.scaled[0, 0, 0] == 17 / math.sqrt(2)
+    first = 1 / (1 + math.exp(-8 / math.sqrt(2)))
+    np.testing.assert_allclose(e.pattern[0, 0], [first, 1 - first])
+    np.testing.assert_allclose(e.out[0, :2], [first, 1 - first])
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4])
+def test_by_hand_is_what_torch_computes(heads):
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.normal(size=(rows, 8)) for rows in (2, 3, 3))
+    e = byhand.multi_head(q.tolist(), k.tolist(), v.tolist(), heads, [1])
+    tensors = [torch.tensor(x).unflatten(-1, (heads, -1)).transpose(0, 1) for x in (q, k, v)]
+    mask = torch.tensor([True, False, True]).expand(2, 3)
+    wanted = torch.nn.functional.scaled_dot_product_attention(*tensors, attn_mask=mask).transpose(0, 1).flatten(1)
+    np.testing.assert_allclose(e.out, wanted, atol=1e-12)
+
+
+def test_masking_before_and_after():
+    e = byhand.masking([1.0, 2.5, 0.5, 3.0], [3])
+    assert [round(float(w), 2) for w in e.weights] == [0.16, 0.74, 0.10, 0.00]
+    assert e.weights.sum() == pytest.approx(1) and e.unmasked.sum() == pytest.approx(1)
+    assert e.late.sum() == pytest.approx(1 - e.unmasked[3]) and e.late[3] == 0
+    assert e.exponentials.sum() == pytest.approx(math.exp(1) + math.exp(2.5) + math.exp(0.5))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: byhand.multi_head([[1, 2]], [[1, 2, 3]], [[1, 2]], 1), "same number"),
+        (lambda: byhand.multi_head([[1, 2]], [[1, 2]], [[1, 2], [3, 4]], 1), "1 keys but 2 values"),
+        (lambda: byhand.multi_head([[1, 2, 3]], [[1, 2, 3]], [[1, 2, 3]], 2), "evenly"),
+        (lambda: byhand.multi_head([[1, 2]], [[1, 2]], [[1, 2]], 1, [0]), "every key is hidden"),
+        (lambda: byhand.masking([], []), "at least one"),
+        (lambda: byhand.masking([1.0], [1]), "hidden key"),
+    ],
+)
+def test_what_cannot_be_computed_by_hand_is_said(call, words):
+    with pytest.raises(ShapeError, match=words):
+        call()
+
+
+def test_the_mistakes_fail_where_they_should():
+    who = [name for name, _ in byhand.split_heads(128, 3).errors]
+    assert who == ["ConfigError", "RuntimeError"] and byhand.split_heads(128, 4).made == (1, 6, 4, 32)
+    assert "cannot be multiplied" in byhand.transposed_unembedding(16, 11).errors[0][1]
+    assert "must match the size" in byhand.wrong_mask(6, 5).errors[0][1]
+
+
+def test_the_mistakes_that_nobody_notices_do_harm():
+    square = byhand.transposed_unembedding(16, 16)
+    assert square.made == (1, 6, 16) and not square.errors and square.harm > 0.01
+    assert byhand.wrong_mask(6, 1).harm == pytest.approx(5 / 6) and byhand.wrong_mask(6, 6).harm == 0

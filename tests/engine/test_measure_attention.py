@@ -10,10 +10,12 @@ import torch
 import torch.nn.functional as F
 
 from engine.config import ModelConfig
-from engine.measure import heads
+from engine.errors import ConfigError
+from engine.measure import heads, scaling
 from engine.measure.ablation import Switches, compare, each_head_off, edits_for, kl_divergence, reordered, without_attention
 from engine.measure.recording import record
-from engine.model import Transformer, build
+from engine.model import Transformer, build, count_parameters
+from engine.presets import PRESETS
 from tests.engine.helpers import loud, tiny
 
 IDS = (3, 1, 4, 1, 5, 9, 2)
@@ -291,3 +293,58 @@ def test_every_stage_agrees_with_what_was_recorded(fields):
         w_o = getattr(model.blocks[layer].mixer, "w_o", None)
         bias = w_o.bias.detach().numpy() if w_o is not None and w_o.bias is not None else 0
         np.testing.assert_allclose(total + bias, recording[f"blocks.{layer}.attn_out"], atol=1e-4)
+
+
+# The square root
+
+
+def test_the_spread_is_the_square_root_and_the_scale_undoes_it():
+    assert scaling.spread(32) == pytest.approx(5.657, rel=0.02) and scaling.spread(128) == pytest.approx(11.31, rel=0.02)
+    plain, scaled = (scaling.scaling((16, 256), e, seed=1) for e in (0.0, 0.5))
+    assert plain.spread == pytest.approx(np.sqrt([16, 256]), rel=0.1)
+    assert scaled.spread == pytest.approx([1, 1], rel=0.1)
+    assert plain.entropy[1] < plain.entropy[0] < scaled.entropy[1]
+    assert plain.slope[1] < plain.slope[0] < scaled.slope.min()
+
+
+def test_the_same_seed_gives_the_same_numbers_whatever_else_is_measured():
+    one, many = scaling.scaling((8,), 0.5, seed=4), scaling.scaling((1, 8, 64), 0.5, seed=4)
+    assert one.spread[0] == many.spread[1] and one.entropy[0] == many.entropy[1]
+    assert scaling.scaling((8,), 0.5, seed=5).spread[0] != one.spread[0]
+
+
+def test_the_gradient_is_that_of_autograd():
+    scores = torch.randn(6, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 2
+    jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), scores)
+    p = scaling.softmax(scores.numpy())
+    assert scaling.jacobian_norm(p) == pytest.approx(jacobian.norm().item())
+    assert scaling.mean_slope(p) == pytest.approx(jacobian.abs().mean().item())
+
+
+def test_fourteen_among_zeros():
+    for zeros in (1, 99, 5000):
+        assert scaling.weight_among_zeros(14, zeros) == pytest.approx(torch.tensor([14.0, *[0.0] * zeros]).double().softmax(0)[0].item())
+    assert round(scaling.weight_among_zeros(14, 99), 4) == 0.9999
+
+
+# Shared keys
+
+
+def test_what_sharing_keys_saves_at_llama_70b():
+    config = PRESETS["llama2-70b"].model.resolved()
+    found, full = scaling.shared_keys(config, 64, 8), scaling.shared_keys(config, 64, 64)
+    assert found.cache_bytes_per_token == 2 * 80 * 8 * 128 * 2 == 327_680
+    assert full.cache_bytes_per_token == 8 * found.cache_bytes_per_token and found.cache_bytes == 4096 * 327_680
+    assert found.parameters == 2 * 8192 * 1024
+    with pytest.raises(ConfigError):
+        scaling.shared_keys(config, 64, 7)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_parameters_saved_are_those_of_the_real_models(bias):
+    def counted(kv: int) -> int:
+        return count_parameters(tiny(n_kv_heads=kv, attention_bias=bias))
+
+    config = tiny(attention_bias=bias).resolved()
+    saved = scaling.shared_keys(config, 4, 4).all_parameters - scaling.shared_keys(config, 4, 1).all_parameters
+    assert saved == counted(4) - counted(1)

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from engine.measure.heads import Sink
+from engine.measure.scaling import Scaled
 from ui.figures.curves import plain
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
@@ -152,3 +153,83 @@ def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.
     )
     figure.update_traces(hovertemplate="token %{y}, column %{x}<br>%{z:.4f}<extra></extra>")
     return figure
+
+
+SCALED = ("quiet", "attention")  # without the scale, with it
+
+
+def scaling_curves(curves: Mapping[str, Scaled], chosen: int, most: float) -> go.Figure:
+    """Spread, entropy and two sizes of the gradient over d_k (logarithmic); `chosen` d_k is marked, `most` is the largest possible entropy."""
+    panels = (("spread of the scores", "spread"), ("entropy (nats)", "entropy"), ("gradient, ‖∂p/∂s‖", "jacobian"), ("gradient, mean |∂pᵢ/∂sⱼ|", "slope"))
+    dashed = {"color": colour("validation"), "width": 1.5, "dash": "dash"}
+    dotted = {"color": colour("quiet"), "width": 1, "dash": "dot"}
+    traces: list[dict[str, Any]] = []
+    shapes: list[dict[str, Any]] = [{"type": "line", "xref": "x2 domain", "yref": "y2", "x0": 0, "x1": 1, "y0": most, "y1": most, "line": dashed}]
+    notes, axes = [], {}
+    for i, (title, field) in enumerate(panels):
+        axis, left, bottom = "" if i == 0 else str(i + 1), 0.54 * (i % 2), 0.58 * (1 - i // 2)
+        traces += [_curve(name, c.widths, getattr(c, field), shade, axis, i == 0) for shade, (name, c) in zip(SCALED, curves.items(), strict=False)]
+        under = {"title": {"text": "d_k"}, "tickvals": [1, 8, 64, 512], "anchor": f"y{axis}", "showgrid": False}
+        axes[f"xaxis{axis}"] = {"type": "log", "domain": [left, left + 0.46]} | under
+        axes[f"yaxis{axis}"] = {"rangemode": "tozero", "anchor": f"x{axis}", "nticks": 5, "domain": [bottom, bottom + 0.36]}
+        where = {"xref": "paper", "yref": "paper", "x": left, "y": bottom + 0.37, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+        notes.append({"text": title} | where)
+        shapes.append({"type": "line", "xref": f"x{axis}", "yref": f"y{axis} domain", "x0": chosen, "x1": chosen, "y0": 0, "y1": 1, "line": dotted})
+    for i, found in enumerate(curves.values()):
+        theory = _curve("theory", found.widths, found.widths ** (0.5 - found.exponent), "validation", "", i == 0)
+        traces.append(theory | {"mode": "lines", "line": dashed})
+    legend = {"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom"}
+    return go.Figure({"data": traces, "layout": base_layout(margin={"l": 52, "r": 8, "t": 44, "b": 46}, shapes=shapes, annotations=notes, legend=legend) | axes})
+
+
+def _curve(name: str, x: np.ndarray, y: np.ndarray, shade: str, axis: str, legend: bool) -> dict[str, Any]:
+    return {
+        "type": "scatter", "mode": "lines+markers", "name": name, "x": x, "y": y, "xaxis": f"x{axis}", "yaxis": f"y{axis}",
+        "showlegend": legend, "legendgroup": name,
+        "line": {"color": colour(shade), "width": 2}, "marker": {"size": 5}, "hovertemplate": "d_k %{x}<br>%{y:.4g}<extra>" + name + "</extra>",
+    }
+
+
+def example_bars(examples: Mapping[str, np.ndarray]) -> go.Figure:
+    """The weights of one query, largest first, for each scale: (key,)."""
+    traces = [
+        {
+            "type": "bar", "name": name, "x": np.arange(1, len(p) + 1), "y": p.astype(np.float32), "marker": {"color": colour(shade)},
+            "hovertemplate": "key %{x}<br>weight %{y:.4f}<extra>" + name + "</extra>",
+        }
+        for shade, (name, p) in zip(SCALED, examples.items(), strict=False)
+    ]
+    layout = base_layout(
+        barmode="group", bargap=0.1, xaxis={"title": {"text": "keys of one query, by weight"}, "showgrid": False},
+        yaxis={"title": {"text": "weight"}, "range": [0, 1]},
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def shared_figure(n_heads: int, n_kv: int) -> go.Figure:
+    """Query heads in a row, the key-value heads they read below, a line from each to its own; one colour for a group."""
+    group = n_heads // n_kv
+    shades = [colour(name) for name in ("attention", "run0", "validation", "run1", "run2", "run4", "run3", "run5")]
+    kv_x = [(i + 0.5) * group - 0.5 for i in range(n_kv)]
+    traces = []
+    for shade in range(min(len(shades), n_kv)):
+        xs: list[float | None] = []
+        ys: list[float | None] = []
+        for head in (h for h in range(n_heads) if (h // group) % len(shades) == shade):
+            xs += [head, kv_x[head // group], None]
+            ys += [1, 0, None]
+        traces.append({"type": "scatter", "mode": "lines", "x": xs, "y": ys, "line": {"color": shades[shade], "width": 1.5}, "hoverinfo": "skip"})
+    size = max(6, min(22, 560 // n_heads))
+    for x, y, words, count in ((list(range(n_heads)), 1, "query head", group), (kv_x, 0, "key-value head", 1)):
+        traces.append(
+            {
+                "type": "scatter", "mode": "markers", "x": x, "y": [y] * len(x), "customdata": [f"{words} {i + 1} of {len(x)}" for i in range(len(x))],
+                "marker": {"size": size, "symbol": "circle" if y else "square", "color": [shades[(i // count) % len(shades)] for i in range(len(x))]},
+                "hovertemplate": "%{customdata}<extra></extra>",
+            }
+        )
+    layout = base_layout(
+        margin={"l": 120, "r": 8, "t": 12, "b": 8}, showlegend=False, xaxis={"visible": False, "range": [-0.8, n_heads - 0.2]},
+        yaxis={"tickmode": "array", "tickvals": [0, 1], "ticktext": ["keys, values", "queries"], "range": [-0.3, 1.3], "showgrid": False, "zeroline": False},
+    )
+    return go.Figure({"data": traces, "layout": layout})

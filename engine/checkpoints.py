@@ -119,7 +119,7 @@ def load_state(path: Path | str) -> tuple[TrainState, dict[str, Any]]:
             header = json.loads((file.metadata() or {})["glassformer"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}
         return TrainState(int(header["step"]), float(header["seconds"]), tensors), dict(header["meta"])
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:  # RuntimeError: it went while it was being opened
         raise CheckpointError(f"{path} is not a whole snapshot: {error}") from error
 
 
@@ -130,7 +130,7 @@ def load_weights(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
             header = json.loads((file.metadata() or {})["glassformer"])
             weights = {name.removeprefix("model."): file.get_tensor(name) for name in file.keys() if name.startswith("model.")}
         return weights, dict(header["meta"])
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:  # RuntimeError: it went while it was being opened
         raise CheckpointError(f"{path} is not a whole snapshot: {error}") from error
 
 

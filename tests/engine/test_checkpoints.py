@@ -14,10 +14,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from engine import checkpoints
-from engine.checkpoints import CONFIG, METRICS, TOKENIZER, WEIGHTS, load, load_state, pack, save, save_state, unpack
+from engine.checkpoints import CONFIG, METRICS, TOKENIZER, WEIGHTS, load, load_state, load_weights, pack, save, save_state, slim_state, unpack
 from engine.errors import CheckpointError
 from engine.model import Transformer
 from engine.records import TrainState
@@ -269,6 +270,87 @@ def test_a_state_comes_back_exactly(tmp_path: Path) -> None:
     assert all(torch.equal(tensor, state.tensors[name]) for name, tensor in STATE.tensors.items())
     assert list(state.weights()) == ["embedding"]
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_slimmed_state_has_the_weights_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "7.safetensors"
+    whole = save_state(path, STATE, {"run": "x"})
+    assert slim_state(path) == path.stat().st_size < whole
+    state, meta = load_state(path)
+    assert (state.step, state.seconds, meta, list(state.tensors)) == (7, 1.25, {"run": "x"}, ["model.embedding"])
+    assert torch.equal(state.tensors["model.embedding"], STATE.tensors["model.embedding"])
+    before = path.read_bytes()
+    assert slim_state(path) == len(before) and path.read_bytes() == before, "once is as good as twice"
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_weights_are_read_without_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "7.safetensors"
+    save_state(path, STATE, {"run": "x"})
+    for _ in range(2):
+        weights, meta = load_weights(path)
+        assert list(weights) == ["embedding"] and meta == {"run": "x"} and torch.equal(weights["embedding"], STATE.tensors["model.embedding"])
+        slim_state(path)
+
+
+@pytest.mark.parametrize("read", [load_weights, slim_state])
+def test_what_is_no_snapshot_is_neither_read_nor_slimmed(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    path = tmp_path / "7.safetensors"
+    with pytest.raises(CheckpointError, match="is not a whole snapshot"):
+        read(path)
+    assert not list(tmp_path.iterdir())
+    save_state(path, STATE, {})
+    for damaged in (b"", path.read_bytes()[:-3], b"\xff" * 64):
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match="is not a whole snapshot"):
+            read(path)
+        assert path.read_bytes() == damaged
+
+
+@pytest.mark.parametrize("read", [load_state, load_weights, slim_state])
+def test_a_snapshot_that_goes_while_it_is_being_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object]) -> None:
+    """The manager thins snapshots out while the worker makes them smaller; torch, which maps the file, then raises a RuntimeError."""
+    path = tmp_path / "7.safetensors"
+    save_state(path, STATE, {})
+
+    class Vanishing:
+        def __init__(self, name: str, framework: str) -> None:
+            self.file = safe_open(name, framework)
+            self.file.__enter__()
+
+        def __enter__(self) -> Vanishing:
+            return self
+
+        def __exit__(self, *exception: object) -> None:
+            self.file.__exit__(*exception)
+
+        def metadata(self) -> dict[str, str]:
+            return self.file.metadata()
+
+        def keys(self) -> list[str]:
+            path.unlink(missing_ok=True)
+            return list(self.file.keys())
+
+        def get_tensor(self, name: str) -> object:
+            return torch.UntypedStorage.from_file(str(path), shared=False, nbytes=4)
+
+    monkeypatch.setattr(checkpoints, "safe_open", Vanishing)
+    with pytest.raises(CheckpointError, match="is not a whole snapshot"):
+        read(path)
+
+
+def test_slimming_on_a_full_disk_leaves_the_whole_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "7.safetensors"
+    save_state(path, STATE, {})
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        slim_state(path)
+    monkeypatch.undo()
+    assert load_state(path)[0].tensors.keys() == STATE.tensors.keys() and [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
 def test_states_that_are_none(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import torch
 
 from engine import checkpoints, profiles
 from engine.corpora import from_text
-from engine.errors import ConfigError, GlassformerError, RunError
+from engine.errors import CheckpointError, ConfigError, GlassformerError, RunError
 from engine.records import Evaluation, Step
 from engine.runs import RunManager
 from engine.train import train
@@ -83,6 +83,75 @@ def test_snapshots_can_be_looked_into_and_downloaded(manager: RunManager) -> Non
         torch.testing.assert_close(parameter, state.weights()[name])
     with pytest.raises(RunError, match="step 7"):
         manager.snapshot(run, 7)
+
+
+def test_only_the_newest_snapshot_holds_what_it_takes_to_go_on(manager: RunManager) -> None:
+    run = manager.start(spec(), ME)
+    view = ended(manager, run)
+    saved = manager._inside.runs[run].snapshots
+    for step in view.snapshots:
+        state, weights = manager.snapshot(run, step), dict(checkpoints.load_weights(saved[step].path)[0])
+        more = {name for name in state.tensors if not name.startswith("model.")}
+        assert any(name.startswith(("first.", "second.")) for name in more) == (step == view.snapshots[-1])
+        assert bool(more) == (step == view.snapshots[-1])
+        assert saved[step].size == saved[step].path.stat().st_size, "the manager knows the size of the smaller file"
+        assert weights.keys() == state.weights().keys()
+    assert max(saved[step].size for step in view.snapshots[:-1]) < 0.6 * saved[view.snapshots[-1]].size
+    assert sorted(p.name for p in saved[0].path.parent.glob("step-*")) == sorted(s.path.name for s in saved.values())
+
+
+def test_the_model_of_a_step_has_the_weights_of_its_file(manager: RunManager) -> None:
+    run = manager.start(spec(), ME)
+    ended(manager, run)
+    for step in (0, 20, 30, None):
+        found = manager.model(run, step)
+        path = manager._inside.runs[run].snapshots[30 if step is None else step].path
+        weights, meta = checkpoints.load_weights(path)
+        assert {name for name, _ in found.model.named_parameters()} == weights.keys()
+        for name, parameter in found.model.named_parameters():
+            torch.testing.assert_close(parameter, weights[name], rtol=0, atol=0)
+        assert found.config == MODEL.resolved() and not found.model.training and found.metrics["corpus"] == meta["corpus"]
+        assert found.tokenizer.decode(found.tokenizer.encode("the dog")) == "the dog"
+    assert not torch.equal(manager.model(run, 0).model.embedding, manager.model(run, 30).model.embedding)
+    for unknown, says in (("no such run", "no such run"), (run, "step 7")):
+        with pytest.raises(RunError, match=says):
+            manager.model(unknown, 7)
+
+
+def test_a_model_that_was_thinned_out_while_it_was_looked_for(manager: RunManager) -> None:
+    run = manager.start(spec(), ME)
+    ended(manager, run)
+    saved = manager._inside.runs[run].snapshots
+    saved[10].path.unlink()
+    with pytest.raises(RunError, match="no longer kept"):
+        manager.model(run, 10)
+    saved[20].path.write_bytes(b"damaged")
+    with pytest.raises(CheckpointError, match="not a whole snapshot"):
+        manager.model(run, 20)
+
+
+def test_early_snapshots_are_taken_after_powers_of_two(manager: RunManager) -> None:
+    run = manager.start(spec(replace(SHORT, snapshot_every=20, snapshot_early=True)), ME)
+    view = ended(manager, run)
+    assert view.snapshots == (0, 1, 2, 4, 8, 16, 20, 30)
+    assert manager.model(run, 4).metrics["step"] == 4
+
+
+def test_going_on_from_slimmed_snapshots_is_exact(manager: RunManager) -> None:
+    """A run continued after its end, twice, ends with the weights of one that was trained in one go."""
+    whole = manager.start(spec(replace(SHORT, steps=50)), ME)
+    parts = manager.start(spec(), ME)
+    ended(manager, parts)
+    for more in (10, 10):
+        manager.extend(parts, ME, more)
+        assert ended(manager, parts).status == "finished"
+    assert ended(manager, whole).snapshots == look(manager, parts).snapshots == (0, 10, 20, 30, 40, 50)
+    for step in (30, 40, 50):
+        for one, other in zip(manager.model(whole, step).model.parameters(), manager.model(parts, step).model.parameters(), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-7)
+    saved = manager._inside.runs[parts].snapshots
+    assert [step for step, s in saved.items() if len(manager.snapshot(parts, step).tensors) > len(manager.snapshot(parts, step).weights())] == [50]
+    assert max(s.size for step, s in saved.items() if step < 50) < 0.6 * saved[50].size
 
 
 def test_the_worker_is_gone_when_its_run_has_ended(manager: RunManager) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from engine.measure.heads import HeadNumbers, head_numbers, induction_scores
@@ -9,7 +10,7 @@ from engine.measure.recording import Recording
 from engine.model import Transformer
 from engine.parts.attention import Attention
 from ui import explain
-from ui.attention_parts import arcs, choose_head, has_heads, head_grid
+from ui.attention_parts import KEPT, arcs, choose_head, has_heads, head_grid
 from ui.figures.attention import heatmap_height, pattern_heatmap, pattern_table
 from ui.plot import plot
 from ui.subject import Subject
@@ -27,7 +28,7 @@ def heads_view(subject: Subject) -> None:
     place = st.container()
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         layer, head = choose_head(config)
-        kind = st.segmented_control("Drawn as", ["Heatmap", "Arcs"], default="Heatmap", key=AS, bind="query-params", persist_state="session", required=True)
+        kind = st.segmented_control("Drawn as", ["Heatmap", "Arcs"], default="Heatmap", key=AS, **KEPT, required=True)
     with place:
         head_grid(subject, patterns, hints(numbers), (layer, head))
     weights = patterns[layer, head]
@@ -46,7 +47,7 @@ def heads_view(subject: Subject) -> None:
         attempt="Look for a strong line just below the diagonal (a head that reads the previous token) and a strong first column (a head that rests there). "
         "With a run of yours, drag the step back: at first all heads spread alike.",
     )
-    explain.show_code(Attention, type(subject.model.blocks[0].mixer).forward)
+    explain.show_code(Attention, Attention.forward, head_numbers)
 
 
 def hints(numbers: HeadNumbers) -> list[str]:
@@ -67,15 +68,15 @@ def numbers_of(subject: Subject) -> HeadNumbers:
     return _numbers(subject.key, subject.ids, subject.recording(), induction_of(subject))
 
 
-def induction_of(subject: Subject):
+def induction_of(subject: Subject) -> np.ndarray | None:
     return _induction(subject.key, subject.tokenizer.vocab_size, subject.model)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _induction(key: tuple[str, int], vocab: int, _model: Transformer):
+def _induction(key: tuple[str, int], vocab: int, _model: Transformer) -> np.ndarray | None:
     return induction_scores(_model, vocab=min(vocab, _model.config.vocab_size))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _numbers(key: tuple[str, int], ids: tuple[int, ...], _recording: Recording, _induction) -> HeadNumbers:
+def _numbers(key: tuple[str, int], ids: tuple[int, ...], _recording: Recording, _induction: np.ndarray | None) -> HeadNumbers:
     return head_numbers(_recording.stacked("pattern"), _recording.config.causal, _induction)

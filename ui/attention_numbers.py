@@ -13,7 +13,7 @@ from engine.measure.heads import HeadNumbers, Sink, sink
 from engine.measure.recording import Recording
 from ui import explain
 from ui.attention_heads import numbers_of
-from ui.attention_parts import has_heads
+from ui.attention_parts import KEPT, has_heads
 from ui.figures.attention import head_heatmap, head_table, sink_bars
 from ui.plot import plot
 from ui.subject import Subject
@@ -36,8 +36,7 @@ def numbers_view(subject: Subject) -> None:
         return
     numbers = numbers_of(subject)
     arrays = {field: getattr(numbers, field) for field, *_ in NUMBERS.values() if getattr(numbers, field) is not None}
-    kept = {"bind": "query-params", "persist_state": "session", "required": True}
-    name = st.segmented_control("Number", list(NUMBERS), default="Entropy", key="attention_number", **kept)
+    name = st.segmented_control("Number", list(NUMBERS), default="Entropy", key="attention_number", required=True, **KEPT)
     field, unit, top, meaning = NUMBERS.get(name, NUMBERS["Entropy"])
     st.caption(meaning)
     if field not in arrays:

@@ -16,6 +16,7 @@ from ui.plot import ASSETS
 from ui.subject import Subject
 
 MAX_PIXELS = 300_000  # of all small pictures together; beyond that they are drawn coarser
+KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}  # every control is in the URL, and stays when another view is drawn
 LAYER, HEAD = "attention_layer", "attention_head"
 GRID = "attention_grid"
 HEAD_COLOURS = ("attention", "run0", "validation", "run1", "run2", "run4", "run3", "run5")
@@ -40,12 +41,12 @@ def choose_head(config: ModelConfig) -> tuple[int, int]:
 def _choose(label: str, key: str, count: int) -> int:
     options = list(range(1, count + 1))
     held = st.session_state.get(key)
-    if held not in options and (held is not None or st.query_params.get(key) not in map(str, options)):
+    if held not in options and (held is not None or st.query_params.get(key, "") not in [str(i) for i in options]):
         st.session_state[key] = count if isinstance(held, int) else 1  # another model, or a link that names no head of this one
     if count <= 8:
-        found = st.segmented_control(label, options, key=key, bind="query-params", persist_state="session", required=True)
+        found = st.segmented_control(label, options, key=key, **KEPT, required=True)
     else:
-        found = st.selectbox(label, options, key=key, bind="query-params", persist_state="session", width=120)
+        found = st.selectbox(label, options, key=key, **KEPT, width=120)
     return found if found in options else 1
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 from engine.measure import scaling as measured
 from engine.measure.scaling import KEYS, QUERIES, WIDTHS, Scaled, scaling, weight_among_zeros
 from ui import explain
+from ui.attention_parts import KEPT
 from ui.figures.attention import example_bars, scaling_curves
 from ui.plot import plot
 from ui.subject import Subject
@@ -37,8 +38,8 @@ def scaling_view(subject: Subject) -> None:
     plot(example_bars(examples), key="attention_scaling_example", alt=alt, height=280, data=table, name="one-query")
     _worked(seed)
     explain.reading(
-        see="Without scaling the scores spread like $\\sqrt{d_k}$, and the softmax soon picks one key. The mean slope falls from the start; the norm of the gradient "
-        "first *rises*, while a few keys share it all, and then falls as well. With $1/\\sqrt{d_k}$ all stay level.",
+        see="Without scaling the scores spread like $\\sqrt{d_k}$, and the softmax soon picks one key. The mean slope falls from the start; the norm "
+        "of the gradient first *rises*, while a few keys share it all, and then falls as well. With $1/\\sqrt{d_k}$ all stay level.",
         why="A softmax that is certain before it has learned anything can hardly be taught: where one weight is 1, no change of a score changes anything.",
         attempt="Set the scale to 1/d_k: now large heads start out perfectly even instead, and every key looks alike. The square root is what sits between.",
     )
@@ -46,17 +47,16 @@ def scaling_view(subject: Subject) -> None:
 
 
 def _controls() -> tuple[int, float, int]:
-    kept = {"bind": "query-params", "persist_state": "session"}
     left, middle, right = st.columns([3, 3, 1.4], gap="medium", vertical_alignment="bottom")
     with left:
-        width = st.slider("d_k, the width of a head", 1, 512, 32, key="attention_dk", **kept)
+        width = st.slider("d_k, the width of a head", 1, 512, 32, key="attention_dk", **KEPT)
     with middle:
-        name = st.segmented_control("Scale", list(EXPONENTS), default="1/√d_k", key="attention_scale", required=True, **kept)
+        name = st.segmented_control("Scale", list(EXPONENTS), default="1/√d_k", key="attention_scale", required=True, **KEPT)
     with right:
-        seed = st.number_input("Seed", 0, 9999, 0, key="attention_seed", **kept)
+        seed = st.number_input("Seed", 0, 9999, 0, key="attention_seed", **KEPT)
     exponent = EXPONENTS.get(name, 0.5)
     if exponent is None:
-        exponent = st.slider("Exponent a of the scale 1/d_kᵃ", 0.0, 1.5, 0.25, 0.05, key="attention_exponent", **kept)
+        exponent = st.slider("Exponent a of the scale 1/d_kᵃ", 0.0, 1.5, 0.25, 0.05, key="attention_exponent", **KEPT)
     width = width if isinstance(width, int) and 1 <= width <= 512 else 32
     exponent = float(exponent) if 0 <= exponent <= 1.5 else 0.5
     return width, exponent, seed if isinstance(seed, int) and 0 <= seed <= 9999 else 0
@@ -104,11 +104,12 @@ def _worked(seed: int) -> None:
     columns = st.columns(3)
     for column, width in zip(columns, found, strict=False):
         with column:
-            explain.worked(f"Spread at d_k = {width}", f"{found[width]:.2f}", f"measured on a million pairs; in theory $\\sqrt{{{width}}} = {math.sqrt(width):.2f}$")
+            formula = f"measured on a million pairs; in theory $\\sqrt{{{width}}} = {math.sqrt(width):.2f}$"
+            explain.worked(f"Spread at d_k = {width}", f"{found[width]:.2f}", formula)
     with columns[2]:
-        zeros = st.number_input("Zeros beside it", 1, 100_000, 99, key="attention_zeros", bind="query-params", persist_state="session")
+        zeros = st.number_input("Zeros beside it", 1, 100_000, 99, key="attention_zeros", **KEPT)
         zeros = zeros if isinstance(zeros, int) and 1 <= zeros <= 100_000 else 99
         value = weight_among_zeros(14, zeros)
-        explain.worked(f"A score of 14 among {zeros} zeros", f"{value:.5f}", f"$e^{{14}} / (e^{{14}} + {zeros})$, with $e^{{14}} = {math.exp(14):.0f}$")
+        explain.worked(f"A score of 14 among {zeros} zeros", f"{value:.5f}", f"$e^{{14}} / (e^{{14}} + {zeros})$, $e^{{14}} = {math.exp(14):.0f}$")
     small = weight_among_zeros(14 / math.sqrt(128), zeros)
     st.caption(f"Divided by √128, the same score is {14 / math.sqrt(128):.2f} and takes {small:.4f} of the weight among {zeros} zeros.")

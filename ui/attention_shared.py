@@ -10,6 +10,7 @@ from engine.measure.scaling import SharedKeys, shared_keys
 from engine.parts.attention import Attention
 from engine.presets import PRESETS
 from ui import explain
+from ui.attention_parts import KEPT
 from ui.figures.attention import shared_figure
 from ui.plot import plot
 from ui.subject import Subject
@@ -26,10 +27,9 @@ def shared_view(subject: Subject) -> None:
         "(grouped-query, GQA) or **one set for all** (multi-query, MQA). While a model writes, it keeps all keys and values of the text so far: "
         "the fewer, the less memory there is to read."
     )
-    kept = {"bind": "query-params", "persist_state": "session", "required": True}
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        which = st.segmented_control("Sizes of", [MINE, *PUBLISHED, OWN], default=MINE, key="attention_sizes", **kept)
-        kind = st.segmented_control("A number takes", list(BYTES), default="16 bits", key="attention_bytes", **kept)
+        which = st.segmented_control("Sizes of", [MINE, *PUBLISHED, OWN], default=MINE, key="attention_sizes", required=True, **KEPT)
+        kind = st.segmented_control("A number takes", list(BYTES), default="16 bits", key="attention_bytes", required=True, **KEPT)
     config = subject.config if which not in PUBLISHED else PRESETS[PUBLISHED[which]].model.resolved()
     n_heads, n_kv = config.n_heads, config.n_kv_heads or config.n_heads
     if which == OWN:
@@ -62,10 +62,9 @@ def shared_view(subject: Subject) -> None:
 
 
 def _own(n_heads: int, n_kv: int) -> tuple[int, int]:
-    kept = {"bind": "query-params", "persist_state": "session"}
     with st.container(horizontal=True, gap="medium"):
-        heads = st.number_input("Query heads", 1, MAX_HEADS, 8, key="attention_heads", width=160, **kept)
-        shared = st.number_input("Key-value heads", 1, MAX_HEADS, 2, key="attention_kv", width=160, **kept)
+        heads = st.number_input("Query heads", 1, MAX_HEADS, 8, key="attention_heads", width=160, **KEPT)
+        shared = st.number_input("Key-value heads", 1, MAX_HEADS, 2, key="attention_kv", width=160, **KEPT)
     heads = heads if isinstance(heads, int) and 1 <= heads <= MAX_HEADS else 8
     shared = shared if isinstance(shared, int) and 1 <= shared <= MAX_HEADS else 1
     if heads % shared:

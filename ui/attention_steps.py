@@ -12,7 +12,7 @@ from engine.measure.recording import Recording
 from engine.model import Transformer
 from engine.parts.attention import Attention
 from ui import explain
-from ui.attention_parts import choose_head, has_heads
+from ui.attention_parts import KEPT, choose_head, has_heads
 from ui.figures.attention import heatmap_height, matrix_heatmap, parts_heatmap, pattern_heatmap, pattern_table
 from ui.plot import plot
 from ui.subject import Subject
@@ -38,8 +38,7 @@ def steps_view(subject: Subject) -> None:
     recording = subject.recording()
     layer, head = choose_head(config)
     found = _stages(subject.key, subject.ids, layer, head, recording, subject.model)
-    kept = {"bind": "query-params", "persist_state": "session", "required": True}
-    stage = st.segmented_control("Stage", list(STAGES), default=STAGES[1], key="attention_stage", **kept)
+    stage = st.segmented_control("Stage", list(STAGES), default=STAGES[1], key="attention_stage", required=True, **KEPT)
     stage = stage if stage in STAGES else STAGES[1]
     st.markdown(FORMULAS[stage] + _variant(subject, stage, found))
     _picture(subject, recording, found, stage, layer, head)

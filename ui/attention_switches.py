@@ -7,19 +7,19 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.ablation import Ablation, Comparison, Switches, compare, each_head_off, edits_for
+from engine.measure.ablation import Ablation, Comparison, Order, Switches, compare, each_head_off, edits_for
 from engine.measure.recording import Recording
 from engine.model import Transformer
 from ui import explain
-from ui.attention_parts import has_heads
+from ui.attention_parts import KEPT, has_heads
 from ui.figures.attention import head_heatmap, head_table, kl_bars, two_bars
 from ui.plot import plot
 from ui.subject import Subject
 from ui.tokens import token_strip
 from ui.words import safe
 
-ORDERS = {"as written": "kept", "shuffled": "shuffled", "reversed": "reversed"}
-HOW = {"zero": "zero", "its mean": "mean"}
+ORDERS: dict[str, Order] = {"as written": "kept", "shuffled": "shuffled", "reversed": "reversed"}
+HOW: dict[str, Ablation] = {"zero": "zero", "its mean": "mean"}
 POSITIONS = {
     "learned": "the learned table is not added", "sinusoidal": "the sine waves are not added", "rope": "queries and keys are not turned",
     "alibi": "the penalty for distance is taken away", "t5": "the learned distance biases are taken away", "none": "this model has none",
@@ -63,17 +63,16 @@ def switches_view(subject: Subject) -> None:
 
 def _controls(config: ModelConfig, place: int) -> Switches:
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        kept = {"bind": "query-params", "persist_state": "session"}
-        mask = st.toggle("Mask", True, key="attention_mask", disabled=not config.causal, help="Off: every token also sees the ones after it.", **kept)
-        scale = st.toggle("Scale", True, key="attention_scaled", help="Off: the scores are not divided by √d_head.", **kept)
+        mask = st.toggle("Mask", True, key="attention_mask", disabled=not config.causal, help="Off: every token also sees the ones after it.", **KEPT)
+        scale = st.toggle("Scale", True, key="attention_scaled", help="Off: the scores are not divided by √d_head.", **KEPT)
         position = st.toggle(
-            "Position", True, key="attention_position", disabled=config.position == "none", help=f"Off: {POSITIONS[config.position]}.", **kept
+            "Position", True, key="attention_position", disabled=config.position == "none", help=f"Off: {POSITIONS[config.position]}.", **KEPT
         )
     names = [f"{i + 1}.{h + 1}" for i in range(config.n_layers) for h in range(config.n_heads)]
     held = st.session_state.get("attention_off")
     if isinstance(held, list) and any(name not in names for name in held):
         st.session_state["attention_off"] = [name for name in held if name in names]
-    off = st.multiselect("Heads that are off (layer.head)", names, key="attention_off", placeholder="none: all heads work", **kept)
+    off = st.multiselect("Heads that are off (layer.head)", names, key="attention_off", placeholder="none: all heads work", **KEPT)
     with st.container(horizontal=True, gap="small"):
         st.button("All", key="attention_off_all", on_click=_put, args=(names,), help="Switches every head off.")
         for i in range(min(config.n_layers, 8)):
@@ -82,9 +81,9 @@ def _controls(config: ModelConfig, place: int) -> Switches:
             st.button(f"Layer {i + 1}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=words)
         st.button("None", key="attention_off_none", on_click=_put, args=([],), help="All heads work again.")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        how = st.segmented_control("A head that is off gives", list(HOW), default="zero", key="attention_how", required=True, **kept)
-        order = st.segmented_control("Tokens before the chosen one", list(ORDERS), default="as written", key="attention_order", required=True, **kept)
-        seed = st.number_input("Shuffle number", 0, 9999, 0, key="attention_shuffle", width=160, **kept) if order == "shuffled" else 0
+        how = st.segmented_control("A head that is off gives", list(HOW), default="zero", key="attention_how", required=True, **KEPT)
+        order = st.segmented_control("Tokens before the chosen one", list(ORDERS), default="as written", key="attention_order", required=True, **KEPT)
+        seed = st.number_input("Shuffle number", 0, 9999, 0, key="attention_shuffle", width=160, **KEPT) if order == "shuffled" else 0
     chosen = tuple((int(layer) - 1, int(head) - 1) for layer, head in (name.split(".") for name in off if name in names))
     return Switches(
         mask=mask or not config.causal, scale=scale, position=position or config.position == "none", heads_off=chosen, ablation=HOW.get(how, "zero"),
@@ -152,9 +151,9 @@ def _how(config: ModelConfig) -> None:
 
 
 def _each(subject: Subject) -> None:
-    if not st.toggle("Every head, one at a time", key="attention_each", bind="query-params", persist_state="session", help="Switches each head off alone."):
+    if not st.toggle("Every head, one at a time", key="attention_each", **KEPT, help="Switches each head off alone."):
         return
-    how: Ablation = HOW.get(st.session_state.get("attention_how", "zero"), "zero")  # type: ignore[assignment]
+    how = HOW.get(st.session_state.get("attention_how", "zero"), "zero")
     values = _every_head(subject.key, subject.ids, how, subject.recording(), subject.model)
     layer, head = np.unravel_index(np.nanargmax(values) if np.isfinite(values).any() else 0, values.shape)
     alt = "Mean KL divergence when one head is switched off, one cell for each layer and head."

@@ -20,8 +20,8 @@ MONO = "monospace"
 def token_axis(labels: Sequence[str], title: str, size: int = 13, **rest: Any) -> dict[str, Any]:
     """An axis with a tick for every token; every second, third ... where there are more than 64."""
     step = -(-len(labels) // 64)
-    ticks = np.arange(0, len(labels), step)
-    axis = {"title": {"text": title}, "tickmode": "array", "tickvals": ticks, "ticktext": [plain(labels[i]) for i in ticks], "tickangle": 0}
+    ticks = range(0, len(labels), step)
+    axis = {"title": {"text": title}, "tickmode": "array", "tickvals": list(ticks), "ticktext": [plain(labels[i]) for i in ticks], "tickangle": 0}
     return axis | {"tickfont": {"family": MONO, "size": size}, "showgrid": False, "zeroline": False, "ticks": ""} | rest
 
 
@@ -179,7 +179,8 @@ def scaling_curves(curves: Mapping[str, Scaled], chosen: int, most: float) -> go
         theory = _curve("theory", found.widths, found.widths ** (0.5 - found.exponent), "validation", "", i == 0)
         traces.append(theory | {"mode": "lines", "line": dashed})
     legend = {"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom"}
-    return go.Figure({"data": traces, "layout": base_layout(margin={"l": 52, "r": 8, "t": 44, "b": 46}, shapes=shapes, annotations=notes, legend=legend) | axes})
+    layout = base_layout(margin={"l": 52, "r": 8, "t": 44, "b": 46}, shapes=shapes, annotations=notes, legend=legend)
+    return go.Figure({"data": traces, "layout": layout | axes})
 
 
 def _curve(name: str, x: np.ndarray, y: np.ndarray, shade: str, axis: str, legend: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from engine.errors import TokenizerError
+from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.char import CharTokenizer
 
 
@@ -20,7 +21,7 @@ class Tokenizer(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-KINDS = {"char": CharTokenizer}
+KINDS: dict[str, type[CharTokenizer] | type[BpeTokenizer]] = {"char": CharTokenizer, "bpe": BpeTokenizer}
 
 
 def from_dict(values: Mapping[str, Any]) -> Tokenizer:

@@ -1,0 +1,144 @@
+"""BPE against a naive trainer, Hugging Face's trainer and tiktoken's encoder, on whatever text."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.errors import TokenizerError
+from engine.tokenizers import from_dict
+from engine.tokenizers.bpe import BYTES, BpeTokenizer, Merge, Split, pieces, train
+
+TEXTS = {
+    "english": "She sells sea shells by the sea shore; the shells she sells are sea shells, I'm sure.\n" * 3,
+    "code": "for i in range(10):\n    if i % 2 == 0:\n        print(i, i ** 2)\n" * 3,
+    "hindi": "नमस्ते दुनिया, यह एक छोटा सा वाक्य है। यह दुनिया बड़ी है।",
+    "chinese": "那只猫坐在垫子上。那只狗坐在猫旁边。猫不喜欢狗。",
+    "emoji": "🎉🎉 party 👩‍👩‍👧 time 🎉 e\u0301e\u0301 \u202eright to left\u202c",
+    "repeats": "aaaa aaaaa aaaaaaa abababab",
+}
+
+
+def naive(text: str, vocab_size: int, split: Split) -> list[Merge]:
+    """Everything counted anew for every merge."""
+    ids, tokens = {token: i for i, token in enumerate(BYTES)}, list(BYTES)
+    words = [([ids[bytes([b])] for b in piece.encode()], n) for piece, n in Counter(pieces(text, split)).items()]
+    merges: list[Merge] = []
+    while len(tokens) < vocab_size:
+        counts: Counter[tuple[int, int]] = Counter()
+        for word, n in words:
+            for pair in pairwise(word):
+                counts[pair] += n
+        if not counts:
+            break
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+        made = tokens[best[0]] + tokens[best[1]]
+        token = ids.setdefault(made, len(tokens))
+        tokens += [made] if token == len(tokens) else []
+        words = [(merged(word, best, token), n) for word, n in words]
+        merges.append(Merge(len(merges), best, token, counts[best], sum(len(word) * n for word, n in words)))
+    return merges
+
+
+def merged(word: list[int], pair: tuple[int, int], token: int) -> list[int]:
+    out: list[int] = []
+    for symbol in word:
+        out.append(symbol)
+        if len(out) > 1 and (out[-2], out[-1]) == pair:
+            out[-2:] = [token]
+    return out
+
+
+@pytest.mark.parametrize("split", ["words", "none"])
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_merges_are_those_of_a_naive_trainer(text: str, split: Split) -> None:
+    assert list(train(text, 300, split=split).merges) == naive(text, 300, split)
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_merges_are_those_of_hugging_face(text: str) -> None:
+    tokenizers = pytest.importorskip("tokenizers", reason="Hugging Face's tokenizers comes with requirements-dev.txt")
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=320, initial_alphabet=alphabet, show_progress=False, special_tokens=[])
+    theirs.train_from_iterator([text], trainer)
+    letters = dict(zip(BYTES, sorted(alphabet), strict=True))
+    own = train(text, 320)
+    mine = [["".join(letters[bytes([b])] for b in own.tokens[i]) for i in merge.pair] for merge in own.merges]
+    assert mine == [list(pair) for pair in json.loads(theirs.to_str())["model"]["merges"]]
+    assert theirs.get_vocab_size() == own.vocab_size
+
+
+TRAINED = train("".join(TEXTS.values()), 400)
+
+
+@given(st.text())
+@settings(max_examples=200, deadline=None)
+def test_any_text_comes_back(text: str) -> None:
+    for split in ("words", "none"):
+        own = BpeTokenizer("byte", split, TRAINED.base, TRAINED.merges)  # type: ignore[arg-type]
+        assert own.decode(own.encode(text)) == text
+    if not any("\ud800" <= c <= "\udfff" for c in text):
+        assert TRAINED.as_tiktoken().encode_ordinary(text) == TRAINED.encode(text)
+
+
+@given(st.binary())
+@settings(max_examples=100, deadline=None)
+def test_any_bytes_come_back(data: bytes) -> None:
+    ids = [TRAINED.ranks[bytes([b])] for b in data]
+    assert TRAINED.decode_bytes(ids) == data
+    assert isinstance(TRAINED.decode(ids), str)
+
+
+@pytest.mark.parametrize("text", ["\ud83d alone", "\x00\x00", "שלום עולם", "x" * 100_000])
+def test_odd_texts_come_back(text: str) -> None:
+    assert TRAINED.decode(TRAINED.encode(text)) == text
+
+
+def test_a_long_word_is_learned_and_encoded_without_hanging() -> None:
+    own = train("ab" * 20_000, 300, split="none")
+    assert own.merges[0].count == 20_000 and own.merges[0].length == 20_000
+    assert own.decode(own.encode("ab" * 20_000)) == "ab" * 20_000
+
+
+def test_characters_to_start_from() -> None:
+    own = train("नमस्ते नमस्ते", 14, level="char")
+    assert own.tokens[: len(own.base)] == [c.encode() for c in sorted(set("नमस्ते नमस्ते"))]
+    assert own.unknown("नx") == ["x"]
+    with pytest.raises(TokenizerError, match="lacks 'x'"):
+        own.encode("नx")
+    with pytest.raises(TokenizerError, match="tiktoken starts from bytes"):
+        own.as_tiktoken()
+    assert from_dict(json.loads(json.dumps(own.to_dict()))) == own
+
+
+@pytest.mark.parametrize("values", [
+    {}, {"level": "byte", "split": "words", "merges": [[0, 999, 1, 1]]}, {"level": "byte", "split": "words", "merges": [[0, 1]]},
+    {"level": "char", "split": "words", "base": "aa", "merges": []}, {"level": "byte", "split": "x", "merges": []},
+    {"level": "byte", "split": "none", "merges": [[True, 1, 1, 1]]},
+    {"level": "byte", "split": "none", "merges": [[0, 0, 1, 1], *([256 + i, 256 + i, 1, 1] for i in range(60))]},
+])
+def test_a_file_that_is_none_is_refused(values: dict[str, object]) -> None:
+    with pytest.raises(TokenizerError):
+        from_dict({"kind": "bpe", **values})
+
+
+def test_what_cannot_be_learned_from() -> None:
+    for arguments in ({"text": "", "vocab_size": 300}, {"text": "abc", "vocab_size": 255}, {"text": "abc", "vocab_size": 2, "level": "char"}):
+        with pytest.raises(TokenizerError):
+            train(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(TokenizerError, match="ids must lie between"):
+        TRAINED.decode([TRAINED.vocab_size])
+    with pytest.raises(TokenizerError, match="ids must lie between"):
+        TRAINED.decode([-1])
+    assert from_dict(TRAINED.to_dict()) == TRAINED
+
+
+def test_no_text_at_all_has_no_tokens() -> None:
+    assert TRAINED.encode("") == [] and TRAINED.decode([]) == ""

@@ -1,0 +1,81 @@
+"""The attention page in a real Chromium: a head is chosen from the grid, arcs answer in the browser, links reproduce."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import settled
+
+
+def open_attention(page, url, query=""):
+    problems = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(f"{url}/attention{query}")
+    return problems
+
+
+def test_a_click_or_a_key_enlarges_a_head_on_the_same_node(page, app_url):
+    problems = open_attention(page, app_url)
+    page.wait_for_selector(".gf-figure .main-svg")
+    settled(page)
+    page.evaluate("window.drawing = document.querySelector('.gf-figure .main-svg'); window.small = document.querySelector('.gf-head canvas')")
+    head = page.locator(".gf-head").nth(6)
+    head.hover()
+    expect(page.locator(".gf-heads-said")).to_contain_text("Layer 2, head 3")
+    head.click()
+    expect(page.locator(".gf-figure")).to_have_attribute("aria-label", re.compile("layer 2, head 3"))
+    expect(page).to_have_url(re.compile(r"attention_layer=2.*attention_head=3|attention_head=3.*attention_layer=2"))
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator(".gf-figure")).to_have_attribute("aria-label", re.compile("layer 3, head 3"))
+    expect(head).to_have_attribute("aria-pressed", "false")
+    assert page.evaluate("window.drawing.isConnected && window.small.isConnected")
+    assert page.evaluate("""() => { // the small pictures are not blank, and nothing lies above the diagonal
+      const c = document.querySelectorAll('.gf-head canvas')[2], g = c.getContext('2d'), at = (x, y) => g.getImageData(x, y, 1, 1).data.join()
+      return at(1, 1) !== at(c.width - 1, 0) && at(c.width - 1, 0) === at(c.width >> 1, 0)
+    }""")
+    assert problems == []
+
+
+def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(page, app_url):
+    problems = open_attention(page, app_url, "?attention_as=Arcs&attention_layer=2&attention_head=1")
+    page.wait_for_selector(".gf-arcs-token")
+    settled(page)
+    said, left = page.locator(".gf-arcs-said"), page.locator(".gf-arcs-column").first
+    page.evaluate("""() => { // the script must not run again while the page is only pointed at
+      window.runs = 0
+      const app = document.querySelector('[data-testid="stApp"]')
+      new MutationObserver(() => { if (app.dataset.testScriptState === 'running') window.runs++ }).observe(app, { attributes: true })
+    }""")
+    token = left.locator(".gf-arcs-token").nth(20)
+    token.hover()
+    expect(said).to_contain_text(re.compile(r"at position 20 looks at head 1: .* 0\.\d{3}"))
+    picture = "() => document.querySelector('.gf-arcs canvas').toDataURL()"
+    one = page.evaluate(picture)
+    page.locator(".gf-arcs-chip").nth(2).click()
+    token.hover()
+    expect(said).to_contain_text("head 3:")
+    assert page.evaluate(picture) != one
+    left.focus()
+    page.keyboard.press("Home")
+    expect(said).to_contain_text("at position 0 looks at head 1: “F” at 0 1.000")
+    page.keyboard.press("ArrowDown")
+    expect(said).to_contain_text("at position 1 looks at")
+    page.keyboard.press("ArrowRight")
+    expect(said).to_contain_text("is looked at by")
+    assert page.evaluate("window.runs") == 0
+    assert problems == []
+
+
+def test_a_link_opens_the_switches_as_they_were(page, app_url):
+    problems = open_attention(page, app_url, "?attention_view=Switch+things+off&attention_off=1.3&attention_at=30")
+    page.wait_for_selector(".gf-figure .main-svg")
+    settled(page)
+    shown = page.locator('[data-testid="stMetricValue"]').nth(2)
+    before = shown.inner_text()
+    assert before != "0.000 nats"
+    page.get_by_role("button", name="None", exact=True).click()
+    expect(shown).to_have_text("0.000 nats")
+    assert problems == []

@@ -1,0 +1,78 @@
+"""The scrubber on a run that trains: the newest snapshot is followed, and a key press shows an earlier one in the same pictures."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page
+
+from tests.browser.conftest import settled
+from tests.browser.test_train import LINK, SLOW, button, opened, wait_for_steps
+
+PICTURE = """() => {
+  const figure = document.querySelector('.gf-figure')
+  return figure && figure._fullData ? JSON.stringify(Array.from(figure._fullData[0].z, (row) => Array.from(row))) : ''
+}"""
+STEP = r"() => Number(document.querySelector('.gf-scrubber output').innerText.match(/step ([\d,]+)/)[1].replaceAll(',', ''))"
+WATCH = """() => {
+  window.__removed = 0
+  window.__marks = [...document.querySelectorAll('.gf-figure')]
+  new MutationObserver((changes) => changes.forEach((change) => change.removedNodes.forEach((node) => {
+    if (node.nodeType === 1 && (node.matches('.gf-figure, .gf-plot, .gf-scrubber') || node.querySelector('.gf-figure, .gf-scrubber'))) window.__removed++
+  }))).observe(document.body, { childList: true, subtree: true })
+}"""
+
+
+def where(page: Page) -> str:
+    return page.locator(".gf-scrubber output").inner_text()
+
+
+def step_of(page: Page) -> int:
+    return page.evaluate(STEP)
+
+
+def in_url(page: Page) -> str | None:
+    found = re.search(r"[?&]step=([^&]+)", page.url)
+    return found[1] if found else None
+
+
+def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page: Page, app_url: str):
+    opened(page, app_url, LINK.replace("steps=400", "steps=3000").replace("snapshot_every=50", "snapshot_every=100"))
+    button(page, "Train").click()
+    wait_for_steps(page, 60)
+    page.wait_for_function("location.search.includes('run=')")
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Feed-forward").click()
+    slider = page.locator(".gf-scrubber input[type=range]")
+    slider.wait_for(timeout=SLOW)
+    settled(page, SLOW)
+    assert "model=run-" in page.url and in_url(page) is None and "(newest)" in where(page)  # the run in hand, without having been asked for
+
+    first = step_of(page)
+    page.wait_for_function(f"first => ({STEP})() > first", arg=first, timeout=SLOW)
+    assert "(newest)" in where(page) and in_url(page) is None  # it followed
+
+    page.wait_for_function(f"({PICTURE})() !== ''", timeout=SLOW)
+    page.evaluate(WATCH)
+    before, newest = page.evaluate(PICTURE), step_of(page)
+    slider.focus()
+    slider.press("Home")
+    page.wait_for_function("new URL(location).searchParams.get('step') === '0'", timeout=SLOW)
+    page.wait_for_function(f"before => ({PICTURE})() !== before", arg=before, timeout=SLOW)
+    settled(page, SLOW)
+    assert step_of(page) == 0 < newest
+    at_zero = page.evaluate(PICTURE)
+
+    slider.press("ArrowRight")
+    page.wait_for_function("!['0', null].includes(new URL(location).searchParams.get('step'))", timeout=SLOW)
+    page.wait_for_function(f"before => ({PICTURE})() !== before", arg=at_zero, timeout=SLOW)
+    slider.press("ArrowLeft")
+    page.wait_for_function("new URL(location).searchParams.get('step') === '0'", timeout=SLOW)
+    page.wait_for_function(f"before => ({PICTURE})() === before", arg=at_zero, timeout=SLOW)
+    page.wait_for_timeout(2500)  # the training goes on, and what is looked at stays
+    assert step_of(page) == 0 and in_url(page) == "0"
+
+    slider.press("End")
+    page.wait_for_function("!location.search.includes('step=') && document.querySelector('.gf-scrubber output').innerText.includes('(newest)')", timeout=SLOW)
+    assert page.evaluate("window.__removed") == 0 and page.evaluate("window.__marks.every((node) => node.isConnected)")
+    page.get_by_role("link", name="Back to this run").click()
+    button(page, "Stop").click()

@@ -24,7 +24,7 @@ NORMS = {"LayerNorm": "layernorm", "RMSNorm": "rmsnorm", "none": "none"}
 INITS = {"as in GPT-2": "scaled", "writes not scaled": "unscaled", "1/√inputs": "fan_in"}
 QUANTITIES: dict[str, Quantity] = {"the stream": "gradients", "each block's weights": "weights"}
 SEEDS = ("1", "3", "5")
-SLICE_SECONDS = 0.3  # of work between two drawings
+SLICE_SECONDS = 0.5  # of work between two drawings
 EPS = ModelConfig.norm_eps  # of the measured models
 FLAT = 3.0  # a ratio within this factor of 1 is called flat
 _WORK = "residual_road_work"
@@ -116,36 +116,37 @@ def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> None
     depth = chosen if chosen in reached else reached[-1]
     what = "gradient norm" if quantity == "gradients" else "gradient norm of the weights"
     left, right = st.columns(2, gap="medium")
-    for place, name, title in ((left, quantity, what), (right, "activations", "norm of the stream")):
-        curves = {w: _curve(values) for (w, d), values in means[name].items() if d == depth}
+    for place, name, title, side in ((left, quantity, what, "left"), (right, "activations", "norm of the stream", "right")):
+        curves = {w: _curve(values, d) for (w, d), values in means[name].items() if d == depth}
         with place:
             plot(
-                figures.roads(curves, x=f"output of block ({depth} blocks)", y=title), key=f"residual_road_{'right' if name == 'activations' else 'left'}",
+                figures.roads(curves, x=f"block, of {depth}; 0 is next to the input", y=title), key=f"residual_road_{side}",
                 height=340, name=title.replace(" ", "-"), data=_by_layer(means[name]),
                 alt=f"{title} at each of {depth} blocks on a logarithmic axis, one line for each wiring.",
             )
-    ends = {w: np.array([ratio(_blocks(means[quantity][w, d])) for d in reached if (w, d) in means[quantity]]) for w in plan.wirings}
+    st.caption(f"The same for every depth: {what} at the first block, divided by that at the last. 1 is a flat road.")
+    ends = {w: np.array([ratio(_blocks(means[quantity][w, d], d)) for d in reached if (w, d) in means[quantity]]) for w in plan.wirings}
+    curves = {w: (np.array(reached[: len(v)]), v) for w, v in ends.items()}
     plot(
-        figures.roads({w: (np.array(reached[: len(v)]), v) for w, v in ends.items()}, x="blocks in the model", y=f"{what}: first ÷ last block", flat=True),
+        figures.roads(curves, x="blocks in the model", y="first ÷ last block", flat=True, end=max(plan.depths)),
         key="residual_road_ratio", height=330, name="gradient-ratio", data=pd.DataFrame({"blocks": reached}).assign(
             **{w: np.pad(v.astype(float), (0, len(reached) - len(v)), constant_values=math.nan) for w, v in ends.items()}),
-        alt="Gradient norm at the first block divided by that at the last, against the depth of the model; 1 is a flat road.",
+        alt=f"{what}: first block divided by last, against the number of blocks in the model; 1 is a flat road.",
     )
     _say(plan, profiles, means, quantity, max(reached))
 
 
-def _curve(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    blocks = _blocks(values)
-    return np.arange(len(blocks)), blocks
+def _curve(values: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.arange(depth), _blocks(values, depth)
 
 
-def _blocks(values: np.ndarray) -> np.ndarray:
-    """One number for each block: without the stream before the first, which has an odd length (blocks + 1) where depths are even."""
-    return values[1:] if len(values) % 2 else values
+def _blocks(values: np.ndarray, depth: int) -> np.ndarray:
+    """One number for each block (depth,): what stands before the first block, where it was measured too, is left out."""
+    return values[-depth:]
 
 
 def _by_layer(means: dict[tuple[str, int], np.ndarray]) -> pd.DataFrame:
-    rows = [(w, d, block, float(v)) for (w, d), values in means.items() for block, v in enumerate(_blocks(values))]
+    rows = [(w, d, block, float(v)) for (w, d), values in means.items() for block, v in enumerate(_blocks(values, d))]
     return pd.DataFrame(rows, columns=["wiring", "blocks", "block", "value"])
 
 
@@ -162,8 +163,9 @@ def _say(plan: Plan, profiles: tuple[Profile, ...], means: dict[Quantity, Any], 
     for wiring in plan.wirings:
         values = means[quantity].get((wiring, depth))
         if values is not None:
-            remark = _instead(plan, wiring, _blocks(values), _blocks(means["activations"][wiring, depth]))
-            lines.append(f"| **{figures.WIRING_WORDS[wiring]}** | {THEORY[wiring]} | {seen(_blocks(values))}{remark} |")
+            blocks = _blocks(values, depth)
+            remark = _instead(plan, wiring, blocks, _blocks(means["activations"][wiring, depth], depth))
+            lines.append(f"| **{figures.WIRING_WORDS[wiring]}** | {THEORY[wiring]} | {seen(blocks)}{remark} |")
     st.markdown(f"| wiring | theory, at initialisation | seen here, {depth} blocks |\n|---|---|---|\n" + "\n".join(lines))
     broken = sum(not profile.finite for profile in profiles)
     if broken:

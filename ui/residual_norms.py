@@ -12,7 +12,8 @@ from engine.measure.residual import State, Write, cosines, norms, shares, states
 from ui import explain
 from ui.figures import residual as figures
 from ui.plot import plot
-from ui.residual import POSITION, not_a_sum, scrolled
+from ui.residual import scrolled
+from ui.residual_push import POSITION, not_a_sum
 from ui.subject import Subject
 from ui.tokens import token_strip
 from ui.words import safe
@@ -46,7 +47,7 @@ def draw_norms(subject: Subject) -> None:
     with st.container(key="residual_norm_table"):
         scrolled("residual_norm_table", 8 * len(subject.labels) + 160)
         plot(
-            figures.stream_map(found.lengths, subject.labels, rows), key="residual_norms", height=max(230, 24 * min(len(rows), 26) + 100), name="stream-norms",
+            figures.stream_map(found.lengths, subject.labels, rows), key="residual_norms", height=max(230, 24 * min(len(rows), 26) + 125), name="stream-norms",
             data=pd.DataFrame(found.lengths.T, columns=rows).assign(token=subject.labels),
             alt="Heatmap: Euclidean norm of the residual stream after each write (rows, the embedding at the bottom) for each token (columns).",
         )

@@ -6,11 +6,11 @@ from engine.measure.attribution import attribute
 from engine.measure.highway import fresh, measure
 from engine.measure.lens import first_settled, logit_lens
 from engine.measure.residual import cosines, shares, states
-from ui import explain, residual, residual_highway, residual_norms
+from ui import explain, residual, residual_highway, residual_norms, residual_push
 from ui.subject import subject_bar
 
 VIEWS = {
-    "Logit lens": residual.draw_lens, "Who pushed the logit": residual.draw_attribution, "Norms": residual_norms.draw_norms,
+    "Logit lens": residual.draw_lens, "Who pushed the logit": residual_push.draw_attribution, "Norms": residual_norms.draw_norms,
     "The gradient highway": residual_highway.draw_highway,
 }
 CODE = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,12 @@ def symmetric(values: np.ndarray) -> float:
     return float(finite.max()) if finite.size and finite.max() > 0 else 1.0
 
 
+def _bar(title: str) -> dict[str, Any]:
+    """A scale that lies above the figure, so that the cells get its width."""
+    place = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "len": 0.4, "thickness": 10, "nticks": 5}
+    return place | {"title": {"text": title, "side": "top", "font": {"size": 13}}, "ticklabelposition": "outside top", "tickfont": {"size": 12}}
+
+
 def lens_table(
     words: Sequence[Sequence[str]], values: np.ndarray, labels: Sequence[str], depths: Sequence[str], *, settled: np.ndarray, chosen: tuple[int, int],
     title: str, top: float, hover: Sequence[Sequence[str]],
@@ -52,7 +59,7 @@ def lens_table(
         z=values.astype(np.float32), text=[[plain(w) for w in row] for row in words], texttemplate="%{text}", textfont=MONO, hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>", customdata=np.arange(rows * columns, dtype=np.int32).reshape(rows, columns),
         colorscale=SEQUENTIAL, zmin=0, zmax=max(top, 1e-6), xgap=1, ygap=1,
-        colorbar={"title": {"text": title, "side": "top"}},
+        colorbar=_bar(title),
     )
     edges = np.repeat(np.arange(columns + 1), 2)[1:-1] - 0.5
     line = go.Scatter(
@@ -132,7 +139,7 @@ def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str]) -
     heat = go.Heatmap(
         z=values.astype(np.float32), zmin=0, zmax=max(float(values.max()), 1e-6), colorscale=SEQUENTIAL,
         customdata=np.broadcast_to(np.asarray([plain(label) for label in labels]), values.shape).tolist(),
-        hovertemplate="%{y}, token “%{customdata}”: %{z:.3f}<extra></extra>", colorbar={"title": {"text": "norm", "side": "top"}},
+        hovertemplate="%{y}, token “%{customdata}”: %{z:.3f}<extra></extra>", colorbar=_bar("norm of the stream"),
     )
     layout = base_layout(margin={"l": 8, "r": 8, "t": 8, "b": 44}, showlegend=False, xaxis=token_axis(labels), yaxis=rows_axis(rows))
     return go.Figure({"data": [heat], "layout": layout})
@@ -162,8 +169,11 @@ WIRING_WORDS = {"pre": "pre-norm", "post": "post-norm", "none": "no residual"}
 _DASHES = {"pre": "solid", "post": "dash", "none": "dot"}
 
 
-def roads(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], *, x: str, y: str, flat: bool = False) -> go.Figure:
-    """wiring -> (x, y), on a logarithmic y axis. What is 0 or not finite has no place there and is left out; `flat` draws a line at 1."""
+def roads(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], *, x: str, y: str, flat: bool = False, end: float | None = None) -> go.Figure:
+    """wiring -> (x, y), on a logarithmic y axis. What is 0 or not finite has no place there and is left out.
+
+    `flat` draws a line at 1; `end` is where the x axis stops while the curves are still short of it.
+    """
     traces = []
     for wiring, (at, values) in curves.items():
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -172,13 +182,15 @@ def roads(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], *, x: str, y: str
             x=at, y=kept, mode="lines+markers", name=WIRING_WORDS[wiring], marker={"size": 6 if len(at) < 30 else 4}, hovertemplate="%{y:.3g}",
             line={"color": colour(WIRING_COLOURS[wiring]), "width": 2.5, "dash": _DASHES[wiring]},
         ))
+    decades = _decades([v for _, v in curves.values()], flat)
     one = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "line": {"color": colour("quiet"), "dash": "dot", "width": 1.2}}
     shapes = [one] if flat else []
     layout = base_layout(
-        margin={"l": 8, "r": 12, "t": 30, "b": 44}, hovermode="x unified", shapes=shapes, xaxis={"title": {"text": x}, "showgrid": False, "zeroline": False},
+        margin={"l": 8, "r": 12, "t": 30, "b": 44}, hovermode="x unified", shapes=shapes,
+        xaxis={"title": {"text": x}, "showgrid": False, "zeroline": False} | ({"range": [0, 1.03 * end]} if end else {}),
         yaxis={
-            "title": {"text": y}, "type": "log", "exponentformat": "power", "tickfont": {"size": 12}, "nticks": 7,
-            "range": _decades([v for _, v in curves.values()], flat),
+            "title": {"text": y}, "type": "log", "exponentformat": "power", "tickfont": {"size": 12}, "range": decades,
+            "tick0": 0, "dtick": max(1, math.ceil((decades[1] - decades[0]) / 7)),
         },
     )
     return go.Figure({"data": traces, "layout": layout})

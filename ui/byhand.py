@@ -51,7 +51,7 @@ def heads_example() -> None:
     rows: dict[str, list[float]] = {}
     for column, (name, first) in zip(st.columns(5, gap="small"), ROWS.items(), strict=True):
         with column:
-            text = st.text_input(name, first, key=f"shapes_{name}", bind="query-params", max_chars=60)
+            text = st.text_input(name, first, key=f"shapes_{name}", bind="query-params", persist_state="session", max_chars=60)
             try:
                 rows[name] = numbers(text or "")
             except ShapeError as error:
@@ -66,7 +66,9 @@ def heads_example() -> None:
     with left:
         heads = _choice("Heads", "shapes_heads", [n for n in range(1, width + 1) if width % n == 0], 2 if width % 2 == 0 else 1)
     with right:
-        hidden = st.segmented_control("Hide a key", ["none", "k1", "k2"], default="none", required=True, key="shapes_hide", bind="query-params")
+        hidden = st.segmented_control(
+            "Hide a key", ["none", "k1", "k2"], default="none", required=True, key="shapes_hide", bind="query-params", persist_state="session"
+        )
     masks = {"k1": (0,), "k2": (1,)}.get(str(hidden), ())
     example = byhand.multi_head([rows["q"]], [rows["k1"], rows["k2"]], [rows["v1"], rows["v2"]], heads, masks)
     _stages(example)
@@ -84,7 +86,7 @@ def _choice(label: str, key: str, options: Sequence[int], first: int) -> int:
     """One of the options, whatever the URL or the session says."""
     if st.session_state.get(key, first) not in options:
         st.session_state[key] = first
-    chosen = st.segmented_control(label, list(options), default=first, required=True, key=key, bind="query-params")
+    chosen = st.segmented_control(label, list(options), default=first, required=True, key=key, bind="query-params", persist_state="session")
     return chosen if chosen in options else first
 
 
@@ -130,7 +132,7 @@ def _cell(example: HandExample) -> None:
 def mask_example() -> None:
     left, right = st.columns(2)
     with left:
-        text = st.text_input("Scores of one query", SCORES, key="shapes_scores", bind="query-params", max_chars=80)
+        text = st.text_input("Scores of one query", SCORES, key="shapes_scores", bind="query-params", persist_state="session", max_chars=80)
     try:
         scores = numbers(text or "")
     except ShapeError as error:
@@ -141,7 +143,7 @@ def mask_example() -> None:
     if held and any(name not in keys for name in held):
         st.session_state["shapes_hidden"] = [name for name in held if name in keys]
     with right:
-        chosen = st.pills("Hidden", keys, default=keys[-1:], selection_mode="multi", key="shapes_hidden", bind="query-params")
+        chosen = st.pills("Hidden", keys, default=keys[-1:], selection_mode="multi", key="shapes_hidden", bind="query-params", persist_state="session")
     hidden = [keys.index(name) for name in chosen or [] if name in keys]
     try:
         example = byhand.masking(scores, hidden)
@@ -215,7 +217,7 @@ def mistakes() -> None:
 
 
 def _number(label: str, key: str, first: int, low: int, high: int) -> int:
-    value = st.number_input(label, low, high, first, key=key, bind="query-params")
+    value = st.number_input(label, low, high, first, key=key, bind="query-params", persist_state="session")
     return min(max(int(value), low), high)
 
 
@@ -276,7 +278,8 @@ def _mask_mistake() -> None:
         fix="Make the mask for the length at hand, `causal_mask(length, scores)`, or cut a larger one: `mask[:length, :length]`.",
         fine="The mask fits: a row for each query, a column for each key."
         if size == length else f"**No error, and still wrong.** A (1, 1) mask stretches over everything, and its one number is 0: nothing is hidden. "
-        f"The first token puts {attempt.harm or 0:.0%} of its attention on the future. Training loss would look lovely, and the text would be poor.",
+        f"With equal scores, the first token puts {attempt.harm or 0:.0%} of its attention on the future. "
+        "Training loss would look lovely, and the text would be poor.",
         good=size == length,
     )
 

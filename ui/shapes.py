@@ -68,7 +68,8 @@ def choose(label: str, options: Mapping[str, str], key: str, widget: Callable[..
     first = next(iter(options))
     if st.session_state.get(key) not in options:
         st.session_state[key] = state.from_url(key, options) or first
-    chosen = str(widget(label, list(options), required=True, key=key, format_func=lambda o: options.get(o, o), label_visibility="collapsed"))
+    names = {"format_func": lambda option: options.get(option, option), "label_visibility": "collapsed"}
+    chosen = str(widget(label, list(options), required=True, key=key, persist_state="session", **names))
     if chosen == first:
         st.query_params.pop(key, None)
     elif st.query_params.get(key) != chosen:
@@ -104,7 +105,7 @@ def walk(key: str, source: Source, subject: Subject) -> None:
         step = steps[index]
         st.latex(step.formula)
         _tensor(step, subject if key == OWN else None)
-        _source(step)
+    _source(step)
 
 
 def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
@@ -118,9 +119,10 @@ def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
         st.session_state.pop(WALK, None)
     elif not isinstance(index, int) or isinstance(index, bool):
         named = st.query_params.get("shapes_step", "")
-        index = int(named) if named.isdecimal() and named.isascii() and len(named) < 7 else 0
+        kept = 0 if before is None else before[2]
+        index = int(named) if named.isdecimal() and named.isascii() and len(named) < 7 else kept
     index = min(max(index, 0), len(steps) - 1)
-    st.session_state["shapes_traced"] = (traced, steps[index].name)
+    st.session_state["shapes_traced"] = (traced, steps[index].name, index)
     if st.query_params.get("shapes_step") != str(index):
         st.query_params["shapes_step"] = str(index)
     return index
@@ -129,7 +131,7 @@ def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
 # The list -----------------------------------------------------------------------------------------------------------------
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@st.cache_resource(max_entries=32, show_spinner=False)
 def _sent(source: Source) -> dict[str, Any]:
     """What the browser needs: one block's steps, and once more as the next block has them (it reads from the block below)."""
     steps = steps_of(source)
@@ -183,27 +185,27 @@ def _tensor(step: TraceStep, subject: Subject | None) -> None:
         st.caption(":material/grid_off: A table that is made ready once for all blocks; its numbers are not recorded.")
         return
     values, axes = found
-    title = step.bare
     limit = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
-    if values.ndim == 3:
-        which = 0 if axes[0] in ("head", "kv_head") else 1
-        place = _slice(axes[which], values.shape[which])
-        title += f", {axes[which]} {place}"
-        values, axes = np.take(values, place, axis=which), (*axes[:which], *axes[which + 1 :])
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        which = next((i for i, axis in enumerate(axes) if axis in ("head", "kv_head")), None)
+        st.markdown(f"**The tensor** `{step.bare}`" + (f", {axes[which]}" if which is not None else ""), width="content")
+        if which is not None:
+            place = _slice(axes[which], values.shape[which])
+            values, axes = np.take(values, place, axis=which), (*axes[:which], *axes[which + 1 :])
     labels = {"query": subject.labels, "key": subject.labels, "vocab": subject.vocabulary}
     alt = f"Heatmap of {step.name}: {' by '.join(axes)}, {' by '.join(str(n) for n in values.shape)} numbers, largest size {limit:.3g}."
     figure = figures.tensor_map(values, axes, labels, name=step.bare, limit=limit)
-    st.markdown(f"**The tensor** `{title}`")
-    plot(figure, key="shapes_tensor", alt=alt, height=200 if values.ndim == 1 else 340, data=figures.table(values, axes), name=step.name.replace(".", "-"))
+    plot(figure, key="shapes_tensor", alt=alt, height=200 if values.ndim == 1 else 400, data=figures.table(values, axes), name=step.name.replace(".", "-"))
 
 
 def _slice(axis: str, count: int) -> int:
     """Which head of a tensor with three axes is drawn. It is kept from step to step, and in the URL."""
-    if count == 1:
-        return 0
-    if st.session_state.get("shapes_head", 0) not in range(count):
-        st.session_state["shapes_head"] = 0
-    chosen = st.segmented_control(axis, list(range(count)), default=0, required=True, key="shapes_head", bind="query-params")
+    key = f"shapes_{axis}"
+    if st.session_state.get(key, 0) not in range(count):
+        st.session_state[key] = 0
+    chosen = st.segmented_control(
+        axis, list(range(count)), default=0, required=True, key=key, bind="query-params", persist_state="session", label_visibility="collapsed"
+    )
     return chosen if chosen in range(count) else 0
 
 

@@ -22,6 +22,7 @@ _PARTS = {
     "embedding": ("tokens", "embed"), "position": ("pos_embed", "position"), "residual": ("resid_pre", "resid_mid", "resid_post"),
     "norm": ("norm1", "norm2", "norm_final"), "feedforward": ("ffn_in", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"), "output": ("logits", "probabilities"),
 }
+_LAST = ("norm_final", "logits", "probabilities")
 _PART = {name: part for part, names in _PARTS.items() for name in names}
 _VIEWS = frozenset("unflatten split chunk transpose view permute __getitem__ flatten unsqueeze".split())
 _FREE = _VIEWS | frozenset("reshape embedding stack cat new_empty new_zeros empty full arange tensor to float long roll triu zeros_like".split())
@@ -85,7 +86,6 @@ class _Operation:
     name: str
     inputs: list[Tensor]
     outputs: list[Tensor]
-    arguments: tuple[Any, ...]
     role: str  # position | mask | forward: whose work it is
     frame: tuple[str, str, int]  # module, qualified name, line
     claimed: bool = False
@@ -113,7 +113,7 @@ class Tape(TorchFunctionMode):
         inputs, outputs = list(_tensors((args, kwargs))), list(_tensors(result))
         if outputs and not any(out is into for out in outputs for into in inputs):  # what returns its input did nothing
             role, frame = _caller()
-            made = _Operation(func.__name__, inputs, outputs, args, role, frame)
+            made = _Operation(func.__name__, inputs, outputs, role, frame)
             self.operations.append(made)
             self.made_by.update((id(out), made) for out in outputs)
         return result
@@ -126,24 +126,21 @@ class Tape(TorchFunctionMode):
                     self._emit(role, prepared, prepared[-1].outputs[0])
         if id(x) not in self.told:
             *before, last = _groups(self._chain(x))
-            scope, bare = name[: -len(name.rpartition(".")[2])], name.rpartition(".")[2]
+            scope, dot, bare = name.rpartition(".")
             for group in before:
-                self._emit(scope + _between(bare, group[-1].name, self.config.mixer), group, group[-1].outputs[0])
+                self._emit(scope + dot + _between(bare, group[-1].name, self.config.mixer), group, group[-1].outputs[0])
             self._emit(name, last, x)
         return x
 
     def _chain(self, x: Tensor) -> list[_Operation]:
         """The operations, not yet told of, that lead to x from tensors that have a name."""
         found: list[_Operation] = []
-        start = self.made_by.get(id(x))
-        waiting = [x]
+        start, waiting = self.made_by.get(id(x)), [x]
         while waiting:
-            tensor = waiting.pop()
-            made = self.made_by.get(id(tensor))
-            if made is None or made.claimed or made in found or (id(tensor) in self.known and tensor is not x) or (start and made.role != start.role):
-                continue
-            found.append(made)
-            waiting += made.inputs
+            made = self.made_by.get(id(waiting.pop()))
+            if made is not None and not made.claimed and made not in found and start and made.role == start.role:
+                found.append(made)
+                waiting += made.inputs
         return [o for o in self.operations if o in found]
 
     def _emit(self, name: str, group: list[_Operation], x: Tensor) -> None:
@@ -165,7 +162,7 @@ class Tape(TorchFunctionMode):
         counts = [_flops(o) for o in group]
         latex, words = formula(bare, self.config)
         inside = name.startswith("blocks.0.") and bare != "resid_pre"
-        stage: Stage = "block" if inside else "output" if bare in ("norm_final", "logits", "probabilities") else "input"
+        stage: Stage = "block" if inside else "output" if bare in _LAST else "input"
         self.steps.append(TraceStep(
             name, stage, 0 if inside else None, _PART.get(bare, "attention"), latex, words, inputs, shape,
             sum(p.numel() for _, p in fresh), tuple(n for n, _ in fresh), tuple(n for n, _ in named if n not in dict(fresh)),
@@ -188,10 +185,8 @@ def _groups(chain: list[_Operation]) -> list[list[_Operation]]:
 
 def _between(target: str, operation: str, mixer: str) -> str:
     """A name for what no probe sees, on the way to `target`."""
-    if target == "attn_out":
-        return "z_merged"
-    if target == "ffn_pre":
-        return "ffn_in"
+    if target in ("attn_out", "ffn_pre"):
+        return "z_merged" if target == "attn_out" else "ffn_in"
     stem = {"attention": "qkv", "shared_qk": "qk" if target == "q" else "v"}.get(mixer, "x")
     return f"{stem}_flat" if operation == "linear" else f"{stem}_heads"
 
@@ -200,12 +195,10 @@ def _axes(bare: str, x: Tensor, place: int) -> tuple[str, ...]:
     if bare in AXES:
         return AXES[bare]
     if bare.endswith("_heads"):
-        if x.dim() == 4 and place == 0:
-            return ("batch", "query", "head", "d_head")
-        return ("batch", "key", "kv_head", "d_head")
+        return ("batch", "query", "head", "d_head") if place == 0 else ("batch", "key", "kv_head", "d_head")
     named: dict[str, tuple[str, ...]] = {
         "qkv_flat": ("batch", "query", "(head + 2 kv_head) × d_head"), "ffn_in": ("batch", "query", "2 × d_ff"), "mask": ("query", "key"),
-        "probabilities": ("batch", "query", "vocab"), "position": ("query", "d_head") if x.dim() == 2 else ("head", "query", "key"),
+        "probabilities": AXES["logits"], "position": ("query", "d_head") if x.dim() == 2 else ("head", "query", "key"),
     }
     return named.get(bare, ("batch", "query", "head × d_head"))
 

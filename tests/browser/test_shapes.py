@@ -36,7 +36,13 @@ def test_walking_with_the_keyboard_moves_everything(page, app_url):
     page.get_by_role("button", name="Next step").click()
     expect(figure).to_have_attribute("aria-label", re.compile(r"blocks\.0\.qkv_flat"))
     assert node.evaluate("(n) => n.isConnected")  # drawn in place
-    page.keyboard.press("Tab")
+    page.get_by_role("button", name="GPT-2 small").or_(page.get_by_role("radio", name="GPT-2 small")).click()
+    expect(page.locator(".gf-card-shapes")).to_contain_text("2,304")  # the same step of the other model
+    expect(page.locator(".gf-card-title code")).to_have_text("blocks.0.qkv_flat")
+    page.get_by_role("button", name="Next step").click()
+    expect(page.locator(".gf-card-title code")).to_have_text("blocks.0.qkv_heads")
+    expect(page.locator(".gf-source .gf-ran").last).to_contain_text("split")
+    expect(page).to_have_url(re.compile(r"shapes_step=7(&|$)"))
     assert problems == []
 
 

@@ -167,7 +167,7 @@ function costs(step) {
   if (step.parameters) parts.push(`${whole(step.parameters)} params`)
   if (step.products) parts.push(`${short(step.products)}FLOP`)
   else if (step.elementwise) parts.push(`${short(step.elementwise)}FLOP elementwise`)
-  parts.push(step.view ? "a view, no new memory" : memory(step.bytes))
+  parts.push(step.view ? "a view" : memory(step.bytes))
   return parts.join(" · ")
 }
 

@@ -43,7 +43,10 @@ def as_matrix(values: np.ndarray, axes: tuple[str, ...]) -> tuple[np.ndarray, tu
 
 
 def table(values: np.ndarray, axes: tuple[str, ...]) -> pd.DataFrame:
+    """The numbers as columns along the shorter axis: a table of many columns is slow."""
     matrix, (down, across) = as_matrix(values, axes)
+    if matrix.shape[1] > matrix.shape[0] and down:
+        matrix, down, across = matrix.T, across, down
     frame = pd.DataFrame(matrix, columns=[f"{across} {j}" for j in range(matrix.shape[1])])
     frame.insert(0, down or "row", np.arange(len(matrix)))
     return frame

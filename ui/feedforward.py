@@ -18,8 +18,8 @@ from ui.subject import Subject
 from ui.tokens import token_strip
 from ui.words import safe
 
-SHOWN = {"top": "the 32 most active", "all": "all, in order"}
 MOST = 32
+SHOWN = (f"{MOST} most active", "all")
 GO = "feedforward_go"  # (layer, neuron) that was clicked in the last run
 
 
@@ -64,10 +64,9 @@ def _choose(values: np.ndarray) -> tuple[int, int, str]:
         neuron = _number("Neuron", "feedforward_neuron", int(np.abs(values[layer]).argmax()), width, hint)
     with third:
         shown = st.segmented_control(
-            "Neurons of the layer that are shown", list(SHOWN), default="top", required=True, key="feedforward_rows", bind="query-params",
-            format_func=SHOWN.__getitem__,
+            "Neurons of the layer that are shown", SHOWN, default=SHOWN[0], required=True, key="feedforward_rows", bind="query-params",
         )
-    return layer, neuron, shown if shown in SHOWN else "top"
+    return layer, neuron, shown if shown in SHOWN else SHOWN[0]
 
 
 def _number(label: str, key: str, default: int, count: int, hint: str) -> int:
@@ -122,14 +121,14 @@ def _layer(subject: Subject, post: np.ndarray, values: np.ndarray, layer: int, n
     """post (query, d_ff), values (d_ff,)"""
     st.subheader(f"Layer {layer}", anchor=False)
     width = len(values)
-    order = np.argsort(-np.abs(values), kind="stable")[:MOST] if shown == "top" else np.arange(width)
+    order = np.argsort(-np.abs(values), kind="stable")[:MOST] if shown != "all" else np.arange(width)
     left, right = st.columns([16, 9], gap="small")
     with left:
         table = pd.DataFrame(post[:, order].T, columns=[f"{i} {t}" for i, t in enumerate(subject.labels)])
         table.insert(0, "neuron", order)
         alt = f"Heatmap of {len(order)} neurons of layer {layer} by {len(post)} tokens of the text: their activation, {post.min():.2f} to {post.max():.2f}."
         figure = figures.layer_map(post, order, subject.labels, layer, neuron, signed=diverging)
-        height = 90 + 15 * len(order) if shown == "top" else 620
+        height = 90 + 15 * len(order) if shown != "all" else 620
         clicked = plot(figure, key="feedforward_map", alt=alt, height=height, data=table, name=f"layer-{layer}")
         where = figures.decode(clicked)
         _go(where if where is not None and where[0] == layer and where[1] < width else None, (layer, neuron))
@@ -184,7 +183,8 @@ def _neuron(subject: Subject, along: np.ndarray, layer: int, neuron: int, is_sig
 
 def _writes(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None:
     st.markdown("**What it writes**")
-    through = st.toggle("Through the norm", True, key="feedforward_norm", bind="query-params", help="The final norm's linear part. Off: the column of $W_{out}$ as it is.")
+    hint = "Through the linear part of the final norm. Off: the column of $W_{out}$ as it is."
+    through = st.toggle("Through the norm", True, key="feedforward_norm", bind="query-params", help=hint)
     scores = neurons.token_scores(subject.model, layer, neuron, through_norm=through)
     order = np.argsort(-scores, kind="stable")
     words = subject.vocabulary

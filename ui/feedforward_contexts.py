@@ -16,7 +16,7 @@ from ui import state
 from ui.subject import RUN, Subject, show_token
 from ui.words import safe
 
-SPANS = {"8000": 8_000, "32000": 32_000, "all": 10**9}  # characters of the validation text
+SPANS = {"8,000": 8_000, "32,000": 32_000, "all": 10**9}  # characters of the validation text
 BEFORE, AFTER = 40, 16  # tokens shown around the one that excites
 SIDES = ("strongest", "highest", "lowest")  # of a gated neuron; strongest is whichever of the others is larger
 KEPT = 32
@@ -63,17 +63,17 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None
         st.info(f"{problem} The text above is searched instead.", icon=":material/info:")
         ids = np.asarray(subject.ids)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
-    span, side = "8000", "strongest"
+    span, side = "8,000", "strongest"
     if not problem:
         with left:
+            hint = f"From the beginning of the validation text, which has {len(ids):,} characters and was not trained on."
             span = st.segmented_control(
-                "Characters read", list(SPANS), default="8000", required=True, key="feedforward_span", bind="query-params",
-                format_func=lambda s: f"{min(SPANS[s], len(ids)):,}" if s != "all" else f"all {len(ids):,}",
+                "Characters read", list(SPANS), default="8,000", required=True, key="feedforward_span", bind="query-params", help=hint,
             )
     if is_signed:
         with right:
             side = st.segmented_control("Activation", list(SIDES), default="strongest", required=True, key="feedforward_side", bind="query-params")
-    span = span if span in SPANS else "8000"
+    span = span if span in SPANS else "8,000"
     key: Key = (subject.key, layer, span, subject.ids if problem else ())
     found = _kept().get(key)
     if found is None:

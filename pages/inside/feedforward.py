@@ -3,19 +3,21 @@
 import streamlit as st
 
 from ui.feedforward import neurons_view
+from ui.feedforward_functions import functions_view
+from ui.feedforward_parameters import parameters_view
 from ui.subject import subject_bar
 
-VIEWS = {"neurons": "Neurons"}
+VIEWS = {"Neurons": neurons_view, "Activation functions": functions_view, "Parameters": parameters_view}
 
 st.title("Feed-forward")
-st.markdown("After the tokens have exchanged what they know, each of them thinks alone: up to many neurons, through a bend, and back into the stream.")
+st.markdown("After the tokens have exchanged what they know, each thinks alone: its vector meets many neurons, is bent, and written back into the stream.")
 
 with subject_bar() as subject:
     view = st.segmented_control(
-        "View", list(VIEWS), default="neurons", required=True, key="feedforward_view", bind="query-params",
-        format_func=VIEWS.__getitem__, label_visibility="collapsed",
+        "View", list(VIEWS), default="Neurons", required=True, key="feedforward_view", bind="query-params", label_visibility="collapsed",
     )
-    if subject.config.ffn == "none":
-        st.info("This model has no feed-forward networks (`ffn` is none), so there are no neurons to look at. Choose another model, or another view above.")
+    draw = VIEWS.get(view, neurons_view)
+    if subject.config.ffn == "none" and draw is neurons_view:
+        st.info("This model has no feed-forward networks (`ffn` is none), so there are no neurons. The other two views are there all the same.")
     else:
-        neurons_view(subject)
+        draw(subject)

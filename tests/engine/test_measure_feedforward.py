@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
 from engine.errors import ShapeError
-from engine.measure import neurons
+from engine.measure import activations, neurons
 from engine.measure.recording import record
 from engine.model import Transformer
 from tests.engine.helpers import loud, some_tokens, tiny
@@ -109,3 +111,68 @@ def test_neurons_that_are_not_there() -> None:
             neurons.token_scores(model, layer, neuron)
     with pytest.raises(ShapeError, match="no feed-forward"):
         neurons.token_scores(loud(tiny(ffn="none")), 0, 0)
+
+
+# Activation functions ------------------------------------------------------------------------------------------------------
+
+
+def phi(x: float) -> float:
+    """The distribution function of the standard normal."""
+    return (1 + math.erf(x / math.sqrt(2))) / 2
+
+
+BY_HAND = {
+    "relu": (lambda x: max(x, 0.0), lambda x: float(x > 0)),
+    "relu2": (lambda x: max(x, 0.0) ** 2, lambda x: 2 * max(x, 0.0)),
+    "gelu": (lambda x: x * phi(x), lambda x: phi(x) + x * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
+    "silu": (lambda x: x / (1 + math.exp(-x)), lambda x: 1 / (1 + math.exp(-x)) * (1 + x * (1 - 1 / (1 + math.exp(-x))))),
+    "gelu_tanh": (
+        lambda x: x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+        lambda x: (BY_HAND["gelu_tanh"][0](x + 1e-6) - BY_HAND["gelu_tanh"][0](x - 1e-6)) / 2e-6,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(activations.ACTIVATIONS))
+def test_curves_and_slopes_are_those_of_the_formula(name: str) -> None:
+    found = activations.curve(name, -3.0, 5.0, 81)
+    value, slope = BY_HAND[name]
+    np.testing.assert_allclose(found.y, [value(x) for x in found.x], atol=1e-12)
+    away = np.abs(found.x) > 1e-9  # ReLU has a corner at 0
+    np.testing.assert_allclose(found.slope[away], [slope(x) for x in found.x[away]], atol=1e-8)
+    assert found.x[0] == -3.0 and found.x[-1] == 5.0
+
+
+@pytest.mark.parametrize("ffn", KINDS)
+def test_the_bend_named_is_the_one_the_model_has(ffn: str) -> None:
+    model = loud(tiny(ffn=ffn))
+    found = record(model, [1, 2, 3])
+    bent = activations.ACTIVATIONS[activations.BENDS[ffn]][1](torch.from_numpy(found["blocks.0." + activations.bent_input(ffn)].copy())).numpy()
+    if activations.bent_input(ffn) == "ffn_gate":
+        bent = bent * found["blocks.0.ffn_pre"]
+    np.testing.assert_allclose(bent, found["blocks.0.ffn_post"], rtol=1e-5, atol=1e-6)
+
+
+def test_the_two_gelus_differ_by_half_a_thousandth() -> None:
+    x, difference = activations.gelu_difference()
+    worst = int(np.abs(difference).argmax())
+    assert 4.7e-4 < abs(difference[worst]) < 4.8e-4 and 2.2 < abs(x[worst]) < 2.8
+    np.testing.assert_allclose(difference, difference[::-1], atol=1e-12)  # gelu(x) - gelu(-x) = x for both
+
+
+def test_the_gated_surface_is_the_product() -> None:
+    axis, surface = activations.gated_surface("swiglu", 2.0, 5)
+    for i, value in enumerate(axis):
+        for j, gate in enumerate(axis):
+            assert surface[i, j] == pytest.approx(gate / (1 + math.exp(-gate)) * value, abs=1e-6)
+    with pytest.raises(KeyError):
+        activations.gated_surface("relu")
+
+
+def test_a_spread_counts_every_value_once() -> None:
+    values = np.array([[-5.0, -1.0], [0.5, 1.5]])
+    found = activations.spread(values, -2.0, 2.0, 4)
+    np.testing.assert_allclose(found.density, [0, 0.25, 0.25, 0.25])
+    assert (found.outside, found.negative, found.mean) == (0.25, 0.5, -1.0) and found.std == pytest.approx(values.std())
+    with pytest.raises(ValueError, match="no values"):
+        activations.spread(np.zeros(0))

@@ -9,8 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import corpora
-from tests.pages.stage import StageManager
-from ui import feedforward_contexts, state
+from engine.config import ModelConfig, TrainConfig
+from engine.model import build
+from engine.run_state import RunSpec
+from tests.pages.stage import StageManager, view_of
+from ui import feedforward_contexts, feedforward_parameters, state
 from ui.figures import feedforward as figures
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "feedforward.py")
@@ -57,7 +60,7 @@ def test_it_opens_on_the_most_active_neuron_and_finds_its_contexts(short_corpus)
 
 
 def test_a_link_chooses_the_neuron(short_corpus):
-    query = {"layer": "1", "neuron": "17", "rows": "all", "span": "all", "token": "3", "norm": "false"}
+    query = {"layer": "1", "neuron": "17", "rows": "all", "span": "all", "view": "Neurons", "token": "3", "norm": "false"}
     page = opened(**{f"feedforward_{name}": value for name, value in query.items()})
     assert "Neuron 17 of layer 1" in sentences(page) and "(position 3)" in sentences(page) and "No norm is applied." in sentences(page)
 
@@ -119,3 +122,76 @@ def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     page = opened()
     (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
     assert "<i>" not in drawn and "&lt;i&gt;" in drawn
+
+
+# The other views, and every kind of model -----------------------------------------------------------------------------------
+
+ODD = [
+    {"ffn": kind} for kind in ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "none")
+] + [
+    {"wiring": "post"}, {"wiring": "parallel"}, {"wiring": "none"}, {"norm": "none"}, {"norm": "rmsnorm", "norm_gain": False},
+    {"mixer": "none"}, {"mixer": "mean"},
+    {"mixer": "none", "ffn": "none", "norm": "none", "position": "none"}, {"causal": False, "vocab_size": 91}, {"tie_embeddings": False, "ffn_bias": True},
+    {"d_ff": 1, "n_layers": 1}, {"n_kv_heads": 1, "position": "rope"},
+]
+
+
+@pytest.mark.parametrize("view", ["Neurons", "Activation functions", "Parameters"])
+@pytest.mark.parametrize("fields", ODD, ids=str)
+def test_every_model_in_every_view(manager, fields, view):
+    config = ModelConfig(**{"vocab_size": 90, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, **fields})
+    run = "ff-" + "-".join(f"{k}{v}" for k, v in fields.items())
+    manager.views[run] = view_of(RunSpec(config, TrainConfig(steps=40), "text", "abc " * 20, name=run), run, "finished", 40)
+    page = opened(model=f"run-{run}", feedforward_view=view)
+    if view == "Neurons" and fields.get("ffn") == "none":
+        assert "has no feed-forward networks" in sentences(page) and not page.dataframe
+    else:
+        assert page.button_group(key="feedforward_view").value == view
+    if view == "Neurons" and fields.get("ffn") != "none":
+        assert "is not a corpus of this server" in sentences(page)
+        page.button(key="feedforward_read").click().run()
+        assert not page.exception and "tokens read" in sentences(page)
+        page.run()
+        assert not page.button  # known now
+
+
+@pytest.mark.parametrize("value", ["", "abc", "<b>", "-1", "9" * 30, "1e9", "nan"])
+@pytest.mark.parametrize("view", ["Activation functions", "Parameters"])
+def test_the_other_views_take_any_link(view, value):
+    keys = ("functions", "reach", "inputs", "gate", "form", "width", "ratio")
+    opened(feedforward_view=view, **{f"feedforward_{key}": value for key in keys})
+
+
+def test_functions_and_gates_can_be_chosen():
+    page = opened(feedforward_view="Activation functions", model="shakespeare-modern")
+    assert "own function is **SiLU, on the gate of SwiGLU**" in sentences(page) and "0.000473" in sentences(page)
+    for key, values in {"feedforward_gate": ("geglu", "swiglu"), "feedforward_form": ("slices", "map")}.items():
+        for value in values:
+            page.button_group(key=key).set_value(value).run()
+            assert not page.exception
+    page.button_group(key="feedforward_functions").set_value([]).run()
+    assert not page.exception
+    page.selectbox(key="feedforward_inputs").select("3").run()
+    assert not page.exception
+    page.selectbox(key="subject_model").select("shakespeare-classic").run()
+    assert "own function is **GELU**" in sentences(page)
+
+
+def test_the_numbers_of_the_unit_are_right():
+    page = opened(feedforward_view="Parameters")
+    assert [m.value for m in page.metric] == ["1,048,576", "2,097,152", "2,048", "3,147,776"]
+    assert "66.62%" in sentences(page) and "2,097,152" in sentences(page)
+    for width, plain, gated in ((512, 8 * 512**2, 3 * 512 * 1365), (768, 8 * 768**2, 8 * 768**2)):
+        page.select_slider(key="feedforward_width").set_value(width).run()
+        assert f"{plain:,}" in sentences(page) and f"{gated:,}" in sentences(page)
+    for ratio in (0.5, 8.0):
+        page.select_slider(key="feedforward_ratio").set_value(ratio).run()
+        assert not page.exception
+
+
+def test_a_block_is_what_the_model_has():
+    config = ModelConfig(d_model=32, n_layers=3, n_heads=2, ffn="swiglu", norm="rmsnorm").resolved()
+    counts = feedforward_parameters.subject_block(config)
+    own = build(config, device="meta").blocks[0]
+    assert sum(counts.values()) == sum(p.numel() for p in own.parameters())
+    assert counts["feedforward"] == sum(p.numel() for p in own.ffn.parameters())

@@ -24,7 +24,8 @@ NORMS = {"LayerNorm": "layernorm", "RMSNorm": "rmsnorm", "none": "none"}
 INITS = {"as in GPT-2": "scaled", "writes not scaled": "unscaled", "1/√inputs": "fan_in"}
 QUANTITIES: dict[str, Quantity] = {"the stream": "gradients", "each block's weights": "weights"}
 SEEDS = ("1", "3", "5")
-SLICE_SECONDS = 0.5  # of work between two drawings
+FIRST_SECONDS = 0.05  # of work before anything is drawn
+SLICE_SECONDS = 0.25  # of work between two drawings: a control waits that long at most
 EPS = ModelConfig.norm_eps  # of the measured models
 FLAT = 3.0  # a ratio within this factor of 1 is called flat
 _WORK = "residual_road_work"
@@ -73,8 +74,9 @@ def _measure_and_draw(plan: Plan, corpus: str, quantity: Quantity) -> None:
         )
         _draw(plan, profiles, quantity)
         return
+    begun = _begun(plan, corpus)
     try:
-        profiles, ended = _advance(plan, corpus, 0.0 if _started(plan, corpus) else SLICE_SECONDS)
+        profiles, ended = _advance(plan, corpus, 0.0 if begun else FIRST_SECONDS)
     except CorpusError as error:
         st.error(safe(str(error)))
         return
@@ -82,7 +84,7 @@ def _measure_and_draw(plan: Plan, corpus: str, quantity: Quantity) -> None:
     text = f"{figures.WIRING_WORDS[last.wiring]}, {last.depth} blocks, seed {last.seed + 1} of {plan.seeds}"
     st.container(height=62, border=False).progress(min(last.done / plan.work, 1.0), text=text)
     _draw(plan, profiles, quantity)
-    if not ended:
+    if begun and not ended:
         profiles, ended = _advance(plan, corpus, SLICE_SECONDS)
     if ended:
         kept["profiles"] = profiles
@@ -90,7 +92,7 @@ def _measure_and_draw(plan: Plan, corpus: str, quantity: Quantity) -> None:
         st.rerun()
 
 
-def _started(plan: Plan, corpus: str) -> bool:
+def _begun(plan: Plan, corpus: str) -> bool:
     work = st.session_state.get(_WORK)
     return bool(work and work["of"] == (plan, corpus) and work["profiles"])
 

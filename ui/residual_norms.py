@@ -18,6 +18,8 @@ from ui.subject import Subject
 from ui.tokens import token_strip
 from ui.words import safe
 
+BLOCKS_WORKED = 3
+
 
 @dataclass(frozen=True, eq=False)
 class _Numbers:
@@ -100,44 +102,46 @@ def _draw_shares(subject: Subject, found: _Numbers, position: int) -> None:
     )
 
 
+SUBLAYERS = (("attn", "attn_out", "resid_mid", "norm1"), ("ffn", "ffn_out", "resid_post", "norm2"))  # word, write, sum, norm on the stream
+
+
 def _worked(subject: Subject, found: _Numbers, position: int) -> None:
     """x0 = embed + pos; x1 = x0 + attn ... with this token's norms. The first blocks only: the figure has them all."""
-    if subject.config.wiring == "none":
+    c = subject.config
+    if c.wiring == "none":
         return
     size = {write.name: float(found.written[i, position]) for i, write in enumerate(found.writes)}
     after = {state.name: float(found.lengths[i, position]) for i, state in enumerate(found.states)}
-    lines = [_equation("x_0", ["embed", *(["pos"] if "pos_embed" in size else [])], [size["embed"], *([size["pos_embed"]] if "pos_embed" in size else [])],
-                       after.get("blocks.0.resid_pre", after["embed"]))]
-    count = 0
-    for i in range(min(subject.config.n_layers, 3)):
-        parts = [(word, size[f"blocks.{i}.{name}"], after.get(f"blocks.{i}.{place}"))
-                 for word, name, place in (("attn", "attn_out", "resid_mid"), ("ffn", "ffn_out", "resid_post")) if f"blocks.{i}.{name}" in size]
-        if subject.config.wiring == "parallel" and len(parts) == 2:
-            lines.append(_equation(f"x_{count + 1}", [f"x_{count}", f"attn_{i}", f"ffn_{i}"], [None, parts[0][1], parts[1][1]], parts[1][2]))
-            count += 1
+    start = [_named(word, size[name]) for word, name in (("embed", "embed"), ("pos", "pos_embed")) if name in size]
+    lines = [_equation(0, start, after.get("blocks.0.resid_pre", after["embed"]))]
+    for i in range(min(c.n_layers, BLOCKS_WORKED)):
+        scoped = [(word, *(f"blocks.{i}.{name}" for name in names)) for word, *names in SUBLAYERS]
+        there = [sublayer for sublayer in scoped if sublayer[1] in size]
+        if c.wiring == "parallel" and there:
+            n = i + 1
+            lines.append(_equation(n, [f"x_{{{n - 1}}}", *(_named(word, size[name], i) for word, name, _, _ in there)], after[f"blocks.{i}.resid_post"]))
             continue
-        for (word, written, length), norm in zip(parts, ("norm1", "norm2"), strict=False):
-            lines.append(_equation(f"x_{count + 1}", [f"x_{count}", f"{word}_{i}"], [None, written], length))
-            count += 1
-            normed = after.get(f"blocks.{i}.{norm if word == 'attn' else 'norm2'}")
-            if subject.config.wiring == "post" and normed is not None:
-                lines.append(f"x_{count} &\\leftarrow \\text{{norm}}(x_{count}) && {normed:.2f}")
-    more = "" if subject.config.n_layers <= 3 else " (the first three blocks)"
+        for word, name, total, norm in there:
+            n = sum("underbrace" in line for line in lines)
+            lines.append(_equation(n, [f"x_{{{n - 1}}}", _named(word, size[name], i)], after[total]))
+            if c.wiring == "post" and norm in after:
+                lines.append(f"x_{{{n}}} &\\leftarrow \\text{{norm}}(x_{{{n}}}) && \\|x_{{{n}}}\\| = {after[norm]:.3g}")
+    more = f" (the first {BLOCKS_WORKED} blocks)" if c.n_layers > BLOCKS_WORKED else ""
     with st.container(border=True):
         st.markdown(f"**Worked out** for token {position}, “{safe(subject.labels[position])}”{more}: the norm of each write, and of the sum.")
         st.latex("\\begin{aligned}" + "\\\\".join(lines) + "\\end{aligned}")
         st.caption("Norms do not add up like the vectors do: writes at right angles grow the sum by Pythagoras, and opposite ones shrink it.")
 
 
-def _equation(name: str, terms: list[str], sizes: list[float | None], length: float | None) -> str:
-    """One line: the sum with the norm of each term under it, and the norm of the result."""
-    words = [term if term.startswith("x_") else _named(term, size) for term, size in zip(terms, sizes, strict=True)]
-    return f"{name} &= {' + '.join(words)} && \\|{name}\\| = {length:.2f}" if length is not None else f"{name} &= {' + '.join(words)}"
+def _equation(n: int, terms: list[str], length: float) -> str:
+    """x_n as a sum of terms, and its norm."""
+    return f"x_{{{n}}} &= {' + '.join(terms)} && \\|x_{{{n}}}\\| = {length:.3g}"
 
 
-def _named(term: str, size: float | None) -> str:
-    word, _, index = term.partition("_")
-    return f"\\underbrace{{\\text{{{word}}}{f'_{{{index}}}' if index else ''}}}_{{{size:.2f}}}"
+def _named(word: str, size: float, block: int | None = None) -> str:
+    """A write with its norm written below."""
+    index = "" if block is None else f"_{{{block}}}"
+    return f"\\underbrace{{\\text{{{word}}}{index}}}_{{{size:.3g}}}"
 
 
 def _summary(found: _Numbers) -> str:

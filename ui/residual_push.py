@@ -31,8 +31,8 @@ def not_a_sum(config: ModelConfig) -> str:
     if config.wiring == "none":
         return "This model has no residual stream: each sublayer replaces what it read, so nothing is a sum that could be taken apart."
     return (
-        "This model is post-norm: after every sum the norm rescales the whole stream, so the final stream is not a sum of writes. "
-        "Taking it apart would need a scale frozen at each of its norms, and the parts would depend on the order. Choose a pre-norm model."
+        "This model is post-norm: after every sum a norm rescales the whole stream, so the final stream is not the sum of what was written. "
+        "Every write passes through all the norms above it; one frozen divisor is not enough to take that apart, so it is not offered here."
     )
 
 

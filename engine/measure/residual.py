@@ -61,7 +61,8 @@ def states(recording: Recording) -> list[State]:
 def _block_states(c: ModelConfig, i: int) -> list[tuple[str, str]]:
     plus = "= " if c.wiring == "none" else "+ "
     if c.wiring == "parallel":
-        return [("resid_post", f"+ both {i}")] if (c.mixer, c.ffn) != ("none", "none") else []
+        there = [word for word, kind in (("attn", c.mixer), ("ffn", c.ffn)) if kind != "none"]
+        return [("resid_post", f"+ {' and '.join(there)} {i}")] if there else []
     attention = [("resid_mid", f"{plus}attn {i}")] if c.mixer != "none" else []
     feedforward = [("resid_post", f"{plus}ffn {i}")] if c.ffn != "none" else []
     if c.wiring == "post" and c.norm != "none":

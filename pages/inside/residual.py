@@ -36,8 +36,8 @@ WORDS = {
         "of the final stream.",
         "why": "Before a sublayer reads, the norm brings the stream to a standard size. So a write counts by its size *relative* to the stream: "
         "where the stream has grown long, a late layer must write more to turn it.",
-        "attempt": "Compare an untrained model with a trained one: at the start the writes are tiny, since their matrices begin scaled by $1/\\sqrt{2L}$. "
-        "Then look for tokens whose stream is much longer than the others'.",
+        "attempt": "Compare an untrained model with a trained one: at the start no write stands out, since the matrices that write begin alike, scaled by "
+        "$1/\\sqrt{2L}$. Training makes some writers louder than others.",
     },
     "The gradient highway": {
         "see": "Fresh, untrained models of the engine's own, wired in three ways. For each: how much the loss would change if the stream were nudged at the "

@@ -31,7 +31,7 @@ VARIANTS = {
 def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     stage = StageManager()
     monkeypatch.setattr(state, "manager", lambda: stage)
-    monkeypatch.setattr(residual_highway, "SLICE_SECONDS", 60.0)
+    monkeypatch.setattr(residual_highway, "FIRST_SECONDS", 60.0)
     monkeypatch.setattr(residual_highway, "DEPTHS", {"24": (2, 3), "48": (2, 4), "96": (2, 5)})
     return stage
 
@@ -82,6 +82,18 @@ def test_the_highway_measures_and_says_what_it_saw(manager):
             page.get_by_key(key).set_value(option).run()
             assert not page.exception and not page.error, (key, option)
             assert "seen here" in sentences(page) and "fresh models" in sentences(page)
+
+
+def test_the_highway_goes_on_where_it_was_until_all_is_measured(manager, monkeypatch):
+    monkeypatch.setattr(residual_highway, "FIRST_SECONDS", 1e-9)
+    monkeypatch.setattr(residual_highway, "SLICE_SECONDS", 1e-9)
+    page = opened(residual_view=ROAD, residual_seeds="1", residual_norm="RMSNorm")  # one model in each run of the script
+    for _ in range(5):
+        assert "fresh models" not in sentences(page)
+        page.run()
+        assert not page.exception
+    page.run()
+    assert "6 fresh models" in sentences(page)
 
 
 @pytest.mark.parametrize("view", [LENS, PUSH, NORMS])

@@ -137,7 +137,7 @@ def _layer(subject: Subject, post: np.ndarray, values: np.ndarray, layer: int, n
 
 
 def _table(subject: Subject, layer: int, neuron: int) -> None:
-    st.caption("**The most active neurons** of all layers. Click a row to choose it.")
+    st.caption("**The most active neurons** of all layers. `at` is the token and its position. Click a row to choose it.")
     post = _stacked(subject.key, subject.ids, subject.recording())
     peaks = neurons.most_active(post, 40)
     frame = pd.DataFrame({
@@ -148,7 +148,7 @@ def _table(subject: Subject, layer: int, neuron: int) -> None:
         frame, hide_index=True, height=500, key="feedforward_table", on_select="rerun", selection_mode="single-row",
         column_config={
             "layer": st.column_config.NumberColumn(width=50), "neuron": st.column_config.NumberColumn(width=64),
-            "activation": st.column_config.NumberColumn(format="%.3f", width=80), "at token": st.column_config.TextColumn(width=72),
+            "activation": st.column_config.NumberColumn("value", format="%.2f", width=60), "at token": st.column_config.TextColumn("at", width=64),
         },
     )
     rows = picked.selection.rows if picked is not None else []

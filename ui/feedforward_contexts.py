@@ -24,7 +24,8 @@ STYLE = (
     "<style>.gf-contexts{font-family:var(--st-code-font,ui-monospace,monospace);font-size:14px;line-height:1.75}"
     ".gf-contexts div{display:flex;gap:12px;white-space:pre-wrap;overflow-wrap:anywhere;padding:2px 0}"
     ".gf-contexts b{flex:none;width:4.5em;text-align:right;font-weight:600}"
-    ".gf-contexts u{text-decoration:none;outline:2px solid currentColor;outline-offset:-1px;border-radius:3px}</style>"
+    ".gf-contexts u{text-decoration:none;font-weight:700;box-shadow:0 0 0 1.5px currentColor;border-radius:2px}"
+    "@media(max-width:900px){.gf-contexts s{display:none}}</style>"
 )
 
 Key = tuple[tuple[str, int], int, str, tuple[int, ...]]
@@ -144,7 +145,7 @@ def _row(subject: Subject, ids: np.ndarray, along: np.ndarray, at: int, value: f
     """One context as HTML. Tokens come out of a corpus that somebody may have written: all of them are escaped."""
     start = at // window * window
     low, high = max(start, at - BEFORE), min(start + window, at + AFTER + 1)
-    cells = []
+    cells = [f"<s>{' ' * max(0, BEFORE - (at - low))}</s>"]  # so that the strongest tokens stand below each other
     for i in range(low, high):
         text = html.escape(show_token(subject.tokenizer.decode([int(ids[i])])))
         strength = along[i - start] / scale

@@ -73,10 +73,10 @@ def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, subject
     names = ", ".join(ACTIVATIONS[c.name][0] for c in curves) or "no function"
     for column, slopes, what in ((left, False, "Output"), (right, True, "Slope")):
         with column:
-            st.caption(f"**{what}**" + (" (by automatic differentiation of the engine's own functions)" if slopes else ""))
+            st.caption(f"**{what}**" + (", by automatic differentiation" if slopes else ""))
             table = pd.DataFrame({"x": curves[0].x} | {c.name: c.slope if slopes else c.y for c in curves}) if curves else None
             figure = figures.function_curves(curves, own, inputs, slopes=slopes)
-            plot(figure, key=f"feedforward_{what.lower()}", alt=f"{what} of {names} over the input.", height=400, data=table, name=f"activation-{what.lower()}")
+            plot(figure, key=f"feedforward_{what.lower()}", alt=f"{what} of {names} over the input.", height=410, data=table, name=f"activation-{what.lower()}")
     if inputs is None:
         st.info("This model has no feed-forward networks, so no inputs of its own are drawn.")
         return

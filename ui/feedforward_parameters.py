@@ -45,7 +45,7 @@ def parameters_view(subject: Subject) -> None:
     st.markdown(
         f"**Two matrices of {ratio:g}·d:** $2\\cdot d\\cdot {ratio:g}d = {2 * ratio:g}\\,d^2$ = {plain['feedforward']:,}. "
         f"**Three of {ratio * 2 / 3:.3g}·d:** $3\\cdot d\\cdot\\tfrac23\\cdot{ratio:g}d = {2 * ratio:g}\\,d^2$ ≈ {gated['feedforward']:,}; "
-        f"{gated['feedforward'] - plain['feedforward']:+,} by rounding to whole neurons. "
+        f"{signed(gated['feedforward'] - plain['feedforward'])} by rounding to whole neurons. "
         f"A gate at the full {ratio:g}·d would cost half as much again: {full['feedforward']:,}."
     )
     _worked()
@@ -65,6 +65,15 @@ def subject_block(config: ModelConfig) -> dict[str, int]:
     return {"attention": per["attention"], "feedforward": per["feedforward"], "norm": per["norm1"] + per["norm2"]}
 
 
+def signed(count: int) -> str:
+    """A difference with its sign.
+
+    >>> signed(-512), signed(0)
+    ('−512', '±0')
+    """
+    return f"{'−' if count < 0 else '+' if count else '±'}{abs(count):,}"
+
+
 def share(counts: dict[str, int]) -> float:
     return counts["feedforward"] / max(sum(counts.values()), 1)
 
@@ -73,7 +82,7 @@ def _shares(d: int, ratio: float) -> None:
     ratios = np.array(RATIOS)
     both = [np.array([share(block(d, round(r * d), ffn)) for r in RATIOS]) for ffn in ("gelu", "swiglu")]
     eight_thirds = share(block(d, round(8 * d / 3), "swiglu"))
-    marks = [(4.0, share(block(d, 4 * d, "gelu")), "4·d"), (8 / 3, eight_thirds, "8/3·d, gated")]
+    marks = [(4.0, share(block(d, 4 * d, "gelu")), "4·d", "bottom right"), (8 / 3, eight_thirds, "8/3·d", "top left")]
     table = pd.DataFrame({"ratio": ratios, "plain": both[0], "gated": both[1]})
     alt = f"Share of the feed-forward network in a block of width {d}: {marks[0][1]:.1%} at 4 d with two matrices, {eight_thirds:.1%} at 8/3 d with three."
     plot(figures.share_line(ratios, both[0], both[1], marks), key="feedforward_shares", alt=alt, height=440, data=table, name="share")
@@ -82,7 +91,7 @@ def _shares(d: int, ratio: float) -> None:
 def _worked() -> None:
     counts = block(512, 2048, "gelu")
     st.subheader("By hand: d = 512, d_ff = 2,048", anchor=False)
-    columns = st.columns(4)
+    columns = [*st.columns(2), *st.columns(2)]
     formulas = {
         "attention": ("Attention", r"$4\,d^2$: $W_Q$, $W_K$, $W_V$ and $W_O$, without biases"),
         "feedforward": ("Feed-forward", r"$2\,d\,d_{ff}$: $W_{in}$ and $W_{out}$, without biases"),

@@ -138,13 +138,14 @@ def function_curves(curves: Sequence[Curve], own: str | None, inputs: Inputs | N
     if inputs is not None:
         middles = (inputs.edges[:-1] + inputs.edges[1:]) / 2
         behind = [{
-            "type": "bar", "x": middles, "y": inputs.density, "yaxis": "y2", "width": np.diff(inputs.edges), "name": "inputs of this model",
+            "type": "bar", "x": middles, "y": inputs.density, "yaxis": "y2", "width": np.diff(inputs.edges), "name": "model's inputs",
             "marker": {"color": colour("feedforward", 30)}, "hovertemplate": "density of inputs at %{x:.2f}: %{y:.3f}<extra></extra>",
         }]
     lines = [
         {
             "type": "scatter", "mode": "lines", "x": c.x.astype(np.float32), "y": (c.slope if slopes else c.y).astype(np.float32),
-            "name": ACTIVATIONS[c.name][0], "line": {"color": colour(SHADES[c.name]), "width": 4 if c.name == own else 2, "dash": "dash" if c.name == "gelu_tanh" else "solid"},
+            "name": ACTIVATIONS[c.name][0],
+            "line": {"color": colour(SHADES[c.name]), "width": 4 if c.name == own else 2, "dash": "dash" if c.name == "gelu_tanh" else "solid"},
             "hovertemplate": "%{fullData.name} at %{x:.2f}: %{y:.4f}<extra></extra>",
         }
         for c in curves
@@ -155,9 +156,10 @@ def function_curves(curves: Sequence[Curve], own: str | None, inputs: Inputs | N
     low = -0.22 if slopes else -0.45
     tallest = float(inputs.density.max()) if inputs is not None and inputs.density.size else 1.0
     layout = base_layout(
-        uirevision=f"functions-{reach}", margin={"l": 48, "r": 8, "t": 34, "b": 44}, bargap=0,
+        uirevision=f"functions-{reach}", margin={"l": 48, "r": 8, "t": 64, "b": 44}, bargap=0,
+        legend={"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "entrywidth": 72},
         xaxis={"title": {"text": "input x"}, "range": [-reach, reach]},
-        yaxis={"title": {"text": "slope" if slopes else "output"}, "range": [low, top * 1.05], "overlaying": "y2"},
+        yaxis={"title": {"text": "slope" if slopes else "output"}, "range": [low, top * 1.05], "overlaying": "y2", "tickmode": "auto", "nticks": 6},
         yaxis2={"visible": False, "range": [low * 2.2 * max(tallest, 1e-9) / (top * 1.05), 2.2 * max(tallest, 1e-9)], "fixedrange": True},
     )
     return go.Figure({"data": [*behind, *lines], "layout": layout})
@@ -229,14 +231,15 @@ def block_bars(rows: Sequence[tuple[str, dict[str, int]]]) -> go.Figure:
             "customdata": shares, "hovertemplate": f"{label}: %{{x:,.0f}} (%{{customdata:.2%}})<extra></extra>",
         })
     layout = base_layout(
-        barmode="stack", margin={"l": 130, "r": 16, "t": 34, "b": 44}, bargap=0.3, uniformtext={"minsize": 12, "mode": "hide"},
+        barmode="stack", margin={"l": 130, "r": 16, "t": 34, "b": 44},
+        legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"}, bargap=0.3, uniformtext={"minsize": 12, "mode": "hide"},
         xaxis={"title": {"text": "parameters in one block"}, "tickformat": "~s"}, yaxis={"autorange": "reversed", "showgrid": False},
     )
     return go.Figure({"data": bars, "layout": layout})
 
 
-def share_line(ratios: np.ndarray, plain: np.ndarray, gated: np.ndarray, marks: Sequence[tuple[float, float, str]]) -> go.Figure:
-    """The feed-forward share of a block over d_ff / d_model: both kinds (ratios,), and points (ratio, share, name)."""
+def share_line(ratios: np.ndarray, plain: np.ndarray, gated: np.ndarray, marks: Sequence[tuple[float, float, str, str]]) -> go.Figure:
+    """The feed-forward share of a block over d_ff / d_model: both kinds (ratios,), and points (ratio, share, name, side of the name)."""
     hover = "%{fullData.name}, d_ff = %{x:.2f} d: %{y:.1%}<extra></extra>"
     lines = [
         {
@@ -247,7 +250,7 @@ def share_line(ratios: np.ndarray, plain: np.ndarray, gated: np.ndarray, marks: 
     ]
     dots = {
         "type": "scatter", "mode": "markers+text", "x": [m[0] for m in marks], "y": [m[1] for m in marks], "text": [m[2] for m in marks],
-        "textposition": "bottom right",
+        "textposition": [m[3] for m in marks],
         "marker": {"size": 10, "color": colour("output")}, "showlegend": False, "cliponaxis": False, "hovertemplate": "%{text}: %{y:.2%}<extra></extra>",
     }
     layout = base_layout(

@@ -105,7 +105,10 @@ def walk(key: str, source: Source, subject: Subject) -> None:
         step = steps[index]
         st.latex(step.formula)
         _tensor(step, subject if key == OWN else None)
-    _source(step)
+        if key != OWN:
+            _source(step)
+    if key == OWN:  # beside the list there is the tensor: the lines get the page's width
+        _source(step)
 
 
 def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
@@ -157,7 +160,8 @@ def _row(step: TraceStep) -> dict[str, Any]:
     return {
         "name": general(step.name), "part": step.part, "words": step.words, "output": shape(step.output), "parameters": step.parameters,
         "inputs": [{"name": general(s.name), "axes": shape(s)} for s in step.inputs], "products": step.products, "elementwise": step.elementwise,
-        "bytes": step.bytes, "view": step.view, "weights": [general(w) for w in step.weights], "shared": list(step.shared),
+        "bytes": step.bytes, "view": step.view, "shared": list(step.shared),
+        "weights": [{"name": general(w.name), "sizes": list(w.sizes)} for w in step.weights],
     }
 
 

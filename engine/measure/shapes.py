@@ -63,7 +63,7 @@ def _repeat(steps: list[TraceStep], layers: int) -> Iterator[TraceStep]:
         names = {s.name: f"blocks.{i}.{s.bare}" for s in block} | ({} if i == 0 else {entered: f"blocks.{i - 1}.{left.rpartition('.')[2]}"})
         for s in block:
             inputs = tuple(replace(shape, name=names.get(shape.name, shape.name)) for shape in s.inputs)
-            weights = tuple(w.replace("blocks.0.", f"blocks.{i}.", 1) for w in s.weights)
+            weights = tuple(replace(w, name=w.name.replace("blocks.0.", f"blocks.{i}.", 1)) for w in s.weights)
             yield replace(s, name=names[s.name], block=i, inputs=inputs, output=replace(s.output, name=names[s.name]), weights=weights)
     last = f"blocks.{layers - 1}.{left.rpartition('.')[2]}" if block else left
     for s in steps:

@@ -63,7 +63,7 @@ class TraceStep:
     inputs: tuple[Shape, ...]
     output: Shape
     parameters: int
-    weights: tuple[str, ...]
+    weights: tuple[Shape, ...]  # without axes: rows × columns, as PyTorch keeps them
     shared: tuple[str, ...]
     products: int
     elementwise: int
@@ -165,7 +165,7 @@ class Tape(TorchFunctionMode):
         stage: Stage = "block" if inside else "output" if bare in _LAST else "input"
         self.steps.append(TraceStep(
             name, stage, 0 if inside else None, _PART.get(bare, "attention"), latex, words, inputs, shape,
-            sum(p.numel() for _, p in fresh), tuple(n for n, _ in fresh), tuple(n for n, _ in named if n not in dict(fresh)),
+            sum(p.numel() for _, p in fresh), tuple(Shape(n, (), tuple(p.shape)) for n, p in fresh), tuple(n for n, _ in named if n not in dict(fresh)),
             sum(p for p, _ in counts), sum(e for _, e in counts), prod(x.shape) * (8 if bare == "tokens" else 4),
             bare != "tokens" and all(o.name in _VIEWS for o in group), _ran(group or [self.made_by[id(x)]] if id(x) in self.made_by else []),
         ))

@@ -15,7 +15,7 @@ from engine.errors import ConfigError, ShapeError
 from engine.ledger import parameter_formula
 from engine.measure import byhand
 from engine.measure.recording import record
-from engine.measure.shapes import probabilities, tensor_of, totals, trace
+from engine.measure.shapes import Shape, probabilities, tensor_of, totals, trace
 from engine.model import build
 from engine.presets import PRESETS
 from engine.probe import AXES, Recorder
@@ -103,7 +103,7 @@ def test_a_small_gpt_ends_in_a_row_of_the_vocabulary_for_each_token():
 def test_a_tied_unembedding_counts_nothing_new_and_says_what_it_shares():
     tied, untied = (named(trace(tiny(tie_embeddings=tie), 4), "logits") for tie in (True, False))
     assert (tied.parameters, tied.weights, tied.shared) == (0, (), ("embedding",))
-    assert (untied.parameters, untied.weights, untied.shared) == (11 * 16, ("unembedding",), ())
+    assert (untied.parameters, untied.weights, untied.shared) == (11 * 16, (Shape("unembedding", (), (11, 16)),), ())
 
 
 def test_each_block_reads_from_the_block_below():
@@ -111,7 +111,7 @@ def test_each_block_reads_from_the_block_below():
     reads = [named(steps, f"blocks.{i}.norm1").inputs[0].name for i in range(3)]
     assert reads == ["blocks.0.resid_pre", "blocks.0.resid_post", "blocks.1.resid_post"]
     assert named(steps, "norm_final").inputs[0].name == "blocks.2.resid_post"
-    assert named(steps, "blocks.2.qkv_flat").weights == ("blocks.2.mixer.w_qkv.weight",)
+    assert [w.name for w in named(steps, "blocks.2.qkv_flat").weights] == ["blocks.2.mixer.w_qkv.weight"]
 
 
 def test_the_lines_that_ran_are_the_lines_that_did_it():

@@ -36,7 +36,7 @@ function create(parentElement) {
   const list = make("div", "gf-walk-list")
   list.setAttribute("role", "listbox")
   list.tabIndex = 0
-  root.append(strip, bar, card, list)
+  root.append(strip, bar, list, card)
   parentElement.appendChild(root)
   const self = { root, strip, card, list, slider, where, play, index: 0, open: false, playing: false, asked: null, waitingSince: 0, timer: 0, tick: 0, rows: new Map(), text: "" }
   back.onclick = () => { stop(self); move(self, -1) }
@@ -74,7 +74,7 @@ function stepAt(self, index) {
   if (stage !== "block") return self.data.groups[stage][row]
   const raw = (block > 0 ? self.data.groups.later : self.data.groups.block)[row]
   const named = (name) => name.replace("@-.", `blocks.${block - 1}.`).replace("@.", `blocks.${block}.`)
-  return { ...raw, name: named(raw.name), inputs: raw.inputs.map((i) => ({ ...i, name: named(i.name) })), weights: raw.weights.map(named) }
+  return { ...raw, name: named(raw.name), inputs: raw.inputs.map((i) => ({ ...i, name: named(i.name) })), weights: raw.weights.map((w) => ({ ...w, name: named(w.name) })) }
 }
 
 function walked(self) {
@@ -235,7 +235,7 @@ function drawStrip(self) {
     const rows = self.data.groups[stage]
     if (!rows.length) continue
     const frame = make("div", `gf-stage gf-stage-${stage}`)
-    if (stage === "block") frame.appendChild(make("span", "gf-times", `× ${whole(layers)}`))
+    if (stage === "block" && layers > 1) frame.appendChild(make("span", "gf-times", `× ${whole(layers)}`))
     rows.forEach((step, i) => {
       const last = self.stations[self.stations.length - 1]
       if (last && last.stage === stage && last.part === step.part) return void last.rows.push(i)
@@ -281,7 +281,7 @@ function drawCard(self, step) {
   title.append(make("code", "", step.name), make("span", "", step.words))
   const table = make("div", "gf-card-shapes")
   for (const input of step.inputs) table.append(make("span", "gf-card-name", input.name.replace(/^blocks\.\d+\./, "")), chips(input.axes))
-  for (const weight of step.weights) table.append(make("span", "gf-card-name", weight.replace(/^blocks\.\d+\./, "")), make("span", "gf-card-weight", "learned"))
+  for (const weight of step.weights) table.append(make("span", "gf-card-name", weight.name.replace(/^blocks\.\d+\./, "")), make("span", "gf-card-weight", `learned, ${weight.sizes.map(whole).join(" × ")}`))
   for (const weight of step.shared) table.append(make("span", "gf-card-name", weight), make("span", "gf-card-weight", "learned, used before: counts 0 here"))
   table.append(make("span", "gf-card-name gf-arrow", "→"), chips(step.output))
   const flops = [step.products && `${whole(step.products)} in products`, step.elementwise && `${whole(step.elementwise)} elementwise`].filter(Boolean).join(" + ") || "0"

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
 SHARES = ("pattern", "probabilities")  # numbers in [0, 1]
-MOST_TICKS, MOST_NUMBERS = 20, 10
+MOST_TICKS, MOST_NUMBERS = 20, 8
 Labels = Mapping[str, Sequence[str]]  # axis -> what its places are called
 
 

@@ -10,7 +10,7 @@ from engine.measure.recording import Recording
 from engine.model import Transformer
 from engine.parts.attention import Attention
 from ui import explain
-from ui.attention_parts import KEPT, arcs, choose_head, has_heads, head_grid
+from ui.attention_parts import KEPT, arcs, choose_head, fewer_labels_on_phones, has_heads, head_grid
 from ui.figures.attention import heatmap_height, pattern_heatmap, pattern_table
 from ui.plot import plot
 from ui.subject import Subject
@@ -38,6 +38,7 @@ def heads_view(subject: Subject) -> None:
         alt = f"Pattern of layer {layer + 1}, head {head + 1}: the weight that each token (down) gives to each token it sees (to the right), from 0 to 1."
         table = pattern_table(weights, subject.labels)
         name = f"pattern-layer-{layer + 1}-head-{head + 1}"
+        fewer_labels_on_phones(len(weights))
         plot(pattern_heatmap(weights, subject.labels), key="attention_pattern", alt=alt, height=heatmap_height(len(weights)), data=table, name=name)
     st.caption(f"This is `blocks.{layer}.pattern[{head}]`: {len(weights)} × {len(weights)} weights. {hints(numbers)[layer * config.n_heads + head]}")
     explain.reading(

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure import heads as measured
-from engine.measure.heads import HeadNumbers, Sink, sink
+from engine.measure.heads import HeadNumbers, Sink, resting_place, sink
 from engine.measure.recording import Recording
 from ui import explain
 from ui.attention_heads import numbers_of
@@ -110,7 +110,15 @@ def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
         st.info("The text has one token only: everything looks at the first token, since there is no other.")
         return
     found = _sink(subject.key, subject.ids, subject.recording())
-    st.markdown(" ".join(sink_words(found, numbers.even_first, safe(subject.labels[0]))))
+    words = sink_words(found, numbers.even_first, safe(subject.labels[0]))
+    place = resting_place(subject.recording().stacked("pattern"))
+    if place is not None:
+        layer, head, key, share = place
+        words.append(
+            f"The later token that a single head rests on most is {safe(subject.labels[key])} at position {key}: "
+            f"layer {layer + 1}, head {head + 1} gives it {share:.0%}, averaged over all tokens after it."
+        )
+    st.markdown(" ".join(words))
     layers, kv = found.first_norm.shape
     values = pd.DataFrame(
         {

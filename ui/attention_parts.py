@@ -50,6 +50,13 @@ def _choose(label: str, key: str, count: int) -> int:
     return found if found in options else 1
 
 
+def fewer_labels_on_phones(count: int) -> None:
+    """A narrow screen has no room for a label above every column: there, every third, fourth ... is shown."""
+    step = -(-min(count, 64) * 11 // 230)
+    if step > 1:
+        st.html(f"<style>@media (max-width: 640px) {{ .gf-plot .xaxislayer-above .xtick:not(:nth-child({step}n+1)) {{ display: none; }} }}</style>")
+
+
 def take_head() -> None:
     """A head was clicked in the grid: the choosers follow."""
     held = st.session_state.get(GRID)

@@ -25,14 +25,13 @@ def scaling_view(subject: Subject) -> None:
         "This is about the formula, not about the model above."
     )
     width, exponent, seed = _controls()
-    widths = tuple(sorted({*WIDTHS, width}))
-    curves = {name: _measured(widths, e, seed) for name, e in {"no scaling": 0.0, _words(exponent): exponent}.items()}
-    plain, chosen = curves["no scaling"], curves[_words(exponent)]
-    at = widths.index(width)
+    scales = {"no scaling": 0.0, _words(exponent): exponent}
+    curves = {name: _measured(WIDTHS, e, seed) for name, e in scales.items()}
+    here = {name: _measured((width,), e, seed) for name, e in scales.items()}
     alt = "Four panels over d_k: spread of the scores, entropy of the softmax and two sizes of its gradient, without and with the chosen scale."
-    plot(scaling_curves(curves, width, math.log(KEYS)), key="attention_scaling", alt=alt, height=540, data=_table(curves), name="scaling")
-    _numbers(plain, chosen, at, width, exponent)
-    examples = {name: scaling((width,), c.exponent, seed).example for name, c in curves.items()}
+    plot(scaling_curves(curves, here, math.log(KEYS)), key="attention_scaling", alt=alt, height=540, data=_table(curves, here), name="scaling")
+    _numbers(here["no scaling"], here[_words(exponent)], width, exponent)
+    examples = {name: c.example for name, c in here.items()}
     table = pd.DataFrame({"rank": np.arange(1, KEYS + 1)} | examples)
     alt = f"The weights that one random query gives to its {KEYS} keys at d_k = {width}, largest first, without and with the scale."
     plot(example_bars(examples), key="attention_scaling_example", alt=alt, height=280, data=table, name="one-query")
@@ -76,23 +75,23 @@ def _spread(width: int, seed: int) -> float:
     return measured.spread(width, seed)
 
 
-def _table(curves: dict[str, Scaled]) -> pd.DataFrame:
+def _table(*groups: dict[str, Scaled]) -> pd.DataFrame:
     frames = [
         pd.DataFrame({"scale": name, "d_k": c.widths, "spread": c.spread, "entropy_nats": c.entropy, "jacobian_norm": c.jacobian, "mean_slope": c.slope})
-        for name, c in curves.items()
+        for curves in groups for name, c in curves.items()
     ]
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat(frames, ignore_index=True).drop_duplicates(["scale", "d_k"]).sort_values(["scale", "d_k"], ignore_index=True)
 
 
-def _numbers(plain: Scaled, chosen: Scaled, at: int, width: int, exponent: float) -> None:
+def _numbers(plain: Scaled, chosen: Scaled, width: int, exponent: float) -> None:
     rows = {
         "spread of the scores": (plain.spread, chosen.spread, f"√d_k = {math.sqrt(width):.3f}, scaled {width ** (0.5 - exponent):.3f}"),
         "entropy of the softmax (nats)": (plain.entropy, chosen.entropy, f"at most ln {KEYS} = {math.log(KEYS):.3f}"),
         "size of the gradient, ‖∂p/∂s‖": (plain.jacobian, chosen.jacobian, "0: nothing gets through"),
         "mean slope, |∂pᵢ/∂sⱼ|": (plain.slope, chosen.slope, f"at most 2(1 − 1/{KEYS})/{KEYS}² = {2 * (1 - 1 / KEYS) / KEYS**2:.6f}"),
     }
-    columns = {"no scaling": [f"{a[at]:.4g}" for a, _, _ in rows.values()]}
-    columns[_words(exponent)] = [f"{b[at]:.4g}" for _, b, _ in rows.values()]
+    columns = {"no scaling": [f"{a[0]:.4g}" for a, _, _ in rows.values()]}
+    columns[_words(exponent)] = [f"{b[0]:.4g}" for _, b, _ in rows.values()]
     columns["in theory"] = [c for _, _, c in rows.values()]
     st.markdown(f"**Measured at $d_k$ = {width}**")
     st.table(pd.DataFrame(columns, index=pd.Index(list(rows), name="")))

@@ -12,7 +12,7 @@ from engine.measure.recording import Recording
 from engine.model import Transformer
 from engine.parts.attention import Attention
 from ui import explain
-from ui.attention_parts import KEPT, choose_head, has_heads
+from ui.attention_parts import KEPT, choose_head, fewer_labels_on_phones, has_heads
 from ui.figures.attention import heatmap_height, matrix_heatmap, parts_heatmap, pattern_heatmap, pattern_table
 from ui.plot import plot
 from ui.subject import Subject
@@ -123,6 +123,7 @@ def _picture(subject: Subject, recording: Recording, found: Stages, stage: str, 
         table = pd.DataFrame(np.concatenate(list(parts.values()), axis=1), columns=columns)
         plot(parts_heatmap(parts, labels), key="attention_stage_plot", alt=alt, height=height, data=table, name=name)
         return
+    fewer_labels_on_phones(len(labels))
     values = {"q·k": found.scaled * 0 if found.raw is None else found.raw, "÷ √d": _scores(found), "mask": found.masked, "softmax": found.pattern}[stage]
     alt = f"{stage} of {where}: one row for each query, one column for each key."
     figure = pattern_heatmap(values, labels) if stage == "softmax" else matrix_heatmap(values, labels, "score", signed=True)

@@ -63,7 +63,8 @@ def switches_view(subject: Subject) -> None:
 
 def _controls(config: ModelConfig, place: int) -> Switches:
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        mask = st.toggle("Mask", True, key="attention_mask", disabled=not config.causal, help="Off: every token also sees the ones after it.", **KEPT)
+        words = "Off: every token also sees the ones after it." if config.causal else "This model is an encoder: it has no mask."
+        mask = st.toggle("Mask", True, key="attention_mask", disabled=not config.causal, help=words, **KEPT)
         scale = st.toggle("Scale", True, key="attention_scaled", help="Off: the scores are not divided by √d_head.", **KEPT)
         position = st.toggle(
             "Position", True, key="attention_position", disabled=config.position == "none", help=f"Off: {POSITIONS[config.position]}.", **KEPT
@@ -117,7 +118,7 @@ def _summary(subject: Subject, found: Comparison, switches: Switches, place: int
             st.metric("Loss on this text, nats per token", f"{found.loss_after:.3f}", f"{change:+.3f}", delta_color="inverse")
             st.caption(f"{found.loss_before:.3f} before" + (f"; from position {found.start} on" if found.start else ""))
     with columns[1]:
-        st.metric(f"KL at {subject.labels[place]} (position {place})", f"{found.kl[place]:.3f} nats")
+        st.metric(f"KL at {safe(subject.labels[place])} (position {place})", f"{found.kl[place]:.3f} nats")
         st.caption("KL(before ‖ after) of the prediction there")
     with columns[2]:
         st.metric("KL, mean over positions", f"{np.nanmean(found.kl):.3f} nats")

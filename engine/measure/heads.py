@@ -129,6 +129,23 @@ def sink(recording: Recording) -> Sink:
     return Sink(first_score(patterns), written, norms[..., 0], norms[..., 1:].mean(-1))
 
 
+def resting_place(patterns: np.ndarray, at_least: int = 8) -> tuple[int, int, int, float] | None:
+    """(layer, head, key, share): the one key after the first that one head's later queries give most of their weight to, on average.
+
+    patterns (layer, head, query, key). Keys with fewer than `at_least` later queries are left out; None when that leaves none.
+    """
+    length = patterns.shape[-1]
+    keys = length - at_least  # key j has length - 1 - j later queries
+    if keys <= 1:
+        return None
+    later = np.tri(length, k=-1, dtype=bool)
+    share = np.where(later, patterns, 0).sum(-2, dtype=np.float64)[..., 1:keys] / (length - 1 - np.arange(1, keys))
+    if not np.isfinite(share).any():
+        return None
+    layer, head, key = (int(i) for i in np.unravel_index(np.nanargmax(share), share.shape))
+    return layer, head, key + 1, float(share[layer, head, key])
+
+
 def _visible(length: int, causal: bool) -> np.ndarray:
     """How many keys each query sees: (query,)"""
     return np.arange(1, length + 1) if causal else np.full(length, length)

@@ -160,6 +160,14 @@ def test_the_sink_is_measured_against_the_value_vectors():
     assert found.written[1, 3] == pytest.approx(np.mean(sizes[1:, 0] / sizes[1:].sum(1)), rel=1e-5)
 
 
+def test_a_resting_place_is_the_key_that_all_later_queries_look_at():
+    p = np.zeros((2, 2, 20, 20), np.float32)
+    p[..., 0] = 1
+    p[1, 0, 6:, 0], p[1, 0, 6:, 5] = 0.25, 0.75
+    assert heads.resting_place(p) == (1, 0, 5, pytest.approx(0.75))
+    assert heads.resting_place(p[..., :8, :8]) is None
+
+
 # Switches
 
 

@@ -158,8 +158,9 @@ def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.
 SCALED = ("quiet", "attention")  # without the scale, with it
 
 
-def scaling_curves(curves: Mapping[str, Scaled], chosen: int, most: float) -> go.Figure:
-    """Spread, entropy and two sizes of the gradient over d_k (logarithmic); `chosen` d_k is marked, `most` is the largest possible entropy."""
+def scaling_curves(curves: Mapping[str, Scaled], here: Mapping[str, Scaled], most: float) -> go.Figure:
+    """Spread, entropy and two sizes of the gradient over d_k (logarithmic); `here`, one d_k, is marked; `most`: the largest possible entropy."""
+    chosen = float(next(iter(here.values())).widths[0])
     panels = (("spread of the scores", "spread"), ("entropy (nats)", "entropy"), ("gradient, ‖∂p/∂s‖", "jacobian"), ("gradient, mean |∂pᵢ/∂sⱼ|", "slope"))
     dashed = {"color": colour("validation"), "width": 1.5, "dash": "dash"}
     dotted = {"color": colour("quiet"), "width": 1, "dash": "dot"}
@@ -169,9 +170,11 @@ def scaling_curves(curves: Mapping[str, Scaled], chosen: int, most: float) -> go
     for i, (title, field) in enumerate(panels):
         axis, left, bottom = "" if i == 0 else str(i + 1), 0.54 * (i % 2), 0.58 * (1 - i // 2)
         traces += [_curve(name, c.widths, getattr(c, field), shade, axis, i == 0) for shade, (name, c) in zip(SCALED, curves.items(), strict=False)]
+        for shade, (name, c) in zip(SCALED, here.items(), strict=False):
+            traces.append(_curve(name, c.widths, getattr(c, field), shade, axis, False) | {"mode": "markers", "marker": {"size": 11, "color": colour(shade)}})
         under = {"title": {"text": "d_k"}, "tickvals": [1, 8, 64, 512], "anchor": f"y{axis}", "showgrid": False}
         axes[f"xaxis{axis}"] = {"type": "log", "domain": [left, left + 0.46]} | under
-        axes[f"yaxis{axis}"] = {"rangemode": "tozero", "anchor": f"x{axis}", "nticks": 5, "domain": [bottom, bottom + 0.36]}
+        axes[f"yaxis{axis}"] = {"rangemode": "tozero", "anchor": f"x{axis}", "nticks": 5, "tickformat": "~g", "domain": [bottom, bottom + 0.36]}
         where = {"xref": "paper", "yref": "paper", "x": left, "y": bottom + 0.37, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
         notes.append({"text": title} | where)
         shapes.append({"type": "line", "xref": f"x{axis}", "yref": f"y{axis} domain", "x0": chosen, "x1": chosen, "y0": 0, "y1": 1, "line": dotted})

@@ -24,6 +24,7 @@ NORMS = {"LayerNorm": "layernorm", "RMSNorm": "rmsnorm", "none": "none"}
 INITS = {"as in GPT-2": "scaled", "writes not scaled": "unscaled", "1/√inputs": "fan_in"}
 QUANTITIES: dict[str, Quantity] = {"the stream": "gradients", "each block's weights": "weights"}
 SEEDS = ("1", "3", "5")
+DEEPEST = "deepest"
 FIRST_SECONDS = 0.05  # of work before anything is drawn
 SLICE_SECONDS = 0.25  # of work between two drawings: a control waits that long at most
 EPS = ModelConfig.norm_eps  # of the measured models
@@ -112,10 +113,10 @@ def _advance(plan: Plan, corpus: str, seconds: float) -> tuple[tuple[Profile, ..
 def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> None:
     means: dict[Quantity, Any] = {name: averaged(list(profiles), name) for name in get_args(Quantity)}
     reached = sorted({depth for _, depth in means["gradients"]})
-    options = [str(depth) for depth in plan.depths]
+    options = [*(str(depth) for depth in plan.depths[:-1]), DEEPEST]
     hint = "Which of the measured depths is drawn layer by layer."
-    chosen = int(_pick(st, "Blocks, in the two figures by layer", options, options[-1], "residual_blocks", hint))
-    depth = chosen if chosen in reached else reached[-1]
+    chosen = _pick(st, "Blocks, in the two figures by layer", options, DEEPEST, "residual_blocks", hint)
+    depth = int(chosen) if chosen != DEEPEST and int(chosen) in reached else reached[-1]
     what = "gradient norm" if quantity == "gradients" else "gradient norm of the weights"
     left, right = st.columns(2, gap="medium")
     for place, name, title, side in ((left, quantity, what, "left"), (right, "activations", "norm of the stream", "right")):
@@ -172,7 +173,7 @@ def _say(plan: Plan, profiles: tuple[Profile, ...], means: dict[Quantity, Any], 
     broken = sum(not profile.finite for profile in profiles)
     if broken:
         st.warning(f"{broken} of {len(profiles)} models gave numbers that are not finite (infinity, or not a number): too large for float32. Not drawn.")
-    words = _last_block(means["weights"], depth)
+    words = _last_block(means["weights"], depth, plan.init)
     if words and plan.norm != "none":
         explain.takeaway(words)
 
@@ -218,7 +219,7 @@ def _instead(plan: Plan, wiring: str, blocks: np.ndarray, lengths: np.ndarray) -
     return ""
 
 
-def _last_block(weights: dict[tuple[str, int], np.ndarray], depth: int) -> str:
+def _last_block(weights: dict[tuple[str, int], np.ndarray], depth: int, init: str) -> str:
     """What Xiong et al. 2020 prove is about the last block: its gradient shrinks like 1/sqrt(L) in pre-norm, not in post-norm."""
     least = min((d for _, d in weights), default=0)
     pairs = {w: (weights.get((w, least)), weights.get((w, depth))) for w in ("pre", "post")}
@@ -229,5 +230,5 @@ def _last_block(weights: dict[tuple[str, int], np.ndarray], depth: int) -> str:
         f"Xiong et al. (2020) prove it for the *last* block: in pre-norm the gradient of its weights shrinks like $1/\\sqrt{{L}}$ with the number of blocks, "
         f"in post-norm it does not. From {least} to {depth} blocks $1/\\sqrt{{L}}$ would be a factor {math.sqrt(least / depth):.2f}; "
         f"measured: pre-norm × {changes['pre']:.2f}, post-norm × {changes['post']:.2f}. "
-        "They start from weights of std about $1/\\sqrt{inputs}$, one of the choices above."
+        + ("These weights are like theirs." if init == "fan_in" else "Their weights start with std about $1/\\sqrt{inputs}$: choose that above to see it.")
     )

@@ -47,7 +47,7 @@ def draw_norms(subject: Subject) -> None:
     found = _numbers(subject.key, subject.ids, subject)
     rows = [state.label for state in found.states]
     with st.container(key="residual_norm_table"):
-        scrolled("residual_norm_table", 8 * len(subject.labels) + 160)
+        scrolled("residual_norm_table", 11 * len(subject.labels) + 120)
         plot(
             figures.stream_map(found.lengths, subject.labels, rows), key="residual_norms", height=max(230, 24 * min(len(rows), 26) + 125), name="stream-norms",
             data=pd.DataFrame(found.lengths.T, columns=rows).assign(token=subject.labels),

@@ -21,8 +21,8 @@ PART_WORDS = {
 def token_axis(labels: Sequence[str], title: str = "token of the text") -> dict[str, Any]:
     """An x axis whose ticks are tokens: numbers underneath, because equal tokens would fall on one another."""
     return {
-        "title": {"text": title}, "tickvals": np.arange(len(labels)), "ticktext": [plain(label) for label in labels], "tickangle": 0, "tickfont": MONO, "showgrid": False,
-        "zeroline": False, "range": [-0.5, len(labels) - 0.5],
+        "title": {"text": title}, "tickvals": np.arange(len(labels)), "ticktext": [plain(label) for label in labels], "tickangle": 0, "tickfont": MONO,
+        "showgrid": False, "zeroline": False, "range": [-0.5, len(labels) - 0.5],
     }
 
 

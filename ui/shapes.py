@@ -19,6 +19,7 @@ from ui.figures import shapes as figures
 from ui.figures import theme
 from ui.plot import ASSETS, plot
 from ui.subject import Subject
+from ui.words import safe
 
 OWN = "own"
 WALK = "shapes_walk"
@@ -82,7 +83,7 @@ def chosen_source(subject: Subject) -> tuple[str, Source]:
     key = choose("Trace", names, "shapes_source", st.pills)
     if key in EXAMPLES:
         return key, EXAMPLES[key]
-    return OWN, Source("This model", f"{subject.title}, on the {len(subject.ids)} tokens of the text above.", subject.config, len(subject.ids))
+    return OWN, Source("This model", f"{safe(subject.title)}, on the {len(subject.ids)} tokens of the text above.", subject.config, len(subject.ids))
 
 
 def steps_of(source: Source) -> tuple[TraceStep, ...]:

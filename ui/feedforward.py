@@ -124,8 +124,10 @@ def _layer(subject: Subject, post: np.ndarray, values: np.ndarray, layer: int, n
     order = np.argsort(-np.abs(values), kind="stable")[:MOST] if shown != "all" else np.arange(width)
     left, right = st.columns([16, 9], gap="small")
     with left:
-        table = pd.DataFrame(post[:, order].T, columns=[f"{i} {t}" for i, t in enumerate(subject.labels)])
-        table.insert(0, "neuron", order)
+        many, length = len(order), len(post)
+        table = pd.DataFrame({"neuron": np.repeat(order, length), "position": np.tile(np.arange(length), many), "activation": post[:, order].T.ravel()})
+        if shown != "all":
+            table["token"] = subject.labels * many
         alt = f"Heatmap of {len(order)} neurons of layer {layer} by {len(post)} tokens of the text: their activation, {post.min():.2f} to {post.max():.2f}."
         figure = figures.layer_map(post, order, subject.labels, layer, neuron, signed=diverging)
         height = 90 + 15 * len(order) if shown != "all" else 620
@@ -176,9 +178,10 @@ def _neuron(subject: Subject, along: np.ndarray, layer: int, neuron: int, is_sig
         table = pd.DataFrame({"position": range(len(along)), "token": subject.labels, "activation": along})
         alt = f"Activation of neuron {neuron} of layer {layer} at each token; strongest at position {int(size.argmax())}, {along[int(size.argmax())]:.3f}."
         plot(figures.activation_line(along, subject.labels, at), key="feedforward_line", alt=alt, height=240, data=table, name=f"neuron-{layer}-{neuron}")
-        contexts(subject, layer, neuron, is_signed)
     with right:
         _writes(subject, layer, neuron, is_signed)
+    with left:
+        contexts(subject, layer, neuron, is_signed)
 
 
 def _writes(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None:

@@ -37,7 +37,8 @@ def functions_view(subject: Subject) -> None:
         layers = ["all", *map(str, range(subject.config.n_layers))] if own else ["all"]
         if st.session_state.get("feedforward_inputs", "all") not in layers:
             st.session_state["feedforward_inputs"] = "all"
-        layer = st.selectbox("This model's inputs, of layer", layers, key="feedforward_inputs", bind="query-params", disabled=own is None)
+        hint = "Of the model in the bar, on this text: the green area."
+        layer = st.selectbox("Inputs of layer", layers, key="feedforward_inputs", bind="query-params", disabled=own is None, help=hint)
     inputs = _inputs(subject.key, subject.ids, layer if layer in layers else "all", reach, subject.recording(), subject.config.ffn) if own else None
     _curves([c for c in _all_curves(reach) if c.name in (chosen or [])], own, inputs, subject)
     left, right = st.columns(2, gap="medium")

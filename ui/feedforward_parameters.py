@@ -50,6 +50,14 @@ def parameters_view(subject: Subject) -> None:
     )
     _worked()
     _takeaway(subject, own)
+    explain.reading(
+        see="The bars are one block, divided among its parts; the lines are the feed-forward network's share as it gets wider. "
+        "The two points lie at the same height: three matrices of 8/3·d are as large as two of 4·d.",
+        why="When a paper says that SwiGLU is better at the same size, this is how the size was kept. "
+        "And it says where knowledge can be stored: most of a block is neurons.",
+        attempt="Move the width: the shares hardly change, because all but the norms grow with its square. "
+        "Then choose the other shipped model, whose networks are gated.",
+    )
     explain.show_code(component_parameters)
 
 

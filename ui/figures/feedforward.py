@@ -157,7 +157,7 @@ def function_curves(curves: Sequence[Curve], own: str | None, inputs: Inputs | N
     tallest = float(inputs.density.max()) if inputs is not None and inputs.density.size else 1.0
     layout = base_layout(
         uirevision=f"functions-{reach}", margin={"l": 48, "r": 8, "t": 64, "b": 44}, bargap=0,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "entrywidth": 72},
+        legend={"orientation": "h", "x": 0, "y": 1.02, "xanchor": "left", "yanchor": "bottom", "entrywidth": 96},
         xaxis={"title": {"text": "input x"}, "range": [-reach, reach]},
         yaxis={"title": {"text": "slope" if slopes else "output"}, "range": [low, top * 1.05], "overlaying": "y2", "tickmode": "auto", "nticks": 6},
         yaxis2={"visible": False, "range": [low * 2.2 * max(tallest, 1e-9) / (top * 1.05), 2.2 * max(tallest, 1e-9)], "fixedrange": True},
@@ -204,7 +204,7 @@ def gated_slices(axis: np.ndarray, surface: np.ndarray) -> go.Figure:
     names = ("run0", "run1", "quiet", "run3", "training")
     lines = [
         {
-            "type": "scatter", "mode": "lines", "x": axis.astype(np.float32), "y": surface[row], "name": f"value {axis[row]:+.1f}".replace("+0.0", "0"),
+            "type": "scatter", "mode": "lines", "x": axis.astype(np.float32), "y": surface[row], "name": "value " + f"{axis[row] + 0.0:.1f}".replace("-", "−"),
             "line": {"color": colour(name), "width": 2}, "hovertemplate": "gate %{x:.2f}: %{y:.3f}",
         }
         for row, name in zip(rows, names, strict=True)

@@ -97,14 +97,15 @@ def _stages(example: HandExample) -> None:
     for start in range(0, count, per_row):
         for column, h in zip(st.columns(per_row, border=True), range(start, min(start + per_row, count)), strict=False):
             with column:
-                st.markdown(f"**Head {h + 1}** · numbers {h * example.d_head + 1} to {(h + 1) * example.d_head} of each row")
+                first, last = h * example.d_head + 1, (h + 1) * example.d_head
+                st.markdown(f"**Head {h + 1}** · " + (f"numbers {first} to {last}" if last > first else f"number {first}") + " of each row")
                 root = rf"\sqrt{{{example.d_head}}}"
                 lines = [
                     ("q", matrix(example.q[h])), ("k", matrix(example.k[h])), ("v", matrix(example.v[h])),
                     (r"q\,k^\top", matrix(example.raw[h])), (rf"q\,k^\top / {root}", matrix(example.scaled[h])), (r"+\ \text{mask}", matrix(example.masked[h])),
                     (r"\text{softmax}", matrix(example.pattern[h], 3)), (r"z = \text{softmax} \cdot v", matrix(example.z[h], 3)),
                 ]
-                body = r" \\[5pt] ".join(rf"{name} &= {value}" for name, value in lines)
+                body = r" \\[8pt] ".join(rf"{name} &= {value}" for name, value in lines)
                 st.latex(rf"\begin{{aligned}} {body} \end{{aligned}}")
 
 
@@ -249,7 +250,7 @@ def _unembedding_mistake() -> None:
         d_model = _number("d_model", "shapes_d_model", 128, 1, 1024)
     with right:
         vocab = _number("vocab_size", "shapes_vocab", 65, 1, 2000)
-    st.code(f"F.linear(x, embedding.T)  # embedding is (vocab, d_model) = ({vocab}, {d_model}); F.linear transposes once more", language="python")
+    st.code(f"F.linear(x, embedding.T)  # embedding: ({vocab}, {d_model}); F.linear transposes again", language="python")
     attempt = byhand.transposed_unembedding(d_model, vocab)
     _told(
         attempt,

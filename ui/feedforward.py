@@ -154,12 +154,10 @@ def _table(subject: Subject, layer: int, neuron: int) -> None:
         },
     )
     rows = picked.selection.rows if picked is not None else []
-    fresh = (subject.key, subject.ids, tuple(rows))
-    if rows and rows[0] < len(peaks) and st.session_state.get("feedforward_picked") != fresh:
-        st.session_state["feedforward_picked"] = fresh
+    before = st.session_state.get("feedforward_picked")
+    st.session_state["feedforward_picked"] = list(rows)  # a row stays picked while the model or the text changes, and then chooses nothing
+    if rows and rows[0] < len(peaks) and before != list(rows):
         _go((peaks[rows[0]].layer, peaks[rows[0]].neuron), (layer, neuron))
-    if not rows:
-        st.session_state["feedforward_picked"] = fresh
 
 
 def _neuron(subject: Subject, along: np.ndarray, layer: int, neuron: int, is_signed: bool) -> None:

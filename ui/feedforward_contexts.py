@@ -13,6 +13,7 @@ from engine import corpora
 from engine.errors import CorpusError
 from engine.measure.neurons import Scan, activations_near, scan
 from ui import state
+from ui.figures import theme
 from ui.subject import RUN, Subject, show_token
 from ui.words import safe
 
@@ -20,6 +21,8 @@ SPANS = {"8,000": 8_000, "32,000": 32_000, "all": 10**9}  # characters of the va
 BEFORE, AFTER = 40, 16  # tokens shown around the one that excites
 SIDES = ("strongest", "highest", "lowest")  # of a gated neuron; strongest is whichever of the others is larger
 KEPT = 32
+# The middle tones of the diverging scale, made transparent by two more digits: they do on a light page and on a dark one.
+ABOVE, BELOW = theme.palette()["div5"][0], theme.palette()["div1"][0]
 STYLE = (
     "<style>.gf-contexts{font-family:var(--st-code-font,ui-monospace,monospace);font-size:14px;line-height:1.75}"
     ".gf-contexts div{display:flex;gap:12px;white-space:pre-wrap;overflow-wrap:anywhere;padding:2px 0}"
@@ -78,7 +81,7 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None
     key: Key = (subject.key, layer, span, subject.ids if problem else ())
     found = _kept().get(key)
     if found is None:
-        if subject.key[0].startswith(RUN) and not st.button("Read the corpus with the model of this step", key="feedforward_read"):
+        if subject.key[0].startswith(RUN) and not problem and not st.button("Read the corpus with the model of this step", key="feedforward_read"):
             st.caption("Not read yet: the model is another one at each step of the scrubber.")
             return
         found = _read(subject, ids[: SPANS[span]], layer)
@@ -149,7 +152,7 @@ def _row(subject: Subject, ids: np.ndarray, along: np.ndarray, at: int, value: f
     for i in range(low, high):
         text = html.escape(show_token(subject.tokenizer.decode([int(ids[i])])))
         strength = along[i - start] / scale
-        shade = f"rgba({'224,130,20' if strength > 0 else '60,125,205'},{min(abs(float(strength)), 1.0) * 0.75:.2f})"
+        shade = f"{ABOVE if strength > 0 else BELOW}{round(min(abs(float(strength)), 1.0) * 190):02x}"
         tag = "u" if i == at else "span"
         cells.append(f'<{tag} style="background:{shade}">{text}</{tag}>')
     return f"<div><b>{value:.3f}</b><span>{''.join(cells)}</span></div>"

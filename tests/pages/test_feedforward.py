@@ -149,10 +149,21 @@ def test_every_model_in_every_view(manager, fields, view):
         assert page.button_group(key="feedforward_view").value == view
     if view == "Neurons" and fields.get("ffn") != "none":
         assert "is not a corpus of this server" in sentences(page)
-        page.button(key="feedforward_read").click().run()
-        assert not page.exception and "tokens read" in sentences(page)
-        page.run()
-        assert not page.button  # known now
+        assert "tokens read" in sentences(page)
+
+
+def test_a_run_reads_the_corpus_only_when_asked(manager, short_corpus):
+    """The scrubber would otherwise read it anew at each step."""
+    config = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=2, n_heads=2)
+    manager.views["reads"] = view_of(RunSpec(config, TrainConfig(steps=40), "shakespeare", name="reads"), "reads", "finished", 40)
+    page = opened(model="run-reads")
+    assert "Not read yet" in sentences(page)
+    page.button(key="feedforward_read").click().run()
+    assert not page.exception and "tokens read, 16 at a time" in sentences(page)
+    page.number_input(key="feedforward_neuron").set_value(3).run()
+    assert not page.button and "tokens read" in sentences(page)  # known for all neurons of the layer
+    page = opened(model="run-reads", step="0")
+    assert "Not read yet" in sentences(page)
 
 
 @pytest.mark.parametrize("value", ["", "abc", "<b>", "-1", "9" * 30, "1e9", "nan"])

@@ -111,7 +111,7 @@ def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
         return
     found = _sink(subject.key, subject.ids, subject.recording())
     words = sink_words(found, numbers.even_first, safe(subject.labels[0]))
-    place = resting_place(subject.recording().stacked("pattern"))
+    place = resting_place(subject.recording().stacked("pattern"), max(8, len(subject.ids) // 3))
     if place is not None:
         layer, head, key, share = place
         words.append(

@@ -22,7 +22,9 @@ def token_axis(labels: Sequence[str], title: str, size: int = 13, **rest: Any) -
     step = -(-len(labels) // 64)
     ticks = range(0, len(labels), step)
     axis = {"title": {"text": title}, "tickmode": "array", "tickvals": list(ticks), "ticktext": [plain(labels[i]) for i in ticks], "tickangle": 0}
-    return axis | {"tickfont": {"family": MONO, "size": size}, "showgrid": False, "zeroline": False, "ticks": ""} | rest
+    # "allow": without it, Plotly measures every label to hide those that reach over the edge, which takes longer than all the rest (90 of 106 ms).
+    still = {"ticklabeloverflow": "allow", "showgrid": False, "zeroline": False, "ticks": ""}
+    return axis | {"tickfont": {"family": MONO, "size": size}} | still | rest
 
 
 def pattern_heatmap(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:

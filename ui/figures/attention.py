@@ -225,7 +225,7 @@ def shared_figure(n_heads: int, n_kv: int) -> go.Figure:
             xs += [head, kv_x[head // group], None]
             ys += [1, 0, None]
         traces.append({"type": "scatter", "mode": "lines", "x": xs, "y": ys, "line": {"color": shades[shade], "width": 1.5}, "hoverinfo": "skip"})
-    size = max(6, min(22, 560 // n_heads))
+    size = max(5, min(18, 200 // n_heads))  # they touch nowhere, not even on a phone
     for x, y, words, count in ((list(range(n_heads)), 1, "query head", group), (kv_x, 0, "key-value head", 1)):
         traces.append(
             {

@@ -66,16 +66,16 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None
     if problem:
         st.info(f"{problem} The text above is searched instead.", icon=":material/info:")
         ids = np.asarray(subject.ids)
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    row = st.container(horizontal=True, gap="medium")
     span, side = "8,000", "strongest"
     if not problem:
-        with left:
+        with row:
             hint = f"From the beginning of the validation text, which has {len(ids):,} characters and was not trained on."
             span = st.segmented_control(
                 "Characters read", list(SPANS), default="8,000", required=True, key="feedforward_span", bind="query-params", help=hint,
             )
     if is_signed:
-        with right:
+        with row:
             side = st.segmented_control("Activation", list(SIDES), default="strongest", required=True, key="feedforward_side", bind="query-params")
     span = span if span in SPANS else "8,000"
     key: Key = (subject.key, layer, span, subject.ids if problem else ())

@@ -85,9 +85,10 @@ class StageManager:
         if run not in self.views:
             raise RunError("There is no such run (any more).")
         self.asked.append(("model", run, step))
-        config = self.views[run].spec.model
+        spec = self.views[run].spec
+        config = spec.model
         model = build(config, seed=step or 0).requires_grad_(False).eval()
-        return Checkpoint(model, model.config, CharTokenizer(LETTERS[: config.vocab_size - (not config.causal)]), {"corpus": self.views[run].spec.corpus, "step": step})
+        return Checkpoint(model, model.config, CharTokenizer(LETTERS[: config.vocab_size - (not config.causal)]), {"corpus": spec.corpus, "step": step})
 
     def __getattr__(self, what: str) -> Any:
         if what not in ("pause", "resume", "step", "stop", "set_learning_rate", "set_prompt", "restart", "extend", "checkpoint"):

@@ -35,9 +35,9 @@ def heads_view(subject: Subject) -> None:
     if kind == "Arcs":
         arcs(subject, patterns[layer], layer, head)
     else:
-        alt = f"Pattern of layer {layer + 1}, head {head + 1}: the weight that each token (down) gives to each token it sees (to the right), from 0 to 1."
+        alt = f"Pattern of layer {layer}, head {head}: the weight that each token (down) gives to each token it sees (to the right), from 0 to 1."
         table = pattern_table(weights, subject.labels)
-        name = f"pattern-layer-{layer + 1}-head-{head + 1}"
+        name = f"pattern-layer-{layer}-head-{head}"
         fewer_labels_on_phones(len(weights))
         plot(pattern_heatmap(weights, subject.labels), key="attention_pattern", alt=alt, height=heatmap_height(len(weights)), data=table, name=name)
     st.caption(f"This is `blocks.{layer}.pattern[{head}]`: {len(weights)} × {len(weights)} weights. {hints(numbers)[layer * config.n_heads + head]}")
@@ -55,7 +55,7 @@ def hints(numbers: HeadNumbers) -> list[str]:
     """A sentence for each head, layer by layer."""
     layers, heads = numbers.entropy.shape
     return [
-        f"Layer {i + 1}, head {h + 1}: looks {numbers.distance[i, h]:.1f} tokens away on average, "
+        f"Layer {i}, head {h}: looks {numbers.distance[i, h]:.1f} tokens away on average, "
         f"{_percent(numbers.previous[i, h])} of its weight on the previous token, {_percent(numbers.first[i, h])} on the first."
         for i in range(layers) for h in range(heads)
     ]

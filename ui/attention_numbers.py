@@ -96,7 +96,7 @@ def _largest(values: np.ndarray) -> tuple[int, int]:
 
 
 def _name(at: tuple[int, ...]) -> str:
-    return f"layer {at[0] + 1}, head {at[1] + 1}"
+    return f"layer {at[0]}, head {at[1]}"
 
 
 def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
@@ -116,13 +116,13 @@ def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
         layer, head, key, share = place
         words.append(
             f"The later token that a single head rests on most is {safe(subject.labels[key])} at position {key}: "
-            f"layer {layer + 1}, head {head + 1} gives it {share:.0%}, averaged over all tokens after it."
+            f"layer {layer}, head {head} gives it {share:.0%}, averaged over all tokens after it."
         )
     st.markdown(" ".join(words))
     layers, kv = found.first_norm.shape
     values = pd.DataFrame(
         {
-            "layer": np.repeat(np.arange(1, layers + 1), kv), "kv_head": np.tile(np.arange(1, kv + 1), layers),
+            "layer": np.repeat(np.arange(layers), kv), "kv_head": np.tile(np.arange(kv), layers),
             "first_norm": found.first_norm.reshape(-1), "other_norm": found.other_norm.reshape(-1),
         }
     )

@@ -31,23 +31,23 @@ def has_heads(config: ModelConfig) -> bool:
 
 
 def choose_head(config: ModelConfig) -> tuple[int, int]:
-    """Two small choosers, in the URL counted from 1; returns (layer, head) counted from 0."""
+    """Two small choosers, in the URL too; returns (layer, head), both counted from 0 as in `blocks.0.`."""
     with st.container(horizontal=True, gap="medium"):
         layer = _choose("Layer", LAYER, config.n_layers)
         head = _choose("Head", HEAD, config.n_heads)
-    return layer - 1, head - 1
+    return layer, head
 
 
 def _choose(label: str, key: str, count: int) -> int:
-    options = list(range(1, count + 1))
+    options = list(range(count))
     held = st.session_state.get(key)
     if held not in options and (held is not None or st.query_params.get(key, "") not in [str(i) for i in options]):
-        st.session_state[key] = count if isinstance(held, int) else 1  # another model, or a link that names no head of this one
+        st.session_state[key] = count - 1 if isinstance(held, int) else 0  # another model, or a link that names no head of this one
     if count <= 8:
         found = st.segmented_control(label, options, key=key, **KEPT, required=True)
     else:
         found = st.selectbox(label, options, key=key, **KEPT, width=120)
-    return found if found in options else 1
+    return found if found in options else 0
 
 
 def fewer_labels_on_phones(count: int) -> None:
@@ -63,7 +63,7 @@ def take_head() -> None:
     chosen = held.get("chosen") if held is not None else None
     layer, _, head = str(chosen).partition(",")
     if layer.isdecimal() and head.isdecimal() and len(layer) < 5 and len(head) < 5:
-        st.session_state[LAYER], st.session_state[HEAD] = int(layer) + 1, int(head) + 1
+        st.session_state[LAYER], st.session_state[HEAD] = int(layer), int(head)
 
 
 def head_grid(subject: Subject, patterns: np.ndarray, hints: Sequence[str], chosen: tuple[int, int]) -> None:
@@ -84,7 +84,7 @@ def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
     data = {
         "weights": _weights(subject.key, subject.ids, layer, patterns), "tokens": subject.labels, "heads": len(patterns), "layer": layer, "head": head,
         "colours": [colours[name] for name in HEAD_COLOURS],
-        "alt": f"Layer {layer + 1}: lines from the tokens that look, left, to the tokens that are looked at, right; the stronger a line, the more weight.",
+        "alt": f"Layer {layer}: lines from the tokens that look, left, to the tokens that are looked at, right; the stronger a line, the more weight.",
         "hint": "Left: the token that looks. Right: what it looks at. Point at a token, or walk with the arrow keys. "
         "Weights below 0.02 are drawn for the token in hand only.",
     }

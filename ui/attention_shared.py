@@ -43,7 +43,7 @@ def shared_view(subject: Subject) -> None:
     each = "one for each" if group == 1 else f"each serving {group}"
     st.markdown(f"**{_kind(n_heads, n_kv)}**: {n_heads} query heads, {n_kv} key-value {'head' if n_kv == 1 else 'heads'}, {each}.")
     alt = f"{n_heads} query heads in a row above {n_kv} key-value heads; lines lead from each query head to the keys it reads."
-    pairs = pd.DataFrame({"query_head": range(1, n_heads + 1), "kv_head": [h // (n_heads // n_kv) + 1 for h in range(n_heads)]})
+    pairs = pd.DataFrame({"query_head": range(n_heads), "kv_head": [h // (n_heads // n_kv) for h in range(n_heads)]})
     plot(shared_figure(n_heads, n_kv), key="attention_shared", alt=alt, height=250, data=pairs, name="shared-keys")
     st.table(_table(config, n_heads, n_kv, size))
     full = _counted(config, n_heads, n_heads, size)

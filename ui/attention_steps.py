@@ -108,8 +108,8 @@ def _variant(subject: Subject, stage: str, found: Stages) -> str:
 
 
 def _picture(subject: Subject, recording: Recording, found: Stages, stage: str, layer: int, head: int) -> None:
-    labels, where = subject.labels, f"layer {layer + 1}, head {head + 1}"
-    name, height = f"stage-{STAGES.index(stage) + 1}-layer-{layer + 1}-head-{head + 1}", heatmap_height(len(labels))
+    labels, where = subject.labels, f"layer {layer}, head {head}"
+    name, height = f"stage-{STAGES.index(stage) + 1}-layer-{layer}-head-{head}", heatmap_height(len(labels))
     if stage in ("q, k, v", "· v", "W_O"):
         if stage == "q, k, v":
             kv = head * recording[f"blocks.{layer}.k"].shape[0] // subject.config.n_heads
@@ -174,7 +174,7 @@ def _written(recording: Recording, found: Stages, query: int, layer: int) -> Non
     together = float(np.linalg.norm(recording[f"blocks.{layer}.attn_out"][query]))
     own = float(np.linalg.norm(found.written[query]))
     explain.takeaway(
-        f"At this token the head writes a vector of length {own:.3f}; all heads of layer {layer + 1} together write one of length {together:.3f}. "
+        f"At this token the head writes a vector of length {own:.3f}; all heads of layer {layer} together write one of length {together:.3f}. "
         f"The stream before has length {before:.3f}."
     )
 

@@ -69,7 +69,7 @@ def _controls(config: ModelConfig, place: int) -> Switches:
         position = st.toggle(
             "Position", True, key="attention_position", disabled=config.position == "none", help=f"Off: {POSITIONS[config.position]}.", **KEPT
         )
-    names = [f"{i + 1}.{h + 1}" for i in range(config.n_layers) for h in range(config.n_heads)]
+    names = [f"{i}.{h}" for i in range(config.n_layers) for h in range(config.n_heads)]
     held = st.session_state.get("attention_off")
     if isinstance(held, list) and any(name not in names for name in held):
         st.session_state["attention_off"] = [name for name in held if name in names]
@@ -77,15 +77,15 @@ def _controls(config: ModelConfig, place: int) -> Switches:
     with st.container(horizontal=True, gap="small"):
         st.button("All", key="attention_off_all", on_click=_put, args=(names,), help="Switches every head off.")
         for i in range(min(config.n_layers, 8)):
-            mine = [name for name in names if name.startswith(f"{i + 1}.")]
-            words = f"Switches the heads of layer {i + 1} off, and only those."
-            st.button(f"Layer {i + 1}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=words)
+            mine = [name for name in names if name.startswith(f"{i}.")]
+            words = f"Switches the heads of layer {i} off, and only those."
+            st.button(f"Layer {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=words)
         st.button("None", key="attention_off_none", on_click=_put, args=([],), help="All heads work again.")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         how = st.segmented_control("A head that is off gives", list(HOW), default="zero", key="attention_how", required=True, **KEPT)
         order = st.segmented_control("Tokens before the chosen one", list(ORDERS), default="as written", key="attention_order", required=True, **KEPT)
         seed = st.number_input("Shuffle number", 0, 9999, 0, key="attention_shuffle", width=160, **KEPT) if order == "shuffled" else 0
-    chosen = tuple((int(layer) - 1, int(head) - 1) for layer, head in (name.split(".") for name in off if name in names))
+    chosen = tuple((int(layer), int(head)) for layer, head in (name.split(".") for name in off if name in names))
     return Switches(
         mask=mask or not config.causal, scale=scale, position=position or config.position == "none", heads_off=chosen, ablation=HOW.get(how, "zero"),
         order=ORDERS.get(order, "kept"), seed=seed if isinstance(seed, int) and 0 <= seed <= 9999 else 0, place=place,
@@ -161,7 +161,7 @@ def _each(subject: Subject) -> None:
     table = head_table({"kl_nats": values})
     plot(head_heatmap(values, "KL (nats)"), key="attention_each_plot", alt=alt, height=110 + 42 * len(values), data=table, name="each-head-off")
     explain.takeaway(
-        f"Alone, layer {layer + 1}, head {head + 1} is missed most on this text: without it the prediction moves by {values[layer, head]:.3f} nats on average. "
+        f"Alone, layer {layer}, head {head} is missed most on this text: without it the prediction moves by {values[layer, head]:.3f} nats on average. "
         f"The least missed moves it by {np.nanmin(values):.4f}. Heads can stand in for each other, so these numbers do not add up."
     )
 

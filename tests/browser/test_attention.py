@@ -23,13 +23,13 @@ def test_a_click_or_a_key_enlarges_a_head_on_the_same_node(page, app_url):
     page.evaluate("window.drawing = document.querySelector('.gf-figure .main-svg'); window.small = document.querySelector('.gf-head canvas')")
     head = page.locator(".gf-head").nth(6)
     head.hover()
-    expect(page.locator(".gf-heads-said")).to_contain_text("Layer 2, head 3")
+    expect(page.locator(".gf-heads-said")).to_contain_text("Layer 1, head 2")
     head.click()
-    expect(page.locator(".gf-figure")).to_have_attribute("aria-label", re.compile("layer 2, head 3"))
-    expect(page).to_have_url(re.compile(r"attention_layer=2.*attention_head=3|attention_head=3.*attention_layer=2"))
+    expect(page.locator(".gf-figure")).to_have_attribute("aria-label", re.compile("layer 1, head 2"))
+    expect(page).to_have_url(re.compile(r"attention_layer=1.*attention_head=2|attention_head=2.*attention_layer=1"))
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    expect(page.locator(".gf-figure")).to_have_attribute("aria-label", re.compile("layer 3, head 3"))
+    expect(page.locator(".gf-figure")).to_have_attribute("aria-label", re.compile("layer 2, head 2"))
     expect(head).to_have_attribute("aria-pressed", "false")
     assert page.evaluate("window.drawing.isConnected && window.small.isConnected")
     assert page.evaluate("""() => { // the small pictures are not blank, and nothing lies above the diagonal
@@ -40,7 +40,7 @@ def test_a_click_or_a_key_enlarges_a_head_on_the_same_node(page, app_url):
 
 
 def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(page, app_url):
-    problems = open_attention(page, app_url, "?attention_as=Arcs&attention_layer=2&attention_head=1")
+    problems = open_attention(page, app_url, "?attention_as=Arcs&attention_layer=1&attention_head=0")
     page.wait_for_selector(".gf-arcs-token")
     settled(page)
     said, left = page.locator(".gf-arcs-said"), page.locator(".gf-arcs-column").first
@@ -51,16 +51,16 @@ def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(page, app_url)
     }""")
     token = left.locator(".gf-arcs-token").nth(20)
     token.hover()
-    expect(said).to_contain_text(re.compile(r"at position 20 looks at head 1: .* 0\.\d{3}"))
+    expect(said).to_contain_text(re.compile(r"at position 20 looks at head 0: .* 0\.\d{3}"))
     picture = "() => document.querySelector('.gf-arcs canvas').toDataURL()"
     one = page.evaluate(picture)
     page.locator(".gf-arcs-chip").nth(2).click()
     token.hover()
-    expect(said).to_contain_text("head 3:")
+    expect(said).to_contain_text("head 2:")
     assert page.evaluate(picture) != one
     left.focus()
     page.keyboard.press("Home")
-    expect(said).to_contain_text("at position 0 looks at head 1: “F” at 0 1.000")
+    expect(said).to_contain_text("at position 0 looks at head 0: “F” at 0 1.000")
     page.keyboard.press("ArrowDown")
     expect(said).to_contain_text("at position 1 looks at")
     page.keyboard.press("ArrowRight")

@@ -102,9 +102,9 @@ def test_each_view_takes_one_token(variant, view):
     ("view", "key", "options"),
     [
         ("Heads", "attention_as", ("Heatmap", "Arcs")),
-        ("Heads", "attention_layer", ("1", "2", "3", "4")),
+        ("Heads", "attention_layer", ("0", "1", "2", "3")),
         ("Step by step", "attention_stage", ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")),
-        ("Step by step", "attention_head", ("1", "4")),
+        ("Step by step", "attention_head", ("0", "3")),
         ("Switch things off", "attention_mask", ("false",)),
         ("Switch things off", "attention_scaled", ("false",)),
         ("Switch things off", "attention_position", ("false",)),
@@ -129,10 +129,10 @@ def test_the_switches_say_what_changed(manager):
     assert [m.value for m in page.metric][1:] == ["0.000 nats", "0.000 nats"]
     page.button(key="attention_off_all").click().run()
     assert not page.exception and "Every head is off" in sentences(page) and "b_O" in sentences(page)
-    assert page.session_state["attention_off"] == [f"{i}.{h}" for i in range(1, 5) for h in range(1, 5)]
+    assert page.session_state["attention_off"] == [f"{i}.{h}" for i in range(4) for h in range(4)]
     assert float(page.metric[1].value.split()[0]) > 0.1
     page.button(key="attention_off_1").click().run()
-    assert page.session_state["attention_off"] == ["2.1", "2.2", "2.3", "2.4"]
+    assert page.session_state["attention_off"] == ["1.0", "1.1", "1.2", "1.3"]
     page.button(key="attention_off_none").click().run()
     assert "nothing has changed yet" in sentences(page)
 
@@ -190,6 +190,6 @@ def test_heads_that_stand_out_are_named():
     sink[:, 0] = 1
     patterns = np.stack([np.stack([shifted, sink]), np.stack([np.tril(np.ones((8, 8), np.float32)) / np.arange(1, 9)[:, None]] * 2)])
     lines = standing_out(head_numbers(patterns, causal=True), causal=True)
-    assert any("Layer 1, head 1 (100%)" in line and "previous token" in line for line in lines)
-    assert any("ayer 1, head 2 (100%)" in line and "first token" in line for line in lines)
-    assert any("Layer 2, head 1" in line and "most evenly (100%" in line for line in lines)
+    assert any("Layer 0, head 0 (100%)" in line and "previous token" in line for line in lines)
+    assert any("ayer 0, head 1 (100%)" in line and "first token" in line for line in lines)
+    assert any("Layer 1, head 0" in line and "most evenly (100%" in line for line in lines)

@@ -78,7 +78,7 @@ function tell(self) {
       found.push([value, other])
     }
     found.sort((a, b) => b[0] - a[0])
-    return `head ${head + 1}: ` + found.slice(0, 3).filter(([v]) => v > 0.0005).map(([v, i]) => `“${self.labels[i]}” at ${i} ${v.toFixed(3)}`).join(", ")
+    return `head ${head}: ` + found.slice(0, 3).filter(([v]) => v > 0.0005).map(([v, i]) => `“${self.labels[i]}” at ${i} ${v.toFixed(3)}`).join(", ")
   })
   self.said.textContent = `“${self.labels[index]}” at position ${index} ${side === 0 ? "looks at" : "is looked at by"} ${parts.join("; ") || "nothing: no head is chosen"}`
 }
@@ -163,7 +163,7 @@ function heads(self, count) {
     const head = self.chips.children.length
     chip.type = "button"
     chip.className = "gf-arcs-chip"
-    chip.textContent = `head ${head + 1}`
+    chip.textContent = `head ${head}`
     chip.onclick = () => {
       self.on.has(head) ? self.on.delete(head) : self.on.add(head)
       heads(self, self.count)

@@ -76,9 +76,9 @@ function rebuild(self, layers, heads) {
     self.grid.appendChild(span)
   }
   label("", "gf-heads-corner")
-  for (let h = 0; h < heads; h++) label(heads > 8 ? `${h + 1}` : `head ${h + 1}`, "gf-heads-column")
+  for (let h = 0; h < heads; h++) label(heads > 8 ? `${h}` : `head ${h}`, "gf-heads-column")
   for (let l = 0; l < layers; l++) {
-    label(`layer ${l + 1}`, "gf-heads-row")
+    label(`layer ${l}`, "gf-heads-row")
     for (let h = 0; h < heads; h++) {
       const button = document.createElement("button")
       button.type = "button"

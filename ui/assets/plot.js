@@ -101,7 +101,7 @@ function luminance(colour) {
 function template(page) {
   const faint = page.dark ? "rgba(255,255,255,0.09)" : "rgba(20,30,50,0.08)"
   const axis = {
-    gridcolor: faint, zerolinecolor: faint, linecolor: page.line, tickcolor: page.line, automargin: true,
+    gridcolor: faint, zerolinecolor: faint, linecolor: page.line, tickcolor: page.line, automargin: true, ticklabeloverflow: "allow", // else Plotly measures every label to hide some: 5 times as long
     title: { standoff: 10, font: { size: 14 } }, tickfont: { size: 13 }, ticklabelstandoff: 4,
   }
   const bar = { outlinewidth: 0, thickness: 14, tickfont: { size: 13 } }

@@ -72,7 +72,7 @@ def head_heatmap(values: np.ndarray, name: str, *, top: float | None = None) -> 
     reach = top if top is not None else float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
     heat = {
         "type": "heatmap", "z": values.astype(np.float32), "zmin": 0, "zmax": reach or 1.0, "colorscale": SEQUENTIAL, "xgap": 2, "ygap": 2,
-        "x": np.arange(1, heads + 1), "y": np.arange(1, layers + 1), "texttemplate": "%{z:.3g}" if heads <= 12 else "", "textfont": {"size": 13},
+        "x": np.arange(heads), "y": np.arange(layers), "texttemplate": "%{z:.3g}" if heads <= 12 else "", "textfont": {"size": 13},
         "hovertemplate": f"layer %{{y}}, head %{{x}}<br>{name} %{{z:.4f}}<extra></extra>", "colorbar": {"title": {"text": name, "side": "right"}},
     }
     layout = base_layout(
@@ -84,9 +84,9 @@ def head_heatmap(values: np.ndarray, name: str, *, top: float | None = None) -> 
 
 
 def head_table(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """One row for each head, from arrays (layer, head). Layers and heads count from 1."""
+    """One row for each head, from arrays (layer, head). Layers and heads count from 0."""
     layers, heads = next(iter(columns.values())).shape
-    places = {"layer": np.repeat(np.arange(1, layers + 1), heads), "head": np.tile(np.arange(1, heads + 1), layers)}
+    places = {"layer": np.repeat(np.arange(layers), heads), "head": np.tile(np.arange(heads), layers)}
     return pd.DataFrame(places | {name: values.reshape(-1) for name, values in columns.items()})
 
 
@@ -125,7 +125,7 @@ def kl_bars(kl: np.ndarray, labels: Sequence[str], chosen: int) -> go.Figure:
 def sink_bars(found: Sink) -> go.Figure:
     """Length of the value vector at position 0 beside the mean of the others, for every key-value head."""
     layers, kv = found.first_norm.shape
-    places = [[f"layer {i + 1}" for i in range(layers) for _ in range(kv)], [f"{h + 1}" for _ in range(layers) for h in range(kv)]]
+    places = [[f"layer {i}" for i in range(layers) for _ in range(kv)], [f"{h}" for _ in range(layers) for h in range(kv)]]
     traces = [
         {
             "type": "bar", "name": name, "x": places, "y": values.reshape(-1).astype(np.float32), "marker": {"color": shade},
@@ -229,7 +229,7 @@ def shared_figure(n_heads: int, n_kv: int) -> go.Figure:
     for x, y, words, count in ((list(range(n_heads)), 1, "query head", group), (kv_x, 0, "key-value head", 1)):
         traces.append(
             {
-                "type": "scatter", "mode": "markers", "x": x, "y": [y] * len(x), "customdata": [f"{words} {i + 1} of {len(x)}" for i in range(len(x))],
+                "type": "scatter", "mode": "markers", "x": x, "y": [y] * len(x), "customdata": [f"{words} {i} of {len(x)}" for i in range(len(x))],
                 "marker": {"size": size, "symbol": "circle" if y else "square", "color": [shades[(i // count) % len(shades)] for i in range(len(x))]},
                 "hovertemplate": "%{customdata}<extra></extra>",
             }

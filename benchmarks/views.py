@@ -27,6 +27,7 @@ from ui.site import ROOT, Entry, built
 
 TEXT = "First Citizen:\nBefore we proceed any further, hear me speak.\nAll:\nSpeak.\nFirst Citizen:\nYou are all resolved rather to die than to famish?\n"
 LENGTH = 64
+CHANGING = {"shapes": "&shapes_step=14"}  # a view whose picture depends on the training step: the ids of the text do not
 GOALS: Goals = {"slowest.scrub_ms": ("<=", 150.0), "slowest.open_ms": ("<=", 1500.0)}
 
 # Resolves with the milliseconds from a key to the last change of a picture, or -1 when nothing changed within a second and a half.
@@ -84,7 +85,7 @@ def in_a_browser(page: Any, url: str, entry: Entry, run: str, rounds: int) -> di
     opened = []
     for _ in range(3):
         started = time.perf_counter()
-        page.goto(f"{url}/{entry.url}?model={run}")
+        page.goto(f"{url}/{entry.url}?model={run}{CHANGING.get(entry.url, '')}")
         page.wait_for_selector(".gf-figure .main-svg, canvas")
         settled(page)
         opened.append((time.perf_counter() - started) * 1e3)

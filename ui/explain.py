@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import streamlit as st
@@ -34,5 +35,12 @@ def show_code(*objects: Callable[..., Any] | type, label: str = "Show the code")
     """The source of the functions or classes that made what is on screen, as it ran."""
     with st.expander(label):
         for item in objects:
-            st.caption(f"`{inspect.getmodule(item).__name__}.{item.__qualname__}`")  # type: ignore[union-attr]
-            st.code(inspect.getsource(item), language="python")
+            name, source = _source(item)
+            st.caption(f"`{name}`")
+            st.code(source, language="python")
+
+
+@cache
+def _source(item: Callable[..., Any] | type) -> tuple[str, str]:
+    """(full name, source). Read once: looking it up takes longer than drawing it."""
+    return f"{inspect.getmodule(item).__name__}.{item.__qualname__}", inspect.getsource(item)  # type: ignore[union-attr]

@@ -56,13 +56,21 @@ class Profile:
     max_worker_bytes: int = 0  # memory of one training process; 0: no limit
 
 
-# A second thread makes a training 1.6 times as fast, later ones add little at these sizes.
+def _threads(cores: int) -> int:
+    """A second thread makes a training 1.6 times as fast, later ones add little at these sizes.
+
+    On two cores the page that shows the training needs one of them: with two threads that wait for each other it then ran at
+    8.4 steps a second, with one at 9.8 (`python -m benchmarks.live`).
+    """
+    return 1 if cores <= 2 else max(2, min(4, cores // 2))
+
+
 # The hosted server keeps its other core for the people who look at pages.
 PROFILES: dict[str, Profile] = {
     "local": Profile(
         "local",
         max_parameters=20_000_000, max_steps=100_000, max_text=5_000_000, max_context=512, max_batch_tokens=65_536,
-        max_runs=max(1, _cores() - 1), max_runs_kept=100, threads_per_run=min(_cores(), max(2, min(4, _cores() // 2))),
+        max_runs=max(1, _cores() - 1), max_runs_kept=100, threads_per_run=_threads(_cores()),
         max_worker_bytes=_memory() * 3 // 4,
     ),
     "hosted": Profile(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from engine.corpora import Corpus
     from engine.records import Record, Snapshot, TrainState
 
+NICENESS = 10  # a page that somebody is waiting for goes first; on a machine with nothing else to do this costs nothing
 FLUSH_SECONDS = 0.05  # steps are sent in bundles: a fast training makes hundreds a second
 Message = dict[str, Any]
 
@@ -215,6 +216,8 @@ def _prepare(threads: int) -> None:
 
     torch.set_num_threads(threads)
     keep_memory()
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
     corpus = from_text("the quick brown fox jumps over the lazy dog " * 4)
     tiny = ModelConfig(corpus.vocab_size, context=8, d_model=16, n_layers=1, n_heads=2)
     for _ in train(tiny, replace(TrainConfig(), steps=2, batch_size=2, optimizer="muon", sample_length=2), corpus):

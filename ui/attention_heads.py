@@ -54,15 +54,13 @@ def heads_view(subject: Subject) -> None:
 def hints(numbers: HeadNumbers) -> list[str]:
     """A sentence for each head, layer by layer."""
     layers, heads = numbers.entropy.shape
+    if not np.isfinite(numbers.first).any():
+        return [f"Layer {i}, head {h}: there is one token, and it takes all the weight." for i in range(layers) for h in range(heads)]
     return [
         f"Layer {i}, head {h}: looks {numbers.distance[i, h]:.1f} tokens away on average, "
-        f"{_percent(numbers.previous[i, h])} of its weight on the previous token, {_percent(numbers.first[i, h])} on the first."
+        f"{numbers.previous[i, h]:.0%} of its weight on the previous token, {numbers.first[i, h]:.0%} on the first."
         for i in range(layers) for h in range(heads)
     ]
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0%}" if value == value else "no"
 
 
 def numbers_of(subject: Subject) -> HeadNumbers:

@@ -87,12 +87,12 @@ def _numbers(plain: Scaled, chosen: Scaled, width: int, exponent: float) -> None
     rows = {
         "spread of the scores": (plain.spread, chosen.spread, f"√d_k = {math.sqrt(width):.3f}, scaled {width ** (0.5 - exponent):.3f}"),
         "entropy of the softmax (nats)": (plain.entropy, chosen.entropy, f"at most ln {KEYS} = {math.log(KEYS):.3f}"),
-        "size of the gradient, ‖∂p/∂s‖": (plain.jacobian, chosen.jacobian, "0: nothing gets through"),
+        "size of the gradient, ‖∂p/∂s‖": (plain.jacobian, chosen.jacobian, "0 would let nothing through"),
         "mean slope, |∂pᵢ/∂sⱼ|": (plain.slope, chosen.slope, f"at most 2(1 − 1/{KEYS})/{KEYS}² = {2 * (1 - 1 / KEYS) / KEYS**2:.6f}"),
     }
     columns = {"no scaling": [f"{a[0]:.4g}" for a, _, _ in rows.values()]}
     columns[_words(exponent)] = [f"{b[0]:.4g}" for _, b, _ in rows.values()]
-    columns["in theory"] = [c for _, _, c in rows.values()]
+    columns["to hold it against"] = [c for _, _, c in rows.values()]
     st.markdown(f"**Measured at $d_k$ = {width}**")
     st.table(pd.DataFrame(columns, index=pd.Index(list(rows), name="")))
 

@@ -115,7 +115,8 @@ def _summary(subject: Subject, found: Comparison, switches: Switches, place: int
             st.caption(f"Not measured: {why}.")
         else:
             change = found.loss_after - found.loss_before
-            st.metric("Loss on this text, nats per token", f"{found.loss_after:.3f}", f"{change:+.3f}", delta_color="inverse")
+            delta = f"{change:+.3f}" if abs(change) >= 0.0005 else None
+            st.metric("Loss on this text, nats per token", f"{found.loss_after:.3f}", delta, delta_color="inverse")
             st.caption(f"{found.loss_before:.3f} before" + (f"; from position {found.start} on" if found.start else ""))
     with columns[1]:
         st.metric(f"KL at {safe(subject.labels[place])} (position {place})", f"{found.kl[place]:.3f} nats")

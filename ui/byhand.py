@@ -36,7 +36,7 @@ def numbers(text: str) -> list[float]:
         except ValueError:
             raise ShapeError(f"“{word[:20]}” is not a number") from None
         if not math.isfinite(value) or abs(value) > 1000:
-            raise ShapeError(f"{word[:20]} is too large: keep every number between −1000 and 1000")
+            raise ShapeError(f"{word[:20]} is out of range: keep every number between −1000 and 1000")
         found.append(value)
     if not 1 <= len(found) <= MOST:
         raise ShapeError(f"give 1 to {MOST} numbers in a row, not {len(found)}")
@@ -153,11 +153,13 @@ def mask_example() -> None:
         return
     _mask_table(example, keys)
     shown = [i for i in range(len(scores)) if i not in hidden]
-    total = float(example.exponentials.sum())
-    terms = " + ".join(rf"e^{{{number(scores[i])}}}" for i in shown)
+    less, total = example.shift, float(example.exponentials.sum())
+    terms = " + ".join(rf"e^{{{number(scores[i] - less)}}}" for i in shown)
     first = shown[0]
     weight = number(float(example.weights[first]), 2)
-    share = rf"\frac{{e^{{{number(scores[first])}}}}}{{{terms}}} = \frac{{{number(math.exp(scores[first]), 3)}}}{{{number(total, 3)}}}"
+    share = rf"\frac{{e^{{{number(scores[first] - less)}}}}}{{{terms}}} = \frac{{{number(math.exp(scores[first] - less), 3)}}}{{{number(total, 3)}}}"
+    if less:
+        st.caption(f"The largest visible score, {number(less)}, is taken off all of them first: that changes no weight, and no power overflows.")
     st.latex(rf"w_{{{first + 1}}} = {share} = {weight}")
     alt = f"Weights of {len(keys)} keys with the mask before the softmax, summing to 1, and after it, summing to {example.late.sum():.2f}."
     table = pd.DataFrame({"key": keys, "mask before softmax": example.weights, "mask after softmax": example.late})

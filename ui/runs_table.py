@@ -85,7 +85,7 @@ def _flat(spec: RunSpec) -> dict[str, Any]:
 
 
 def _actions(view: RunView) -> None:
-    manager, owner, run, file = state.manager(), state.owner(), view.id, slug(view.name)
+    manager, run, file = state.manager(), view.id, slug(view.name)
     with st.container(horizontal=True):
         st.button("Show", icon=":material/visibility:", on_click=select, args=(run,), key="show_run")
         with st.popover("Rename", icon=":material/edit:"):
@@ -95,7 +95,7 @@ def _actions(view: RunView) -> None:
             help="As many steps again, from its last snapshot.",
         )
         st.button(
-            "Remove", icon=":material/delete:", on_click=act, args=(manager.remove, run, owner), key="remove_run",
+            "Remove", icon=":material/delete:", on_click=_remove, args=(run,), key="remove_run",
             help="Ends it if it runs, and deletes its files.",
         )
         st.download_button(
@@ -107,6 +107,14 @@ def _actions(view: RunView) -> None:
             on_click="ignore", key="model_zip", disabled=not view.snapshots,
             help="Weights (safetensors), configuration and alphabet (JSON) in one zip. It can be uploaded here again.",
         )
+
+
+def _remove(run: str) -> None:
+    """Removes a run, and its id from the address when it was the one shown."""
+    act(state.manager().remove, run, state.owner())
+    if state.manager().view(run) is None and st.query_params.get("run") == run:
+        st.query_params.pop("run", None)
+        st.session_state.pop("run_id", None)
 
 
 def _rename(run: str) -> None:

@@ -173,8 +173,9 @@ def _choose_model() -> str:
         hand = RUN + str(st.session_state.get("run_id"))
         current = next((n for n in (named, st.session_state.get("kept_model"), hand, FIRST_MODEL) if n in options), options[0])
         st.session_state["subject_model"] = current
-        if named and named != current:
-            missing = "That run is not on this server (any more)" if named.startswith(RUN) else "There is no such model"
+        asked_for = st.query_params.get("model")
+        if asked_for and asked_for != current:
+            missing = "That run is not on this server (any more)" if asked_for.startswith(RUN) else "There is no such model"
             st.caption(f":material/info: {missing}; {safe(title_of(current, views.get(current)))} is shown instead.")
     name: str = st.selectbox(
         "Model", options, key="subject_model", format_func=lambda n: whole(title_of(n, views.get(n))),

@@ -68,9 +68,15 @@ class MaskExample:
     late: np.ndarray  # that, with the hidden weights set to 0: sums to less than 1
 
     @property
+    def shift(self) -> float:
+        """What is taken off every score before the exponential: 0, or the largest where e to that power would be no number. No weight changes."""
+        largest = float(self.masked.max())
+        return largest if abs(largest) > 50 else 0.0
+
+    @property
     def exponentials(self) -> np.ndarray:
-        """e^masked; 0 where hidden."""
-        return np.exp(self.masked)
+        """e^(masked - shift); 0 where hidden."""
+        return np.exp(self.masked - self.shift)
 
 
 def masking(scores: Sequence[float], hidden: Sequence[int]) -> MaskExample:

@@ -193,3 +193,7 @@ def test_heads_that_stand_out_are_named():
     assert any("Layer 0, head 0 (100%)" in line and "previous token" in line for line in lines)
     assert any("ayer 0, head 1 (100%)" in line and "first token" in line for line in lines)
     assert any("Layer 1, head 0" in line and "most evenly (100%" in line for line in lines)
+
+
+def test_one_token_takes_all_the_weight(manager):
+    assert "it takes all the weight" in sentences(opened(text="a"))

@@ -163,3 +163,10 @@ def test_wrong_shapes_are_run_and_explained():
     assert "83% of its attention on the future" in sentences(page)
     page.get_by_key("shapes_mask_size").set_value(6).run()
     assert page.success and not page.exception
+
+
+@pytest.mark.parametrize(("scores", "said"), [("1000,999,0", "0.73"), ("-800,-800,-801,0", "0.42"), ("710,1,5", "1")])
+def test_huge_scores_overflow_nothing(scores, said):
+    page = opened(shapes_view="hand", shapes_example="mask", shapes_scores=scores)
+    assert "taken off all of them first" in sentences(page)
+    assert formulas(page).rstrip().endswith(f"= {said}\n$$") and "inf" not in formulas(page) and r"\frac{0}" not in formulas(page)

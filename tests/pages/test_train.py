@@ -335,7 +335,8 @@ def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
     assert ("extend", "run-0", 200) in manager.asked
     clicked(page, "remove_run")
     assert list(manager.views) == ["run-1"]
-    assert "is not on this server" in sentences(page)
+    assert "run" not in page.query_params or "run-0" not in page.query_params["run"], "the address names no run that is gone"
+    assert "is not on this server" not in sentences(page)
 
 
 def test_a_model_can_be_uploaded_and_asked_for_a_text(manager):

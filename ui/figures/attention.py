@@ -163,7 +163,7 @@ SCALED = ("quiet", "attention")  # without the scale, with it
 def scaling_curves(curves: Mapping[str, Scaled], here: Mapping[str, Scaled], most: float) -> go.Figure:
     """Spread, entropy and two sizes of the gradient over d_k (logarithmic); `here`, one d_k, is marked; `most`: the largest possible entropy."""
     chosen = float(next(iter(here.values())).widths[0])
-    panels = (("spread of the scores", "spread"), ("entropy (nats)", "entropy"), ("gradient, ‖∂p/∂s‖", "jacobian"), ("gradient, mean |∂pᵢ/∂sⱼ|", "slope"))
+    panels = (("spread of the scores", "spread"), ("entropy (nats)", "entropy"), ("gradient, ‖∂p/∂s‖", "jacobian"), ("mean |∂pᵢ/∂sⱼ|", "slope"))
     dashed = {"color": colour("validation"), "width": 1.5, "dash": "dash"}
     dotted = {"color": colour("quiet"), "width": 1, "dash": "dot"}
     traces: list[dict[str, Any]] = []
@@ -176,7 +176,8 @@ def scaling_curves(curves: Mapping[str, Scaled], here: Mapping[str, Scaled], mos
             traces.append(_curve(name, c.widths, getattr(c, field), shade, axis, False) | {"mode": "markers", "marker": {"size": 11, "color": colour(shade)}})
         under = {"title": {"text": "d_k"}, "tickvals": [1, 8, 64, 512], "anchor": f"y{axis}", "showgrid": False}
         axes[f"xaxis{axis}"] = {"type": "log", "domain": [left, left + 0.46]} | under
-        axes[f"yaxis{axis}"] = {"rangemode": "tozero", "anchor": f"x{axis}", "nticks": 5, "tickformat": "~g", "domain": [bottom, bottom + 0.36]}
+        small: dict[str, Any] = {"nticks": 5, "tickformat": ".0e" if field == "slope" else "~g"}
+        axes[f"yaxis{axis}"] = {"rangemode": "tozero", "anchor": f"x{axis}", "domain": [bottom, bottom + 0.36]} | small
         where = {"xref": "paper", "yref": "paper", "x": left, "y": bottom + 0.37, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
         notes.append({"text": title} | where)
         shapes.append({"type": "line", "xref": f"x{axis}", "yref": f"y{axis} domain", "x0": chosen, "x1": chosen, "y0": 0, "y1": 1, "line": dotted})

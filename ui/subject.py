@@ -9,6 +9,7 @@ All of it is in the URL (`model`, `step`, `text`) and goes along from page to pa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ SHIPPED = {"shakespeare-classic": "Shakespeare, classic (trained)", "shakespeare
 UNTRAINED, RUN = "untrained-", "run-"
 FIRST_MODEL = "shakespeare-classic"
 MAX_TOKENS = 128  # that are looked at: more do not fit on a screen
+RECORDING_BYTES = 64 << 20  # of the scores and patterns of one recording: a model may have thousands of heads
 MAX_TEXT = 2000  # characters of typed text
 EXAMPLES = {
     "First Citizen": "First Citizen:\nBefore we proceed any further, hear me speak.\n",
@@ -107,7 +109,7 @@ def subject_bar() -> Iterator[Subject]:
     step = _choose_step(steps, name)
     found = _model(name, step, steps)
     facts.caption(_facts(found, run, step, steps))
-    ids, shown, notes = read(text, found.tokenizer, min(found.config.context, MAX_TOKENS))
+    ids, shown, notes = read(text, found.tokenizer, most_tokens(found.config))
     for note in notes:
         st.caption(f":material/info: {safe(note)}")
     at = step if step != NEWEST else max(steps, default=NEWEST)
@@ -120,6 +122,16 @@ def subject_bar() -> Iterator[Subject]:
                 scrubber(steps, run.history, step, run=run.id, key=SCRUBBER)
             if run.active:
                 st.fragment(_wait_for_snapshots, run_every=1.0)(run.id, steps)
+
+
+def most_tokens(config: ModelConfig) -> int:
+    """How many tokens are looked at: what the context, a screen and the server's memory allow. At least 8, or the context.
+
+    >>> most_tokens(ModelConfig(context=256)), most_tokens(ModelConfig(context=256, d_model=64, n_layers=64, n_heads=64))
+    (128, 36)
+    """
+    square = RECORDING_BYTES / (3 * 4 * config.n_layers * config.n_heads)  # scores, masked scores and pattern, float32
+    return min(config.context, MAX_TOKENS, max(8, int(math.sqrt(square))))
 
 
 def read(text: str, tokenizer: Tokenizer, limit: int) -> tuple[tuple[int, ...], str, list[str]]:
@@ -247,7 +259,7 @@ def _untrained(preset: str) -> Checkpoint:
     return Checkpoint(model, model.config, tokenizer, {"corpus": "shakespeare"})
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@st.cache_resource(max_entries=16, show_spinner=False)
 def _recording(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) -> Recording:
     return record(_model, ids)
 

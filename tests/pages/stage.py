@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from streamlit.testing.v1 import AppTest
+
 from engine.checkpoints import Checkpoint
 from engine.errors import RunError
 from engine.history import HistoryLog
@@ -39,6 +41,16 @@ def view_of(spec: RunSpec, run: str, status: Any = "running", steps: int = 40, *
         id=run, spec=spec, status=status, step=steps, total_steps=spec.train.steps, seconds=0.02 * steps,
         tokens_per_second=38_400.0, history=log.view(), parameters=parameter_formula(spec.model), version=1, **values,
     )
+
+
+def open_page(page: AppTest, **query: str) -> AppTest:
+    """Runs a page for the first time, as this browser, with that in its address. It must not raise."""
+    page.session_state["owner"] = "this-browser"
+    for name, value in query.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception, page.exception
+    return page
 
 
 class StageManager:

@@ -13,7 +13,7 @@ from engine.checkpoints import Checkpoint
 from engine.measure.heads import head_numbers
 from engine.tokenizers.char import CharTokenizer
 from tests.engine.helpers import loud, tiny
-from tests.pages.stage import StageManager
+from tests.pages.stage import StageManager, open_page
 from ui import state, subject
 from ui.attention_numbers import standing_out
 
@@ -50,13 +50,7 @@ def variant(monkeypatch: pytest.MonkeyPatch, manager: StageManager, request: pyt
 
 
 def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(PAGE, default_timeout=60)
-    page.session_state["owner"] = "this-browser"
-    for name, value in query.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception, page.exception
-    return page
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
 
 
 def sentences(page: AppTest) -> str:

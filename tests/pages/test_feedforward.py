@@ -12,7 +12,7 @@ from engine import corpora
 from engine.config import ModelConfig, TrainConfig
 from engine.model import build
 from engine.run_state import RunSpec
-from tests.pages.stage import StageManager, view_of
+from tests.pages.stage import StageManager, open_page, view_of
 from ui import feedforward_contexts, feedforward_parameters, state
 from ui.figures import feedforward as figures
 
@@ -36,13 +36,7 @@ def short_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(PAGE, default_timeout=60)
-    page.session_state["owner"] = "this-browser"
-    for name, value in query.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception
-    return page
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
 
 
 def sentences(page: AppTest) -> str:

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig
-from tests.pages.stage import StageManager
+from tests.pages.stage import StageManager, open_page
 from ui import residual, residual_highway, state, subject
 from ui.figures import residual as figures
 
@@ -37,13 +37,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
 
 
 def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(PAGE, default_timeout=60)
-    page.session_state["owner"] = "this-browser"
-    for name, value in query.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception
-    return page
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
 
 
 def sentences(page: AppTest) -> str:

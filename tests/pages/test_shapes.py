@@ -11,7 +11,7 @@ from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig
 from engine.tokenizers.char import CharTokenizer
 from tests.engine.helpers import loud
-from tests.pages.stage import StageManager
+from tests.pages.stage import StageManager, open_page
 from ui import shapes, state, subject
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "shapes.py")
@@ -26,13 +26,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
 
 
 def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(PAGE, default_timeout=60)
-    page.session_state["owner"] = "this-browser"
-    for name, value in query.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception
-    return page
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
 
 
 def sentences(page: AppTest) -> str:

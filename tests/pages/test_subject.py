@@ -11,7 +11,7 @@ from engine.history import HistoryLog
 from engine.records import Step
 from engine.run_state import RunSpec
 from engine.tokenizers.char import CharTokenizer
-from tests.pages.stage import StageManager, view_of
+from tests.pages.stage import StageManager, open_page, view_of
 from ui import state, subject
 from ui.controls import TRAINABLE
 from ui.scrubber import NEWEST, SMOOTH, losses_at
@@ -48,13 +48,7 @@ def script() -> None:
 
 
 def opened(**query: str) -> AppTest:
-    page = AppTest.from_function(script, default_timeout=60)
-    page.session_state["owner"] = "this-browser"
-    for name, value in query.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception
-    return page
+    return open_page(AppTest.from_function(script, default_timeout=60), **query)
 
 
 def given(page: AppTest) -> dict:

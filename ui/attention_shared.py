@@ -32,6 +32,8 @@ def shared_view(subject: Subject) -> None:
         kind = st.segmented_control("A number takes", list(BYTES), default="16 bits", key="attention_bytes", required=True, **KEPT)
     config = subject.config if which not in PUBLISHED else PRESETS[PUBLISHED[which]].model.resolved()
     n_heads, n_kv = config.n_heads, config.n_kv_heads or config.n_heads
+    if which in PUBLISHED:
+        st.caption(f"Published sizes: {PRESETS[PUBLISHED[which]].source}.")
     if which == OWN:
         n_heads, n_kv = _own(n_heads, n_kv)
         st.caption(f"Layers, widths and context are those of {MINE}; d_head stays {config.d_head}.")

@@ -47,9 +47,15 @@ class Source:
 
 _PLAIN = {"attention_bias": False, "ffn_bias": False}
 EXAMPLES = {
-    "gpt2": Source("GPT-2 small", "Published sizes, at its full context of 1,024 tokens.", PRESETS["gpt2"].model, 1024),
-    "llama2-7b": Source("LLaMA-2 7B", "Published sizes, at its full context of 4,096 tokens.", PRESETS["llama2-7b"].model, 4096),
-    "llama2-70b": Source("LLaMA-2 70B", "Published sizes: 64 query heads share 8 key-value heads.", PRESETS["llama2-70b"].model, 4096),
+    "gpt2": Source(
+        "GPT-2 small", f"Published sizes ({PRESETS['gpt2'].source}), at its full context of 1,024 tokens.", PRESETS["gpt2"].model, 1024,
+    ),
+    "llama2-7b": Source(
+        "LLaMA-2 7B", f"Published sizes ({PRESETS['llama2-7b'].source}), at its full context of 4,096 tokens.", PRESETS["llama2-7b"].model, 4096,
+    ),
+    "llama2-70b": Source(
+        "LLaMA-2 70B", f"Published sizes ({PRESETS['llama2-70b'].source}): 64 query heads share 8 key-value heads.", PRESETS["llama2-70b"].model, 4096,
+    ),
     "block": Source(
         "One block", "T = 16 tokens, d = 512, H = 8 heads.", ModelConfig(context=16, d_model=512, n_layers=1, n_heads=8, position="none"), 16, "block"
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
@@ -21,6 +22,7 @@ Objective = Literal["next_token", "masked"]
 
 GATED: tuple[Ffn, ...] = ("swiglu", "geglu")
 LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", "attention")
+MIN_BPE, MAX_BPE = 257, 65_536  # tokens of a bpe vocabulary: the 256 bytes and at least one merge
 
 
 class _Fields:
@@ -66,12 +68,14 @@ class ModelConfig(_Fields):
     ffn: Ffn = "gelu"
     position: Position = "learned"
     rope_theta: float = 10_000.0
+    rope_fraction: float = 1.0  # share of a head's dimensions that RoPE turns; GPT-NeoX and Pythia: the first quarter
     mixer: Mixer = "attention"
     qk_norm: bool = False
     causal: bool = True
     output_projection: bool = True
     tie_embeddings: bool = True
     attention_bias: bool = False
+    output_bias: bool = True  # where there are attention biases: on W_O too; Qwen2.5 has them on Q, K and V only
     ffn_bias: bool = False
     norm_gain: bool = True  # False: the norm has no parameters at all
     norm_bias: bool = False
@@ -86,6 +90,15 @@ class ModelConfig(_Fields):
             values["d_ff"] = math.ceil(8 * self.d_model / 3 / 8) * 8 if self.ffn in GATED else 4 * self.d_model
         return ModelConfig(**values)
 
+    @property
+    def d_rotary(self) -> int:
+        """Dimensions of each head that RoPE turns. Of a resolved configuration.
+
+        >>> ModelConfig(rope_fraction=0.25).resolved().d_rotary
+        8
+        """
+        return round(self.rope_fraction * (self.d_head or 0))
+
     def validate(self) -> ModelConfig:
         """Returns itself when it can be built; raises ConfigError naming the first field that is wrong."""
         self.validate_types()
@@ -96,6 +109,7 @@ class ModelConfig(_Fields):
         _check_range("norm_eps", self.norm_eps, 0.0, 1.0)
         _check_range("dropout", self.dropout, 0.0, 0.95)
         _check_range("rope_theta", self.rope_theta, 1.0, 1e12)
+        _check_range("rope_fraction", self.rope_fraction, 0.0, 1.0)
         if self.d_head is None and self.d_model % self.n_heads:
             raise ConfigError("n_heads", self.n_heads, f"must divide d_model ({self.d_model}) unless d_head is given: the heads share its dimensions evenly")
         _check_mixer(self.resolved())
@@ -106,6 +120,18 @@ class ModelConfig(_Fields):
         if self.norm == "rmsnorm" and self.norm_bias:
             raise ConfigError("norm_bias", True, "must be False for rmsnorm: RMSNorm has a gain but no bias")
         return self
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Parameters that a published model has beside what ModelConfig can say: known to the ledger, not to the model built here.
+
+    `shape` holds numbers and names of fields, so that it follows a changed configuration; `component` is one of `engine.ledger.COMPONENTS`.
+    """
+
+    component: str
+    name: str
+    shape: tuple[int | str, ...]
 
 
 @dataclass(frozen=True)
@@ -137,6 +163,7 @@ class TrainConfig(_Fields):
     sample_prompt: str = "\n"
     snapshot_every: int = 0  # 0: only at the end
     snapshot_early: bool = False  # also after 1, 2, 4, 8 ... steps up to snapshot_every: most is learned early
+    tokenizer: str = "char"  # char, byte, or bpe:V for byte-pair encoding with V tokens in all
 
     def validate(self) -> TrainConfig:
         """Returns itself when it can be run; raises ConfigError naming the first field that is wrong."""
@@ -158,6 +185,45 @@ class TrainConfig(_Fields):
         _check_range("min_lr_fraction", self.min_lr_fraction, 0.0, 1.0)
         if self.seed >= 2**31:
             raise ConfigError("seed", self.seed, f"must be below {2**31}")
+        bpe_size(self.tokenizer)
+        return self
+
+
+def bpe_size(tokenizer: str) -> int | None:
+    """The V of `bpe:V`; None for `char` and `byte`. Raises ConfigError for anything else.
+
+    >>> bpe_size("bpe:512"), bpe_size("char")
+    (512, None)
+    """
+    if tokenizer in ("char", "byte"):
+        return None
+    found = re.fullmatch(r"bpe:([1-9][0-9]{0,8})", tokenizer)
+    if not found or not MIN_BPE <= int(found[1]) <= MAX_BPE:
+        raise ConfigError("tokenizer", tokenizer, f"must be char, byte or bpe:V with a vocabulary V from {MIN_BPE} to {MAX_BPE:,}")
+    return int(found[1])
+
+
+@dataclass(frozen=True)
+class SampleConfig(_Fields):
+    """How a token is drawn from logits. The default values of the cuts change nothing."""
+
+    temperature: float = 0.8  # 0: greedy, the likeliest
+    top_k: int = 0  # 0: all
+    top_p: float = 1.0  # 1: all
+    min_p: float = 0.0  # 0: all
+    repetition_penalty: float = 1.0  # 1: none; below 1 it rewards repeating
+    penalty_last: bool = False  # False: before the cuts, as Hugging Face's `generate` does
+    seed: int = 0
+
+    def validate(self) -> SampleConfig:
+        """Returns itself when it can be used; raises ConfigError naming the first field that is wrong."""
+        self.validate_types()
+        _check_range("temperature", self.temperature, 0.0, 100.0)
+        _check_range("top_k", self.top_k, 0, 2**31)
+        _check_range("top_p", self.top_p, 0.0, 1.0)
+        _check_range("min_p", self.min_p, 0.0, 1.0)
+        _check_range("repetition_penalty", self.repetition_penalty, 0.01, 100.0)
+        _check_range("seed", self.seed, 0, 2**31 - 1)
         return self
 
 
@@ -173,6 +239,9 @@ def _check_mixer(c: ModelConfig) -> None:
         raise ConfigError("d_head", c.d_head, f"must be d_model / n_heads = {wanted} {why}: the heads' outputs go back into the stream as they are")
     if c.position == "rope" and c.mixer != "none" and c.d_head % 2:
         raise ConfigError("d_head", c.d_head, "must be even for RoPE: it rotates pairs of dimensions")
+    if c.position == "rope" and c.mixer != "none" and (c.d_rotary < 2 or c.d_rotary % 2):
+        what = f"makes RoPE turn {c.d_rotary} of a head's {c.d_head} dimensions"
+        raise ConfigError("rope_fraction", c.rope_fraction, f"{what}: it must be an even number, at least 2, for it rotates pairs")
 
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:

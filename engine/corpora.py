@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.config import bpe_size
 from engine.errors import CorpusError
-from engine.tokenizers import Tokenizer
+from engine.tokenizers import Tokenizer, bpe, characters
 from engine.tokenizers.char import CharTokenizer
 
 SHAKESPEARE_FILE = "tinyshakespeare.txt"
@@ -27,13 +28,17 @@ Progress = Callable[[int, int], object]  # (bytes so far, bytes in all)
 
 @dataclass(frozen=True)
 class Corpus:
-    """A text, its tokenizer, and its ids split into training (the first 90%) and validation (the last 10%)."""
+    """A text, its tokenizer, and its ids split into training (the first 90% of the characters) and validation (the last 10%).
+
+    The text is cut before it is made into tokens: every tokenizer is then measured on the same characters.
+    """
 
     name: str
     text: str
     tokenizer: Tokenizer
     train: Tensor  # (n_train,) int64
     validation: Tensor  # (n_validation,) int64
+    cut: str = "char"  # how the tokenizer was made: TrainConfig.tokenizer
 
     @property
     def vocab_size(self) -> int:
@@ -42,6 +47,21 @@ class Corpus:
     @property
     def characters(self) -> int:
         return len(self.text)
+
+    @property
+    def kind(self) -> str:
+        """What a token is: char, byte or bpe."""
+        return self.cut.split(":")[0]
+
+    @cached_property
+    def token_characters(self) -> np.ndarray:
+        """Characters that begin in each token, by id: int64 (vocab,)."""
+        return characters(self.tokenizer)
+
+    @property
+    def characters_per_token(self) -> float:
+        """Over the whole text."""
+        return self.characters / (len(self.train) + len(self.validation))
 
     @cached_property
     def baselines(self) -> dict[str, float]:
@@ -55,41 +75,71 @@ class Corpus:
         unigram = np.bincount(train, minlength=v) + 1.0
         unigram /= unigram.sum()
         result = {"uniform": float(np.log(v)), "unigram": float(-np.log(unigram[validation]).mean())}
-        if v <= 4096:  # a table of pairs beyond that is larger than the text
-            pairs = np.bincount(train[:-1] * v + train[1:], minlength=v * v).reshape(v, v) + 1.0
-            pairs /= pairs.sum(axis=1, keepdims=True)
-            result["bigram"] = float(-np.log(pairs[validation[:-1], validation[1:]]).mean())
+        # Only the pairs that occur are counted: a table of all V x V would be larger than the text.
+        pairs, counts = np.unique(train[:-1] * v + train[1:], return_counts=True)
+        asked = validation[:-1] * v + validation[1:]
+        place = np.minimum(np.searchsorted(pairs, asked), len(pairs) - 1)
+        seen = np.where(pairs[place] == asked, counts[place], 0) + 1.0
+        result["bigram"] = float(-np.log(seen / (np.bincount(train[:-1], minlength=v) + v)[validation[:-1]]).mean())
         return result
 
+    @cached_property
+    def baselines_in_bits(self) -> dict[str, float]:
+        """The same predictors in bits per character, over the characters of the tokens that they predict."""
+        of = self.token_characters[self.validation.numpy()]  # (n_validation,)
+        predicted = {"bigram": of[1:]}  # a pair's first token is given
+        return {
+            name: nats * len(some) / max(int(some.sum()), 1) / float(np.log(2))
+            for name, nats in self.baselines.items()
+            for some in [predicted.get(name, of)]
+        }
 
-def from_text(text: str, name: str = "your text") -> Corpus:
-    """A character corpus of any text. Raises CorpusError for one that cannot be split and trained on."""
+
+def from_text(text: str, name: str = "your text", tokenizer: str = "char") -> Corpus:
+    """A corpus of any text, cut as TrainConfig.tokenizer says: `char`, `byte` or `bpe:V`.
+
+    BPE learns its merges on the training split alone: a merge learned on the validation split would know its words before
+    the model has seen them, and the loss measured there would be too low. With little text there are fewer than V tokens.
+    Raises CorpusError for a text that cannot be split and trained on, ConfigError for another tokenizer.
+    """
+    size = bpe_size(tokenizer)
     text = text.replace("\r\n", "\n")
     if len(text) < 20:
         raise CorpusError(f"the text has {len(text)} characters; at least 20 are needed to train on some and test on the rest")
-    tokenizer = CharTokenizer.train(text)
-    if tokenizer.vocab_size < 2:
+    if text == text[0] * len(text):
         raise CorpusError("the text repeats a single character; at least 2 different ones are needed for there to be anything to predict")
-    ids = torch.from_numpy(tokenizer.encode_array(text))
-    cut = min(int(len(ids) * (1 - VALIDATION_SHARE)), len(ids) - 2)
-    return Corpus(name, text, tokenizer, ids[:cut], ids[cut:])
+    cut = min(int(len(text) * (1 - VALIDATION_SHARE)), len(text) - 2)
+    if tokenizer == "char":
+        letters = CharTokenizer.train(text)
+        ids = torch.from_numpy(letters.encode_array(text))
+        return Corpus(name, text, letters, ids[:cut], ids[cut:])
+    cutter = bpe.train(text[:cut], size or len(bpe.BYTES))  # with 256 tokens there is no merge: each byte is a token
+    train, validation = (torch.tensor(cutter.encode(part), dtype=torch.int64) for part in (text[:cut], text[cut:]))
+    if min(len(train), len(validation)) < 2:
+        raise CorpusError(
+            f"the tokenizer {tokenizer} makes {len(train)} tokens to train on and {len(validation)} to test on out of this text; "
+            "at least 2 of each are needed: use a longer text or a smaller vocabulary"
+        )
+    return Corpus(name, text, cutter, train, validation, tokenizer)
 
 
 def check_length(corpus: Corpus, context: int) -> None:
     """Raises CorpusError, saying how much is missing, when the training split holds no window of context + 1 tokens."""
     if len(corpus.train) < context + 2:
-        missing = int(np.ceil((context + 2 - len(corpus.train)) / (1 - VALIDATION_SHARE)))
+        tokens = (context + 2 - len(corpus.train)) / (1 - VALIDATION_SHARE)  # a tenth of what is added is for validation
+        missing = int(np.ceil(tokens * corpus.characters_per_token))
+        smaller = ", or a smaller vocabulary" if corpus.kind == "bpe" else ""
         raise CorpusError(
             f"{corpus.name} has {len(corpus.train)} tokens to train on; a context of {context} needs {context + 2}: "
-            f"add about {missing} more characters, or choose a shorter context"
+            f"add about {missing} more characters, or choose a shorter context{smaller}"
         )
 
 
-def load(name: str, progress: Progress | None = None) -> Corpus:
-    """The corpus of a name in CORPORA. Raises CorpusError saying what to do when it cannot be had."""
+def load(name: str, progress: Progress | None = None, tokenizer: str = "char") -> Corpus:
+    """The corpus of a name in CORPORA, cut as TrainConfig.tokenizer says. Raises CorpusError saying what to do when it cannot be had."""
     if name not in CORPORA:
         raise CorpusError(f"no corpus is called {name!r}; there are {', '.join(CORPORA)}")
-    return from_text(CORPORA[name](progress), name)
+    return from_text(CORPORA[name](progress), name, tokenizer)
 
 
 def shakespeare_path() -> Path | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -21,7 +21,7 @@ Look = TypeVar("Look", Evaluation, Sample)
 
 @dataclass(frozen=True)
 class History:
-    """An unchanging view. The six arrays have one entry for each step kept: (points,)."""
+    """An unchanging view. The seven arrays have one entry for each step kept: (points,)."""
 
     steps: np.ndarray  # int64
     losses: np.ndarray  # float32, nats per token, of the batch
@@ -32,6 +32,7 @@ class History:
     evaluations: tuple[Evaluation, ...]
     samples: tuple[Sample, ...]
     version: int = 0
+    bits: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))  # float32, bits per character of the batch; NaN where not measured
 
 
 class HistoryLog:
@@ -48,7 +49,7 @@ class HistoryLog:
         assert limit >= 2
         self._limit = limit
         self._lock = threading.Lock()
-        self._rows = np.empty((limit + 1, 6))  # float64 holds every step and token count exactly
+        self._rows = np.empty((limit + 1, 7))  # float64 holds every step and token count exactly
         self._count, self._stride, self._first = 0, 1, 0
         self._latest: tuple[float, ...] | None = None  # the newest step, when the stride skips it
         self._evaluations: list[Evaluation] = []
@@ -93,7 +94,7 @@ class HistoryLog:
             if len(rows) < 2:
                 return 0.0
             start = min(int(np.searchsorted(rows[:, 5], rows[-1, 5] - SPEED_WINDOW)), len(rows) - 2)
-            tokens, seconds = rows[-1, 4:] - rows[start, 4:]
+            tokens, seconds = rows[-1, 4:6] - rows[start, 4:6]
             return float(tokens / seconds) if seconds > 0 else 0.0
 
     def best_validation(self) -> float | None:
@@ -102,7 +103,7 @@ class HistoryLog:
             return min((e.validation_loss for e in self._evaluations if math.isfinite(e.validation_loss)), default=None)
 
     def _add_step(self, s: Step) -> None:
-        row = (s.step, s.loss, s.grad_norm, s.learning_rate, s.tokens, s.seconds)
+        row = (s.step, s.loss, s.grad_norm, s.learning_rate, s.tokens, s.seconds, math.nan if s.bits is None else s.bits)
         if self._count == 0:
             self._first, self._stride = s.step, 1
         if (s.step - self._first) % self._stride:
@@ -119,7 +120,7 @@ class HistoryLog:
             self._rows[: self._count] = kept
 
     def _all_rows(self) -> np.ndarray:
-        """(points, 6), the newest step included."""
+        """(points, 7), the newest step included."""
         if self._latest is None:
             return self._rows[: self._count]
         self._rows[self._count] = self._latest
@@ -127,13 +128,13 @@ class HistoryLog:
 
     def _make_view(self) -> History:
         rows = self._all_rows()
-        kinds: tuple[type, ...] = (np.int64, np.float32, np.float32, np.float32, np.int64, np.float32)
+        kinds: tuple[type, ...] = (np.int64, np.float32, np.float32, np.float32, np.int64, np.float32, np.float32)
         with np.errstate(over="ignore"):  # a diverging loss may be beyond float32: infinite is what it looks like
             columns: list[np.ndarray] = [rows[:, i].astype(kind) for i, kind in enumerate(kinds)]
         for column in columns:
             column.flags.writeable = False
-        steps, losses, norms, rates, tokens, seconds = columns
-        return History(steps, losses, norms, rates, tokens, seconds, tuple(self._evaluations), tuple(self._samples), self._version)
+        steps, losses, norms, rates, tokens, seconds, bits = columns
+        return History(steps, losses, norms, rates, tokens, seconds, tuple(self._evaluations), tuple(self._samples), self._version, bits)
 
 
 def _append(kept: list[Look], record: Look, limit: int) -> None:

@@ -6,10 +6,11 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.config import ModelConfig, TrainConfig
+from engine.config import ModelConfig, TrainConfig, bpe_size
 from engine.corpora import CORPORA
 from engine.errors import ConfigError, RunError
 from engine.ledger import parameter_formula
+from engine.train import MAX_LOGITS
 
 if TYPE_CHECKING:
     from engine.run_state import RunSpec
@@ -43,6 +44,8 @@ class Profile:
     max_context: int
     max_batch_tokens: int  # batch_size x context
     max_layers: int = 64
+    max_watched: int = 1_000_000  # characters of a text whose merges are watched (Tokens)
+    max_vocabulary: int = 8_192  # of a bpe tokenizer
     max_runs: int = 1  # training at once; the others wait in a queue
     max_queued: int = 20
     max_queued_each: int = 20  # of one owner, so that nobody fills the whole queue
@@ -75,7 +78,7 @@ PROFILES: dict[str, Profile] = {
     ),
     "hosted": Profile(
         "hosted",
-        max_parameters=4_000_000, max_steps=5_000, max_text=500_000, max_context=256, max_batch_tokens=8_192,
+        max_parameters=4_000_000, max_steps=5_000, max_text=500_000, max_watched=200_000, max_context=256, max_batch_tokens=8_192, max_vocabulary=2_048,
         max_runs=max(1, _cores() - 1), max_queued_each=3, max_runs_kept=12, threads_per_run=1,
         lease_seconds=15.0, forget_seconds=1800.0, snapshot_bytes=128 * MB, snapshot_bytes_total=2 * GB, max_worker_bytes=3 * GB // 2,
     ),
@@ -99,6 +102,7 @@ def check(profile: Profile, spec: RunSpec) -> None:
     _at_most("sample_length", train.sample_length, MAX_SAMPLE)
     if len(train.sample_prompt) > MAX_PROMPT:
         raise ConfigError("sample_prompt", train.sample_prompt[:20] + "…", f"may have at most {MAX_PROMPT:,} characters")
+    check_tokenizer(profile, train.tokenizer)
     tokens = train.batch_size * model.context
     if tokens > profile.max_batch_tokens:
         fits = max(1, profile.max_batch_tokens // model.context)
@@ -115,16 +119,23 @@ def check(profile: Profile, spec: RunSpec) -> None:
     _check_text(profile, spec)
 
 
+def check_tokenizer(profile: Profile, tokenizer: str) -> None:
+    """Raises ConfigError for a TrainConfig.tokenizer that is none, or whose vocabulary is too large here."""
+    if (size := bpe_size(tokenizer) or 0) > profile.max_vocabulary:
+        raise ConfigError("tokenizer", tokenizer, f"asks for a vocabulary of {size:,} tokens; at most {profile.max_vocabulary:,} are allowed here")
+
+
 def estimate_bytes(model: ModelConfig, train: TrainConfig) -> int:
     """A rough upper estimate of a training's memory in bytes: libraries, optimiser state, and what backward keeps.
 
     20 bytes a parameter (master weights, gradients, two moments, a copy); 20 vectors of d_model and 3 of d_ff for each token and
-    layer; 4 patterns of batch x heads x context x context for each layer; 4 times the logits; all of it as float32.
+    layer; 4 patterns of batch x heads x context x context for each layer; 4 times the logits of a step or of an evaluation; all as float32.
     """
     c = model.resolved()
     tokens = train.batch_size * c.context
     kept = c.n_layers * (tokens * (20 * c.d_model + 3 * (c.d_ff or 0)) + 4 * train.batch_size * c.n_heads * c.context**2)
-    return 350 * MB + 20 * parameter_formula(c) + 4 * (kept + 4 * tokens * c.vocab_size)
+    logits = max(tokens * c.vocab_size, min(64 * c.context * c.vocab_size, max(MAX_LOGITS, c.context * c.vocab_size)))
+    return 350 * MB + 20 * parameter_formula(c) + 4 * (kept + 4 * logits)
 
 
 def _check_text(profile: Profile, spec: RunSpec) -> None:

@@ -1,6 +1,7 @@
 """What a training yields: frozen records, in the order in which things happen.
 
-Losses are nats per token; `seconds` is time spent training so far (evaluation, sampling and snapshots excluded).
+Losses are nats per token; `bits` are the same losses in bits per character, comparable between tokenizers (None where not measured).
+`seconds` is time spent training so far (evaluation, sampling and snapshots excluded).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class Step:
     learning_rate: float  # AdamW's
     tokens: int  # seen so far
     seconds: float
+    bits: float | None = None  # the batch's loss in bits per character
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Evaluation:
     validation_loss: float
     seconds: float
     complete: bool  # the whole validation split was read
+    train_bits: float | None = None  # the same losses in bits per character
+    validation_bits: float | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.history import History, HistoryLog
 from engine.ledger import parameter_formula
 from engine.processes import Worker
+from engine.records import Evaluation
 from engine.snapshots import Saved
 
 Status = Literal["queued", "starting", "running", "paused", "finished", "stopped", "failed"]
@@ -57,10 +58,20 @@ class RunView:
     def active(self) -> bool:
         return self.status in ACTIVE
 
-    @cached_property
+    @property
     def best_validation(self) -> float | None:
         """The lowest finite validation loss so far; None before the first."""
-        return min((e.validation_loss for e in self.history.evaluations if abs(e.validation_loss) < float("inf")), default=None)
+        return self._best.validation_loss if self._best else None
+
+    @property
+    def best_bits(self) -> float | None:
+        """The same evaluation in bits per character; None where that was not measured."""
+        return self._best.validation_bits if self._best else None
+
+    @cached_property
+    def _best(self) -> Evaluation | None:
+        finite = [e for e in self.history.evaluations if abs(e.validation_loss) < float("inf")]
+        return min(finite, key=lambda e: e.validation_loss, default=None)
 
 
 @dataclass(eq=False)

@@ -28,6 +28,9 @@ from engine.optim import Optimiser, learning_rate_factor
 from engine.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
 from engine.sample import complete
 
+KINDS = {"char": "characters", "byte": "bytes", "bpe": "BPE tokens"}
+MAX_LOGITS = 2**24  # of one forward pass of an evaluation: with a large vocabulary, 64 windows at once would take gigabytes
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -54,6 +57,29 @@ def masked_batch(tokens: Tensor, starts: Tensor, length: int, rate: float, mask_
     return Batch(windows.masked_fill(hidden, mask_id), windows.masked_fill(~hidden, -1))
 
 
+@dataclass(frozen=True)
+class Loss:
+    """A mean over windows of a text. `nats` for each predicted token; `bits` for each character of the predicted tokens.
+
+    nats = sum / tokens, bits = sum / characters / ln 2, where `sum` is -log p over the predicted tokens. A character that lies in two tokens
+    counts where it begins (engine.tokenizers.characters), so that the tokens of a text have exactly its characters.
+
+    Nats per token, and perplexity, their exponential, depend on how the text is cut: a longer token is harder to guess but says more at once. Bits
+    per character divide by something that every tokenizer leaves alone. (They are an upper bound on what the model as a distribution over texts
+    would give: one way of cutting the text is counted, and others could spell it too.) The masked objective guesses the hidden
+    tokens alone, and hiding a longer one hides more at once: there, compare within one tokenizer.
+    """
+
+    nats: float
+    tokens: int
+    characters: int
+
+    @property
+    def bits(self) -> float:
+        """NaN where no predicted token begins a character."""
+        return self.nats * self.tokens / self.characters / math.log(2) if self.characters else math.nan
+
+
 def loss_of(model: Transformer, batch: Batch, device: torch.device) -> Tensor:
     """Mean cross-entropy in nats per predicted token, in float32 whatever the model computes in."""
     logits = model(batch.inputs.to(device))  # (batch, position, vocab)
@@ -67,12 +93,20 @@ class Batches:
         check_length(corpus, model.context)
         self.corpus, self.length, self.config = corpus, model.context, config
         self.mask_id = corpus.vocab_size
+        of = torch.from_numpy(corpus.token_characters)
+        self._characters = None if bool((of == 1).all()) else of
 
     def at(self, step: int) -> Batch:
         """A random training batch, (batch_size, context)."""
         generator = torch.Generator().manual_seed((self.config.seed * 1_000_003 + step) % 2**63)
         high = len(self.corpus.train) - self.length  # exclusive: starts 0 .. len - length - 1
         return self._make(self.corpus.train, torch.randint(high, (self.config.batch_size,), generator=generator), self.length, generator)
+
+    def loss(self, nats: float, batch: Batch) -> Loss:
+        """The mean loss of a batch, with what it is a mean over."""
+        predicted = batch.targets[batch.targets >= 0]
+        characters = len(predicted) if self._characters is None else int(self._characters[predicted].sum())
+        return Loss(nats, len(predicted), characters)
 
     def windows(self, tokens: Tensor, limit: int, size: int = 64) -> Iterator[Batch]:
         """Windows side by side over a split: all of it, or about `limit` tokens spread evenly when limit > 0."""
@@ -81,6 +115,7 @@ class Batches:
         if 0 < limit < len(starts) * length:
             starts = starts[torch.linspace(0, len(starts) - 1, max(1, limit // length)).long()]
         generator = torch.Generator().manual_seed(0)
+        size = max(1, min(size, MAX_LOGITS // (length * self.corpus.vocab_size)))
         for some in starts.split(size):
             yield self._make(tokens, some, length, generator)
 
@@ -91,24 +126,31 @@ class Batches:
 
 
 @torch.inference_mode()
-def evaluate(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> float:
-    """Mean loss in nats per token over windows of a split, each `context` long: the whole split, or about `limit` tokens."""
+def measure(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> Loss:
+    """The loss over windows of a split, each `context` long: the whole split, or about `limit` tokens."""
     device = next(model.parameters()).device
     training = model.training
     model.eval()
-    total = weight = 0.0
+    total, count, characters = 0.0, 0, 0
     for batch in batches.windows(tokens, limit):
-        count = int((batch.targets >= 0).sum())
-        total += float(loss_of(model, batch, device)) * count
-        weight += count
+        found = batches.loss(float(loss_of(model, batch, device)), batch)
+        total += found.nats * found.tokens
+        count, characters = count + found.tokens, characters + found.characters
     model.train(training)
-    return total / weight if weight else math.nan
+    return Loss(total / count if count else math.nan, count, characters)
+
+
+def evaluate(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> float:
+    """`measure` in nats per token."""
+    return measure(model, batches, tokens, limit).nats
 
 
 def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
     """Raises ConfigError or CorpusError when the three do not go together."""
     model.validate()
     config.validate()
+    if config.tokenizer != corpus.cut:
+        raise ConfigError("tokenizer", config.tokenizer, f"must be that of the corpus, {corpus.cut}: load the corpus with the tokenizer of the config")
     masked = config.objective == "masked"
     if masked and model.causal:
         raise ConfigError("causal", True, "must be False for the masked objective: the model fills gaps from both sides")
@@ -116,8 +158,8 @@ def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
         raise ConfigError("causal", False, "must be True for next-token training: without the mask every position sees the token it should predict")
     need = corpus.vocab_size + masked
     if model.vocab_size != need:
-        mask = " (its characters and the mask)" if masked else ""
-        raise ConfigError("vocab_size", model.vocab_size, f"must be {need} for the corpus {corpus.name!r}{mask}")
+        mask = " and the mask" if masked else ""
+        raise ConfigError("vocab_size", model.vocab_size, f"must be {need} for the corpus {corpus.name!r}: its {corpus.vocab_size} {KINDS[corpus.kind]}{mask}")
     check_length(corpus, model.context)
 
 
@@ -183,7 +225,7 @@ class _Training:
         self.step += 1
         self.seconds += time.perf_counter() - started
         tokens = self.step * batch.inputs.numel()
-        return Step(self.step, value, norm, self.config.learning_rate * factor, tokens, self.seconds)
+        return Step(self.step, value, norm, self.config.learning_rate * factor, tokens, self.seconds, self.batches.loss(value, batch).bits)
 
     def _look(self, complete: bool, every: bool = False) -> Iterator[Record]:
         """Whatever is due at this step."""
@@ -200,9 +242,9 @@ class _Training:
     def _evaluation(self, complete: bool) -> Evaluation:
         limit = self.config.eval_tokens
         with self.numerics.scope():
-            training = evaluate(self.model, self.batches, self.corpus.train, limit or len(self.corpus.validation))
-            validation = evaluate(self.model, self.batches, self.corpus.validation, 0 if complete else limit)
-        return Evaluation(self.step, training, validation, self.seconds, complete or not limit)
+            training = measure(self.model, self.batches, self.corpus.train, limit or len(self.corpus.validation))
+            validation = measure(self.model, self.batches, self.corpus.validation, 0 if complete else limit)
+        return Evaluation(self.step, training.nats, validation.nats, self.seconds, complete or not limit, training.bits, validation.bits)
 
     def _sample(self) -> Sample:
         prompt = self.config.sample_prompt if self.control.prompt is None else self.control.prompt

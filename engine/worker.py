@@ -94,7 +94,10 @@ class Session:
         from engine import corpora
 
         path = self.order.get("text")
-        return corpora.from_text(Path(path).read_bytes().decode("utf-8", "surrogatepass")) if path else corpora.load(self.order["corpus"])
+        tokenizer = self.config.tokenizer
+        if path:
+            return corpora.from_text(Path(path).read_bytes().decode("utf-8", "surrogatepass"), tokenizer=tokenizer)
+        return corpora.load(self.order["corpus"], tokenizer=tokenizer)
 
     def _records(self, corpus: Corpus) -> Iterator[Record]:
         from engine.checkpoints import load_state

@@ -1,9 +1,12 @@
-"""Text to ids and back. Every tokenizer has `vocab_size`, `encode`, `decode`, `token`, `to_dict`."""
+"""Text to ids and back. Every tokenizer has `vocab_size`, `encode`, `decode`, `unknown`, `to_dict`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import codecs
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
+
+import numpy as np
 
 from engine.errors import TokenizerError
 from engine.tokenizers.bpe import BpeTokenizer
@@ -30,3 +33,42 @@ def from_dict(values: Mapping[str, Any]) -> Tokenizer:
     if not isinstance(kind, str) or kind not in KINDS:
         raise TokenizerError(f"unknown tokenizer kind {kind!r}; known: {', '.join(KINDS)}")
     return KINDS[kind].from_dict(values)
+
+
+def token_bytes(tokenizer: Tokenizer) -> list[bytes]:
+    """The UTF-8 bytes of every token, by id. A token may hold a part of a character."""
+    if isinstance(tokenizer, BpeTokenizer):
+        return list(tokenizer.tokens)
+    return [tokenizer.decode([i]).encode("utf-8", "surrogatepass") for i in range(tokenizer.vocab_size)]
+
+
+def characters(tokenizer: Tokenizer) -> np.ndarray:
+    """Characters that begin in each token, by id: int64 (vocab,).
+
+    A character begins at the one byte of its UTF-8 that is not of the form 10xxxxxx (RFC 3629). So the sum over the tokens of a text is
+    the text's length, even where a character lies in two tokens: it counts where it begins, and nowhere else.
+
+    >>> from engine.tokenizers.char import CharTokenizer
+    >>> characters(CharTokenizer("aé")).tolist()
+    [1, 1]
+    """
+    return np.array([sum(byte & 0xC0 != 0x80 for byte in token) for token in token_bytes(tokenizer)], dtype=np.int64)
+
+
+def readable(data: bytes, final: bool = True) -> str:
+    r"""Bytes as text; a byte that belongs to no whole character is shown as itself, as Python writes it.
+
+    With `final` False, bytes at the end that may still become a character are held back.
+
+    >>> readable(b"\xe2\x82"), readable("€".encode()), readable(b"a\xe2\x82", final=False)
+    ('\\xe2\\x82', '€', 'a')
+    """
+    return codecs.getincrementaldecoder("utf-8")("backslashreplace").decode(data, final)
+
+
+def written(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    """What a model wrote, as far as it has become characters: never a replacement sign.
+
+    A byte in the middle that is no character is shown as by `readable`; a character that has begun at the end is held back.
+    """
+    return readable(tokenizer.decode_bytes(ids), final=False) if isinstance(tokenizer, BpeTokenizer) else tokenizer.decode(list(ids))

@@ -196,17 +196,24 @@ def train(text: str, vocab_size: int, *, level: Level = "byte", split: Split = "
     trainer decides). A merge whose bytes are a token already gets that token's id. Raises TokenizerError for a text without characters
     and for a vocabulary smaller than its starting symbols.
     """
-    if level not in get_args(Level) or split not in get_args(Split):
-        raise TokenizerError(f"level must be one of {get_args(Level)} and split one of {get_args(Split)}")
-    if not text:
-        raise TokenizerError("there is no text to learn merges from")
-    base = BYTES if level == "byte" else [_utf8(c) for c in sorted(set(text))]
+    base = starting_symbols(text, level)
+    if split not in get_args(Split):
+        raise TokenizerError(f"split must be one of {get_args(Split)}")
     if vocab_size < len(base):
         raise TokenizerError(f"a vocabulary of {vocab_size} is smaller than the {len(base)} {level}s to start from")
-    return BpeTokenizer(level, split, tuple(base), tuple(_Trainer(base, Counter(pieces(text, split)), level).merges(vocab_size)))
+    return BpeTokenizer(level, split, base, tuple(Trainer(base, Counter(pieces(text, split)), level).merges(vocab_size)))
 
 
-class _Trainer:
+def starting_symbols(text: str, level: Level) -> tuple[bytes, ...]:
+    """The 256 bytes, or the distinct characters of the text, sorted by code point. Raises TokenizerError where there are none."""
+    if level not in get_args(Level):
+        raise TokenizerError(f"level must be one of {get_args(Level)}")
+    if not text:
+        raise TokenizerError("there is no text to learn merges from")
+    return tuple(BYTES) if level == "byte" else tuple(_utf8(c) for c in sorted(set(text)))
+
+
+class Trainer:
     """All distinct pieces in one linked list of symbols, each with the number of times its piece occurs.
 
     Counts of pairs are kept up to date merge by merge: only places where the merged pair stood are visited.
@@ -227,6 +234,7 @@ class _Trainer:
             self.following += [*range(first + 1, last + 1), -1]
             self.before += [-1, *range(first, last)]
         self.length = sum(self.weight)
+        self.runners_up: list[tuple[tuple[tuple[int, int], int], ...]] = []
         self.counts: dict[tuple[int, int], int] = defaultdict(int)
         self.places: dict[tuple[int, int], list[int]] = defaultdict(list)
         for i, j in enumerate(self.following):
@@ -235,8 +243,8 @@ class _Trainer:
                 self.counts[pair] += self.weight[i]
                 self.places[pair].append(i)
 
-    def merges(self, vocab_size: int) -> Iterable[Merge]:
-        """The merges, best first."""
+    def merges(self, vocab_size: int, keep: int = 0) -> Iterable[Merge]:
+        """The merges, best first. `runners_up` gets, for each, the `keep` pairs that came next, with their counts."""
         known = {token: i for i, token in enumerate(self.tokens)}
         heap = [(-count, pair) for pair, count in self.counts.items()]
         heapq.heapify(heap)
@@ -248,6 +256,8 @@ class _Trainer:
                 continue  # it has changed since, and stands in the heap anew
             if count < 1:
                 return
+            if keep:
+                self.runners_up.append(self._next(heap, pair, keep))
             made = self.tokens[pair[0]] + self.tokens[pair[1]]
             token = known.setdefault(made, len(self.tokens))
             if token == len(self.tokens):
@@ -257,6 +267,17 @@ class _Trainer:
                     heapq.heappush(heap, (-now, changed))
             yield Merge(rank, pair, token, count, self.length)
             rank += 1
+
+    def _next(self, heap: list[tuple[int, tuple[int, int]]], winner: tuple[int, int], keep: int) -> tuple[tuple[tuple[int, int], int], ...]:
+        """The best pairs but the winner: (pair, count). What is out of date on the way to them leaves the heap for good."""
+        found: list[tuple[int, tuple[int, int]]] = []
+        while heap and len(found) < keep:
+            entry = heapq.heappop(heap)
+            if entry[0] == -self.counts.get(entry[1], 0) < 0 and entry[1] != winner and entry not in found[-1:]:
+                found.append(entry)
+        for entry in found:
+            heapq.heappush(heap, entry)
+        return tuple((pair, -negative) for negative, pair in found)
 
     def _apply(self, pair: tuple[int, int], token: int) -> set[tuple[int, int]]:
         """Merges the pair wherever it stands, left to right. Returns the pairs whose count has changed."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config import ModelConfig, TrainConfig
+from engine.config import ModelConfig, TrainConfig, bpe_size
 from engine.errors import ConfigError, GlassformerError
 
 BOTH = (ModelConfig, TrainConfig)
@@ -76,6 +76,8 @@ def test_sizes_start_at_one(name: str) -> None:
         ({"d_head": 16, "mixer": "mean"}, "d_head", "32 for mixer 'mean'"),
         ({"d_head": 16, "output_projection": False}, "d_head", "32 without an output projection"),
         ({"position": "rope", "d_model": 36, "n_heads": 4}, "d_head", "must be even for RoPE"),
+        ({"position": "rope", "rope_fraction": 0.1}, "rope_fraction", "turn 3 of a head's 32 dimensions"),
+        ({"position": "rope", "rope_fraction": 0.0}, "rope_fraction", "at least 2"),
         ({"position": "sinusoidal", "d_model": 9, "n_heads": 3}, "d_model", "must be even for sinusoidal"),
         ({"norm": "none", "norm_bias": True}, "norm_bias", "must be False"),
         ({"norm": "rmsnorm", "norm_bias": True}, "norm_bias", "no bias"),
@@ -96,6 +98,29 @@ def test_combinations_that_make_no_sense(fields: dict[str, Any], field: str, say
 )
 def test_trainings_that_cannot_be_run(fields: dict[str, Any], field: str) -> None:
     _refused(TrainConfig(**fields), field)
+
+
+@pytest.mark.parametrize("tokenizer", ["char", "byte", "bpe:257", "bpe:512", "bpe:65536"])
+def test_tokenizers_that_there_are(tokenizer: str) -> None:
+    assert TrainConfig(tokenizer=tokenizer).validate().tokenizer == tokenizer
+    assert bpe_size(tokenizer) == (int(tokenizer[4:]) if ":" in tokenizer else None)
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        "", "bpe", "bpe:", "bpe:256", "bpe:65537", "bpe:-512", "bpe: 512", "bpe:512 ", "bpe:0512", "bpe:1e3", "bpe:512\n", "bpe:٥١٢", "bpe:" + "9" * 400,
+        "Char", "words",
+    ],
+)
+def test_tokenizers_that_there_are_not(tokenizer: str) -> None:
+    assert "char, byte or bpe:V" in _refused(TrainConfig(tokenizer=tokenizer), "tokenizer").allowed
+
+
+def test_a_training_of_before_there_were_tokenizers_is_one_of_characters() -> None:
+    old = TrainConfig().to_dict()
+    del old["tokenizer"]
+    assert TrainConfig.from_dict(old).tokenizer == "char"
 
 
 def test_defaults_are_legal_and_frozen() -> None:

@@ -148,3 +148,66 @@ def test_a_download_is_checked_and_reports_progress(tmp_path: Path, monkeypatch:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+# Tokenizers ------------------------------------------------------------------------------------------------------------------
+
+FOREIGN = "Straße für Vögel: 5 € & 🙂 日本語 naïve ¿qué?\n" * 12
+
+
+@pytest.mark.parametrize("tokenizer", ["char", "byte", "bpe:257", "bpe:300"])
+@pytest.mark.parametrize("text", [LINES, FOREIGN], ids=["ascii", "foreign"])
+def test_every_tokenizer_has_the_same_two_parts(tokenizer: str, text: str) -> None:
+    corpus, letters = corpora.from_text(text, tokenizer=tokenizer), corpora.from_text(text)
+    assert corpus.cut == tokenizer
+    for part in ("train", "validation"):
+        ids = getattr(corpus, part)
+        assert corpus.tokenizer.decode(ids.tolist()) == letters.tokenizer.decode(getattr(letters, part).tolist())
+        assert int(corpus.token_characters[ids.numpy()].sum()) == len(getattr(letters, part)), "characters of tokens add up to the characters"
+
+
+def test_bytes_are_bytes() -> None:
+    corpus = corpora.from_text(FOREIGN, tokenizer="byte")
+    assert corpus.vocab_size == 256 and len(corpus.train) + len(corpus.validation) == len(FOREIGN.encode())
+    assert corpus.tokenizer.unknown("ключ\0") == []
+
+
+def test_bpe_learns_nothing_from_the_validation_split() -> None:
+    cut = int(len(LINES) * 0.9)
+    other = LINES[:cut] + "zq" * ((len(LINES) - cut) // 2)  # by far the most frequent pair, were it looked at
+    one, two = (corpora.from_text(text, tokenizer="bpe:300").tokenizer for text in (LINES[:cut] + " " * len(LINES[cut:]), other))
+    assert one.to_dict() == two.to_dict()
+    assert len(corpora.from_text(other, tokenizer="bpe:300").validation) >= len(other) - cut - 1
+
+
+def test_baselines_in_bits_per_character() -> None:
+    letters = corpora.from_text(LINES)
+    for name, nats in letters.baselines.items():
+        assert letters.baselines_in_bits[name] == pytest.approx(nats / math.log(2))
+    corpus = corpora.from_text(FOREIGN, tokenizer="bpe:300")
+    ids = corpus.validation.tolist()
+    letters_in_all = len(corpora.from_text(FOREIGN).validation)
+    assert corpus.baselines_in_bits["uniform"] == pytest.approx(len(ids) * math.log2(corpus.vocab_size) / letters_in_all)
+    counts = Counter(corpus.train.tolist())
+    unigram = sum(-math.log2((counts[i] + 1) / (len(corpus.train) + corpus.vocab_size)) for i in ids) / letters_in_all
+    assert corpus.baselines_in_bits["unigram"] == pytest.approx(unigram)
+
+
+def test_a_text_that_bpe_swallows_whole_is_refused_with_a_way_out() -> None:
+    with pytest.raises(CorpusError, match="smaller vocabulary"):
+        corpora.from_text("ab" * 12, tokenizer="bpe:300")
+    swallowed = corpora.from_text(LINES, tokenizer="bpe:500")
+    assert swallowed.vocab_size < 500, "no pairs are left"
+    with pytest.raises(CorpusError, match="or a smaller vocabulary"):
+        corpora.check_length(swallowed, 500)
+
+
+def test_a_state_of_before_a_field_existed_still_belongs_to_its_recipe() -> None:
+    from engine.pretrain import RECIPES, _filled_in
+
+    for recipe in RECIPES.values():
+        made_by = {"model": recipe.model.to_dict(), "train": recipe.train.to_dict()}
+        old = {"model": made_by["model"], "train": {name: value for name, value in made_by["train"].items() if name != "tokenizer"}}
+        assert _filled_in(old) == made_by
+        assert _filled_in({**old, "train": {**old["train"], "steps": 1}}) != made_by
+        assert _filled_in({"model": {"no_such_field": 1}, "train": {}}) != made_by

@@ -466,3 +466,22 @@ def test_snapshots_stay_within_their_budgets(make: Callable[..., RunManager]) ->
         assert sorted(int(f.stem.removeprefix("step-")) for f in files[run]) == list(look(manager, run).snapshots), "the view and the disk agree"
         assert sum(f.stat().st_size for f in files[run]) <= 8 * size
     assert sum(f.stat().st_size for some in files.values() for f in some) <= 12 * size
+
+
+def test_a_run_with_bpe_gives_what_train_gives_and_its_model_comes_back(manager: RunManager) -> None:
+    corpus = from_text(TEXT, tokenizer="bpe:280")
+    train_config = replace(SHORT, tokenizer="bpe:280", steps=10)
+    model = replace(MODEL, vocab_size=corpus.vocab_size)
+    run = manager.start(spec(train_config, model), "me")
+    view = ended(manager, run)
+    assert view.status == "finished", view.message
+    expected = [record for record in train(model, train_config, corpus, device="cpu") if isinstance(record, Evaluation)]
+    assert [e.validation_bits for e in view.history.evaluations] == pytest.approx([expected[0].validation_bits, expected[-1].validation_bits], rel=1e-4)
+    assert view.best_bits == pytest.approx(min(e.validation_bits or 0.0 for e in expected), rel=1e-4)
+    found = checkpoints.unpack(manager.checkpoint(run))
+    assert found.tokenizer.to_dict() == corpus.tokenizer.to_dict() == manager.model(run).tokenizer.to_dict()
+
+
+def test_a_vocabulary_over_the_limit_is_refused_before_anything_is_learned(manager: RunManager) -> None:
+    with pytest.raises(ConfigError, match="at most 8,192"):
+        manager.start(spec(replace(SHORT, tokenizer="bpe:9000")), "me")

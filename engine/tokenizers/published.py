@@ -1,0 +1,169 @@
+"""Published vocabularies, read by tiktoken. What a person typed never becomes a special token here."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as Late
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from engine.errors import TokenizerError
+
+if TYPE_CHECKING:
+    import tiktoken
+
+END_OF_TEXT = "<|endoftext|>"
+HOST = "openaipublic.blob.core.windows.net"
+SECONDS = 5.0  # that a caller waits for a download; tiktoken itself sets no limit
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is published about an encoding."""
+
+    vocab_size: int  # special tokens included
+    used_by: str
+    source: str = "tiktoken's openai_public.py and model.py"
+
+
+PUBLISHED: dict[str, Facts] = {
+    "gpt2": Facts(50_257, "GPT-2 and GPT-3"),
+    "cl100k_base": Facts(100_277, "GPT-3.5 and GPT-4"),
+    "o200k_base": Facts(200_019, "GPT-4o"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedTokenizer:
+    """A tiktoken encoding with the engine's words."""
+
+    name: str
+    encoding: tiktoken.Encoding = field(repr=False)
+
+    @property
+    def vocab_size(self) -> int:
+        """Rows that an embedding for it needs: the largest id, special tokens included, and one more."""
+        return int(self.encoding.n_vocab)
+
+    @property
+    def special(self) -> dict[str, int]:
+        """Special tokens and their ids, by id. A program puts these ids in; no text becomes one."""
+        named = {text: self.encoding.encode_single_token(text) for text in self.encoding.special_tokens_set}
+        return dict(sorted(named.items(), key=lambda item: item[1]))
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, all of it ordinary: `<|endoftext|>` typed by a person is seven ids of gpt2's, not one.
+
+        Half characters are read as `whole_characters` makes them. Raises TokenizerError where tiktoken's pattern gives up,
+        which a run of a million blanks makes it do.
+        """
+        try:
+            return list(self.encoding.encode_ordinary(whole_characters(text)[0]))
+        except (KeyboardInterrupt, SystemExit, MemoryError):
+            raise
+        except BaseException as error:  # a Rust panic is not an Exception
+            raise TokenizerError(f"{self.name} cannot cut this text: tiktoken's pattern gave up, as it does on endless runs of blanks. Shorten them") from error
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        """Raises TokenizerError for an id that stands for nothing."""
+        try:
+            return b"".join([self.encoding.decode_single_token_bytes(i) for i in ids])
+        except (KeyError, OverflowError):
+            raise TokenizerError(f"{self.name} has no token for one of these ids; they lie between 0 and {self.vocab_size - 1}") from None
+
+
+def whole_characters(text: str) -> tuple[str, int]:
+    r"""(the text as UTF-8 can hold it, how many halves were replaced): a half without its other half becomes U+FFFD.
+
+    >>> whole_characters("a\ud83d\ude00b\ud83d")
+    ('a😀b�', 1)
+    """
+    if text.isascii():
+        return text, 0
+    try:
+        text.encode("utf-8")
+        return text, 0
+    except UnicodeEncodeError:
+        joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        alone = sum("\ud800" <= c <= "\udfff" for c in joined)
+        return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in joined), alone
+
+
+# Loading -----------------------------------------------------------------------------------------------------------------
+
+_lock = threading.Lock()
+_loads: dict[str, Future[PublishedTokenizer]] = {}
+
+
+def load(name: str, seconds: float = SECONDS) -> PublishedTokenizer:
+    """An encoding by name, from tiktoken's cache or its download. Raises TokenizerError, after `seconds` at the latest.
+
+    A download that is late goes on behind: a later call finds it.
+    """
+    if name not in PUBLISHED:
+        raise TokenizerError(f"no published encoding is called {name!r}; known: {', '.join(PUBLISHED)}")
+    future = _begin(name)
+    try:
+        return future.result(timeout=seconds)
+    except Late:
+        if not future.done():
+            raise TokenizerError(f"{name} has not arrived from {HOST} within {seconds:g} seconds; the download goes on, so try again in a while") from None
+        raise TokenizerError(_sentence(name, "Timeout")) from None
+    except Exception as error:
+        raise TokenizerError(_sentence(name, type(error).__name__)) from error
+
+
+def ready(name: str) -> bool:
+    """Whether an encoding is in memory already, so that `load` returns at once."""
+    future = _loads.get(name)
+    return future is not None and future.done() and future.exception() is None
+
+
+def load_all(names: Iterable[str], seconds: float = SECONDS) -> tuple[dict[str, PublishedTokenizer], dict[str, str]]:
+    """(encodings that are here, by name; a sentence for each that is not). All are asked for at once, so `seconds` holds for all together."""
+    wanted = [name for name in names if name in PUBLISHED]
+    for name in wanted:
+        _begin(name)
+    end, found, problems = time.monotonic() + seconds, {}, {}
+    for name in wanted:
+        try:
+            found[name] = load(name, max(0.0, end - time.monotonic()))
+        except TokenizerError as error:
+            problems[name] = str(error)
+    return found, problems
+
+
+def _sentence(name: str, error: str) -> str:
+    return (
+        f"{name} could not be loaded ({error}): tiktoken fetches its list of tokens once from {HOST}. "
+        "Connect this machine, or put the file into the folder that $TIKTOKEN_CACHE_DIR names"
+    )
+
+
+def _begin(name: str) -> Future[PublishedTokenizer]:
+    """The load of an encoding, under way or successful; one that failed is begun anew."""
+    with _lock:
+        future = _loads.get(name)
+        if future is not None and (not future.done() or future.exception() is None):
+            return future
+        future = _loads[name] = Future()
+    threading.Thread(target=_fill, args=(future, name), name=f"tiktoken-{name}", daemon=True).start()
+    return future
+
+
+def _fill(future: Future[PublishedTokenizer], name: str) -> None:
+    try:
+        future.set_result(_read(name))
+    except BaseException as error:  # whoever waits is told, whatever it was
+        future.set_exception(error)
+
+
+def _read(name: str) -> PublishedTokenizer:
+    """Not by `tiktoken.get_encoding`: that holds one lock for all, so a download that hangs would keep back the encodings that are here."""
+    import tiktoken
+    from tiktoken_ext.openai_public import ENCODING_CONSTRUCTORS  # type: ignore[import-untyped]
+
+    return PublishedTokenizer(name, tiktoken.Encoding(**ENCODING_CONSTRUCTORS[name]()))

@@ -1,0 +1,62 @@
+"""Words as tokens, as programs cut text before subwords: a list of known words, and one answer for all others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import regex  # type: ignore[import-untyped]
+
+from engine.errors import TokenizerError
+
+# A run of letters, marks and digits, with apostrophes inside; or one other sign. Blanks separate and are dropped.
+WORD = r"[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}]+)*|[^\s\p{L}\p{M}\p{N}]"
+UNKNOWN = -1  # the id of a word that is not in the list
+
+
+@dataclass(frozen=True)
+class WordTokenizer:
+    """`words` are the known ones; a word's id is its place.
+
+    >>> WordTokenizer.train("to be, or not to be").encode("to be or what")
+    [0, 1, 3, -1]
+    """
+
+    words: tuple[str, ...]
+
+    @classmethod
+    def train(cls, text: str) -> WordTokenizer:
+        """Every word of a text, the most frequent first; of equals, the one met first. Raises TokenizerError where there is none."""
+        counted = Counter(text[start:end] for start, end in places(text))
+        if not counted:
+            raise TokenizerError("there is no word to learn in this text")
+        return cls(tuple(word for word, _ in counted.most_common()))
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.words)}
+
+    def encode(self, text: str) -> list[int]:
+        """One id a word; UNKNOWN for words that are not in the list. Blanks are lost."""
+        return [self.ids.get(text[start:end], UNKNOWN) for start, end in places(text)]
+
+
+def places(text: str) -> Iterator[tuple[int, int]]:
+    """(first character, one past the last) of every word and sign.
+
+    >>> list(places("Don't! 中文"))
+    [(0, 5), (5, 6), (7, 9)]
+    """
+    return (match.span() for match in _pattern().finditer(text))
+
+
+@cache
+def _pattern() -> Any:
+    return regex.compile(WORD)

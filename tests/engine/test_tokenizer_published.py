@@ -1,0 +1,142 @@
+"""Published encodings: the numbers that are known of them, special tokens that stay out of text, and machines without a network."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import tiktoken
+
+from engine.errors import TokenizerError
+from engine.tokenizers import published
+from engine.tokenizers.published import END_OF_TEXT, PUBLISHED, PublishedTokenizer, load, load_all, ready, whole_characters
+
+LINE = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
+TEXTS = ("", LINE, "भाषा मॉडल", "语言模型", "👩‍👩‍👧‍👦🇩🇪", "مرحبا", "e\u0301\u0302", "\0\0", "a" * 100_000, " " * 10_000 + "a", END_OF_TEXT * 2)
+
+
+@pytest.fixture(params=["gpt2", "cl100k_base"])
+def encoding(request: pytest.FixtureRequest) -> PublishedTokenizer:
+    return have(request.param)
+
+
+def have(name: str) -> PublishedTokenizer:
+    try:
+        return load(name)
+    except TokenizerError as error:
+        pytest.skip(f"{name} is not on this machine ($TIKTOKEN_CACHE_DIR names the folder that holds it): {error}")
+
+
+@pytest.fixture
+def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(published, "_loads", {})
+
+
+def small(name: str) -> PublishedTokenizer:
+    return PublishedTokenizer(name, tiktoken.Encoding(name, pat_str=r"(?s:.)", mergeable_ranks={bytes([b]): b for b in range(256)}, special_tokens={}))
+
+
+def test_the_lectures_line_is_61_characters_and_15_tokens() -> None:
+    gpt2 = have("gpt2")
+    ids = gpt2.encode(LINE)
+    assert (len(LINE), len(ids)) == (61, 15)
+    assert ids == [5962, 22307, 25, 198, 8421, 356, 5120, 597, 2252, 11, 3285, 502, 2740, 13, 198]
+    assert len(gpt2.encode(LINE + "\n")) == 15  # 62 characters: the two line breaks are one token
+
+
+def test_sizes_are_the_published_ones(encoding: PublishedTokenizer) -> None:
+    assert encoding.vocab_size == PUBLISHED[encoding.name].vocab_size
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr(text[:8]))
+def test_it_encodes_as_tiktoken_does_and_back(encoding: PublishedTokenizer, text: str) -> None:
+    ids = encoding.encode(text)
+    assert ids == tiktoken.get_encoding(encoding.name).encode(text, disallowed_special=())
+    assert encoding.decode_bytes(ids).decode("utf-8") == text
+
+
+def test_a_special_token_never_comes_from_text(encoding: PublishedTokenizer) -> None:
+    real = encoding.special
+    assert real[END_OF_TEXT] == {"gpt2": 50_256, "cl100k_base": 100_257}[encoding.name]
+    for text in real:
+        assert len(encoding.encode(text)) > 1
+        assert not set(encoding.encode(f"before {text} after")) & set(real.values())
+    assert encoding.decode_bytes([real[END_OF_TEXT]]) == END_OF_TEXT.encode()
+
+
+def test_half_characters_are_read_as_replacement_characters(encoding: PublishedTokenizer) -> None:
+    assert encoding.encode("a\ud800b") == encoding.encode("a\ufffdb")
+    assert encoding.encode("\ud83d\ude00") == encoding.encode("😀")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("é😀", ("é😀", 0)), ("\udc00\ud800", ("\ufffd\ufffd", 2)), ("\ud83d\ude00\ud83d", ("😀\ufffd", 1)), ("�", ("�", 0)), ("", ("", 0))],
+)
+def test_whole_characters(text: str, expected: tuple[str, int]) -> None:
+    assert whole_characters(text) == expected
+
+
+def test_an_id_that_stands_for_nothing_is_refused(encoding: PublishedTokenizer) -> None:
+    for bad in (-1, encoding.vocab_size, 10**12):
+        with pytest.raises(TokenizerError, match="no token"):
+            encoding.decode_bytes([bad])
+
+
+def test_where_the_pattern_gives_up_a_sentence_says_so() -> None:
+    class Panic(BaseException):
+        """As pyo3's, which is no Exception."""
+
+    class Broken:
+        def encode_ordinary(self, text: str) -> list[int]:
+            raise KeyboardInterrupt if text == "stop" else Panic
+
+    tokenizer = PublishedTokenizer("gpt2", Broken())  # type: ignore[arg-type]
+    with pytest.raises(TokenizerError, match="gave up"):
+        tokenizer.encode("x")
+    with pytest.raises(KeyboardInterrupt):
+        tokenizer.encode("stop")
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(TokenizerError, match="known: gpt2, cl100k_base"):
+        load("gpt-17")
+    assert load_all(["gpt-17"]) == ({}, {})
+
+
+def test_without_a_network_the_error_says_what_to_do_and_the_next_call_tries_again(nothing_loaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[Exception | PublishedTokenizer] = [ConnectionError("no route"), ValueError("Hash mismatch"), small("gpt2")]
+
+    def read(name: str) -> PublishedTokenizer:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(published, "_read", read)
+    with pytest.raises(TokenizerError, match=r"ConnectionError.*TIKTOKEN_CACHE_DIR"):
+        load("gpt2")
+    assert not ready("gpt2")
+    with pytest.raises(TokenizerError, match="ValueError"):
+        load("gpt2")
+    assert load("gpt2").name == "gpt2"
+    assert ready("gpt2")
+    assert load("gpt2") is load("gpt2") and not answers
+
+
+def test_a_download_that_hangs_holds_up_neither_the_caller_nor_the_others(nothing_loaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    arrive, begun = threading.Event(), []
+
+    def read(name: str) -> PublishedTokenizer:
+        begun.append(name)
+        if name == "o200k_base":
+            assert arrive.wait(60)
+        return small(name)
+
+    monkeypatch.setattr(published, "_read", read)
+    found, problems = load_all(PUBLISHED, seconds=1.0)
+    assert list(found) == ["gpt2", "cl100k_base"]
+    assert list(problems) == ["o200k_base"] and "the download goes on" in problems["o200k_base"]
+    arrive.set()
+    assert load("o200k_base", 60).name == "o200k_base"
+    assert begun.count("o200k_base") == 1

@@ -35,6 +35,7 @@ _FIXED: dict[str, Formula] = {
 
 def _projections(name: str, c: ModelConfig) -> Formula:
     bias, plus = (r" + b", " + b") if c.attention_bias else ("", "")
+    last, then = (bias, plus) if c.output_bias else ("", "")
     ffn, wide = (r" + b", " + b") if c.ffn_bias else ("", "")
     table = {
         "pos_embed": (r"p_t = P[t]", "row t of the position table P") if c.position == "learned" else
@@ -48,7 +49,7 @@ def _projections(name: str, c: ModelConfig) -> Formula:
         "x_heads": (r"(d) \to (H, d_{head})", "split into heads; there are no matrices"),
         "q_rot": _turned("q", c),
         "k_rot": _turned("k", c),
-        "attn_out": (rf"\mathrm{{out}} = z\,W_O{bias}", f"z · W_O{plus}") if c.output_projection and c.mixer in ("attention", "shared_qk") else
+        "attn_out": (rf"\mathrm{{out}} = z\,W_O{last}", f"z · W_O{then}") if c.output_projection and c.mixer in ("attention", "shared_qk") else
         (r"\mathrm{out} = [z_1, \dots, z_H]", "heads laid side by side again"),
         "ffn_in": (rf"[\mathrm{{gate}}, u] = x\,[W_G, W_1]{ffn}", f"x · [W_G, W₁]{wide}, one product for both"),
         "ffn_pre": (r"u = x\,W_1", "the second half of that product") if c.ffn in GATED else (rf"u = x\,W_1{ffn}", f"x · W₁{wide}"),
@@ -65,7 +66,8 @@ def _turned(name: str, c: ModelConfig) -> Formula:
     inner, words = (rf"\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head") if c.qk_norm else (name, name)
     if c.position != "rope":
         return inner, words
-    return rf"R(t\,\theta)\,{inner},\quad \theta_i = {c.rope_theta:g}^{{-2i/d_{{head}}}}", f"{words}, its pairs turned by position × frequency"
+    part, width = (f", the first {c.d_rotary} of {c.d_head} dimensions", f"{c.d_rotary}") if c.rope_fraction < 1 else ("", "d_{head}")
+    return rf"R(t\,\theta)\,{inner},\quad \theta_i = {c.rope_theta:g}^{{-2i/{width}}}", f"{words}, its pairs turned by position × frequency{part}"
 
 
 def _scores(c: ModelConfig) -> Formula:

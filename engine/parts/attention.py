@@ -122,7 +122,7 @@ class Attention(_Mixer):
         width = self.n_heads * self.d_head
         kv_width = self.n_kv_heads * self.d_head
         self.w_qkv = StackedLinear(config.d_model, (width, kv_width, kv_width), bias=config.attention_bias)
-        self.w_o = nn.Linear(width, config.d_model, bias=config.attention_bias) if config.output_projection else None
+        self.w_o = nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias) if config.output_projection else None
 
     def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         qkv = self.w_qkv(x)  # (batch, query, d_model) -> (batch, query, (head + 2 kv_head) * d_head)
@@ -142,7 +142,7 @@ class SharedQK(_Mixer):
         width = self.n_heads * self.d_head
         self.w_qk = nn.Linear(config.d_model, width, bias=config.attention_bias)
         self.w_v = nn.Linear(config.d_model, width, bias=config.attention_bias)
-        self.w_o = nn.Linear(width, config.d_model, bias=config.attention_bias) if config.output_projection else None
+        self.w_o = nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias) if config.output_projection else None
 
     def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         shared = self.w_qk(x).unflatten(-1, (self.n_heads, self.d_head))

@@ -29,11 +29,19 @@ class Seams:
 
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         """q (batch, head, query, d_head) and k (batch, kv_head, key, d_head), turned by position."""
-        return q, k
+        return self.turn(q), self.turn(k)
+
+    def turn(self, x: Tensor) -> Tensor:
+        """Queries or keys (..., position, d_head), turned by position."""
+        return x
 
     def bias(self, scores: Tensor) -> Tensor:
         """scores (batch, head, query, key) with what the scheme adds for the distance."""
         return scores
+
+    def at(self, place: int) -> Seams:
+        """The same for the one query at `place` (counted from the stretch's start) and the keys up to it; the stretch must start at 0."""
+        return self
 
 
 class NoPosition(nn.Module):
@@ -53,6 +61,9 @@ class _Added(Seams):
     def embed(self, x: Tensor) -> Tensor | None:
         return self.table
 
+    def at(self, place: int) -> Seams:
+        return _Added(self.table[place : place + 1])
+
 
 class Sinusoidal(nn.Module):
     """PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(same) (Vaswani et al. 2017, 3.5). No parameters."""
@@ -62,9 +73,17 @@ class Sinusoidal(nn.Module):
         self.d_model = config.d_model
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
-        angles = _angles(start, length, self.d_model, 10_000.0, like.device)  # (query, d_model/2)
-        table = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)  # (query, d_model)
-        return _Added(table.to(like.dtype))
+        return _Added(sinusoidal_table(length, self.d_model, 10_000.0, start, like.device).to(like.dtype))
+
+
+def sinusoidal_table(length: int, d_model: int, base: float = 10_000.0, start: int = 0, device: torch.device | None = None) -> Tensor:
+    """PE of positions start .. start + length - 1, (position, d_model), d_model even: sines at even dimensions, cosines at odd ones.
+
+    >>> sinusoidal_table(2, 2).tolist()[0]
+    [0.0, 1.0]
+    """
+    angles = _angles(start, length, d_model, base, device)  # (position, d_model/2)
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)  # (position, d_model)
 
 
 class Learned(nn.Module):
@@ -82,27 +101,38 @@ class Learned(nn.Module):
 
 class _Rotated(Seams):
     def __init__(self, cos: Tensor, sin: Tensor) -> None:
-        self.cos, self.sin = cos, sin  # each (query, d_head)
+        self.cos, self.sin = cos, sin  # each (query, d_rotary)
 
-    def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        return rotate_half_pairs(q, self.cos, self.sin), rotate_half_pairs(k, self.cos, self.sin)
+    def turn(self, x: Tensor) -> Tensor:
+        return rotate_half_pairs(x, self.cos, self.sin)
+
+    def at(self, place: int) -> Seams:
+        return type(self)(self.cos[place : place + 1], self.sin[place : place + 1])
+
+
+class _PartlyRotated(_Rotated):
+    def turn(self, x: Tensor) -> Tensor:
+        turned = self.cos.shape[-1]
+        return torch.cat((rotate_half_pairs(x[..., :turned], self.cos, self.sin), x[..., turned:]), -1)
 
 
 class Rope(nn.Module):
     """Rotary positions (Su et al. 2021): turns each pair of q and k by position * frequency, so that q.k
     depends on the distance only. Half-split layout (LLaMA, NeoX): dimension i pairs with i + d_head/2. No parameters.
+    With `rope_fraction` below 1 only the first d_rotary dimensions are turned, as if they were the head (GPT-NeoX, Black et al. 2022).
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         assert config.d_head is not None
-        self.d_head, self.theta = config.d_head, config.rope_theta
+        self.d_rotary, self.theta = config.d_rotary, config.rope_theta
+        self.seams = _Rotated if config.d_rotary == config.d_head else _PartlyRotated
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
-        angles = _angles(start, length, self.d_head, self.theta, like.device)  # (query, d_head/2)
+        angles = _angles(start, length, self.d_rotary, self.theta, like.device)  # (query, d_rotary/2)
         cos, sin = angles.cos(), angles.sin()
         # The sign of `rotate_half` is kept in the table: one multiplication fewer for every q and k.
-        return _Rotated(torch.cat((cos, cos), -1).to(like.dtype), torch.cat((-sin, sin), -1).to(like.dtype))
+        return self.seams(torch.cat((cos, cos), -1).to(like.dtype), torch.cat((-sin, sin), -1).to(like.dtype))
 
 
 def rotate_half_pairs(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
@@ -120,6 +150,9 @@ class _Biased(Seams):
 
     def bias(self, scores: Tensor) -> Tensor:
         return scores + self.table
+
+    def at(self, place: int) -> Seams:
+        return _Biased(self.table[:, place : place + 1, : place + 1])
 
 
 class Alibi(nn.Module):
@@ -183,7 +216,7 @@ def t5_bucket(offset: Tensor, bidirectional: bool, buckets: int, max_distance: i
     return base + torch.where(distance < exact, distance, far)
 
 
-def _angles(start: int, length: int, width: int, base: float, device: torch.device) -> Tensor:
+def _angles(start: int, length: int, width: int, base: float, device: torch.device | None) -> Tensor:
     """position / base^(2i/width) in radians, (length, width/2): wavelengths grow geometrically."""
     frequency = base ** (-torch.arange(0, width, 2, device=device, dtype=torch.float32) / width)
     return torch.outer(torch.arange(start, start + length, device=device, dtype=torch.float32), frequency)

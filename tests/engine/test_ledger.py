@@ -1,16 +1,36 @@
-"""The ledger counts what the model holds."""
+"""The ledger counts what the model holds, computes and keeps: against the model itself, torch's own record, and published totals."""
+
+from __future__ import annotations
+
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import torch
-from hypothesis import given
+import torch.nn.functional as F
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.config import ModelConfig
+from engine.config import Extra, ModelConfig
 from engine.errors import ConfigError
-from engine.ledger import component_parameters, shape_trace
-from engine.model import build
-from engine.presets import PRESETS
+from engine.ledger import COMPONENTS, GB, component_parameters, ledger, parameter_formula, shape_trace
+from engine.ledger.memory import activation_numbers
+from engine.measure.shapes import totals, trace
+from engine.model import build, count_parameters
+from engine.parts.attention import KVCache
+from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.probe import axes_of
+
+EVERY = PRESETS | ENCODER_DECODERS
+PUBLISHED = {
+    "gpt2": 124_439_808, "gpt2-medium": 354_823_168, "gpt2-large": 774_030_080, "gpt2-xl": 1_557_611_200, "llama2-7b": 6_738_415_616,
+    "llama2-13b": 13_015_864_320, "llama2-70b": 68_976_648_192, "bert-base": 109_482_240, "t5-base": 222_903_552, "mistral-7b": 7_241_732_096,
+    "llama3-8b": 8_030_261_248, "qwen2.5-0.5b": 494_032_768, "gemma-2b": 2_506_172_416, "pythia-70m": 70_426_624,
+}
+
+
+def of(name: str):
+    preset = EVERY[name]
+    return ledger(preset.model, preset.extras, preset.encoder)
 
 
 def counted(config: ModelConfig) -> dict[str, int]:
@@ -24,28 +44,244 @@ def counted(config: ModelConfig) -> dict[str, int]:
     return found
 
 
+@st.composite
+def legal(draw: st.DrawFn) -> ModelConfig:
+    """Any legal configuration of a small model: every field is drawn, and what cannot be built is left out."""
+    hints = get_type_hints(ModelConfig)
+    sizes = {"n_heads": st.sampled_from([1, 2, 4]), "n_kv_heads": st.sampled_from([None, 1, 2, 4]), "d_model": st.sampled_from([4, 8, 12])}
+    sizes |= {"d_head": st.sampled_from([None, 2, 3, 6]), "d_ff": st.sampled_from([None, 5, 16]), "rope_fraction": st.sampled_from([0.25, 0.5, 1.0])}
+    sizes |= {"norm_eps": st.just(1e-5), "dropout": st.sampled_from([0.0, 0.1]), "rope_theta": st.sampled_from([100.0, 1e4])}
+
+    def value(name: str) -> st.SearchStrategy[Any]:
+        hint = hints[name]
+        if name in sizes:
+            return sizes[name]
+        return st.booleans() if hint is bool else st.integers(1, 9) if hint is int else st.sampled_from(get_args(hint))
+
+    config = ModelConfig(**draw(st.fixed_dictionaries({name: value(name) for name in ModelConfig.__dataclass_fields__})))
+    try:
+        return config.validate()
+    except ConfigError as error:
+        repaired = {**config.to_dict(), "norm_bias": False, "n_kv_heads": None, "d_head": None, "d_model": 8, "rope_fraction": 1.0}
+        if error.field == "d_head" or config.position == "rope":
+            repaired["n_heads"] = 2
+        return ModelConfig(**repaired).validate()
+
+
+@settings(max_examples=300, deadline=None)
+@given(legal())
+def test_any_legal_configuration_is_counted_as_its_model_is_built(config):
+    found = ledger(config)
+    assert found.total == count_parameters(config) == sum(found.components.values()) == parameter_formula(config)
+    assert component_parameters(config) == counted(config)
+    shapes = sorted(row.each for row in found.rows for _ in range(row.copies) if row.each)
+    assert sum(shapes) == found.total and {row.component for row in found.rows} <= set(COMPONENTS)
+
+
+@settings(max_examples=60, deadline=None)
+@given(legal(), st.integers(1, 9))
+def test_flops_are_those_that_torch_was_asked_for(config, tokens):
+    tokens = min(tokens, config.context)
+    assert ledger(config).flops(tokens).forward * tokens == totals(trace(config, tokens))["products"]
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_is_counted_part_by_part(name):
-    assert component_parameters(PRESETS[name].model) == counted(PRESETS[name].model)
-
-
-def test_published_totals():
-    totals = {name: sum(component_parameters(PRESETS[name].model).values()) for name in ("gpt2", "llama2-7b", "llama2-70b")}
-    assert totals == {"gpt2": 124_439_808, "llama2-7b": 6_738_415_616, "llama2-70b": 68_976_648_192}
-
-
-@given(
-    st.sampled_from(["layernorm", "rmsnorm", "none"]), st.sampled_from(["pre", "post", "parallel", "none"]),
-    st.sampled_from(["gelu", "swiglu", "none"]), st.sampled_from(["none", "learned", "rope", "t5"]),
-    st.sampled_from(["none", "mean", "shared_qk", "attention"]), st.lists(st.booleans(), min_size=5, max_size=5),
-)
-def test_any_architecture_is_counted_part_by_part(norm, wiring, ffn, position, mixer, flags):
-    tied, attention_bias, ffn_bias, gain, projected = flags
-    config = ModelConfig(
-        vocab_size=7, context=6, d_model=8, n_layers=2, n_heads=2, norm=norm, wiring=wiring, ffn=ffn, position=position, mixer=mixer, tie_embeddings=tied,
-        attention_bias=attention_bias, ffn_bias=ffn_bias, norm_gain=gain, norm_bias=gain and norm == "layernorm", output_projection=projected,
-    )
+    config = PRESETS[name].model
     assert component_parameters(config) == counted(config)
+    assert of(name).flops().forward * config.context == totals(trace(config, config.context))["products"]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_totals(name):
+    assert of(name).total == PUBLISHED[name]
+
+
+def test_gpt3_is_about_175_billion():
+    assert of("gpt3-175b").total == 174_604_259_328
+
+
+def numel(kind: str, config: Any) -> int:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed (requirements-dev.txt has it)")
+    with torch.device("meta"):
+        model = getattr(transformers, kind)(config)
+    return sum({id(p): p.numel() for p in model.parameters()}.values())  # tied matrices once
+
+
+LLAMA = {"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
+SECOND_OPINION: dict[str, tuple[str, str, dict[str, Any]]] = {
+    **{
+        name: ("GPT2LMHeadModel", "GPT2Config", {"n_embd": d, "n_layer": layers, "n_head": heads, "n_positions": context})
+        for name, d, layers, heads, context in (
+            ("gpt2", 768, 12, 12, 1024), ("gpt2-medium", 1024, 24, 16, 1024), ("gpt2-large", 1280, 36, 20, 1024), ("gpt2-xl", 1600, 48, 25, 1024),
+            ("gpt3-175b", 12_288, 96, 96, 2048),
+        )
+    },
+    "bert-base": ("BertModel", "BertConfig", {}),
+    "t5-base": ("T5ForConditionalGeneration", "T5Config", {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}),
+    "llama2-7b": ("LlamaForCausalLM", "LlamaConfig", {**LLAMA, "vocab_size": 32_000, "intermediate_size": 11_008}),
+    "llama2-13b": (
+        "LlamaForCausalLM", "LlamaConfig",
+        {"vocab_size": 32_000, "hidden_size": 5120, "num_hidden_layers": 40, "num_attention_heads": 40, "intermediate_size": 13_824},
+    ),
+    "llama2-70b": (
+        "LlamaForCausalLM", "LlamaConfig",
+        {"vocab_size": 32_000, "hidden_size": 8192, "num_hidden_layers": 80, "num_attention_heads": 64, "num_key_value_heads": 8, "intermediate_size": 28_672},
+    ),
+    "mistral-7b": ("MistralForCausalLM", "MistralConfig", {**LLAMA, "vocab_size": 32_000, "intermediate_size": 14_336, "num_key_value_heads": 8}),
+    "llama3-8b": ("LlamaForCausalLM", "LlamaConfig", {**LLAMA, "vocab_size": 128_256, "intermediate_size": 14_336, "num_key_value_heads": 8}),
+    "qwen2.5-0.5b": (
+        "Qwen2ForCausalLM", "Qwen2Config",
+        {
+            "vocab_size": 151_936, "hidden_size": 896, "num_hidden_layers": 24, "num_attention_heads": 14, "num_key_value_heads": 2, "intermediate_size": 4864,
+            "tie_word_embeddings": True,
+        },
+    ),
+    "gemma-2b": (
+        "GemmaForCausalLM", "GemmaConfig",
+        {
+            "vocab_size": 256_000, "hidden_size": 2048, "num_hidden_layers": 18, "num_attention_heads": 8, "num_key_value_heads": 1, "head_dim": 256,
+            "intermediate_size": 16_384,
+        },
+    ),
+    "pythia-70m": (
+        "GPTNeoXForCausalLM", "GPTNeoXConfig",
+        {"vocab_size": 50_304, "hidden_size": 512, "num_hidden_layers": 6, "num_attention_heads": 8, "intermediate_size": 2048, "tie_word_embeddings": False},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SECOND_OPINION)
+def test_transformers_counts_as_many(name):
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed (requirements-dev.txt has it)")
+    kind, config, fields = SECOND_OPINION[name]
+    assert numel(kind, getattr(transformers, config)(**fields)) == of(name).total
+
+
+def test_every_published_model_has_a_second_opinion():
+    assert set(SECOND_OPINION) == {name for name, preset in EVERY.items() if not preset.trainable}
+
+
+def test_extras_follow_a_changed_configuration():
+    extras = PRESETS["bert-base"].extras
+    found = ledger(ModelConfig(d_model=16, n_heads=2), extras)
+    assert found.total - ledger(ModelConfig(d_model=16, n_heads=2)).total == 2 * 16 + 2 * 16 + 16 * 16 + 16
+    assert found.components["pooler"] == 16 * 16 + 16 and next(row.name for row in found.rows if row.component == "embedding") == "token embedding E"
+    assert ledger(ModelConfig(), (Extra("pooler", "W", (3, "vocab_size")),)).rows[-2].formula == "3·V"
+
+
+def test_a_formula_says_what_its_number_is():
+    for name in EVERY:
+        for row in of(name).rows:
+            product = 1
+            for factor in row.numbers.split("·"):
+                product *= int(factor.replace(",", ""))
+            assert product == row.each and row.formula.count("·") == row.numbers.count("·")
+
+
+def test_t5_is_an_encoder_and_a_decoder_of_one_embedding():
+    found = of("t5-base")
+    both = {stack: sum(row.parameters for row in found.rows if row.stack == stack) for stack in ("", "encoder", "decoder")}
+    assert both == {"": 32_128 * 768, "encoder": 12 * 7_079_424 + 384 + 768, "decoder": 12 * 9_439_488 + 384 + 768}
+    cross = sum(p.flops for p in found.flops(10).rows if p.component == "cross_attention")
+    assert cross == 12 * (4 * 2 * 768 * 768 + 2 * 2 * 10 * 768)
+
+
+# Worked examples of the blackboard ---------------------------------------------------------------------------------------
+
+
+def test_the_blackboard():
+    c = component_parameters(ModelConfig(d_model=512, d_ff=2048, n_layers=1, n_heads=8, norm_bias=True))
+    assert (c["attention"], c["feedforward"], c["norm1"] + c["norm2"]) == (1_048_576, 2_097_152, 2_048)
+    bare = ModelConfig(vocab_size=65, d_model=256, n_layers=4, position="none", norm_gain=False, output_projection=False, tie_embeddings=False)
+    assert ledger(bare).total == 2 * 65 * 256 + 11 * 4 * 256**2 == 2_916_864
+    assert round(of("mini").total / 1e6, 2) == 0.82 and round(of("mini").in_blocks / 1e6, 2) == 0.79  # not 1.6
+    assert of("classic").total == 809_856
+
+
+def test_tying_and_grouping_save_what_they_should():
+    from dataclasses import replace
+
+    gpt2 = PRESETS["gpt2"].model
+    assert ledger(replace(gpt2, tie_embeddings=False)).total - ledger(gpt2).total == 38_597_376
+    llama = PRESETS["llama2-70b"].model
+    assert ledger(replace(llama, n_kv_heads=None)).total - ledger(llama).total == 80 * 2 * 8192 * 56 * 128
+
+
+def test_six_n_is_near_but_not_the_count():
+    flops = of("gpt2").flops(1024)
+    assert flops.six_n == 6 * 124_439_808
+    assert flops.training == 3 * flops.forward == 3 * (2 * 12 * 12 * 768**2 + 4 * 12 * 1024 * 768 + 2 * 768 * 50_257)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama2-70b", "gemma-2b", "t5-base"])
+def test_at_the_crossover_scores_cost_as_much_as_the_rest(name):
+    found = of(name)
+    at = found.crossover()
+    after, before = found.flops(at), found.flops(at - 1)
+    assert 2 * after.scores >= after.forward and 2 * before.scores < before.forward
+    assert ledger(ModelConfig(mixer="none")).crossover() is None
+
+
+# Memory ------------------------------------------------------------------------------------------------------------------
+
+
+def test_memory_of_llama2_7b():
+    memory = of("llama2-7b").memory("bfloat16", batch=1, tokens=4096)
+    n = 6_738_415_616
+    assert memory.weights == memory.gradients == 2 * n and (memory.master, memory.moments) == (4 * n, 8 * n)
+    assert memory.kv_cache == 2 * GB  # 32 layers, 2 x 32 heads x 128, 4,096 tokens, 2 bytes
+    assert memory.training - memory.activations == 16 * n and memory.inference == 2 * n + 2 * GB
+    full = of("llama2-7b").memory("float32")
+    assert full.training - full.activations == 16 * n and full.master == 0
+    quarter = of("llama2-7b").memory("int4", tokens=4096)
+    assert quarter.weights == n // 2 and quarter.kv_cache == 2 * GB and quarter.gradients == quarter.moments == quarter.activations == 0
+
+
+@pytest.mark.parametrize("kv", [1, 2, 4])
+def test_the_cache_is_as_large_as_the_real_one(kv):
+    config = ModelConfig(n_kv_heads=kv, context=24)
+    held = KVCache(config, 24, torch.empty(0, dtype=torch.bfloat16), batch=3).held
+    assert ledger(config).memory("bfloat16", batch=3, tokens=24).kv_cache == held.numel() * held.element_size()
+    assert ledger(ModelConfig(causal=False)).memory().kv_cache == 0
+
+
+def kept(config: ModelConfig, batch: int, tokens: int) -> int:
+    """Bytes of float32 that autograd really holds for backward, each storage once, without the parameters."""
+    model = build(config).train()
+    own, found, alive = {p.untyped_storage().data_ptr() for p in model.parameters()}, {}, []
+
+    def pack(t: torch.Tensor) -> torch.Tensor:
+        alive.append(t)
+        if t.dtype == torch.float32 and t.untyped_storage().data_ptr() not in own:
+            found[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
+        return t
+
+    ids = torch.zeros(batch, tokens, dtype=torch.int64)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        F.cross_entropy(model(ids).flatten(0, 1), ids.flatten())
+    return sum(found.values())
+
+
+VARIANTS: list[dict[str, Any]] = [
+    {}, {"norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "tie_embeddings": False, "n_kv_heads": 2}, {"wiring": "post", "norm_bias": True},
+    {"wiring": "parallel"}, {"norm": "none"}, {"ffn": "relu"}, {"ffn": "relu2", "norm": "rmsnorm", "norm_gain": False}, {"ffn": "none"}, {"mixer": "none"},
+    {"output_projection": False}, {"position": "alibi", "ffn": "geglu"}, {"qk_norm": True, "position": "rope"}, {"mixer": "mean"}, {"wiring": "none"},
+    {"mixer": "similarity"}, {"mixer": "shared_qk", "qk_norm": True},
+    {"attention_bias": True, "ffn_bias": True, "ffn": "gelu_tanh"}, {"position": "rope", "rope_fraction": 0.5},
+]
+
+
+@pytest.mark.parametrize("fields", VARIANTS, ids=str)
+def test_activations_are_what_backward_keeps(fields):
+    """Within 1%: what is left over are single numbers and the small tables of positions."""
+    config = ModelConfig(vocab_size=61, context=48, d_model=48, n_layers=3, n_heads=4, **fields)
+    expected = sum(activation_numbers(config.resolved(), 48).values()) * 48 * 2 * 4
+    assert kept(config, 2, 48) == pytest.approx(expected, rel=0.01)
+    assert ledger(config).memory("float32", batch=2).activations == expected
+
+
+# Shapes ------------------------------------------------------------------------------------------------------------------
 
 
 def test_shape_trace_is_that_of_a_real_forward_pass():

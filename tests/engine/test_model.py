@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config import Ffn, Mixer, ModelConfig, Norm, Position, Wiring
+from engine.config import Ffn, Mixer, ModelConfig, Norm, Position, SampleConfig, Wiring
 from engine.errors import ConfigError, ShapeError
 from engine.ledger import parameter_formula
 from engine.model import build, count_parameters
@@ -237,5 +237,5 @@ def test_generation_is_the_same_with_and_without_a_cache(position: str) -> None:
     """Past the context too, where the window moves on by half."""
     model = loud(tiny(position=position))
     for temperature in (0.0, 1.0):
-        texts = [list(generate(model, [1, 2, 3], 40, temperature, seed=3, cached=cached)) for cached in (True, False)]
+        texts = [list(generate(model, [1, 2, 3], 40, SampleConfig(temperature=temperature, seed=3), cached=cached)) for cached in (True, False)]
         assert texts[0] == texts[1] and len(texts[0]) == 40

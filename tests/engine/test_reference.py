@@ -178,3 +178,66 @@ def test_torch_s_own_encoder() -> None:
         x = torch.randn(2, 8, 16, generator=torch.Generator().manual_seed(0))
         mask = nn.Transformer.generate_square_subsequent_mask(8)
         _assert_same(block(x, model.positions.prepare(8, x), mask, identity), layer(x, src_mask=mask, is_causal=True))
+
+
+@torch.no_grad()
+def test_pythia() -> None:
+    """The parallel wiring with two norms, RoPE on the first quarter of each head, biases everywhere, untied."""
+    theirs = _shaken(
+        transformers.GPTNeoXForCausalLM(
+            transformers.GPTNeoXConfig(
+                vocab_size=37, hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=32,
+                rotary_pct=0.5, use_parallel_residual=True, tie_word_embeddings=False, hidden_act="gelu",
+            )
+        )
+    )
+    config = ModelConfig(
+        vocab_size=37, context=32, d_model=32, n_layers=3, n_heads=4, d_ff=48, ffn="gelu", wiring="parallel", position="rope", rope_fraction=0.5,
+        tie_embeddings=False, attention_bias=True, ffn_bias=True, norm_bias=True,
+    )
+    source = theirs.gpt_neox
+    weights = {"embedding": source.embed_in.weight, "unembedding": theirs.get_output_embeddings().weight}
+    weights |= {"norm_final.gain": source.final_layer_norm.weight, "norm_final.bias": source.final_layer_norm.bias}
+    for i, block in enumerate(source.layers):
+        joint = block.attention.query_key_value  # q, k and v of a head lie together
+        pairs = {"mixer.w_o": block.attention.dense, "ffn.w_in": block.mlp.dense_h_to_4h, "ffn.w_out": block.mlp.dense_4h_to_h}
+        weights[f"blocks.{i}.mixer.w_qkv.weight"] = joint.weight.view(4, 3, 8, 32).transpose(0, 1).reshape(96, 32)
+        weights[f"blocks.{i}.mixer.w_qkv.bias"] = joint.bias.view(4, 3, 8).transpose(0, 1).reshape(96)
+        for name, linear in pairs.items():
+            weights |= {f"blocks.{i}.{name}.weight": linear.weight, f"blocks.{i}.{name}.bias": linear.bias}
+        for name, norm in (("norm1", block.input_layernorm), ("norm2", block.post_attention_layernorm)):
+            weights |= {f"blocks.{i}.{name}.gain": norm.weight, f"blocks.{i}.{name}.bias": norm.bias}
+    tokens = some_tokens(config, batch=3, length=32)
+    _assert_same(_loaded(config, weights)(tokens), theirs(tokens).logits)
+
+
+@torch.no_grad()
+def test_qwen2() -> None:
+    """Biases on queries, keys and values only; grouped heads; tied."""
+    theirs = _shaken(
+        transformers.Qwen2ForCausalLM(
+            transformers.Qwen2Config(
+                vocab_size=37, hidden_size=32, intermediate_size=44, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+                max_position_embeddings=32, rms_norm_eps=1e-5, tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 10_000.0},
+            )
+        )
+    )
+    config = ModelConfig(
+        vocab_size=37, context=32, d_model=32, n_layers=2, n_heads=4, n_kv_heads=2, d_ff=44, norm="rmsnorm", ffn="swiglu", position="rope",
+        attention_bias=True, output_bias=False,
+    )
+    weights = {"embedding": theirs.model.embed_tokens.weight, "norm_final.gain": theirs.model.norm.weight}
+    for i, block in enumerate(theirs.model.layers):
+        attention, mlp = block.self_attn, block.mlp
+        read = (attention.q_proj, attention.k_proj, attention.v_proj)
+        weights |= {
+            f"blocks.{i}.mixer.w_qkv.weight": torch.cat([linear.weight for linear in read]),
+            f"blocks.{i}.mixer.w_qkv.bias": torch.cat([linear.bias for linear in read]),
+            f"blocks.{i}.mixer.w_o.weight": attention.o_proj.weight,
+            f"blocks.{i}.ffn.w_in.weight": torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight]),
+            f"blocks.{i}.ffn.w_out.weight": mlp.down_proj.weight,
+            f"blocks.{i}.norm1.gain": block.input_layernorm.weight,
+            f"blocks.{i}.norm2.gain": block.post_attention_layernorm.weight,
+        }
+    tokens = some_tokens(config, batch=3, length=32)
+    _assert_same(_loaded(config, weights)(tokens), theirs(tokens).logits)

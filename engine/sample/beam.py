@@ -1,0 +1,156 @@
+"""Beam search: the few best continuations so far are kept at each step, and the whole tree is handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.config import SampleConfig
+from engine.errors import ConfigError, ShapeError
+from engine.model import Transformer
+from engine.parts.attention import KVCache
+from engine.sample.generate import steps
+
+MAX_WIDTH, MAX_DEPTH = 64, 512
+
+
+@dataclass(frozen=True)
+class Node:
+    """One token on one branch. Log-probabilities are natural; `total` is their sum from the root on."""
+
+    index: int
+    parent: int | None  # index; None below the root
+    token: int
+    depth: int  # tokens written, this one included
+    log_probability: float  # of this token after its branch
+    total: float
+    score: float  # total / depth^length_penalty: what finished branches are compared by
+    kept: bool  # among the best of its step; the others are pruned
+    finished: bool  # it ended with a stop token
+
+
+@dataclass(frozen=True)
+class Beam:
+    """The tree of a search, and its winner (an index into `nodes`)."""
+
+    nodes: tuple[Node, ...]
+    winner: int
+
+    def path(self, index: int) -> tuple[int, ...]:
+        """The tokens from the root to a node."""
+        tokens: list[int] = []
+        place: int | None = index
+        while place is not None:
+            tokens.append(self.nodes[place].token)
+            place = self.nodes[place].parent
+        return tuple(reversed(tokens))
+
+    def ended(self) -> tuple[Node, ...]:
+        """The branches that were compared in the end, best score first: the finished ones, and those kept at the last step."""
+        deepest = self.nodes[-1].depth
+        last = [node for node in self.nodes if node.kept and (node.finished or node.depth == deepest)]
+        return tuple(sorted(last, key=lambda node: (-node.score, node.index)))
+
+
+@torch.inference_mode()
+def beam_search(
+    model: Transformer, tokens: Sequence[int], depth: int, width: int, *, length_penalty: float = 1.0, stop: Collection[int] = (), shown: int = 0
+) -> Beam:
+    """Searches for the continuation of `tokens` (at least one) with the highest score, at most `depth` tokens long.
+
+    At each step every branch is continued by every token; of all these candidates the `width` with the highest total live on
+    (of equal ones, the one of the better branch, then of the smaller id). One that ends in a `stop` token is finished if it is among the best `width`,
+    and frees its place. In the end finished and living branches are compared by total / length^length_penalty (Wu et al. 2016 use
+    another form of it; this is Hugging Face's): above 1 favours long ones, below 0 short ones, and without stop tokens all are equally long.
+    Besides what is kept, the tree holds the `shown` (0: width) likeliest children of every branch. Width 1 is greedy decoding.
+    When prompt and depth together exceed the context, the prompt's beginning is dropped.
+    Raises ConfigError for a width or depth out of range, and ShapeError for a model that is not causal or no tokens.
+    """
+    config = model.config
+    if not 1 <= width <= MAX_WIDTH:
+        raise ConfigError("width", width, f"must be between 1 and {MAX_WIDTH}")
+    if not 1 <= depth <= min(MAX_DEPTH, config.context):
+        raise ConfigError("depth", depth, f"must be between 1 and {min(MAX_DEPTH, config.context)}: the context holds no more")
+    if not config.causal or not tokens:
+        raise ShapeError("beam search needs a causal model and at least one token to go on from")
+    prompt = list(fitting(tokens, depth, config.context))
+    cache = KVCache(config, len(prompt) + depth, model.embedding)
+    device = model.embedding.device
+    logits = model(torch.tensor([prompt], device=device), cache=cache)[:, -1]
+    nodes: list[Node] = []
+    live: list[int | None] = [None]
+    for step in range(1, depth + 1):
+        made = _expand(nodes, live, logits, step, width, length_penalty, frozenset(stop), shown or width)
+        nodes += made
+        rows = {parent: row for row, parent in enumerate(live)}
+        going = [node for node in made if node.kept and not node.finished]
+        going.sort(key=lambda node: (-node.total, rows[node.parent], node.token))
+        live = [node.index for node in going]
+        if not live or step == depth:
+            break
+        cache = _branch(cache, [rows[node.parent] for node in going])
+        logits = model(torch.tensor([[node.token] for node in going], device=device), cache=cache)[:, -1]
+    beam = Beam(tuple(nodes), 0)
+    return Beam(beam.nodes, beam.ended()[0].index)
+
+
+def fitting(tokens: Sequence[int], depth: int, context: int) -> Sequence[int]:
+    """The end of a prompt to which `depth` tokens can be added before the context is full: the last one need not be read.
+
+    >>> fitting([1, 2, 3, 4, 5], 3, 4)
+    [4, 5]
+    """
+    return tokens[-(context - depth + 1) :]
+
+
+def _expand(
+    nodes: list[Node], live: Sequence[int | None], logits: Tensor, step: int, width: int, penalty: float, stop: frozenset[int], shown: int
+) -> list[Node]:
+    """The children of every living branch that are kept or shown. logits (branch, vocab)."""
+    parts = logits.double().cpu().log_softmax(dim=-1)
+    before = torch.tensor([0.0 if place is None else nodes[place].total for place in live], dtype=torch.float64)
+    totals = before[:, None] + parts  # (branch, vocab)
+    vocab = totals.shape[1]
+    ranked = totals.flatten().sort(descending=True, stable=True).indices[: 2 * width].tolist()
+    kept: list[int] = []
+    living = 0
+    for rank, place in enumerate(ranked):
+        ends = place % vocab in stop
+        if (ends and rank < width) or (not ends and living < width):
+            kept.append(place)
+            living += not ends
+    best = totals.topk(min(shown, vocab), dim=1).indices
+    wanted = sorted({*kept, *(row * vocab + token for row, tokens in enumerate(best.tolist()) for token in tokens)})
+    chosen = frozenset(kept)
+    made: list[Node] = []
+    for place in wanted:
+        row, token = divmod(place, vocab)
+        total = float(totals[row, token])
+        is_kept = place in chosen
+        node = Node(
+            len(nodes) + len(made), live[row], token, step, float(parts[row, token]), total, total / step**penalty, is_kept, is_kept and token in stop,
+        )
+        made.append(node)
+    return made
+
+
+def _branch(cache: KVCache, rows: Sequence[int]) -> KVCache:
+    """The cache of the branches that go on: row i is a copy of row rows[i]."""
+    going = KVCache.__new__(KVCache)
+    going.held = cache.held.index_select(2, torch.tensor(rows, device=cache.held.device))
+    going.length = cache.length
+    return going
+
+
+def greedy(model: Transformer, tokens: Sequence[int], length: int) -> tuple[tuple[int, ...], float]:
+    """The likeliest token at each step: (ids, their total log-probability)."""
+    return sampled(model, tokens, length, SampleConfig(temperature=0.0))
+
+
+def sampled(model: Transformer, tokens: Sequence[int], length: int, sampling: SampleConfig) -> tuple[tuple[int, ...], float]:
+    """A sample and its total log-probability by the model itself (temperature 1, nothing removed)."""
+    records = list(steps(model, tokens, length, sampling))
+    return tuple(r.token for r in records), sum(float(r.logits.double().log_softmax(-1)[r.token]) for r in records)

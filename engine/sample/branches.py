@@ -1,0 +1,232 @@
+"""One prompt, many continuations: what a model wrote, and what a reader wanted instead, as a tree of tokens.
+
+Every token below the prompt is either the one that the model drew there or one that was picked in its place. The draw at a
+depth uses that depth's number of the seed, whatever stands before: so a pick changes only what follows it, and a path's picks
+and its length are enough to write it again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from engine.config import SampleConfig
+from engine.errors import ShapeError
+from engine.model import Transformer
+from engine.sample.generate import Drawn, steps
+from engine.sample.stages import warp
+
+SHOWN = 8  # alternatives that are kept with each token
+Pick = tuple[int, int]  # (depth, token)
+
+
+@dataclass(frozen=True)
+class Written:
+    """One token of the tree. Probabilities: `p` is the model's own (temperature 1, nothing removed), `q` what the settings made of it."""
+
+    index: int
+    parent: int | None  # index; None directly after the prompt
+    depth: int  # tokens after the prompt up to this one: the first has 1
+    token: int
+    drawn: int  # what the model drew here
+    begin: int  # first position of the whole text that the model saw
+    log_p: float  # natural logarithm of this token's p; NaN where the model has diverged
+    q: float
+    alternatives: tuple[tuple[int, float, float], ...]  # (token, p, q), the largest p first; this token and the drawn one always among them
+
+    @property
+    def picked(self) -> bool:
+        """Whether a reader wanted it instead of what was drawn."""
+        return self.token != self.drawn
+
+
+@dataclass(frozen=True)
+class Tree:
+    """`nodes` are in the order in which they were written, and keep their places; `gone` are those that were deleted."""
+
+    prompt: tuple[int, ...]
+    nodes: tuple[Written, ...] = ()
+    gone: frozenset[int] = field(default_factory=frozenset)
+
+    def __len__(self) -> int:
+        return len(self.nodes) - len(self.gone)
+
+    def has(self, index: int | None) -> bool:
+        """Whether one can go on from there: a token that was not deleted, or None, the end of the prompt."""
+        return index is None or (0 <= index < len(self.nodes) and index not in self.gone)
+
+    @cached_property
+    def _below(self) -> dict[int | None, tuple[Written, ...]]:
+        """The children of each token that has some."""
+        found: dict[int | None, list[Written]] = {}
+        for node in self.nodes:
+            if node.index not in self.gone:
+                found.setdefault(node.parent, []).append(node)
+        return {parent: tuple(nodes) for parent, nodes in found.items()}
+
+    def children(self, index: int | None) -> tuple[Written, ...]:
+        """Oldest first."""
+        return self._below.get(index, ())
+
+    def child(self, index: int | None, token: int) -> Written | None:
+        """The child with that token, if it is there."""
+        return next((node for node in self.children(index) if node.token == token), None)
+
+    def leaves(self) -> tuple[int, ...]:
+        """Where the branches end, oldest first."""
+        return tuple(node.index for node in self.nodes if node.index not in self.gone and node.index not in self._below)
+
+    def path(self, index: int | None) -> tuple[Written, ...]:
+        """The tokens from the first after the prompt to this one."""
+        found: list[Written] = []
+        while index is not None:
+            found.append(self.nodes[index])
+            index = self.nodes[index].parent
+        return tuple(reversed(found))
+
+    def tokens(self, index: int | None) -> tuple[int, ...]:
+        """The ids of the prompt and of the path."""
+        return self.prompt + tuple(node.token for node in self.path(index))
+
+    def picks(self, index: int | None) -> tuple[Pick, ...]:
+        """The picks on a path."""
+        return tuple((node.depth, node.token) for node in self.path(index) if node.picked)
+
+    def end(self, index: int | None) -> int | None:
+        """The end of the oldest branch that goes through a token."""
+        while (below := self.children(index)):
+            index = below[0].index
+        return index
+
+    def delete(self, leaf: int) -> Tree:
+        """Without the branch that ends there: its tokens back to where another branch begins. Raises ShapeError when no branch ends there."""
+        if leaf not in self.leaves():
+            raise ShapeError(f"no branch ends at token {leaf}")
+        gone = set(self.gone)
+        place: int | None = leaf
+        while place is not None and all(node.index in gone for node in self.children(place)):
+            gone.add(place)
+            place = self.nodes[place].parent
+        return replace(self, gone=frozenset(gone))
+
+
+def grow(tree: Tree, model: Transformer, sampling: SampleConfig, after: int | None, count: int) -> tuple[Tree, int | None]:
+    """Draws `count` tokens after a token (None: after the prompt): (the tree with them, the last one's index).
+
+    What is already there is walked over, not written twice. Raises ShapeError for a token that is not in the tree.
+    """
+    _check(tree, after)
+    nodes, place = list(tree.nodes), after
+    ids = tree.tokens(after)
+    for record in steps(model, ids, count, sampling, written=len(ids) - len(tree.prompt)):
+        known = tree.child(place, record.token) if place is None or place < len(tree.nodes) else None
+        if known is None:
+            known = _written(record, record.token, sampling, ids, len(nodes), place, len(tree.prompt))
+            nodes.append(known)
+        place, ids = known.index, (*ids, known.token)
+    return replace(tree, nodes=tuple(nodes)), place
+
+
+def pick(tree: Tree, model: Transformer, sampling: SampleConfig, after: int | None, token: int) -> tuple[Tree, int]:
+    """Puts a token after another (None: after the prompt), whatever the model would draw: (the tree with it, its index).
+
+    Raises ShapeError for a place that is not in the tree, or a token that is not in the vocabulary.
+    """
+    _check(tree, after)
+    if not 0 <= token < model.config.vocab_size:
+        raise ShapeError(f"token {token} is not in the vocabulary of {model.config.vocab_size}")
+    if (known := tree.child(after, token)) is not None:
+        return tree, known.index
+    ids = tree.tokens(after)
+    record = next(steps(model, ids, 1, sampling, written=len(ids) - len(tree.prompt)))
+    node = _written(record, token, sampling, ids, len(tree.nodes), after, len(tree.prompt))
+    return replace(tree, nodes=(*tree.nodes, node)), node.index
+
+
+def follow(tree: Tree, model: Transformer, sampling: SampleConfig, picks: Iterable[Pick], length: int, most: int) -> tuple[Tree, int | None, bool]:
+    """Writes a branch again from its picks, in their order, and its length, at most `most` tokens now: (tree, where it came to, whether it is all there)."""
+    wanted = dict(picks)
+    place: int | None = None
+    depth = 0
+    while depth < length:
+        if depth + 1 in wanted:
+            known = tree.child(place, wanted[depth + 1])
+        else:
+            known = next((node for node in tree.children(place) if not node.picked), None)
+        if known is None:
+            if most <= 0:
+                return tree, place, False
+            run = next((d for d in range(depth + 1, length + 1) if d in wanted), length + 1) - depth - 1
+            if run:
+                count = min(run, most)
+                tree, place = grow(tree, model, sampling, place, count)
+            else:
+                count = 1
+                tree, place = pick(tree, model, sampling, place, wanted[depth + 1])
+            depth, most = depth + count, most - count
+        else:
+            place, depth = known.index, known.depth
+    return tree, place, True
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """How probable a text is to the model itself, which draws nothing here: temperature 1, no token removed."""
+
+    tokens: int
+    total: float  # sum of the tokens' natural log-probabilities
+
+    @property
+    def nats(self) -> float:
+        """-total / tokens: nats per token, the loss on this text. NaN for no tokens."""
+        return -self.total / self.tokens if self.tokens else math.nan
+
+    @property
+    def perplexity(self) -> float:
+        """e^nats: among as many equally likely tokens the text would be as surprising."""
+        return math.exp(min(self.nats, 700.0)) if self.tokens else math.nan
+
+
+def likelihood(path: Sequence[Written]) -> Likelihood:
+    """Of the tokens of a path: their probabilities, each after all that stand before it, multiplied."""
+    return Likelihood(len(path), sum(node.log_p for node in path))
+
+
+def ended_by(parts: Sequence[bytes], stop: str) -> int | None:
+    """How many tokens it takes until a text holds `stop`; None when it never does, or `stop` is empty. parts: each token's bytes.
+
+    >>> ended_by([b"To", b" be", b", o", b"r not"], ", or"), ended_by([b"To", b" be"], "x")
+    (4, None)
+    """
+    wanted = stop.encode("utf-8", "surrogatepass")
+    at = b"".join(parts).find(wanted) if wanted else -1
+    if at < 0:
+        return None
+    ends = np.cumsum([len(part) for part in parts])
+    return int(np.searchsorted(ends, at + len(wanted))) + 1
+
+
+def _check(tree: Tree, after: int | None) -> None:
+    if not tree.prompt or not tree.has(after):
+        raise ShapeError(f"token {after} is not in the tree" if tree.prompt else "a text needs at least one token to go on from")
+
+
+def _written(record: Drawn, token: int, sampling: SampleConfig, before: Sequence[int], index: int, parent: int | None, prompt: int) -> Written:
+    """What is kept of a record: numbers for `token`, the drawn one, and the likeliest."""
+    previous = torch.tensor(before) if sampling.repetition_penalty != 1 else None
+    log_p = record.logits.double().log_softmax(-1).numpy()
+    if math.isfinite(float(log_p.max())):
+        p = np.exp(log_p)
+        q = warp(record.logits, sampling, previous).double().softmax(-1).numpy()
+    else:  # the model has diverged
+        p = q = np.zeros(len(log_p))
+        log_p = np.full(len(log_p), math.nan)
+    likely = np.argsort(-p, kind="stable")[:SHOWN].tolist()
+    likely += [i for i in dict.fromkeys((token, record.token)) if i not in likely]
+    alternatives = tuple((i, float(p[i]), float(q[i])) for i in likely)
+    return Written(index, parent, record.position + 1 - prompt, token, record.token, record.begin, float(log_p[token]), float(q[token]), alternatives)

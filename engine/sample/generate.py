@@ -1,0 +1,137 @@
+"""Text from a model, token by token."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from engine.config import SampleConfig
+from engine.model import Transformer
+from engine.sample.decoder import Decoder
+from engine.sample.stages import draw, likeliest, uniform, warp
+from engine.tokenizers import Tokenizer, written
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """One token that a model wrote. `logits` (vocab,) float32 are those it was drawn from, before any stage."""
+
+    token: int
+    position: int  # in the whole text, counted from 0
+    begin: int  # first position that the model still saw
+    computed: int  # positions whose keys, values and stream were computed for it
+    logits: Tensor = field(repr=False)
+
+    @property
+    def probability(self) -> float:
+        """The model's own, at temperature 1 and with no token removed."""
+        return float(self.logits.softmax(-1)[self.token])
+
+
+@torch.inference_mode()
+def steps(
+    model: Transformer, tokens: Sequence[int], length: int, sampling: SampleConfig | None = None, *, cached: bool = True, written: int = 0
+) -> Iterator[Drawn]:
+    """Yields a record for each of `length` tokens after `tokens` (at least one).
+
+    The model sees at most `context` ids. When they are full, it goes on from the last half of them: positions then start anew,
+    so the keys and values kept so far are of no more use. `cached` computes each position once instead of all of them for
+    every id; the ids are the same, but for rounding. The generator is this call's own: the same seed gives the same ids.
+    To go on with a text, `written` says how many of `tokens` came from an earlier call: the draws and the window go on from there.
+    Raises ConfigError for settings out of range.
+    """
+    sampling = (sampling or SampleConfig()).validate()
+    context, device = model.config.context, next(model.parameters()).device
+    numbers = uniform(sampling.seed, written + length).numpy()[written:]
+    seen, begin, decoder = list(tokens), window(len(tokens) - written, len(tokens) - 1, context), None
+    if cached and model.config.causal:
+        decoder = Decoder(model)
+    for u in numbers:
+        if len(seen) - begin > context:
+            begin = _moved(len(seen), context)
+            if decoder is not None:
+                decoder.reset()
+        if decoder is not None:
+            new = seen[begin + decoder.length :]
+            logits = decoder.read(new)
+        else:
+            new = seen[begin:]
+            logits = model(torch.tensor([new], device=device))[0, -1]
+        logits = logits.float().cpu()
+        seen.append(_choose(logits, sampling, seen, u))
+        yield Drawn(seen[-1], len(seen) - 1, begin, len(new), logits)
+
+
+def window(prompt: int, position: int, context: int) -> int:
+    """The first position that a model still sees as it draws the one at `position`, after `prompt` tokens that it was given.
+
+    >>> [window(3, position, 4) for position in range(2, 9)]
+    [0, 0, 0, 3, 3, 3, 6]
+    """
+    begin = max(0, prompt - context)
+    for length in range(prompt, position + 1):
+        if length - begin > context:
+            begin = _moved(length, context)
+    return begin
+
+
+def _moved(length: int, context: int) -> int:
+    return length - max(1, context // 2)
+
+
+def generate(model: Transformer, tokens: Sequence[int], length: int, sampling: SampleConfig | None = None, *, cached: bool = True) -> Iterator[int]:
+    """Yields the ids alone; as `steps`."""
+    return (record.token for record in steps(model, tokens, length, sampling, cached=cached))
+
+
+@torch.inference_mode()
+def fill(model: Transformer, tokens: list[int], hidden: list[int]) -> list[int]:
+    """`tokens` with the positions in `hidden` replaced by a masked model's likeliest guess; at most `context` tokens."""
+    device = next(model.parameters()).device
+    window = torch.tensor([tokens], device=device)
+    window[0, hidden] = model.config.vocab_size - 1  # the mask is the last id
+    best = model(window)[0, :, :-1].argmax(dim=-1).tolist()
+    gaps = set(hidden)
+    return [best[i] if i in gaps else t for i, t in enumerate(tokens)]
+
+
+def complete(model: Transformer, tokenizer: Tokenizer, prompt: str, length: int, temperature: float, seed: int) -> str:
+    """The model's own text after a prompt; for an encoder, the prompt with every fourth token guessed from the others.
+
+    Characters that the tokenizer lacks are left out of the prompt; an empty prompt starts from token 0.
+    """
+    training = model.training
+    model.eval()
+    unknown = set(tokenizer.unknown(prompt))
+    tokens = tokenizer.encode("".join(c for c in prompt if c not in unknown)) or [0]
+    if model.config.causal:
+        ids = list(generate(model, tokens, length, SampleConfig(temperature=temperature, seed=seed)))
+    else:
+        tokens = tokens[: model.config.context]
+        ids = fill(model, tokens, list(range(0, len(tokens), 4)))
+    model.train(training)
+    return written(tokenizer, ids)
+
+
+def write(model: Transformer, tokenizer: Tokenizer, tokens: Sequence[int], characters: int, sampling: SampleConfig) -> tuple[str, int]:
+    """What a causal model writes after `tokens` until it has `characters` of them: (that text, the number of tokens it took)."""
+    ids: list[int] = []
+    for token in generate(model, tokens, characters, sampling):  # a token is at least a character, but for some bytes
+        ids.append(token)
+        if len(ids) * 8 >= characters and len(tokenizer.decode(ids)) >= characters:
+            break
+    return tokenizer.decode(ids)[:characters], len(ids)
+
+
+def _choose(logits: Tensor, sampling: SampleConfig, seen: list[int], u: float) -> int:
+    if sampling.temperature == 0 and sampling.repetition_penalty == 1:
+        return likeliest(logits)
+    previous = torch.tensor(seen) if sampling.repetition_penalty != 1 else None
+    probabilities = warp(logits, sampling, previous).softmax(-1).numpy()
+    if math.isfinite(probabilities[0]):  # one logit that is no number makes all of them none
+        return draw(probabilities, u)
+    return likeliest(logits)  # a model that has diverged: its text is as good as any

@@ -1,0 +1,129 @@
+"""Beam search against exhaustive search, greedy decoding and Hugging Face's."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from engine.config import SampleConfig
+from engine.errors import ConfigError, ShapeError
+from engine.sample.beam import beam_search, greedy, sampled
+from tests.engine.helpers import loud, tiny
+
+
+def model_of(vocab: int = 4, **fields):
+    return loud(tiny(vocab_size=vocab, **fields), seed=3)
+
+
+def log_probability(model, prompt, ids) -> float:
+    """Independent: one forward pass over the whole text."""
+    with torch.no_grad():
+        parts = model(torch.tensor([[*prompt, *ids]])).double().log_softmax(-1)[0]
+    return sum(float(parts[len(prompt) - 1 + i, token]) for i, token in enumerate(ids))
+
+
+@pytest.mark.parametrize("position", ["learned", "rope", "alibi", "none"])
+def test_a_wide_beam_is_exhaustive_search(position):
+    model, prompt, depth = model_of(position=position), [1, 2], 4
+    found = beam_search(model, prompt, depth, 64)  # 4^3 branches at the last but one step: none is ever pruned before it
+    every = {ids: log_probability(model, prompt, ids) for ids in itertools.product(range(4), repeat=depth)}
+    best = max(every, key=every.__getitem__)
+    assert found.path(found.winner) == best
+    assert found.nodes[found.winner].total == pytest.approx(every[best], abs=1e-4)
+
+
+def test_a_narrow_beam_may_miss_it():
+    model = loud(tiny(vocab_size=4), seed=5)
+    trees = [beam_search(model, [1], 5, width).nodes for width in (1, 4, 64)]
+    one, four, all_of_them = (max(node.total for node in nodes if node.depth == 5 and node.kept) for nodes in trees)
+    assert one == pytest.approx(four) and four < all_of_them - 0.1
+
+
+@pytest.mark.parametrize("penalty", [-1.0, 0.0, 1.0, 2.0])
+def test_with_a_stop_token_all_lengths_are_compared(penalty):
+    model, prompt, depth, end = model_of(3), [1], 4, 0
+    found = beam_search(model, prompt, depth, 64, length_penalty=penalty, stop={end})
+    every = {}
+    for length in range(1, depth + 1):
+        for ids in itertools.product(range(3), repeat=length):
+            whole = end not in ids[:-1] and (ids[-1] == end or length == depth)
+            if whole:
+                every[ids] = log_probability(model, prompt, ids) / length**penalty
+    best = max(every, key=every.__getitem__)
+    assert found.path(found.winner) == best and found.nodes[found.winner].score == pytest.approx(every[best], abs=1e-4)
+    assert {found.path(node.index) for node in found.ended()} == set(every)
+
+
+def test_width_one_is_greedy():
+    model = loud(tiny(), seed=1)
+    found = beam_search(model, [1, 2], 6, 1)
+    ids, total = greedy(model, [1, 2], 6)
+    assert found.path(found.winner) == ids and found.nodes[found.winner].total == pytest.approx(total, abs=1e-4)
+
+
+def test_the_winner_is_hugging_faces():
+    transformers = pytest.importorskip("transformers", reason="requirements-dev.txt has it")
+    torch.manual_seed(0)
+    theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        vocab_size=11, n_positions=16, n_embd=16, n_layer=2, n_head=4, bos_token_id=None, eos_token_id=None, pad_token_id=0, initializer_range=0.7,
+    )).eval()
+
+    class Wrapped(torch.nn.Module):
+        """Theirs with our `forward`, without a cache's help: every branch is computed anew."""
+
+        def __init__(self):
+            super().__init__()
+            self.config, self.embedding, self.texts = tiny(context=16, vocab_size=11).resolved(), theirs.transformer.wte.weight, None
+
+        def forward(self, tokens, cache):
+            held = cache.held[0, 0, :, 0, :, 0]  # the ids themselves are kept where keys would be
+            held[:, cache.length : cache.length + tokens.shape[1]] = tokens.float()
+            cache.length += tokens.shape[1]
+            return theirs(held[:, : cache.length].long()).logits
+
+    for width, depth in ((2, 5), (3, 7), (4, 6)):
+        ours = beam_search(Wrapped(), [1, 2], depth, width)
+        out = theirs.generate(torch.tensor([[1, 2]]), num_beams=width, max_new_tokens=depth, do_sample=False)
+        assert ours.path(ours.winner) == tuple(out[0, 2:].tolist())
+
+
+def test_the_tree_is_whole():
+    model = loud(tiny(), seed=2)
+    found = beam_search(model, [1], 5, 3, shown=5)
+    for node in found.nodes:
+        assert node.parent is None or (found.nodes[node.parent].kept and found.nodes[node.parent].depth == node.depth - 1)
+        before = 0.0 if node.parent is None else found.nodes[node.parent].total
+        assert node.total == pytest.approx(before + node.log_probability) and node.score == pytest.approx(node.total / node.depth)
+        assert node.total == pytest.approx(log_probability(model, [1], found.path(node.index)), abs=1e-4)
+    for depth in range(1, 6):
+        level = [node for node in found.nodes if node.depth == depth]
+        kept = [node.total for node in level if node.kept]
+        assert len(kept) == 3 and min(kept) >= max(node.total for node in level if not node.kept)
+    assert found.nodes[found.winner] == found.ended()[0] and len(found.ended()) == 3
+
+
+def test_a_long_prompt_loses_its_beginning():
+    model = loud(tiny())
+    context = model.config.context
+    prompt = [i % 11 for i in range(30)]
+    assert beam_search(model, prompt, 4, 2) == beam_search(model, prompt[-(context - 3) :], 4, 2)
+
+
+def test_what_cannot_be_searched_is_refused():
+    model = loud(tiny())
+    for width, depth, what in ((0, 2, "width"), (65, 2, "width"), (2, 0, "depth"), (2, 9, "depth")):
+        with pytest.raises(ConfigError, match=what):
+            beam_search(model, [1], depth, width)
+    with pytest.raises(ShapeError):
+        beam_search(loud(tiny(causal=False)), [1], 2, 2)
+    with pytest.raises(ShapeError):
+        beam_search(model, [], 2, 2)
+
+
+def test_a_sample_says_how_likely_it_was():
+    model = loud(tiny())
+    ids, total = sampled(model, [1], 5, SampleConfig(temperature=1.5, seed=4))
+    assert total == pytest.approx(log_probability(model, [1], ids), abs=1e-4) and total < 0 and math.isfinite(total)

@@ -1,0 +1,105 @@
+"""What a KV cache computes, takes and keeps: against the operations of real forward passes, worked numbers, and published ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from engine.config import SampleConfig
+from engine.errors import ConfigError
+from engine.ledger import ledger
+from engine.measure.caching import cache_size, compare, filled_bytes, flops, speed, unchanged
+from engine.measure.tape import Tape, _flops
+from engine.model import build
+from engine.parts.attention import KVCache
+from engine.presets import PRESETS
+from tests.engine.helpers import loud, tiny
+
+KINDS = {
+    "plain": {}, "grouped rope": {"n_kv_heads": 2, "position": "rope"}, "gated": {"ffn": "swiglu"}, "alibi": {"position": "alibi", "wiring": "parallel"},
+    "post": {"wiring": "post"}, "no ffn": {"ffn": "none"}, "untied": {"tie_embeddings": False, "attention_bias": True},
+}
+
+
+def counted(config, before: int, new: int) -> int:
+    """The products of a real forward pass of `new` tokens behind `before` that a cache holds, read off the tape on the meta device."""
+    model = build(config, device="meta").eval()
+    cache = KVCache(model.config, config.context, model.embedding)
+    cache.length = before
+    tape = Tape(model.config, model)
+    with torch.inference_mode(), tape:
+        model(torch.empty(1, new, dtype=torch.int64, device="meta"), cache=cache)
+    return sum(_flops(o)[0] for o in tape.operations)
+
+
+@pytest.mark.parametrize("fields", KINDS.values(), ids=KINDS)
+def test_flops_are_those_of_the_real_forward_passes(fields):
+    config = tiny(**fields)
+    for before, new in ((0, 1), (0, 5), (5, 1), (7, 1), (3, 4)):
+        assert flops(build(config, device="meta").config, new, before + new) == counted(config, before, new)
+
+
+def test_every_step_of_both_generations_is_counted():
+    model = loud(tiny())
+    pairs = compare(model, [1, 2, 3], 12, SampleConfig(temperature=1.0, seed=4))
+    assert [p.token for p in pairs] == [p.token_without for p in pairs] and max(p.difference for p in pairs) < 1e-3
+    assert [p.computed for p in pairs] == [3, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 4]  # a context of 8: full after positions 0 to 7
+    assert [p.computed_without for p in pairs] == [3, 4, 5, 6, 7, 8, 4, 5, 6, 7, 8, 4]
+    assert [p.kept for p in pairs] == [p.computed_without for p in pairs]
+    assert [p.refilled for p in pairs] == [n == 4 and i > 0 for i, n in enumerate(p.computed for p in pairs)]
+    assert [p.begin for p in pairs] == [0] * 6 + [5] * 5 + [10]
+    for p in pairs:
+        assert p.flops == counted(model.config, p.kept - p.computed, p.computed) and p.flops_without == counted(model.config, 0, p.computed_without)
+
+
+def test_a_prompt_as_long_as_the_context_does_not_count_as_a_refill():
+    pairs = compare(loud(tiny()), list(range(8)), 2, SampleConfig(temperature=0.0))
+    assert [(p.computed, p.begin, p.refilled) for p in pairs] == [(8, 0, False), (4, 5, True)]
+
+
+@pytest.mark.parametrize(("fields", "prompt"), [({}, 5), ({"n_kv_heads": 2}, 8), ({"n_kv_heads": 1, "d_head": 12}, 1)])
+def test_the_formula_gives_the_bytes_of_the_real_tensor(fields, prompt: int):
+    model = loud(tiny(**fields))
+    filled, whole = filled_bytes(model, list(range(prompt)))
+    assert filled == cache_size(model.config, prompt).formula == cache_size(model.config, prompt).tensor
+    assert whole == cache_size(model.config, model.config.context).formula == ledger(model.config).memory("float32").kv_cache
+
+
+def test_published_caches():
+    """Half a megabyte a token for Llama 2 7B in 16 bits, 2 GiB at its 4,096; grouped keys bring the ten times larger 70B down to 1.25 GiB."""
+    at = {name: cache_size(PRESETS[name].model, 4096, "bfloat16").tensor for name in ("llama2-7b", "llama2-70b", "llama3-8b", "mistral-7b")}
+    assert at == {"llama2-7b": 2 * 2**30, "llama2-70b": 5 * 2**28, "llama3-8b": 2**29, "mistral-7b": 2**29}
+    sizes = [cache_size(PRESETS["llama2-70b"].model, 4096, "bfloat16", heads).formula for heads in (64, 8, 1)]
+    assert sizes == [10 * 2**30, 5 * 2**28, 5 * 2**25]
+    assert cache_size(PRESETS["llama2-7b"].model, 10, "float8").tensor * 4 == cache_size(PRESETS["llama2-7b"].model, 10, "float32").formula
+    with pytest.raises(ConfigError):
+        cache_size(PRESETS["llama2-70b"].model, 10, kv_heads=7)
+
+
+@pytest.mark.parametrize("fields", [{}, {"position": "rope"}, {"position": "alibi", "n_kv_heads": 1}, {"mixer": "shared_qk"}, {"qk_norm": True}])
+def test_earlier_keys_and_values_change_only_without_the_mask(fields):
+    model = loud(tiny(**fields))
+    ids = [3, 1, 4, 1, 5, 9]
+    kept, lost = unchanged(model, ids), unchanged(model, ids, mask=False)
+    assert kept.most <= 1e-5 * kept.largest < 0.05 * kept.largest < lost.most
+    # The first layer's keys and values come from the embeddings alone: nothing has mixed yet, mask or not.
+    assert lost.keys[0] <= 1e-5 * lost.largest and lost.values[0] <= 1e-5 * lost.largest and np.all(lost.values[1:] > 1e-3)
+    assert kept.keys.shape == kept.values.shape == (2,)
+
+
+def test_the_last_token_itself_is_what_differs():
+    """The measurement sees changes: other earlier tokens, other keys."""
+    model = loud(tiny())
+    other = unchanged(model, [3, 1, 4], mask=False)
+    assert other.most > 0 and unchanged(model, [3, 1]).keys.shape == (2,)
+
+
+def test_speed_is_bounded_and_says_what_it_measured(monkeypatch: pytest.MonkeyPatch):
+    found = speed(loud(tiny()), 6, seconds=0.05)
+    assert found.tokens == 6 and found.blocks >= 1 and found.cached > 0 < found.uncached
+    assert 3.4 < found.work < 3.6  # the mean of 1 to 6 positions: 3.5, and scores that grow
+    clock = iter(range(1000))
+    monkeypatch.setattr("engine.measure.caching.time.perf_counter", lambda: float(next(clock)))
+    slow = speed(loud(tiny()), 6, seconds=1.0)  # every look at the clock costs a second
+    assert slow.tokens == 1 and slow.blocks == 1 and slow.cached == slow.uncached == 1.0 and slow.ratio == 1.0

@@ -1,0 +1,195 @@
+"""Length extrapolation: the loss at every position of texts longer than any that a model was trained on.
+
+A window begins every `context` characters of a stretch of text. So a stretch's characters are read at position p of one window and at
+p + context of the one before it: what changes from p to p + context is how far back the model reads, not how hard the text is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.config import ModelConfig, Position
+from engine.errors import CorpusError, ShapeError
+from engine.model import Transformer, build
+from engine.parts.positions import T5Bias, t5_bucket
+
+TIMES = 4  # how many contexts are read
+STRETCH = 32  # windows side by side; stretches are spread over the text
+TAIL = 8  # the last positions of a context: what a window that slides by 8 sees, 57 to 64 characters of 64
+BATCH = 4  # windows; more are slower on one core, since their patterns do not fit into its cache
+
+Stopgap = Literal["repeat", "hold", "ntk", "far"]
+STOPGAP_FOR: dict[Stopgap, Position] = {"repeat": "learned", "hold": "learned", "ntk": "rope", "far": "t5"}
+
+
+def window_starts(tokens: int, context: int, count: int, times: int = TIMES, stretch: int = STRETCH) -> np.ndarray:
+    """Where about `count` windows of times * context + 1 of the tokens begin, ascending: stretches of windows `context` apart, spread evenly.
+
+    count = 0 takes every window. Raises CorpusError when the text is shorter than one window.
+
+    >>> window_starts(1000, 10, 4, times=2, stretch=2).tolist()
+    [0, 10, 960, 970]
+    """
+    most = (tokens - times * context - 1) // context + 1  # windows that fit
+    if tokens < times * context + 1:
+        raise CorpusError(f"the text has {tokens} tokens; {times * context + 1} are needed to read {times} contexts of {context}")
+    if count <= 0 or count >= most:
+        return np.arange(most) * context
+    size = min(stretch, count)
+    pieces = max(1, count // size)
+    firsts = np.linspace(0, most - size, pieces).astype(np.int64) if pieces > 1 else np.zeros(1, np.int64)
+    return np.unique(firsts[:, None] + np.arange(size)) * context
+
+
+def position_losses(model: Transformer, tokens: Tensor, starts: np.ndarray, length: int, batch: int = BATCH) -> Iterator[np.ndarray]:
+    """Loss in nats of every position of the windows tokens[start : start + length + 1], a few windows at a time: (window, length), float32.
+
+    A model with a learned table is asked only as far as the table goes; the rest is NaN. Raises ShapeError when length is below 1.
+    """
+    if length < 1:
+        raise ShapeError(f"length is {length}; at least one position is needed")
+    reach = min(length, reachable(model.config) or length)
+    for some in torch.from_numpy(starts).split(batch):
+        windows = tokens[some[:, None] + torch.arange(reach + 1)]  # (window, position + 1)
+        with torch.inference_mode():
+            logits = model(windows[:, :-1])  # (window, position, vocab)
+            losses = F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten(), reduction="none").view(len(some), reach)
+        yield F.pad(losses, (0, length - reach), value=torch.nan).numpy()
+
+
+def reachable(config: ModelConfig) -> int | None:
+    """How many positions the scheme has something for; None: any number.
+
+    >>> reachable(ModelConfig(context=64, position="learned")), reachable(ModelConfig(position="rope"))
+    (64, None)
+    """
+    return config.context if config.position == "learned" else None
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Mean loss by position, in bins of `width` positions: `mean` and its standard error over windows, (bin,), nats; NaN where there is no answer.
+
+    `tail` is the mean over the last TAIL positions of the context, with its error: what a window that slides along reaches everywhere.
+    `excess` says what the last TAIL positions of 2, 3 ... contexts cost more, in nats, than the very same characters at the
+    end of the first context of another window, with the error of that difference.
+    """
+
+    width: int
+    mean: np.ndarray
+    error: np.ndarray
+    windows: int
+    tail: tuple[float, float]
+    excess: dict[int, tuple[float, float]]
+
+    @property
+    def first(self) -> np.ndarray:
+        """The first position of each bin, (bin,)."""
+        return np.arange(len(self.mean)) * self.width
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON, to four decimals; `from_dict` is its inverse."""
+        return {
+            "width": self.width, "windows": self.windows, "mean": _plain(self.mean), "error": _plain(self.error), "tail": _plain(self.tail),
+            "excess": {str(times): _plain(pair) for times, pair in self.excess.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Curve:
+        excess = {int(times): _pair(pair) for times, pair in values["excess"].items()}
+        return cls(int(values["width"]), _array(values["mean"]), _array(values["error"]), int(values["windows"]), _pair(values["tail"]), excess)
+
+
+def curve(losses: np.ndarray, starts: np.ndarray, context: int, width: int = TAIL) -> Curve:
+    """Losses (window, position) of the windows at `starts` as a Curve. Windows count as independent: none shares a character with another in the same bin."""
+    positions = losses.shape[1] // width * width
+    bins = losses[:, :positions].astype(np.float64).reshape(len(losses), -1, width).mean(2)  # (window, bin)
+    times = range(1, losses.shape[1] // context + 1)
+    ends = {t: losses[:, t * context - TAIL : t * context].astype(np.float64).mean(1) for t in times}
+    excess = {}
+    for t in times[1:]:
+        long, short = _same_text(starts, (t - 1) * context)
+        excess[t] = _single(ends[t][long] - ends[1][short])
+    return Curve(width, *_mean(bins), len(losses), _single(ends[1]), excess)
+
+
+def _same_text(starts: np.ndarray, later: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of windows, the second of which begins `later` tokens after the first: what the first reads there is the second's beginning.
+
+    >>> [indices.tolist() for indices in _same_text(np.array([0, 10, 20, 50, 60]), 10)]
+    [[0, 1, 3], [1, 2, 4]]
+    """
+    _, first, second = np.intersect1d(starts + later, starts, return_indices=True)
+    return first, second
+
+
+def _mean(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over the first axis and its standard error; NaN where there is too little for them."""
+    nothing = np.full(values.shape[1:], np.nan)
+    error = values.std(0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else nothing
+    return values.mean(0) if len(values) else nothing, error
+
+
+def _single(values: np.ndarray) -> tuple[float, float]:
+    mean, error = _mean(values)
+    return float(mean), float(error)
+
+
+def _plain(values: Iterable[float]) -> list[float | None]:
+    """JSON has no NaN."""
+    return [round(float(v), 4) if np.isfinite(v) else None for v in values]
+
+
+def _array(values: Sequence[float | None]) -> np.ndarray:
+    return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+
+
+def _pair(values: Sequence[float | None]) -> tuple[float, float]:
+    mean, error = _array(values)
+    return float(mean), float(error)
+
+
+def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transformer:
+    """The trained model, made to go on beyond its context without training. Other weights are shared, not copied.
+
+    `repeat`: the learned table begins again after its last row. `hold`: its last row stands for all later positions. `ntk`: RoPE with
+    the base times^(d_head / (d_head - 2)) larger, so that its slowest pair turns `times` times slower and its fastest as before
+    ("NTK-aware", bloc97 2023). `far`: T5's buckets beyond the context, which training never met and which still hold their random start, take
+    the bias of the farthest one that it did meet. Raises ShapeError when the model has another scheme.
+    """
+    c = model.config
+    if c.position != STOPGAP_FOR[kind]:
+        raise ShapeError(f"the stopgap {kind!r} is for {STOPGAP_FOR[kind]} positions; this model's are {c.position}")
+    weights, name = dict(model.named_parameters()), "positions.weight"
+    if kind == "ntk":
+        assert c.d_head is not None
+        # A head of one pair has only the fastest frequency, 1, whatever the base.
+        config = replace(c, rope_theta=c.rope_theta * times ** (c.d_head / (c.d_head - 2))) if c.d_head > 2 else c
+    elif kind == "far":
+        config, buckets = c, weights[name].detach().clone()  # (bucket, head)
+        last = farthest_bucket(c)
+        buckets[last + 1 :] = buckets[last]
+        weights[name] = torch.nn.Parameter(buckets, requires_grad=False)
+    else:
+        config, table = replace(c, context=times * c.context), weights[name].detach()  # (position, d_model)
+        rest = table.repeat(times - 1, 1) if kind == "repeat" else table[-1:].expand((times - 1) * c.context, -1)
+        weights[name] = torch.nn.Parameter(torch.cat((table, rest)), requires_grad=False)
+    longer = build(config, device="meta")
+    longer.load_state_dict(weights, assign=True)
+    return longer.requires_grad_(False).eval()
+
+
+def farthest_bucket(config: ModelConfig) -> int:
+    """T5's bucket of the largest distance back within the context: those above it get no gradient in training.
+
+    >>> farthest_bucket(ModelConfig(context=64, position="t5"))
+    26
+    """
+    return int(t5_bucket(torch.tensor(1 - config.context), not config.causal, T5Bias.buckets, T5Bias.max_distance))

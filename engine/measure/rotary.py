@@ -1,0 +1,215 @@
+"""RoPE in numbers: how pairs turn, what a score keeps when both positions move, and the two layouts of the pairs.
+
+Everything turns by `engine.parts.positions`: `Rope` itself, or its `rotate_half_pairs` with tables in another precision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.config import ModelConfig
+from engine.errors import ShapeError
+from engine.measure.recording import Edits, Recording, next_token_losses, record
+from engine.model import Transformer
+from engine.parts.positions import Rope, rotate_half_pairs
+
+SCORED = ("attention", "shared_qk", "similarity")  # mixers that compare a q with a k
+
+
+def frequencies(d_head: int, base: float) -> np.ndarray:
+    """theta_i = base^(-2i/d_head), radians per position: (pair,) float64. Su et al. 2021, 3.2.2.
+
+    Raises ShapeError for an odd d_head: dimensions turn in pairs.
+
+    >>> frequencies(4, 10_000.0).round(6)
+    array([1.  , 0.01])
+    """
+    if d_head < 2 or d_head % 2:
+        raise ShapeError(f"d_head {d_head} cannot be split into pairs: give an even number, 2 or more")
+    return float(base) ** (-np.arange(0, d_head, 2) / d_head)
+
+
+def turns(d_head: int, base: float, context: int) -> np.ndarray:
+    """Full turns of each pair on the way through `context` positions, context * theta_i / 2 pi: (pair,).
+
+    >>> turns(4, 100.0, 628).round(2)
+    array([99.95,  9.99])
+    """
+    return context * frequencies(d_head, base) / (2 * math.pi)
+
+
+def tables(positions: Sequence[int] | np.ndarray, d_head: int, base: float) -> tuple[Tensor, Tensor]:
+    """(cos, signed sin) for `rotate_half_pairs`, each (position, d_head), float64: the engine's tables in double precision."""
+    angles = torch.outer(torch.as_tensor(np.asarray(positions), dtype=torch.float64), torch.from_numpy(frequencies(d_head, base)))
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
+
+
+def rotated(x: np.ndarray, positions: Sequence[int] | np.ndarray, base: float) -> np.ndarray:
+    """x (..., position, d_head), each row turned by its position, half-split, in float64."""
+    return rotate_half_pairs(torch.from_numpy(np.array(x, dtype=np.float64)), *tables(positions, x.shape[-1], base)).numpy()
+
+
+def pair_terms(q: np.ndarray, k: np.ndarray, query: int, key: int, base: float) -> np.ndarray:
+    """What each pair adds to q.k with q (d_head,) at position `query` and k (d_head,) at `key`: (pair,). They sum to the score before its scaling."""
+    products = rotated(q[None], [query], base)[0] * rotated(k[None], [key], base)[0]
+    return products.reshape(2, -1).sum(0)
+
+
+def score_curve(q: np.ndarray, k: np.ndarray, base: float, distances: np.ndarray) -> np.ndarray:
+    """q.k against the distance query - key: (distance,). For q = k = ones it is 2 * sum_i cos(distance * theta_i).
+
+    Linear in q and in k: with the mean q and the mean k of a text it is the mean over all pairs of its tokens.
+    """
+    turned = rotated(np.broadcast_to(q, (len(distances), len(q))), distances, base)
+    return turned @ np.asarray(k, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """One precision: q.k before and after both positions moved by the same number. The products are summed in float64, so that only the turning rounds."""
+
+    precision: str
+    before: float
+    after: float
+
+    @property
+    def difference(self) -> float:
+        return abs(self.after - self.before)
+
+
+def shift_check(q: np.ndarray, k: np.ndarray, query: int, key: int, shift: int, base: float) -> list[Shifted]:
+    """The score at (query, key) and at (query + shift, key + shift): by the engine's Rope in bfloat16 and float32, and with float64 tables."""
+    found = []
+    rope = Rope(ModelConfig(d_model=len(q), n_heads=1, d_head=len(q), position="rope", rope_theta=float(base)))
+    for name, dtype in (("bfloat16", torch.bfloat16), ("float32", torch.float32)):
+        vectors = [torch.from_numpy(np.array(x, dtype=np.float32)).to(dtype).reshape(1, 1, 1, -1) for x in (q, k)]
+        scores = []
+        for s in (0, shift):
+            turned_q = rope.prepare(1, vectors[0], query + s).rotate(*vectors)[0]
+            turned_k = rope.prepare(1, vectors[1], key + s).rotate(*vectors)[1]
+            scores.append(float((turned_q.double() * turned_k.double()).sum()))
+        found.append(Shifted(name, *scores))
+    exact = [float(pair_terms(q, k, query + s, key + s, base).sum()) for s in (0, shift)]
+    return [*found, Shifted("float64", *exact)]
+
+
+def seeded_pair(d_head: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A q and a k (d_head,), normal, drawn from a seed: for models that turn nothing."""
+    generator = np.random.default_rng(seed)
+    return generator.standard_normal(d_head), generator.standard_normal(d_head)
+
+
+def before_rotation(recording: Recording, layer: int, head: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """q and k of a head as they meet the rotation, each (position, d_head); None where the model compares none.
+
+    With fewer key heads than query heads, k is that of the head's group. QK-norm comes before the turning, so it is applied here.
+    """
+    c = recording.config
+    if c.mixer not in SCORED:
+        return None
+    assert c.n_kv_heads and c.d_head
+    q, k = recording[f"blocks.{layer}.q"][head], recording[f"blocks.{layer}.k"][head // (c.n_heads // c.n_kv_heads)]
+    if c.qk_norm:
+        q, k = (F.rms_norm(torch.from_numpy(x.copy()), (c.d_head,), eps=c.norm_eps).numpy() for x in (q, k))
+    return q, k
+
+
+# The two layouts ---------------------------------------------------------------------------------------------------------
+
+
+def half_split_order(d_head: int) -> np.ndarray:
+    """Which interleaved dimension stands where in the half-split layout: x_half = x_interleaved[order].
+
+    >>> half_split_order(8)
+    array([0, 2, 4, 6, 1, 3, 5, 7])
+    """
+    return np.arange(d_head).reshape(-1, 2).T.reshape(-1)
+
+
+def rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Turns the pairs (x[2i], x[2i + 1]) (the paper's layout, and GPT-J's). x (..., position, d_head); cos, sin (position, d_head/2)."""
+    a, b = x[..., 0::2], x[..., 1::2]
+    return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
+
+
+@dataclass(frozen=True, eq=False)
+class Layouts:
+    """Scores (query, key), scaled by 1/sqrt(d_head), of the same q and k turned in different layouts.
+
+    `moved` says how much the scores of each change at most when all positions move by SHIFT.
+    """
+
+    half: np.ndarray  # half-split, as the engine does it
+    permuted: np.ndarray  # dimensions reordered, then interleaved: the same thing
+    wrong: np.ndarray  # interleaved without reordering, both q and k
+    crossed: np.ndarray  # q half-split, k interleaved: two pieces of code that do not agree
+    moved: dict[str, float]
+
+    def difference(self, name: str) -> float:
+        """Largest difference from the half-split scores."""
+        return float(np.abs(getattr(self, name) - self.half).max())
+
+
+SHIFT = 10
+
+
+def layouts(q: np.ndarray, k: np.ndarray, base: float) -> Layouts:
+    """q, k (position, d_head) before rotation. In float64."""
+    found = {}
+    for start in (0, SHIFT):
+        found[start] = _layout_scores(q, k, base, start)
+    moved = {name: float(np.abs(found[SHIFT][name] - found[0][name]).max()) for name in found[0]}
+    return Layouts(**found[0], moved=moved)
+
+
+def _layout_scores(q: np.ndarray, k: np.ndarray, base: float, start: int) -> dict[str, np.ndarray]:
+    length, width = q.shape
+    cos, signed = tables(np.arange(start, start + length), width, base)
+    half_cos, half_sin = cos[:, : width // 2], signed[:, width // 2 :]
+    back = np.argsort(half_split_order(width))  # half-split -> interleaved
+
+    def half(x: np.ndarray) -> Tensor:
+        return rotate_half_pairs(torch.from_numpy(x.astype(np.float64)), cos, signed)
+
+    def interleaved(x: np.ndarray) -> Tensor:
+        return rotate_interleaved(torch.from_numpy(x.astype(np.float64)), half_cos, half_sin)
+
+    pairs = {
+        "half": (half(q), half(k)), "permuted": (interleaved(q[:, back]), interleaved(k[:, back])),
+        "wrong": (interleaved(q), interleaved(k)), "crossed": (half(q), interleaved(k)),
+    }
+    return {name: ((a @ b.T) / math.sqrt(width)).numpy() for name, (a, b) in pairs.items()}
+
+
+@dataclass(frozen=True)
+class LayoutLoss:
+    """Mean loss of a text, nats per token, as trained and with pairs taken from neighbouring dimensions in every head."""
+
+    right: float
+    wrong: float
+
+
+def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | None:
+    """What the mix-up costs a trained model. None for a model without RoPE or scores, without a causal mask, or for fewer than two tokens."""
+    c = model.config
+    if c.position != "rope" or c.mixer not in SCORED or not c.causal or len(ids) < 2:
+        return None
+    assert c.d_head
+    cos, signed = (table.float() for table in tables(np.arange(len(ids)), c.d_head, c.rope_theta))
+    half_cos, half_sin = cos[:, : c.d_head // 2], signed[:, c.d_head // 2 :]
+
+    def mix_up(turned: Tensor) -> Tensor:
+        """Turns back in the right layout, then forth in the wrong one."""
+        return rotate_interleaved(rotate_half_pairs(turned, cos, -signed), half_cos, half_sin)
+
+    edits: Edits = {f"blocks.{layer}.{name}": mix_up for layer in range(c.n_layers) for name in ("q_rot", "k_rot")}
+    right, wrong = (next_token_losses(record(model, ids, edits=e, only={"logits"})).mean() for e in (None, edits))
+    return LayoutLoss(float(right), float(wrong))

@@ -1,0 +1,153 @@
+"""Loss by position: against prefixes fed one by one, against worked numbers, and what the stopgaps change."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as some
+
+from engine.config import ModelConfig
+from engine.errors import CorpusError, ShapeError
+from engine.measure import extrapolation
+from engine.measure.extrapolation import STOPGAP_FOR, TAIL, Curve, curve, farthest_bucket, position_losses, stopgap, window_starts
+from engine.model import build
+from engine.parts.positions import t5_bucket
+
+CONFIG = ModelConfig(vocab_size=11, context=8, d_model=16, n_layers=2, n_heads=2)
+TOKENS = torch.randint(11, (200,), generator=torch.Generator().manual_seed(3))
+
+
+def fresh(position, **fields):
+    model = build(replace(CONFIG, position=position, **fields), seed=5).requires_grad_(False).eval()
+    with torch.no_grad():  # large enough that positions and tokens show
+        for parameter in model.parameters():
+            parameter.mul_(8)
+    return model
+
+
+def measured(model, starts, length):
+    return np.concatenate(list(position_losses(model, TOKENS, starts, length, batch=3)))
+
+
+@given(some.integers(1, 400), some.integers(1, 9), some.integers(0, 60), some.integers(1, 4), some.integers(1, 6))
+def test_windows_lie_inside_the_text_and_on_the_grid(tokens, context, count, times, stretch):
+    if tokens < times * context + 1:
+        with pytest.raises(CorpusError):
+            window_starts(tokens, context, count, times, stretch)
+        return
+    starts = window_starts(tokens, context, count, times, stretch)
+    assert starts[0] == 0 and (np.diff(starts) > 0).all() and not (starts % context).any()
+    assert starts[-1] + times * context + 1 <= tokens
+    every = np.arange(0, tokens - times * context, context)
+    assert len(starts) <= (count if 0 < count < len(every) else len(every))
+    if count == 0:
+        assert (starts == every).all()
+
+
+@pytest.mark.parametrize("position", ["none", "sinusoidal", "rope", "alibi", "t5"])
+def test_losses_are_those_of_prefixes_fed_one_by_one(position):
+    model, starts = fresh(position), np.array([0, 8, 50, 100])
+    found = measured(model, starts, 24)
+    assert found.shape == (4, 24) and found.dtype == np.float32
+    for row, start in enumerate(starts.tolist()):
+        for p in (0, 1, 7, 8, 23):  # within the context of 8 and beyond it
+            logits = model(TOKENS[None, start : start + p + 1])[0, -1].double()
+            loss = float(logits.logsumexp(0) - logits[TOKENS[start + p + 1]])
+            assert found[row, p] == pytest.approx(loss, abs=1e-4)
+
+
+def test_a_learned_table_answers_as_far_as_it_goes():
+    model, starts = fresh("learned"), np.array([0, 8, 16])
+    found = measured(model, starts, 24)
+    assert np.isfinite(found[:, :8]).all() and np.isnan(found[:, 8:]).all()
+    with pytest.raises(ShapeError):
+        model(TOKENS[None, :9])
+    c = curve(found, starts, 8, width=4)
+    assert np.isfinite(c.mean[:2]).all() and np.isnan(c.mean[2:]).all() and np.isnan(c.excess[2]).all()
+    with pytest.raises(ShapeError, match="length"):
+        next(position_losses(model, TOKENS, starts, 0))
+
+
+def test_means_and_errors_by_hand(monkeypatch):
+    monkeypatch.setattr(extrapolation, "TAIL", 1)
+    losses = np.array([[1, 3, 5, 5], [3, 5, 5, 7]], dtype=np.float32)
+    c = curve(losses, np.array([0, 10]), 2, width=2)
+    assert c.mean.tolist() == [3, 5.5] and c.windows == 2 and c.first.tolist() == [0, 2]
+    assert c.error.tolist() == pytest.approx([1.0, 0.5])  # windows' means 2, 4 and 5, 6: sd / sqrt(2)
+    assert c.tail == pytest.approx((4.0, 1.0))  # position 1 of both: 3 and 5
+    assert np.isnan(c.excess[2]).all()  # no window begins where the other's second context does
+
+
+def test_the_excess_compares_the_same_characters():
+    """Every character has a difficulty of its own; reading two contexts adds 0.5 to it, and exactly that is found."""
+    context, count = 16, 40
+    difficulty = np.random.default_rng(0).gamma(2.0, 1.0, context * (count + 4))
+    starts = np.arange(count) * context
+    losses = np.stack([difficulty[s : s + 3 * context] for s in starts]).astype(np.float32)
+    losses[:, context : 2 * context] += 0.5
+    losses[:, 2 * context :] += 1.25
+    c = curve(losses, starts, context)
+    assert c.excess[2] == pytest.approx((0.5, 0.0), abs=1e-5) and c.excess[3] == pytest.approx((1.25, 0.0), abs=1e-5)
+    assert c.tail[0] == pytest.approx(losses[:, context - TAIL : context].mean(), abs=1e-5)
+
+
+def test_a_curve_goes_through_json_and_back():
+    c = curve(measured(fresh("learned"), np.arange(0, 40, 8), 32), np.arange(0, 40, 8), 8)
+    again = Curve.from_dict(json.loads(json.dumps(c.to_dict(), allow_nan=False)))
+    assert np.allclose(again.mean, c.mean, atol=1e-4, equal_nan=True) and np.allclose(again.error, c.error, atol=1e-4, equal_nan=True)
+    assert again.windows == c.windows and again.tail == pytest.approx(c.tail, abs=1e-4) and set(again.excess) == {2, 3, 4} and np.isnan(again.excess[4]).all()
+
+
+@pytest.mark.parametrize("kind", ["repeat", "hold", "far"])
+def test_a_stopgap_changes_nothing_within_the_context(kind):
+    model = fresh(STOPGAP_FOR[kind])
+    before = {name: p.clone() for name, p in model.named_parameters()}
+    longer = stopgap(model, kind)
+    assert torch.equal(longer(TOKENS[None, :8]), model(TOKENS[None, :8]))
+    assert longer(TOKENS[None, :32]).shape == (1, 32, 11)
+    assert all(torch.equal(p, before[name]) for name, p in model.named_parameters())
+
+
+def test_the_learned_table_is_repeated_or_held():
+    model = fresh("learned")
+    table = model.positions.weight
+    repeated, held = stopgap(model, "repeat").positions.weight, stopgap(model, "hold").positions.weight
+    for p in range(32):
+        assert torch.equal(repeated[p], table[p % 8]) and torch.equal(held[p], table[min(p, 7)])
+
+
+def test_the_larger_base_slows_the_slowest_pair_by_the_factor():
+    model = fresh("rope")  # heads of 8: four pairs
+    slow = stopgap(model, "ntk", times=4).config.rope_theta
+    exponents = np.arange(0, 8, 2) / 8
+    ratio = model.config.rope_theta ** -exponents / slow**-exponents
+    assert ratio[0] == pytest.approx(1) and ratio[-1] == pytest.approx(4) and (np.diff(ratio) > 0).all()
+
+
+@pytest.mark.parametrize("kind", list(STOPGAP_FOR))
+def test_a_stopgap_is_for_one_scheme(kind):
+    with pytest.raises(ShapeError, match=STOPGAP_FOR[kind]):
+        stopgap(fresh("alibi"), kind)
+
+
+@pytest.mark.parametrize("context", [8, 64])
+def test_training_never_meets_the_buckets_beyond_the_farthest(context):
+    """The gradient says which buckets a training at this context can change."""
+    model = build(replace(CONFIG, position="t5", context=context), seed=1)
+    model(TOKENS[None, :context]).square().sum().backward()
+    met = model.positions.weight.grad.abs().sum(1) > 0
+    last = farthest_bucket(model.config)
+    assert met[: last + 1].all() and not met[last + 1 :].any()
+
+
+def test_far_buckets_take_the_last_one_met():
+    model = fresh("t5")
+    last = farthest_bucket(model.config)
+    weight = stopgap(model, "far").positions.weight
+    beyond = t5_bucket(torch.tensor([-8, -40, -1000]), False, 32, 128)
+    assert (beyond > last).all() and all(torch.equal(weight[b], model.positions.weight[last]) for b in beyond)

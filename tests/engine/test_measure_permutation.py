@@ -1,0 +1,125 @@
+"""Order: attention without positions cannot see it, attention with them can, and the measurement tells which is which."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from engine.config import ModelConfig
+from engine.errors import ConfigError
+from engine.measure.permutation import SCHEMES, Plan, compare, fresh, in_order_and_out, new_order, word_ids, word_order
+from engine.measure.recording import record
+from tests.engine.helpers import loud, tiny
+
+WORDS = "the cat that the dog chased sat on the mat".split()
+IDS = word_ids(WORDS)
+TOKENS = (3, 1, 4, 1, 5, 9, 2, 6)
+
+
+def test_orders_are_what_they_are_called():
+    assert new_order(5, "reverse").tolist() == [4, 3, 2, 1, 0] and new_order(5, "rotate").tolist() == [1, 2, 3, 4, 0]
+    for seed in range(60):
+        for length in (2, 3, 9):
+            order = new_order(length, "shuffle", seed)
+            assert sorted(order) == list(range(length)) and (order != np.arange(length)).any()
+    assert new_order(9, "shuffle", 3).tolist() == new_order(9, "shuffle", 3).tolist() != new_order(9, "shuffle", 4).tolist()
+    assert new_order(1, "shuffle").tolist() == [0] and new_order(0, "shuffle").tolist() == []
+
+
+@pytest.mark.parametrize(("tokens", "expected"), [
+    (list("to be or"), "orbe to "), (list("one"), "one"), (list("a\nb  c"), "cb  a\n"), (["The", " cat", " s", "at"], " sat catThe"), (list(" a b"), "ba  "),
+])
+def test_words_move_as_a_whole(tokens, expected):
+    order = word_order(tokens, "reverse")
+    assert sorted(order) == list(range(len(tokens))) and "".join(tokens[i] for i in order) == expected
+
+
+def test_equal_words_are_the_same_token():
+    assert IDS == (0, 1, 2, 0, 3, 4, 5, 6, 0, 7)
+
+
+@pytest.mark.parametrize("move", ["reverse", "rotate", "shuffle"])
+@pytest.mark.parametrize("seed", [0, 7])
+def test_without_positions_the_rows_are_the_same_in_another_order(move, seed):
+    found = compare(IDS, new_order(len(IDS), move, 1), Plan(seed=seed))
+    assert found.largest < 2e-6 < np.abs(found.before).max() / 1e4
+    assert found.after == pytest.approx(found.before[found.order], abs=2e-6)
+    assert np.abs(found.after - found.before).max() > 0.1  # unmatched they differ: words are told apart
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("causal", [False, True])
+def test_every_scheme_and_the_mask_tell_the_order(scheme, causal):
+    found = compare(IDS, new_order(len(IDS), "shuffle", 1), Plan(scheme, causal))
+    if scheme == "none" and not causal:
+        assert found.largest < 2e-6
+    else:
+        assert found.largest > 0.02
+    assert found.largest == np.abs(found.difference).max()
+    for i, place in enumerate(found.order):
+        assert (found.matched[place] == found.after[i]).all()
+
+
+def test_alibi_without_a_mask_does_not_see_a_sentence_turned_round():
+    assert compare(IDS, new_order(len(IDS), "reverse"), Plan("alibi")).largest < 2e-6
+    assert compare(IDS, new_order(len(IDS), "rotate"), Plan("alibi")).largest > 0.01
+
+
+def test_the_output_is_attention_written_out():
+    """softmax(q k^T / sqrt(d)) v W_O for each head, from the weights alone."""
+    plan = Plan()
+    model = fresh(plan, max(IDS) + 1, len(IDS))
+    block, x = model.blocks[0], torch.nn.functional.layer_norm(model.embedding[list(IDS)], (plan.d_model,))
+    q, k, v = block.mixer.w_qkv(x).chunk(3, -1)
+    width, heads = plan.d_model // plan.n_heads, []
+    for h in range(plan.n_heads):
+        own = slice(h * width, (h + 1) * width)
+        heads.append((q[:, own] @ k[:, own].T / width**0.5).softmax(-1) @ v[:, own])
+    expected = torch.cat(heads, -1) @ block.mixer.w_o.weight.T
+    assert compare(IDS, new_order(len(IDS), "reverse"), plan).before == pytest.approx(expected.numpy(), abs=1e-5)
+
+
+@pytest.mark.parametrize("order", [[0, 1], [0, 0, 1], [0, 1, 3], []])
+def test_an_order_that_is_none_is_refused(order):
+    with pytest.raises(ConfigError, match="once"):
+        compare((0, 1, 2), np.array(order, dtype=np.int64), Plan())
+
+
+@pytest.mark.parametrize("position", SCHEMES)
+@pytest.mark.parametrize("fields", [{}, {"wiring": "post"}, {"mixer": "shared_qk"}, {"qk_norm": True}, {"ffn": "swiglu", "norm": "rmsnorm"}], ids=str)
+def test_a_whole_model_without_positions_and_mask_sees_no_order(position, fields):
+    model = loud(tiny(position=position, **fields), factor=4.0)
+    order = new_order(len(TOKENS), "shuffle", 2)
+    by = {(s.position, s.mask): s for s in in_order_and_out(model, TOKENS, order)}
+    assert list(by) == [(True, True), (False, True), (True, False), (False, False)]
+    assert by[False, False].relative < 2e-5
+    assert by[False, True].relative > 0.01 and by[True, True].relative > 0.01
+    assert (by[True, False].relative > 1e-4) == (position != "none")
+    assert by[True, False].loss_in is None and by[False, False].loss_out is None
+
+
+def test_the_losses_are_those_of_the_text_in_each_order():
+    model = loud(tiny(position="rope"), factor=4.0)
+    order = new_order(len(TOKENS), "reverse")
+    first = in_order_and_out(model, TOKENS, order)[0]
+    for loss, ids in ((first.loss_in, TOKENS), (first.loss_out, TOKENS[::-1])):
+        tokens = torch.tensor([list(ids)])
+        with torch.no_grad():
+            assert loss == pytest.approx(float(torch.nn.functional.cross_entropy(model(tokens)[0, :-1], tokens[0, 1:])), abs=1e-5)
+    before, after = (record(model, ids)["norm_final"] for ids in (TOKENS, TOKENS[::-1]))
+    size = np.sqrt((before**2).sum(-1).mean())
+    assert first.moved == pytest.approx(np.linalg.norm(after[::-1] - before, axis=-1) / size, abs=1e-5)
+    assert first.relative == pytest.approx(float(np.sqrt((first.moved**2).mean())))
+
+
+def test_an_encoder_has_two_settings_and_no_losses():
+    settings = in_order_and_out(loud(tiny(causal=False, position="learned"), factor=4.0), TOKENS, new_order(len(TOKENS), "rotate"))
+    assert [(s.position, s.mask) for s in settings] == [(True, False), (False, False)]
+    assert settings[0].relative > 0.01 and settings[1].relative < 1e-4 and settings[0].loss_in is None
+
+
+def test_a_model_that_never_mixes_knows_only_what_is_added():
+    settings = in_order_and_out(loud(ModelConfig(**{**tiny().to_dict(), "mixer": "none", "position": "learned"})), TOKENS, new_order(len(TOKENS), "reverse"))
+    by = {(s.position, s.mask): s.relative for s in settings}
+    assert by[True, True] > 0.01 and by[False, True] == 0

@@ -1,0 +1,158 @@
+"""RoPE in numbers: against complex multiplication, against the model's own recording, and the two layouts against each other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.config import ModelConfig
+from engine.errors import ShapeError
+from engine.measure import rotary
+from engine.measure.recording import record
+from engine.parts.positions import Rope
+from tests.engine.helpers import loud, some_tokens, tiny
+
+
+def complex_turn(x: np.ndarray, position: float, base: float) -> np.ndarray:
+    """The reference: half-split pairs as complex numbers times e^(i position theta)."""
+    half = len(x) // 2
+    z = (x[:half] + 1j * x[half:]) * np.exp(1j * position * base ** (-2 * np.arange(half) / len(x)))
+    return np.concatenate((z.real, z.imag))
+
+
+def test_frequencies_are_the_paper_s():
+    assert rotary.frequencies(8, 10_000.0) == pytest.approx([1.0, 0.1, 0.01, 0.001])
+    assert rotary.frequencies(2, 500.0) == pytest.approx([1.0])
+    for wrong in (0, 1, 7, -2):
+        with pytest.raises(ShapeError, match="pairs"):
+            rotary.frequencies(wrong, 10_000.0)
+
+
+def test_turns_within_the_context():
+    found = rotary.turns(8, 10_000.0, 128)
+    assert found == pytest.approx([128 / (2 * math.pi), 12.8 / (2 * math.pi), 1.28 / (2 * math.pi), 0.128 / (2 * math.pi)])
+    assert found[0] == pytest.approx(20.3718, abs=1e-4)
+    assert (found < 1).sum() == 2
+    llama = rotary.turns(128, 10_000.0, 4096)  # LLaMA 2: 18 of 64 pairs never complete a turn
+    assert (llama < 1).sum() == sum(4096 * 10_000 ** (-i / 64) < 2 * math.pi for i in range(64)) == 18
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 5000), st.integers(0, 2**31), st.sampled_from([100.0, 10_000.0, 1_000_000.0]), st.sampled_from([2, 4, 32]))
+def test_vectors_turn_like_complex_numbers(position: int, seed: int, base: float, width: int):
+    x = np.random.default_rng(seed).standard_normal(width)
+    assert rotary.rotated(x[None], [position], base)[0] == pytest.approx(complex_turn(x, position, base), abs=1e-9)
+
+
+def test_the_tables_are_rope_s_own_in_double_precision():
+    like = torch.zeros(1, dtype=torch.float32)
+    seams = Rope(ModelConfig(d_model=16, n_heads=1, d_head=16, position="rope", rope_theta=500.0)).prepare(40, like)
+    cos, signed = rotary.tables(np.arange(40), 16, 500.0)
+    assert torch.allclose(seams.cos.double(), cos, atol=5e-6) and torch.allclose(seams.sin.double(), signed, atol=5e-6)
+
+
+def test_pair_terms_sum_to_the_score_and_one_of_them_by_hand():
+    q, k = rotary.seeded_pair(8)
+    terms = rotary.pair_terms(q, k, 9, 4, 100.0)
+    assert terms.sum() == pytest.approx(complex_turn(q, 9, 100.0) @ complex_turn(k, 4, 100.0))
+    angle = 5 * 100 ** (-2 / 8)  # pair 1: dimensions 1 and 5, distance 5
+    a, b = complex(q[1], q[5]), complex(k[1], k[5])
+    assert terms[1] == pytest.approx((a * b.conjugate() * complex(math.cos(angle), math.sin(angle))).real)
+
+
+def test_the_score_of_ones_is_a_sum_of_cosines():
+    distances = np.array([0, 1, 7, 300])
+    curve = rotary.score_curve(np.ones(64), np.ones(64), 10_000.0, distances)
+    assert curve == pytest.approx([2 * sum(math.cos(d * 10_000 ** (-2 * i / 64)) for i in range(32)) for d in distances])
+    assert curve[0] == pytest.approx(64)
+
+
+def test_the_curve_of_means_is_the_mean_over_all_pairs():
+    rng = np.random.default_rng(3)
+    q, k = rng.standard_normal((5, 8)), rng.standard_normal((5, 8))
+    each = np.mean([rotary.score_curve(a, b, 1_000.0, np.arange(6)) for a in q for b in k], axis=0)
+    assert rotary.score_curve(q.mean(0), k.mean(0), 1_000.0, np.arange(6)) == pytest.approx(each)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 500), st.integers(0, 500), st.integers(0, 100_000), st.integers(0, 2**31))
+def test_a_shift_of_both_leaves_the_score(query: int, key: int, shift: int, seed: int):
+    q, k = rotary.seeded_pair(32, seed)
+    coarse, engine, exact = rotary.shift_check(q, k, query, key, shift, 10_000.0)
+    assert [found.precision for found in (coarse, engine, exact)] == ["bfloat16", "float32", "float64"]
+    assert exact.difference < 1e-8 and engine.difference < 2.0
+    assert engine.before == pytest.approx(exact.before, abs=0.05) and coarse.before == pytest.approx(exact.before, abs=3.0)
+    if shift == 0:
+        assert coarse.difference == engine.difference == exact.difference == 0
+    elif shift <= 100:
+        assert engine.difference < 0.01
+
+
+def test_precision_is_lost_far_out_and_first_in_the_coarse_one():
+    q, k = rotary.seeded_pair(32)
+    near, far = (rotary.shift_check(q, k, 9, 4, shift, 10_000.0) for shift in (10, 100_000))
+    assert near[1].difference < 1e-5 < far[1].difference
+    assert near[0].difference > 100 * near[1].difference
+    assert far[2].difference < 1e-9
+
+
+@pytest.mark.parametrize("fields", [{}, {"qk_norm": True}, {"n_kv_heads": 2}, {"mixer": "shared_qk"}, {"mixer": "similarity"}])
+def test_what_meets_the_rotation_turns_into_what_was_recorded(fields):
+    model = loud(tiny(position="rope", **fields))
+    recording = record(model, some_tokens(model.config, 1)[0].tolist())
+    group = model.config.n_heads // model.config.n_kv_heads
+    for head in range(model.config.n_heads):
+        q, k = rotary.before_rotation(recording, 1, head)
+        turned = rotary.rotated(q, range(len(q)), model.config.rope_theta)
+        assert turned == pytest.approx(recording["blocks.1.q_rot"][head], rel=1e-4, abs=1e-4)
+        turned = rotary.rotated(k, range(len(k)), model.config.rope_theta)
+        assert turned == pytest.approx(recording["blocks.1.k_rot"][head // group], rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("mixer", ["none", "mean"])
+def test_models_without_scores_have_nothing_to_turn(mixer):
+    model = loud(tiny(position="rope", mixer=mixer))
+    assert rotary.before_rotation(record(model, [1, 2, 3]), 0, 0) is None
+    assert rotary.wrong_layout_loss(model, [1, 2, 3]) is None
+
+
+def test_the_layouts_are_the_same_up_to_the_order_of_dimensions():
+    rng = np.random.default_rng(1)
+    found = rotary.layouts(rng.standard_normal((9, 16)), rng.standard_normal((9, 16)), 10_000.0)
+    assert found.difference("permuted") < 1e-12
+    assert found.difference("wrong") > 0.1 and found.difference("crossed") > 0.1
+    assert max(found.moved[name] for name in ("half", "permuted", "wrong")) < 1e-12 < 0.1 < found.moved["crossed"]
+
+
+def test_interleaved_turns_neighbours():
+    x = torch.tensor([[1.0, 0.0, 0.0, 1.0]])
+    turned = rotary.rotate_interleaved(x, torch.tensor([[0.0, -1.0]]), torch.tensor([[1.0, 0.0]]))  # a quarter turn; half a turn
+    assert turned.tolist() == [[0.0, 1.0, 0.0, -1.0]]
+    order = rotary.half_split_order(6)
+    assert order.tolist() == [0, 2, 4, 1, 3, 5]
+
+
+def test_interleaved_equals_gpt_j_s():
+    gptj = pytest.importorskip("transformers.models.gptj.modeling_gptj", reason="transformers is not installed")
+    x = torch.randn(1, 5, 2, 8, generator=torch.Generator().manual_seed(0))  # (batch, position, head, d_head)
+    table = gptj.create_sinusoidal_positions(5, 8)  # sines, then cosines
+    sin, cos = table[None, :, :4], table[None, :, 4:]
+    ours = rotary.rotate_interleaved(x.transpose(1, 2), cos, sin).transpose(1, 2)
+    assert torch.allclose(ours, gptj.apply_rotary_pos_emb(x, sin, cos), atol=1e-6)
+
+
+def test_mixing_up_the_layouts_costs_a_model_its_loss_and_nothing_else_changes():
+    model = loud(tiny(position="rope"))
+    ids = some_tokens(model.config, 1, 8)[0].tolist()
+    loss = rotary.wrong_layout_loss(model, ids)
+    assert loss is not None and abs(loss.right - loss.wrong) > 1e-3
+    narrow = loud(tiny(position="rope", d_head=2))  # one pair: both layouts are the same
+    same = rotary.wrong_layout_loss(narrow, ids)
+    assert same is not None and same.right == pytest.approx(same.wrong, abs=1e-4)
+    assert rotary.wrong_layout_loss(loud(tiny(position="alibi")), ids) is None
+    assert rotary.wrong_layout_loss(model, ids[:1]) is None

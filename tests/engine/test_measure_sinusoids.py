@@ -1,0 +1,100 @@
+"""Sinusoidal positions against the formula written out, number by number, and against the worked example of the curriculum."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from engine.config import ModelConfig
+from engine.errors import ConfigError
+from engine.measure import sinusoids
+from engine.measure.sinusoids import frequencies, rotation_matrix, rotation_residual, similarity, table64, turn, wavelengths
+from engine.parts.positions import Sinusoidal, sinusoidal_table
+
+
+def by_hand(p: int, dimension: int, width: int, base: float) -> float:
+    angle = p / base ** (2 * (dimension // 2) / width)
+    return math.cos(angle) if dimension % 2 else math.sin(angle)
+
+
+@pytest.mark.parametrize(("width", "base", "start"), [(2, 10_000.0, 0), (8, 10_000.0, 3), (12, 50.0, 100), (6, 1_000_000.0, 511)])
+def test_the_table_is_the_formula(width, base, start):
+    expected = np.array([[by_hand(p, i, width, base) for i in range(width)] for p in range(start, start + 7)])
+    assert sinusoidal_table(7, width, base, start).numpy() == pytest.approx(expected, abs=1e-4)
+    assert table64(7, width, base, start) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_part_adds_the_table_of_base_10000_bit_by_bit():
+    part = Sinusoidal(ModelConfig(d_model=16, position="sinusoidal"))
+    like = torch.zeros(1, 5, 16)
+    for start in (0, 9):
+        added = part.prepare(5, like, start).embed(like)
+        assert torch.equal(added, sinusoidal_table(5, 16, 10_000.0, start))
+        frequency = 10_000.0 ** (-torch.arange(0, 16, 2, dtype=torch.float32) / 16)
+        angles = torch.outer(torch.arange(start, start + 5, dtype=torch.float32), frequency)
+        assert torch.equal(added[:, 0::2], angles.sin()) and torch.equal(added[:, 1::2], angles.cos())
+
+
+def test_wavelengths_go_from_two_pi_to_two_pi_base_to_the_d_minus_two_over_d():
+    waves = wavelengths(64, 10_000.0)
+    assert waves[0] == pytest.approx(2 * math.pi) and waves[-1] == pytest.approx(2 * math.pi * 10_000 ** (62 / 64))
+    assert waves[1:] / waves[:-1] == pytest.approx(np.full(31, 10_000 ** (2 / 64)))
+    assert wavelengths(2, 7.0) == pytest.approx([2 * math.pi])
+
+
+def test_the_worked_example_of_the_curriculum():
+    pair = lambda p: np.array([math.sin(0.1 * p), math.cos(0.1 * p)])  # noqa: E731
+    assert pair(5).round(3).tolist() == [0.479, 0.878] and pair(7).round(3).tolist() == [0.644, 0.765]
+    assert turn(0.2).round(3).tolist() == [[0.98, 0.199], [-0.199, 0.98]]
+    assert turn(0.2) @ pair(5) == pytest.approx(pair(7), abs=1e-15)
+    assert frequencies(64)[8] == pytest.approx(0.1)  # the pair that the page opens with
+    block = rotation_matrix(2, 64)[16:18, 16:18]
+    assert block == pytest.approx(turn(0.2))
+
+
+@pytest.mark.parametrize("k", [-9, 0, 1, 40])
+def test_one_matrix_carries_every_position_k_further(k):
+    matrix = rotation_matrix(k, 12, 300.0)
+    for p in range(10, 30):
+        here, there = (np.array([by_hand(x, i, 12, 300.0) for i in range(12)]) for x in (p, p + k))
+        assert matrix @ here == pytest.approx(there, abs=1e-12)
+    assert matrix @ matrix.T == pytest.approx(np.eye(12), abs=1e-12)  # it keeps lengths
+    assert np.count_nonzero(np.abs(np.kron(np.eye(6), np.ones((2, 2))) - 1) * matrix) == 0  # nothing outside the blocks
+
+
+def test_rotations_follow_each_other():
+    assert rotation_matrix(3, 8) @ rotation_matrix(4, 8) == pytest.approx(rotation_matrix(7, 8), abs=1e-12)
+
+
+def test_the_residual_is_rounding_and_would_be_seen_if_it_were_more(monkeypatch):
+    for k in (2, -5):
+        residual = rotation_residual(64, k, 64)
+        assert 0 < residual.float64 < 1e-12 and 1e-8 < residual.float32 < 1e-4
+    right = sinusoids.turn
+    monkeypatch.setattr(sinusoids, "turn", lambda angle: right(angle).T)  # turned the wrong way
+    assert rotation_residual(64, 2, 64).float64 > 0.5
+
+
+def test_likeness_depends_on_the_distance_alone():
+    found = similarity(40, 32, 1_000.0)
+    for p, q in ((0, 0), (3, 17), (39, 0)):
+        expected = sum(by_hand(p, i, 32, 1_000.0) * by_hand(q, i, 32, 1_000.0) for i in range(32))
+        assert found.dots[p, q] == pytest.approx(expected, abs=1e-4) and found.by_distance[abs(p - q)] == pytest.approx(expected, abs=1e-10)
+    assert found.deviation < 1e-4 and found.deviation64 < 1e-12
+    assert found.by_distance[0] == pytest.approx(16)  # the squared length, d/2
+
+
+def test_the_deviation_would_be_seen(monkeypatch):
+    table = sinusoidal_table(40, 32)
+    table[7] += 0.1
+    monkeypatch.setattr(sinusoids, "sinusoidal_table", lambda *rest: table)
+    assert similarity(40, 32).deviation > 0.05
+
+
+@pytest.mark.parametrize(("width", "base"), [(0, 10.0), (3, 10.0), (-2, 10.0), (4, 0.5), (4, float("nan")), (4, 1e13)])
+def test_what_has_no_frequencies_is_refused(width, base):
+    with pytest.raises(ConfigError):
+        frequencies(width, base)

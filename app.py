@@ -19,6 +19,7 @@ LOGO, WORDMARK = ASSETS / "logo.svg", ASSETS / "wordmark.svg"
 
 def route() -> None:
     """Draws what stands on every page, and the page that was asked for."""
+    state.drop_endless()
     st.set_page_config(page_title="Glassformer", page_icon=str(LOGO), layout="wide")
     st.logo(str(WORDMARK), size="large", icon_image=str(LOGO))
     sections: dict[str, list[st.Page]] = {}

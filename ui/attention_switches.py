@@ -133,7 +133,8 @@ def _summary(subject: Subject, found: Comparison, switches: Switches, place: int
     if subject.config.mixer == "mean" and not switches.scale:
         st.caption(":material/info: This model's mixer is a plain mean: it has no scores, so there is nothing to scale.")
     if set(switches.heads_off) >= {(i, h) for i in range(subject.config.n_layers) for h in range(subject.config.n_heads)} and switches.ablation == "zero":
-        bias = subject.config.attention_bias and subject.config.output_projection and subject.config.mixer in ("attention", "shared_qk")
+        c = subject.config
+        bias = c.attention_bias and c.output_bias and c.output_projection and c.mixer in ("attention", "shared_qk")
         rest = "but for the output bias $b_O$, which every token still gets" if bias else "exactly as if there were no attention"
         st.caption(f":material/info: Every head is off: attention writes nothing, {rest}.")
 

@@ -13,12 +13,14 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.config import ModelConfig, TrainConfig
+from engine.config import MIN_BPE, ModelConfig, TrainConfig, bpe_size
 from engine.presets import PRESETS, Preset
+from ui import state
 from ui.words import whole
 
 TRAINABLE = {name: preset for name, preset in PRESETS.items() if preset.train is not None}
 FIRST = "fast"
+KINDS = ("char", "byte", "bpe")
 NEWLINE = "⏎"  # how a line break is typed and shown in one-line fields
 
 Values = dict[str, Any]
@@ -41,7 +43,7 @@ def _is(field: str, *wanted: object) -> Callable[[Values], bool]:
 
 
 SIZES = (
-    Control("context", "Context", "How many characters the model sees at once.", 16),
+    Control("context", "Context", "How many tokens the model sees at once; a token is a character, unless Data says otherwise.", 16),
     Control("d_model", "Width", "Numbers in the vector that stands for each position.", 16),
     Control("n_layers", "Layers", "How many blocks are stacked."),
     Control("n_heads", "Heads", "Attention heads in each block; they share the width."),
@@ -53,11 +55,13 @@ SIZES = (
 PARTS = (
     Control("position", "Positions", "How the model learns which token comes where."),
     Control("rope_theta", "RoPE base", "The slowest rotation: larger reaches further.", 1000.0, _is("position", "rope")),
+    Control("rope_fraction", "RoPE share", "Share of a head's dimensions that RoPE turns; 1 is all of them.", 0.25, _is("position", "rope")),
     Control("mixer", "Mixer", "How tokens exchange information: from nothing, over averages, to full attention."),
     Control("causal", "Causal mask", "On: a token sees only what came before it. Off: both ways, for the masked objective."),
     Control("qk_norm", "QK-norm", "Queries and keys get length 1 before they are compared: bounds the scores.", matters=_is("mixer", "attention", "shared_qk")),
     Control("output_projection", "Output projection", "The matrix W_O that mixes the heads.", matters=_is("mixer", "attention", "shared_qk")),
     Control("attention_bias", "Attention biases", "A bias on queries, keys, values and output.", matters=_is("mixer", "attention", "shared_qk")),
+    Control("output_bias", "Bias of W_O", "With attention biases: one on the output as well. Qwen2.5 has none there.", matters=_is("attention_bias", True)),
     Control("wiring", "Wiring", "Norm before each sublayer, after it, both sublayers at once, or no residual stream."),
     Control("norm", "Norm", "What keeps the size of the vectors in check."),
     Control("norm_gain", "Norm gain", "A learned scale for each dimension of a norm.", matters=_is("norm", "layernorm", "rmsnorm")),
@@ -81,7 +85,7 @@ OPTIMISER = (
 )
 SCHEDULE = (
     Control("objective", "Objective", "next_token: what comes next (GPT). masked: fill gaps from both sides (BERT)."),
-    Control("mask_rate", "Share hidden", "Share of the characters hidden by the masked objective.", 0.05, _is("objective", "masked")),
+    Control("mask_rate", "Share hidden", "Share of the tokens hidden by the masked objective.", 0.05, _is("objective", "masked")),
     Control("steps", "Steps", "How many updates of the weights.", 100),
     Control("batch_size", "Batch size", "Windows of text read in each step."),
     Control("schedule", "Schedule", "How the learning rate goes from its peak to its end."),
@@ -92,17 +96,26 @@ LOOKS = (
     Control("eval_every", "Validate every", "Steps between validations; 0: only at the end.", 25),
     Control("eval_tokens", "Validation size", "Tokens read each time; 0: all of the split. The last one always reads all.", 4096),
     Control("sample_every", "Sample every", "Steps between samples of the model's own text; 0: never.", 25),
-    Control("sample_length", "Sample length", "Characters in a sample.", 40, lambda values: values["sample_every"] != 0),
-    Control("sample_temperature", "Temperature", "0: always the likeliest character; 1: as the model believes; more: wilder.", 0.1),
+    Control("sample_length", "Sample length", "Tokens in a sample: characters, unless Data says otherwise.", 40, lambda values: values["sample_every"] != 0),
+    Control("sample_temperature", "Temperature", "0: always the likeliest token; 1: as the model believes; more: wilder.", 0.1),
     Control("sample_prompt", "Prompt", f"What a sample continues; {NEWLINE} is a line break. It can be changed during the run."),
     Control("snapshot_every", "Snapshot every", "Steps between snapshots kept on disk, to look inside or continue from; 0: only at the end.", 25),
     Control("snapshot_early", "Early snapshots", "Also after 1, 2, 4, 8 … steps: most is learned early."),
 )
+DATA = (  # drawn by ui.data, above the groups: the text is cut before anything else is known
+    Control(
+        "tokenizer", "Tokens",
+        "What the text is cut into. char: its distinct characters. byte: the 256 bytes of UTF-8, so that nothing is unknown. bpe: bytes, and pairs that are "
+        "often neighbours glued together, learned on the training part alone.",
+    ),
+)
+VOCABULARY = "vocabulary"  # the key of the number beside it: the V of bpe:V
+FIRST_VOCABULARY = 512
 GROUPS: dict[str, tuple[Control, ...]] = {
     "Model: sizes": SIZES, "Model: parts": PARTS, "Optimiser": OPTIMISER, "Schedule": SCHEDULE, "Validation, samples, snapshots": LOOKS,
 }
 ICONS = dict(zip(GROUPS, ("straighten", "extension", "speed", "timeline", "visibility"), strict=True))
-CONTROLS = {control.field: control for group in GROUPS.values() for control in group}
+CONTROLS = {control.field: control for group in (DATA, *GROUPS.values()) for control in group}
 
 
 def preset_picker() -> Preset:
@@ -126,6 +139,8 @@ def fill(values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         if name in CONTROLS:
             st.session_state[name] = _to_widget(name, value)
+        if name == "tokenizer" and (size := bpe_size(value)):
+            st.session_state[VOCABULARY] = size
 
 
 def _fill_in() -> None:
@@ -135,9 +150,25 @@ def _fill_in() -> None:
             st.session_state[name] = value
 
 
+def tokenizer_control() -> str:
+    """Draws what the text is cut into. Returns TrainConfig.tokenizer, not yet validated."""
+    state.drop_endless()
+    (control,) = DATA
+    kind = st.segmented_control(
+        control.label, KINDS, default=KINDS[0], required=True, key=control.field, bind="query-params", width="stretch",
+        help=f"{control.help} `{control.field}`",
+    )
+    if kind != "bpe":
+        return kind if kind in KINDS else KINDS[0]
+    size = st.number_input(
+        "Vocabulary", value=FIRST_VOCABULARY, step=256, key=VOCABULARY, bind="query-params",
+        help=f"Tokens in all, from {MIN_BPE}: the 256 bytes, and a merge for each further one. More of them make a text shorter and the embedding larger.",
+    )
+    return f"bpe:{FIRST_VOCABULARY if size is None else size}"
+
+
 def control_groups(preset: Preset) -> tuple[Values, dict[str, DeltaGenerator]]:
     """Draws every group. Returns the fields' values and, by field, the container in which a sentence about it belongs."""
-    _drop_endless()
     defaults = preset_values(preset)
     seen = {name: st.session_state.get(name, value) for name, value in defaults.items()}
     values, places = {}, {}
@@ -151,15 +182,6 @@ def control_groups(preset: Preset) -> tuple[Values, dict[str, DeltaGenerator]]:
                     values[control.field] = _from_widget(control.field, seen[control.field])
             places[title] = st.container()
     return values, places
-
-
-def _drop_endless() -> None:
-    """Streamlit 1.67 reads a numeral of more than 308 digits as infinity, and then fails to make that whole: it leaves the URL."""
-    endless = [name for name in CONTROLS if len(st.query_params.get(name, "")) > 300 and _HINTS[name] is not str]
-    for name in endless:
-        del st.query_params[name]
-    if endless:
-        st.rerun()
 
 
 def configs(values: Values, vocab_size: int) -> tuple[ModelConfig, TrainConfig]:
@@ -214,6 +236,8 @@ def _widget(control: Control, default: Any, *, disabled: bool) -> Any:
 
 def _to_widget(name: str, value: Any) -> Any:
     """Derived sizes are 0 in their widget (a number can always be in the URL; nothing cannot); line breaks are visible."""
+    if name == "tokenizer":
+        return str(value).partition(":")[0]  # its number has a widget of its own
     if value is None:
         return 0
     if _HINTS[name] is float:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from engine import corpora
+from engine import corpora, profiles, tokenizers
+from engine.config import bpe_size
 from engine.corpora import Corpus
-from engine.errors import CorpusError
+from engine.errors import ConfigError, CorpusError
 from engine.profiles import Profile
 from ui import state
+from ui.controls import label_of, tokenizer_control
 from ui.words import safe
 
 SOURCES = ("shakespeare", "python", "paste", "upload")
@@ -27,6 +29,7 @@ class Data:
     text: str | None
     corpus: Corpus | None
     problem: str = ""
+    tokenizer: str = "char"  # TrainConfig.tokenizer, as asked for
 
 
 def data_group(profile: Profile) -> Data:
@@ -36,23 +39,33 @@ def data_group(profile: Profile) -> Data:
             "Text", SOURCES, default="shakespeare", required=True, key="data", bind="query-params", width="stretch", wrap=True,
             help="Tiny Shakespeare, the Python manual, or your own text, pasted or uploaded (UTF-8).",
         )
-        data = _own(str(source), profile) if source in OWN else _built_in(str(source))
+        cut = tokenizer_control()
+        data = replace(_chosen(str(source), profile, cut), tokenizer=cut)
         if data.problem:
-            (st.error if data.corpus is None and data.text else st.info)(data.problem)
+            (st.error if data.corpus is None and (data.text or source not in OWN) else st.info)(data.problem)
         if data.corpus is not None:
             _describe(data.corpus)
     return data
 
 
-def _built_in(source: str) -> Data:
+def _chosen(source: str, profile: Profile, cut: str) -> Data:
+    """The text, cut into tokens; with a tokenizer that is not allowed here, a sentence instead."""
+    try:
+        profiles.check_tokenizer(profile, cut)
+    except ConfigError as error:
+        return Data("text" if source in OWN else source, None, None, f"**{label_of(error.field)}** {safe(cut[:40])}: {error.allowed}.")
+    return _own(source, profile, cut) if source in OWN else _built_in(source, cut)
+
+
+def _built_in(source: str, cut: str) -> Data:
     name, note = ("python" if source == "python" else "shakespeare"), ""
     if name == "shakespeare" and corpora.shakespeare_path() is None:
         note = _fetch_shakespeare()
         name = "python" if note else name
     try:
-        return Data(name, None, state.corpus(name), note)
+        return Data(name, None, state.corpus(name, cut), note)
     except CorpusError as error:
-        return Data("python", None, state.corpus("python"), f"{error}. The Python manual is used instead.")
+        return Data("python", None, state.corpus("python", cut), f"{error}. The Python manual is used instead.")
 
 
 def _fetch_shakespeare() -> str:
@@ -77,7 +90,7 @@ def _recent_failure() -> list[str]:
     return []
 
 
-def _own(source: str, profile: Profile) -> Data:
+def _own(source: str, profile: Profile, cut: str) -> Data:
     st.caption("Your text is not part of the link: it is too long for one.")
     if source == "paste":
         hint = "Paste at least a few thousand characters: the more, the better."
@@ -91,7 +104,7 @@ def _own(source: str, profile: Profile) -> Data:
         over = len(text) - profile.max_text
         return Data("text", text, None, f"The text has {len(text):,} characters; at most {profile.max_text:,} are allowed here. Shorten it by {over:,}.")
     try:
-        return Data("text", text, own_corpus(text))
+        return Data("text", text, own_corpus(text, cut))
     except CorpusError as error:
         return Data("text", text, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
 
@@ -116,17 +129,36 @@ def _uploaded(profile: Profile) -> tuple[str, str]:
 
 
 @st.cache_resource(max_entries=6, show_spinner=False)
-def own_corpus(text: str) -> Corpus:
-    """Tokenized and split once for each text. Raises CorpusError."""
-    return corpora.from_text(text)
+def own_corpus(text: str, tokenizer: str) -> Corpus:
+    """Tokenized and split once for each text and tokenizer. Raises CorpusError."""
+    return corpora.from_text(text, tokenizer=tokenizer)
 
 
 def _describe(corpus: Corpus) -> None:
+    split = f"Train on the first **{len(corpus.train):,}**, validate on the last **{len(corpus.validation):,}**."
+    if corpus.kind == "char":
+        st.markdown(f"**{corpus.characters:,}** characters, **{corpus.vocab_size}** distinct. {split}")
+        st.code(visible_text(corpus.text[:EXCERPT]), language=None, wrap_lines=True)
+        return
+    what, short = ("bytes", "") if corpus.kind == "byte" else ("tokens", _fewer(corpus))
     st.markdown(
-        f"**{corpus.characters:,}** characters, **{corpus.vocab_size}** distinct. "
-        f"Train on the first **{len(corpus.train):,}**, validate on the last **{len(corpus.validation):,}**."
+        f"**{corpus.characters:,}** characters are **{len(corpus.train) + len(corpus.validation):,}** {what}, "
+        f"**{corpus.characters_per_token:.2f}** characters in each, out of a vocabulary of **{corpus.vocab_size:,}**{short}. {split}"
     )
-    st.code(visible_text(corpus.text[:EXCERPT]), language=None, wrap_lines=True)
+    st.caption("The beginning, with a bar between tokens:")
+    st.code(_cut_text(corpus), language=None, wrap_lines=True)
+
+
+def _fewer(corpus: Corpus) -> str:
+    """Said where a text had no more pairs to merge than these."""
+    asked = bpe_size(corpus.cut) or 0
+    return f" (asked for {asked:,}: no further pairs are left in this text)" if corpus.vocab_size < asked else ""
+
+
+def _cut_text(corpus: Corpus) -> str:
+    """The first tokens of the text, a bar between them."""
+    bits = [tokenizers.readable(corpus.tokenizer.decode_bytes([i])) for i in corpus.train[: EXCERPT // 4].tolist()]  # type: ignore[attr-defined]
+    return visible_text("|".join(bits))
 
 
 def visible_text(text: str) -> str:

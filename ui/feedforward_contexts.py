@@ -14,10 +14,10 @@ from engine.errors import CorpusError
 from engine.measure.neurons import Scan, activations_near, scan
 from ui import state
 from ui.figures import theme
-from ui.subject import RUN, Subject, show_token
+from ui.subject import RUN, Subject
 from ui.words import safe
 
-SPANS = {"8,000": 8_000, "32,000": 32_000, "all": 10**9}  # characters of the validation text
+SPANS = {"8,000": 8_000, "32,000": 32_000, "all": 10**9}  # tokens of the validation text
 BEFORE, AFTER = 40, 16  # tokens shown around the one that excites
 SIDES = ("strongest", "highest", "lowest")  # of a gated neuron; strongest is whichever of the others is larger
 KEPT = 32
@@ -70,9 +70,9 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None
     span, side = "8,000", "strongest"
     if not problem:
         with row:
-            hint = f"From the beginning of the validation text, which has {len(ids):,} characters and was not trained on."
+            hint = f"From the beginning of the validation text, which has {len(ids):,} tokens and was not trained on."
             span = st.segmented_control(
-                "Characters read", list(SPANS), default="8,000", required=True, key="feedforward_span", bind="query-params", help=hint,
+                "Tokens read", list(SPANS), default="8,000", required=True, key="feedforward_span", bind="query-params", help=hint,
             )
     if is_signed:
         with row:
@@ -150,7 +150,7 @@ def _row(subject: Subject, ids: np.ndarray, along: np.ndarray, at: int, value: f
     low, high = max(start, at - BEFORE), min(start + window, at + AFTER + 1)
     cells = [f"<s>{' ' * max(0, BEFORE - (at - low))}</s>"]  # so that the strongest tokens stand below each other
     for i in range(low, high):
-        text = html.escape(show_token(subject.tokenizer.decode([int(ids[i])])))
+        text = html.escape(subject.vocabulary[int(ids[i])])
         strength = along[i - start] / scale
         shade = f"{ABOVE if strength > 0 else BELOW}{round(min(abs(float(strength)), 1.0) * 190):02x}"
         tag = "u" if i == at else "span"

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import GATED, ModelConfig
-from engine.ledger import component_parameters
+from engine.ledger import component_parameters, parameter_rows
 from ui import explain
 from ui.figures import feedforward as figures
 from ui.plot import plot
@@ -58,7 +58,7 @@ def parameters_view(subject: Subject) -> None:
         attempt="Move the width: the shares hardly change, because all but the norms grow with its square. "
         "Then choose the other shipped model, whose networks are gated.",
     )
-    explain.show_code(component_parameters)
+    explain.show_code(component_parameters, parameter_rows)
 
 
 def block(d: int, d_ff: int, ffn: str) -> dict[str, int]:

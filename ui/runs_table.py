@@ -11,8 +11,13 @@ from engine.run_state import RunSpec, RunView
 from ui import state
 from ui.controls import changes, label_of, show
 from ui.figures.curves import curve_table
-from ui.training import act, duration_exact, select, slug
+from ui.losses import slug
+from ui.training import act, duration_exact, select
 
+COLUMNS = {
+    "best validation loss": st.column_config.NumberColumn(help="Nats per token: comparable between runs with the same tokenizer.", format="%.3f"),
+    "bits / character": st.column_config.NumberColumn(help="The same loss in bits per character: comparable between tokenizers.", format="%.3f"),
+}
 TABLE_SECONDS = 2.0  # between looks at the runs in the table, while one of them is active
 
 
@@ -25,6 +30,7 @@ def runs_table() -> list[str]:
     st.fragment(_overview, run_every=TABLE_SECONDS if any(view.active for view in views) else None)()
     ids, names = [view.id for view in views], {view.id: view.name for view in views}
     _forget_removed(names)
+    _follow_shown(names)
     left, right = st.columns(2)
     with left:
         chosen = st.selectbox(
@@ -43,7 +49,7 @@ def runs_table() -> list[str]:
 
 def _overview() -> None:
     """The table, kept up to date while something runs."""
-    st.dataframe(table(state.manager().runs(state.owner())), hide_index=True, width="stretch", key="runs_overview")
+    st.dataframe(table(state.manager().runs(state.owner())), hide_index=True, width="stretch", key="runs_overview", column_config=COLUMNS)
 
 
 def _forget_removed(names: dict[str, str]) -> None:
@@ -52,6 +58,14 @@ def _forget_removed(names: dict[str, str]) -> None:
         st.session_state["overlaid"] = [run for run in kept if run in names]
     if st.session_state.get("run_in_hand") not in names:
         st.session_state.pop("run_in_hand", None)
+
+
+def _follow_shown(names: dict[str, str]) -> None:
+    """Another run is shown than before, by a link or a reload: the buttons are then about that one, not about the first of the list."""
+    shown = st.session_state.get("run_id")
+    if shown in names and (shown != st.session_state.get("run_followed") or "run_in_hand" not in st.session_state):
+        st.session_state["run_in_hand"] = shown
+    st.session_state["run_followed"] = shown
 
 
 def table(views: list[RunView]) -> pd.DataFrame:
@@ -63,6 +77,7 @@ def table(views: list[RunView]) -> pd.DataFrame:
                 "run": view.name,
                 "different from the one before": difference(before.spec if before else None, view.spec),
                 "best validation loss": view.best_validation,
+                "bits / character": view.best_bits,
                 "steps": f"{view.step:,} of {view.total_steps:,}",
                 "time": duration_exact(view.seconds),
                 "state": view.status,
@@ -81,7 +96,9 @@ def difference(before: RunSpec | None, after: RunSpec) -> str:
 
 def _flat(spec: RunSpec) -> dict[str, Any]:
     own = f"your text ({len(spec.text or ''):,} characters)" if spec.corpus == "text" else spec.corpus
-    return {"text": own, **spec.model.resolved().to_dict(), **spec.train.to_dict()}
+    values = {"text": own, **spec.model.resolved().to_dict(), **spec.train.to_dict()}
+    del values["vocab_size"]  # follows from the text and its tokenizer
+    return values
 
 
 def _actions(view: RunView) -> None:
@@ -105,7 +122,7 @@ def _actions(view: RunView) -> None:
         st.download_button(
             "Model", lambda: manager.checkpoint(run), f"{file}.zip", "application/zip", icon=":material/download:",
             on_click="ignore", key="model_zip", disabled=not view.snapshots,
-            help="Weights (safetensors), configuration and alphabet (JSON) in one zip. It can be uploaded here again.",
+            help="Weights (safetensors), configuration and tokenizer (JSON) in one zip. It can be uploaded here again.",
         )
 
 

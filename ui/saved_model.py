@@ -13,11 +13,13 @@ from engine.config import TrainConfig
 from engine.errors import CheckpointError, GlassformerError
 from engine.ledger import parameter_formula
 from engine.sample import complete
+from engine.tokenizers import Tokenizer
+from engine.tokenizers.bpe import BpeTokenizer
 from ui.controls import fill, visible
 from ui.words import safe, whole
 
 MAX_MB = 64
-LENGTH = 300  # characters of text asked for at a time
+LENGTH = 300  # tokens of text asked for at a time
 
 
 @st.cache_resource(max_entries=4, show_spinner="Checking the model …")
@@ -50,6 +52,12 @@ def _reached(metrics: dict[str, Any]) -> str:
     return f", validation loss {loss:.3f}" if plausible else ""
 
 
+def _cut_into(tokenizer: Tokenizer) -> str:
+    if isinstance(tokenizer, BpeTokenizer):
+        return f"vocabulary of {tokenizer.vocab_size:,} tokens (BPE)" if tokenizer.merges else "its tokens are bytes"
+    return f"alphabet of {tokenizer.vocab_size:,} characters"
+
+
 def _settings(found: Checkpoint) -> dict[str, Any]:
     """Its architecture and, where the file says it, how it was trained."""
     settings = {name: value for name, value in found.config.to_dict().items() if name != "vocab_size"}
@@ -63,7 +71,7 @@ def _settings(found: Checkpoint) -> dict[str, Any]:
 def _show(found: Checkpoint) -> None:
     st.markdown(
         f"A whole model: **{parameter_formula(found.config):,}** parameters, {found.config.n_layers} layers, width {found.config.d_model}, "
-        f"alphabet of {found.tokenizer.vocab_size} characters{_reached(found.metrics)}."
+        f"{_cut_into(found.tokenizer)}{_reached(found.metrics)}."
     )
     st.button("Put its settings into the controls", icon=":material/tune:", on_click=fill, args=(_settings(found),), key="use_settings")
     with st.form("write", border=False):

@@ -15,10 +15,10 @@ from engine.presets import PRESETS, Preset
 from engine.run_state import RunSpec, RunView
 from engine.train import check
 from ui import state
-from ui.controls import CONTROLS, GROUPS, Values, changes, configs, fill, label_of, preset_values, show
+from ui.controls import CONTROLS, DATA, GROUPS, Values, changes, configs, fill, label_of, preset_values, show
 from ui.data import Data
 from ui.estimate import estimate
-from ui.words import safe
+from ui.words import safe, token_word
 
 SOMEWHERE_ELSE = ""  # a problem that belongs to no control
 
@@ -30,6 +30,7 @@ class Setup:
     spec: RunSpec
     problems: dict[str, str]
     validation_tokens: int
+    characters_per_token: float = 1.0
 
 
 def setup(preset: Preset, values: Values, data: Data) -> Setup:
@@ -42,10 +43,11 @@ def setup(preset: Preset, values: Values, data: Data) -> Setup:
     if not problems:
         _note(problems, lambda: profiles.check(state.profile(), spec))
     if data.corpus is None:
-        problems.setdefault(SOMEWHERE_ELSE, data.problem)
+        if "tokenizer" not in problems:  # which is why there is none
+            problems.setdefault(SOMEWHERE_ELSE, data.problem)
     elif not problems:
         _note(problems, lambda: check(model, train, data.corpus))
-    return Setup(spec, problems, len(data.corpus.validation) if data.corpus else 0)
+    return Setup(spec, problems, len(data.corpus.validation) if data.corpus else 0, data.corpus.characters_per_token if data.corpus else 1.0)
 
 
 def _note(problems: dict[str, str], look) -> None:  # type: ignore[no-untyped-def]
@@ -88,14 +90,19 @@ def derived(spec: RunSpec, problems: Mapping[str, str], places: Mapping[str, Del
 def summary(chosen: Setup, last: RunView | None) -> None:
     """Parameters, tokens in a step, and how long it will take; or what stands in the way."""
     if chosen.problems:
+        groups = {"Data": DATA, **GROUPS}
         for field, sentence in chosen.problems.items():
-            where = next((group for group, controls in GROUPS.items() if any(c.field == field for c in controls)), "")
+            where = next((group for group, controls in groups.items() if any(c.field == field for c in controls)), "")
             st.error(f"{sentence} (Under *{where}*.)" if where else sentence)
         return
     model, train = chosen.spec.model, chosen.spec.train
     guess = estimate(model, train, chosen.validation_tokens, state.profile(), last)
+    per_token = chosen.characters_per_token
+    what = token_word(train.tokenizer)
+    read = f" (about {train.batch_size * model.context * per_token:,.0f} characters)" if what == "token" else ""
     st.markdown(
-        f"**{parameter_formula(model):,}** parameters  \n**{train.batch_size * model.context:,}** tokens a step, {train.steps:,} steps  \n"
+        f"**{parameter_formula(model):,}** parameters, vocabulary of **{model.vocab_size:,}** {what}s  \n"
+        f"**{train.batch_size * model.context:,}** tokens a step{read}, {train.steps:,} steps  \n"
         + (f"about **{guess.words}** :gray[(estimated {guess.source})]" if guess else ":gray[How long it takes is known after a first run.]")
     )
 

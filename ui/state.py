@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 from collections.abc import Callable, Iterable
@@ -40,12 +41,16 @@ def manager() -> RunManager:
     return RunManager(profile())
 
 
+def corpus(name: str, tokenizer: str = "char") -> Corpus:
+    """A corpus by name, read, cut into tokens and split once per server. Raises CorpusError when it cannot be had."""
+    return _corpus(name, tokenizer)
+
+
 @st.cache_resource(max_entries=8, show_spinner="Reading the text …")
-def corpus(name: str) -> Corpus:
-    """A corpus by name, read and split once per server. Raises CorpusError when it cannot be had."""
+def _corpus(name: str, tokenizer: str) -> Corpus:
     from engine import corpora
 
-    return corpora.load(name)
+    return corpora.load(name, tokenizer=tokenizer)
 
 
 def owner() -> str:
@@ -94,3 +99,27 @@ def from_url(name: str, allowed: Iterable[str] | None = None) -> str | None:
     if allowed is not None:
         return value if value in set(allowed) else None
     return value if _SLUG.fullmatch(value) else None
+
+
+TEXTS = re.compile(r"(^|_)(text|sentence|prompt|stop|scores|line)($|_)")  # in the names of what people write themselves
+
+
+def drop_endless() -> None:
+    """Takes numbers without an end (inf, 1e400, nan, 400 digits) out of the URL and starts over: Streamlit 1.67 fails to make them whole."""
+    # A widget that is there already has read its value: only a fresh link can bring such a number.
+    endless = [n for n in st.query_params if n not in st.session_state and not TEXTS.search(n) and is_endless(st.query_params[n])]
+    for name in endless:
+        del st.query_params[name]
+    if endless:
+        st.rerun()
+
+
+def is_endless(text: str) -> bool:
+    """
+    >>> is_endless("inf"), is_endless("9" * 400), is_endless("12"), is_endless("swiglu")
+    (True, True, False, False)
+    """
+    try:
+        return not math.isfinite(float(text))
+    except ValueError:
+        return False

@@ -26,11 +26,12 @@ from engine.ledger import parameter_formula
 from engine.measure.recording import Recording, record
 from engine.model import Transformer, build
 from engine.presets import PRESETS
-from engine.tokenizers import Tokenizer
+from engine.tokenizers import Tokenizer, token_bytes, written
 from ui import state
 from ui.controls import TRAINABLE, visible
 from ui.scrubber import NEWEST, asked, scrubber
 from ui.site import ROOT
+from ui.token_words import show_bytes
 from ui.words import safe, whole
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Subject:
     @cached_property
     def vocabulary(self) -> list[str]:
         """Every token as it is shown, by id: (vocab,)"""
-        words = [show_token(self.tokenizer.decode([i])) for i in range(self.tokenizer.vocab_size)]
+        words = [show_bytes(token) for token in token_bytes(self.tokenizer)]
         return words + ["[mask]"] * (self.config.vocab_size - len(words))
 
     def recording(self) -> Recording:
@@ -95,14 +96,18 @@ def show_token(text: str) -> str:
 
 
 @contextmanager
-def subject_bar() -> Iterator[Subject]:
-    """Draws the bar, and on leaving the scrubber: the browser then knows that the pictures of a step have all been sent."""
+def subject_bar(text: str = FIRST_TEXT) -> Iterator[Subject]:
+    """Draws the bar, with `text` to read until there is another, and on leaving the scrubber.
+
+    Coming last, that tells the browser that the pictures of a step have all been sent.
+    """
+    state.drop_endless()
     left, right = st.columns([3, 5], gap="medium")
     with left:
         name = _choose_model()
         facts = st.empty()
     with right:
-        text = _choose_text()
+        text = _choose_text(text)
     run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
     steps = run.snapshots if run else ()
     timeline = st.container(height=78, border=False) if steps else st.container()
@@ -156,9 +161,17 @@ def read(text: str, tokenizer: Tokenizer, limit: int) -> tuple[tuple[int, ...], 
     ids = tokenizer.encode(kept)
     if len(ids) > limit:
         notes.append(f"The text has {len(ids):,} tokens; the first {limit} are used, as many as this model and this page take.")
-        ids = ids[:limit]
+        ids = _whole(ids[:limit], tokenizer)
         kept = tokenizer.decode(ids)
     return tuple(ids), kept, notes
+
+
+def _whole(ids: list[int], tokenizer: Tokenizer) -> list[int]:
+    """Without the tokens at the end that are the beginning of a character, where there is anything before them."""
+    for count in range(len(ids), max(0, len(ids) - 4), -1):  # a character has at most four bytes
+        if written(tokenizer, ids[:count]) == tokenizer.decode(ids[:count]):
+            return ids[:count]
+    return ids
 
 
 # The model ---------------------------------------------------------------------------------------------------------------
@@ -287,11 +300,11 @@ def _wait_for_snapshots(run: str, steps: tuple[int, ...]) -> None:
 # The text ----------------------------------------------------------------------------------------------------------------
 
 
-def _choose_text() -> str:
+def _choose_text(first: str) -> str:
     if "text" not in st.session_state and "kept_text" in st.session_state and "text" not in st.query_params:
         st.session_state["text"] = st.session_state["kept_text"]
     hint = "What the model reads. Ctrl+Enter takes it over."
-    typed = st.text_area("Text", FIRST_TEXT, key="text", bind="query-params", height=90, max_chars=MAX_TEXT, help=hint)
+    typed = st.text_area("Text", first, key="text", bind="query-params", height=90, max_chars=MAX_TEXT, help=hint)
     st.pills("Examples", list(EXAMPLES), key="text_example", on_change=_take_example, label_visibility="collapsed")
     text = visible(typed or "")[:MAX_TEXT]
     st.session_state["kept_text"] = typed

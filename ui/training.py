@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
 from streamlit.errors import StreamlitPageNotFoundError
 
-from engine.errors import CorpusError, GlassformerError
+from engine.errors import GlassformerError
 from engine.run_state import RunSpec, RunView
 from ui import site, state
 from ui.controls import visible
-from ui.data import own_corpus
 from ui.estimate import duration
 from ui.figures import curves
+from ui.losses import LIVE_POINTS, losses, number, numbers
 from ui.plot import ASSETS, plot
 from ui.samples import samples
-from ui.words import safe
+from ui.words import safe, token_word
 
 POLL_SECONDS = 0.5
 GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
 REFUSAL_SECONDS = 10.0  # that a refusal stays: the panel is drawn again several times a second
 SELDOM_SECONDS = 2.0  # between drawings of the two small charts while a run goes on: drawing takes the browser more time than all the rest
-LIVE_POINTS = 500  # of a curve that is sent again several times a second; once it rests, all of them are
 PAGE = "pages/start/train.py"
 STATUS = {
     "queued": ("hourglass_empty", "gray", "waiting"),
@@ -113,13 +111,14 @@ def _panel(run_id: str, overlaid: tuple[str, ...], polling: bool) -> None:
     refusal()
     for sentence in (*([view.message] if view.message else []), *view.warnings):
         (st.error if view.status == "failed" else st.warning)(safe(sentence))
-    _losses(view, overlaid)
+    losses(view, overlaid)
     _text(view)
     _look_inside(view)
     _live_controls(view, mine)
-    _numbers(view)
+    numbers(view)
     _small_charts(view)
-    st.caption(f"{view.parameters:,} parameters. {view.precision[:1].upper()}{view.precision[1:]}." if view.precision else f"{view.parameters:,} parameters.")
+    size = f"{view.parameters:,} parameters, vocabulary of {view.spec.model.vocab_size:,} {token_word(view.spec.train.tokenizer)}s."
+    st.caption(f"{size} {view.precision[:1].upper()}{view.precision[1:]}." if view.precision else size)
 
 
 def _heading(view: RunView, mine: bool) -> None:
@@ -180,44 +179,6 @@ def duration_exact(seconds: float) -> str:
     ('4.4 s', '2:05 min')
     """
     return f"{seconds:.1f} s" if seconds < 90 else f"{int(seconds) // 60}:{int(seconds) % 60:02d} min"
-
-
-def _losses(view: RunView, overlaid: tuple[str, ...]) -> None:
-    manager = state.manager()
-    x = st.segmented_control("Loss against", ["step", "time"], default="step", required=True, key="axis", bind="query-params", label_visibility="collapsed")
-    others = [curves.curve_of(other.name, other.history, 1) for run in overlaid if run != view.id and (other := manager.view(run)) is not None]
-    axis: curves.XAxis = "time" if x == "time" else "step"
-    end = float(view.total_steps) if axis == "step" else None
-    characters = view.spec.model.vocab_size - (view.spec.train.objective == "masked")
-    own = curves.curve_of(view.name, view.history, LIVE_POINTS if view.active else 0)
-    figure = curves.loss_curves(own, baselines(view.spec), characters, x=axis, others=others, end=end)
-    table = None if view.active else curves.curve_table(view.history)  # a table is too much to send at every look
-    plot(figure, key="loss_chart", alt=_loss_words(view), height=300, data=table, name=f"loss-{slug(view.name)}")
-
-
-def baselines(spec: RunSpec) -> Mapping[str, float]:
-    """Losses that predictors without a network reach on the corpus of a run; none where its text is no longer here."""
-    try:
-        return (own_corpus(spec.text) if spec.corpus == "text" and spec.text else state.corpus(spec.corpus)).baselines
-    except CorpusError:
-        return {}
-
-
-def _loss_words(view: RunView) -> str:
-    if not view.history.evaluations:
-        return f"Training and validation loss of {view.name}: nothing measured yet"
-    first, last = view.history.evaluations[0], view.history.evaluations[-1]
-    course = f"from {first.validation_loss:.2f} to {last.validation_loss:.2f} nats after step {last.step}"
-    return f"Training and validation loss of {view.name}: validation went {course}"
-
-
-def _numbers(view: RunView) -> None:
-    look = view.history.evaluations[-1] if view.history.evaluations else None
-    loss = look.validation_loss if look else math.nan
-    with st.grid("auto", min_column_width=135):
-        st.metric("Validation loss", number(loss, ".3f"), help="Nats per character on text that the model does not train on.")
-        st.metric("Perplexity", number(math.exp(min(loss, 50.0)), ".2f"), help="e to the loss: among how many equally likely characters it hesitates.")
-        st.metric("Bits / character", number(loss / math.log(2), ".3f"), help="The loss divided by ln 2: comparable between alphabets.")
 
 
 def _text(view: RunView) -> None:
@@ -311,25 +272,6 @@ def _set_prompt(run: str, key: str) -> None:
 
 def _extend(view: RunView) -> None:
     act(state.manager().extend, view.id, state.owner(), int(st.session_state.get(_more_key(view)) or undone(view)))
-
-
-def number(value: float, form: str) -> str:
-    """A number in a format; a dash where there is none.
-
-    >>> number(1.23456, ".2f"), number(float("nan"), ".2f")
-    ('1.23', '–')
-    """
-    return format(value, form) if math.isfinite(value) else "–"
-
-
-def slug(text: str) -> str:
-    """A name that any file system takes.
-
-    >>> slug("Fast: 2 layers!")
-    'fast-2-layers'
-    """
-    words = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split()
-    return "-".join(words)[:60] or "run"
 
 
 def sidebar_status() -> None:

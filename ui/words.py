@@ -19,6 +19,15 @@ def safe(text: str) -> str:
     return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>$~:&" else c for c in marked)
 
 
+def token_word(tokenizer: str) -> str:
+    """What TrainConfig.tokenizer makes of a text, one of them.
+
+    >>> token_word("char"), token_word("byte"), token_word("bpe:512")
+    ('character', 'byte', 'token')
+    """
+    return {"char": "character", "byte": "byte"}.get(tokenizer, "token")
+
+
 def whole(text: str) -> str:
     r"""Text that can be sent: half a character, which JSON in a file may hold, becomes a question mark.
 

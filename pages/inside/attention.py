@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from ui import explain
 from ui.attention_heads import heads_view
 from ui.attention_numbers import numbers_view
 from ui.attention_scaling import scaling_view
@@ -17,6 +18,4 @@ VIEWS = {
 
 st.title("Attention: who looks at whom")
 with subject_bar() as subject:
-    names = list(VIEWS)
-    view = st.segmented_control("View", names, default=names[0], key="attention_view", bind="query-params", required=True, label_visibility="collapsed")
-    VIEWS[view if view in VIEWS else names[0]](subject)
+    VIEWS[explain.choose_view(VIEWS, "attention_view")](subject)

@@ -53,9 +53,7 @@ st.title("The residual stream")
 st.markdown("Every token carries one vector from the input to the output. Each sublayer reads it and adds to it: $x \\leftarrow x + \\text{write}(x)$.")
 
 with subject_bar() as subject:
-    names = list(VIEWS)
-    view = st.segmented_control("View", names, default=names[0], required=True, key="residual_view", bind="query-params", label_visibility="collapsed")
-    view = view if view in VIEWS else names[0]
+    view = explain.choose_view(VIEWS, "residual_view")
     VIEWS[view](subject)
     explain.reading(**WORDS[view])
     explain.show_code(*CODE[view])

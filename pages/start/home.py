@@ -7,6 +7,9 @@ from engine.presets import PRESETS
 from ui import controls, explain, site
 from ui.map import transformer_map
 
+# Models that are a pill; the other published ones are in a list beside them.
+FEATURED = (*controls.TRAINABLE, "gpt2", "bert-base", "llama2-7b", "llama2-70b")
+
 
 def prepare_training(name: str) -> None:
     """Puts every control of the training page where the preset has it."""
@@ -16,14 +19,33 @@ def prepare_training(name: str) -> None:
         st.session_state["preset"] = name
     controls.fill({**preset.model.to_dict(), **preset.train.to_dict()})
 
+
 st.title("A Transformer, with the lid off")
 st.markdown("Text goes in, a guess at the next token comes out. Point at a part to see what it does and costs.")
 
+def take_published() -> None:
+    """A published model was chosen: it becomes one of the pills, and theirs is the choice."""
+    chosen = st.session_state.get("home_published")
+    if chosen in PRESETS:
+        st.session_state["preset"] = chosen
+    st.session_state["home_published"] = None
+
+
 # The name comes out of the URL as well; one that does not exist falls back to the first.
 names = list(PRESETS)
-choice, action = st.columns([5, 1.1], vertical_alignment="center", gap="small")
+others = [name for name in names if name not in FEATURED]
+current = st.session_state.get("preset", st.query_params.get("preset"))
+if current in others:
+    st.session_state["home_other"] = current
+offered = [*FEATURED, *(name for name in others if name == st.session_state.get("home_other"))]
+choice, more, action = st.columns([5, 1.6, 1.3], vertical_alignment="center", gap="small")
 with choice:
-    name = st.pills("Model", names, default=names[0], required=True, key="preset", bind="query-params", label_visibility="collapsed")
+    name = st.pills("Model", offered, default=names[0], required=True, key="preset", bind="query-params", label_visibility="collapsed", wrap=True)
+with more:
+    st.selectbox(
+        "More published models", others, index=None, key="home_published", on_change=take_published, placeholder="More models", label_visibility="collapsed",
+        format_func=lambda other: PRESETS[other].title.removesuffix(" (published)") if other in PRESETS else str(other),
+    )
 name = name if name in PRESETS else names[0]
 preset = PRESETS[name]
 target = name if preset.trainable else names[0]

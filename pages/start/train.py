@@ -10,11 +10,13 @@ from ui import state
 from ui.controls import control_groups, preset_picker
 from ui.data import data_group
 from ui.figures.curves import loss_curves
+from ui.losses import baselines, vocabulary
 from ui.plot import plot
 from ui.runs_table import runs_table
 from ui.saved_model import saved_model
 from ui.setup import Setup, changes_note, derived, mark_problems, preset_notes, setup, summary
-from ui.training import baselines, refusal, run_panel, selected, start
+from ui.training import refusal, run_panel, selected, start
+from ui.words import token_word
 
 
 def left() -> tuple[Preset, Setup]:
@@ -25,6 +27,7 @@ def left() -> tuple[Preset, Setup]:
     with st.container(gap="xsmall"):
         data = data_group(state.profile())
         values, places = control_groups(preset)
+        values = {"tokenizer": data.tokenizer} | values
     chosen = setup(preset, values, data)
     mark_problems(chosen.problems, places)
     derived(chosen.spec, chosen.problems, places)
@@ -50,14 +53,14 @@ def before(preset: Preset, chosen: Setup) -> None:
     st.markdown("Press **Train** and watch the loss fall through these lines, while what it writes turns from noise into something like the text it reads.")
     if not chosen.problems:
         spec = chosen.spec
-        figure = loss_curves(None, baselines(spec), spec.model.vocab_size - (spec.train.objective == "masked"), end=float(spec.train.steps))
+        figure = loss_curves(None, baselines(spec), vocabulary(spec), end=float(spec.train.steps), token=token_word(spec.train.tokenizer))
         plot(figure, key="empty_chart", height=300, alt="An empty chart of loss against step, with lines for what predictors without a network reach")
     st.subheader("What this preset uses, and why", anchor=False)
     preset_notes(preset)
 
 
 st.title("Train")
-st.markdown("A small Transformer learns to write, one character after the other, while you watch.")
+st.markdown("A small Transformer learns to write, one token after the other, while you watch. A token is a character, unless *Data* says otherwise.")
 controls, run = st.columns([3, 5], gap="medium")
 with controls:
     preset, chosen = left()

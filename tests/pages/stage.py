@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +23,12 @@ LETTERS = "".join(map(chr, (10, *range(32, 127), *range(161, 700))))  # the alph
 def history(steps: int) -> HistoryLog:
     """A curve that falls from 4 towards 2 nats."""
     log = HistoryLog()
-    log.add(Evaluation(0, 4.2, 4.2, 0.0, False))
+    log.add(Evaluation(0, 4.2, 4.2, 0.0, False, 4.2 / math.log(2), 4.2 / math.log(2)))
     log.add(Sample(0, "\n", "xq<b>zj</b>"))
     for step in range(1, steps + 1):
-        log.add(Step(step, 2.0 + 2.0 / step, 1.0 / step, 1e-3, 768 * step, 0.02 * step))
+        log.add(Step(step, 2.0 + 2.0 / step, 1.0 / step, 1e-3, 768 * step, 0.02 * step, (2.0 + 2.0 / step) / math.log(2)))
     if steps:
-        log.add(Evaluation(steps, 2.05, 2.1, 0.02 * steps, True))
+        log.add(Evaluation(steps, 2.05, 2.1, 0.02 * steps, True, 2.05 / math.log(2), 2.1 / math.log(2)))
         log.add(Sample(steps, "\n", "ROMEO: what light"))
     return log
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from tests.pages.stage import history
-from ui.figures.curves import Curve, curve_of, curve_table, loss_curves, small_curve, spread
+from ui.figures.curves import Curve, crowded, curve_of, curve_table, loss_curves, small_curve, spread
 
 BASELINES = {"uniform": math.log(65), "unigram": 3.35, "bigram": 2.48}
 
@@ -47,3 +47,18 @@ def test_the_table_holds_every_step_and_every_evaluation_once():
 
 def test_thinned_points_keep_both_ends():
     assert spread(7, 0).tolist() == list(range(7)) and spread(1000, 5).tolist() == [0, 249, 499, 749, 999]
+
+
+def test_in_bits_per_character_everything_is_in_bits():
+    log = history(40).view()
+    nats, bits = curve_of("one", log), curve_of("one", log, 0, "bits")
+    assert np.allclose(bits.losses, nats.losses / math.log(2)) and np.allclose(bits.eval_losses, nats.eval_losses / math.log(2))
+    figure = loss_curves(bits, {"uniform": 4.79, "unigram": 3.98}, 512, unit="bits", token="token")
+    said = [a.text for a in figure.layout.annotations if a.xref == "paper"]
+    assert said == ["knowing nothing (log₂ 512 a token): 4.79", "token frequencies: 3.98"]
+    assert figure.layout.yaxis.title.text == "loss (bits per character)"
+
+
+def test_tokens_of_several_letters_are_crowded_and_letters_are_not():
+    assert crowded("a" * 128) == 0 and crowded(["␣the"] * 4) == 0
+    assert crowded(["␣the"] * 40) == 4 and crowded(["x" * 50] * 40) == 10

@@ -110,7 +110,7 @@ def test_signed_colours_are_symmetric_and_others_start_at_zero():
 def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     text = "<img src=x onerror=alert(1)>&amp;" * 400
     monkeypatch.setattr(state, "corpus", lambda name: corpora.from_text(text, name))
-    monkeypatch.setattr(feedforward_contexts, "show_token", lambda t: f"<i>{t}")
+    monkeypatch.setattr("ui.subject.show_bytes", lambda t: "<i>" + t.decode())
     feedforward_contexts._validation.clear()
     feedforward_contexts._kept.clear()
     page = opened()

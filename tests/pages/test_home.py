@@ -43,6 +43,16 @@ def test_choosing_a_preset_redraws_the_map():
     assert "sum_position" in after and after["embedding"]["lines"] != before["embedding"]["lines"]
 
 
+def test_more_published_models_are_in_a_list():
+    app = AppTest.from_file(APP, default_timeout=30).run()
+    assert "mistral-7b" not in app.pills(key="preset").options
+    app.selectbox(key="home_published").select("mistral-7b").run()
+    assert "Mistral 7B" in the_map(app)["alt"] and "7,241,732,096 parameters" in the_map(app)["alt"]
+    assert "mistral-7b" in app.pills(key="preset").options and app.selectbox(key="home_published").value is None
+    app.pills(key="preset").set_value("gpt2").run()
+    assert "GPT-2 small" in the_map(app)["alt"] and not app.exception
+
+
 @pytest.mark.parametrize("value", ["", "<script>alert(1)</script>", "FAST", "gpt2,fast", "x" * 5000, "../../etc/passwd", "\x00"])
 def test_nonsense_in_the_url_shows_the_first_preset(value):
     app = opened(value)

@@ -35,3 +35,20 @@ def test_only_plain_values_come_out_of_a_url():
         app = AppTest.from_function(script, default_timeout=20)
         app.query_params["run"], app.query_params["view"] = run, view
         assert values(app.run())[2:] == expected
+
+
+def test_numbers_without_an_end_leave_the_url_and_words_stay() -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from ui import state
+
+        state.drop_endless()
+        st.number_input("n", value=3, key="context", bind="query-params")
+        st.text_input("t", key="text", bind="query-params")
+
+    for value in ("inf", "-1e999", "9" * 400, "nan"):
+        page = AppTest.from_function(script)
+        page.query_params.update({"context": value, "text": "inf"})
+        page.run()
+        assert not page.exception and page.number_input[0].value == 3 and page.text_input[0].value == "inf"

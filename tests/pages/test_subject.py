@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.history import HistoryLog
+from engine.model import build
 from engine.records import Step
 from engine.run_state import RunSpec
 from engine.tokenizers.char import CharTokenizer
@@ -15,7 +16,7 @@ from tests.pages.stage import StageManager, open_page, view_of
 from ui import state, subject
 from ui.controls import TRAINABLE
 from ui.scrubber import NEWEST, SMOOTH, losses_at
-from ui.subject import EXAMPLES, FIRST_MODEL, FIRST_TEXT, SHIPPED, read, show_token
+from ui.subject import EXAMPLES, FIRST_MODEL, FIRST_TEXT, SHIPPED, Subject, read, show_token
 
 TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
 STEPS = (0, 10, 20, 40)
@@ -291,3 +292,22 @@ def test_where_nothing_was_measured_there_is_no_loss():
 def test_models_of_runs_are_not_kept_without_end():
     """Sixty steps of a scrubbed run must not all stay in memory."""
     assert subject._snapshot._info.max_entries is not None and subject._recording._info.max_entries is not None
+
+
+def test_a_text_is_never_cut_inside_a_character():
+    from engine.tokenizers import bpe
+
+    tokenizer = bpe.train("abc", 256)
+    ids, text, _ = read("a€b" * 4, tokenizer, 8)
+    assert text == "a€ba" and tokenizer.decode(ids) == text, "two bytes of the second euro sign are left out"
+    assert len(read("€", tokenizer, 2)[0]) == 2, "there is nothing before it"
+
+
+def test_bytes_that_are_no_character_are_shown_as_bytes():
+    from engine.tokenizers import bpe
+
+    tokenizer = bpe.train("the the", 258)
+    model = build(ModelConfig(vocab_size=258, context=8, d_model=8, n_layers=1, n_heads=1))
+    looked = Subject(("m", 0), "", model, tokenizer, "€ t", tuple(tokenizer.encode("€ t")), None)
+    assert looked.labels == ["⟨E2⟩", "⟨82⟩", "⟨AC⟩", "␣", "t"]
+    assert not any("\ufffd" in word or "\0" in word for word in looked.vocabulary) and len(set(looked.vocabulary)) == 258

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -127,6 +128,9 @@ def test_opening_a_link_starts_nothing(manager):
         {"preset": "gpt2"}, {"preset": "<script>"}, {"d_model": "abc"}, {"d_model": "9" * 40}, {"learning_rate": "nan"}, {"learning_rate": "1e999"},
         {"ffn": "no such"}, {"data": "../../etc/passwd"}, {"causal": "maybe"}, {"axis": "space"}, {"run": "no-such-run"}, {"run": "x" * 5000}, {"seed": "-1"},
         {"sample_prompt": "\x00<b>" + "y" * 3000}, {"n_layers": "9007199254740993"}, {"n_kv_heads": ""}, {"dropout": "-inf"}, {"n_heads": "0"},
+        {"tokenizer": "words"}, {"tokenizer": "bpe", "vocabulary": "9" * 400}, {"tokenizer": "bpe", "vocabulary": "nan"},
+        {"tokenizer": "byte", "vocabulary": "x"},
+        {"loss_in": "furlongs"},
         {"d_model": "9" * 400}, {"steps": "-" + "1" * 5000, "learning_rate": "9" * 400},
     ],
 )
@@ -314,6 +318,19 @@ def test_after_a_new_name_the_same_run_is_in_hand(manager):
     assert page.multiselect(key="overlaid").value == ["run-1"] and page.multiselect(key="overlaid").proto.set_value
 
 
+def test_a_link_to_a_run_takes_that_run_in_hand(manager):
+    """Else Remove would remove the first of the list while another one is shown."""
+    page = opened()
+    clicked(page, "train")
+    clicked(page, "train")
+    manager.change("run-1", name="the second")
+    for run in ("run-1", "run-0"):
+        assert opened(run=run).selectbox(key="run_in_hand").value == run
+    page = opened(run="run-1")
+    page.selectbox(key="run_in_hand").select("run-0").run()
+    assert page.selectbox(key="run_in_hand").value == "run-0", "a choice made by hand holds while the same run is shown"
+
+
 def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
     page = opened()
     clicked(page, "train")
@@ -399,3 +416,85 @@ def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
     assert not looked(run="run-0").get("progress")
     manager.change("run-0", status="finished")
     assert not looked().get("progress")
+
+
+# Tokenizers -----------------------------------------------------------------------------------------------------------------
+
+
+def unescaped(page: AppTest) -> str:
+    return sentences(page).replace("\u2060", "").replace("\\", "")
+
+
+@pytest.mark.parametrize(("query", "cut", "size"), [({"tokenizer": "byte"}, "byte", 256), ({"tokenizer": "bpe", "vocabulary": "300"}, "bpe:300", 300)])
+@pytest.mark.parametrize("objective", ["next_token", "masked"])
+def test_a_tokenizer_in_a_link_is_trained_with(manager, query, cut, size, objective):
+    page = opened(**query, objective=objective, causal="true" if objective == "next_token" else "false")
+    assert cut in unescaped(page) and f"**{size + (objective == 'masked')}**" in sentences(page)
+    assert any("|" in c.value for c in page.code), "the tokens of the text are shown"
+    clicked(page, "train")
+    spec = manager.views["run-0"].spec
+    assert (spec.train.tokenizer, spec.model.vocab_size) == (cut, size + (objective == "masked")) and cut in spec.name
+    assert "cannot be compared between tokenizers" in sentences(page)
+
+
+@pytest.mark.parametrize("vocabulary", ["256", "0", "-5", "1000000000", "8193"])
+def test_a_vocabulary_beyond_the_limits_is_refused_beside_its_control(manager, vocabulary):
+    page = opened(tokenizer="bpe", vocabulary=vocabulary)
+    assert page.button(key="train").disabled and ("bpe:V" in sentences(page) or "at most 8,192" in sentences(page))
+
+
+def test_the_hosted_limit_of_a_vocabulary(manager, monkeypatch):
+    monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
+    page = opened(tokenizer="bpe", vocabulary="4096")
+    assert page.button(key="train").disabled and "at most 2,048 are allowed here" in sentences(page)
+
+
+def test_choosing_bpe_and_going_back_to_the_preset(manager):
+    page = opened()
+    page.get_by_key("tokenizer").set_value("bpe").run()
+    assert not page.exception and page.number_input(key="vocabulary").value == 512 and "bpe:512" in unescaped(page)
+    clicked(page, "back_to_preset")
+    assert page.session_state["tokenizer"] == "char" and "vocabulary" not in [n.key for n in page.number_input]
+
+
+def test_a_short_pasted_text_in_bpe_says_what_to_do(manager):
+    page = opened(data="paste", tokenizer="bpe")
+    page.text_area(key="pasted").set_value("only a little more than twenty characters").run()
+    assert not page.exception and page.button(key="train").disabled and "smaller vocabulary" in sentences(page)
+    page.text_area(key="pasted").set_value("größer und süßer, 日本語 🙂 " * 400).run()
+    assert not page.exception and not any("\ufffd" in c.value for c in page.code)
+
+
+def test_runs_of_different_tokenizers_are_laid_over_each_other_in_bits_per_character(manager, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("ui.losses.plot", lambda figure, **rest: drawn.append((figure.layout.yaxis.title.text, rest["alt"])))
+    page = opened()
+    clicked(page, "train")
+    page.get_by_key("loss_in").set_value("bits per character").run()
+    assert drawn[-2][0] == "loss (nats per character)" and drawn[-1][0] == "loss (bits per character)" and "bits" in drawn[-1][1]
+    page.get_by_key("loss_in").set_value("nats per token").run()
+    page.get_by_key("tokenizer").set_value("byte").run()
+    clicked(page, "train")
+    assert drawn[-1][0] == "loss (nats per byte)"
+    page.multiselect(key="overlaid").select("run-0").run()
+    assert not page.exception and drawn[-1][0] == "loss (bits per character)"
+    assert "different tokens" in sentences(page) and "loss_in" not in [g.key for g in page.get("button_group")]
+    assert "tokens char → byte" in str(page.dataframe[0].value["different from the one before"][1])
+    assert list(page.dataframe[0].value["bits / character"]) == pytest.approx([2.1 / math.log(2)] * 2)
+
+
+def test_a_bpe_model_can_be_uploaded(manager):
+    from engine.checkpoints import pack
+    from engine.model import build
+    from engine.tokenizers import bpe
+
+    tokenizer = bpe.train("the cat and the hat €€€", 262)
+    config = ModelConfig(vocab_size=tokenizer.vocab_size, context=16, d_model=24, n_layers=1, n_heads=3)
+    page = opened()
+    page.get_by_key("model_upload").upload("model.zip", pack(build(config), tokenizer, {"train": TrainConfig(tokenizer="bpe:262").to_dict()}))
+    page.run()
+    assert not page.exception and "vocabulary of 262 tokens" in sentences(page)
+    page.button[[b.label for b in page.button].index("Write")].click().run()
+    assert not page.exception and page.code and not any("\ufffd" in c.value for c in page.code)
+    clicked(page, "use_settings")
+    assert (page.session_state["tokenizer"], page.session_state["vocabulary"]) == ("bpe", 262) and "bpe:262" in unescaped(page)

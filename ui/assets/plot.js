@@ -1,5 +1,6 @@
 // One lasting <div> per figure; Plotly.react on it. See ui/plot.py.
 const instances = new WeakMap()
+const NEAR = 200 // pixels above and below the window that count as in sight
 
 function library() {
   // Once per page, however many figures there are. A failure is forgotten, so that the next figure tries again.
@@ -44,7 +45,7 @@ function create(parentElement) {
   tools.setAttribute("aria-label", "Save this figure")
   root.append(figure, tools)
   parentElement.appendChild(root)
-  const self = { root, figure, tools, text: "", theme: "", message: null, drawn: false, held: false, pending: false, trigger: null, pointer: null }
+  const self = { root, figure, tools, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, pointer: null }
   for (const [label, save] of [["CSV", saveTable], ["PNG", savePicture], ["SVG", savePicture]]) {
     const button = document.createElement("button")
     button.type = "button"
@@ -72,6 +73,11 @@ function create(parentElement) {
     }
   })
   self.observer.observe(root)
+  // A figure that is out of sight is drawn anew when it comes near: those in sight then answer sooner.
+  self.sight = new IntersectionObserver((entries) => { if (self.late && entries.some((e) => e.isIntersecting)) draw(self) }, { rootMargin: `${NEAR}px` })
+  self.sight.observe(root)
+  self.print = () => { if (self.late) draw(self) }
+  window.addEventListener("beforeprint", self.print)
   return self
 }
 
@@ -126,9 +132,14 @@ function coloured(value, palette, dark, within = false) {
   return value
 }
 
+function outOfSight(self) {
+  const box = self.root.getBoundingClientRect()
+  return box.bottom < -NEAR || box.top > window.innerHeight + NEAR
+}
+
 function draw(self) {
   if (self.held) { self.pending = true; return }
-  self.pending = false
+  self.pending = self.late = false
   const { figure, message } = self
   const page = pageTheme(self.root)
   const { data, layout } = coloured(message.figure, message.palette, page.dark)
@@ -165,6 +176,7 @@ function save(name, blob) {
 
 async function savePicture(self, format) {
   if (!self.drawn) return
+  if (self.late) draw(self)
   const { figure, message } = self
   const page = pageTheme(self.root)
   const layout = { ...figure.layout, paper_bgcolor: page.background } // the page's own colour: text stays readable anywhere
@@ -210,7 +222,8 @@ export default function (component) {
     self.root.style.height = `${self.message.height}px`
     self.figure.setAttribute("aria-label", self.message.alt)
     self.tools.firstChild.hidden = !self.message.table
-    if (self.drawn) draw(self)
+    if (self.drawn && outOfSight(self)) self.late = true
+    else if (self.drawn) draw(self)
     else library().then(() => self.root.isConnected && draw(self)).catch(() => {
       if (self.drawn) return
       self.figure.textContent = "The figure cannot be drawn: app/static/plotly.min.js did not load. Reload the page; if that does not help, restart the app, which puts the file there."
@@ -219,6 +232,8 @@ export default function (component) {
   }
   return () => {
     self.observer.disconnect()
+    self.sight.disconnect()
+    window.removeEventListener("beforeprint", self.print)
     window.removeEventListener("pointerup", self.release)
     window.removeEventListener("pointercancel", self.release)
     self.root.remove()

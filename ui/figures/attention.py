@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from engine.measure.heads import Sink
 from engine.measure.scaling import Scaled
-from ui.figures.curves import plain
+from ui.figures.curves import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
 MONO = "monospace"
@@ -21,7 +21,8 @@ def token_axis(labels: Sequence[str], title: str, size: int = 13, **rest: Any) -
     """An axis with a tick for every token; every second, third ... where there are more than 64."""
     step = -(-len(labels) // 64)
     ticks = range(0, len(labels), step)
-    axis = {"title": {"text": title}, "tickmode": "array", "tickvals": list(ticks), "ticktext": [plain(labels[i]) for i in ticks], "tickangle": 0}
+    texts = [plain(short(labels[i], MOST_LETTERS)) for i in ticks]
+    axis = {"title": {"text": title}, "tickmode": "array", "tickvals": list(ticks), "ticktext": texts, "tickangle": 0}
     # "allow": without it, Plotly measures every label to hide those that reach over the edge, which takes longer than all the rest (90 of 106 ms).
     still = {"ticklabeloverflow": "allow", "showgrid": False, "zeroline": False, "ticks": ""}
     return axis | {"tickfont": {"family": MONO, "size": size}} | still | rest
@@ -45,14 +46,17 @@ def matrix_heatmap(
     reach = float(np.nanmax(np.abs(shown))) if np.isfinite(shown).any() else 1.0
     limits = {"zmin": -reach, "zmax": reach, "zmid": 0, "colorscale": DIVERGING} if signed else {"zmin": 0, "zmax": 1, "colorscale": SEQUENTIAL}
     words = columns or labels
+    tall = 0 if columns is not None else crowded(labels)  # letters of tokens that have to stand upright
     heat = {
         "type": "heatmap", "z": shown, "hoverongaps": False,
         "hovertemplate": f"query %{{y}} → key %{{x}}<br>{name} %{{z:.4f}}<extra></extra>",
         "colorbar": {"title": {"text": name, "side": "right"}}, **limits,
     }
     layout = base_layout(
-        margin={"l": 52, "r": 8, "t": 30, "b": 8}, showlegend=False,
-        xaxis=token_axis(words, across, side="top") if columns is None else {"title": {"text": across}, "side": "top", "showgrid": False, "zeroline": False},
+        margin={"l": 44 + LETTER * min(max(map(len, labels), default=1), MOST_LETTERS), "r": 8, "t": 30 + LETTER * tall, "b": 8}, showlegend=False,
+        xaxis=token_axis(words, across, side="top", tickangle=-90 if tall else 0)
+        if columns is None
+        else {"title": {"text": across}, "side": "top", "showgrid": False, "zeroline": False},
         yaxis=token_axis(labels, "query: the token that looks", autorange="reversed", size=12),
     )
     return go.Figure({"data": [heat], "layout": layout})

@@ -14,10 +14,12 @@ import plotly.graph_objects as go
 from ui.figures.theme import base_layout, colour
 
 XAxis = Literal["step", "time"]
+Unit = Literal["nats", "bits"]  # nats per token, or bits per character
 
+MOST_LETTERS, LETTER = 10, 8  # of a token at an axis; pixels of one
 OTHERS = tuple(f"run{i}" for i in range(6))
 
-BASELINE_WORDS = {"uniform": "knowing nothing (ln {v})", "unigram": "letter frequencies", "bigram": "letter pairs"}
+BASELINE_WORDS = {"uniform": "knowing nothing ({log} {v}{each})", "unigram": "{what} frequencies", "bigram": "{what} pairs"}
 
 
 def _empty() -> np.ndarray:
@@ -26,7 +28,7 @@ def _empty() -> np.ndarray:
 
 @dataclass(frozen=True)
 class Curve:
-    """One run's losses (nats per token). All arrays are one-dimensional; the `eval_*` belong to each other, the rest too."""
+    """One run's losses, in nats per token or in bits per character. All arrays are one-dimensional; the `eval_*` belong to each other, the rest too."""
 
     name: str
     steps: np.ndarray = field(default_factory=_empty)
@@ -42,26 +44,28 @@ class Curve:
 
 
 def loss_curves(
-    main: Curve | None, baselines: Mapping[str, float], vocab_size: int, *, x: XAxis = "step", others: Sequence[Curve] = (), end: float | None = None
+    main: Curve | None, baselines: Mapping[str, float], vocab_size: int, *, x: XAxis = "step", others: Sequence[Curve] = (), end: float | None = None,
+    unit: Unit = "nats", token: str = "character",
 ) -> go.Figure:
     """Training and validation loss of `main`, the validation loss of `others`, and what predictors without a network reach.
 
+    Curves and baselines are in `unit`; `token` says what a token is, in words.
     `end` is where the x axis stops while the curves are still short of it, so that the axis holds still as they grow.
     Built as one dictionary: adding to a figure piece by piece takes ten times as long, and this one is made several times a second.
     """
-    parts: list[Parts] = [_baselines(baselines, vocab_size)]
+    parts: list[Parts] = [_baselines(baselines, vocab_size, unit, token)]
     parts += [_other(other, x, colour(OTHERS[index % len(OTHERS)])) for index, other in enumerate(others)]
     parts += [_main(main, x)] if main is not None else []
     reach = max([end or 0.0, *(float(along[-1]) for curve in (*others, *([main] if main else [])) for along in curve.along(x) if len(along))])
     y_range = _loss_range(main, others, baselines)
     labels = _apart([label for part in parts for label in part.labels], y_range)
     layout = base_layout(
-        uirevision=f"loss-{x}",
+        uirevision=f"loss-{x}-{unit}",
         margin={"l": 48, "r": 122, "t": 8, "b": 40},
         showlegend=False,
         hovermode="closest" if others else "x unified",
         xaxis=_x_axis("step" if x == "step" else "training time (s)", reach or None),
-        yaxis={"title": {"text": "loss (nats per character)"}, "range": y_range},
+        yaxis={"title": {"text": f"loss (nats per {token})" if unit == "nats" else "loss (bits per character)"}, "range": y_range},
         shapes=[shape for part in parts for shape in part.shapes],
         annotations=[*(note for part in parts for note in part.notes), *labels],
     )
@@ -99,10 +103,14 @@ def _other(curve: Curve, x: XAxis, shade: str) -> Parts:
     return Parts((trace,), labels=(_label(float(at[-1]), float(curve.eval_losses[-1]), plain(short(curve.name)), shade),) if named else ())
 
 
-def _baselines(baselines: Mapping[str, float], vocab_size: int) -> Parts:
+def _baselines(baselines: Mapping[str, float], vocab_size: int, unit: Unit, token: str) -> Parts:
     """Dotted lines right across, each with its name and value above its right end, where the curves have long gone below."""
     line, font = {"color": colour("quiet"), "width": 1.2, "dash": "dot"}, {"color": colour("quiet"), "size": 12}
-    words = {name: f"{BASELINE_WORDS.get(name, name).format(v=vocab_size)}: {value:.2f}" for name, value in baselines.items()}
+    log = {"nats": "ln", "bits": "log₂"}[unit]
+    each = f" a {token}" if unit == "bits" and token != "character" else ""
+    what = "letter" if token == "character" else token
+    said = {name: BASELINE_WORDS.get(name, name).format(v=f"{vocab_size:,}", log=log, each=each, what=what) for name in baselines}
+    words = {name: f"{said[name]}: {value:.2f}" for name, value in baselines.items()}
     return Parts(
         shapes=tuple({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line, "layer": "below"} for y in baselines.values()),
         notes=tuple(
@@ -171,26 +179,26 @@ def curve_table(history: Any) -> pd.DataFrame:
     steps = pd.DataFrame(
         {
             "step": np.asarray(history.steps), "seconds": history.seconds, "tokens": history.tokens,
-            "batch_loss": history.losses, "grad_norm": history.grad_norms, "learning_rate": history.learning_rates,
+            "batch_loss": history.losses, "batch_bits_per_character": history.bits, "grad_norm": history.grad_norms, "learning_rate": history.learning_rates,
         }
     )
     looked = pd.DataFrame(
-        [(e.step, e.train_loss, e.validation_loss, e.complete) for e in history.evaluations],
-        columns=["step", "train_loss", "validation_loss", "validation_complete"],
+        [(e.step, e.train_loss, e.validation_loss, e.train_bits, e.validation_bits, e.complete) for e in history.evaluations],
+        columns=["step", "train_loss", "validation_loss", "train_bits_per_character", "validation_bits_per_character", "validation_complete"],
     ).drop_duplicates("step", keep="last")
     return steps.merge(looked, on="step", how="outer").sort_values("step", ignore_index=True)
 
 
-def curve_of(name: str, history: Any, points: int = 0) -> Curve:
+def curve_of(name: str, history: Any, points: int = 0, unit: Unit = "nats") -> Curve:
     """The arrays of a run's history (engine.history.History) that the loss chart draws; at most `points` steps, spread evenly, when points > 0."""
     seen = {e.step: e for e in history.evaluations}  # a complete evaluation replaces the quick one of the same step
     looked = [seen[step] for step in sorted(seen)]
     some = spread(len(history.steps), points)
     return Curve(
-        name, history.steps[some], history.seconds[some], history.losses[some],
+        name, history.steps[some], history.seconds[some], (history.losses if unit == "nats" else history.bits)[some],
         np.array([e.step for e in looked], dtype=np.int64),
         np.array([e.seconds for e in looked], dtype=np.float32),
-        np.array([e.validation_loss for e in looked], dtype=np.float32),
+        np.array([e.validation_loss if unit == "nats" else e.validation_bits for e in looked], dtype=np.float32),  # None becomes NaN
     )
 
 
@@ -210,6 +218,18 @@ def short(name: str, characters: int = 17) -> str:
     'classic, layers…'
     """
     return name if len(name) <= characters else name[: characters - 1].rstrip(" ,") + "…"
+
+
+def crowded(labels: Sequence[str], width: int = 600) -> int:
+    """How many letters the longest of some tokens needs, where they do not fit side by side below a figure of that many pixels; else 0.
+
+    Tokens of one letter always stay as they are: they are read across.
+
+    >>> crowded("abc"), crowded(["First", "␣Citizen"] * 10)
+    (0, 8)
+    """
+    longest = min(max(map(len, labels), default=0), MOST_LETTERS)
+    return longest if longest > 1 and longest * LETTER * len(labels) > width else 0
 
 
 def plain(text: str) -> str:

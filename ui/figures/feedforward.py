@@ -9,11 +9,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from engine.measure.activations import ACTIVATIONS, Curve, Inputs
-from ui.figures.curves import plain
+from ui.figures.curves import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
 CODE = 1_000_000  # layer * CODE + neuron is what a click on a cell sends
 NO_BAR = {"showscale": False}
+ROOM = 400  # pixels across, at least
 
 
 def decode(clicked: str | None) -> tuple[int, int] | None:
@@ -27,7 +28,12 @@ def decode(clicked: str | None) -> tuple[int, int] | None:
 
 def distinct(labels: Sequence[str]) -> list[str]:
     """The labels, made different from each other by characters without width: an axis of categories then has a place for each."""
-    return [plain(label) + "".join("\u200b\u200c"[bit == "1"] for bit in f"{i:b}") for i, label in enumerate(labels)]
+    return [plain(short(label, MOST_LETTERS)) + "".join("\u200b\u200c"[bit == "1"] for bit in f"{i:b}") for i, label in enumerate(labels)]
+
+
+def _tokens(labels: Sequence[str], **rest: Any) -> dict[str, Any]:
+    """An axis of categories that are tokens, turned where they do not fit side by side."""
+    return {"type": "category", "showgrid": False, "tickfont": {"size": 12}, "tickangle": -90 if crowded(labels, ROOM) else 0} | rest
 
 
 def _shades(values: np.ndarray, signed: bool) -> dict[str, Any]:
@@ -62,8 +68,8 @@ def layer_map(post: np.ndarray, neurons: np.ndarray, labels: Sequence[str], laye
     at = np.flatnonzero(neurons == chosen)
     frames = [{**_frame(0, int(at[0])), "xref": "paper", "x0": 0, "x1": 1}] if len(at) else []
     layout = base_layout(
-        margin={"l": 56, "r": 8, "t": 8, "b": 40}, showlegend=False, shapes=frames,
-        xaxis={"type": "category", "showgrid": False, "tickfont": {"size": 12}, "tickangle": 0, "title": {"text": "token"}},
+        margin={"l": 56, "r": 8, "t": 8, "b": 40 + LETTER * crowded(labels, ROOM)}, showlegend=False, shapes=frames,
+        xaxis=_tokens(labels, title={"text": "token"}),
         yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "tickfont": {"size": 12}, "title": {"text": "neuron"}},
     )
     return go.Figure({"data": [cells], "layout": layout})
@@ -87,8 +93,8 @@ def activation_line(values: np.ndarray, labels: Sequence[str], at: int) -> go.Fi
         "marker": {"size": 12, "color": colour("output"), "symbol": "circle-open", "line": {"width": 2}},
     }
     layout = base_layout(
-        margin={"l": 56, "r": 8, "t": 8, "b": 40}, showlegend=False,
-        xaxis={"type": "category", "showgrid": False, "tickfont": {"size": 12}, "tickangle": 0, "categoryarray": names, "categoryorder": "array"},
+        margin={"l": 56, "r": 8, "t": 8, "b": 40 + LETTER * crowded(labels, ROOM)}, showlegend=False,
+        xaxis=_tokens(labels, categoryarray=names, categoryorder="array"),
         yaxis={"title": {"text": "activation"}, "zeroline": True},
     )
     return go.Figure({"data": [line, mark], "layout": layout})

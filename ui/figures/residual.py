@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ui.figures.curves import plain
+from ui.figures.curves import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
 MONO = {"family": "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", "size": 13}
@@ -18,10 +18,11 @@ PART_WORDS = {
 }
 
 
-def token_axis(labels: Sequence[str], title: str = "token of the text") -> dict[str, Any]:
-    """An x axis whose ticks are tokens: numbers underneath, because equal tokens would fall on one another."""
+def token_axis(labels: Sequence[str], title: str = "token of the text", *, upright: bool = False) -> dict[str, Any]:
+    """An x axis whose ticks are tokens: numbers underneath, because equal tokens would fall on one another. `upright` turns them."""
+    texts = [plain(short(label, MOST_LETTERS)) for label in labels]
     return {
-        "title": {"text": title}, "tickvals": np.arange(len(labels)), "ticktext": [plain(label) for label in labels], "tickangle": 0, "tickfont": MONO,
+        "title": {"text": title}, "tickvals": np.arange(len(labels)), "ticktext": texts, "tickangle": -90 if upright else 0, "tickfont": MONO,
         "showgrid": False, "zeroline": False, "range": [-0.5, len(labels) - 0.5],
     }
 
@@ -53,8 +54,11 @@ def lens_table(
     The line runs below the first depth from which on the guess is the final one.
     """
     rows, columns = values.shape
+    tall = crowded(labels)
+    size, fits = (11, max(1, 620 // 7 // columns)) if tall else (13, MOST_LETTERS)  # letters of a guess in its cell; the hover has all of them
     heat = go.Heatmap(
-        z=values.astype(np.float32), text=[[plain(w) for w in row] for row in words], texttemplate="%{text}", textfont=MONO, hovertext=hover,
+        z=values.astype(np.float32), text=[[plain(short(w, fits)) for w in row] for row in words], texttemplate="%{text}", textfont={**MONO, "size": size},
+        hovertext=hover,
         hovertemplate="%{hovertext}<extra></extra>", customdata=np.arange(rows * columns, dtype=np.int32).reshape(rows, columns),
         colorscale=SEQUENTIAL, zmin=0, zmax=max(top, 1e-6), xgap=1, ygap=1,
         colorbar=_bar(title),
@@ -67,7 +71,7 @@ def lens_table(
     corners = {"x0": position - 0.5, "x1": position + 0.5, "y0": depth - 0.5, "y1": depth + 0.5}
     box = {"type": "rect", "line": {"color": colour("attention"), "width": 3}} | corners
     layout = base_layout(
-        margin={"l": 8, "r": 8, "t": 8, "b": 44}, showlegend=False, shapes=[box], xaxis=token_axis(labels),
+        margin={"l": 8, "r": 8, "t": 8, "b": 44 + LETTER * tall}, showlegend=False, shapes=[box], xaxis=token_axis(labels, upright=tall > 0),
         yaxis=rows_axis(depths, range=[-0.52, rows - 0.48]), uirevision=f"lens-{columns}",
     )
     return go.Figure({"data": [heat, line], "layout": layout})
@@ -139,7 +143,9 @@ def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str]) -
         customdata=np.broadcast_to(np.asarray([plain(label) for label in labels]), values.shape).tolist(),
         hovertemplate="%{y}, token “%{customdata}”: %{z:.3f}<extra></extra>", colorbar=_bar("norm of the stream"),
     )
-    layout = base_layout(margin={"l": 8, "r": 8, "t": 8, "b": 44}, showlegend=False, xaxis=token_axis(labels), yaxis=rows_axis(rows))
+    tall = crowded(labels)
+    margin = {"l": 8, "r": 8, "t": 8, "b": 44 + LETTER * tall}
+    layout = base_layout(margin=margin, showlegend=False, xaxis=token_axis(labels, upright=tall > 0), yaxis=rows_axis(rows))
     return go.Figure({"data": [heat], "layout": layout})
 
 

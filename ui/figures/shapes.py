@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from ui.figures.curves import LETTER, MOST_LETTERS, crowded, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
 SHARES = ("pattern", "probabilities")  # numbers in [0, 1]
 MOST_TICKS, MOST_NUMBERS = 20, 8
+ROOM = 220  # pixels across
 Labels = Mapping[str, Sequence[str]]  # axis -> what its places are called
 
 
@@ -31,9 +33,11 @@ def tensor_map(values: np.ndarray, axes: tuple[str, ...], labels: Labels, *, nam
         "hovertemplate": f"{down} %{{y}}<br>{across} %{{x}}<br>{name} = %{{z:.4g}}<extra></extra>",
         "colorbar": {"thickness": 12, "len": 0.9, "x": 1.01}, **scale,
     }
+    tall = crowded(labels.get(across, ())[: matrix.shape[1]], ROOM)
     layout = base_layout(
-        margin={"l": 62, "r": 8, "t": 8, "b": 56}, showlegend=False, uirevision=f"{name}-{matrix.shape}",
-        xaxis=_axis(across, matrix.shape[1], labels), yaxis=_axis(down, matrix.shape[0], labels) | {"autorange": "reversed"},
+        margin={"l": 62, "r": 8, "t": 8, "b": 56 + LETTER * tall}, showlegend=False, uirevision=f"{name}-{matrix.shape}",
+        xaxis=_axis(across, matrix.shape[1], labels) | {"tickangle": -90 if tall else 0},
+        yaxis=_axis(down, matrix.shape[0], labels) | {"autorange": "reversed"},
     )
     return go.Figure({"data": [trace], "layout": layout})
 
@@ -66,7 +70,7 @@ def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
     """Every place is labelled where there is room, else every n-th."""
     every = max(1, -(-count // (MOST_TICKS if name in labels else MOST_NUMBERS)))
     places = list(range(0, count, every))
-    shown = [_escaped(labels[name][i]) if name in labels and i < len(labels[name]) else str(i) for i in places]
+    shown = [_escaped(short(labels[name][i], MOST_LETTERS)) if name in labels and i < len(labels[name]) else str(i) for i in places]
     names = _names(name, count, labels)
     found: dict[str, object] = {
         "title": {"text": name}, "type": "category", "tickvals": [names[i] for i in places], "ticktext": shown, "showgrid": False, "tickangle": 0,

@@ -1,0 +1,387 @@
+// Byte-pair encoding, played: all merges and a passage's falling borders come once, every frame is made here. See ui/bpe_player.py.
+const instances = new WeakMap()
+const HUES = ["#2B93DD", "#D97706", "#1FC983", "#C574AD", "#8f7bff", "#e0564a", "#c9a400", "#3fb6c6"]
+const REST_MS = 400 // after the last move, where it came to rest goes into the link
+const MOST_LEAVES = 32
+const SHORT = 20 // characters of a token that stays on one line
+const NEVER = -1, HIDDEN = -9, UNKNOWN = -1
+
+const TEMPLATE = `
+  <div class="gf-bpe-bar" role="group" aria-label="Player">
+    <button type="button" data-do="first" aria-label="To the first merge" title="To the first merge">⇤</button>
+    <button type="button" data-do="back" aria-label="One merge back" title="One merge back">−1</button>
+    <button type="button" class="gf-bpe-play" data-do="play"></button>
+    <button type="button" data-do="next" aria-label="One merge on" title="One merge on">+1</button>
+    <button type="button" data-do="last" aria-label="To the last merge" title="To the last merge">⇥</button>
+    <div class="gf-bpe-track"><svg preserveAspectRatio="none" viewBox="0 0 1000 100" aria-hidden="true"><polyline class="gf-bpe-all"/><polyline class="gf-bpe-done"/></svg>
+      <input type="range" min="0" step="1" aria-label="Merge"></div>
+    <label class="gf-bpe-speed">Speed <select data-is="speed"></select></label>
+  </div>
+  <div class="gf-bpe-now" aria-live="off"></div>
+  <div class="gf-bpe-two">
+    <div><p class="gf-bpe-title">The pair that wins, and its runners-up</p><div class="gf-bpe-pairs"></div><div class="gf-bpe-note" data-is="tie"></div></div>
+    <div><p class="gf-bpe-title" data-is="whose"></p><div class="gf-bpe-facts"></div><div class="gf-bpe-note" data-is="passage"></div></div>
+  </div>
+  <div class="gf-bpe-two">
+    <div><p class="gf-bpe-title" data-is="before"></p><div class="gf-bpe-panel" data-is="panel0" tabindex="0" role="group"></div></div>
+    <div><p class="gf-bpe-title" data-is="after"></p><div class="gf-bpe-panel" data-is="panel1" tabindex="0" role="group"></div></div>
+  </div>
+  <div class="gf-bpe-note" data-is="unknown"></div>
+  <div><div class="gf-bpe-treehead"><p class="gf-bpe-title" data-is="treetitle" aria-live="polite"></p><select data-is="vocabulary" aria-label="Show how a token was built"></select></div>
+    <div class="gf-bpe-tree" tabindex="0" role="group" aria-label="Tree of merges"></div></div>`
+
+function element(tag, name, text) {
+  const node = document.createElement(tag)
+  if (name) node.className = name
+  if (text !== undefined) node.textContent = text
+  return node
+}
+
+const whole = (n) => n.toLocaleString("en")
+const times = (n) => `${whole(n)} ${n === 1 ? "time" : "times"}`
+
+function create(parentElement) {
+  const root = element("div", "gf-bpe")
+  root.innerHTML = TEMPLATE
+  root.style.setProperty("--gf-hot", "#d9480f")
+  parentElement.appendChild(root)
+  const parts = {}
+  root.querySelectorAll("[data-is]").forEach((node) => { parts[node.dataset.is] = node })
+  const find = (name) => root.querySelector(name)
+  const self = {
+    root, parts, slider: find("input"), button: find(".gf-bpe-play"), now: find(".gf-bpe-now"), pairs: find(".gf-bpe-pairs"), facts: find(".gf-bpe-facts"),
+    tree: find(".gf-bpe-tree"), line: find(".gf-bpe-all"), done: find(".gf-bpe-done"), key: null, step: 0, token: -1, treeOf: null,
+    playing: false, frame: 0, timer: 0, send: null, panels: [], sent: "",
+  }
+  for (const [rate, label] of [[1, "1 a second"], [2, "2 a second"], [5, "5 a second"], [15, "15 a second"], [60, "60 a second"]]) {
+    const option = element("option", "", label)
+    option.value = String(rate)
+    parts.speed.appendChild(option)
+  }
+  parts.speed.value = "2"
+  const last = () => self.count - 1
+  const moves = { first: () => 0, back: () => self.step - 1, next: () => self.step + 1, last }
+  root.querySelectorAll("[data-do]").forEach((button) => {
+    button.onclick = () => {
+      if (button.dataset.do === "play") return self.playing ? stop(self) : play(self)
+      stop(self)
+      go(self, moves[button.dataset.do](), true)
+    }
+  })
+  self.slider.oninput = () => { stop(self); go(self, Number(self.slider.value), true) }
+  self.slider.onkeydown = (event) => {
+    if (event.key !== " ") return
+    event.preventDefault()
+    self.playing ? stop(self) : play(self)
+  }
+  for (const panel of [parts.panel0, parts.panel1]) {
+    panel.addEventListener("click", (event) => {
+      const cell = event.target.closest(".gf-bpe-t")
+      if (cell && Number(cell.dataset.id) >= 0) pick(self, Number(cell.dataset.id))
+    })
+    panel.addEventListener("scroll", () => {
+      const other = panel === parts.panel0 ? parts.panel1 : parts.panel0
+      if (Math.abs(other.scrollTop - panel.scrollTop) > 1 && panel.matches(":hover, :focus")) other.scrollTop = panel.scrollTop
+    }, { passive: true })
+  }
+  parts.vocabulary.onchange = () => pick(self, Number(parts.vocabulary.value))
+  self.tree.addEventListener("click", (event) => {
+    const chip = event.target.closest(".gf-bpe-chip")
+    if (chip) pick(self, Number(chip.dataset.id))
+  })
+  label(self)
+  return self
+}
+
+function label(self) {
+  self.button.textContent = self.playing ? "❚❚" : "▶"
+  self.button.setAttribute("aria-label", self.playing ? "Pause" : "Play")
+  self.button.title = self.playing ? "Pause" : "Play"
+}
+
+function play(self) {
+  if (self.count < 2) return
+  self.playing = true
+  label(self)
+  if (self.step >= self.count - 1) go(self, 0)
+  let shown = performance.now()
+  const tick = (time) => {
+    if (!self.playing) return
+    const gap = 1000 / Number(self.parts.speed.value)
+    const steps = Math.floor((time - shown) / gap)
+    if (steps > 0) {
+      shown = steps > 20 ? time : shown + steps * gap // a hidden tab does not catch up
+      go(self, self.step + Math.min(steps, 20))
+    }
+    if (self.step >= self.count - 1) return stop(self)
+    self.frame = requestAnimationFrame(tick)
+  }
+  self.frame = requestAnimationFrame(tick)
+}
+
+function stop(self) {
+  if (!self.playing) return
+  self.playing = false
+  cancelAnimationFrame(self.frame)
+  label(self)
+  tell(self)
+}
+
+function tell(self) {
+  clearTimeout(self.timer)
+  if (self.playing) return
+  self.timer = setTimeout(() => {
+    const at = `${self.step},${self.token}`
+    if (at !== self.sent) self.send("at", (self.sent = at))
+  }, REST_MS)
+}
+
+function go(self, step, follow) {
+  self.step = Math.max(0, Math.min(self.count - 1, step))
+  draw(self, follow)
+  tell(self)
+}
+
+function pick(self, id) {
+  self.token = id
+  draw(self)
+  tell(self)
+}
+
+function merge(self, rank) {
+  const [left, right, token, count, length] = self.data.merges.slice(5 * rank, 5 * rank + 5)
+  return { left, right, token, count, length }
+}
+
+function text(self, id) {
+  return self.data.tokens[id]
+}
+
+function dress(self, node, id) {
+  const made = id >= self.data.base
+  node.classList.toggle("gf-bpe-made", made)
+  node.classList.toggle("gf-bpe-partial", self.partial.has(id))
+  if (made) node.style.setProperty("--hue", HUES[((id - self.data.base) * 5) % HUES.length])
+}
+
+function chip(self, id) {
+  const node = element("span", "gf-bpe-t", text(self, id))
+  dress(self, node, id)
+  return node
+}
+
+// A panel has one cell for each starting symbol; a token is shown by its first symbol's, the others are hidden.
+// The cells lie in lines of their own, so that a change costs the layout of its line and not of all.
+function fresh(self, panel) {
+  const { symbols } = self.data
+  const cells = symbols.map(() => element("span", "gf-bpe-t"))
+  const lines = [element("div", "gf-bpe-line")]
+  cells.forEach((cell, i) => {
+    lines.at(-1).appendChild(cell)
+    if (symbols[i] === self.data.newline && i < cells.length - 1) lines.push(element("div", "gf-bpe-line"))
+  })
+  panel.replaceChildren(...lines)
+  return { panel, cells, ids: new Array(symbols.length).fill(NEVER - 5), hot: new Uint8Array(symbols.length), picked: new Uint8Array(symbols.length) }
+}
+
+function paint(self, view, merged, hotBefore) {
+  const { symbols, fallen } = self.data
+  const count = symbols.length
+  let tokens = 0, places = 0, firstHot = null
+  for (let head = 0; head < count;) {
+    let newest = NEVER, next = head + 1
+    while (next < count && fallen[next - 1] >= 0 && fallen[next - 1] < merged) {
+      if (fallen[next - 1] > newest) newest = fallen[next - 1]
+      next++
+    }
+    const id = newest < 0 ? symbols[head] : self.data.merges[5 * newest + 2]
+    const left = head > 0 && fallen[head - 1] === merged, right = next < count && fallen[next - 1] === merged
+    const hot = hotBefore ? left || right : newest === merged - 1 && newest >= 0
+    if (hotBefore ? right : hot) places++
+    const cell = view.cells[head]
+    if (view.ids[head] !== id) {
+      view.ids[head] = id
+      cell.dataset.id = String(id)
+      cell.className = "gf-bpe-t"
+      view.hot[head] = view.picked[head] = 0
+      if (id === UNKNOWN) {
+        cell.textContent = self.missing.get(head)
+        cell.classList.add("gf-bpe-unknown")
+        cell.title = "This character is not in the alphabet that was learned from."
+      } else {
+        cell.textContent = text(self, id)
+        cell.classList.toggle("gf-bpe-short", text(self, id).length <= SHORT)
+        dress(self, cell, id)
+        cell.title = title(self, id)
+      }
+    }
+    if (view.hot[head] !== Number(hot)) { view.hot[head] = Number(hot); cell.classList.toggle("gf-bpe-hot", hot) }
+    const picked = id === self.shownToken
+    if (view.picked[head] !== Number(picked)) { view.picked[head] = Number(picked); cell.classList.toggle("gf-bpe-picked", picked) }
+    if (hot && !firstHot) firstHot = cell
+    for (let i = head + 1; i < next; i++) {
+      if (view.ids[i] !== HIDDEN) { view.ids[i] = HIDDEN; view.cells[i].className = "gf-bpe-t gf-bpe-off" }
+    }
+    tokens++
+    head = next
+  }
+  return { tokens, places, firstHot }
+}
+
+function title(self, id) {
+  const rank = self.maker.get(id)
+  return rank === undefined ? `${text(self, id)} · id ${id}, a starting symbol` : `${text(self, id)} · id ${id}, made by merge ${rank}`
+}
+
+function draw(self, follow) {
+  const { data, step, parts } = self
+  const now = merge(self, step)
+  const lengthBefore = step ? self.data.merges[5 * (step - 1) + 4] : data.start
+  self.shownToken = self.token >= 0 ? self.token : now.token
+  self.slider.value = String(step)
+  self.slider.setAttribute("aria-valuetext", `merge ${step}, ${step + 1} of ${self.count}`)
+  for (const [name, off] of [["first", step === 0], ["back", step === 0], ["next", step === self.count - 1], ["last", step === self.count - 1]]) {
+    self.root.querySelector(`[data-do=${name}]`).disabled = off
+  }
+  self.now.replaceChildren(
+    element("b", "", `Merge ${whole(step)} `), document.createTextNode(`(${whole(step + 1)} of ${whole(self.count)}):  `), chip(self, now.left), document.createTextNode(" + "), chip(self, now.right),
+    document.createTextNode(" → "), chip(self, now.token), document.createTextNode(`  stands ${times(now.count)}, becomes id ${now.token}`),
+  )
+  drawPairs(self, now)
+  const facts = [
+    ["tokens left", `${whole(lengthBefore)} → ${whole(now.length)}`], ["of the start", `${((100 * now.length) / data.start).toFixed(1)}%`],
+    ["characters per token", (data.characters / now.length).toFixed(3)], ["bytes per token", (data.bytes / now.length).toFixed(3)],
+  ]
+  self.facts.querySelectorAll("b").forEach((node, i) => { node.textContent = facts[i][1] })
+  const before = paint(self, self.panels[0], step, true), after = paint(self, self.panels[1], step + 1, false)
+  parts.before.textContent = `Before: ${whole(before.tokens)} tokens`
+  parts.after.textContent = `After: ${whole(after.tokens)} tokens`
+  const places = after.places
+  const where = places ? `Outlined in ${places === 1 ? "one place" : `${whole(places)} places`} of the passage.` : "This pair does not stand in the passage shown."
+  parts.passage.textContent = data.same ? where : `${where} The passage: ${whole(before.tokens)} → ${whole(after.tokens)} tokens, ${(data.shown / after.tokens).toFixed(2)} characters each.`
+  self.done.setAttribute("points", self.points.slice(0, step + 2).join(" "))
+  if (follow) for (const [view, seen] of [[self.panels[0], before], [self.panels[1], after]]) reveal(view.panel, seen.firstHot)
+  drawTree(self)
+}
+
+function reveal(panel, cell) {
+  if (!cell) return
+  const top = cell.getBoundingClientRect().top - panel.getBoundingClientRect().top
+  if (top < 0 || top > panel.clientHeight - 28) panel.scrollTop = Math.max(0, panel.scrollTop + top - panel.clientHeight / 3)
+}
+
+function drawPairs(self, now) {
+  const rows = [[now.left, now.right, now.count]]
+  for (let i = 0; i < self.kept; i++) {
+    const at = 3 * (self.kept * self.step + i)
+    if (self.data.runners[at] >= 0) rows.push(self.data.runners.slice(at, at + 3))
+  }
+  self.pairs.replaceChildren(...rows.flatMap(([left, right, count], i) => {
+    const pair = element("span", "gf-bpe-pair")
+    pair.append(chip(self, left), document.createTextNode(" + "), chip(self, right))
+    pair.title = `${text(self, left)} + ${text(self, right)}`
+    const rail = element("span", i ? "gf-bpe-rail" : "gf-bpe-rail gf-bpe-first")
+    const bar = element("i")
+    bar.style.width = `${(100 * count) / now.count}%`
+    rail.appendChild(bar)
+    return [pair, rail, element("span", "", whole(count))]
+  }))
+  const ties = rows.filter((row, i) => i && row[2] === now.count).length
+  self.parts.tie.textContent = ties ? `A tie: the smaller ids win (${now.left} and ${now.right} here).` : rows.length < 2 ? "No other pair is left." : ""
+}
+
+function drawTree(self) {
+  const id = self.shownToken
+  const wanted = `${self.key} ${id}`
+  if (self.treeOf === wanted) return
+  self.treeOf = wanted
+  self.parts.vocabulary.value = String(id)
+  self.parts.treetitle.textContent = id >= self.data.base ? "How this token was built" : "This token is a starting symbol"
+  // Breadth first, so that what does not fit is what lies deepest.
+  const top = { id, kids: [] }
+  let leaves = 1
+  for (const queue = [top]; queue.length && leaves < MOST_LEAVES;) {
+    const node = queue.shift(), rank = self.maker.get(node.id)
+    if (rank === undefined) continue
+    const { left, right } = merge(self, rank)
+    node.kids = [{ id: left, kids: [] }, { id: right, kids: [] }]
+    queue.push(...node.kids)
+    leaves++
+  }
+  self.tree.replaceChildren(branch(self, top))
+}
+
+function branch(self, { id, kids }) {
+  const node = element("div", "gf-bpe-node"), rank = self.maker.get(id)
+  const button = element("button", "gf-bpe-chip")
+  button.type = "button"
+  button.dataset.id = String(id)
+  button.append(element("b", "", text(self, id)))
+  button.append(element("small", "", rank === undefined ? `id ${id}` : `merge ${whole(rank)} · ${times(self.data.merges[5 * rank + 3])}${kids.length ? "" : " …"}`))
+  dress(self, button, id)
+  node.appendChild(button)
+  if (kids.length) {
+    const row = element("div", "gf-bpe-kids")
+    row.append(...kids.map((kid) => branch(self, kid)))
+    node.appendChild(row)
+  }
+  return node
+}
+
+function load(self, data) {
+  self.data = data
+  self.count = data.merges.length / 5
+  self.kept = data.runners.length / 3 / self.count
+  self.partial = new Set(data.partial)
+  self.maker = new Map()
+  for (let rank = self.count - 1; rank >= 0; rank--) self.maker.set(data.merges[5 * rank + 2], rank)
+  self.slider.max = String(self.count - 1)
+  self.panels = [fresh(self, self.parts.panel0), fresh(self, self.parts.panel1)]
+  self.points = [`0,4`]
+  for (let rank = 0; rank < self.count; rank++) {
+    self.points.push(`${((1000 * (rank + 1)) / self.count).toFixed(1)},${(96 - (92 * data.merges[5 * rank + 4]) / data.start).toFixed(1)}`)
+  }
+  self.line.setAttribute("points", self.points.join(" "))
+  self.facts.replaceChildren(...["tokens left", "of the start", "characters per token", "bytes per token"].map((name) => {
+    const fact = element("div")
+    fact.append(element("span", "", name), element("b", "", ""))
+    return fact
+  }))
+  self.parts.vocabulary.replaceChildren(...data.tokens.map((token, id) => {
+    const rank = self.maker.get(id), option = element("option", "", rank === undefined ? `${token}  (id ${id})` : `${token}  (merge ${rank})`)
+    option.value = String(id)
+    return [rank ?? -1, option]
+  }).sort((a, b) => (a[0] < 0) - (b[0] < 0) || a[0] - b[0]).map(([, option]) => option))
+  self.missing = new Map()
+  data.symbols.forEach((id, i) => { if (id === UNKNOWN) self.missing.set(i, data.unknown[self.missing.size]) })
+  const kinds = [...new Set(data.unknown)], some = kinds.slice(0, 12).join(" ")
+  self.parts.unknown.textContent = kinds.length ? `Not in the alphabet that was learned from, so there is no id for them: ${some}${kinds.length > 12 ? " …" : ""}. Each counts as one here.` : ""
+}
+
+export default function (component) {
+  const { data, parentElement, setStateValue } = component
+  if (!data) return
+  let self = instances.get(parentElement)
+  const first = !self
+  if (first) instances.set(parentElement, (self = create(parentElement)))
+  self.send = setStateValue
+  if (self.key !== data.key) {
+    self.key = data.key
+    load(self, JSON.parse(data.frames))
+    self.parts.whose.textContent = `All of ${data.name}`
+    if (first) { self.step = data.step; self.token = data.token }
+    self.step = Math.min(self.step, self.count - 1)
+    if (self.token >= self.data.tokens.length) self.token = -1
+    if (first) self.sent = `${self.step},${self.token}`
+    self.parts.panel0.setAttribute("aria-label", "The passage before the merge")
+    self.parts.panel1.setAttribute("aria-label", "The passage after the merge")
+    draw(self, true)
+  }
+  return () => {
+    clearTimeout(self.timer)
+    cancelAnimationFrame(self.frame)
+    self.playing = false
+    self.root.remove()
+    instances.delete(parentElement)
+  }
+}

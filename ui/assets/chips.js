@@ -1,0 +1,205 @@
+// One text as several tokenizers cut it. A token that is pointed at, or reached by the arrow keys, tells its id and bytes, and lights up
+// what the others make of the same place. See ui/token_chips.py.
+const instances = new WeakMap()
+const SHADES = ["run0", "run1", "training", "run2", "validation"]
+const HEX_SHOWN = 24
+
+function integers(text) {
+  return new Int32Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer)
+}
+
+function element(kind, name, text) {
+  const node = document.createElement(kind)
+  if (name) node.className = name
+  if (text !== undefined) node.textContent = text
+  return node
+}
+
+function create(parentElement, key) {
+  const root = element("div", "gf-chips")
+  const tip = element("div", "gf-chips-tip")
+  tip.hidden = true
+  tip.id = `gf-chips-tip-${key}`
+  tip.setAttribute("role", "status")
+  root.appendChild(tip)
+  parentElement.appendChild(root)
+  const self = { root, tip, key, rows: [], lit: [], bytes: null, text: null, focused: null }
+  const at = (event) => {
+    const chip = event.target.closest?.(".gf-chip")
+    return chip ? [self.rows[Number(chip.dataset.row)], Number(chip.dataset.token)] : null
+  }
+  root.addEventListener("pointerover", (event) => {
+    const found = at(event)
+    if (found) point(self, ...found)
+  })
+  root.addEventListener("pointerleave", () => (self.focused ? point(self, self.focused, self.focused.active) : unpoint(self)))
+  root.addEventListener("click", (event) => {
+    const found = at(event)
+    if (!found) return
+    choose(self, ...found)
+    found[0].body.focus({ preventScroll: true })
+  })
+  root.addEventListener("focusin", (event) => {
+    const row = self.rows.find((r) => r.body === event.target)
+    if (!row) return
+    self.focused = row
+    choose(self, row, Math.min(row.active, row.chips.length - 1))
+  })
+  root.addEventListener("focusout", () => {
+    self.focused = null
+    unpoint(self)
+  })
+  root.addEventListener("keydown", (event) => {
+    const row = self.focused
+    if (!row) return
+    if (event.key === "Escape") return unpoint(self)
+    const along = { ArrowRight: row.active + 1, ArrowLeft: row.active - 1, Home: 0, End: row.chips.length - 1 }[event.key]
+    const across = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (along === undefined && across === undefined) return
+    event.preventDefault()
+    if (along !== undefined) return choose(self, row, along, true)
+    const next = self.rows[self.rows.indexOf(row) + across]
+    if (!next) return
+    next.active = first(next, row.starts[row.active])
+    next.body.focus({ preventScroll: true })
+    next.chips[next.active]?.scrollIntoView({ block: "nearest" })
+  })
+  return self
+}
+
+// The first token of a row that ends after a byte; the last where none does.
+function first(row, byte) {
+  let low = 0, high = row.chips.length - 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (row.starts[middle] + row.lengths[middle] > byte) high = middle
+    else low = middle + 1
+  }
+  return Math.max(0, low)
+}
+
+function choose(self, row, index, scroll = false) {
+  if (index < 0 || index >= row.chips.length) return
+  row.chips[row.active]?.removeAttribute("aria-selected")
+  row.active = index
+  const chip = row.chips[index]
+  chip.id = `gf-chip-${self.key}-${row.index}-${index}`
+  chip.setAttribute("aria-selected", "true")
+  chip.setAttribute("aria-label", words(self, row, index).replaceAll("\n", ", "))
+  row.body.setAttribute("aria-activedescendant", chip.id)
+  if (scroll) chip.scrollIntoView({ block: "nearest" })
+  point(self, row, index)
+}
+
+function words(self, row, index) {
+  const start = row.starts[index], length = row.lengths[index]
+  const hex = Array.from(self.bytes.subarray(start, start + Math.min(length, HEX_SHOWN)), (b) => b.toString(16).toUpperCase().padStart(2, "0")).join(" ")
+  const label = row.labels[index]
+  const named = typeof label === "string" ? `“${label}”` : `“${label.map(([piece]) => piece).join("")}”, cut inside a character`
+  const id = row.ids[index] < 0 ? "not in this vocabulary: no id of its own" : `id ${row.ids[index].toLocaleString("en-US")}`
+  return `${named}\n${id}\ntoken ${index.toLocaleString("en-US")} of ${row.tokens.toLocaleString("en-US")}\n`
+    + `${length.toLocaleString("en-US")} byte${length === 1 ? "" : "s"}: ${hex}${length > HEX_SHOWN ? " …" : ""}`
+}
+
+function point(self, row, index) {
+  unpoint(self)
+  const start = row.starts[index], end = start + row.lengths[index]
+  const light = (chip, name) => {
+    chip.classList.add(name)
+    self.lit.push(chip)
+  }
+  for (const other of self.rows) {
+    for (let i = first(other, start); i < other.chips.length && other.starts[i] < end; i++) {
+      if (other.starts[i] + other.lengths[i] > start) light(other.chips[i], "gf-chip-same")
+    }
+  }
+  const chip = row.chips[index]
+  light(chip, "gf-chip-here")
+  self.tip.textContent = words(self, row, index)
+  self.tip.hidden = false
+  const frame = self.root.getBoundingClientRect(), box = chip.getBoundingClientRect(), own = self.tip.getBoundingClientRect()
+  self.tip.style.left = `${Math.max(0, Math.min(box.left - frame.left, frame.width - own.width))}px`
+  const above = box.top - own.height - 6
+  self.tip.style.top = `${(above > 64 ? above : box.bottom + 6) - frame.top}px`
+}
+
+function unpoint(self) {
+  for (const chip of self.lit) chip.classList.remove("gf-chip-same", "gf-chip-here")
+  self.lit = []
+  self.tip.hidden = true
+}
+
+// A row is built once for what it holds; a rerun that brings the same leaves it alone.
+function build(self, data, index) {
+  const row = { index, name: data.name, tokens: data.tokens, labels: data.labels, ids: integers(data.ids), starts: integers(data.starts), lengths: integers(data.lengths), chips: [], active: 0 }
+  row.node = element("section", "gf-chips-row")
+  const head = element("div", "gf-chips-head")
+  head.append(element("span", "gf-chips-name", data.name), element("span", "gf-chips-facts", data.facts))
+  row.body = element("div", "gf-chips-body")
+  row.body.tabIndex = 0
+  row.body.setAttribute("role", "listbox")
+  row.body.setAttribute("aria-orientation", "horizontal")
+  row.body.setAttribute("aria-label", `${data.name}: ${data.facts}`)
+  const all = document.createDocumentFragment()
+  row.labels.forEach((label, i) => {
+    const chip = element("span", "gf-chip")
+    chip.dataset.row = index
+    chip.dataset.token = i
+    chip.setAttribute("role", "option")
+    if (typeof label === "string") {
+      chip.dir = "auto"
+      chip.textContent = label
+    } else {
+      for (const [piece, hex] of label) chip.appendChild(element("span", hex ? "gf-chip-hex" : "", piece))
+    }
+    if (row.ids[i] < 0) chip.classList.add("gf-chip-unknown")
+    chip.style.setProperty("--gf-chip", `var(--gf-chip-${i % SHADES.length})`)
+    row.chips.push(chip)
+    all.append(chip)
+    const gapEnds = i + 1 < row.starts.length ? row.starts[i + 1] : row.starts[i] + row.lengths[i]
+    // Lines of the text stay lines: after a token that ends one, and where a blank between words did.
+    if (self.bytes.subarray(row.starts[i], gapEnds).includes(10) && i + 1 < row.labels.length) all.append(element("br"))
+  })
+  row.body.appendChild(all)
+  row.node.append(head, row.body)
+  if (data.note) row.node.appendChild(element("div", "gf-chips-note", data.note))
+  return row
+}
+
+function isDark(node) {
+  const probe = document.createElement("canvas").getContext("2d")
+  probe.fillStyle = getComputedStyle(node).getPropertyValue("--st-background-color").trim() || "#ffffff"
+  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
+}
+
+export default function (component) {
+  const { data, parentElement, key } = component
+  if (!data) return
+  let self = instances.get(parentElement)
+  if (!self) instances.set(parentElement, (self = create(parentElement, key ?? "x")))
+  const side = isDark(self.root) ? 1 : 0
+  SHADES.forEach((shade, i) => self.root.style.setProperty(`--gf-chip-${i}`, data.palette[shade][side]))
+  self.root.setAttribute("aria-label", data.label)
+  const changed = data.text !== self.text
+  if (changed) {
+    self.text = data.text
+    self.bytes = Uint8Array.from(atob(data.text), (c) => c.charCodeAt(0))
+    unpoint(self)
+  }
+  const kept = new Map(changed ? [] : self.rows.map((row) => [row.signature, row]))
+  const rows = data.rows.map((given, index) => {
+    const signature = JSON.stringify([index, given.name, given.facts, given.note, given.ids, given.lengths])
+    return kept.get(signature) ?? Object.assign(build(self, given, index), { signature })
+  })
+  if (rows.length !== self.rows.length || rows.some((row, i) => row !== self.rows[i])) {
+    const focused = self.focused?.index
+    unpoint(self)
+    self.rows = rows
+    self.root.replaceChildren(...rows.map((row) => row.node), self.tip)
+    if (focused !== undefined) self.focused = null
+  }
+  return () => {
+    self.root.remove()
+    instances.delete(parentElement)
+  }
+}

@@ -1,0 +1,208 @@
+// The many-handed clock: one hand for each frequency, a position slider, and a binary counter beside it. See ui/clock.py.
+const instances = new WeakMap()
+const SVG = "http://www.w3.org/2000/svg"
+const TICK_MS = 450
+const LINK_MS = 200 // the link follows when the hand rests: browsers refuse a hundred changes of the address in a moment
+
+function create(parentElement) {
+  const root = document.createElement("div")
+  root.className = "gf-clock"
+  root.innerHTML = `
+    <div class="gf-clock-bar">
+      <button type="button" class="gf-clock-play"></button>
+      <button type="button" class="gf-clock-back" aria-label="One position back">◀</button>
+      <button type="button" class="gf-clock-step" aria-label="One position on">▶▏</button>
+      <input type="range" min="0" step="1" aria-label="Position">
+      <output aria-live="off"></output>
+    </div>
+    <div class="gf-clock-stage">
+      <div><div class="gf-clock-face"></div><div class="gf-clock-said"></div>
+        <div class="gf-clock-binary"><p></p><div class="gf-clock-bits"></div></div></div>
+      <div class="gf-clock-dials" role="group" aria-label="One dial for each hand"></div>
+    </div>`
+  parentElement.appendChild(root)
+  const find = (name) => root.querySelector(name)
+  const self = {
+    root, play: find(".gf-clock-play"), back: find(".gf-clock-back"), step: find(".gf-clock-step"), slider: find("input"), where: find("output"),
+    face: find(".gf-clock-face"), said: find(".gf-clock-said"), dials: find(".gf-clock-dials"), binary: find(".gf-clock-binary p"), bits: find(".gf-clock-bits"),
+    thetas: [], pairs: [], hands: [], cells: [], places: [], lit: -1, position: null, last: 0, timer: 0, linkTimer: 0, kind: "",
+  }
+  self.slider.oninput = () => { pause(self); go(self, Number(self.slider.value), true) }
+  self.back.onclick = () => { pause(self); go(self, self.position - 1) }
+  self.step.onclick = () => { pause(self); go(self, self.position + 1) }
+  self.play.onclick = () => (self.timer ? pause(self) : start(self))
+  const dialOf = (event) => self.cells.findIndex((cell) => cell.root === event.target.closest?.(".gf-clock-dial"))
+  self.dials.addEventListener("pointerover", (event) => light(self, dialOf(event)))
+  self.dials.addEventListener("pointerleave", () => light(self, -1))
+  self.dials.addEventListener("focusin", (event) => light(self, dialOf(event)))
+  self.dials.addEventListener("focusout", () => light(self, -1))
+  self.dials.addEventListener("keydown", (event) => {
+    const move = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 }[event.key]
+    const next = move && self.cells[dialOf(event) + move]
+    if (!next) return
+    event.preventDefault()
+    self.cells.forEach((cell) => { cell.root.tabIndex = cell === next ? 0 : -1 })
+    next.root.focus()
+  })
+  pause(self)
+  return self
+}
+
+function start(self) {
+  self.timer = setInterval(() => go(self, self.position >= self.last ? 0 : self.position + 1), TICK_MS)
+  self.play.textContent = "❚❚"
+  self.play.setAttribute("aria-label", "Pause")
+}
+
+function pause(self) {
+  clearInterval(self.timer)
+  self.timer = 0
+  self.play.textContent = "▶"
+  self.play.setAttribute("aria-label", "Play: one position after another")
+}
+
+function go(self, position, dragged = false) {
+  const target = Math.min(Math.max(position, 0), self.last)
+  // A hand that is dragged over many positions would whirl: there it jumps.
+  self.root.classList.toggle("gf-clock-fast", dragged || Math.abs(target - self.position) > 3)
+  self.position = target
+  draw(self)
+  clearTimeout(self.linkTimer)
+  self.linkTimer = setTimeout(() => link(self), LINK_MS)
+}
+
+function link(self) {
+  const address = new URL(window.location.href)
+  if (address.searchParams.get(self.name) === String(self.position)) return
+  address.searchParams.set(self.name, String(self.position))
+  window.history.replaceState(window.history.state, "", address)
+}
+
+function shape(kind, attributes, parent) {
+  const element = document.createElementNS(SVG, kind)
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+  parent.appendChild(element)
+  return element
+}
+
+function dialFace(parent, label) {
+  const svg = shape("svg", { viewBox: "-108 -108 216 216", role: "img", "aria-label": label }, parent)
+  shape("circle", { r: 102, class: "gf-clock-rim" }, svg)
+  for (let i = 0; i < 12; i++) shape("line", { y1: -102, y2: i % 3 ? -97 : -91, transform: `rotate(${30 * i})`, class: "gf-clock-mark" }, svg)
+  return svg
+}
+
+function hand(svg, length, width, colour) {
+  return shape("line", { y2: -length, class: "gf-clock-hand", stroke: colour, "stroke-width": width }, svg)
+}
+
+function waves(theta) {
+  const length = (2 * Math.PI) / theta
+  return length >= 1e6 ? length.toExponential(1) : length >= 1000 ? Math.round(length).toLocaleString("en") : length.toPrecision(3)
+}
+
+function rebuild(self) {
+  const { thetas, pairs } = self
+  self.face.replaceChildren()
+  self.dials.replaceChildren()
+  self.lit = -1
+  const face = dialFace(self.face, "All hands together; the fast ones are long and thin, the slow ones short and thick")
+  const share = (i) => i / Math.max(thetas.length - 1, 1)
+  // Slow hands first, so that the thin fast ones lie on top of them.
+  self.hands = thetas.map((_, i) => i).reverse().map((i) => hand(face, 98 - 62 * share(i), 1.5 + 4.5 * share(i), self.colour)).reverse()
+  shape("circle", { r: 5, class: "gf-clock-pin" }, face)
+  self.cells = thetas.map((theta, i) => {
+    const root = document.createElement("div")
+    root.className = "gf-clock-dial"
+    root.tabIndex = i ? -1 : 0
+    const svg = dialFace(root, `Hand ${pairs[i]}, wavelength ${waves(theta)}`)
+    const line = hand(svg, 86, 9, self.colour)
+    shape("circle", { r: 9, class: "gf-clock-pin" }, svg)
+    const label = document.createElement("div")
+    label.textContent = waves(theta)
+    label.title = `wavelength of hand ${pairs[i]}, in positions`
+    root.appendChild(label)
+    self.dials.appendChild(root)
+    return { root, line }
+  })
+  const digits = Math.max(1, self.last.toString(2).length)
+  self.bits.replaceChildren()
+  self.places = Array.from({ length: digits }, (_, i) => {
+    const bit = document.createElement("div"), value = document.createElement("b"), period = document.createElement("span")
+    bit.className = "gf-clock-bit"
+    period.textContent = String(2 ** (digits - i))
+    period.title = `flips so that it comes round every ${2 ** (digits - i)} positions`
+    bit.append(value, period)
+    self.bits.appendChild(bit)
+    return { bit, value }
+  })
+}
+
+function draw(self) {
+  const { position, last, thetas } = self
+  self.slider.max = String(last)
+  self.slider.value = String(position)
+  self.slider.style.setProperty("--gone", `${(100 * position) / Math.max(last, 1)}%`)
+  self.slider.setAttribute("aria-valuetext", `position ${position} of ${last}`)
+  self.where.textContent = `position ${position}`
+  self.back.disabled = position <= 0
+  self.step.disabled = position >= last
+  thetas.forEach((theta, i) => {
+    const turn = `rotate(${position * theta}rad)`
+    self.hands[i].style.transform = turn
+    self.cells[i].line.style.transform = turn
+  })
+  const bits = position.toString(2).padStart(self.places.length, "0")
+  self.places.forEach(({ bit, value }, i) => {
+    value.textContent = bits[i]
+    bit.classList.toggle("gf-one", bits[i] === "1")
+  })
+  tell(self)
+}
+
+function light(self, index) {
+  if (index === self.lit) return
+  self.lit = index
+  self.cells.forEach((cell, i) => cell.root.classList.toggle("gf-lit", i === index))
+  self.hands.forEach((line, i) => { line.style.opacity = index < 0 || i === index ? "1" : "0.15" })
+  tell(self)
+}
+
+function tell(self) {
+  const { lit, thetas, pairs, position } = self
+  if (lit < 0) {
+    self.said.textContent = self.of > thetas.length ? `${thetas.length} of the ${self.of} hands are shown. ` : ""
+    self.said.textContent += "Under each dial: its wavelength, the positions that one round takes. Point at one."
+    return
+  }
+  const angle = position * thetas[lit], round = (angle / (2 * Math.PI)).toFixed(2)
+  self.said.textContent = `Hand ${pairs[lit]}: wavelength ${waves(thetas[lit])}, ${round} rounds so far. PE: sine ${Math.sin(angle).toFixed(3)}, cosine ${Math.cos(angle).toFixed(3)}.`
+}
+
+function isDark(element) {
+  const probe = document.createElement("canvas").getContext("2d")
+  probe.fillStyle = getComputedStyle(element).getPropertyValue("--st-background-color").trim() || "#ffffff"
+  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
+}
+
+export default function (component) {
+  const { data, parentElement } = component
+  if (!data) return
+  let self = instances.get(parentElement)
+  if (!self) instances.set(parentElement, (self = create(parentElement)))
+  self.name = data.name
+  self.colour = data.palette.position[isDark(self.root) ? 1 : 0]
+  const kind = JSON.stringify([data.thetas, data.last, self.colour])
+  Object.assign(self, { thetas: data.thetas, pairs: data.pairs, of: data.of, last: data.last })
+  self.position = Math.min(self.position ?? data.position, data.last)
+  if (kind !== self.kind) rebuild(self)
+  self.kind = kind
+  self.binary.textContent = "The same position, as a binary counter. Under each digit: after how many positions it comes round."
+  draw(self)
+  return () => {
+    pause(self)
+    clearTimeout(self.linkTimer)
+    self.root.remove()
+    instances.delete(parentElement)
+  }
+}

@@ -1,0 +1,263 @@
+// Tokens in three dimensions as SVG, turned by dragging, the arrow keys or two sliders. See ui/embeddings_cloud.py.
+const instances = new WeakMap()
+const NS = "http://www.w3.org/2000/svg"
+const WIDTH = 680, HEIGHT = 560, SCALE = 262, EYE = 6 // units of the picture; the eye is that far from the middle, in radii of the cloud
+const SHAPES = { // within a circle of radius 1
+  circle: null, square: [[-0.85, -0.85], [0.85, -0.85], [0.85, 0.85], [-0.85, 0.85]], diamond: [[0, -1.15], [1.15, 0], [0, 1.15], [-1.15, 0]],
+  "triangle-up": [[0, -1.15], [1.05, 0.75], [-1.05, 0.75]], hexagon: [[1, 0], [0.5, 0.87], [-0.5, 0.87], [-1, 0], [-0.5, -0.87], [0.5, -0.87]],
+  star: Array.from({ length: 10 }, (_, i) => [Math.sin(i * Math.PI / 5) * (i % 2 ? 0.55 : 1.25), -Math.cos(i * Math.PI / 5) * (i % 2 ? 0.55 : 1.25)]),
+  cross: [[-0.4, -1], [0.4, -1], [0.4, -0.4], [1, -0.4], [1, 0.4], [0.4, 0.4], [0.4, 1], [-0.4, 1], [-0.4, 0.4], [-1, 0.4], [-1, -0.4], [-0.4, -0.4]],
+  x: [[-1, -0.5], [-0.5, -1], [0, -0.5], [0.5, -1], [1, -0.5], [0.5, 0], [1, 0.5], [0.5, 1], [0, 0.5], [-0.5, 1], [-1, 0.5], [-0.5, 0]],
+}
+
+function make(name, attributes, parent) {
+  const node = document.createElementNS(NS, name)
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value)
+  parent?.appendChild(node)
+  return node
+}
+
+function html(name, kind, parent, text) {
+  const node = document.createElement(name)
+  if (kind) node.className = kind
+  if (text) node.textContent = text
+  parent.appendChild(node)
+  return node
+}
+
+function create(parentElement) {
+  const root = html("div", "gf-cloud", parentElement)
+  const legend = html("div", "gf-cloud-legend", root)
+  const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, tabindex: "0", role: "img", xmlns: NS }, root)
+  const said = html("div", "gf-cloud-said", root)
+  const bar = html("div", "gf-cloud-bar", root)
+  const tools = html("div", "gf-cloud-tools", bar)
+  tools.setAttribute("role", "group")
+  tools.setAttribute("aria-label", "Save this figure")
+  bar.replaceChildren()
+  const self = { root, legend, svg, said, bar, angles: null, sent: "", drag: null, moved: false, timer: 0, sliders: [], nodes: [], frame: 0, send: null, trigger: null }
+  for (const [i, [name, low, high]] of [["Turn", 0, 359], ["Tilt", -90, 90]].entries()) {
+    const label = html("label", "", bar)
+    label.append(name)
+    const input = html("input", "", label)
+    Object.assign(input, { type: "range", min: low, max: high, step: 1 })
+    const output = html("output", "", label)
+    input.addEventListener("input", () => { self.angles[i] = Number(input.value); changed(self) })
+    self.sliders.push([input, output])
+  }
+  bar.append(tools)
+  for (const [text, save] of [["CSV", saveTable], ["PNG", savePicture], ["SVG", saveDrawing]]) {
+    const button = html("button", "", tools, text)
+    button.type = "button"
+    button.title = text === "CSV" ? "Save the data behind this figure as CSV" : `Save this figure as ${text}`
+    button.setAttribute("aria-label", button.title)
+    button.onclick = () => save(self)
+  }
+  svg.addEventListener("pointerdown", (event) => {
+    self.drag = [event.clientX, event.clientY, ...self.angles]
+    self.moved = false
+  })
+  self.move = (event) => {
+    if (!self.drag) return
+    const [x, y, turn, tilt] = self.drag
+    const across = event.clientX - x, down = event.clientY - y
+    if (Math.abs(across) + Math.abs(down) < 4 && !self.moved) return
+    self.moved = true
+    self.angles = [(Math.round(turn - across * 0.4) % 360 + 360) % 360, Math.max(-90, Math.min(90, Math.round(tilt + down * 0.4)))]
+    changed(self)
+  }
+  self.release = () => { self.drag = null }
+  window.addEventListener("pointermove", self.move)
+  window.addEventListener("pointerup", self.release)
+  window.addEventListener("pointercancel", self.release)
+  svg.addEventListener("click", (event) => {
+    const index = event.target.closest?.("[data-i]")?.dataset.i
+    if (index !== undefined && !self.moved) self.trigger?.("clicked", String(self.data.ids[index]))
+  })
+  svg.addEventListener("pointerover", (event) => tell(self, event.target.closest?.("[data-i]")?.dataset.i))
+  svg.addEventListener("keydown", (event) => {
+    const [turn, tilt] = { ArrowLeft: [-5, 0], ArrowRight: [5, 0], ArrowUp: [0, 5], ArrowDown: [0, -5] }[event.key] ?? []
+    if (turn === undefined) return
+    event.preventDefault()
+    self.angles = [(self.angles[0] + turn + 360) % 360, Math.max(-90, Math.min(90, self.angles[1] + tilt))]
+    changed(self)
+  })
+  return self
+}
+
+function changed(self) {
+  cancelAnimationFrame(self.frame)
+  self.frame = requestAnimationFrame(() => place(self))
+  clearTimeout(self.timer) // the address is told once the hand has come to rest
+  self.timer = setTimeout(() => {
+    const text = self.angles.join(",")
+    if (text !== self.sent) self.send("turn", (self.sent = text))
+  }, 500)
+}
+
+function tell(self, index) {
+  const d = self.data
+  const i = index === undefined ? d.chosen : Number(index)
+  self.said.textContent = `“${d.words[i]}”, id ${d.ids[i]}, ${d.names[d.classes[i]]}${i === d.chosen ? ". Drag to turn, or use the arrow keys; click a token to choose it." : ""}`
+}
+
+function isDark(element) {
+  const probe = document.createElement("canvas").getContext("2d")
+  probe.fillStyle = getComputedStyle(element).getPropertyValue("--st-background-color").trim() || "#ffffff"
+  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
+}
+
+function shape(symbol, size, parent, attributes) {
+  if (!SHAPES[symbol]) return make("circle", { r: size, ...attributes }, parent)
+  return make("polygon", { points: SHAPES[symbol].map(([x, y]) => `${(x * size).toFixed(1)},${(y * size).toFixed(1)}`).join(" "), ...attributes }, parent)
+}
+
+function build(self) {
+  const { data: d, svg } = self
+  const css = getComputedStyle(self.root), side = isDark(self.root) ? 1 : 0
+  const text = css.getPropertyValue("--st-text-color").trim() || "#222", colour = (name) => d.palette[name][side]
+  self.background = css.getPropertyValue("--st-background-color").trim() || "#fff"
+  svg.replaceChildren()
+  svg.setAttribute("aria-label", d.alt)
+  svg.setAttribute("font-family", "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace")
+  make("rect", { width: WIDTH, height: HEIGHT, fill: self.background }, svg)
+  self.axes = [0, 1, 2].map((i) => {
+    const line = make("line", { stroke: colour("quiet"), "stroke-width": 1.2, "stroke-opacity": 0.7 }, svg)
+    const name = make("text", { fill: colour("quiet"), "font-size": 15, "text-anchor": "middle", "font-family": "sans-serif" }, svg)
+    name.textContent = `PC${i + 1}`
+    make("title", {}, line).textContent = d.titles[i]
+    return [line, name]
+  })
+  self.threads = d.near.map(() => make("line", { stroke: colour("quiet"), "stroke-width": 1.3, "stroke-dasharray": "3 4" }, svg))
+  self.layer = make("g", {}, svg)
+  const inside = d.letters && !d.shade
+  self.nodes = d.ids.map((id, i) => {
+    const group = make("g", { "data-i": i, style: "cursor:pointer" }, self.layer)
+    const [shade, symbol] = d.looks[d.classes[i]]
+    const own = d.shade ? colour(`seq${Math.min(6, Math.round(d.shade[i] / 100 * 6))}`) : colour(shade)
+    const size = inside ? 13 : d.letters ? 7 : 4.5
+    if (i === d.chosen) make("circle", { r: size + 6, fill: "none", stroke: colour("attention"), "stroke-width": 3.5 }, group)
+    const rest = { fill: own, "fill-opacity": inside ? 0.28 : 0.9, stroke: d.shade ? colour("quiet") : own, "stroke-width": 1.4 }
+    shape(symbol, size, group, rest)
+    if (d.named[i]) {
+      const label = make("text", inside ? { y: 6, "text-anchor": "middle", "font-size": 18 } : { x: size + 4, y: 5, "font-size": 15 }, group)
+      label.setAttribute("fill", text)
+      label.textContent = d.words[i]
+    }
+    return group
+  })
+  self.legend.replaceChildren()
+  if (d.shade) {
+    const item = html("span", "", self.legend, "rare ")
+    const scale = html("i", "gf-cloud-scale", item)
+    scale.style.background = `linear-gradient(to right, ${[0, 1, 2, 3, 4, 5, 6].map((i) => colour(`seq${i}`)).join(", ")})`
+    item.append(` frequent: log₁₀(1 + count) from 0 to ${d.top}`)
+  } else d.names.forEach((name, i) => {
+    const item = html("span", "", self.legend)
+    const icon = make("svg", { viewBox: "-7 -7 14 14", "aria-hidden": "true" }, item)
+    shape(d.looks[i][1], 5, icon, { fill: colour(d.looks[i][0]) })
+    item.append(name)
+  })
+}
+
+function place(self) {
+  const { data: d, angles: [turn, tilt] } = self
+  const a = turn * Math.PI / 180, b = tilt * Math.PI / 180, ca = Math.cos(a), sa = Math.sin(a), cb = Math.cos(b), sb = Math.sin(b)
+  const seen = (x, y, z) => { // components 1, 2, 3: right, up, towards the eye
+    const right = x * ca + z * sa, depth = -x * sa + z * ca
+    const up = y * cb - depth * sb, near = y * sb + depth * cb
+    const k = EYE / (EYE - near)
+    return [WIDTH / 2 + right * k * SCALE, HEIGHT / 2 - up * k * SCALE, near, k]
+  }
+  const at = d.ids.map((_, i) => seen(d.points[3 * i], d.points[3 * i + 1], d.points[3 * i + 2]))
+  self.axes.forEach(([line, name], i) => {
+    const from = [0, 0, 0], to = [0, 0, 0]
+    from[i] = -0.9
+    to[i] = 0.9
+    const [x1, y1] = seen(...from), [x2, y2] = seen(...to)
+    for (const [key, value] of Object.entries({ x1, y1, x2, y2 })) line.setAttribute(key, value.toFixed(1))
+    name.setAttribute("x", Math.max(20, Math.min(WIDTH - 20, x2 + (x2 - x1) * 0.03)).toFixed(1))
+    name.setAttribute("y", Math.max(16, Math.min(HEIGHT - 6, y2 + (y2 - y1) * 0.03 + 5)).toFixed(1))
+  })
+  self.threads.forEach((line, n) => {
+    const [x1, y1] = at[d.chosen], [x2, y2] = at[d.near[n]]
+    for (const [key, value] of Object.entries({ x1, y1, x2, y2 })) line.setAttribute(key, value.toFixed(1))
+  })
+  const order = at.map((_, i) => i).sort((i, j) => at[i][2] - at[j][2]) // what is near covers what is far
+  order.forEach((i, rank) => {
+    const [x, y, near, k] = at[i]
+    const node = self.nodes[i]
+    node.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${k.toFixed(3)})`)
+    node.setAttribute("opacity", Math.max(0.45, Math.min(1, 0.78 + 0.3 * near)).toFixed(2))
+    if (self.layer.children[rank] !== node) self.layer.insertBefore(node, self.layer.children[rank] ?? null)
+  })
+  self.sliders.forEach(([input, output], i) => {
+    input.value = self.angles[i]
+    output.textContent = `${self.angles[i]}°`
+  })
+}
+
+function download(name, blob) {
+  const link = document.createElement("a")
+  link.href = URL.createObjectURL(blob)
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000)
+}
+
+function drawing(self) {
+  const copy = self.svg.cloneNode(true)
+  copy.setAttribute("width", WIDTH)
+  copy.setAttribute("height", HEIGHT)
+  return new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" })
+}
+
+function saveTable(self) {
+  download("embedding-cloud.csv", new Blob([self.data.csv], { type: "text/csv" }))
+}
+
+function saveDrawing(self) {
+  download("embedding-cloud.svg", drawing(self))
+}
+
+function savePicture(self) {
+  const image = new Image(), address = URL.createObjectURL(drawing(self))
+  image.onload = () => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: 2 * WIDTH, height: 2 * HEIGHT })
+    canvas.getContext("2d").drawImage(image, 0, 0, 2 * WIDTH, 2 * HEIGHT)
+    URL.revokeObjectURL(address)
+    canvas.toBlob((blob) => download("embedding-cloud.png", blob))
+  }
+  image.src = address
+}
+
+export default function (component) {
+  const { data, parentElement, setStateValue, setTriggerValue } = component
+  if (!data) return
+  let self = instances.get(parentElement)
+  if (!self) instances.set(parentElement, (self = create(parentElement)))
+  self.send = setStateValue
+  self.trigger = setTriggerValue
+  const look = getComputedStyle(self.root).getPropertyValue("--st-background-color")
+  const { angles, ...rest } = data
+  const text = JSON.stringify(rest)
+  // The hand is ahead of the server: angles from there count at first, and when a link brings others.
+  if (!self.angles) { self.angles = [...angles]; self.sent = angles.join(",") }
+  if (text !== self.text || look !== self.look) {
+    self.data = data
+    self.text = text
+    self.look = look
+    build(self)
+    place(self)
+    tell(self)
+  }
+  return () => {
+    clearTimeout(self.timer)
+    cancelAnimationFrame(self.frame)
+    window.removeEventListener("pointermove", self.move)
+    window.removeEventListener("pointerup", self.release)
+    window.removeEventListener("pointercancel", self.release)
+    self.root.remove()
+    instances.delete(parentElement)
+  }
+}

@@ -1,0 +1,279 @@
+// The same text written with and without a KV cache, step by step: what is computed, and how the cache fills. See ui/kv_cache.py.
+const instances = new WeakMap()
+const TICK_MS = 420
+const LINK_MS = 200 // the link follows when the hand rests: browsers refuse a hundred changes of the address in a moment
+const SLOTS = 128 // positions of the cache that are drawn one by one
+
+const element = (tag, name, text) => {
+  const made = document.createElement(tag)
+  if (name) made.className = name
+  if (text !== undefined) made.textContent = text
+  return made
+}
+
+function button(text, label, press) {
+  const made = element("button", "", text)
+  made.type = "button"
+  made.setAttribute("aria-label", label)
+  made.onclick = press
+  return made
+}
+
+function panel(self, kind, title) {
+  const root = element("section", "gf-kv-panel"), canvas = element("canvas"), now = element("p", "gf-kv-now"), sum = element("p", "gf-kv-sum")
+  const text = element("div", "gf-kv-text")
+  canvas.setAttribute("role", "img")
+  root.append(element("h4", "", title), canvas, now, sum, text)
+  const made = { root, canvas, now, sum, text, kind }
+  canvas.addEventListener("pointermove", (event) => point(self, made, event))
+  canvas.addEventListener("pointerleave", () => { self.said.textContent = self.hint })
+  return made
+}
+
+function create(parentElement) {
+  const root = element("div", "gf-kv"), bar = element("div", "gf-kv-bar")
+  const self = { root, timer: 0, linkTimer: 0, step: null, data: null, hint: "Point at a cell: what was done there." }
+  self.play = button("▶", "Play: one token after another", () => (self.timer ? pause(self) : start(self)))
+  self.back = button("◀", "One step back", () => { pause(self); go(self, self.step - 1) })
+  self.on = button("▶▏", "One step on", () => { pause(self); go(self, self.step + 1) })
+  self.slider = element("input")
+  Object.assign(self.slider, { type: "range", min: "0", step: "1" })
+  self.slider.setAttribute("aria-label", "Step")
+  self.slider.oninput = () => { pause(self); go(self, Number(self.slider.value)) }
+  self.where = element("output")
+  bar.append(self.play, self.back, self.on, self.slider, self.where)
+  const pair = element("div", "gf-kv-pair")
+  self.panels = [panel(self, "with", "With the cache"), panel(self, "without", "Without")]
+  pair.append(...self.panels.map((p) => p.root))
+  const key = element("p", "gf-kv-key")
+  for (const [name, words] of [["computed", "computed in this step"], ["read", "its key and value are read from the cache"], ["dropped", "no longer seen"]]) {
+    const entry = element("span")
+    entry.append(element("i", `gf-kv-${name}`), element("span", "", words))
+    key.append(entry)
+  }
+  self.said = element("p", "gf-kv-said", self.hint)
+  self.same = element("p", "gf-kv-same")
+  const cache = element("div", "gf-kv-cache")
+  self.title = element("p", "gf-kv-title")
+  self.slots = element("div", "gf-kv-slots")
+  self.slots.setAttribute("role", "img")
+  self.formula = element("p", "gf-kv-formula")
+  self.note = element("p", "gf-kv-note")
+  self.note.setAttribute("aria-live", "polite")
+  self.save = button("CSV", "Save the steps as a table", () => saveTable(self))
+  self.save.className = "gf-kv-save"
+  cache.append(self.title, self.slots, self.formula, self.note)
+  root.append(bar, pair, key, self.said, self.same, cache, self.save)
+  parentElement.appendChild(root)
+  self.watch = new ResizeObserver(() => { if (self.data && root.clientWidth !== self.width) { self.width = root.clientWidth; paint(self) } })
+  self.watch.observe(root)
+  return self
+}
+
+// The player ------------------------------------------------------------------------------------------------------------
+
+function start(self) {
+  const last = self.data.steps.length - 1
+  if (self.step >= last) go(self, 0)
+  self.timer = setInterval(() => (self.step >= self.data.steps.length - 1 ? pause(self) : go(self, self.step + 1)), TICK_MS)
+  self.play.textContent = "❚❚"
+  self.play.setAttribute("aria-label", "Pause")
+}
+
+function pause(self) {
+  clearInterval(self.timer)
+  self.timer = 0
+  self.play.textContent = "▶"
+  self.play.setAttribute("aria-label", "Play: one token after another")
+}
+
+function go(self, step) {
+  self.step = Math.min(Math.max(step, 0), self.data.steps.length - 1)
+  paint(self)
+  clearTimeout(self.linkTimer)
+  self.linkTimer = setTimeout(() => link(self), LINK_MS)
+}
+
+function link(self) {
+  const address = new URL(window.location.href)
+  if (address.searchParams.get(self.data.name) === String(self.step)) return
+  address.searchParams.set(self.data.name, String(self.step))
+  window.history.replaceState(window.history.state, "", address)
+}
+
+// Words -----------------------------------------------------------------------------------------------------------------
+
+const count = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`
+
+function flop(n) {
+  for (const [size, name] of [[1e12, "TFLOP"], [1e9, "GFLOP"], [1e6, "MFLOP"], [1e3, "kFLOP"]]) if (n >= size) return `${(n / size).toPrecision(3)} ${name}`
+  return `${n} FLOP`
+}
+
+function bytes(n) {
+  for (const [size, name] of [[2 ** 30, "GB"], [2 ** 20, "MB"], [2 ** 10, "KB"]]) if (n >= size) return `${Number((n / size).toPrecision(3))} ${name}`
+  return `${n} B`
+}
+
+const computedIn = (step, kind) => (kind === "with" ? step.computed : step.position - step.begin)
+
+// The pictures ----------------------------------------------------------------------------------------------------------
+
+function state(self, step, column, kind) {
+  const { position, begin } = step
+  if (column >= position) return "future"
+  if (column < begin) return "dropped"
+  return column >= position - computedIn(step, kind) ? "computed" : "read"
+}
+
+function isDark(root) {
+  const probe = document.createElement("canvas").getContext("2d")
+  probe.fillStyle = getComputedStyle(root).getPropertyValue("--st-background-color").trim() || "#ffffff"
+  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
+}
+
+function layout(self, canvas) {
+  const { steps, labels } = self.data
+  const width = Math.max(120, canvas.parentElement.clientWidth), columns = labels.length - 1, rows = steps.length
+  const cell = width / columns, high = Math.min(16, Math.max(3, 300 / rows))
+  return { width, columns, rows, cell, high, letters: cell >= 8 && labels.every((t) => t.length === 1) ? 16 : 0 }
+}
+
+function paintPanel(self, made) {
+  const { steps, labels, prompt } = self.data, { canvas, kind } = made
+  const { width, columns, rows, cell, high, letters } = layout(self, canvas)
+  const scale = window.devicePixelRatio || 1, height = rows * high + letters + 4
+  canvas.width = Math.round(width * scale)
+  canvas.height = Math.round(height * scale)
+  canvas.style.height = `${height}px`
+  const context = canvas.getContext("2d"), gap = cell > 5 && high > 5 ? 1 : 0
+  context.setTransform(scale, 0, 0, scale, 0, 0)
+  context.clearRect(0, 0, width, height)
+  const { strong, quiet, text } = self.colours
+  steps.forEach((step, row) => {
+    const lit = row <= self.step
+    for (let column = 0; column < columns; column++) {
+      const what = state(self, step, column, kind)
+      if (what === "future") continue
+      context.globalAlpha = !lit ? 0.1 : what === "computed" ? 1 : what === "read" ? 0.28 : 0.12
+      context.fillStyle = lit && what !== "dropped" ? strong : quiet
+      context.fillRect(column * cell, row * high, Math.max(cell - gap, 0.6), Math.max(high - gap, 0.6))
+    }
+  })
+  context.globalAlpha = 1
+  context.strokeStyle = text
+  const { begin, position } = steps[self.step], thin = high < 8 // then the line runs around the row, so that it hides none of it
+  context.lineWidth = thin ? 1 : 1.5
+  context.strokeRect(begin * cell + 0.5, self.step * high - (thin ? 1 : 0.25), (position - begin) * cell - 1, high + (thin ? 1.5 : 0))
+  if (letters) {
+    context.fillStyle = text
+    context.font = `${Math.min(13, cell * 1.3)}px ui-monospace, Menlo, Consolas, monospace`
+    context.textAlign = "center"
+    for (let i = 0; i < columns; i++) {
+      context.globalAlpha = i >= position ? 0.15 : i < prompt ? 0.6 : 1
+      context.fillText(labels[i], (i + 0.5) * cell, rows * high + 14)
+    }
+  }
+}
+
+function paintWords(self, made) {
+  const { steps, labels, without, prompt } = self.data, { kind } = made, step = steps[self.step]
+  const mine = (s) => (kind === "with" ? s.flops : s.flops_without)
+  const done = steps.slice(0, self.step + 1), total = done.reduce((sum, s) => sum + computedIn(s, kind), 0)
+  const computed = computedIn(step, kind), read = step.position - step.begin - computed
+  made.now.textContent = `This step: ${count(computed, "position", "positions")} computed` + (read ? `, ${read.toLocaleString("en")} read from the cache` : "") + `, ${flop(mine(step))}.`
+  made.sum.textContent = `So far: ${count(total, "position", "positions")}, ${flop(done.reduce((sum, s) => sum + mine(s), 0))}.`
+  made.canvas.setAttribute("aria-label", `${kind === "with" ? "With" : "Without"} the cache: rows are steps, columns positions. ${made.now.textContent} ${made.sum.textContent}`)
+  const words = kind === "with" ? labels : [...labels.slice(0, prompt), ...without]
+  made.text.replaceChildren(...words.slice(0, prompt + self.step + 1).map((word, i) => element("span", i < prompt ? "gf-kv-prompt" : i === prompt + self.step ? "gf-kv-new" : "", word)))
+  made.text.setAttribute("aria-label", `What it wrote ${kind === "with" ? "with" : "without"} the cache`)
+}
+
+function paintCache(self) {
+  const { steps, labels, context, per_position, letters, numbers } = self.data, step = steps[self.step], kept = step.position - step.begin
+  self.title.textContent = `The cache after this step: ${kept.toLocaleString("en")} of ${context.toLocaleString("en")} positions filled, ${bytes(kept * per_position)} of ${bytes(context * per_position)}`
+  self.slots.setAttribute("aria-label", self.title.textContent)
+  if (context <= SLOTS) {
+    while (self.slots.children.length < context) self.slots.append(element("i"))
+    while (self.slots.children.length > context) self.slots.lastChild.remove()
+    Array.from(self.slots.children).forEach((slot, i) => {
+      slot.className = i >= kept ? "" : i >= kept - step.computed ? "gf-kv-computed" : "gf-kv-read"
+      slot.textContent = i < kept && labels[step.begin + i].length === 1 ? labels[step.begin + i] : ""
+      slot.title = i < kept ? `slot ${i}: “${labels[step.begin + i]}”, token ${step.begin + i} of the text` : `slot ${i}: empty`
+    })
+    self.slots.style.setProperty("--share", "0%")
+  } else {
+    self.slots.replaceChildren()
+    self.slots.style.setProperty("--share", `${(100 * kept) / context}%`)
+  }
+  self.formula.textContent = `${letters} = ${numbers.replace("T", kept.toLocaleString("en"))} = ${(kept * per_position).toLocaleString("en")} bytes`
+  self.root.dataset.bytes = String(kept * per_position)
+  self.note.classList.toggle("gf-kv-room", steps.some((s) => s.refilled)) // what comes and goes has its place kept
+  self.note.textContent = step.refilled
+    ? `The context of ${context} is full. The cache is emptied, and the last ${step.computed} tokens are read again: they now stand at positions 0 to ${step.computed - 1}, so none of the kept keys and values fit.`
+    : ""
+}
+
+function paint(self) {
+  const { steps, same } = self.data, last = steps.length - 1, step = steps[self.step]
+  self.colours = { strong: self.data.palette.attention[isDark(self.root) ? 1 : 0], quiet: self.data.palette.quiet[isDark(self.root) ? 1 : 0], text: getComputedStyle(self.root).color }
+  self.root.style.setProperty("--gf-kv-strong", self.colours.strong)
+  self.slider.max = String(last)
+  self.slider.value = String(self.step)
+  self.slider.style.setProperty("--gone", `${(100 * self.step) / Math.max(last, 1)}%`)
+  self.slider.setAttribute("aria-valuetext", `step ${self.step} of ${last}`)
+  self.where.textContent = `step ${self.step}: writes “${self.data.labels[step.position]}”`
+  self.back.disabled = self.step <= 0
+  self.on.disabled = self.step >= last
+  for (const made of self.panels) {
+    paintPanel(self, made)
+    paintWords(self, made)
+  }
+  paintCache(self)
+  const equal = same.slice(0, self.step + 1).filter(Boolean).length, all = equal === self.step + 1
+  self.same.textContent = all ? `✓ Identical so far: ${equal} of ${equal} tokens.` : `✗ ${self.step + 1 - equal} of ${self.step + 1} tokens differ.`
+  self.same.classList.toggle("gf-kv-differs", !all)
+}
+
+function point(self, made, event) {
+  const box = made.canvas.getBoundingClientRect(), { cell, high, rows, columns } = layout(self, made.canvas)
+  const row = Math.floor((event.clientY - box.top) / high), column = Math.floor((event.clientX - box.left) / cell)
+  if (row < 0 || row >= rows || column < 0 || column >= columns) return
+  const what = { computed: "computed", read: "key and value read from the cache", dropped: "no longer seen", future: "not yet written" }
+  self.said.textContent = `Step ${row}, position ${column}, “${self.data.labels[column]}”: ${what[state(self, self.data.steps[row], column, made.kind)]}.`
+}
+
+function saveTable(self) {
+  const quote = (text) => `"${String(text).replaceAll('"', '""')}"`
+  const lines = ["step,position,token,token_without,window_begins,computed,computed_without,flops,flops_without,cache_positions,cache_bytes,refilled"]
+  self.data.steps.forEach((s, i) => {
+    const kept = s.position - s.begin
+    lines.push([i, s.position, quote(self.data.labels[s.position]), quote(self.data.without[i]), s.begin, s.computed, kept, s.flops, s.flops_without, kept, kept * self.data.per_position, s.refilled ? 1 : 0].join())
+  })
+  const save = element("a")
+  save.href = URL.createObjectURL(new Blob([lines.join("\n")], { type: "text/csv" }))
+  save.download = "kv-cache-steps.csv"
+  save.click()
+  setTimeout(() => URL.revokeObjectURL(save.href), 1000)
+}
+
+export default function (component) {
+  const { data, parentElement } = component
+  if (!data) return
+  let self = instances.get(parentElement)
+  if (!self) instances.set(parentElement, (self = create(parentElement)))
+  const last = data.steps.length - 1
+  // A person who watched the end of one text sees the end of the next.
+  const ended = self.data === null ? data.step : self.step >= self.data.steps.length - 1 ? last : self.step
+  self.data = data
+  self.step = Math.min(ended, last)
+  self.width = self.root.clientWidth
+  paint(self)
+  return () => {
+    pause(self)
+    clearTimeout(self.linkTimer)
+    self.watch.disconnect()
+    self.root.remove()
+    instances.delete(parentElement)
+  }
+}

@@ -1,0 +1,295 @@
+// RoPE, seen: every pair of q and k as two arrows that turn with their positions. Nothing is asked of the server. See ui/rope_arrows.py.
+const instances = new WeakMap()
+const SVG = "http://www.w3.org/2000/svg"
+const STEP_MS = 650, TWEEN_MS = 420 // between two positions while it plays; how long an arrow takes to get there
+const RADIUS = 44
+
+function make(name, parent, kind, text) {
+  const element = document.createElement(name)
+  if (kind) element.className = kind
+  if (text !== undefined) element.textContent = text
+  parent.appendChild(element)
+  return element
+}
+
+function drawn(name, parent, attributes) {
+  const element = document.createElementNS(SVG, name)
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
+  parent.appendChild(element)
+  return element
+}
+
+function create(parentElement) {
+  const root = make("div", parentElement, "gf-rope")
+  const bar = make("div", root, "gf-rope-bar")
+  const button = make("button", bar, "gf-rope-play")
+  button.type = "button"
+  const sliders = make("div", bar, "gf-rope-sliders")
+  const slider = (kind, name) => {
+    const label = make("label", sliders, `gf-rope-${kind}`)
+    const words = make("span", label, "gf-rope-name")
+    const input = make("input", label)
+    input.type = "range"
+    input.min = "0"
+    input.step = "1"
+    input.setAttribute("aria-label", name)
+    return { words, input }
+  }
+  const query = slider("q", "Position of the query"), key = slider("k", "Position of the key")
+  const both = make("label", bar, "gf-rope-both")
+  const check = make("input", both)
+  check.type = "checkbox"
+  make("span", both, "", "move both together")
+  const said = make("div", root, "gf-rope-said")
+  said.setAttribute("aria-live", "off")
+  const stage = make("div", root, "gf-rope-stage")
+  const left = make("div", stage, "gf-rope-left")
+  const big = dial(left, "gf-rope-big")
+  const about = make("div", left, "gf-rope-about")
+  const right = make("div", stage, "gf-rope-right")
+  const note = make("div", right, "gf-rope-note")
+  const grid = make("div", right, "gf-rope-grid")
+  grid.setAttribute("role", "radiogroup")
+  grid.setAttribute("aria-label", "Pairs of dimensions: choose the one that is drawn large")
+  const self = {
+    root, button, query, key, check, said, big, about, note, grid, dials: [], at: [0, 0], from: [0, 0], shown: [0, 0], pair: 0, home: null,
+    playing: false, timer: 0, frame: 0, started: 0, send: null, data: null,
+  }
+  query.input.oninput = () => { stop(self); move(self, 0, Number(query.input.value)) }
+  key.input.oninput = () => { stop(self); move(self, 1, Number(key.input.value)) }
+  query.input.onchange = key.input.onchange = () => tell(self)
+  button.onclick = () => (self.playing ? stop(self, true) : play(self))
+  grid.addEventListener("click", (event) => choose(self, self.dials.findIndex((d) => d.root === event.target.closest(".gf-rope-small"))))
+  grid.addEventListener("keydown", (event) => {
+    const change = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -self.pair, End: self.dials.length - 1 - self.pair }[event.key]
+    if (change === undefined) return
+    event.preventDefault()
+    choose(self, self.pair + change)
+    self.dials[self.pair].root.focus()
+  })
+  name(self)
+  return self
+}
+
+function dial(parent, kind) {
+  const root = make(kind === "gf-rope-big" ? "div" : "button", parent, kind)
+  const svg = drawn("svg", root, { viewBox: "-50 -50 100 100", "aria-hidden": "true" })
+  drawn("circle", svg, { r: RADIUS, class: "gf-rope-ring" })
+  drawn("line", svg, { x1: -RADIUS, x2: RADIUS, y1: 0, y2: 0, class: "gf-rope-axis" })
+  drawn("line", svg, { y1: -RADIUS, y2: RADIUS, x1: 0, x2: 0, class: "gf-rope-axis" })
+  const wedge = drawn("path", svg, { class: "gf-rope-wedge" })
+  const arrows = ["k", "q"].map((which) => {
+    const group = drawn("g", svg, { class: `gf-rope-arrow-${which}` })
+    return { group, line: drawn("line", group, { x1: 0, y1: 0, y2: 0 }), head: drawn("path", group, {}) }
+  })
+  const value = make("span", root, "gf-rope-value")
+  return { root, wedge, k: arrows[0], q: arrows[1], value }
+}
+
+function name(self) {
+  self.button.textContent = self.playing ? "❚❚" : "▶"
+  self.button.setAttribute("aria-label", self.playing ? "Pause" : "Play: one position after another")
+}
+
+function play(self) {
+  self.playing = true
+  name(self)
+  const most = self.data.most
+  if (self.check.checked && Math.max(...self.at) >= most) {
+    const low = Math.min(...self.at)
+    go(self, self.at.map((p) => p - low))
+  } else if (!self.check.checked && self.at[0] >= most) go(self, [0, self.at[1]])
+  self.timer = setTimeout(() => advance(self), STEP_MS / 2)
+}
+
+function advance(self) {
+  const next = self.check.checked ? self.at.map((p) => p + 1) : [self.at[0] + 1, self.at[1]]
+  if (Math.max(...next) > self.data.most) return stop(self, true)
+  go(self, next)
+  self.timer = setTimeout(() => advance(self), STEP_MS)
+}
+
+function stop(self, report) {
+  clearTimeout(self.timer)
+  if (!self.playing) return
+  self.playing = false
+  name(self)
+  if (report) tell(self)
+}
+
+function tell(self) {
+  // The address and the figures below hear of it when the hand lets go.
+  self.send("at", `${self.home}|${self.at[0]}-${self.at[1]}-${self.pair}`)
+}
+
+function move(self, which, to) {
+  const next = [...self.at]
+  if (self.check.checked) {
+    const by = Math.max(-Math.min(...self.at), Math.min(self.data.most - Math.max(...self.at), to - self.at[which]))
+    next[0] += by
+    next[1] += by
+  } else next[which] = to
+  go(self, next)
+}
+
+function go(self, next) {
+  self.from = [...self.shown]
+  self.at = next
+  self.started = performance.now()
+  write(self)
+  cancelAnimationFrame(self.frame)
+  const still = !self.playing || matchMedia("(prefers-reduced-motion: reduce)").matches
+  if (still) return turn(self, 1)
+  const frame = (now) => {
+    const part = Math.min(1, Math.max(0, (now - self.started) / TWEEN_MS))
+    turn(self, part * (2 - part))
+    if (part < 1) self.frame = requestAnimationFrame(frame)
+  }
+  self.frame = requestAnimationFrame(frame)
+}
+
+function choose(self, pair) {
+  if (pair < 0 || pair >= self.dials.length || pair === self.pair) return
+  self.pair = pair
+  mark(self)
+  write(self)
+  turn(self, 1)
+  tell(self)
+}
+
+function mark(self) {
+  self.dials.forEach(({ root }, i) => {
+    root.setAttribute("aria-checked", String(i === self.pair))
+    root.tabIndex = i === self.pair ? 0 : -1
+  })
+}
+
+// The half-split layout: dimension i pairs with i + d_head/2.
+function arrow(x, pair, position, theta) {
+  const a = x[pair], b = x[pair + x.length / 2]
+  return { length: Math.hypot(a, b), angle: Math.atan2(b, a) + position * theta }
+}
+
+function pairOf(self, i, [m, n]) {
+  const { q, k, theta } = self.data
+  const one = arrow(q, i, m, theta[i]), two = arrow(k, i, n, theta[i])
+  return { q: one, k: two, term: one.length * two.length * Math.cos(one.angle - two.angle) }
+}
+
+function place(part, { length, angle }, scale) {
+  const reach = scale > 0 ? (length / scale) * (RADIUS - 3) : 0
+  const head = Math.min(9, reach)
+  part.group.setAttribute("transform", `rotate(${((-angle * 180) / Math.PI).toFixed(3)})`)
+  part.line.setAttribute("x2", Math.max(0, reach - head * 0.8).toFixed(2))
+  part.head.setAttribute("d", `M${reach.toFixed(2)} 0 L${(reach - head).toFixed(2)} ${(head * 0.5).toFixed(2)} L${(reach - head).toFixed(2)} ${(-head * 0.5).toFixed(2)} Z`)
+}
+
+function turn(self, part) {
+  self.shown = self.at.map((p, i) => self.from[i] + (p - self.from[i]) * part)
+  self.dials.forEach((dial, i) => {
+    const found = pairOf(self, i, self.shown)
+    place(dial.q, found.q, self.longest)
+    place(dial.k, found.k, self.longest)
+  })
+  const { q, k } = pairOf(self, self.pair, self.shown)
+  const longest = Math.max(q.length, k.length)
+  place(self.big.q, q, longest)
+  place(self.big.k, k, longest)
+  const open = wrapped(k.angle - q.angle), r = 15
+  const at = (angle) => `${(r * Math.cos(angle)).toFixed(2)} ${(-r * Math.sin(angle)).toFixed(2)}`
+  self.big.wedge.setAttribute("d", `M0 0 L${at(q.angle)} A${r} ${r} 0 0 ${open > 0 ? 0 : 1} ${at(q.angle + open)} Z`)
+}
+
+function wrapped(angle) {
+  return angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI))
+}
+
+function number(value, digits = 3) {
+  const text = value.toFixed(digits)
+  return (Number(text) === 0 ? (0).toFixed(digits) : text).replace("-", "−")
+}
+
+function short(value) {
+  return value.toPrecision(3).replace(/e([+-]?)(\d+)/, (_, sign, power) => ` · 10^${sign === "-" ? "−" : ""}${power}`)
+}
+
+function write(self) {
+  const { data, at, pair } = self
+  const width = data.q.length
+  for (const [index, slider, letter, label] of [[0, self.query, "query", data.labels[0]], [1, self.key, "key", data.labels[1]]]) {
+    slider.input.max = String(data.most)
+    slider.input.value = String(at[index])
+    slider.input.setAttribute("aria-valuetext", `${letter} at position ${at[index]}`)
+    slider.words.textContent = `${letter}${label ? ` “${label}”` : ""} at position ${at[index]}`
+  }
+  let sum = 0
+  self.dials.forEach((dial, i) => {
+    const { term } = pairOf(self, i, at)
+    sum += term
+    dial.value.textContent = number(term, 2)
+    dial.root.setAttribute("aria-label", `pair ${i}: dimensions ${i} and ${i + width / 2}, product ${number(term)}`)
+  })
+  self.said.textContent = `Distance ${number(at[0] - at[1], 0)}: q·k = ${number(sum)}, the sum of all ${width / 2} products; by √${width}: score ${number(sum / Math.sqrt(width))}`
+  const { q, k, term } = pairOf(self, pair, at), theta = data.theta[pair]
+  const lines = [
+    `Pair ${pair}: dimensions ${pair} and ${pair + width / 2}`,
+    `θ = ${short(theta)} rad per position: a full turn in ${short((2 * Math.PI) / theta)} positions`,
+    `q has turned ${at[0]} · θ = ${number(at[0] * theta)} rad, k ${at[1]} · θ = ${number(at[1] * theta)} rad`,
+    `product = |q| |k| cos(angle) = ${number(q.length)} · ${number(k.length)} · cos(${number(wrapped(q.angle - k.angle))}) = ${number(term)}`,
+  ]
+  while (self.about.children.length < lines.length) make("div", self.about)
+  lines.forEach((line, i) => { self.about.children[i].textContent = line })
+}
+
+export default function (component) {
+  const { data, parentElement, setStateValue } = component
+  if (!data) return
+  let self = instances.get(parentElement)
+  const fresh = !self
+  if (fresh) instances.set(parentElement, (self = create(parentElement)))
+  self.send = setStateValue
+  self.data = data
+  const pairs = data.theta.length
+  while (self.dials.length > pairs) self.dials.pop().root.remove()
+  while (self.dials.length < pairs) {
+    const small = dial(self.grid, "gf-rope-small")
+    small.root.type = "button"
+    small.root.setAttribute("role", "radio")
+    self.dials.push(small)
+  }
+  self.root.style.setProperty("--gf-q", data.colours.q[dark(self.root) ? 1 : 0])
+  self.root.style.setProperty("--gf-k", data.colours.k[dark(self.root) ? 1 : 0])
+  self.longest = 0
+  for (let i = 0; i < pairs; i++) {
+    self.longest = Math.max(self.longest, arrow(data.q, i, 0, 0).length, arrow(data.k, i, 0, 0).length)
+  }
+  if (fresh || self.home !== data.home) {
+    stop(self)
+    self.at = data.at.slice(0, 2)
+    self.pair = data.at[2]
+  }
+  self.home = data.home
+  self.at = self.at.map((p) => Math.min(p, data.most))
+  self.pair = Math.min(self.pair, pairs - 1)
+  self.note.textContent = data.note
+  self.big.root.setAttribute("role", "img")
+  self.big.root.setAttribute("aria-label", data.alt)
+  mark(self)
+  write(self)
+  if (!self.playing) {
+    self.from = [...self.at]
+    turn(self, 1)
+  }
+  return () => {
+    clearTimeout(self.timer)
+    cancelAnimationFrame(self.frame)
+    self.root.remove()
+    instances.delete(parentElement)
+  }
+}
+
+function dark(element) {
+  const probe = document.createElement("canvas").getContext("2d")
+  probe.fillStyle = getComputedStyle(element).getPropertyValue("--st-background-color").trim() || "#ffffff"
+  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
+}

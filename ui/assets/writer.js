@@ -1,0 +1,271 @@
+// A text as a model writes it: played, stepped, and gone on with otherwise. The server writes in batches, when it is asked;
+// everything over tokens that are already here happens in the browser. See ui/generation.py and
+// ui/generation_session.py; writer_draw.js, which is sent with this, puts it on the screen.
+const instances = new WeakMap()
+const AHEAD = 64 // tokens that are asked for before they are needed, while playing; a quarter of them while stepping
+const REST_MS = 500 // after the last move, where the reader stands goes into the link
+const ANSWER_MS = 8000 // an answer that has not come by then is asked for again
+const SPEEDS = [[2, "2 a second"], [5, "5 a second"], [15, "15 a second"], [40, "40 a second"], [0, "as it comes"]]
+
+const TEMPLATE = `
+  <div class="gf-writer-bar" role="group" aria-label="Player">
+    <button type="button" data-do="first" aria-label="Back to the prompt" title="Back to the prompt">⇤</button>
+    <button type="button" data-do="back" aria-label="One token back" title="One token back">−1</button>
+    <button type="button" class="gf-writer-play" data-do="play"></button>
+    <button type="button" data-do="next" aria-label="One token on" title="One token on">+1</button>
+    <button type="button" data-do="last" aria-label="Write to the end" title="Write to the end">⇥</button>
+    <input type="range" min="0" step="1" aria-label="Tokens shown">
+    <output></output>
+    <label class="gf-writer-speed">Speed <select></select></label>
+  </div>
+  <div class="gf-writer-two">
+    <div class="gf-writer-left">
+      <div class="gf-writer-text" tabindex="0" role="group" aria-label="The text. Arrow keys step, space plays, a click stands on a token."></div>
+      <div class="gf-writer-legend"></div>
+      <p class="gf-writer-said" aria-live="polite"></p>
+      <p class="gf-writer-window"></p>
+    </div>
+    <div class="gf-writer-panel">
+      <p class="gf-writer-title" data-is="which"></p>
+      <div class="gf-writer-list"></div>
+      <p class="gf-writer-note">Upper bar: the model's own probability, at temperature 1. Lower bar: what the settings make of it. Press one to go on with it instead.</p>
+      <form class="gf-writer-other"><label>Another token <input type="text" maxlength="200" autocomplete="off" spellcheck="false"></label><button type="submit">Go on with it</button></form>
+      <p class="gf-writer-note gf-writer-answer" aria-live="polite"></p>
+    </div>
+  </div>
+  <div class="gf-writer-facts"></div>
+  <div class="gf-writer-tree"><p class="gf-writer-title" data-is="branches"></p><div class="gf-writer-lanes"><svg aria-hidden="true"></svg><ol></ol></div></div>
+  <div class="gf-writer-files"><button type="button" data-do="copy">Copy the text</button><button type="button" data-do="csv">CSV of its tokens</button></div>`
+
+const element = (tag, name, text) => {
+  const node = document.createElement(tag)
+  if (name) node.className = name
+  if (text !== undefined) node.textContent = text
+  return node
+}
+const whole = (n) => n.toLocaleString("en")
+const percent = (p) => (p >= 0.9995 && p < 1 ? ">99.9%" : p > 0 && p < 0.001 ? "<0.1%" : `${(100 * p).toFixed(1)}%`)
+const raised = (n) => [...String(n)].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")
+const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches
+
+function create(parentElement) {
+  const root = element("div", "gf-writer")
+  root.innerHTML = TEMPLATE
+  parentElement.appendChild(root)
+  const find = (name) => root.querySelector(name)
+  const self = {
+    root, text: find(".gf-writer-text"), slider: find("input[type=range]"), where: find("output"), speed: find("select"), button: find(".gf-writer-play"),
+    said: find(".gf-writer-said"), window: find(".gf-writer-window"), list: find(".gf-writer-list"), which: find("[data-is=which]"), facts: find(".gf-writer-facts"),
+    branches: find("[data-is=branches]"), lanes: find("svg"), rows: find("ol"), legend: find(".gf-writer-legend"), form: find("form"),
+    other: find("form input"), answer: find(".gf-writer-answer"),
+    session: null, nodes: [], words: {}, prompt: [], leaves: [], ends: {}, leaf: null, at: 0, path: [], cells: [], move: -1, hover: -1, panelOf: "", treeOf: "",
+    client: Math.random().toString(36).slice(2, 10), asks: 0, waiting: null, queue: [], told: "", timer: 0, retry: 0, frame: 0, playing: false, toEnd: false,
+    stepping: false, todo: 0, side: 0,
+  }
+  for (const [rate, label] of SPEEDS) {
+    const option = element("option", "", label)
+    option.value = String(rate)
+    self.speed.append(option)
+  }
+  self.speed.value = "15"
+  const does = {
+    first: () => step(self, 0), back: () => step(self, self.at - 1), next: () => step(self, self.at + 1), play: () => toggle(self),
+    last: () => { stop(self); self.toEnd = true; show(self, known(self)); pump(self) }, copy: (button) => copy(self, button), csv: () => save(self),
+  }
+  root.querySelectorAll("[data-do]").forEach((button) => { button.onclick = () => does[button.dataset.do](button) })
+  self.slider.oninput = () => step(self, Number(self.slider.value))
+  root.addEventListener("keydown", (event) => {
+    const on = event.target, typing = on.matches("input[type=text], select")
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return
+    if (event.key === " " && !on.matches("button")) toggle(self)
+    else if (on === self.slider) return
+    else if (event.key === "ArrowRight") step(self, self.at + 1)
+    else if (event.key === "ArrowLeft") step(self, self.at - 1)
+    else if (event.key === "Home" && on === self.text) step(self, 0)
+    else if (event.key === "End" && on === self.text) step(self, known(self))
+    else return
+    event.preventDefault()
+  })
+  const cellAt = (event) => self.cells.indexOf(event.target.closest?.(".gf-writer-token"))
+  self.text.addEventListener("click", (event) => { const i = cellAt(event); if (i >= 0) step(self, i + 1) })
+  self.text.addEventListener("pointerover", (event) => { if (event.pointerType === "mouse") hover(self, cellAt(event)) })
+  self.text.addEventListener("pointerleave", () => hover(self, -1))
+  self.form.onsubmit = (event) => {
+    event.preventDefault()
+    const i = self.at - 1
+    if (i < 0 || !self.other.value) return
+    command(self, { do: "pick", after: i ? self.path[i - 1] : null, text: self.other.value })
+    self.other.value = ""
+  }
+  return self
+}
+
+// Where we are ----------------------------------------------------------------------------------------------------------
+
+function pathOf(self, leaf) {
+  const found = []
+  for (let i = leaf; i !== null && i >= 0; i = self.nodes[i].parent) found.push(i)
+  return found.reverse()
+}
+
+const end = (self) => self.ends[self.leaf] ?? [self.path.length, self.length > 0 ? "" : "length"]
+const known = (self) => Math.min(end(self)[0], self.path.length)
+const ended = (self) => end(self)[1]
+
+function step(self, at) {
+  self.stepping = true
+  stop(self)
+  self.toEnd = false
+  show(self, at)
+}
+
+function show(self, at) {
+  self.at = Math.max(0, Math.min(known(self), at))
+  for (let i = 0; i < self.at; i++) self.nodes[self.path[i]].seen = true
+  draw(self)
+  rest(self)
+  pump(self)
+}
+
+function toggle(self) {
+  self.stepping = false
+  if (self.playing) { stop(self); draw(self); rest(self) } else play(self)
+}
+
+function play(self) {
+  if (self.todo) return
+  if (self.at >= known(self) && ended(self)) { if (!known(self)) return; self.at = 0 }
+  if (still()) { self.toEnd = true; return show(self, known(self)) }
+  self.playing = true
+  self.said.textContent = "Playing."
+  label(self)
+  let last = performance.now()
+  const tick = (time) => {
+    if (!self.playing) return
+    const rate = Number(self.speed.value), steps = rate ? Math.floor(((time - last) * rate) / 1000) : 8
+    if (steps > 0) {
+      last = rate && steps < 20 ? last + (steps * 1000) / rate : time // a hidden tab does not catch up
+      if (self.at < known(self)) show(self, self.at + Math.min(steps, 20))
+      else if (ended(self)) { stop(self); draw(self); rest(self); return }
+      else pump(self)
+    }
+    self.frame = requestAnimationFrame(tick)
+  }
+  self.frame = requestAnimationFrame(tick)
+}
+
+function stop(self) {
+  self.playing = false
+  cancelAnimationFrame(self.frame)
+  label(self)
+}
+
+function label(self) {
+  self.button.textContent = self.playing ? "❚❚" : "▶"
+  self.button.setAttribute("aria-label", self.playing ? "Pause" : "Play")
+  self.button.title = self.playing ? "Pause (space)" : "Play (space)"
+}
+
+// Asking the server: one thing at a time --------------------------------------------------------------------------------
+
+function command(self, what) {
+  self.queue.push(what)
+  pump(self)
+}
+
+function rest(self) {
+  clearTimeout(self.timer)
+  if (self.playing) return
+  self.timer = setTimeout(() => pump(self, true), REST_MS)
+}
+
+function pump(self, rested) {
+  if (self.waiting || !self.session) return
+  const wanted = self.toEnd ? self.length : Math.min(self.length, self.at + (self.playing ? AHEAD : AHEAD / 4))
+  const at = `${self.session} ${self.leaf} ${self.at}`
+  if (self.todo) send(self, { do: "more" })
+  else if (self.queue.length) send(self, self.queue.shift())
+  else if (!ended(self) && known(self) < wanted) send(self, { do: "more" })
+  else if (rested && at !== self.told) { self.told = at; send(self, { do: "look" }) }
+}
+
+function send(self, what) {
+  const ask = { id: `${self.client}-${++self.asks}`, session: self.session, have: self.nodes.length, leaf: self.leaf, at: self.at, ...what }
+  self.waiting = { id: ask.id, what }
+  clearTimeout(self.retry)
+  self.retry = setTimeout(() => {
+    self.waiting = null
+    if (what.do === "pick" || what.do === "delete") self.queue.unshift(what)
+    pump(self)
+  }, ANSWER_MS)
+  self.send("ask", ask)
+}
+
+function take(self, data) {
+  if (data.session !== self.session) {
+    stop(self)
+    Object.assign(self, { session: data.session, nodes: [], words: {}, leaf: null, at: 0, path: [], waiting: null, queue: [], toEnd: false, told: "", move: -1, treeOf: "" })
+    self.cells.forEach((cell) => cell.remove())
+    self.cells = []
+    self.fresh = true
+  }
+  if (data.prompt && String(data.prompt) !== String(self.prompt)) self.prompt = data.prompt
+  Object.assign(self.words, data.words)
+  JSON.parse(data.nodes).forEach(([parent, token, drawn, begin, log, q, rest], i) => {
+    if (data.from + i !== self.nodes.length) return
+    const others = []
+    for (let j = 0; j < rest.length; j += 3) others.push({ token: rest[j], p: rest[j + 1], q: rest[j + 2] })
+    self.nodes.push({ parent: parent < 0 ? null : parent, token, drawn, begin, log: log ?? NaN, p: log === null ? NaN : Math.exp(log), q, others, seen: false })
+  })
+  if (self.waiting && data.asked === self.waiting.id) { self.waiting = null; clearTimeout(self.retry) }
+  if (data.from > self.nodes.length) return send(self, { do: "look" }) // told of another page's asking: what is missing comes with the answer
+  self.leaves = data.leaves.filter((leaf) => leaf < self.nodes.length)
+  Object.assign(self, { ends: data.ends, length: data.length, stopAt: data.stop, context: data.context, vocab: data.vocab })
+  if (self.fresh && !data.fresh) self.nodes.forEach((node) => { node.seen = true }) // they were there before this page was
+  self.todo = data.todo
+  const moved = data.move !== self.move
+  if (moved || self.leaf === null) {
+    self.move = data.move
+    self.leaf = data.leaf
+    if (moved) self.at = data.at
+  } else if (!self.leaves.includes(self.leaf)) {
+    self.leaf = self.leaves.find((leaf) => pathOf(self, leaf).includes(self.leaf)) ?? data.leaf
+  }
+  self.path = self.leaf === null ? [] : pathOf(self, self.leaf)
+  self.answer.textContent = data.said
+  const first = self.fresh
+  self.fresh = self.fresh && data.todo > 0
+  self.at = Math.min(self.at, known(self))
+  show(self, self.toEnd ? known(self) : self.at)
+  if (self.toEnd && ended(self)) { self.toEnd = false; rest(self) }
+  if (still()) return
+  if (first && data.fresh) play(self)
+  else if (moved && !first && !self.stepping && !self.playing && self.at < self.length) play(self)
+}
+
+function isDark(node) {
+  const probe = document.createElement("canvas").getContext("2d")
+  probe.fillStyle = getComputedStyle(node).getPropertyValue("--st-background-color").trim() || "#ffffff"
+  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
+}
+
+export default function (component) {
+  const { data, parentElement, setStateValue } = component
+  if (!data) return
+  let self = instances.get(parentElement)
+  if (!self) instances.set(parentElement, (self = create(parentElement)))
+  self.send = setStateValue
+  self.palette = data.palette
+  self.side = isDark(self.root) ? 1 : 0
+  self.root.style.setProperty("--gf-attention", data.palette.attention[self.side])
+  self.root.style.setProperty("--gf-output", data.palette.output[self.side])
+  legend(self)
+  take(self, data)
+  return () => {
+    stop(self)
+    clearTimeout(self.timer)
+    clearTimeout(self.retry)
+    self.root.remove()
+    instances.delete(parentElement)
+  }
+}

@@ -1,0 +1,76 @@
+"""Tokens as they can be read: blanks, marks, invisible signs, and bytes that are only a part of a character."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+
+LONGEST = 120  # characters of a token that are shown
+_KEPT = {" ": "␣", "\n": "⏎", "\t": "⇥", "\x7f": "␡"}
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
+
+
+@lru_cache(maxsize=20_000)
+def parts(token: bytes) -> tuple[tuple[str, bool], ...]:
+    r"""A token's bytes as they are shown: its characters, made visible, and bytes that make no whole character as two hexadecimal digits each.
+
+    The flag says which of the two. Never a replacement sign.
+
+    >>> parts("€".encode()[:2]), parts(" €".encode()[:3])
+    ((('E2 82', True),), (('␣', False), ('E2 82', True)))
+    """
+    found: list[tuple[str, bool]] = []
+    rest = token
+    while rest:
+        try:
+            found.append((show_characters(rest.decode("utf-8", "surrogatepass")), False))
+            break
+        except UnicodeDecodeError as error:
+            if error.start:
+                found.append((show_characters(rest[: error.start].decode("utf-8", "surrogatepass")), False))
+            end = error.start + 1
+            while end < len(rest) and rest[end] & 0xC0 == 0x80:  # on to the next byte that begins a character
+                end += 1
+            found.append((rest[error.start : end][:16].hex(" ").upper(), True))
+            rest = rest[end:]
+    return tuple(found)
+
+
+def show_bytes(token: bytes) -> str:
+    r"""The same on one line: bytes stand between ⟨ and ⟩.
+
+    >>> show_bytes(b" the\n"), show_bytes(b" \xf0\x9f"), show_bytes("\u0301".encode()), show_bytes("\u200d".encode()), show_bytes(b"")
+    ('␣the⏎', '␣⟨F0 9F⟩', '◌́', 'U+200D', '∅')
+    """
+    return "".join(f"⟨{piece}⟩" if is_bytes else piece for piece, is_bytes in parts(token)) or "∅"
+
+
+def is_partial(token: bytes) -> bool:
+    """Whether a token holds a part of a character.
+
+    >>> is_partial("€".encode()), is_partial("€".encode()[:2])
+    (False, True)
+    """
+    try:
+        token.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def show_characters(text: str) -> str:
+    """Text in which everything can be seen. A joiner between two signs does its work there, and is left; alone it is named."""
+    shown = "".join(_visible(c, inside=0 < i < len(text) - 1, first=i == 0) for i, c in enumerate(text[:LONGEST]))
+    return shown if len(text) <= LONGEST else f"{shown}… ({len(text):,} characters)"
+
+
+def _visible(c: str, *, inside: bool, first: bool) -> str:
+    if c in _KEPT:
+        return _KEPT[c]
+    if c < " ":
+        return chr(0x2400 + ord(c))
+    kind = unicodedata.category(c)
+    joins = c in "\u200c\u200d" or "\U000e0020" <= c <= "\U000e007f"
+    if (kind in _HIDDEN and not (joins and inside)) or (first and "\ufe00" <= c <= "\ufe0f"):
+        return f"U+{ord(c):04X}"
+    return f"◌{c}" if first and kind.startswith("M") else c

@@ -23,7 +23,7 @@ run: check-python check-port setup
 test: check-python setup-test chromium
 	@$(BIN)/python -m ruff check --quiet .
 	@$(BIN)/python -m mypy
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
 
 setup: check-python
 	@if [ ! -e "$(RUN_STAMP)" ] || ! $(BIN)/python -c "" 2>/dev/null; then $(MAKE) --no-print-directory venv && $(call INSTALL,requirements.txt) && touch "$(RUN_STAMP)"; fi

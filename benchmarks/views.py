@@ -1,12 +1,13 @@
-"""How quickly the pages that look inside answer: their script on the server, and the whole way in a browser.
+"""How quickly the pages answer: their script on the server, and the whole way in a browser.
 
-    python -m benchmarks.views [--rounds 12]
+    python -m benchmarks.views [--rounds 12] [--page NAME ...]
 
 On the server each page is run as Streamlit runs it for a browser, but without one (streamlit.testing), in this process: milliseconds
 of the script, median. `first` is a session's first look at a page, with the model read before; `again` moves on to another text of
 64 tokens, so that nothing of it was computed before; `same` asks for the same view again. In the browser a small training is run, and
 the scrubber is moved by the arrow key: milliseconds from the key to the last change of a picture on the page (`scrub`, median), and
-from asking for the page's address to its pictures, with the server warm and the browser's caches empty (`open`).
+from asking for the page's address to its pictures, with the server warm and the browser's caches empty (`open`). Pages that read no
+model have no scrubber.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ from ui.site import ROOT, Entry, built
 
 TEXT = "First Citizen:\nBefore we proceed any further, hear me speak.\nAll:\nSpeak.\nFirst Citizen:\nYou are all resolved rather to die than to famish?\n"
 LENGTH = 64
-CHANGING = {"shapes": "&shapes_step=14"}  # a view whose picture depends on the training step: the ids of the text do not
+# Pages that read a model, each with a view whose picture depends on the training step.
+CHANGING = {
+    "shapes": "&shapes_step=14", "attention": "", "residual": "", "feedforward": "", "embeddings": "&embed_view=The+map",
+    "positions": "&positions_view=Learned", "sampling": "", "generation": "&generation_view=Beam+search",
+}
 GOALS: Goals = {"slowest.scrub_ms": ("<=", 150.0), "slowest.open_ms": ("<=", 1500.0)}
 
 # Resolves with the milliseconds from a key to the last change of a picture, or -1 when nothing changed within a second and a half.
@@ -52,12 +57,12 @@ def timed(page: AppTest) -> float:
     return took
 
 
-def on_the_server(path: str, rounds: int) -> dict[str, float]:
+def on_the_server(path: str, view: str, rounds: int) -> dict[str, float]:
     """Milliseconds of one page's script."""
     first = []
     for _ in range(4):
         page = AppTest.from_file(path, default_timeout=60)
-        page.query_params["text"] = TEXT[:LENGTH]
+        page.query_params.update({"text": TEXT[:LENGTH], **dict(pair.split("=") for pair in view.replace("+", " ").split("&") if pair)})
         first.append(timed(page))
     again, same = [], []
     for turn in range(rounds):
@@ -73,7 +78,7 @@ def settled(page: Any) -> None:
 
 def train(page: Any, url: str) -> str:
     """The name, in the bar, of a finished run with some snapshots."""
-    page.goto(f"{url}/train?data=python&steps=24&snapshot_every=2&eval_every=0&sample_every=0&d_model=128")
+    page.goto(f"{url}/train?data=python&steps=24&snapshot_every=2&eval_every=0&sample_every=0&d_model=128&position=learned")
     settled(page)
     page.get_by_role("button", name="Train", exact=True).click()
     page.locator(".st-key-extend_button button:visible").wait_for(timeout=120_000)
@@ -86,9 +91,11 @@ def in_a_browser(page: Any, url: str, entry: Entry, run: str, rounds: int) -> di
     for _ in range(3):
         started = time.perf_counter()
         page.goto(f"{url}/{entry.url}?model={run}{CHANGING.get(entry.url, '')}")
-        page.wait_for_selector(".gf-figure .main-svg, canvas")
+        page.wait_for_function("[...document.querySelectorAll('.gf-figure .main-svg, canvas')].some((e) => e.checkVisibility())", timeout=60_000)
         settled(page)
         opened.append((time.perf_counter() - started) * 1e3)
+    if entry.url not in CHANGING:
+        return {"open": statistics.median(opened[1:])}
     page.locator(".gf-scrub-track input").focus()
     moves = []
     for _ in range(min(rounds, 11) + 1):
@@ -102,10 +109,13 @@ def in_a_browser(page: Any, url: str, entry: Entry, run: str, rounds: int) -> di
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--page", nargs="+", help="addresses, such as attention; all by default")
     options = parser.parse_args()
     os.environ.setdefault("GLASSFORMER_PROFILE", "hosted")
-    entries = [entry for entry in built() if entry.section == "Look inside"]
-    rows: dict[str, dict[str, float]] = {entry.title: on_the_server(str(ROOT / entry.path), options.rounds) for entry in entries}
+    entries = [entry for entry in built() if entry.section != "Start" and (not options.page or entry.url in options.page)]
+    rows: dict[str, dict[str, float]] = {
+        entry.title: on_the_server(str(ROOT / entry.path), CHANGING[entry.url], options.rounds) if entry.url in CHANGING else {} for entry in entries
+    }
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as home, serve(Path(home)) as url, sync_playwright() as playwright:
@@ -115,10 +125,11 @@ def main() -> None:
         for entry in entries:
             rows[entry.title] |= in_a_browser(page, url, entry, run, options.rounds)
         browser.close()
-    table([{"page": title, **{kind: round(ms, 1) for kind, ms in row.items()}} for title, row in rows.items()])
+    kinds = ("first", "again", "same", "open", "scrub")
+    table([{"page": title, **{kind: round(row[kind], 1) if kind in row else "" for kind in kinds}} for title, row in rows.items()])
     figures = {f"{title.lower().replace(' ', '_')}.{kind}_ms": ms for title, row in rows.items() for kind, ms in row.items()}
     for kind in ("first", "again", "open", "scrub"):
-        figures[f"slowest.{kind}_ms"] = max(row[kind] for row in rows.values())
+        figures[f"slowest.{kind}_ms"] = max((row[kind] for row in rows.values() if kind in row), default=0.0)
     finish("views", figures, GOALS)
 
 

@@ -47,6 +47,12 @@ def wait_for(page, count):
     page.wait_for_function("n => Number(document.body.innerText.match(/updates (\\d+)/)[1]) >= n", arg=start + count)
 
 
+def place(page, css):
+    """Where an element is, once it is somewhere: on a busy machine it may have no size yet."""
+    page.wait_for_function("(css) => document.querySelector(css)?.getBoundingClientRect().height > 0", arg=css)
+    return page.evaluate("(css) => document.querySelector(css).getBoundingClientRect().toJSON()", css)
+
+
 def test_one_node_lasts_and_zoom_survives(page, plot_url):
     page.goto(plot_url)
     page.wait_for_selector(".gf-figure .main-svg")
@@ -56,7 +62,7 @@ def test_one_node_lasts_and_zoom_survives(page, plot_url):
       new MutationObserver((changes) => changes.forEach((c) => c.removedNodes.forEach((n) => { if (lost(n)) window.removed++ })))
         .observe(document.body, { childList: true, subtree: true })
     }""")
-    box = page.locator(".gf-figure").bounding_box()
+    box = place(page, ".gf-figure")
     page.mouse.move(box["x"] + 250, box["y"] + 120)
     page.mouse.down()
     page.mouse.move(box["x"] + 450, box["y"] + 220, steps=5)
@@ -68,6 +74,27 @@ def test_one_node_lasts_and_zoom_survives(page, plot_url):
     assert page.evaluate("window.removed") == 0
     assert page.evaluate("document.querySelector('.gf-figure') === window.figure && document.querySelector('.main-svg') === window.drawing")
     assert page.locator(".gf-figure").get_attribute("aria-label") == "a wave"
+
+
+def test_a_figure_out_of_sight_is_drawn_anew_when_it_comes_near(page, plot_url):
+    page.set_viewport_size({"width": 800, "height": 300})
+    page.goto(plot_url)
+    page.wait_for_selector(".gf-figure .main-svg")
+    page.evaluate("""() => {
+      document.querySelector('.gf-plot').style.marginTop = '1500px'; document.querySelector('.gf-plot').style.marginBottom = '1500px'
+      const figure = document.querySelector('.gf-figure')
+      window.draws = 0
+      new MutationObserver(() => window.draws++).observe(figure, { childList: true, subtree: true })
+    }""")
+    page.wait_for_timeout(400)
+    page.evaluate("window.draws = 0")
+    wait_for(page, 5)
+    assert page.evaluate("window.draws") == 0
+    y = "document.querySelector('.gf-figure')._fullData[0].y[0]"
+    stale = page.evaluate(y)
+    page.evaluate("document.querySelector('.gf-figure').scrollIntoView()")
+    page.wait_for_function("window.draws > 0")
+    assert page.evaluate(y) != stale
 
 
 def test_files_are_saved_and_colours_follow_the_page(page, plot_url):

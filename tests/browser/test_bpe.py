@@ -1,0 +1,135 @@
+"""BPE, watched, in a real Chromium: it plays without asking the server, goes back and forth, is in the link, and fits a phone."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import settled
+
+SLOW = 60_000
+# Counts how often the script ran, and whether the player's nodes were ever taken out.
+WATCH = """() => {
+  window.runs = 0
+  window.player = document.querySelector('.gf-bpe')
+  new MutationObserver((changes) => changes.forEach((change) => {
+    if (change.target.dataset.testScriptState === 'running') window.runs++
+  })).observe(document.querySelector('[data-testid="stApp"]'), { attributes: true, attributeFilter: ['data-test-script-state'] })
+}"""
+
+
+@pytest.fixture
+def opened(page, app_url):
+    """Opens the page with some query; no error may have been thrown at the end."""
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+
+    def go(query: str = "") -> None:
+        page.goto(f"{app_url}/tokens?tokens_view=BPE%2C+watched&{query}")
+        page.locator(".gf-bpe-now b").wait_for(timeout=SLOW)
+        settled(page, SLOW)
+
+    yield go
+    assert problems == []
+
+
+def now(page) -> str:
+    return page.locator(".gf-bpe-now").inner_text()
+
+
+def at(page) -> int:
+    return int(re.search(r"Merge ([\d,]+)", now(page))[1].replace(",", ""))
+
+
+def press(page, name: str) -> None:
+    page.locator(".gf-bpe").get_by_role("button", name=name, exact=True).click()
+
+
+def test_it_plays_in_the_browser_and_tells_the_link_when_it_rests(page, opened):
+    opened()
+    page.wait_for_timeout(700)
+    page.evaluate(WATCH)
+    page.locator("[data-is=speed]").select_option("15")
+    press(page, "Play")
+    page.wait_for_function("Number(document.querySelector('.gf-bpe input').value) >= 6")
+    assert page.evaluate("window.runs") == 0  # not a word to the server meanwhile
+    press(page, "Pause")
+    here = at(page)
+    page.wait_for_function(f"new URL(location).searchParams.get('bpe_step') === '{here}'")
+    settled(page)
+    assert page.evaluate("window.player.isConnected") and at(page) == here
+    press(page, "One merge back")
+    assert at(page) == here - 1
+    press(page, "To the last merge")
+    assert at(page) == 32 and page.locator("[data-do=next]").is_disabled()
+    press(page, "Play")  # from the end it starts anew
+    page.wait_for_function("Number(document.querySelector('.gf-bpe input').value) < 30")
+    page.wait_for_function("document.querySelector('.gf-bpe-play').ariaLabel === 'Play'")  # and stops at the end
+    assert at(page) == 32
+
+
+def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(page, opened):
+    opened("bpe_step=0")
+    first = page.locator("[data-is=panel0] .gf-bpe-t:not(.gf-bpe-off)")
+    assert "".join(first.all_text_contents()).startswith("She␣sells␣sea")
+    expect(page.locator("[data-is=before]")).to_have_text("Before: 183 tokens")
+    expect(page.locator("[data-is=after]")).to_have_text("After: 161 tokens")  # 22 times ␣s
+    assert page.locator("[data-is=panel1] .gf-bpe-hot").count() == 22 and page.locator("[data-is=panel0] .gf-bpe-hot").count() == 44
+    assert set(page.locator("[data-is=panel1] .gf-bpe-hot").all_text_contents()) == {"␣s"}
+    press(page, "One merge on")
+    expect(page.locator("[data-is=before]")).to_have_text("Before: 161 tokens")
+    assert page.locator(".gf-bpe-pair").count() == 6
+    press(page, "To the last merge")
+    expect(page.locator("[data-is=after]")).to_have_text("After: 48 tokens")
+    shown = "".join(page.locator("[data-is=panel1] .gf-bpe-t:not(.gf-bpe-off)").all_text_contents())
+    assert shown.replace("␣", " ").replace("⏎", "\n").startswith("She sells sea shells by the sea shore.\nThe shells")
+
+    # A token is clicked, and shows how it was built.
+    page.locator("input[type=range]").fill("5")
+    page.locator("[data-is=panel1] .gf-bpe-t", has_text=re.compile("^lls$")).first.click()
+    assert page.locator(".gf-bpe-tree .gf-bpe-chip b").first.inner_text() == "lls"
+    page.wait_for_function("new URL(location).searchParams.has('bpe_token')")
+    leaves = page.locator(".gf-bpe-tree .gf-bpe-chip:not(.gf-bpe-made) b").all_text_contents()
+    assert "".join(leaves) == "lls"
+    page.locator(".gf-bpe-tree .gf-bpe-chip:not(.gf-bpe-made)").first.click()
+    expect(page.locator("[data-is=treetitle]")).to_have_text("This token is a starting symbol")
+
+
+def test_keys_move_the_slider_and_the_link_reproduces_the_view(page, opened):
+    opened("bpe_step=4&bpe_token=260")
+    assert at(page) == 4
+    expect(page.locator("[data-is=vocabulary]")).to_have_value("260")
+    slider = page.locator(".gf-bpe input[type=range]")
+    slider.focus()
+    slider.press("ArrowRight")
+    slider.press("ArrowRight")
+    assert at(page) == 6
+    page.wait_for_function("new URL(location).searchParams.get('bpe_step') === '6'")
+    slider.press(" ")
+    page.wait_for_function("Number(document.querySelector('.gf-bpe input').value) > 6")
+    slider.press(" ")
+    slider.press("Home")
+    assert at(page) == 0
+
+
+def test_another_text_and_another_start_keep_the_player(page, opened):
+    opened("bpe_step=3")
+    page.evaluate(WATCH)
+    page.get_by_role("radio", name="Characters", exact=True).click()
+    page.wait_for_function(r"!/becomes id \d{3}/.test(document.querySelector('.gf-bpe-now').textContent)")  # no 256 bytes come first any more
+    page.get_by_role("radio", name="Emoji", exact=True).click()
+    expect(page.locator("[data-is=panel0]")).to_contain_text("🎉", timeout=SLOW)
+    settled(page)
+    assert page.evaluate("window.player.isConnected") and at(page) == 3
+    assert "\ufffd" not in page.locator(".gf-bpe").inner_text()
+
+
+def test_a_phone_holds_it(page, opened):
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened("bpe_step=20&bpe_part=Four+ways+to+start")
+    assert page.evaluate("document.documentElement.scrollWidth <= 390")
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth <= 390")
+    press(page, "One merge on")
+    assert at(page) == 21

@@ -1,0 +1,74 @@
+"""The embeddings' page in a real Chromium: the cloud is turned, tokens are chosen by a click, a phone can hold it."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import settled
+
+SLOW = 90_000
+PLACES = "() => [...document.querySelectorAll('.gf-cloud [data-i]')].map((node) => node.getAttribute('transform')).join()"
+MIDDLE = """(word) => {
+  const node = [...document.querySelectorAll('.gf-cloud [data-i]')].find((n) => n.querySelector('text')?.textContent === word)
+  const box = node.getBoundingClientRect()
+  return [box.x + box.width / 2, box.y + box.height / 2]
+}"""
+
+
+def opened(page, url, query):
+    problems = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(f"{url}/embeddings?{query}")
+    page.wait_for_selector(".gf-figure .main-svg", timeout=SLOW)
+    settled(page, SLOW)
+    return problems
+
+
+def test_the_cloud_turns_in_the_browser_and_its_angle_is_in_the_link(page, app_url):
+    problems = opened(page, app_url, "embed_view=The+map&embed_picture=3-D")
+    page.wait_for_selector(".gf-cloud [data-i]")
+    page.evaluate("window.cloud = document.querySelector('.gf-cloud')")
+    before = page.evaluate(PLACES)
+    page.locator(".gf-cloud > svg").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowUp")
+    page.wait_for_function(f"before => ({PLACES})() !== before", arg=before)
+    expect(page).to_have_url(re.compile(r"embed_turn=35(%2C|,)25"))
+    turned = page.evaluate(PLACES)
+
+    area = page.locator(".gf-cloud > svg").bounding_box()
+    page.mouse.move(area["x"] + 20, area["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(area["x"] + 70, area["y"] + 20, steps=4)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"embed_turn=15(%2C|,)25"))
+    assert page.evaluate(PLACES) != turned and page.evaluate("window.cloud.isConnected")
+    settled(page)
+    final = page.evaluate(PLACES)
+
+    opened(page, app_url, "embed_view=The+map&embed_picture=3-D&embed_turn=15,25")
+    page.wait_for_selector(".gf-cloud [data-i]")
+    assert page.evaluate(PLACES) == final
+    assert problems == []
+
+
+def test_a_click_chooses_a_token_in_either_picture(page, app_url):
+    problems = opened(page, app_url, "embed_view=The+map&embed_picture=3-D&embed_token=e")
+    page.wait_for_selector(".gf-cloud [data-i]")
+    page.mouse.click(*page.evaluate(MIDDLE, "$"))
+    expect(page).to_have_url(re.compile(r"embed_token=(%24|\$)"))
+    expect(page.get_by_text("Nearest to “$”", exact=True)).to_be_visible()
+
+    bars = page.locator(".st-key-embed_near .gf-figure .nsewdrag").first.bounding_box()
+    page.mouse.click(bars["x"] + 8, bars["y"] + bars["height"] * 0.5 / 10)  # the nearest of them
+    expect(page.get_by_text("Nearest to “$”", exact=True)).to_have_count(0)
+    assert "embed_token=%24" not in page.url and problems == []
+
+
+def test_a_phone_holds_every_view(page, app_url):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for query in ("embed_view=The+lookup", "embed_view=The+map&embed_picture=3-D"):
+        problems = opened(page, app_url, query)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390 and problems == []

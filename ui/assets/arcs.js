@@ -29,7 +29,11 @@ function create(parentElement) {
   const self = { root, chips, said, stage, canvas, columns, cells: [[], []], on: new Set(), hand: null, weights: null, text: "", layer: null, labels: [] }
   columns.forEach((column, side) => {
     const at = (event) => self.cells[side].indexOf(event.target.closest?.(".gf-arcs-token"))
-    column.addEventListener("pointerover", (event) => at(event) >= 0 && take(self, side, at(event)))
+    // Only a pointer that moves chooses: one at rest, with the page scrolling or growing below it, must not undo what a key chose.
+    column.addEventListener("pointermove", (event) => {
+      const index = at(event)
+      if (moved(self, event) && index >= 0 && (self.hand?.[0] !== side || self.hand[1] !== index)) take(self, side, index)
+    })
     column.addEventListener("click", (event) => at(event) >= 0 && take(self, side, at(event)))
     column.addEventListener("focus", () => { if (!self.hand || self.hand[0] !== side) take(self, side, self.hand ? self.hand[1] : self.cells[side].length - 1) })
     column.addEventListener("blur", () => take(self, null))
@@ -52,6 +56,13 @@ function create(parentElement) {
   self.observer = new ResizeObserver(() => draw(self))
   self.observer.observe(stage)
   return self
+}
+
+function moved(self, event) {
+  const where = `${event.screenX} ${event.screenY}`
+  const yes = where !== self.pointer
+  self.pointer = where
+  return yes
 }
 
 function take(self, side, index) {
@@ -176,6 +187,7 @@ function heads(self, count) {
     chip.setAttribute("aria-pressed", String(self.on.has(head)))
     chip.style.setProperty("--chip", self.colours[head % self.colours.length][side])
   })
+  self.said.style.minHeight = `${20 * Math.max(2, Math.min(5, self.on.size))}px` // room for its lines, so that the rows below stay where they are
 }
 
 export default function (component) {

@@ -28,9 +28,12 @@ function create(parentElement, key) {
     const chip = event.target.closest?.(".gf-chip")
     return chip ? [self.rows[Number(chip.dataset.row)], Number(chip.dataset.token)] : null
   }
-  root.addEventListener("pointerover", (event) => {
-    const found = at(event)
-    if (found) point(self, ...found)
+  // Only a pointer that moves chooses: one at rest, with the page scrolling below it, must not undo what a key chose.
+  root.addEventListener("pointermove", (event) => {
+    const where = `${event.screenX} ${event.screenY}`, found = at(event)
+    if (where === self.pointer) return
+    self.pointer = where
+    if (found && (found[0] !== self.under?.[0] || found[1] !== self.under[1])) point(self, ...found)
   })
   root.addEventListener("pointerleave", () => (self.focused ? point(self, self.focused, self.focused.active) : unpoint(self)))
   root.addEventListener("click", (event) => {
@@ -103,6 +106,7 @@ function words(self, row, index) {
 
 function point(self, row, index) {
   unpoint(self)
+  self.under = [row, index]
   const start = row.starts[index], end = start + row.lengths[index]
   const light = (chip, name) => {
     chip.classList.add(name)
@@ -126,6 +130,7 @@ function point(self, row, index) {
 function unpoint(self) {
   for (const chip of self.lit) chip.classList.remove("gf-chip-same", "gf-chip-here")
   self.lit = []
+  self.under = null
   self.tip.hidden = true
 }
 

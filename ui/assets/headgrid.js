@@ -20,7 +20,11 @@ function create(parentElement) {
     mark(self)
     self.send("chosen", `${Math.floor(index / self.heads)},${index % self.heads}`)
   })
-  grid.addEventListener("pointerover", (event) => tell(self, at(event)))
+  grid.addEventListener("pointermove", (event) => { // a pointer at rest, with the page scrolling below it, says nothing over a key
+    const where = `${event.screenX} ${event.screenY}`
+    if (where !== self.pointer) tell(self, at(event))
+    self.pointer = where
+  })
   grid.addEventListener("pointerleave", () => tell(self, self.chosen))
   grid.addEventListener("focusin", (event) => tell(self, at(event)))
   grid.addEventListener("keydown", (event) => {

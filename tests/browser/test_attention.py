@@ -67,7 +67,12 @@ def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(page, app_url)
     point("head 2:")
     assert page.evaluate(picture) != one
     left.focus()
+    # The rows scroll below the pointer, which stays where it is: the key's choice must last all the same.
+    page.keyboard.press("End")
+    page.wait_for_timeout(300)
+    expect(said).to_contain_text(f"at position {left.locator('.gf-arcs-token').count() - 1} looks at")
     page.keyboard.press("Home")
+    page.wait_for_timeout(300)
     expect(said).to_contain_text("at position 0 looks at head 0: “F” at 0 1.000")
     page.keyboard.press("ArrowDown")
     expect(said).to_contain_text("at position 1 looks at")

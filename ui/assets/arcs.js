@@ -52,7 +52,7 @@ function create(parentElement) {
       }
     })
   })
-  stage.addEventListener("pointerleave", () => { if (!stage.contains(document.activeElement)) take(self, null) })
+  stage.addEventListener("pointerleave", () => { self.pointer = null; if (!stage.contains(document.activeElement)) take(self, null) })
   self.observer = new ResizeObserver(() => draw(self))
   self.observer.observe(stage)
   return self

@@ -35,7 +35,10 @@ function create(parentElement, key) {
     self.pointer = where
     if (found && (found[0] !== self.under?.[0] || found[1] !== self.under[1])) point(self, ...found)
   })
-  root.addEventListener("pointerleave", () => (self.focused ? point(self, self.focused, self.focused.active) : unpoint(self)))
+  root.addEventListener("pointerleave", () => {
+    self.pointer = null
+    self.focused ? point(self, self.focused, self.focused.active) : unpoint(self)
+  })
   root.addEventListener("click", (event) => {
     const found = at(event)
     if (!found) return

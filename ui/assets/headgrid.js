@@ -25,7 +25,7 @@ function create(parentElement) {
     if (where !== self.pointer) tell(self, at(event))
     self.pointer = where
   })
-  grid.addEventListener("pointerleave", () => tell(self, self.chosen))
+  grid.addEventListener("pointerleave", () => { self.pointer = null; tell(self, self.chosen) })
   grid.addEventListener("focusin", (event) => tell(self, at(event)))
   grid.addEventListener("keydown", (event) => {
     const index = at(event)

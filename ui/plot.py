@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import plotly
-import plotly.graph_objects as go
 import streamlit as st
-from plotly.utils import PlotlyJSONEncoder
 
 from ui.figures import theme
+from ui.figures.specs import Figure
+
+if TYPE_CHECKING:
+    import plotly.graph_objects
 
 ASSETS = Path(__file__).parent / "assets"
 STATIC = Path(__file__).parents[1] / "static"
@@ -40,7 +43,9 @@ def _mount() -> Callable[..., Any]:
     )
 
 
-def plot(figure: go.Figure, *, key: str, alt: str, height: int = 360, data: pd.DataFrame | None = None, name: str = "figure") -> str | None:
+def plot(
+    figure: Figure | plotly.graph_objects.Figure, *, key: str, alt: str, height: int = 360, data: pd.DataFrame | None = None, name: str = "figure",
+) -> str | None:
     """Draws `figure`, `height` pixels high and as wide as its place, and keeps its node for as long as `key` stays.
 
     `alt` says in a sentence what is to be seen. `data` is what the CSV button saves; `name` begins the names of saved files.
@@ -52,20 +57,54 @@ def plot(figure: go.Figure, *, key: str, alt: str, height: int = 360, data: pd.D
     return clicked[:2000] if isinstance(clicked, str) else None
 
 
-def payload(figure: go.Figure, *, key: str, alt: str, height: int, data: pd.DataFrame | None, name: str) -> bytes:
+def payload(
+    figure: Figure | plotly.graph_objects.Figure, *, key: str, alt: str, height: int, data: pd.DataFrame | None, name: str,
+) -> bytes:
     """What is sent to the browser: UTF-8 JSON in which NumPy arrays stay packed (base64) and NaN becomes null."""
-    spec = figure.to_dict()
+    if not isinstance(figure, Figure):  # Plotly's own
+        figure = Figure(figure.to_dict())
     # Plotly's own template is 7 KB of colours for a light page; plot.js makes one from the page's theme.
-    spec.get("layout", {}).pop("template", None)
+    frame = {"uirevision": key} | {field: value for field, value in figure.arrangement.items() if field != "template"}
     message = {
-        "figure": {"data": spec.get("data", []), "layout": {"uirevision": key} | spec.get("layout", {})},
+        "figure": {"data": figure.traces, "layout": frame},
         "alt": alt,
         "height": height,
         "name": name,
         "table": None if data is None else _table(data),
         "palette": theme.palette(),
     }
-    return json.dumps(message, cls=PlotlyJSONEncoder, separators=(",", ":")).encode()
+    encoder = json.JSONEncoder(default=packed, separators=(",", ":"), allow_nan=False)
+    try:
+        return encoder.encode(message).encode()
+    except ValueError:  # some plain number is not finite
+        return encoder.encode(_finite(message)).encode()
+
+
+def packed(value: Any) -> Any:
+    """NumPy's numbers as plain ones, and its arrays as Plotly.js unpacks them: dtype, base64, shape. Raises TypeError for anything else."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"{type(value).__name__} cannot be sent to a figure")
+    if value.dtype.kind not in "iuf" or not value.size:
+        return value.tolist()
+    if value.dtype.itemsize == 8 and value.dtype.kind in "iu":  # JavaScript has no 64-bit integers
+        value = value.astype(np.int32 if np.abs(value).max() < 2**31 else np.float64)
+    elif value.dtype == np.float16:
+        value = value.astype(np.float32)
+    shape = {"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {}
+    return {"dtype": f"{value.dtype.kind}{value.dtype.itemsize}", "bdata": base64.b64encode(value.tobytes()).decode("ascii")} | shape
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for every plain number that is not finite."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = packed(value)
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _table(data: pd.DataFrame) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 
 from ui import plot as module
 from ui.figures import theme
+from ui.figures.specs import Figure, Heatmap, Scatter
 
 
 def sent(figure, data=None):
@@ -88,3 +89,29 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path, monkeypatch):
     (tmp_path / "old" / "plotly.min.js").write_text("an older version")
     assert module.ensure_static(tmp_path / "old") is None
     assert not [name for name in os.listdir(tmp_path / "old") if name.startswith(".plotly")]
+
+
+def test_plain_data_is_sent_as_plotlys_own_figure_would_be():
+    z = np.array([[1, 2], [3, 2**40]])
+    spec = Figure([Heatmap(z=z, text=np.array([["a", "b"], ["c", None]], dtype=object), opacity=np.float64(0.5), zmin=float("nan"))], {"showlegend": False})
+    message = sent(spec)["figure"]
+    trace = message["data"][0]
+    assert trace["type"] == "heatmap" and trace["opacity"] == 0.5 and trace["zmin"] is None and trace["text"] == [["a", "b"], ["c", None]]
+    assert trace["z"]["shape"] == "2, 2" and np.frombuffer(base64.b64decode(trace["z"]["bdata"]), np.float64).tolist() == [1, 2, 3, 2**40]
+    small = module.packed(np.array([-3, 70_000]))
+    assert small["dtype"] == "i4" and module.packed(np.float16([1]))["dtype"] == "f4" and module.packed(np.array([True, False])) == [True, False]
+    with pytest.raises(TypeError, match="object cannot be sent"):
+        module.packed(object())
+
+
+def test_a_property_that_plotly_does_not_know_is_found_by_its_checks():
+    assert Figure([Scatter(x=[1], y=[2])]).data[0].x == (1,)
+    with pytest.raises(ValueError, match="colour"):
+        _ = Figure([Scatter(x=[1], y=[2], line={"colour": "red"})]).data
+
+
+def test_a_changed_figure_leaves_the_first_as_it_was():
+    first = Figure({"data": [Scatter(x=[1], y=[2], name="a")], "layout": {"xaxis": {"title": {"text": "x"}, "showgrid": False}}})
+    second = first.changed({"xaxis": {"showgrid": True}, "height": 3}, name="b")
+    assert first.arrangement == {"xaxis": {"title": {"text": "x"}, "showgrid": False}} and first.traces[0]["name"] == "a"
+    assert second.arrangement == {"xaxis": {"title": {"text": "x"}, "showgrid": True}, "height": 3} and second.traces[0]["name"] == "b"

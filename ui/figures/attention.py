@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from engine.measure.heads import Sink
 from engine.measure.scaling import Scaled
+from ui.figures import specs as go
 from ui.figures.curves import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
@@ -152,13 +152,12 @@ def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.
     figure = matrix_heatmap(values, labels, "value", signed=True, columns=[str(i) for i in range(values.shape[1])], across="dimension")
     edges = np.cumsum([0, *(p.shape[1] for p in parts.values())])
     line = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": {"color": colour("quiet"), "width": 1}}
-    figure.update_layout(
-        xaxis={"tickmode": "array", "tickvals": (edges[:-1] + edges[1:] - 1) / 2, "ticktext": list(parts), "tickfont": {"size": 14}},
-        yaxis={"title": {"text": "token"}},
-        shapes=[line | {"x0": x - 0.5, "x1": x - 0.5} for x in edges[1:-1]],
-    )
-    figure.update_traces(hovertemplate="token %{y}, column %{x}<br>%{z:.4f}<extra></extra>")
-    return figure
+    layout = {
+        "xaxis": {"tickmode": "array", "tickvals": (edges[:-1] + edges[1:] - 1) / 2, "ticktext": list(parts), "tickfont": {"size": 14}},
+        "yaxis": {"title": {"text": "token"}},
+        "shapes": [line | {"x0": x - 0.5, "x1": x - 0.5} for x in edges[1:-1]],
+    }
+    return figure.changed(layout, hovertemplate="token %{y}, column %{x}<br>%{z:.4f}<extra></extra>")
 
 
 SCALED = ("quiet", "attention")  # without the scale, with it

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
 from engine.sample import Beam, Node
+from ui.figures import specs as go
 from ui.figures.curves import plain
 from ui.figures.residual import MONO
 from ui.figures.theme import base_layout, colour
@@ -83,7 +83,7 @@ def _ends(beam: Beam, place: dict[int, int], node: Node) -> tuple[float, float, 
     return (node.depth - 1, 0.0 if parent is None else -place[parent.index], node.depth, -place[node.index])
 
 
-def _edges(beam: Beam, place: dict[int, int], nodes: Sequence[Node], shade: str, width: float, dash: str) -> go.Scatter:
+def _edges(beam: Beam, place: dict[int, int], nodes: Sequence[Node], shade: str, width: float, dash: str) -> go.Trace:
     x: list[float | None] = []
     y: list[float | None] = []
     for node in nodes:
@@ -94,7 +94,7 @@ def _edges(beam: Beam, place: dict[int, int], nodes: Sequence[Node], shade: str,
     return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
 
 
-def _scores(place: dict[int, int], nodes: Sequence[Node], shade: str | None) -> go.Scatter:
+def _scores(place: dict[int, int], nodes: Sequence[Node], shade: str | None) -> go.Trace:
     """The log-probability of each token, where its edge arrives: there no two edges share a place."""
     return go.Scatter(
         x=[node.depth - 0.42 for node in nodes], y=[-place[node.index] + 0.14 for node in nodes], mode="text", showlegend=False,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
+from ui.figures import specs as go
 from ui.figures.curves import plain
 from ui.figures.theme import base_layout, colour
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
+from ui.figures import specs as go
 from ui.figures.curves import plain
 from ui.figures.parameters import flop, gigabytes
 from ui.figures.theme import base_layout, colour

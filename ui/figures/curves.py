@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
+from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 
 XAxis = Literal["step", "time"]

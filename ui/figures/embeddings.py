@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
+from ui.figures import specs as go
 from ui.figures.attention import token_axis
 from ui.figures.curves import plain
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from engine.measure.activations import ACTIVATIONS, Curve, Inputs
+from ui.figures import specs as go
 from ui.figures.curves import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 

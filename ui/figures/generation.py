@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
+from ui.figures import specs as go
 from ui.figures.curves import plain
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
@@ -25,7 +25,7 @@ def surprise(labels: Sequence[str], nats: np.ndarray, picked: np.ndarray, unifor
         },
         hovertemplate="token %{x}: %{hovertext}<br>p = %{customdata:.4f}, −ln p = %{y:.3f} nats<extra></extra>",
     )
-    traces: list[go.Bar | go.Scatter] = [
+    traces: list[go.Trace] = [
         bars,
         go.Scatter(
             x=depth, y=mean, mode="lines", name="mean so far", line={"color": colour("output"), "width": 2.5},

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from engine.ledger import COMPONENTS, GB, PER_BLOCK, Ledger, Row
+from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 
 NAMES = {

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
+from ui.figures import specs as go
 from ui.figures.curves import plain
 from ui.figures.residual import MONO, rows_axis, symmetric, token_axis
 from ui.figures.theme import DIVERGING, base_layout, colour

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from engine.measure.extrapolation import Curve
 from engine.measure.schemes import Similarity
+from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 
 SCHEME_COLOURS = {"none": "quiet", "sinusoidal": "run2", "learned": "run3", "rope": "training", "alibi": "run0", "t5": "validation"}

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from engine.measure.distance import Slopes
+from ui.figures import specs as go
 from ui.figures.attention import pattern_heatmap
 from ui.figures.curves import plain
 from ui.figures.theme import DIVERGING, base_layout, colour
@@ -86,10 +86,9 @@ def half_width_pattern(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:
     """A pattern (query, key) in [0, 1] that stands beside another: fewer labels, so that they do not run into each other, and no scale."""
     figure = pattern_heatmap(weights, labels)
     step = -(-len(labels) // 24)
-    for axis in (figure.layout.xaxis, figure.layout.yaxis):
-        axis.tickvals, axis.ticktext = list(range(0, len(labels), step)), [plain(label) for label in labels[::step]]
-    figure.update_traces(showscale=False, hovertext=None, customdata=_places(labels), hovertemplate="%{customdata}<br>weight %{z:.4f}<extra></extra>")
-    return figure
+    ticks = {"tickvals": list(range(0, len(labels), step)), "ticktext": [plain(label) for label in labels[::step]]}
+    shown = {"showscale": False, "hovertext": None, "customdata": _places(labels), "hovertemplate": "%{customdata}<br>weight %{z:.4f}<extra></extra>"}
+    return figure.changed({"xaxis": ticks, "yaxis": ticks}, **shown)
 
 
 def _places(labels: Sequence[str]) -> list[list[str]]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
+from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 
 PAIR_COLOURS = ("position", "attention", "validation", "run0", "output", "run2", "run3", "residual")

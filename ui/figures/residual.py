@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
+from ui.figures import specs as go
 from ui.figures.curves import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
@@ -98,7 +98,7 @@ def part_bars(
 ) -> go.Figure:
     """A bar for each of `labels`, in the colour of its part; `marks` are diamonds over them."""
     at = np.arange(len(labels))
-    traces: list[go.Bar | go.Scatter] = []
+    traces: list[go.Trace] = []
     kinds = np.asarray(parts)
     texts = [plain(label) for label in labels]
     for part in dict.fromkeys(parts):

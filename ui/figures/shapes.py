@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
+from ui.figures import specs as go
 from ui.figures.curves import LETTER, MOST_LETTERS, crowded, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 

@@ -1,0 +1,51 @@
+"""Every figure that a page draws in these tests is held against Plotly's own checks: see ui/figures/specs.py."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ui import plot
+from ui.figures.specs import Figure
+
+
+def unpacked(value: Any) -> Any:
+    """What the browser sees: packed arrays as lists, and nothing where there is None, NaN or an empty list."""
+    if isinstance(value, dict) and "bdata" in value:
+        array = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
+        shape = [int(n) for n in value["shape"].split(",")] if "shape" in value else [-1]
+        return unpacked(array.reshape(shape).tolist())
+    if isinstance(value, dict):
+        return {key: unpacked(one) for key, one in value.items() if one is not None and one != []}
+    if isinstance(value, list):
+        return [unpacked(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def differences(ours: Any, theirs: Any, path: str = "figure") -> list[str]:
+    """Where two unpacked figures differ, and how."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return [line for key in ours.keys() | theirs.keys() for line in differences(ours.get(key), theirs.get(key), f"{path}.{key}")]
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        return [line for i, pair in enumerate(zip(ours, theirs, strict=True)) for line in differences(*pair, f"{path}[{i}]")]
+    return [] if ours == theirs else [f"{path}: {ours!r:.80} is sent, Plotly would send {theirs!r:.80}"]
+
+
+@pytest.fixture(autouse=True)
+def plotly_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent unchecked is what Plotly's checked figure would send; a property that Plotly does not know raises."""
+    real = plot.payload
+
+    def payload(figure: Any, **rest: Any) -> bytes:
+        sent = real(figure, **rest)
+        if isinstance(figure, Figure):
+            ours, theirs = (unpacked(json.loads(one)["figure"]) for one in (sent, real(figure.checked, **rest)))
+            assert not differences(ours, theirs)
+        return sent
+
+    monkeypatch.setattr(plot, "payload", payload)

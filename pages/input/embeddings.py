@@ -3,8 +3,8 @@
 import streamlit as st
 
 from engine.measure.embeddings import cosines, kept_neighbours, lookup, neighbours, principal, project, separation
-from ui import embeddings_classes, embeddings_lookup, embeddings_map, explain
-from ui.subject import subject_bar
+from ui import embeddings_classes, embeddings_lookup, embeddings_map
+from ui.look import look_inside
 
 VIEWS = {
     "The lookup": embeddings_lookup.draw_lookup, "The map": embeddings_map.draw_map, "Do alike tokens find each other?": embeddings_classes.draw_classes,
@@ -42,8 +42,4 @@ WORDS = {
 st.title("Embeddings")
 st.markdown("A model cannot compute with letters. Each token has a row of a matrix $E$: a vector of learned numbers, all that the blocks are given of it.")
 
-with subject_bar() as subject:
-    view = explain.choose_view(VIEWS, "embed_view")
-    VIEWS[view](subject)
-    explain.reading(**WORDS[view])
-    explain.show_code(*CODE[view])
+look_inside(VIEWS, WORDS, CODE, key="embed_view")

@@ -76,14 +76,20 @@ st.title("Positions")
 st.markdown("Attention by itself sees a bag of words. Position schemes tell it which token comes where: added to the embedding, turned into queries and keys, "
             "or put on the scores.")
 
-view = explain.choose_view(VIEWS, "positions_view")
-if view in READS_A_MODEL:
-    with subject_bar() as subject:
-        VIEWS[view](subject)
-        explain.reading(**WORDS[view])
-        explain.show_code(*CODE[view])
-else:
-    VIEWS[view]()
-    if view in WORDS:
-        explain.reading(**WORDS[view])
-        explain.show_code(*CODE[view])
+
+@st.fragment
+def look() -> None:
+    view = explain.choose_view(VIEWS, "positions_view")
+    if view in READS_A_MODEL:
+        with subject_bar() as subject:
+            VIEWS[view](subject)
+            explain.reading(**WORDS[view])
+            explain.show_code(*CODE[view])
+    else:
+        VIEWS[view]()
+        if view in WORDS:
+            explain.reading(**WORDS[view])
+            explain.show_code(*CODE[view])
+
+
+look()

@@ -48,7 +48,13 @@ WORDS = {
 st.title("Tokens")
 st.markdown("A model reads numbers. Text is cut into pieces from a fixed list, and each piece is replaced by its place in that list.")
 
-view = explain.choose_view(VIEWS, "tokens_view")
-VIEWS[view]()
-explain.reading(**WORDS[view])
-explain.show_code(*CODE[view])
+
+@st.fragment
+def look() -> None:
+    view = explain.choose_view(VIEWS, "tokens_view")
+    VIEWS[view]()
+    explain.reading(**WORDS[view])
+    explain.show_code(*CODE[view])
+
+
+look()

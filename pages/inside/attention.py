@@ -17,5 +17,12 @@ VIEWS = {
 }
 
 st.title("Attention: who looks at whom")
-with subject_bar() as subject:
-    VIEWS[explain.choose_view(VIEWS, "attention_view")](subject)
+
+
+@st.fragment
+def look() -> None:
+    with subject_bar() as subject:
+        VIEWS[explain.choose_view(VIEWS, "attention_view")](subject)
+
+
+look()

@@ -12,12 +12,18 @@ VIEWS = {"Neurons": neurons_view, "Activation functions": functions_view, "Param
 st.title("Feed-forward")
 st.markdown("After the tokens have exchanged what they know, each thinks alone: its vector meets many neurons, is bent, and written back into the stream.")
 
-with subject_bar() as subject:
-    view = st.segmented_control(
-        "View", list(VIEWS), default="Neurons", required=True, key="feedforward_view", bind="query-params", label_visibility="collapsed",
-    )
-    draw = VIEWS.get(view, neurons_view)
-    if subject.config.ffn == "none" and draw is neurons_view:
-        st.info("This model has no feed-forward networks (`ffn` is none), so there are no neurons. The other two views are there all the same.")
-    else:
-        draw(subject)
+
+@st.fragment
+def look() -> None:
+    with subject_bar() as subject:
+        view = st.segmented_control(
+            "View", list(VIEWS), default="Neurons", required=True, key="feedforward_view", bind="query-params", label_visibility="collapsed",
+        )
+        draw = VIEWS.get(view, neurons_view)
+        if subject.config.ffn == "none" and draw is neurons_view:
+            st.info("This model has no feed-forward networks (`ffn` is none), so there are no neurons. The other two views are there all the same.")
+        else:
+            draw(subject)
+
+
+look()

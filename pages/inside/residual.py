@@ -6,8 +6,8 @@ from engine.measure.attribution import attribute
 from engine.measure.highway import fresh, measure
 from engine.measure.lens import first_settled, logit_lens
 from engine.measure.residual import cosines, shares, states
-from ui import explain, residual, residual_highway, residual_norms, residual_push
-from ui.subject import subject_bar
+from ui import residual, residual_highway, residual_norms, residual_push
+from ui.look import look_inside
 
 VIEWS = {
     "Logit lens": residual.draw_lens, "Who pushed the logit": residual_push.draw_attribution, "Norms": residual_norms.draw_norms,
@@ -52,8 +52,4 @@ WORDS = {
 st.title("The residual stream")
 st.markdown("Every token carries one vector from the input to the output. Each sublayer reads it and adds to it: $x \\leftarrow x + \\text{write}(x)$.")
 
-with subject_bar() as subject:
-    view = explain.choose_view(VIEWS, "residual_view")
-    VIEWS[view](subject)
-    explain.reading(**WORDS[view])
-    explain.show_code(*CODE[view])
+look_inside(VIEWS, WORDS, CODE, key="residual_view")

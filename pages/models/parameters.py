@@ -58,21 +58,27 @@ WORDS = {
 st.title("Parameters")
 st.markdown("What a model costs, counted from its configuration alone: parameters, floating-point operations, memory.")
 
-choice = chosen_model()
-view = explain.choose_view(VIEWS, "parameters_view")
-changes = st.container()  # always there: what stands below keeps its place
-if choice.changed and view != "By hand":
-    changes.caption("Changed: " + ", ".join(f"`{field}` {before} → {after}" for field, (before, after) in choice.changed.items()) + ".")
-if view == "Two models":
-    compare_view(choice)
-elif view == "FLOPs":
-    flops_view(choice)
-elif view == "Memory":
-    memory_view(choice)
-    takeaway(choice)
-elif view == "By hand":
-    worked_view()
-else:
-    where_view(choice)
-explain.reading(**WORDS[view])
-explain.show_code(*CODE[view])
+
+@st.fragment
+def look() -> None:
+    choice = chosen_model()
+    view = explain.choose_view(VIEWS, "parameters_view")
+    changes = st.container()  # always there: what stands below keeps its place
+    if choice.changed and view != "By hand":
+        changes.caption("Changed: " + ", ".join(f"`{field}` {before} → {after}" for field, (before, after) in choice.changed.items()) + ".")
+    if view == "Two models":
+        compare_view(choice)
+    elif view == "FLOPs":
+        flops_view(choice)
+    elif view == "Memory":
+        memory_view(choice)
+        takeaway(choice)
+    elif view == "By hand":
+        worked_view()
+    else:
+        where_view(choice)
+    explain.reading(**WORDS[view])
+    explain.show_code(*CODE[view])
+
+
+look()

@@ -8,8 +8,8 @@ from engine.sample.beam import beam_search
 from engine.sample.branches import ended_by, likelihood, pick
 from engine.sample.decoder import Decoder, Mixing
 from engine.sample.generate import steps, window
-from ui import beam, explain, generation, kv_cache
-from ui.subject import subject_bar
+from ui import beam, generation, kv_cache
+from ui.look import look_inside
 
 VIEWS = {"Token by token": generation.draw_tokens, "KV cache": kv_cache.draw_cache, "Beam search": beam.draw_beam}
 CODE = {
@@ -48,8 +48,4 @@ WORDS = {
 st.title("Generation")
 st.markdown("A model writes by guessing one token, reading it, and guessing the next.")
 
-with subject_bar(text="KING RICHARD II:\n") as subject:
-    view = explain.choose_view(VIEWS, "generation_view")
-    VIEWS[view](subject)
-    explain.reading(**WORDS[view])
-    explain.show_code(*CODE[view])
+look_inside(VIEWS, WORDS, CODE, key="generation_view", text="KING RICHARD II:\n")

@@ -4,8 +4,8 @@ import streamlit as st
 
 from engine.sample.generate import steps
 from engine.sample.stages import draw, min_p, repetition_penalty, stages, temperature, top_k, top_p, uniform
-from ui import explain, sampling
-from ui.subject import subject_bar
+from ui import sampling
+from ui.look import look_inside
 
 VIEWS = {"Stage by stage": sampling.draw_stages, "A thousand draws": sampling.draw_draws, "Temperatures": sampling.draw_temperatures}
 CODE = {
@@ -36,8 +36,4 @@ WORDS = {
 st.title("Sampling")
 st.markdown("The model ends in a number for each token. From there to one token there are a few stages, each with a knob.")
 
-with subject_bar(text="KING RICHARD II:\n") as subject:
-    view = explain.choose_view(VIEWS, "sampling_view")
-    VIEWS[view](subject)
-    explain.reading(**WORDS[view])
-    explain.show_code(*CODE[view])
+look_inside(VIEWS, WORDS, CODE, key="sampling_view", text="KING RICHARD II:\n")

@@ -45,7 +45,7 @@ function create(parentElement) {
   tools.setAttribute("aria-label", "Save this figure")
   root.append(figure, tools)
   parentElement.appendChild(root)
-  const self = { root, figure, tools, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, pointer: null }
+  const self = { root, figure, tools, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, pointer: null, page: null, width: 0 }
   for (const [label, save] of [["CSV", saveTable], ["PNG", savePicture], ["SVG", savePicture]]) {
     const button = document.createElement("button")
     button.type = "button"
@@ -67,10 +67,9 @@ function create(parentElement) {
   root.addEventListener("pointerleave", () => { self.pointer = null })
   root.addEventListener("touchstart", () => root.classList.add("gf-touched"), { passive: true })
   self.observer = new ResizeObserver(() => {
-    if (self.drawn && figure.offsetWidth && figure.offsetWidth !== self.width) {
-      self.width = figure.offsetWidth
-      window.Plotly.Plots.resize(figure)
-    }
+    if (!figure.offsetWidth || figure.offsetWidth === self.width) return
+    self.width = figure.offsetWidth
+    if (self.drawn) soon(self)
   })
   self.observer.observe(root)
   // A figure that is out of sight is drawn anew when it comes near: those in sight then answer sooner.
@@ -137,20 +136,34 @@ function outOfSight(self) {
   return box.bottom < -NEAR || box.top > window.innerHeight + NEAR
 }
 
+// A rerun brings several figures one after the other. Whatever is asked of the page between two drawings makes the browser lay it out
+// again, so all that is asked is asked first, once for all of them.
+const waiting = new Set()
+
+function soon(self) {
+  if (!waiting.size) queueMicrotask(() => {
+    const all = [...waiting].filter((one) => one.root.isConnected)
+    waiting.clear()
+    for (const one of all) if (one.drawn) one.late = outOfSight(one)
+    for (const one of all) if (!one.late) draw(one)
+  })
+  waiting.add(self)
+}
+
 function draw(self) {
   if (self.held) { self.pending = true; return }
   self.pending = self.late = false
-  const { figure, message } = self
-  const page = pageTheme(self.root)
+  const { figure, message, page } = self
   const { data, layout } = coloured(message.figure, message.palette, page.dark)
   layout.template = template(page)
-  layout.autosize = true
-  delete layout.width
-  delete layout.height
+  // Plotly would ask the page for the size of the figure, which is known.
+  self.width ||= figure.offsetWidth
+  layout.autosize = !self.width
+  layout.width = self.width || undefined
+  layout.height = message.height
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) delete layout.transition
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false // a finger scrolls the page
   self.drawing = window.Plotly.react(figure, data, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })
-  self.width = figure.offsetWidth
   if (!self.drawn) {
     self.drawn = true
     figure.on("plotly_click", (event) => {
@@ -178,8 +191,7 @@ async function savePicture(self, format) {
   if (!self.drawn) return
   if (self.late) draw(self)
   const { figure, message } = self
-  const page = pageTheme(self.root)
-  const layout = { ...figure.layout, paper_bgcolor: page.background } // the page's own colour: text stays readable anywhere
+  const layout = { ...figure.layout, paper_bgcolor: self.page.background } // the page's own colour: text stays readable anywhere
   const options = { format, width: figure.offsetWidth, height: figure.offsetHeight, scale: format === "png" ? 2 : 1 }
   const address = await window.Plotly.toImage({ data: figure.data, layout, config: {} }, options)
   save(`${message.name}.${format}`, await (await fetch(address)).blob())
@@ -214,17 +226,18 @@ export default function (component) {
   if (!self) instances.set(parentElement, (self = create(parentElement)))
   self.trigger = setTriggerValue
   const text = new TextDecoder().decode(data)
-  const theme = JSON.stringify(pageTheme(self.root))
+  const page = pageTheme(self.root)
+  const theme = JSON.stringify(page)
   if (text !== self.text || theme !== self.theme) {
     if (text !== self.text) self.message = JSON.parse(text)
     self.text = text
     self.theme = theme
+    self.page = page
     self.root.style.height = `${self.message.height}px`
     self.figure.setAttribute("aria-label", self.message.alt)
     self.tools.firstChild.hidden = !self.message.table
-    if (self.drawn && outOfSight(self)) self.late = true
-    else if (self.drawn) draw(self)
-    else library().then(() => self.root.isConnected && draw(self)).catch(() => {
+    if (self.drawn) soon(self)
+    else library().then(() => self.root.isConnected && soon(self)).catch(() => {
       if (self.drawn) return
       self.figure.textContent = "The figure cannot be drawn: app/static/plotly.min.js did not load. Reload the page; if that does not help, restart the app, which puts the file there."
       self.figure.className = "gf-figure gf-problem"

@@ -6,6 +6,7 @@ a link therefore holds the preset's name and the differences from it, nothing el
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -152,6 +153,7 @@ def _fill_in() -> None:
 
 def tokenizer_control() -> str:
     """Draws what the text is cut into. Returns TrainConfig.tokenizer, not yet validated."""
+    _part_tokenizer()
     state.drop_endless()
     (control,) = DATA
     kind = st.segmented_control(
@@ -165,6 +167,15 @@ def tokenizer_control() -> str:
         help=f"Tokens in all, from {MIN_BPE}: the 256 bytes, and a merge for each further one. More of them make a text shorter and the embedding larger.",
     )
     return f"bpe:{FIRST_VOCABULARY if size is None else size}"
+
+
+def _part_tokenizer() -> None:
+    """A link may say tokenizer=bpe:512, as configs and the command line do: its two widgets want tokenizer=bpe and vocabulary=512."""
+    (control,) = DATA
+    found = re.fullmatch(r"bpe:([0-9]{1,9})", st.query_params.get(control.field, ""))
+    if found and control.field not in st.session_state:  # a widget that is there already has read the link
+        st.query_params.update({control.field: "bpe", VOCABULARY: found[1]})
+        st.rerun()  # widgets read the address as it was when the run began
 
 
 def control_groups(preset: Preset) -> tuple[Values, dict[str, DeltaGenerator]]:

@@ -425,7 +425,9 @@ def unescaped(page: AppTest) -> str:
     return sentences(page).replace("\u2060", "").replace("\\", "")
 
 
-@pytest.mark.parametrize(("query", "cut", "size"), [({"tokenizer": "byte"}, "byte", 256), ({"tokenizer": "bpe", "vocabulary": "300"}, "bpe:300", 300)])
+@pytest.mark.parametrize(("query", "cut", "size"), [
+    ({"tokenizer": "byte"}, "byte", 256), ({"tokenizer": "bpe", "vocabulary": "300"}, "bpe:300", 300), ({"tokenizer": "bpe:300"}, "bpe:300", 300),
+])
 @pytest.mark.parametrize("objective", ["next_token", "masked"])
 def test_a_tokenizer_in_a_link_is_trained_with(manager, query, cut, size, objective):
     page = opened(**query, objective=objective, causal="true" if objective == "next_token" else "false")
@@ -435,6 +437,17 @@ def test_a_tokenizer_in_a_link_is_trained_with(manager, query, cut, size, object
     spec = manager.views["run-0"].spec
     assert (spec.train.tokenizer, spec.model.vocab_size) == (cut, size + (objective == "masked")) and cut in spec.name
     assert "cannot be compared between tokenizers" in sentences(page)
+
+
+@pytest.mark.parametrize("cut", ["bpe:", "bpe:x", "bpe:-5", "bpe:1e400", "bpe:" + "9" * 400, "byte:300"])
+def test_a_tokenizer_in_a_link_that_is_none_falls_back(manager, cut):
+    assert opened(tokenizer=cut).session_state["tokenizer"] == "char"
+
+
+@pytest.mark.parametrize("cut", ["bpe:0", "bpe:8193", "bpe:999999999"])
+def test_a_vocabulary_beyond_the_limits_in_one_word_is_refused(manager, cut):
+    page = opened(tokenizer=cut)
+    assert page.button(key="train").disabled and f"bpe:{cut[4:]}" in unescaped(page).replace(",", "")
 
 
 @pytest.mark.parametrize("vocabulary", ["256", "0", "-5", "1000000000", "8193"])

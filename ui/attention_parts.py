@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from engine.config import ModelConfig
+from ui.component import mounted
 from ui.figures import theme
-from ui.plot import ASSETS
 from ui.subject import Subject
 
 MAX_PIXELS = 300_000  # of all small pictures together; beyond that they are drawn coarser
@@ -75,7 +74,7 @@ def head_grid(subject: Subject, patterns: np.ndarray, hints: Sequence[str], chos
         "layers": layers, "heads": heads, "size": size, "pixels": pixels, "hints": list(hints), "chosen": [int(c) for c in chosen],
         "palette": theme.palette(), "alt": alt,
     }
-    _grid()(key=GRID, data=data, on_chosen_change=take_head)
+    mounted("headgrid")(key=GRID, data=data, on_chosen_change=take_head)
 
 
 def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
@@ -88,7 +87,7 @@ def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
         "hint": "Left: the token that looks. Right: what it looks at. Point at a token, or walk with the arrow keys. "
         "Weights below 0.02 are drawn for the token in hand only.",
     }
-    _arcs()(key="attention_arcs", data=data)
+    mounted("arcs")(key="attention_arcs", data=data)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -111,16 +110,3 @@ def _weights(key: tuple[str, int], ids: tuple[int, ...], layer: int, _patterns: 
     return base64.b64encode(np.rint(np.nan_to_num(_patterns) * 65535).astype("<u2").tobytes()).decode("ascii")
 
 
-@cache
-def _grid() -> Callable[..., Any]:
-    return _component("headgrid")
-
-
-@cache
-def _arcs() -> Callable[..., Any]:
-    return _component("arcs")
-
-
-def _component(name: str) -> Callable[..., Any]:
-    css, js = ((ASSETS / f"{name}.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    return st.components.v2.component(f"glassformer_{name}", css=css, js=js, isolate_styles=False)

@@ -33,12 +33,12 @@ def draw_beam(subject: Subject) -> None:
         st.caption(f":material/info: {over}: the first {dropped} tokens of the text are dropped.")
     words = [subject.vocabulary[node.token] for node in beam.nodes]
     texts = [show_token(subject.tokenizer.decode(list(beam.path(node.index)))) for node in beam.nodes]
-    table = pd.DataFrame({
+    table = {
         "node": [n.index for n in beam.nodes], "parent": [n.parent for n in beam.nodes], "depth": [n.depth for n in beam.nodes],
         "token": words, "branch": texts,
         "log_probability": [n.log_probability for n in beam.nodes], "total": [n.total for n in beam.nodes], "score": [n.score for n in beam.nodes],
         "kept": [n.kept for n in beam.nodes], "finished": [n.finished for n in beam.nodes],
-    })
+    }
     lines = max(rows(beam).values()) + 1
     steps = beam.nodes[-1].depth
     st.html(f"<style>.st-key-beam_tree {{ overflow-x: auto; }} .st-key-beam_tree .gf-plot {{ min-width: {60 * (steps + 1)}px; }}</style>")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from engine.tokenizers.bpe import Level, Split
 from engine.tokenizers.bpe_watch import RUNNERS_UP, UNKNOWN, Replay, Watched, replay, watch
 from ui import bpe_result, explain
 from ui.bpe_text import OWN, SOURCES, Texts, choose_texts
-from ui.plot import ASSETS
+from ui.component import mounted
 from ui.token_words import is_partial, show_bytes
 
 LEVELS: dict[str, Level] = {"Bytes": "byte", "Characters": "char"}
@@ -111,13 +109,6 @@ def frames_of(seen: Watched, shown: Replay, passage: str, same: bool) -> dict[st
     }
 
 
-@cache
-def _mount() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_bpe", css=(ASSETS / "bpe.css").read_text("utf-8"), js=(ASSETS / "bpe.js").read_text("utf-8"), isolate_styles=False,
-    )
-
-
 @st.fragment
 def _play(watching: Watching, texts: Texts) -> None:
     """The player. It is told all frames once and plays by itself; where it came to rest, it tells, for the link."""
@@ -126,7 +117,7 @@ def _play(watching: Watching, texts: Texts) -> None:
     _put(STEP, step, 0)
     _put(TOKEN, token, FOLLOW)
     data = {"frames": watching.frames, "key": watching.key, "step": step, "token": token, "name": texts.name}
-    _mount()(key=PLAYER, data=data, on_at_change=lambda: None)
+    mounted("bpe")(key=PLAYER, data=data, on_at_change=lambda: None)
 
 
 def _at(merges: int, vocabulary: int) -> tuple[int, int]:

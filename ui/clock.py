@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
+from ui.component import mounted
 from ui.figures import theme
-from ui.plot import ASSETS
 
 POSITION = "clock_position"  # in the URL, where the browser itself writes it
 MOST_HANDS = 32
-
-
-@cache
-def _mount() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_clock", css=(ASSETS / "clock.css").read_text("utf-8"), js=(ASSETS / "clock.js").read_text("utf-8"), isolate_styles=False,
-    )
 
 
 def clock(thetas: np.ndarray, length: int, *, key: str) -> None:
@@ -33,7 +22,7 @@ def clock(thetas: np.ndarray, length: int, *, key: str) -> None:
         "thetas": [float(thetas[i]) for i in pairs], "pairs": pairs, "of": len(thetas), "last": length - 1,
         "position": linked(length), "name": POSITION, "palette": theme.palette(),
     }
-    _mount()(key=key, data=data)
+    mounted("clock")(key=key, data=data)
 
 
 def shown(count: int) -> list[int]:

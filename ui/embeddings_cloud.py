@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from ui.component import mounted
 from ui.embeddings import CLOUD, Vocabulary
 from ui.figures import theme
 from ui.figures.embeddings import class_look
-from ui.plot import ASSETS
 
 TURN = "embed_turn"
 FIRST = (30, 20)  # degrees: about the vertical axis, and up
 MOST_TILT = 90
-
-
-@cache
-def _mount() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_cloud", css=(ASSETS / "cloud.css").read_text("utf-8"), js=(ASSETS / "cloud.js").read_text("utf-8"), isolate_styles=False,
-    )
 
 
 def cloud(
@@ -46,7 +37,7 @@ def cloud(
         "letters": known.letters, "angles": list(_angles()), "palette": theme.palette(), "alt": alt, "csv": data.to_csv(index=False),
         "top": None if frequency is None else round(float(frequency.max()), 2),
     }
-    result = _mount()(key=CLOUD, data=message, on_turn_change=lambda: None, on_clicked_change=lambda: None)
+    result = mounted("cloud")(key=CLOUD, data=message, on_turn_change=lambda: None, on_clicked_change=lambda: None)
     turned = getattr(result, "turn", None)
     found = _read(turned) if isinstance(turned, str) else None
     if found == FIRST:

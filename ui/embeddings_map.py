@@ -155,7 +155,7 @@ def _draw_neighbours(known: Vocabulary, token: int, ids: np.ndarray, cosine: np.
     words = [known.words[i] for i in ids]
     plot(
         figures.neighbour_bars(words, cosine, shades, ids), key=NEAR, height=380, name="neighbours",
-        data=pd.DataFrame({"id": ids, "token": words, "cosine": cosine}), alt=f"Bars: the {len(ids)} tokens with the largest cosine to {known.words[token]}.",
+        data={"id": ids, "token": words, "cosine": cosine}, alt=f"Bars: the {len(ids)} tokens with the largest cosine to {known.words[token]}.",
     )
     times = "" if known.counts is None else f" It occurs {known.counts[token]:,} times in the text."
     st.caption(f"“{safe(known.words[token])}” is id {token}; class: {safe(known.names[known.classes[token]])}.{times}")
@@ -169,7 +169,7 @@ def _draw_trust(known: Vocabulary, found: _Map, matrix: np.ndarray) -> None:
         st.markdown("**How much a component holds**")
         plot(
             figures.share_bars(shares, random[: len(shares)]), key="embed_shares", height=300, name="explained-variance",
-            data=pd.DataFrame({"component": np.arange(1, len(shares) + 1), "share": shares, "random_numbers": random[: len(shares)]}),
+            data={"component": np.arange(1, len(shares) + 1), "share": shares, "random_numbers": random[: len(shares)]},
             alt="Bars: share of the variance of each of the first principal components; dotted: the same for random numbers of this shape.",
         )
         st.caption(f"This step's own components. Dotted: normal random numbers, {matrix.shape[0]:,} × {matrix.shape[1]}; even they have a first component.")
@@ -185,7 +185,7 @@ def _draw_trust(known: Vocabulary, found: _Map, matrix: np.ndarray) -> None:
         plot(
             figures.frequency_scatter(frequency, found.scores[:, best], known.words, known.names, known.classes, known.drawn(), f"component {best + 1}"),
             key="embed_frequency", height=300, name="component-and-frequency",
-            data=pd.DataFrame({"token": known.words, "count": known.counts, "score": found.scores[:, best]}),
+            data={"token": known.words, "count": known.counts, "score": found.scores[:, best]},
             alt=f"Scatter: component {best + 1} of each token against the logarithm of its count.",
         )
         said = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links) if np.isfinite(r)) or "nothing varies"

@@ -13,7 +13,7 @@ from engine.parts.feedforward import FeedForward, GatedFeedForward
 from ui import explain
 from ui.feedforward_contexts import contexts
 from ui.figures import feedforward as figures
-from ui.plot import plot
+from ui.plot import Table, plot
 from ui.subject import Subject
 from ui.tokens import token_strip
 from ui.words import safe
@@ -103,7 +103,7 @@ def _whole_model(subject: Subject, post: np.ndarray, values: np.ndarray, now: tu
     height = min(90 + 34 * layers, 520)
     with left:
         st.caption(f"The strongest activation of each of the {layers} × {width:,} neurons, anywhere in the text.")
-        table = pd.DataFrame({"layer": np.repeat(np.arange(layers), width), "neuron": np.tile(np.arange(width), layers), "strongest": values.ravel()})
+        table: Table = {"layer": np.repeat(np.arange(layers), width), "neuron": np.tile(np.arange(width), layers), "strongest": values.ravel()}
         alt = f"Heatmap of {layers} layers by {width} neurons: the strongest activation on the text. The largest is {np.abs(values).max():.2f}."
         clicked = plot(figures.overview(values, now, signed=diverging), key="feedforward_overview", alt=alt, height=height, data=table, name="neurons")
         _go(_fits(figures.decode(clicked), values), now)
@@ -113,7 +113,7 @@ def _whole_model(subject: Subject, post: np.ndarray, values: np.ndarray, now: tu
         what = "exactly 0" if exact else f"smaller than {neurons.QUIET:g} × their layer's root mean square, since this kind is hardly ever exactly 0"
         st.caption(f"**Sparsity**: share of the activations that are {what}.")
         alt = "Share of quiet activations by layer: " + ", ".join(f"layer {i} {s:.1%}" for i, s in enumerate(shares)) + "."
-        table = pd.DataFrame({"layer": range(layers), "quiet": shares})
+        table = {"layer": range(layers), "quiet": shares}
         plot(figures.share_bars(shares), key="feedforward_sparsity", alt=alt, height=height, data=table, name="sparsity")
 
 
@@ -125,9 +125,9 @@ def _layer(subject: Subject, post: np.ndarray, values: np.ndarray, layer: int, n
     left, right = st.columns([16, 9], gap="small")
     with left:
         many, length = len(order), len(post)
-        table = pd.DataFrame({"neuron": np.repeat(order, length), "position": np.tile(np.arange(length), many), "activation": post[:, order].T.ravel()})
+        table: Table = {"neuron": np.repeat(order, length), "position": np.tile(np.arange(length), many), "activation": post[:, order].T.ravel()}
         if shown != "all":
-            table["token"] = subject.labels * many
+            table = {**table, "token": subject.labels * many}
         alt = f"Heatmap of {len(order)} neurons of layer {layer} by {len(post)} tokens of the text: their activation, {post.min():.2f} to {post.max():.2f}."
         figure = figures.layer_map(post, order, subject.labels, layer, neuron, signed=diverging)
         height = 90 + 15 * len(order) if shown != "all" else 620
@@ -173,7 +173,7 @@ def _neuron(subject: Subject, along: np.ndarray, layer: int, neuron: int, is_sig
         at = token_strip(subject.labels, key="feedforward_token", chosen=int(size.argmax()), label=label, values=size / top, hints=hints)
         where = f"At “{safe(subject.labels[at])}” (position {at}) its activation is **{along[at]:.4f}**"
         st.markdown(f"{where}; on this text it lies between {along.min():.3f} and {along.max():.3f}.")
-        table = pd.DataFrame({"position": range(len(along)), "token": subject.labels, "activation": along})
+        table = {"position": range(len(along)), "token": subject.labels, "activation": along}
         alt = f"Activation of neuron {neuron} of layer {layer} at each token; strongest at position {int(size.argmax())}, {along[int(size.argmax())]:.3f}."
         plot(figures.activation_line(along, subject.labels, at), key="feedforward_line", alt=alt, height=240, data=table, name=f"neuron-{layer}-{neuron}")
     with right:
@@ -190,7 +190,7 @@ def _writes(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None:
     order = np.argsort(-scores, kind="stable")
     words = subject.vocabulary
     alt = f"The tokens promoted most: {' '.join(words[i] for i in order[:8])}; suppressed most: {' '.join(words[i] for i in order[::-1][:8])}."
-    table = pd.DataFrame({"token": [words[i] for i in order], "logit_per_unit": scores[order]})
+    table = {"token": [words[i] for i in order], "logit_per_unit": scores[order]}
     plot(figures.token_bars(scores, words), key="feedforward_tokens", alt=alt, height=400, data=table, name=f"writes-{layer}-{neuron}")
     how = _norm_words(subject) if through else "No norm is applied."
     both = " When its activation is negative, as a gated neuron's can be, promoted and suppressed change places." if is_signed else ""

@@ -6,8 +6,7 @@ import hashlib
 import math
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,12 @@ import streamlit as st
 from engine.config import SampleConfig
 from engine.sample.branches import Written, likelihood
 from ui import explain, sampler, state
+from ui.component import mounted
 from ui.controls import visible
 from ui.figures import theme
 from ui.figures.generation import surprise
 from ui.generation_session import LENGTHS, TREE, Limits, Session, again, answer, begin, left_out, link, message, resting
-from ui.plot import ASSETS, plot
+from ui.plot import plot
 from ui.subject import Subject
 from ui.words import safe
 
@@ -76,12 +76,6 @@ def _settings(subject: Subject) -> tuple[SampleConfig, Limits]:
     return sampling, Limits(length, most, visible(str(stop or ""))[:40])
 
 
-@cache
-def _mount() -> Callable[..., Any]:
-    css, draw, play = ((ASSETS / name).read_text("utf-8") for name in ("writer.css", "writer_draw.js", "writer.js"))
-    return st.components.v2.component("glassformer_writer", css=css, js=draw + play, isolate_styles=False)
-
-
 @st.fragment
 def _write(subject: Subject, sampling: SampleConfig, limits: Limits) -> None:
     """Runs again, and nothing else of the page, at each thing that the browser asks for: a batch of tokens, a pick, a branch less."""
@@ -89,7 +83,7 @@ def _write(subject: Subject, sampling: SampleConfig, limits: Limits) -> None:
     ask = _asked()
     answer(session, ask, subject, sampling, limits)
     note = _keep_link(session)
-    _mount()(key=KEY, data=message(session, ask, subject, limits) | {"palette": theme.palette()}, on_ask_change=lambda: None)
+    mounted("writer", "writer_draw", "writer")(key=KEY, data=message(session, ask, subject, limits) | {"palette": theme.palette()}, on_ask_change=lambda: None)
     if note:
         st.caption(f":material/info: {note}")
     if not session.todo:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,12 @@ from engine.config import SampleConfig
 from engine.ledger import kv_numbers
 from engine.measure.caching import Pair, Speed, Unchanged, cache_size, compare, filled_bytes, speed, unchanged
 from ui import explain
+from ui.component import mounted
 from ui.figures import caching as figures
 from ui.figures import theme
 from ui.figures.parameters import flop
 from ui.kv_cache_bytes import draw_bytes
-from ui.plot import ASSETS, plot
+from ui.plot import plot
 from ui.subject import Subject
 from ui.words import safe
 
@@ -87,10 +87,8 @@ def _compared(key: tuple[str, int], ids: tuple[int, ...], length: int, temperatu
     return compare(_subject.model, ids, length, SampleConfig(temperature=temperature, seed=seed))
 
 
-@cache
 def _mount() -> Callable[..., Any]:
-    css, js = ((ASSETS / f"kvcache.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    return st.components.v2.component("glassformer_kvcache", css=css, js=js, isolate_styles=False)
+    return mounted("kvcache")
 
 
 def _player(subject: Subject, pairs: tuple[Pair, ...]) -> None:

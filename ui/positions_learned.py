@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from engine.measure.embeddings import principal, project
@@ -95,19 +94,19 @@ def _draw_one(name: str, found: _Table, length: int, width: int) -> None:
     columns = [f"d{i}" for i in range(width)]
     plot(
         figures.table_heatmap(found.table), key=f"learned_table_{name}", height=320, name=f"{name}-positions",
-        data=pd.DataFrame(found.table, columns=columns).rename_axis("position").reset_index(),
+        data={"position": np.arange(length), **dict(zip(columns, found.table.T, strict=True))},
         alt=f"Heatmap: the {name} vectors of {length} positions (down) over {width} dimensions (across).",
     )
     st.markdown("Its positions on its first two principal components")
     plot(
         figures.path(found.path, found.kept), key=f"learned_path_{name}", height=330, name=f"{name}-path",
-        data=pd.DataFrame({"position": np.arange(length), "pc1": found.path[:, 0], "pc2": found.path[:, 1]}),
+        data={"position": np.arange(length), "pc1": found.path[:, 0], "pc2": found.path[:, 1]},
         alt=f"The {name} positions as a path on two principal components, joined in order.",
     )
     st.markdown("Cosine of every two positions")
     plot(
         figures.alike_heatmap(found.alike.cosines), key=f"learned_alike_{name}", height=350, name=f"{name}-cosines",
-        data=pd.DataFrame(found.alike.cosines, columns=[f"p{i}" for i in range(length)]).rename_axis("position").reset_index(),
+        data={"position": np.arange(length), **{f"p{i}": column for i, column in enumerate(found.alike.cosines.T)}},
         alt=f"Heatmap of the cosine between every two {name} position vectors, from -1 to 1.",
     )
     st.metric("Correlation of the cosine with −distance", f"{found.alike.correlation:+.3f}" if np.isfinite(found.alike.correlation) else "not defined")
@@ -121,7 +120,7 @@ def _draw_lines(pair: dict[str, _Table]) -> None:
         columns = {f"{name}_mean": mean for name, mean, _ in curves} | {f"{name}_sd": spread for name, _, spread in curves}
         plot(
             figures.two_lines(curves, "distance between two positions", "mean cosine", first=1), key="learned_distance", height=300, name="cosine-by-distance",
-            data=pd.DataFrame({"distance": np.arange(1, len(curves[0][1]) + 1)} | columns),
+            data={"distance": np.arange(1, len(curves[0][1]) + 1)} | columns,
             alt="Lines: mean cosine of two positions against their distance, learned and sinusoidal; the band is one standard deviation.",
         )
         st.caption("Band: one standard deviation over the pairs at that distance. The sinusoidal table has none: there, only the distance counts.")
@@ -130,7 +129,7 @@ def _draw_lines(pair: dict[str, _Table]) -> None:
         lines = [(name, found.alike.norms, None) for name, found in pair.items()]
         plot(
             figures.two_lines(lines, "position", "length of the vector"), key="learned_norms", height=300, name="position-norms",
-            data=pd.DataFrame({"position": np.arange(len(lines[0][1]))} | {name: values for name, values, _ in lines}),
+            data={"position": np.arange(len(lines[0][1]))} | {name: values for name, values, _ in lines},
             alt="Lines: Euclidean length of each position's vector, learned and sinusoidal.",
         )
         width = pair[SINUSOIDAL].table.shape[1]
@@ -146,7 +145,7 @@ def _draw_course(points: dict[int, float], level: float, shown: int, end: int) -
     values = np.array(list(points.values()))
     plot(
         figures.rising(np.asarray(list(points)), values, level, shown, float(end)), key="learned_course", height=280, name="nearness-over-training",
-        data=pd.DataFrame({"step": list(points), "correlation": values}),
+        data={"step": list(points), "correlation": values},
         alt="Line: correlation between cosine and nearness of the learned positions at each snapshot; dotted: the sinusoidal table's.",
     )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig
@@ -103,13 +103,13 @@ def _cell(shape: tuple[int, ...]) -> tuple[int, int]:
     return shape[0] // 2, shape[1] - 1
 
 
-def _lens_rows(subject: Subject, lens: Lens, names: Sequence[str]) -> pd.DataFrame:
+def _lens_rows(subject: Subject, lens: Lens, names: Sequence[str]) -> dict[str, Any]:
     depth, position = (grid.ravel() for grid in np.indices(lens.guess.shape))
-    return pd.DataFrame({
+    return {
         "depth": np.asarray(names)[depth], "position": position, "token": np.asarray(subject.labels)[position],
         "guess": np.asarray(subject.vocabulary)[lens.guess.ravel()], "probability": lens.probability.ravel(), "kl_nats": lens.kl.ravel(),
         "settled": depth >= lens.settled[position],
-    })
+    }
 
 
 def _draw_cell(subject: Subject, lens: Lens, names: Sequence[str], depth: int, position: int) -> None:
@@ -120,7 +120,7 @@ def _draw_cell(subject: Subject, lens: Lens, names: Sequence[str], depth: int, p
     with chart:
         plot(
             figures.top_tokens(words, here, final), key="residual_top", height=300, name="lens-top-10",
-            data=pd.DataFrame({"token": words, "here": here, "at_the_output": final}),
+            data={"token": words, "here": here, "at_the_output": final},
             alt=f"The ten likeliest next tokens at {names[depth]}, position {position}.",
         )
     with text:

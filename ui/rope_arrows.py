@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
 from engine.measure.rotary import frequencies
+from ui.component import mounted
 from ui.figures import theme
-from ui.plot import ASSETS
-
-
-@cache
-def _mount() -> Callable[..., Any]:
-    css, js = ((ASSETS / f"rope.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    return st.components.v2.component("glassformer_rope", css=css, js=js, isolate_styles=False)
 
 
 def rope_arrows(
@@ -40,7 +30,7 @@ def rope_arrows(
         "colours": {"q": colours["attention"], "k": colours["validation"]},
         "alt": "The chosen pair: q and k as two arrows from the middle of a circle. The shaded angle between them depends on the distance only.",
     }
-    _mount()(key=f"{key}_arrows", data=data, on_at_change=lambda: None)
+    mounted("rope")(key=f"{key}_arrows", data=data, on_at_change=lambda: None)
     return at
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,19 +13,13 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.errors import ConfigError
+from ui.component import mounted
 from ui.figures import theme
-from ui.plot import ASSETS
 
 KEY = "sampler"
 START = SampleConfig(temperature=0.8, top_p=0.95)  # until a slider moves
 NAMES = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "penalty_last")  # in the URL as sampling_temperature ...
 ROWS = 20  # tokens that are drawn
-
-
-@cache
-def _mount() -> Callable[..., Any]:
-    css, js = ((ASSETS / f"sampler.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    return st.components.v2.component("glassformer_sampler", css=css, js=js, isolate_styles=False)
 
 
 def settings(seed: int) -> SampleConfig:
@@ -95,7 +88,7 @@ def sampler(
         "logits": packed(logits, np.float32), "labels": list(labels), "seen": sorted(set(map(int, previous))), "numbers": packed(numbers, np.float64),
         "settings": {name: getattr(config, name) for name in (*NAMES, "seed")}, "mode": mode, "rows": ROWS, "palette": theme.palette(),
     }
-    _mount()(key=KEY, data=data, on_settings_change=lambda: None)
+    mounted("sampler")(key=KEY, data=data, on_settings_change=lambda: None)
 
 
 def packed(values: np.ndarray, kind: type) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from engine.measure.vocabulary import Cut
+from ui.component import mounted
 from ui.figures import theme
-from ui.plot import ASSETS
 from ui.token_words import parts
 
 LONGEST = 48  # characters of a token that are shown
@@ -30,19 +28,9 @@ class Row:
     note: str = ""
 
 
-@cache
-def _mount() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_chips",
-        css=(ASSETS / "chips.css").read_text("utf-8"),
-        js=(ASSETS / "chips.js").read_text("utf-8"),
-        isolate_styles=False,
-    )
-
-
 def token_chips(text: str, rows: Sequence[Row], *, key: str, label: str) -> None:
     """Draws the shown tokens of each row over the same text; a token that is pointed at lights up what the others make of its place."""
-    _mount()(key=key, data=payload(text, rows, label))
+    mounted("chips")(key=key, data=payload(text, rows, label))
 
 
 def payload(text: str, rows: Sequence[Row], label: str) -> dict[str, Any]:

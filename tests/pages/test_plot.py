@@ -47,6 +47,13 @@ def test_the_table_keeps_every_kind_of_value():
     assert token == ['a,"b', None] and ok == ["True", "False"]
 
 
+def test_columns_in_a_dict_are_the_same_table():
+    columns = {"step": range(1, 3), "loss": np.array([1.5, np.nan], np.float32), "token": ['a,"b', None], "ok": np.array([True, False])}
+    frame = pd.DataFrame({name: list(values) if isinstance(values, range) else values for name, values in columns.items()})
+    assert sent(go.Figure(), columns)["table"] == sent(go.Figure(), frame)["table"]
+    assert sent(go.Figure(), {})["table"] == {"names": [], "columns": [], "rows": 0, "cut": False}
+
+
 def test_a_huge_table_is_cut_and_says_so():
     table = sent(go.Figure(), pd.DataFrame({"a": np.zeros(module.MAX_CELLS), "b": np.zeros(module.MAX_CELLS)}))["table"]
     assert table["cut"] and table["rows"] == module.MAX_CELLS // 2

@@ -62,11 +62,10 @@ def matrix_heatmap(
     return go.Figure({"data": [heat], "layout": layout})
 
 
-def pattern_table(weights: np.ndarray, labels: Sequence[str]) -> pd.DataFrame:
+def pattern_table(weights: np.ndarray, labels: Sequence[str]) -> dict[str, Any]:
     """One row for each query; the columns are named by position and token."""
-    table = pd.DataFrame(np.asarray(weights, dtype=np.float32), columns=[f"{i} {label}" for i, label in enumerate(labels)])
-    table.insert(0, "query", [f"{i} {label}" for i, label in enumerate(labels)])
-    return table
+    names = [f"{i} {label}" for i, label in enumerate(labels)]
+    return {"query": names, **dict(zip(names, np.asarray(weights, dtype=np.float32).T, strict=True))}
 
 
 

@@ -95,12 +95,20 @@ def _edges(beam: Beam, place: dict[int, int], nodes: Sequence[Node], shade: str,
 
 
 def _scores(place: dict[int, int], nodes: Sequence[Node], shade: str | None) -> go.Trace:
-    """The log-probability of each token, where its edge arrives: there no two edges share a place."""
+    """The log-probability of each token, half-way between the boxes, in the row where its edge arrives: no other edge arrives there."""
     return go.Scatter(
-        x=[node.depth - 0.42 for node in nodes], y=[-place[node.index] + 0.14 for node in nodes], mode="text", showlegend=False,
-        text=[f"{node.log_probability:.2f}" for node in nodes], textposition="top center", hoverinfo="skip",
+        x=[node.depth - 0.5 for node in nodes], y=[-place[node.index] + 0.1 for node in nodes], mode="text", showlegend=False,
+        text=[score(node.log_probability) for node in nodes], textposition="top center", hoverinfo="skip",
         textfont={"size": 11, "color": None if shade is None else colour(shade)},
     )
+
+
+def score(log_probability: float) -> str:
+    """
+    >>> score(-1.234), score(-0.004), score(-0.0)
+    ('−1.23', '≈0', '0')
+    """
+    return "0" if log_probability == 0 else "≈0" if log_probability > -0.005 else f"−{abs(log_probability):.2f}"
 
 
 def _hint(node: Node, texts: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ def bytes_by_heads(kv_heads: Sequence[int], sizes: Sequence[int], heads: int, ch
     }
     layout = base_layout(
         margin={"l": 130, "r": 72, "t": 8, "b": 40}, showlegend=False, bargap=0.3, yaxis={"autorange": "reversed", "showgrid": False},
-        xaxis={"title": {"text": "bytes"}, "rangemode": "tozero", "nticks": 5, "tickformat": "~s"},
+        xaxis={"title": {"text": "for one text (1 KB = 2¹⁰ bytes)"}, "rangemode": "tozero", **byte_ticks(sizes)},
     )
     return go.Figure({"data": [bars], "layout": layout})
 
@@ -77,16 +77,21 @@ def published(titles: Sequence[str], ways: dict[str, np.ndarray], own: Sequence[
     layout = base_layout(
         barmode="group", bargap=0.25, bargroupgap=0.08, showlegend=False, margin={"l": 104, "r": 104, "t": 8, "b": 40},
         yaxis={"autorange": "reversed", "showgrid": False},
-        xaxis={"title": {"text": "GB for one text (1 GB = 2³⁰ bytes)"}, "rangemode": "tozero", **_gigabyte_ticks(ways)},
+        xaxis={"title": {"text": "for one text (1 GB = 2³⁰ bytes)"}, "rangemode": "tozero", **byte_ticks(np.concatenate(list(ways.values())))},
     )
     return go.Figure({"data": bars, "layout": layout})
 
 
-def _gigabyte_ticks(ways: dict[str, np.ndarray]) -> dict[str, list[float] | list[str]]:
-    top = max(float(np.nanmax(sizes)) for sizes in ways.values())
+def byte_ticks(sizes: Sequence[int] | np.ndarray) -> dict[str, list[float] | list[str]]:
+    """A power of two from tick to tick, at most five after 0, in the words that stand beside the bars.
+
+    >>> byte_ticks([2**23, 2**21])["ticktext"]
+    ['0', '2 MB', '4 MB', '6 MB', '8 MB']
+    """
+    top = float(np.max(sizes))
     step = 2.0 ** np.ceil(np.log2(top / 5))
     at = np.arange(0, top + step / 2, step)
-    return {"tickvals": [float(v) for v in at], "ticktext": [f"{v / 2**30:g}" for v in at]}
+    return {"tickvals": [float(v) for v in at], "ticktext": [gigabytes(v) if v else "0" for v in at]}
 
 
 def changes(with_mask: tuple[np.ndarray, np.ndarray], without: tuple[np.ndarray, np.ndarray]) -> go.Figure:

@@ -37,7 +37,10 @@ def temperatures(words: Sequence[str], values: np.ndarray, titles: Sequence[str]
         margin={"l": 8, "r": 8, "t": 30, "b": 40}, showlegend=False, bargap=0.25,
         yaxis={"tickvals": at, "ticktext": [plain(w) for w in words], "tickfont": MONO, "showgrid": False, "zeroline": False},
         annotations=[
-            {"text": title, "x": i * (width + gap) + width / 2, "y": 1.0, "xref": "paper", "yref": "paper", "yanchor": "bottom", "showarrow": False}
+            {
+                "text": title, "x": i * (width + gap) + width / 2, "y": 1.0, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom",
+                "showarrow": False,
+            }
             for i, title in enumerate(titles)
         ],
     )

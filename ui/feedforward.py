@@ -24,6 +24,9 @@ GO = "feedforward_go"  # (layer, neuron) that was clicked in the last run
 
 
 def neurons_view(subject: Subject) -> None:
+    if subject.config.ffn == "none":
+        st.info("This model has no feed-forward networks (`ffn` is none), so there are no neurons. The other two views are there all the same.")
+        return
     recording = subject.recording()
     post = _stacked(subject.key, subject.ids, recording)  # (layer, query, d_ff)
     is_signed = neurons.signed(subject.config.ffn)

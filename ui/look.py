@@ -8,20 +8,28 @@ from typing import Any
 import streamlit as st
 
 from ui import explain
-from ui.subject import FIRST_TEXT, Subject, subject_bar
+from ui.subject import FIRST_TEXT, Choice, Subject, choose_subject, subject_of
+
+Views = Mapping[str, Callable[[Subject], object]]
+Words = Mapping[str, Mapping[str, str]]
+Code = Mapping[str, Sequence[Any]]
 
 
-@st.fragment  # a control draws this much again, and not the router and the sidebar as well
-def look_inside(
-    views: Mapping[str, Callable[[Subject], object]], words: Mapping[str, Mapping[str, str]], code: Mapping[str, Sequence[Any]], *, key: str,
-    text: str = FIRST_TEXT,
-) -> None:
-    """Draws the chosen one of `views`, with its `words` (see, why, attempt) and the source of its `code`. The choice is in the URL under `key`.
+def look_inside(views: Views, words: Words | None = None, code: Code | None = None, *, key: str | None, text: str = FIRST_TEXT) -> None:
+    """Draws the bar and the chosen one of `views`, with its `words` (see, why, attempt) and the source of its `code`.
 
-    The words come after the scrubber, which may ask for the next step as soon as the pictures have been sent.
+    The choice is in the URL under `key`; without a key there is none, and the first view is drawn. `text` is what is read at first.
     """
-    with subject_bar(text) as subject:
-        view = explain.choose_view(views, key)
+    _look(choose_subject(text), views, words or {}, code or {}, key)
+
+
+@st.fragment  # the scrubber and the controls of a view draw this much again, and not the bar, the sidebar and the router as well
+def _look(choice: Choice, views: Views, words: Words, code: Code, key: str | None) -> None:
+    with subject_of(choice) as subject:
+        view = explain.choose_view(views, key) if key is not None else next(iter(views))
         views[view](subject)
-    explain.reading(**words[view])
-    explain.show_code(*code[view])
+    # After the scrubber, which may ask for the next step as soon as the pictures have been sent.
+    if view in words:
+        explain.reading(**words[view])
+    if view in code:
+        explain.show_code(*code[view])

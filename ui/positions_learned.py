@@ -61,9 +61,10 @@ def draw_learned(subject: Subject) -> None:
         table = table[:MOST]
     pair = {LEARNED: _learned(subject.key, table), SINUSOIDAL: _sinusoidal(*table.shape)}
     length, width = table.shape
-    for column, name in zip(st.columns(2, gap="medium"), pair, strict=True):
-        with column:
-            _draw_one(name, pair[name], length, width)
+    for draw in (_draw_table, _draw_path, _draw_alike):  # row by row, so that on a phone too the two stand next to each other
+        for column, name in zip(st.columns(2, gap="medium"), pair, strict=True):
+            with column:
+                draw(name, pair[name], length, width)
     _draw_lines(pair)
     steps = steps_of(subject)
     if steps:
@@ -81,14 +82,15 @@ def _offer(subject: Subject) -> None:
         "alibi": "ALiBi, which takes a fixed penalty off the scores", "t5": "T5's relative bias, which learns a number for each distance and head",
     }.get(kind, kind)
     st.info(f"This model has {there}: there is no learned table to look at.")
-    st.button(f"Look at {SHIPPED[FIRST_MODEL]}, which has one", key="learned_switch", icon=":material/swap_horiz:", on_click=_switch)
+    if st.button(f"Look at {SHIPPED[FIRST_MODEL]}, which has one", key="learned_switch", icon=":material/swap_horiz:", on_click=_switch):
+        st.rerun()  # the bar as well
 
 
 def _switch() -> None:
     st.session_state["subject_model"] = FIRST_MODEL
 
 
-def _draw_one(name: str, found: _Table, length: int, width: int) -> None:
+def _draw_table(name: str, found: _Table, length: int, width: int) -> None:
     title = f"Learned: {length} × {width} = {length * width:,} parameters" if name == LEARNED else "Sinusoidal, same size: no parameters"
     st.markdown(f"**{title}**")
     columns = [f"d{i}" for i in range(width)]
@@ -97,13 +99,19 @@ def _draw_one(name: str, found: _Table, length: int, width: int) -> None:
         data={"position": np.arange(length), **dict(zip(columns, found.table.T, strict=True))},
         alt=f"Heatmap: the {name} vectors of {length} positions (down) over {width} dimensions (across).",
     )
-    st.markdown("Its positions on its first two principal components")
+
+
+def _draw_path(name: str, found: _Table, length: int, width: int) -> None:
+    st.markdown(f"{name.capitalize()}: path on two principal components")
     plot(
         figures.path(found.path, found.kept), key=f"learned_path_{name}", height=330, name=f"{name}-path",
         data={"position": np.arange(length), "pc1": found.path[:, 0], "pc2": found.path[:, 1]},
         alt=f"The {name} positions as a path on two principal components, joined in order.",
     )
-    st.markdown("Cosine of every two positions")
+
+
+def _draw_alike(name: str, found: _Table, length: int, width: int) -> None:
+    st.markdown(f"{name.capitalize()}: cosine of every two positions")
     plot(
         figures.alike_heatmap(found.alike.cosines), key=f"learned_alike_{name}", height=350, name=f"{name}-cosines",
         data={"position": np.arange(length), **{f"p{i}": column for i, column in enumerate(found.alike.cosines.T)}},

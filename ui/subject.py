@@ -35,6 +35,8 @@ from ui.token_words import show_bytes
 from ui.words import safe, whole
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from engine.run_state import RunView
 
 SHIPPED = {"shakespeare-classic": "Shakespeare, classic (trained)", "shakespeare-modern": "Shakespeare, modern (trained)"}
@@ -95,26 +97,41 @@ def show_token(text: str) -> str:
     return whole(text).replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥") or "∅"
 
 
-@contextmanager
-def subject_bar(text: str = FIRST_TEXT) -> Iterator[Subject]:
-    """Draws the bar, with `text` to read until there is another, and on leaving the scrubber.
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was chosen in the bar: a model by its name, and what it reads. `facts` is the place below the name."""
 
-    Coming last, that tells the browser that the pictures of a step have all been sent.
-    """
+    name: str
+    text: str
+    facts: DeltaGenerator = field(repr=False)
+
+
+def choose_subject(text: str = FIRST_TEXT) -> Choice:
+    """Draws the choice of a model, and of what it reads: `text` until there is another."""
     state.drop_endless()
     left, right = st.columns([3, 5], gap="medium")
     with left:
         name = _choose_model()
         facts = st.empty()
     with right:
-        text = _choose_text(text)
+        return Choice(name, _choose_text(text), facts)
+
+
+@contextmanager
+def subject_of(choice: Choice) -> Iterator[Subject]:
+    """Reads the model at the step of the scrubber, which is drawn on leaving.
+
+    Coming last, that tells the browser that the pictures of a step have all been sent. Within a fragment of its own, it moves without
+    the bar being drawn again.
+    """
+    name = choice.name
     run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
     steps = run.snapshots if run else ()
     timeline = st.container(height=78, border=False) if steps else st.container()
     step = _choose_step(steps, name)
     found = _model(name, step, steps)
-    facts.caption(_facts(found, run, step, steps))
-    ids, shown, notes = read(text, found.tokenizer, most_tokens(found.config))
+    choice.facts.caption(_facts(found, run, step, steps))
+    ids, shown, notes = read(choice.text, found.tokenizer, most_tokens(found.config))
     for note in notes:
         st.caption(f":material/info: {safe(note)}")
     at = step if step != NEWEST else max(steps, default=NEWEST)
@@ -127,6 +144,13 @@ def subject_bar(text: str = FIRST_TEXT) -> Iterator[Subject]:
                 scrubber(steps, run.history, step, run=run.id, key=SCRUBBER)
             if run.active:
                 st.fragment(_wait_for_snapshots, run_every=1.0)(run.id, steps)
+
+
+@contextmanager
+def subject_bar(text: str = FIRST_TEXT) -> Iterator[Subject]:
+    """The whole bar at once."""
+    with subject_of(choose_subject(text)) as subject:
+        yield subject
 
 
 def most_tokens(config: ModelConfig) -> int:

@@ -8,7 +8,7 @@ from engine.measure.position_table import alike, sinusoidal
 from engine.measure.rotary import rotate_interleaved, score_curve, turns
 from engine.parts.positions import Alibi, Learned, Rope, T5Bias, alibi_slopes, rotate_half_pairs, t5_bucket
 from ui import explain, positions_bench, positions_bias, positions_learned, positions_rope, positions_sinusoidal, positions_t5, positions_why
-from ui.subject import subject_bar
+from ui.look import look_inside
 
 # In the order of the page. A view in READS_A_MODEL is called with the subject of the bar above it; the others need no model and take nothing.
 # "Why" and "Sinusoidal" have parts of their own, each with its own words and code.
@@ -79,17 +79,15 @@ st.markdown("Attention by itself sees a bag of words. Position schemes tell it w
 
 @st.fragment
 def look() -> None:
-    view = explain.choose_view(VIEWS, "positions_view")
-    if view in READS_A_MODEL:
-        with subject_bar() as subject:
-            VIEWS[view](subject)
-            explain.reading(**WORDS[view])
-            explain.show_code(*CODE[view])
-    else:
-        VIEWS[view]()
-        if view in WORDS:
-            explain.reading(**WORDS[view])
-            explain.show_code(*CODE[view])
+    """A view that reads no model."""
+    VIEWS[view]()
+    if view in WORDS:
+        explain.reading(**WORDS[view])
+        explain.show_code(*CODE[view])
 
 
-look()
+view = explain.choose_view(VIEWS, "positions_view")
+if view in READS_A_MODEL:
+    look_inside({view: VIEWS[view]}, WORDS, CODE, key=None)
+else:
+    look()

@@ -2,14 +2,13 @@
 
 import streamlit as st
 
-from ui import explain
 from ui.attention_heads import heads_view
 from ui.attention_numbers import numbers_view
 from ui.attention_scaling import scaling_view
 from ui.attention_shared import shared_view
 from ui.attention_steps import steps_view
 from ui.attention_switches import switches_view
-from ui.subject import subject_bar
+from ui.look import look_inside
 
 VIEWS = {
     "Heads": heads_view, "Step by step": steps_view, "Switch things off": switches_view, "Numbers": numbers_view, "√d_k": scaling_view,
@@ -17,12 +16,4 @@ VIEWS = {
 }
 
 st.title("Attention: who looks at whom")
-
-
-@st.fragment
-def look() -> None:
-    with subject_bar() as subject:
-        VIEWS[explain.choose_view(VIEWS, "attention_view")](subject)
-
-
-look()
+look_inside(VIEWS, key="attention_view")

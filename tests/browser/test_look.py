@@ -1,0 +1,35 @@
+"""The frame of the pages that look into a model: what is drawn again, and what a view may ask of the bar."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import settled
+
+
+def test_a_view_may_choose_another_model_in_the_bar(page, app_url):
+    page.goto(f"{app_url}/positions?positions_view=Learned&model=shakespeare-modern")
+    page.get_by_role("button", name=re.compile("which has one")).click()
+    expect(page).to_have_url(re.compile("model=shakespeare-classic"))
+    expect(page.get_by_role("combobox", name=re.compile("Model"))).to_have_value(re.compile("classic"))
+    page.wait_for_selector(".gf-figure .main-svg")
+    assert "learned" in page.locator(".gf-figure").first.get_attribute("aria-label")
+
+
+def test_a_view_is_kept_by_its_link_and_reads_the_text_of_the_bar(page, app_url):
+    page.goto(f"{app_url}/residual")
+    page.wait_for_selector(".gf-figure .main-svg")
+    settled(page)
+    page.get_by_text("Norms", exact=True).click()
+    expect(page).to_have_url(re.compile("residual_view=Norms"))
+    page.wait_for_selector("text=the norm of each write")
+    page.reload()
+    page.wait_for_selector("text=the norm of each write")
+    page.get_by_text("Logit lens", exact=True).click()
+    page.wait_for_selector("text=KL is")
+    text = page.locator("textarea")
+    text.fill("ROMEO:")
+    text.press("Control+Enter")
+    expect(page.locator(".gf-figure").first).to_have_attribute("aria-label", re.compile("each of 6 tokens"))

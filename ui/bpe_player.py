@@ -13,7 +13,7 @@ import streamlit as st
 from engine.tokenizers.bpe import Level, Split
 from engine.tokenizers.bpe_watch import RUNNERS_UP, UNKNOWN, Replay, Watched, replay, watch
 from ui import bpe_result, explain
-from ui.bpe_text import OWN, SOURCES, Texts, choose_texts
+from ui.bpe_text import OWN, SOURCES, Texts, choose_texts, typed_text
 from ui.component import mounted
 from ui.token_words import is_partial, show_bytes
 
@@ -36,15 +36,19 @@ class Watching:
 
 def draw_bpe() -> None:
     """Controls, the player, and what came out."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    left, right = st.columns(2, gap="medium")  # beside each other, so that the player below is on the first screen
+    with left:
+        typed = typed_text()
+    with right:
         kept: dict[str, Any] = {"bind": "query-params", "required": True, "wrap": True}
         source = st.segmented_control("Learn from", list(SOURCES), default=OWN, key="bpe_from", **kept)
-        level = LEVELS.get(str(st.segmented_control("Start from", list(LEVELS), default="Bytes", key="bpe_level", **kept)), "byte")
+        with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+            level = LEVELS.get(str(st.segmented_control("Start from", list(LEVELS), default="Bytes", key="bpe_level", **kept)), "byte")
+            new_tokens = _new_tokens()
         split = SPLITS.get(str(st.segmented_control("Before merging", list(SPLITS), default="Cut into words first", key="bpe_split", **kept)), "words")
-        new_tokens = _new_tokens()
     notes, stage = st.container(), st.container()  # so that a sentence more, or a spinner, does not move the player out of its place
     with notes:
-        texts = choose_texts(level, split, source if source in SOURCES else OWN)
+        texts = choose_texts(typed, level, split, source if source in SOURCES else OWN)
         if texts is None:
             return
         watching = _watching(texts.learned, texts.passage, new_tokens, level, split)

@@ -46,9 +46,8 @@ class Texts:
         return self.learned == self.passage
 
 
-def choose_texts(level: Level, split: Split, source: str) -> Texts | None:
-    """Draws the text and says what was left out. None, with a sentence, where there is nothing to learn from."""
-    typed = _typed()
+def choose_texts(typed: str, level: Level, split: Split, source: str) -> Texts | None:
+    """What is learned from and where it is watched; says what was left out. None, with a sentence, where there is nothing to learn from."""
     limit = state.profile().max_watched
     if not typed and source == OWN:
         st.info("The box is empty. Type or paste something, or take an example: merges are learned from what stands there.")
@@ -72,7 +71,8 @@ def choose_texts(level: Level, split: Split, source: str) -> Texts | None:
     return Texts(learned[:kept], passage, name)
 
 
-def _typed() -> str:
+def typed_text() -> str:
+    """Draws the box and its examples. Returns what stands in it, in whole characters."""
     held = st.session_state.get(TYPED)
     text = held if isinstance(held, str) else st.query_params.get(LINK, EXAMPLES[FIRST])
     if held is None or whole(text) != text:  # half a character cannot be sent to the browser
@@ -81,7 +81,7 @@ def _typed() -> str:
         "Your text", key=TYPED, height=130, persist_state="session",
         help=f"Ctrl+Enter takes it over. Up to {state.profile().max_watched:,} characters may be pasted; only short texts fit into a link.",
     ) or ""
-    st.pills("Examples", list(EXAMPLES), key="bpe_example", on_change=_take, label_visibility="collapsed")
+    st.pills("Examples", list(EXAMPLES), key="bpe_example", on_change=_take, label_visibility="collapsed", wrap=True)
     if text == EXAMPLES[FIRST] or len(text) > IN_LINK:
         st.query_params.pop(LINK, None)
     elif st.query_params.get(LINK) != text:

@@ -251,5 +251,7 @@ def test_figures_hold_the_numbers() -> None:
     assert list(bars.data[0].x) == [3, 1200] and list(bars.data[0].text) == ["3", "1,200"]
     table = figures.line_table(["x<b>"], ["gpt2"], np.array([[3]]), np.array([[1.5]]))
     assert table.data[0].zmax == 1.5 and "<b>" not in table.data[0].hovertext[0][0].replace("<br>", "")
+    shades = figures.line_table(["x"], ["a", "b"], np.array([[1, 9]]), np.array([[0.5, 1.0]])).data[1]
+    assert list(shades.text) == ["1", "9"] and list(shades.textfont.color) == ["var(--gf-seq6)", "var(--gf-seq0)"], "a number is read on its own cell"
     curve = figures.cost_curve(np.array([256, 512]), np.array([9, 4]), [("gpt2", "published", 50_257, 2.0)], title="T", unit="tokens")
     assert list(curve.data[0].y) == [9, 4] and list(curve.data[1].x) == [50_257]

@@ -13,6 +13,7 @@ from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
 # kind of tokenizer -> colour: what needs no learning, our own, the published ones.
 SIDES = {"characters": "top center", "bytes": "middle right", "gpt2": "bottom center", "cl100k_base": "top center", "o200k_base": "middle right"}  # of labels
+STRONG = 0.58  # of the scale: above, a cell's number is written in the page's own colour
 KINDS = {"plain": "quiet", "ours": "run0", "published": "training"}
 
 
@@ -37,9 +38,16 @@ def line_table(lines: Sequence[str], names: Sequence[str], counts: np.ndarray, p
         [f"{plain(name)}, line {i}<br>“{plain(line)}”<br>{count:,} tokens, {rate:.2f} a character" for name, count, rate in zip(names, row, rates, strict=True)]
         for i, (line, row, rates) in enumerate(zip(lines, counts.tolist(), per_character.tolist(), strict=True))
     ]
+    top = max(1.0, float(per_character.max(initial=0.0)))
+    # A trace of their own: of text on a heatmap Plotly makes all cells alike or chooses badly, and a middle shade needs a choice for each page.
+    numbers = {
+        "type": "scatter", "mode": "text", "x": [name for _ in rows for name in names], "y": [row for row in rows for _ in names],
+        "text": [f"{n:,}" for n in counts.ravel().tolist()], "hoverinfo": "skip",
+        "textfont": {"color": [SEQUENTIAL[0][1] if rate > STRONG * top else SEQUENTIAL[-1][1] for rate in per_character.ravel().tolist()]},
+    }
     cells = {
-        "type": "heatmap", "z": per_character.astype(np.float32), "x": list(names), "y": rows, "text": [[f"{n:,}" for n in row] for row in counts.tolist()],
-        "texttemplate": "%{text}", "colorscale": SEQUENTIAL, "zmin": 0.0, "zmax": max(1.0, float(per_character.max(initial=0.0))), "xgap": 2, "ygap": 2,
+        "type": "heatmap", "z": per_character.astype(np.float32), "x": list(names), "y": rows,
+        "colorscale": SEQUENTIAL, "zmin": 0.0, "zmax": top, "xgap": 2, "ygap": 2,
         "hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>",
         "colorbar": {"thickness": 12, "nticks": 5, "title": {"text": "tokens per<br>character"}},
     }
@@ -47,7 +55,7 @@ def line_table(lines: Sequence[str], names: Sequence[str], counts: np.ndarray, p
         margin={"l": 44, "r": 8, "t": 8, "b": 64}, showlegend=False, xaxis={"type": "category", "showgrid": False},
         yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "title": {"text": "line"}, "nticks": len(rows)},
     )
-    return go.Figure({"data": [cells], "layout": layout})
+    return go.Figure({"data": [cells, numbers], "layout": layout})
 
 
 def cost_curve(

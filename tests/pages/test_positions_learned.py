@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -13,6 +14,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.run_state import RunSpec
 from tests.pages.stage import StageManager, open_page, view_of
 from ui import embeddings_course, state, subject
+from ui.figures import position_table as figures
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "positions.py")
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
@@ -76,3 +78,19 @@ def test_tables_of_very_few_positions(manager, monkeypatch, context):
     monkeypatch.setattr(subject, "TRAINABLE", {"classic": preset})
     page = opened(model="untrained-classic")
     assert not page.error and ("too few" in sentences(page)) == (context < 3)
+
+
+def test_names_stand_beside_the_path_and_not_on_each_other():
+    angle = np.linspace(0, np.pi, 65)
+    arch = figures.path(np.stack((-np.cos(angle), np.sin(angle)), axis=1), np.array([0.6, 0.3])).data[0]
+    assert [arch.textposition[i] for i in (1, 32, 63)] == ["middle left", "top center", "middle right"]
+    assert [t for t in arch.text if t] == ["0", "8", "16", "24", "32", "40", "48", "56", "64"]
+    knot = figures.path(np.concatenate((np.zeros((64, 2)), np.ones((1, 2)))), np.array([1.0, 0.0])).data[0]
+    assert [t for t in knot.text if t] == ["0", "64"]
+
+
+def test_on_a_phone_the_two_tables_follow_each_other(manager):
+    texts = [m.value for m in opened().markdown]
+    starts = ("**Learned: ", "**Sinusoidal", "Learned: path", "Sinusoidal: path")
+    titles = [next(i for i, text in enumerate(texts) if text.startswith(start)) for start in starts]
+    assert titles == sorted(titles)

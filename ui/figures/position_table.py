@@ -40,14 +40,13 @@ def _square(x: str, y: str) -> dict[str, Any]:
 def path(scores: np.ndarray, kept: np.ndarray) -> go.Figure:
     """Positions on two principal components (position, 2), joined in order and coloured by position."""
     at = np.arange(len(scores))
-    step = max(1, len(at) // 8)
     scale = [[i / 5, stop[1]] for i, stop in enumerate(SEQUENTIAL[1:])]  # without the page's own colour
     marker = {"size": 8, "color": at.astype(np.float32), "colorscale": scale, "showscale": True, "line": {"width": 1, "color": colour("position")}}
     trace = {
         "type": "scatter", "mode": "lines+markers+text", "x": scores[:, 0], "y": scores[:, 1], "line": {"color": colour("position", 40), "width": 1.5},
         "marker": marker | {"colorbar": {"title": {"text": "position", "side": "right"}}}, 
-        "text": [str(i) if i % step == 0 or i == len(at) - 1 else "" for i in at],
-        "textposition": "top center", "hovertemplate": "position %{customdata}: %{x:.3f}, %{y:.3f}<extra></extra>", "customdata": at.astype(np.int32),
+        "text": _names(scores),
+        "textposition": _outside(scores), "hovertemplate": "position %{customdata}: %{x:.3f}, %{y:.3f}<extra></extra>", "customdata": at.astype(np.int32),
         "cliponaxis": False,
     }
     layout = base_layout(
@@ -55,6 +54,33 @@ def path(scores: np.ndarray, kept: np.ndarray) -> go.Figure:
         yaxis={"title": {"text": f"component 2 ({kept[1]:.1%})"}},
     )
     return go.Figure({"data": [trace], "layout": layout})
+
+
+def _names(scores: np.ndarray, apart: float = 0.08) -> list[str]:
+    """The first, the last and some positions between, of those that are not too near each other to be read; the others are nameless."""
+    flat, last = _flat(scores), len(scores) - 1
+    named: list[int] = []
+    for i in [0, last, *range(0, last, max(1, len(scores) // 8))]:
+        if i not in named and (i in (0, last) or all(np.abs(flat[i] - flat[j]).max() > apart for j in named)):
+            named.append(i)
+    return [str(i) if i in named else "" for i in range(len(scores))]
+
+
+def _flat(scores: np.ndarray) -> np.ndarray:
+    """As the picture has them: both axes are as long."""
+    flat: np.ndarray = (scores - scores.mean(0)) / np.maximum(np.ptp(scores, axis=0), 1e-12)
+    return flat
+
+
+def _outside(scores: np.ndarray) -> list[str]:
+    """Where the name of each point stands: beside the path, on the side away from its middle."""
+    flat = _flat(scores)
+    along = np.roll(flat, -2, axis=0) - np.roll(flat, 2, axis=0)
+    along[:2], along[-2:] = flat[2] - flat[0], flat[-1] - flat[-3]
+    across = np.stack((-along[:, 1], along[:, 0]), axis=1)
+    across *= np.where((across * flat).sum(1, keepdims=True) < 0, -1.0, 1.0) / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-12)
+    sides = [("left" if x < -0.5 else "right" if x > 0.5 else "center", "bottom" if y < -0.5 else "top" if y > 0.5 else "middle") for x, y in across]
+    return [f"{'top' if (x, y) == ('center', 'middle') else y} {x}" for x, y in sides]
 
 
 def two_lines(curves: Sequence[tuple[str, np.ndarray, np.ndarray | None]], x: str, y: str, *, first: int = 0) -> go.Figure:

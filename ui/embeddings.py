@@ -111,6 +111,15 @@ def _clicked(key: str, count: int) -> int | None:
     return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 7 and int(text) < count else None
 
 
+def minus(written: str) -> str:
+    """A written number with a true minus sign.
+
+    >>> minus("-0.5")
+    '−0.5'
+    """
+    return written.replace("-", "−")
+
+
 def pick(place: object, label: str, options: list[str], key: str, hint: str | None = None) -> str:
     """A choice of a few in a row; what a stranger's link asks for falls back to the first."""
     chosen = place.segmented_control(label, options, default=options[0], required=True, key=key, bind="query-params", help=hint)  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from engine.config import ModelConfig
 from engine.measure.embeddings import Separation, case_cosines, cosines, embedding_of, separation
 from engine.model import Transformer, build
 from ui import explain
-from ui.embeddings import Vocabulary, matrix_of, steps_of, vocabulary_of
+from ui.embeddings import Vocabulary, matrix_of, minus, steps_of, vocabulary_of
 from ui.embeddings_course import course
 from ui.figures import embeddings as figures
 from ui.plot import plot
@@ -104,8 +104,8 @@ def _draw_start(subject: Subject, known: Vocabulary, found: Separation) -> None:
     st.markdown("**Before the training, and after**")
     rows = {"a fresh model of this shape": start, "this model": found}
     st.table(pd.DataFrame({
-        name: [f"{s.within:+.3f}", f"{s.across:+.3f}", f"{s.difference:+.3f}", f"{np.quantile(s.chance, 0.975):+.3f}",
-               "not known" if s.matched is None else f"{np.quantile(s.matched, 0.975):+.3f}"]
+        name: [*map(_number, (s.within, s.across, s.difference, float(np.quantile(s.chance, 0.975)))),
+               "not known" if s.matched is None else _number(float(np.quantile(s.matched, 0.975)))]
         for name, s in rows.items()
     }, index=["within a class", "across classes", "within − across", "97.5% of shuffles are below", "... of like frequency"]))
     st.caption("This model has no snapshots on the way. Train one on the Train page to see the curve over the steps.")
@@ -169,7 +169,7 @@ def _draw_by_class(known: Vocabulary, found: Separation) -> None:
 
 
 def _number(value: float) -> str:
-    return f"{value:+.3f}" if np.isfinite(value) else "no pair"
+    return minus(f"{value:+.3f}") if np.isfinite(value) else "no pair"
 
 
 def _draw_matrix(known: Vocabulary, matrix: np.ndarray) -> None:
@@ -211,5 +211,7 @@ def _summary(subject: Subject, known: Vocabulary, found: Separation) -> str:
                "frequency alone can give as much." if over else "")
         )
     best = max(((v[1] - v[2], name) for name, v in found.by_class.items() if v[0] > 2 and np.isfinite(v[1] - v[2])), default=None)  # one pair tells little
-    third = "" if best is None or beyond > 0.05 * len(found.chance) else f" Most of one kind: **{safe(best[1])}**, {best[0]:+.3f}."
+    third = "" if best is None or beyond > 0.05 * len(found.chance) else (
+        f" Most of one kind, among classes of more than two tokens: **{safe(best[1])}**, {best[0]:+.3f}."
+    )
     return first + second + third

@@ -8,9 +8,10 @@ import streamlit as st
 
 from engine.measure.embeddings import Lookup, lookup
 from ui import explain
-from ui.embeddings import Vocabulary, matrix_of, vocabulary_of
+from ui.embeddings import Vocabulary, matrix_of, minus, vocabulary_of
 from ui.figures import embeddings as figures
 from ui.plot import plot
+from ui.positions_order import number
 from ui.residual import scrolled
 from ui.site import built
 from ui.subject import Subject
@@ -82,12 +83,12 @@ def _draw_numbers(subject: Subject, found: Lookup, position: int) -> None:
     table = pd.DataFrame([values[:shown] for values in rows.values()], index=list(rows), columns=[f"dim {i}" for i in range(shown)])
     lengths = [float(np.linalg.norm(values)) for values in rows.values()]
     st.markdown(f"**The row in numbers**: the first {shown} of {width} dimensions, and the length of the whole vector.")
-    st.dataframe(table.assign(length=lengths).style.format("{:+.4f}"), width="stretch")
+    st.dataframe(table.assign(length=lengths).style.format(lambda value: minus(f"{value:+.4f}")), width="stretch")
     if found.added is None:
         st.caption(ENTERS.get(subject.config.position, "Nothing is added here for the position."))
     else:
         kind = "a trained vector for each position" if subject.config.position == "learned" else "sines and cosines of the position"
-        st.caption(f"Then the position is added: {kind}. Largest difference between the sum and what block 0 reads: {found.sum_difference:.1e}.")
+        st.caption(f"Then the position is added: {kind}. Largest difference between the sum and what block 0 reads: {number(found.sum_difference)}.")
     entry = next((e for e in built() if e.file == "input/positions.py"), None)
     if entry is not None and st.button("Positions: how the order is told", icon=entry.icon, key="embed_to_positions"):
         st.switch_page(entry.path)
@@ -98,9 +99,9 @@ def _draw_product(subject: Subject, found: Lookup) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         explain.worked(
-            "Lookup against one-hot product, largest difference", f"{found.one_hot_difference:.1e}",
-            f"$\\text{{one-hot}}(ids)\\,E$: ({length} × {vocab:,}) · ({vocab:,} × {width}) → ({length} × {width}). Each row of the left matrix is zero but for "
-            "a single 1, so the product copies a row.",
+            "Lookup minus one-hot product", number(found.one_hot_difference),
+            f"The largest difference from $\\text{{one-hot}}(ids)\\,E$: ({length} × {vocab:,}) · ({vocab:,} × {width}) → ({length} × {width}). "
+            "Each row of the left matrix is zero but for a single 1, so the product copies a row.",
         )
     with right:
         explain.worked(

@@ -49,11 +49,11 @@ def draw_why() -> None:
 def _fresh() -> None:
     words = _choose_words()
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        move, seed = choose_order()
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         scheme = pick("Positions", list(SCHEMES), "none", "why_scheme", "How the order is told. Each has a view of its own on this page.")
-        rows = pick("Rows of the second picture", [MATCHED, STANDING], MATCHED, "why_rows", "Matched: each row beside the same word's row on the left.")
         causal = bool(st.toggle("Causal mask", key="why_causal", bind="query-params", help="Each word sees itself and the words before it."))
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        rows = pick("Rows of the second picture", [MATCHED, STANDING], MATCHED, "why_rows", "Matched: each row beside the same word's row on the left.")
+        move, seed = choose_order()
     order, ids = new_order(len(words), move, seed), word_ids(words)
     plan = Plan(scheme, causal)  # type: ignore[arg-type]
     found = _compared(ids, tuple(order.tolist()), plan)

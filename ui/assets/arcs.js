@@ -24,19 +24,19 @@ function create(parentElement) {
     return column
   })
   stage.append(columns[0], canvas, columns[1])
-  root.append(chips, said, stage)
+  const tools = saveTools(root, () => "attention-arcs", () => table(self))
+  root.append(tools, chips, said, stage)
   parentElement.appendChild(root)
   const self = { root, chips, said, stage, canvas, columns, cells: [[], []], on: new Set(), hand: null, weights: null, text: "", layer: null, labels: [] }
   columns.forEach((column, side) => {
     const at = (event) => self.cells[side].indexOf(event.target.closest?.(".gf-arcs-token"))
-    // Only a pointer that moves chooses: one at rest, with the page scrolling or growing below it, must not undo what a key chose.
     column.addEventListener("pointermove", (event) => {
       const index = at(event)
-      if (moved(self, event) && index >= 0 && (self.hand?.[0] !== side || self.hand[1] !== index)) take(self, side, index)
+      if (pointerMoved(self, event) && index >= 0 && (self.hand?.[0] !== side || self.hand[1] !== index)) take(self, side, index)
     })
     column.addEventListener("click", (event) => at(event) >= 0 && take(self, side, at(event)))
     column.addEventListener("focus", () => { if (!self.hand || self.hand[0] !== side) take(self, side, self.hand ? self.hand[1] : self.cells[side].length - 1) })
-    column.addEventListener("blur", () => take(self, null))
+    column.addEventListener("blur", (event) => tools.contains(event.relatedTarget) || take(self, null)) // the token in hand can be saved
     column.addEventListener("keydown", (event) => {
       const index = self.hand?.[0] === side ? self.hand[1] : 0
       const last = self.cells[side].length - 1
@@ -58,13 +58,6 @@ function create(parentElement) {
   return self
 }
 
-function moved(self, event) {
-  const where = `${event.screenX} ${event.screenY}`
-  const yes = where !== self.pointer
-  self.pointer = where
-  return yes
-}
-
 function take(self, side, index) {
   self.hand = side === null ? null : [side, index]
   draw(self)
@@ -73,6 +66,15 @@ function take(self, side, index) {
 
 function weight(self, head, query, key) {
   return self.weights[(head * self.length + query) * self.length + key] / 65535
+}
+
+function table(self) {
+  const lines = []
+  for (const head of [...self.on].sort((a, b) => a - b)) for (let q = 0; q < self.length; q++) for (let k = 0; k < self.length; k++) {
+    const value = weight(self, head, q, k)
+    if (value > 0) lines.push([head, q, self.labels[q], k, self.labels[k], value.toFixed(5)]) // sent in steps of 1/65535
+  }
+  return [["head", "query_position", "query", "key_position", "key", "weight"], ...lines]
 }
 
 function tell(self) {
@@ -92,12 +94,6 @@ function tell(self) {
     return `head ${head}: ` + found.slice(0, 3).filter(([v]) => v > 0.0005).map(([v, i]) => `“${self.labels[i]}” at ${i} ${v.toFixed(3)}`).join(", ")
   })
   self.said.textContent = `“${self.labels[index]}” at position ${index} ${side === 0 ? "looks at" : "is looked at by"} ${parts.join("; ") || "nothing: no head is chosen"}`
-}
-
-function isDark(element) {
-  const probe = document.createElement("canvas").getContext("2d")
-  probe.fillStyle = getComputedStyle(element).getPropertyValue("--st-background-color").trim() || "#ffffff"
-  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
 }
 
 function draw(self) {

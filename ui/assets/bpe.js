@@ -7,7 +7,7 @@ const SHORT = 20 // characters of a token that stays on one line
 const NEVER = -1, HIDDEN = -9, UNKNOWN = -1
 
 const TEMPLATE = `
-  <div class="gf-bpe-bar" role="group" aria-label="Player">
+  <div class="gf-bpe-bar" role="group" aria-label="Player" data-unsaved>
     <button type="button" data-do="first" aria-label="To the first merge" title="To the first merge">⇤</button>
     <button type="button" data-do="back" aria-label="One merge back" title="One merge back">−1</button>
     <button type="button" class="gf-bpe-play" data-do="play"></button>
@@ -17,7 +17,7 @@ const TEMPLATE = `
       <input type="range" min="0" step="1" aria-label="Merge"></div>
     <label class="gf-bpe-speed">Speed <select data-is="speed"></select></label>
   </div>
-  <div class="gf-bpe-now" aria-live="off"></div>
+  <div class="gf-bpe-top"><div class="gf-bpe-now" aria-live="off"></div></div>
   <div class="gf-bpe-two">
     <div><p class="gf-bpe-title">The pair that wins, and its runners-up</p><div class="gf-bpe-pairs"></div><div class="gf-bpe-note" data-is="tie"></div></div>
     <div><p class="gf-bpe-title" data-is="whose"></p><div class="gf-bpe-facts"></div><div class="gf-bpe-note" data-is="passage"></div></div>
@@ -29,13 +29,6 @@ const TEMPLATE = `
   <div class="gf-bpe-note" data-is="unknown"></div>
   <div><div class="gf-bpe-treehead"><p class="gf-bpe-title" data-is="treetitle" aria-live="polite"></p><select data-is="vocabulary" aria-label="Show how a token was built"></select></div>
     <div class="gf-bpe-tree" tabindex="0" role="group" aria-label="Tree of merges"></div></div>`
-
-function element(tag, name, text) {
-  const node = document.createElement(tag)
-  if (name) node.className = name
-  if (text !== undefined) node.textContent = text
-  return node
-}
 
 const whole = (n) => n.toLocaleString("en")
 const times = (n) => `${whole(n)} ${n === 1 ? "time" : "times"}`
@@ -89,8 +82,16 @@ function create(parentElement) {
     const chip = event.target.closest(".gf-bpe-chip")
     if (chip) pick(self, Number(chip.dataset.id))
   })
+  find(".gf-bpe-top").prepend(saveTools(root, () => "bpe-merges", () => table(self)))
   label(self)
   return self
+}
+
+function table(self) {
+  return [["merge", "left_id", "left", "right_id", "right", "id", "token", "count", "tokens_left"], ...Array.from({ length: self.count }, (_, rank) => {
+    const { left, right, token, count, length } = merge(self, rank)
+    return [rank, left, text(self, left), right, text(self, right), token, text(self, token), count, length]
+  })]
 }
 
 function label(self) {

@@ -8,13 +8,6 @@ function integers(text) {
   return new Int32Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer)
 }
 
-function element(kind, name, text) {
-  const node = document.createElement(kind)
-  if (name) node.className = name
-  if (text !== undefined) node.textContent = text
-  return node
-}
-
 function create(parentElement, key) {
   const root = element("div", "gf-chips")
   const tip = element("div", "gf-chips-tip")
@@ -24,16 +17,15 @@ function create(parentElement, key) {
   root.appendChild(tip)
   parentElement.appendChild(root)
   const self = { root, tip, key, rows: [], lit: [], bytes: null, text: null, focused: null }
+  self.tools = saveTools(root, () => "tokenizers", () => table(self))
+  root.prepend(self.tools)
   const at = (event) => {
     const chip = event.target.closest?.(".gf-chip")
     return chip ? [self.rows[Number(chip.dataset.row)], Number(chip.dataset.token)] : null
   }
-  // Only a pointer that moves chooses: one at rest, with the page scrolling below it, must not undo what a key chose.
   root.addEventListener("pointermove", (event) => {
-    const where = `${event.screenX} ${event.screenY}`, found = at(event)
-    if (where === self.pointer) return
-    self.pointer = where
-    if (found && (found[0] !== self.under?.[0] || found[1] !== self.under[1])) point(self, ...found)
+    const found = at(event)
+    if (pointerMoved(self, event) && found && (found[0] !== self.under?.[0] || found[1] !== self.under[1])) point(self, ...found)
   })
   root.addEventListener("pointerleave", () => {
     self.pointer = null
@@ -51,7 +43,8 @@ function create(parentElement, key) {
     self.focused = row
     choose(self, row, Math.min(row.active, row.chips.length - 1))
   })
-  root.addEventListener("focusout", () => {
+  root.addEventListener("focusout", (event) => {
+    if (self.tools.contains(event.relatedTarget)) return // what is chosen can be saved
     self.focused = null
     unpoint(self)
   })
@@ -71,6 +64,18 @@ function create(parentElement, key) {
     next.chips[next.active]?.scrollIntoView({ block: "nearest" })
   })
   return self
+}
+
+function table(self) {
+  const lines = self.rows.flatMap((row) => row.labels.map((label, i) => {
+    const start = row.starts[i], length = row.lengths[i]
+    return [row.name, i, row.ids[i] < 0 ? null : row.ids[i], typeof label === "string" ? label : label.map(([piece]) => piece).join(""), start, length, hexadecimal(self, start, length)]
+  }))
+  return [["tokenizer", "token", "id", "text", "first_byte", "bytes", "hex"], ...lines]
+}
+
+function hexadecimal(self, start, length) {
+  return Array.from(self.bytes.subarray(start, start + length), (b) => b.toString(16).toUpperCase().padStart(2, "0")).join(" ")
 }
 
 // The first token of a row that ends after a byte; the last where none does.
@@ -99,7 +104,7 @@ function choose(self, row, index, scroll = false) {
 
 function words(self, row, index) {
   const start = row.starts[index], length = row.lengths[index]
-  const hex = Array.from(self.bytes.subarray(start, start + Math.min(length, HEX_SHOWN)), (b) => b.toString(16).toUpperCase().padStart(2, "0")).join(" ")
+  const hex = hexadecimal(self, start, Math.min(length, HEX_SHOWN))
   const label = row.labels[index]
   const named = typeof label === "string" ? `“${label}”` : `“${label.map(([piece]) => piece).join("")}”, cut inside a character`
   const id = row.ids[index] < 0 ? "not in this vocabulary: no id of its own" : `id ${row.ids[index].toLocaleString("en-US")}`
@@ -174,12 +179,6 @@ function build(self, data, index) {
   return row
 }
 
-function isDark(node) {
-  const probe = document.createElement("canvas").getContext("2d")
-  probe.fillStyle = getComputedStyle(node).getPropertyValue("--st-background-color").trim() || "#ffffff"
-  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
-}
-
 export default function (component) {
   const { data, parentElement, key } = component
   if (!data) return
@@ -203,7 +202,7 @@ export default function (component) {
     const focused = self.focused?.index
     unpoint(self)
     self.rows = rows
-    self.root.replaceChildren(...rows.map((row) => row.node), self.tip)
+    self.root.replaceChildren(self.tools, ...rows.map((row) => row.node), self.tip)
     if (focused !== undefined) self.focused = null
   }
   return () => {

@@ -9,9 +9,9 @@ function create(parentElement) {
   root.className = "gf-clock"
   root.innerHTML = `
     <div class="gf-clock-bar">
-      <button type="button" class="gf-clock-play"></button>
-      <button type="button" class="gf-clock-back" aria-label="One position back">◀</button>
-      <button type="button" class="gf-clock-step" aria-label="One position on">▶▏</button>
+      <button type="button" class="gf-clock-play" data-unsaved></button>
+      <button type="button" class="gf-clock-back" data-unsaved aria-label="One position back">◀</button>
+      <button type="button" class="gf-clock-step" data-unsaved aria-label="One position on">▶▏</button>
       <input type="range" min="0" step="1" aria-label="Position">
       <output aria-live="off"></output>
     </div>
@@ -44,6 +44,7 @@ function create(parentElement) {
     self.cells.forEach((cell) => { cell.root.tabIndex = cell === next ? 0 : -1 })
     next.root.focus()
   })
+  find(".gf-clock-stage").prepend(saveTools(root, () => "clock", () => table(self)))
   pause(self)
   return self
 }
@@ -160,6 +161,13 @@ function draw(self) {
   tell(self)
 }
 
+function table(self) {
+  return [["hand", "radians_per_position", "wavelength", "position", "angle", "sine", "cosine"], ...self.thetas.map((theta, i) => {
+    const angle = self.position * theta
+    return [self.pairs[i], theta, (2 * Math.PI) / theta, self.position, angle, Math.sin(angle), Math.cos(angle)]
+  })]
+}
+
 function light(self, index) {
   if (index === self.lit) return
   self.lit = index
@@ -177,12 +185,6 @@ function tell(self) {
   }
   const angle = position * thetas[lit], round = (angle / (2 * Math.PI)).toFixed(2)
   self.said.textContent = `Hand ${pairs[lit]}: wavelength ${waves(thetas[lit])}, ${round} rounds so far. PE: sine ${Math.sin(angle).toFixed(3)}, cosine ${Math.cos(angle).toFixed(3)}.`
-}
-
-function isDark(element) {
-  const probe = document.createElement("canvas").getContext("2d")
-  probe.fillStyle = getComputedStyle(element).getPropertyValue("--st-background-color").trim() || "#ffffff"
-  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
 }
 
 export default function (component) {

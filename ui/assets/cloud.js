@@ -31,10 +31,6 @@ function create(parentElement) {
   const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, tabindex: "0", role: "img", xmlns: NS }, root)
   const said = html("div", "gf-cloud-said", root)
   const bar = html("div", "gf-cloud-bar", root)
-  const tools = html("div", "gf-cloud-tools", bar)
-  tools.setAttribute("role", "group")
-  tools.setAttribute("aria-label", "Save this figure")
-  bar.replaceChildren()
   const self = { root, legend, svg, said, bar, angles: null, sent: "", drag: null, moved: false, timer: 0, sliders: [], nodes: [], frame: 0, send: null, trigger: null }
   for (const [i, [name, low, high]] of [["Turn", 0, 359], ["Tilt", -90, 90]].entries()) {
     const label = html("label", "", bar)
@@ -45,14 +41,7 @@ function create(parentElement) {
     input.addEventListener("input", () => { self.angles[i] = Number(input.value); changed(self) })
     self.sliders.push([input, output])
   }
-  bar.append(tools)
-  for (const [text, save] of [["CSV", saveTable], ["PNG", savePicture], ["SVG", saveDrawing]]) {
-    const button = html("button", "", tools, text)
-    button.type = "button"
-    button.title = text === "CSV" ? "Save the data behind this figure as CSV" : `Save this figure as ${text}`
-    button.setAttribute("aria-label", button.title)
-    button.onclick = () => save(self)
-  }
+  svg.before(saveTools(root, () => "embedding-cloud", () => self.data.csv, () => drawing(self)))
   svg.addEventListener("pointerdown", (event) => {
     self.drag = [event.clientX, event.clientY, ...self.angles]
     self.moved = false
@@ -99,12 +88,6 @@ function tell(self, index) {
   const d = self.data
   const i = index === undefined ? d.chosen : Number(index)
   self.said.textContent = `“${d.words[i]}”, id ${d.ids[i]}, ${d.names[d.classes[i]]}${i === d.chosen ? ". Drag to turn, or use the arrow keys; click a token to choose it." : ""}`
-}
-
-function isDark(element) {
-  const probe = document.createElement("canvas").getContext("2d")
-  probe.fillStyle = getComputedStyle(element).getPropertyValue("--st-background-color").trim() || "#ffffff"
-  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
 }
 
 function shape(symbol, size, parent, attributes) {
@@ -197,38 +180,11 @@ function place(self) {
   })
 }
 
-function download(name, blob) {
-  const link = document.createElement("a")
-  link.href = URL.createObjectURL(blob)
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000)
-}
-
 function drawing(self) {
   const copy = self.svg.cloneNode(true)
   copy.setAttribute("width", WIDTH)
   copy.setAttribute("height", HEIGHT)
-  return new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" })
-}
-
-function saveTable(self) {
-  download("embedding-cloud.csv", new Blob([self.data.csv], { type: "text/csv" }))
-}
-
-function saveDrawing(self) {
-  download("embedding-cloud.svg", drawing(self))
-}
-
-function savePicture(self) {
-  const image = new Image(), address = URL.createObjectURL(drawing(self))
-  image.onload = () => {
-    const canvas = Object.assign(document.createElement("canvas"), { width: 2 * WIDTH, height: 2 * HEIGHT })
-    canvas.getContext("2d").drawImage(image, 0, 0, 2 * WIDTH, 2 * HEIGHT)
-    URL.revokeObjectURL(address)
-    canvas.toBlob((blob) => download("embedding-cloud.png", blob))
-  }
-  image.src = address
+  return [new XMLSerializer().serializeToString(copy), WIDTH, HEIGHT]
 }
 
 export default function (component) {

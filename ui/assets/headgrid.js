@@ -9,7 +9,8 @@ function create(parentElement) {
   const grid = document.createElement("div")
   grid.className = "gf-heads-grid"
   grid.setAttribute("role", "group")
-  root.append(said, grid)
+  const tools = saveTools(root, () => "attention-heads", () => table(self))
+  root.append(tools, said, grid)
   parentElement.appendChild(root)
   const self = { root, said, grid, buttons: [], layers: 0, heads: 0, chosen: 0, send: null, text: "", pixels: null, theme: "" }
   const at = (event) => self.buttons.indexOf(event.target.closest?.(".gf-head"))
@@ -20,11 +21,7 @@ function create(parentElement) {
     mark(self)
     self.send("chosen", `${Math.floor(index / self.heads)},${index % self.heads}`)
   })
-  grid.addEventListener("pointermove", (event) => { // a pointer at rest, with the page scrolling below it, says nothing over a key
-    const where = `${event.screenX} ${event.screenY}`
-    if (where !== self.pointer) tell(self, at(event))
-    self.pointer = where
-  })
+  grid.addEventListener("pointermove", (event) => pointerMoved(self, event) && tell(self, at(event)))
   grid.addEventListener("pointerleave", () => { self.pointer = null; tell(self, self.chosen) })
   grid.addEventListener("focusin", (event) => tell(self, at(event)))
   grid.addEventListener("keydown", (event) => {
@@ -35,6 +32,15 @@ function create(parentElement) {
     self.buttons[index + move]?.focus()
   })
   return self
+}
+
+function table(self) {
+  const { size, heads } = self, lines = []
+  self.pixels.forEach((value, i) => {
+    const head = Math.floor(i / size ** 2)
+    if (value) lines.push([Math.floor(head / heads), head % heads, Math.floor(i / size) % size, i % size, (value / 255).toFixed(3)])
+  })
+  return [["layer", "head", "row", "column", "weight"], ...lines]
 }
 
 function tell(self, index) {
@@ -50,12 +56,6 @@ function mark(self) {
 
 function rgb(colour) {
   return [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16))
-}
-
-function isDark(element) {
-  const probe = document.createElement("canvas").getContext("2d")
-  probe.fillStyle = getComputedStyle(element).getPropertyValue("--st-background-color").trim() || "#ffffff"
-  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
 }
 
 function shades(palette, side) {
@@ -125,6 +125,7 @@ export default function (component) {
   if (fresh || data.pixels !== self.text || theme !== self.theme) {
     self.pixels = Uint8Array.from(atob(data.pixels), (c) => c.charCodeAt(0))
     self.text = data.pixels
+    self.size = data.size
     self.theme = theme
     draw(self, data.size, data.palette)
   }

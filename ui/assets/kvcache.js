@@ -4,17 +4,11 @@ const TICK_MS = 420
 const LINK_MS = 200 // the link follows when the hand rests: browsers refuse a hundred changes of the address in a moment
 const SLOTS = 128 // positions of the cache that are drawn one by one
 
-const element = (tag, name, text) => {
-  const made = document.createElement(tag)
-  if (name) made.className = name
-  if (text !== undefined) made.textContent = text
-  return made
-}
-
 function button(text, label, press) {
   const made = element("button", "", text)
   made.type = "button"
   made.setAttribute("aria-label", label)
+  made.dataset.unsaved = ""
   made.onclick = press
   return made
 }
@@ -44,7 +38,7 @@ function create(parentElement) {
   bar.append(self.play, self.back, self.on, self.slider, self.where)
   const pair = element("div", "gf-kv-pair")
   self.panels = [panel(self, "with", "With the cache"), panel(self, "without", "Without")]
-  pair.append(...self.panels.map((p) => p.root))
+  pair.append(saveTools(root, () => "kv-cache-steps", () => table(self)), ...self.panels.map((p) => p.root))
   const key = element("p", "gf-kv-key")
   for (const [name, words] of [["computed", "computed in this step"], ["read", "its key and value are read from the cache"], ["dropped", "no longer seen"]]) {
     const entry = element("span")
@@ -60,10 +54,8 @@ function create(parentElement) {
   self.formula = element("p", "gf-kv-formula")
   self.note = element("p", "gf-kv-note")
   self.note.setAttribute("aria-live", "polite")
-  self.save = button("CSV", "Save the steps as a table", () => saveTable(self))
-  self.save.className = "gf-kv-save"
   cache.append(self.title, self.slots, self.formula, self.note)
-  root.append(bar, pair, key, self.said, self.same, cache, self.save)
+  root.append(bar, pair, key, self.said, self.same, cache)
   parentElement.appendChild(root)
   self.watch = new ResizeObserver(() => { if (self.data && root.clientWidth !== self.width) { self.width = root.clientWidth; paint(self) } })
   self.watch.observe(root)
@@ -126,12 +118,6 @@ function state(self, step, column, kind) {
   return column >= position - computedIn(step, kind) ? "computed" : "read"
 }
 
-function isDark(root) {
-  const probe = document.createElement("canvas").getContext("2d")
-  probe.fillStyle = getComputedStyle(root).getPropertyValue("--st-background-color").trim() || "#ffffff"
-  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
-}
-
 function layout(self, canvas) {
   const { steps, labels } = self.data
   const width = Math.max(120, canvas.parentElement.clientWidth), columns = labels.length - 1, rows = steps.length
@@ -142,7 +128,7 @@ function layout(self, canvas) {
 function paintPanel(self, made) {
   const { steps, labels, prompt } = self.data, { canvas, kind } = made
   const { width, columns, rows, cell, high, letters } = layout(self, canvas)
-  const scale = window.devicePixelRatio || 1, height = rows * high + letters + 4
+  const scale = Math.max(2, window.devicePixelRatio || 1), height = rows * high + letters + 4
   canvas.width = Math.round(width * scale)
   canvas.height = Math.round(height * scale)
   canvas.style.height = `${height}px`
@@ -243,18 +229,12 @@ function point(self, made, event) {
   self.said.textContent = `Step ${row}, position ${column}, “${self.data.labels[column]}”: ${what[state(self, self.data.steps[row], column, made.kind)]}.`
 }
 
-function saveTable(self) {
-  const quote = (text) => `"${String(text).replaceAll('"', '""')}"`
-  const lines = ["step,position,token,token_without,window_begins,computed,computed_without,flops,flops_without,cache_positions,cache_bytes,refilled"]
-  self.data.steps.forEach((s, i) => {
-    const kept = s.position - s.begin
-    lines.push([i, s.position, quote(self.data.labels[s.position]), quote(self.data.without[i]), s.begin, s.computed, kept, s.flops, s.flops_without, kept, kept * self.data.per_position, s.refilled ? 1 : 0].join())
-  })
-  const save = element("a")
-  save.href = URL.createObjectURL(new Blob([lines.join("\n")], { type: "text/csv" }))
-  save.download = "kv-cache-steps.csv"
-  save.click()
-  setTimeout(() => URL.revokeObjectURL(save.href), 1000)
+function table(self) {
+  const head = "step,position,token,token_without,window_begins,computed,computed_without,flops,flops_without,cache_positions,cache_bytes,refilled".split(",")
+  return [head, ...self.data.steps.map((s, i) => {
+    const kept = s.position - s.begin, words = [self.data.labels[s.position], self.data.without[i]]
+    return [i, s.position, ...words, s.begin, s.computed, kept, s.flops, s.flops_without, kept, kept * self.data.per_position, s.refilled ? 1 : 0]
+  })]
 }
 
 export default function (component) {

@@ -24,6 +24,7 @@ function create(parentElement) {
   const bar = make("div", root, "gf-rope-bar")
   const button = make("button", bar, "gf-rope-play")
   button.type = "button"
+  button.dataset.unsaved = ""
   const sliders = make("div", bar, "gf-rope-sliders")
   const slider = (kind, name) => {
     const label = make("label", sliders, `gf-rope-${kind}`)
@@ -37,6 +38,7 @@ function create(parentElement) {
   }
   const query = slider("q", "Position of the query"), key = slider("k", "Position of the key")
   const both = make("label", bar, "gf-rope-both")
+  both.dataset.unsaved = ""
   const check = make("input", both)
   check.type = "checkbox"
   make("span", both, "", "move both together")
@@ -67,6 +69,7 @@ function create(parentElement) {
     choose(self, self.pair + change)
     self.dials[self.pair].root.focus()
   })
+  left.prepend(saveTools(root, () => "rope-pairs", () => table(self)))
   name(self)
   return self
 }
@@ -176,6 +179,12 @@ function pairOf(self, i, [m, n]) {
   return { q: one, k: two, term: one.length * two.length * Math.cos(one.angle - two.angle) }
 }
 
+function table(self) {
+  const { q, k, theta } = self.data, half = q.length / 2, [m, n] = self.at
+  return [["pair", "theta", "q_first", "q_second", "k_first", "k_second", "query_position", "key_position", "q_turned", "k_turned", "product"], ...theta.map((by, i) =>
+    [i, by, q[i], q[i + half], k[i], k[i + half], m, n, m * by, n * by, pairOf(self, i, self.at).term])]
+}
+
 function place(part, { length, angle }, scale) {
   const reach = scale > 0 ? (length / scale) * (RADIUS - 3) : 0
   const head = Math.min(9, reach)
@@ -257,8 +266,7 @@ export default function (component) {
     small.root.setAttribute("role", "radio")
     self.dials.push(small)
   }
-  self.root.style.setProperty("--gf-q", data.colours.q[dark(self.root) ? 1 : 0])
-  self.root.style.setProperty("--gf-k", data.colours.k[dark(self.root) ? 1 : 0])
+  for (const which of ["q", "k"]) self.root.style.setProperty(`--gf-${which}`, data.colours[which][isDark(self.root) ? 1 : 0])
   self.longest = 0
   for (let i = 0; i < pairs; i++) {
     self.longest = Math.max(self.longest, arrow(data.q, i, 0, 0).length, arrow(data.k, i, 0, 0).length)
@@ -286,10 +294,4 @@ export default function (component) {
     self.root.remove()
     instances.delete(parentElement)
   }
-}
-
-function dark(element) {
-  const probe = document.createElement("canvas").getContext("2d")
-  probe.fillStyle = getComputedStyle(element).getPropertyValue("--st-background-color").trim() || "#ffffff"
-  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
 }

@@ -98,13 +98,6 @@ function draw(p, u) {
 
 // The screen ------------------------------------------------------------------------------------------------------------
 
-function element(tag, name, text) {
-  const made = document.createElement(tag)
-  if (name) made.className = name
-  if (text !== undefined) made.textContent = text
-  return made
-}
-
 function numbers(text, Kind) {
   const raw = atob(text), bytes = new Uint8Array(raw.length)
   for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i)
@@ -116,6 +109,7 @@ function create(parentElement) {
   const ready = element("div", "gf-sampler-ready"), controls = element("div", "gf-sampler-controls")
   ready.setAttribute("role", "group")
   ready.setAttribute("aria-label", "Ready settings")
+  ready.dataset.unsaved = ""
   const main = element("div", "gf-sampler-main")
   root.append(ready, controls, main)
   parentElement.appendChild(root)
@@ -154,6 +148,7 @@ function create(parentElement) {
   last.append(tick, element("span", "", "Penalty after the cuts"))
   controls.append(last)
   self.tick = tick
+  root.prepend(saveTools(root, () => `sampling-${self.mode}`, () => table(self)))
   return self
 }
 
@@ -176,6 +171,7 @@ function show(self, source) {
     range.classList.toggle("gf-off", self.settings[name] === OFF[name])
   }
   self.tick.checked = self.settings.penalty_last
+  self.tick.parentElement.toggleAttribute("data-unsaved", !self.tick.checked)
   if (!self.frame) self.frame = requestAnimationFrame(() => { self.frame = 0; if (self.root.isConnected) paint(self) })
 }
 
@@ -200,12 +196,9 @@ function buildStages(self) {
   scroll.setAttribute("aria-label", "What each stage leaves of the likeliest tokens")
   scroll.append(grid)
   self.grid = grid
-  const title = element("p", "gf-sampler-title", "Renormalised and drawn: what is left, side by side from 0 to 1"), strip = element("div", "gf-sampler-strip"), said = element("p", "gf-sampler-said"), save = element("button", "gf-sampler-save", "CSV")
+  const title = element("p", "gf-sampler-title", "Renormalised and drawn: what is left, side by side from 0 to 1"), strip = element("div", "gf-sampler-strip"), said = element("p", "gf-sampler-said")
   said.setAttribute("aria-live", "polite")
-  save.type = "button"
-  save.title = "Every token at every stage, as a table"
-  save.onclick = () => saveTable(self)
-  self.main.append(scroll, title, strip, said, save)
+  self.main.append(scroll, title, strip, said)
   Object.assign(self, { strip, said, order: null, cells: [] })
 }
 
@@ -311,19 +304,12 @@ function paintStrip(self, last) {
   ))
 }
 
-function saveTable(self) {
-  const quote = (text) => `"${String(text).replaceAll('"', '""')}"`
-  const names = self.made.map((s) => s.name)
-  const lines = [["id", "token", ...names.flatMap((n) => [`${n}_logit`, `${n}_probability`]), "removed_by"].join()]
-  self.logits.forEach((_, i) => {
-    const by = self.made.find((s) => s.removed.has(i))
-    lines.push([i, quote(self.labels[i]), ...self.made.flatMap((s) => [s.logits[i], s.p[i]]), by ? by.name : ""].join())
-  })
-  const link = element("a")
-  link.href = URL.createObjectURL(new Blob([lines.join("\n")], { type: "text/csv" }))
-  link.download = "sampling-stages.csv"
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+function table(self) {
+  if (self.mode === "draws") {
+    return [["id", "token", "probability", "drawn", "share"], ...Array.from(self.made.at(-1).p, (p, i) => [i, self.labels[i], p, self.now[i], self.count ? self.now[i] / self.count : null])]
+  }
+  const head = ["id", "token", ...self.made.flatMap(({ name }) => [`${name}_logit`, `${name}_probability`]), "removed_by"]
+  return [head, ...Array.from(self.logits, (_, i) => [i, self.labels[i], ...self.made.flatMap((s) => [s.logits[i], s.p[i]]), self.made.find((s) => s.removed.has(i))?.name])]
 }
 
 // A thousand draws ------------------------------------------------------------------------------------------------------
@@ -332,6 +318,7 @@ function buildDraws(self) {
   self.main.replaceChildren()
   const bar = element("div", "gf-sampler-play"), play = element("button", "", "▶ Draw"), slider = element("input"), where = element("output")
   play.type = "button"
+  play.dataset.unsaved = ""
   Object.assign(slider, { type: "range", min: 0, max: self.numbers.length, step: 1 })
   slider.setAttribute("aria-label", "Number of draws")
   slider.oninput = () => { pause(self); self.count = Number(slider.value); paint(self) }
@@ -370,7 +357,8 @@ function paintDraws(self, last) {
     counts[draw(p, self.numbers[d])]++
     if ([1, 2, 3, 5, 7, 10, 14, 20, 30, 50, 70, 100, 140, 200, 300, 500, 700, 1000].includes(d + 1)) distances.push([d + 1, away(p, counts, d + 1)])
   }
-  const now = n < self.numbers.length ? self.now : counts
+  if (n >= self.numbers.length) self.now = counts
+  const now = self.now
   self.slider.value = String(n)
   self.where.textContent = `${n.toLocaleString("en")} draws`
   const order = ranked(p).slice(0, 20).filter((i) => p[i] > 0)
@@ -440,7 +428,7 @@ export default function (component) {
   const { range, number } = self.inputs.top_k
   range.max = String(Math.min(self.logits.length, 100))
   number.max = String(self.logits.length)
-  const dark = data.palette && luminance(self.root) < 128 ? 1 : 0
+  const dark = isDark(self.root) ? 1 : 0
   for (const name of ["output", "attention", "quiet"]) self.root.style.setProperty(`--gf-${name}`, data.palette[name][dark])
   if (self.mode !== data.mode) {
     self.mode = data.mode
@@ -455,10 +443,4 @@ export default function (component) {
     self.root.remove()
     instances.delete(parentElement)
   }
-}
-
-function luminance(element) {
-  const probe = document.createElement("canvas").getContext("2d")
-  probe.fillStyle = getComputedStyle(element).getPropertyValue("--st-background-color").trim() || "#ffffff"
-  return parseInt(probe.fillStyle.slice(1, 3), 16)
 }

@@ -8,7 +8,7 @@ const ANSWER_MS = 8000 // an answer that has not come by then is asked for again
 const SPEEDS = [[2, "2 a second"], [5, "5 a second"], [15, "15 a second"], [40, "40 a second"], [0, "as it comes"]]
 
 const TEMPLATE = `
-  <div class="gf-writer-bar" role="group" aria-label="Player">
+  <div class="gf-writer-bar" role="group" aria-label="Player" data-unsaved>
     <button type="button" data-do="first" aria-label="Back to the prompt" title="Back to the prompt">⇤</button>
     <button type="button" data-do="back" aria-label="One token back" title="One token back">−1</button>
     <button type="button" class="gf-writer-play" data-do="play"></button>
@@ -29,20 +29,14 @@ const TEMPLATE = `
       <p class="gf-writer-title" data-is="which"></p>
       <div class="gf-writer-list"></div>
       <p class="gf-writer-note">Upper bar: the model's own probability, at temperature 1. Lower bar: what the settings make of it. Press one to go on with it instead.</p>
-      <form class="gf-writer-other"><label>Another token <input type="text" maxlength="200" autocomplete="off" spellcheck="false"></label><button type="submit">Go on with it</button></form>
+      <form class="gf-writer-other" data-unsaved><label>Another token <input type="text" maxlength="200" autocomplete="off" spellcheck="false"></label><button type="submit">Go on with it</button></form>
       <p class="gf-writer-note gf-writer-answer" aria-live="polite"></p>
     </div>
   </div>
   <div class="gf-writer-facts"></div>
   <div class="gf-writer-tree"><p class="gf-writer-title" data-is="branches"></p><div class="gf-writer-lanes"><svg aria-hidden="true"></svg><ol></ol></div></div>
-  <div class="gf-writer-files"><button type="button" data-do="copy">Copy the text</button><button type="button" data-do="csv">CSV of its tokens</button></div>`
+  <div class="gf-writer-files" data-unsaved><button type="button" data-do="copy">Copy the text</button></div>`
 
-const element = (tag, name, text) => {
-  const node = document.createElement(tag)
-  if (name) node.className = name
-  if (text !== undefined) node.textContent = text
-  return node
-}
 const whole = (n) => n.toLocaleString("en")
 const percent = (p) => (p >= 0.9995 && p < 1 ? ">99.9%" : p > 0 && p < 0.001 ? "<0.1%" : `${(100 * p).toFixed(1)}%`)
 const raised = (n) => [...String(n)].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")
@@ -70,9 +64,10 @@ function create(parentElement) {
   self.speed.value = "15"
   const does = {
     first: () => step(self, 0), back: () => step(self, self.at - 1), next: () => step(self, self.at + 1), play: () => toggle(self),
-    last: () => { stop(self); self.toEnd = true; show(self, known(self)); pump(self) }, copy: (button) => copy(self, button), csv: () => save(self),
+    last: () => { stop(self); self.toEnd = true; show(self, known(self)); pump(self) }, copy: (button) => copy(self, button),
   }
   root.querySelectorAll("[data-do]").forEach((button) => { button.onclick = () => does[button.dataset.do](button) })
+  find(".gf-writer-two").prepend(saveTools(root, () => "generation-tokens", () => table(self)))
   self.slider.oninput = () => step(self, Number(self.slider.value))
   root.addEventListener("keydown", (event) => {
     const on = event.target, typing = on.matches("input[type=text], select")
@@ -241,12 +236,6 @@ function take(self, data) {
   if (still()) return
   if (first && data.fresh) play(self)
   else if (moved && !first && !self.stepping && !self.playing && self.at < self.length) play(self)
-}
-
-function isDark(node) {
-  const probe = document.createElement("canvas").getContext("2d")
-  probe.fillStyle = getComputedStyle(node).getPropertyValue("--st-background-color").trim() || "#ffffff"
-  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
 }
 
 export default function (component) {

@@ -203,6 +203,7 @@ function branchRow(self, path, i, parent, fork) {
   drop.setAttribute("aria-label", `Delete the branch “${own.slice(0, 30)}”`)
   drop.title = "Delete this branch"
   drop.hidden = self.leaves.length < 2
+  drop.dataset.unsaved = ""
   drop.onclick = () => { stop(self); self.stepping = true; command(self, { do: "delete", branch: self.leaves[i] }) }
   row.append(go, drop)
   return row
@@ -276,16 +277,10 @@ function copy(self, button) {
   navigator.clipboard ? navigator.clipboard.writeText(text).then(() => done("Copied"), old) : old()
 }
 
-function save(self) {
-  const quote = (text) => `"${String(text).replaceAll('"', '""')}"`
-  const lines = ["token_written,position,id,token,p,q_with_settings,log_probability,drawn_id,picked,sees_from_position,alternatives"]
-  self.path.slice(0, known(self)).forEach((index, i) => {
+function table(self) {
+  const head = "token_written,position,id,token,p,q_with_settings,log_probability,drawn_id,picked,sees_from_position,alternatives".split(",")
+  return [head, ...self.path.slice(0, known(self)).map((index, i) => {
     const it = self.nodes[index], others = it.others.map((o) => `${shown(self, o.token)} ${o.p} ${o.q}`).join("; ")
-    lines.push([i + 1, self.prompt.length + i, it.token, quote(shown(self, it.token)), it.p, it.q, it.log, it.drawn, it.token !== it.drawn, it.begin, quote(others)].join())
-  })
-  const link = element("a")
-  link.href = URL.createObjectURL(new Blob([lines.join("\n")], { type: "text/csv" }))
-  link.download = "generation-tokens.csv"
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+    return [i + 1, self.prompt.length + i, it.token, shown(self, it.token), it.p, it.q, it.log, it.drawn, it.token !== it.drawn, it.begin, others]
+  })]
 }

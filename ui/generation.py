@@ -56,7 +56,7 @@ def _settings(subject: Subject) -> tuple[SampleConfig, Limits]:
     with st.expander("Cuts and penalty"):
         e, f, g, h = st.columns(4, gap="medium", vertical_alignment="bottom")
         most = subject.config.vocab_size
-        top_k = e.number_input("Top-k", value=0, step=1, key="generation_top_k", bind="query-params", help=f"Keep the k likeliest of {most:,}. 0: off.")
+        top_k = e.number_input("Top-k", value=0, min_value=0, step=1, key="generation_top_k", bind="query-params", help=f"The k likeliest of {most:,}. 0: off.")
         top_p = f.slider("Top-p", 0.0, 1.0, sampler.START.top_p, 0.01, key="generation_top_p", bind="query-params", help="Fewest that reach p. 1: off.")
         min_p = g.slider(
             "Min-p", 0.0, 1.0, 0.0, 0.01, key="generation_min_p", bind="query-params", help="Keep what has this share of the likeliest's probability. 0: all.",

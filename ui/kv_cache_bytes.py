@@ -26,7 +26,7 @@ def draw_bytes(subject: Subject) -> None:
     assert c.n_heads is not None and c.n_kv_heads is not None
     ways = divisors(c.n_heads) if c.mixer == "attention" else [c.n_kv_heads]
     a, b, d = st.columns([3, 4, 3], gap="medium")
-    tokens = a.select_slider("Tokens of text T", LENGTHS, 4096, key="kv_tokens", bind="query-params", format_func=lambda n: f"{n:,}")
+    tokens = a.select_slider("Tokens of text T", LENGTHS, 4096, key="kv_tokens", bind="query-params")  # as a link holds it: no commas
     dtype = b.segmented_control("A number is kept as", list(DTYPES), default="bfloat16", required=True, key="kv_dtype", bind="query-params")
     heads = d.segmented_control("Key-value heads", ways, default=c.n_kv_heads, required=True, key="kv_heads", bind="query-params")
     tokens = tokens if tokens in LENGTHS else 4096

@@ -49,7 +49,7 @@ def flops_view(choice: Choice) -> None:
 def length_slider(key: str, fallback: int) -> int:
     """The length of the text, a power of two."""
     nearest = min(LENGTHS, key=lambda n: abs(np.log(n / max(fallback, 1))))
-    chosen = st.select_slider("Tokens of text T", LENGTHS, nearest, key=key, bind="query-params", format_func=lambda n: f"{n:,}")
+    chosen = st.select_slider("Tokens of text T", LENGTHS, nearest, key=key, bind="query-params")  # written without commas: the label is what a link holds
     return chosen if chosen in LENGTHS else nearest
 
 
@@ -71,17 +71,25 @@ def _numbers(flops: Flops, ledger: Ledger) -> None:
         explain.worked("Forward, one token", figures.flop(flops.forward), f"{flops.forward:,} at T = {flops.tokens:,}")
     with columns[1]:
         part = figures.percent(flops.scores, flops.forward)
-        words = f"$2\\cdot 2\\cdot T\\cdot H\\cdot d_{{head}}\\cdot L$ = {flops.scores:,}; the rest does not depend on T"
+        words = f"{growing(ledger)} = {flops.scores:,}; the rest does not depend on T"
         explain.worked("Of these, scores and sums", part, words)
     with columns[2]:
         explain.worked("Training, one token", figures.flop(flops.training), "3 · forward: backward makes two products for each of forward's")
     with columns[3]:
         used = (flops.forward - flops.scores) // 2
         rule = f"6 · {ledger.total:,} parameters: {flops.six_n / max(flops.training, 1):.0%} of what was counted. "
-        rule += f"With the {used:,} that meet a token in a product (Kaplan et al. 2020 leave tables out): {6 * used / max(flops.training, 1):.0%}"
+        rule += f"With the {used:,} that meet a token in a product: {6 * used / max(flops.training, 1):.0%}. Kaplan et al. 2020 count those of the blocks only"
         explain.worked("6 N, the rule of thumb", figures.flop(flops.six_n), rule)
     whole = flops.training * flops.tokens
-    st.caption(f"A text of {flops.tokens:,} tokens: {figures.flop(whole / 3)} to read it, {figures.flop(whole)} to be trained on it once.")
+    what = f"A text of {flops.tokens:,} tokens" if ledger.encoder is None else f"A text of {flops.tokens:,} tokens to read and one as long to write"
+    st.caption(f"{what}: {figures.flop(whole / 3)} forward, {figures.flop(whole)} to be trained on it once.")
+
+
+def growing(ledger: Ledger) -> str:
+    """The formula (Markdown) of what grows with T: scores and weighted sums, in each layer, of each attention."""
+    products = "2" if ledger.config.mixer == "mean" else "2\\cdot 2"  # a mean has no scores
+    formula = f"${products}\\cdot T\\cdot H\\cdot d_{{head}}\\cdot L$"
+    return formula if ledger.encoder is None else f"{formula}, three times (the encoder's, the decoder's and the one between)"
 
 
 def _takeaway(choice: Choice, flops: Flops, crossing: int | None) -> str:
@@ -90,9 +98,13 @@ def _takeaway(choice: Choice, flops: Flops, crossing: int | None) -> str:
     c = choice.config
     table = f" Only its table of {c.context:,} positions knows how long a text can be." if c.position == "learned" else ""
     where = f"beyond its context of {c.context:,}" if crossing > c.context else f"within its context of {c.context:,}"
+    matrices = sum(choice.ledger.components.get(part, 0) for part in ("attention", "cross_attention"))
+    has = f"Attention's matrices have {matrices:,} parameters" if matrices else "This mixer has no parameters,"
+    each = "each layer" if choice.ledger.encoder is None else "each layer and attention"
+    does, cost = ("averages T others", 2) if c.mixer == "mean" else ("is compared with T others", 4)
     return (
-        f"Attention's matrices have {choice.ledger.components.get('attention', 0):,} parameters **whatever T is**.{table} But each token is compared with T "
-        f"others, which costs $4\\,T\\,H\\,d_{{head}}$ in each layer: from **T = {crossing:,}** on, {where}, more than everything else together. "
+        f"{has} **whatever T is**.{table} But each token {does}, "
+        f"which costs ${cost}\\,T\\,H\\,d_{{head}}$ in {each}: from **T = {crossing:,}** on, {where}, more than everything else together. "
         f"6 N does not know T, so it misses these {figures.percent(flops.scores, flops.forward)} here; and it counts tables, from which a token only takes a "
         "row."
     )

@@ -25,7 +25,7 @@ def memory_view(choice: Choice) -> None:
         dtype = st.segmented_control("Numbers are kept as", list(DTYPES), default=DTYPE, required=True, key="parameters_dtype", bind="query-params")
         dtype = dtype if dtype in DTYPES else DTYPE
     with middle:
-        batch = st.select_slider("Texts at once (batch)", BATCHES, 1, key="parameters_batch", bind="query-params", format_func=lambda n: f"{n:,}")
+        batch = st.select_slider("Texts at once (batch)", BATCHES, 1, key="parameters_batch", bind="query-params")
         batch = batch if batch in BATCHES else 1
     with right:
         tokens = length_slider("parameters_length", ledger.config.context)

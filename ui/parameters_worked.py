@@ -71,11 +71,10 @@ def _lecture() -> None:
         explain.worked("As the preset classic", f"{classic.total:,}", words)
         explain.worked("With 8 layers", f"{eight.total:,}", "would be 1.6 million: the table's number belongs to a model twice as deep")
     with right:
-        table = rows_table(classic)[["tensor", "formula", "each", "times", "parameters"]]
+        table = rows_table(classic)[["tensor", "formula", "times", "parameters"]]
         st.dataframe(
-            pd.concat([table, pd.DataFrame([{"tensor": "all", "formula": "", "each": None, "times": None, "parameters": classic.total}])]),
-            hide_index=True, height=480,
-            column_config={n: st.column_config.NumberColumn(format="localized") for n in ("each", "parameters")},
+            pd.concat([table, pd.DataFrame([{"tensor": "all", "formula": "", "times": None, "parameters": classic.total}])]),
+            hide_index=True, height=520, column_config={"parameters": st.column_config.NumberColumn(format="localized")},
         )
 
 

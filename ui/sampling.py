@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -82,11 +84,11 @@ def draw_temperatures(subject: Subject) -> None:
             figures.temperatures(words, values, titles), key="sampling_temperatures", height=440, name="temperatures", data=table,
             alt=f"Probability of the {len(words)} likeliest tokens at temperatures {', '.join(f'{t:g}' for t in TEMPERATURES)}.",
         )
-    facts = " · ".join(f"τ {t:g}: {r.entropy:.2f} nats ≈ {r.choices:.1f} choices" for t, r in zip(TEMPERATURES, records, strict=True))
-    st.caption(f"Entropy over all {len(logits):,} tokens, and the effective number of choices: {facts}.")
+    facts = [f"{r.entropy:.2f} nats ≈ {r.choices:.1f} choices" for r in records]
     if subject.config.causal:
-        _samples(subject, position, seed)
+        _samples(subject, position, seed, facts)
     else:
+        st.caption("Entropy, and the effective number of choices: " + " · ".join(f"{title}: {fact}" for title, fact in zip(titles, facts, strict=True)) + ".")
         st.info("This model looks both ways and fills gaps; it does not write on, so there are no samples.")
     first, last = records[0], records[-1]
     best = subject.vocabulary[order[0]]
@@ -96,14 +98,15 @@ def draw_temperatures(subject: Subject) -> None:
     )
 
 
-def _samples(subject: Subject, position: int, seed: int) -> None:
-    st.markdown(f"**What it writes after this text, {CHARACTERS} characters each** (seed {seed})")
+def _samples(subject: Subject, position: int, seed: int, facts: Sequence[str]) -> None:
+    """A text for each temperature; `facts` say how uncertain its first draw was."""
+    st.markdown(f"**What it writes after this text, {CHARACTERS} characters each** (seed {seed}), and the entropy over {subject.config.vocab_size:,} tokens")
     with st.spinner("Writing …"):
         texts = _written(subject.key, subject.ids[: position + 1], seed, subject)
     grid = st.grid("auto", min_column_width=250, gap="small")  # wide enough for a line of verse
-    for t, text in zip(TEMPERATURES, texts, strict=True):
+    for t, text, fact in zip(TEMPERATURES, texts, facts, strict=True):
         with grid.cell():
-            st.markdown(f"τ = {t:g}")
+            st.markdown(f"**τ = {t:g}**: {fact}")
             st.code(text, language=None, wrap_lines=True)
 
 

@@ -22,8 +22,8 @@ WORDS = {
         "Multiplied, they are the probability of the text, $\\prod_i p_i$; the mean of $-\\ln p_i$ is its loss in nats a token, $e$ to that its perplexity.",
         "why": "There is no plan, only one choice after another, and none is taken back. One other token early on leads to another text: what was written "
         "becomes what is read. When the context is full the beginning is dropped, and the model forgets who is speaking.",
-        "attempt": "Stop on a pale token, press another one and play on: a branch begins, with the same random numbers. Set the temperature to 0 and see it "
-        "repeat itself, then 1.5. Let it stop after `⏎⏎`: one speech.",
+        "attempt": "Stop on an unlikely token, press another one and play on: a branch begins, with the same random numbers. Set the temperature to 0 and see "
+        "it repeat itself, then 1.5. Let it stop after `⏎⏎`: one speech.",
     },
     "KV cache": {
         "see": "The same text, written twice. Without a cache every step reads the whole text again, so the cells fill a triangle. With it, each position's "

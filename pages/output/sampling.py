@@ -21,13 +21,14 @@ WORDS = {
         "matters. Then move the penalty: it touches only tokens of the text so far.",
     },
     "A thousand draws": {
-        "see": "Bars are shares of the draws, the black marks the probabilities. Below, their distance against the number of draws, both logarithmic.",
+        "see": "Bars are shares of the draws, the upright marks are the probabilities. Below, their distance against the number of draws, both logarithmic.",
         "why": "One sample says little about a model. How far shares stray from probabilities shrinks as $1/\\sqrt{n}$: for one more digit, draw a hundred "
         "times as often.",
         "attempt": "Press Draw and watch. Change the seed: the first draws differ, the thousandth histogram hardly. At temperature 0.2 it settles sooner.",
     },
     "Temperatures": {
-        "see": "The same logits divided by five temperatures $\\tau$: $p_i \\propto e^{l_i / \\tau}$. Below each, a text that the model wrote with it.",
+        "see": "The same logits divided by five temperatures $\\tau$: $p_i \\propto e^{l_i / \\tau}$. Below, a text that the model wrote "
+        "with each, and the entropy of its first draw.",
         "why": "Low temperatures repeat what is safe, high ones let the unlikely in, and one unlikely token leads to the next. 0.8 is a usual compromise.",
         "attempt": "Read from left to right. Then take a run of yours and drag the step back: an untrained model writes noise at every temperature.",
     },

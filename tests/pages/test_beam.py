@@ -116,4 +116,7 @@ def test_the_tree_draws_each_node_once_and_the_winners_way_is_filled():
     assert len(named["kept"].x) + len(named["winner"].x) == sum(n.kept for n in found.nodes)
     scores = next(trace for trace in figure.data if trace.mode == "text")
     first = next(n for n in found.nodes if n.kept)
-    assert len(scores.text) == 18 and float(scores.text[0]) == pytest.approx(first.log_probability, abs=0.01)
+    assert len(scores.text) == 18 and float(scores.text[0].replace("−", "-")) == pytest.approx(first.log_probability, abs=0.01)
+    order = [trace.mode for trace in figure.data]
+    assert order.index("text") > 4 and order[:5] == ["lines"] * 5  # each score has a gap in the edges behind it
+    assert all(x % 1 == 0.5 for x in scores.x)  # half-way between two boxes

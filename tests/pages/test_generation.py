@@ -410,3 +410,5 @@ def test_the_figure_holds_the_numbers():
     assert bars.y.tolist() == pytest.approx([0.5, 2.0, 0.1]) and bars.marker.color.tolist() == pytest.approx(np.exp(-nats).tolist())
     assert mean.y.tolist() == pytest.approx([0.5, 1.25, 2.6 / 3]) and list(picked.x) == [2]
     assert len(surprise(["a"], nats[:1], np.array([False]), 1.0).data) == 2
+    assert figure.layout.xaxis.tickangle == 0  # turned characters run into each other on a phone
+    assert surprise(["the", "a", "b"], nats, np.array([False] * 3), 1.0).layout.xaxis.tickangle is None

@@ -83,7 +83,7 @@ def test_a_longer_text_begins_like_a_shorter_one():
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8"])
 @pytest.mark.parametrize("heads", ["4", "2", "1"])
 def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: str):
-    words = sentences(opened(kv_part="How many bytes", kv_dtype=dtype, kv_heads=heads, kv_tokens="1,024"))
+    words = sentences(opened(kv_part="How many bytes", kv_dtype=dtype, kv_heads=heads, kv_tokens="1024"))
     size = 4 * 2 * int(heads) * 32 * 1024 * {"float32": 4, "bfloat16": 2, "float8": 1}[dtype]
     assert f"**{size:,} bytes" in words and f"in {dtype}: {size:,} bytes" in words and "✓" in words and "✗" not in words
     assert (f"{4 // int(heads)} times less" in words) == (heads != "4")
@@ -141,6 +141,7 @@ def test_the_figures_hold_the_numbers():
     assert [list(t.y) for t in made.data] == [[40, 50, 20], [40, 10, 20], [20]] and list(made.data[2].x) == [2]
     bars = figures.bytes_by_heads([4, 2, 1], [400, 200, 100], 4, 2)
     assert list(bars.data[0].x) == [400, 200, 100] and len(set(bars.data[0].marker.color)) == 2
+    assert bars.layout.xaxis.ticktext == ("0", "128 B", "256 B", "384 B")  # in the unit of the words beside the bars
     changed = figures.changes((np.zeros(2), np.zeros(2)), (np.array([0.0, 2.0]), np.array([0.0, 1.0])))
     assert [list(t.y) for t in changed.data] == [[0, 0], [0, 0], [0, 2], [0, 1]] and len(changed.data[3].text) == 2
 

@@ -13,6 +13,7 @@ from engine.run_state import RunSpec
 from tests.pages.stage import StageManager, open_page
 from ui import parameters_memory, parameters_model, state
 from ui.figures import parameters as figures
+from ui.figures.theme import _SEQUENTIAL, PART_COLOURS
 from ui.parameters_model import ALL, GROUPS, plain
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "models" / "parameters.py")
@@ -158,6 +159,21 @@ def test_the_crossover_and_six_n():
     assert products["FLOP for a token"].sum() == ledger(ALL["gpt2"].model).flops(16).forward
 
 
+def test_what_grows_with_the_text_is_written_as_it_is_counted():
+    for name, formula in (("gpt2", "$2\\cdot 2\\cdot T\\cdot H\\cdot d_{head}\\cdot L$ = 37,748,736"), ("t5-base", "three times (the encoder's")):
+        said = sentences(opened(view="FLOPs", model=name))
+        assert formula in said
+    assert f"{3 * 2 * 2 * 512 * 12 * 64 * 12:,}; the rest does not" in said and "84,934,656 parameters **whatever T is**" in said  # of all three attentions
+    said = sentences(opened(view="FLOPs", model="classic", mixer="mean"))
+    assert f"$2\\cdot T\\cdot H\\cdot d_{{head}}\\cdot L$ = {2 * 64 * 128 * 4:,}" in said and "This mixer has no parameters" in said
+
+
+def test_links_hold_lengths_without_commas():
+    page = opened(view="Memory", model="llama2-7b", length="65536", batch="1024")
+    assert "T = 65,536: 32 TB**" in sentences(page)
+    assert all("," not in option for key in ("length", "batch") for option in page.select_slider(key=f"parameters_{key}").options)
+
+
 def test_memory_of_llama_and_what_it_fits_into():
     page = opened(view="Memory", model="llama2-7b")
     said = sentences(page)
@@ -182,6 +198,16 @@ def test_the_blackboard():
         assert number in said
 
 
+def contrast(a: str, b: str) -> float:
+    """Of two colours, as WCAG counts it."""
+    def light(colour: str) -> float:
+        parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+        return sum(w * (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for w, c in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+    high, low = sorted((light(a), light(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
 # Figures -----------------------------------------------------------------------------------------------------------------
 
 
@@ -195,6 +221,21 @@ def test_areas_add_up(name):
         below = [v for parent, v in nodes.values() if parent == node]
         assert not below or sum(below) == value
     assert len(trace["ids"]) == len(set(trace["ids"]))
+
+
+def test_words_can_be_read_on_every_part():
+    (trace,) = figures.treemap(plain("bert-base").ledger, "model").data
+    shades = dict(zip(trace["marker"]["colors"], trace["textfont"]["color"], strict=True))
+    assert shades["var(--gf-attention)"].startswith("#1") and shades["var(--gf-feedforward)"] == "var(--gf-seq0)"
+    for (light, dark), word in ((PART_COLOURS[shade[9:-1]], word) for shade, word in shades.items() if shade[9:-1] in PART_COLOURS):
+        on = _SEQUENTIAL[0] if word == "var(--gf-seq0)" else (word, word)
+        assert min(contrast(light, on[0]), contrast(dark, on[1])) > 4.4
+
+
+def test_norms_share_one_name_in_the_legend():
+    bars = figures.comparison([("a", plain("t5-base").ledger), ("b", plain("bert-base").ledger)], shares=True).data
+    named = [bar.name for bar in bars if bar.showlegend]
+    assert named.count("norms") == 1 and len(set(named)) == len(named) and sum(bar.name == "norms" for bar in bars) == 5
 
 
 def test_lines_meet_at_the_crossover():

@@ -13,6 +13,7 @@ from ui.figures.residual import MONO
 from ui.figures.theme import base_layout, colour
 
 PRUNED_ROWS = 4  # the best of the pruned that are drawn at each step
+ABOVE = 0.28  # rows from an edge's end to its score
 EDGE_WORDS = 100  # with more edges of a kind than that, their scores are left to the boxes
 
 
@@ -35,10 +36,10 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
         _edges(beam, place, [n for n in shown if not n.kept], "quiet", 1, "dot"), _edges(beam, place, [n for n in shown if n.kept], "output", 1.5, "solid"),
         _edges(beam, place, [n for n in shown if n.index in way], "output", 4, "solid"),
     ]
-    traces += [
-        _scores(place, nodes, shade) for nodes, shade in (([n for n in shown if n.kept], None), ([n for n in shown if not n.kept], "quiet"))
-        if len(nodes) <= EDGE_WORDS
+    scored = [
+        (nodes, shade) for nodes, shade in (([n for n in shown if n.kept], None), ([n for n in shown if not n.kept], "quiet")) if len(nodes) <= EDGE_WORDS
     ]
+    traces += [_gaps(place, nodes) for nodes, _ in scored] + [_scores(place, nodes, shade) for nodes, shade in scored]
     groups = (
         ("pruned", [n for n in shown if not n.kept], "quiet", 1.0), ("kept", [n for n in shown if n.kept and n.index not in way], "output", 1.6),
         ("winner", [n for n in shown if n.index in way], "output", 0.0),
@@ -97,10 +98,20 @@ def _edges(beam: Beam, place: dict[int, int], nodes: Sequence[Node], shade: str,
 def _scores(place: dict[int, int], nodes: Sequence[Node], shade: str | None) -> go.Trace:
     """The log-probability of each token, half-way between the boxes, in the row where its edge arrives: no other edge arrives there."""
     return go.Scatter(
-        x=[node.depth - 0.5 for node in nodes], y=[-place[node.index] + 0.1 for node in nodes], mode="text", showlegend=False,
-        text=[score(node.log_probability) for node in nodes], textposition="top center", hoverinfo="skip",
+        x=[node.depth - 0.5 for node in nodes], y=[-place[node.index] + ABOVE for node in nodes], mode="text", showlegend=False,
+        text=[score(node.log_probability) for node in nodes], textposition="middle center", hoverinfo="skip",
         textfont={"size": 11, "color": None if shade is None else colour(shade)},
     )
+
+
+def _gaps(place: dict[int, int], nodes: Sequence[Node]) -> go.Trace:
+    """The page's own colour behind each score, so that edges which pass there do not strike it through."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for node in nodes:
+        x += [node.depth - 0.72, node.depth - 0.28, None]
+        y += [ABOVE - place[node.index]] * 2 + [None]
+    return go.Scatter(x=x, y=y, mode="lines", hoverinfo="skip", showlegend=False, line={"color": "var(--gf-seq0)", "width": 11})
 
 
 def score(log_probability: float) -> str:

@@ -83,13 +83,13 @@ def published(titles: Sequence[str], ways: dict[str, np.ndarray], own: Sequence[
 
 
 def byte_ticks(sizes: Sequence[int] | np.ndarray) -> dict[str, list[float] | list[str]]:
-    """A power of two from tick to tick, at most five after 0, in the words that stand beside the bars.
+    """A power of two from tick to tick, at most four after 0, in the words that stand beside the bars.
 
     >>> byte_ticks([2**23, 2**21])["ticktext"]
     ['0', '2 MB', '4 MB', '6 MB', '8 MB']
     """
     top = float(np.max(sizes))
-    step = 2.0 ** np.ceil(np.log2(top / 5))
+    step = 2.0 ** np.ceil(np.log2(top / 4))  # more would not fit on a phone
     at = np.arange(0, top + step / 2, step)
     return {"tickvals": [float(v) for v in at], "ticktext": [gigabytes(v) if v else "0" for v in at]}
 

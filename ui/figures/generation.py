@@ -12,7 +12,7 @@ from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
 
 def surprise(labels: Sequence[str], nats: np.ndarray, picked: np.ndarray, uniform: float) -> go.Figure:
-    """A bar for each token, -ln p in nats, dark where p is high; over them the mean so far. labels, nats, picked: (token,); uniform: ln V."""
+    """A bar for each token, -ln p in nats, in the colours of the text; over them the mean so far. labels, nats, picked: (token,); uniform: ln V."""
     count = len(labels)
     depth = np.arange(1, count + 1, dtype=np.int32)
     mean = (np.cumsum(nats) / depth).astype(np.float32)
@@ -38,7 +38,9 @@ def surprise(labels: Sequence[str], nats: np.ndarray, picked: np.ndarray, unifor
             marker={"symbol": "diamond", "size": 10, "color": colour("attention")},
         ))
     few = count <= 40
-    axis = {"tickvals": depth, "ticktext": words, "tickfont": {"family": "monospace"}} if few else {}
+    axis: dict[str, object] = {}
+    if few:  # single characters stand upright side by side even on a phone; longer tokens may be turned
+        axis = {"tickvals": depth, "ticktext": words, "tickfont": {"family": "monospace"}} | ({"tickangle": 0} if max(map(len, labels)) == 1 else {})
     return go.Figure(traces, base_layout(
         xaxis={"title": {"text": "token written"}, "range": [0.4, count + 0.6], **axis},
         yaxis={"title": {"text": "surprise, −ln p (nats)"}, "rangemode": "tozero"}, bargap=0.0 if count > 150 else 0.15,

@@ -63,6 +63,9 @@ def gigabytes(n: float) -> str:
     return f"{n:.0f} B"
 
 
+ROOMY = 0.08  # from that share of the model on, an area has room for its share beside its count
+
+
 def treemap(ledger: Ledger, title: str) -> go.Figure:
     """Areas are parameters: the model, its stacks and blocks, their components, the tensors. Tensors that count 0 are left out."""
     nodes: dict[str, dict[str, Any]] = {"model": {"label": title, "parent": "", "value": 0, "part": "residual", "note": ""}}
@@ -83,21 +86,31 @@ def treemap(ledger: Ledger, title: str) -> go.Figure:
             above = grow(f"{row.stack} blocks", above, f"{row.copies:,} blocks", "residual", "", row.parameters)
         above = grow(f"{row.stack} {row.component}", above, NAMES[row.component], part, "", row.parameters)
         grow(f"{above} {row.name}", above, row.name, part, f"{_times(row)}{row.formula} = {_times(row, number=True)}{row.numbers}<br>", row.parameters)
-    values = list(nodes.values())
+    values, top = list(nodes.values()), max(nodes["model"]["value"], 1)
     trace: dict[str, Any] = {
         "type": "treemap", "ids": list(nodes), "labels": [v["label"] for v in values], "parents": [v["parent"] for v in values],
         "values": np.array([v["value"] for v in values], dtype=np.float64), "branchvalues": "total", "sort": True,
-        "text": [short(v["value"]) for v in values], "hovertext": [v["note"] for v in values],
+        "text": [
+            short(v["value"]) + (f" · {v['value'] / top:.1%}" if v["value"] >= ROOMY * top else "") for v in values
+        ],
+        "hovertext": [v["note"] for v in values],
         "marker": {
             "colors": [colour(v["part"]) if v["parent"] else colour("quiet", 25) for v in values],  # the root's text has the page's own colour
             # Tensors of a part have its colour: a line that is light on any of them holds them apart.
             "line": {"width": 1, "color": "rgba(255,255,255,0.6)"}, "pad": {"t": 22, "l": 3, "r": 3, "b": 3},
         },
-        "texttemplate": "%{label}<br>%{text} · %{percentRoot:.1%}",
+        "texttemplate": "%{label}<br>%{text}",
         "hovertemplate": "<b>%{label}</b><br>%{hovertext}%{value:,.0f} (%{percentRoot:.2%})<extra></extra>",
-        "pathbar": {"visible": False}, "tiling": {"pad": 2}, "textfont": {"size": 14},
+        "pathbar": {"visible": False}, "tiling": {"pad": 2},
+        # The page's own colour is the one that can be read on every part, light or dark, but for orange on a light page.
+        "textfont": {"size": 14, "color": [_on(v["part"]) if v["parent"] else "var(--gf-seq6)" for v in values]},
     }
     return go.Figure({"data": [trace], "layout": base_layout(margin={"l": 0, "r": 0, "t": 0, "b": 0}, showlegend=False)})
+
+
+def _on(part: str) -> str:
+    """The colour of words on a part's colour."""
+    return "#16181D" if part in ("attention", "position", "norm") else "var(--gf-seq0)"
 
 
 def _times(row: Row, *, number: bool = False) -> str:
@@ -123,21 +136,25 @@ def component_bars(counts: Mapping[str, int]) -> go.Figure:
 def comparison(models: Sequence[tuple[str, Ledger]], *, shares: bool) -> go.Figure:
     """Parameters by component, one bar a model; as shares of the whole, or as counts."""
     names = [f"{title}<br>{short(ledger.total)}" for title, ledger in models]
-    bars = []
+    bars: list[dict[str, Any]] = []
+    named: set[str] = set()  # norms have one colour, and one name in the legend
     for part in COMPONENTS:
         counts = [ledger.components.get(part, 0) for _, ledger in models]
         if not any(counts):
             continue
         share = [count / max(ledger.total, 1) for count, (_, ledger) in zip(counts, models, strict=True)]
+        kind = "norms" if PART[part] == "norm" else NAMES[part]
         bars.append({
-            "type": "bar", "orientation": "h", "y": names, "x": np.array(share if shares else counts, dtype=np.float64), "name": NAMES[part],
+            "type": "bar", "orientation": "h", "y": names, "x": np.array(share if shares else counts, dtype=np.float64), "name": kind,
+            "legendgroup": kind, "showlegend": kind not in named,
             "marker": {"color": colour(PART[part]), "line": {"width": 1, "color": colour("quiet", 40)}},
             "hovertext": [f"{NAMES[part]}: {count:,} ({s:.2%})" for count, s in zip(counts, share, strict=True)], "hoverinfo": "text",
             "text": [f"{s:.0%}" if s > 0.06 and shares else "" for s in share], "textposition": "inside", "insidetextanchor": "middle", "textangle": 0,
         })
+        named.add(kind)
     layout = base_layout(
-        barmode="stack", bargap=0.35, margin={"l": 130, "r": 16, "t": 62, "b": 44},
-        legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
+        barmode="stack", bargap=0.35, margin={"l": 110, "r": 16, "t": 84, "b": 44},
+        legend={"orientation": "h", "x": 0, "xref": "container", "y": 1.0, "yref": "container", "yanchor": "top", "traceorder": "normal", "entrywidth": 96},
         xaxis={"title": {"text": "share of all parameters" if shares else "parameters"}, "nticks": 6, "exponentformat": "B"}
         | ({"tickformat": ".0%"} if shares else {}),
         yaxis={"autorange": "reversed", "showgrid": False},
@@ -170,10 +187,10 @@ def flops_by_length(lengths: np.ndarray, parts: Mapping[str, np.ndarray], crosso
             "type": "scatter", "mode": "markers", "x": [x], "y": [y], "marker": {"size": 11, "color": colour("output")}, "showlegend": False,
             "hovertemplate": f"crossover at T = {x:,}: {flop(y)} each<extra></extra>",
         })
-        left = x > 4096
+        left = x > 512  # above the rising line, or below it where there is no room
         notes.append({
             "x": float(np.log10(x)), "y": float(np.log10(y)), "text": f"T = {x:,}", "showarrow": False,
-            "xanchor": "right" if left else "left", "yanchor": "bottom", "xshift": -4 if left else 4, "yshift": 8,
+            "xanchor": "right" if left else "left", "yanchor": "bottom" if left else "top", "xshift": -4 if left else 8, "yshift": 8 if left else -4,
         })
     layout = base_layout(
         margin={"l": 72, "r": 16, "t": 62, "b": 48}, shapes=[_upright(at)], annotations=notes,
@@ -223,14 +240,14 @@ def memory_by_length(lengths: np.ndarray, lines: Mapping[str, np.ndarray], devic
     names = [
         {
             "xref": "paper", "x": i / len(devices), "y": float(np.log10(size / GB)), "text": f"{name.split()[-1]} {size // GB}", "showarrow": False,
-            "xanchor": "left", "yanchor": "bottom", "font": {"size": 12},
+            "xanchor": "left", "yanchor": "middle", "font": {"size": 12}, "bgcolor": "var(--gf-seq0)", "borderpad": 1,
         }
         for i, (name, size) in enumerate(devices.items())
     ]
     layout = base_layout(
         margin={"l": 64, "r": 16, "t": 62, "b": 48}, shapes=[*rules, _upright(at)], annotations=names,
         xaxis={"type": "log", "title": {"text": "tokens of text T"}, "range": [float(np.log10(lengths[0])), float(np.log10(lengths[-1]))], **ticks(lengths)},
-        yaxis={"type": "log", "title": {"text": "GB"}, "range": [low, high], "tickformat": "~g", "dtick": 1},
+        yaxis={"type": "log", "title": {"text": "GB"}, "range": [low, high], "tickformat": ",~g", "dtick": 1},
     )
     return go.Figure({"data": drawn, "layout": layout})
 
@@ -253,7 +270,7 @@ def memory_bars(uses: Mapping[str, Mapping[str, int]]) -> go.Figure:
                 "hovertemplate": f"{part}: %{{text}}<extra></extra>",
             })
     layout = base_layout(
-        barmode="stack", bargap=0.35, margin={"l": 84, "r": 16, "t": 62, "b": 44}, xaxis={"title": {"text": "GB"}, "nticks": 6},
+        barmode="stack", bargap=0.35, margin={"l": 84, "r": 16, "t": 62, "b": 44}, xaxis={"title": {"text": "GB"}, "nticks": 6, "tickformat": ",~g"},
         yaxis={"autorange": "reversed", "showgrid": False},
         legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal", "entrywidth": 118},
     )

@@ -157,5 +157,18 @@ def _surprise(subject: Subject, path: Sequence[Written]) -> None:
         f"**The {len(path)} tokens written so far cost the model {found.nats:.2f} nats each: a perplexity of {found.perplexity:.2f}.** "
         f"They surprised it as draws among {found.perplexity:.1f} equally likely tokens would, not among all {subject.config.vocab_size:,}. "
         f"It took its likeliest token in {best:.0%} of the places; the least expected was “{safe(labels[worst])}”, token {worst + 1}, "
-        f"with p = {math.exp(logs[worst]):.2%}." + (f" {len(path) - own} of them you picked." if own < len(path) else "")
+        f"with p = {chance(float(logs[worst]))}." + (f" {len(path) - own} of them you picked." if own < len(path) else "")
     )
+
+
+def chance(log_p: float) -> str:
+    """A probability that may be tiny: in percent, and where that would be 0, as one in so many.
+
+    >>> chance(math.log(0.0147)), chance(math.log(1 / 320_000_000)), chance(-900.0)
+    ('1.47%', '1 in 3.2e+08', '1 in more than can be written')
+    """
+    if log_p < -700:
+        return "1 in more than can be written"
+    if log_p > math.log(0.0005):
+        return f"{math.exp(log_p):.2%}"
+    return f"1 in {math.exp(-log_p):,.0f}" if log_p > math.log(1e-7) else f"1 in {math.exp(-log_p):.1e}"

@@ -215,9 +215,18 @@ def row(node: Written) -> list[Any]:
     """A token as the browser reads it: [parent, token, drawn, begin, ln p, q, [token, p, q, ...]]; null for what is no number."""
     log_p = round(node.log_p, 6) if math.isfinite(node.log_p) else None
     return [
-        -1 if node.parent is None else node.parent, node.token, node.drawn, node.begin, log_p, round(node.q, 6),
-        [value for i, p, q in node.alternatives for value in (i, round(p, 6), round(q, 6))],
+        -1 if node.parent is None else node.parent, node.token, node.drawn, node.begin, log_p, six(node.q),
+        [value for i, p, q in node.alternatives for value in (i, six(p), six(q))],
     ]
+
+
+def six(value: float) -> float:
+    """Six digits that count, so that what is small does not become none.
+
+    >>> six(0.12345678), six(3.1e-9), six(0.0)
+    (0.123457, 3.1e-09, 0.0)
+    """
+    return float(f"{value:.6g}")
 
 
 def again(session: Session) -> tuple[str, str]:

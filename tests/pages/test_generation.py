@@ -306,6 +306,16 @@ def test_the_link_of_a_branch_opens_it():
     assert "1 of them you picked" in sentences(page)
 
 
+def test_a_token_of_almost_no_probability_is_not_said_to_have_none():
+    page = opened(generation_tree="24-20.38", generation_at="0.20")  # a Z within a word
+    session = session_of(page)
+    node = session.tree.path(session.leaf)[19]
+    assert node.picked and node.log_p < -15
+    sent = generation_session.row(node)[6]
+    assert sent[sent[::3].index(38) * 3 + 1] == pytest.approx(math.exp(node.log_p), rel=1e-4)
+    assert "token 20, with p = 1 in " in sentences(page) and "p = 0.00%" not in sentences(page)
+
+
 def test_a_newer_step_of_a_training_writes_the_same_branches_in_its_own_words(manager: StageManager, monkeypatch: pytest.MonkeyPatch):
     spec = RunSpec(ModelConfig(**{**tiny().to_dict(), "vocab_size": 90}), TrainConfig(steps=40), "text", "abc " * 20, name="mine")
     manager.views["steps"] = view_of(spec, "steps", "running", 40, snapshots=(0, 10))

@@ -163,9 +163,7 @@ def _draw_by_class(known: Vocabulary, found: Separation) -> None:
         })
     st.markdown("**Class by class**")
     st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
-    left_out = 0 if known.counts is None else int((known.counts == 0).sum())
-    unseen = f" {left_out:,} tokens that never occur in the text of the training are left out: nothing has taught them." if left_out else ""
-    st.caption(f"Mean cosine of the rows, the mean row taken off. A class of one token has no pair within.{unseen}")
+    st.caption(f"Mean cosine of the rows, the mean row taken off. A class of one token has no pair within.{known.left_out}")
 
 
 def _number(value: float) -> str:
@@ -177,7 +175,8 @@ def _draw_matrix(known: Vocabulary, matrix: np.ndarray) -> None:
     ids = ids[np.argsort(known.classes[ids], kind="stable")]
     kinds, starts = np.unique(known.classes[ids], return_index=True)
     words = [known.words[i] for i in ids]
-    values = cosines(matrix, ids)
+    met = known.met
+    values = cosines(matrix[met], np.searchsorted(met, ids))
     st.markdown("**Every token with every other, sorted by class**")
     with st.container(key="embed_cosines_box"):
         scrolled("embed_cosines_box", 600)
@@ -186,10 +185,11 @@ def _draw_matrix(known: Vocabulary, matrix: np.ndarray) -> None:
             name="cosines-by-class", data=pd.DataFrame(values, columns=words).assign(token=words),
             alt="Heatmap of the cosine between every two tokens, sorted by class: where a class has found itself, its square on the diagonal is orange.",
         )
-    some = f" The {len(ids)} {'most frequent' if known.counts is not None else 'first'} of {len(known.words):,} tokens." if len(ids) < len(known.words) else ""
-    own, other = case_cosines(matrix, known.cases)
-    pairs = len(known.cases)
-    case = f" A token and its own capital (“a”, “A”): mean cosine {own:+.3f} over {pairs} pairs; with another's capital: {other:+.3f}." if pairs > 1 else ""
+    some = f" The {len(ids)} {'most frequent' if known.counts is not None else 'first'} of {len(met):,} tokens." if len(ids) < len(met) else ""
+    cases = known.cases[np.isin(known.cases, met).all(1)]
+    own, other = case_cosines(matrix[met], np.searchsorted(met, cases))
+    pairs = len(cases)
+    case = f" A token and its own capital (“a”, “A”): mean cosine {_number(own)} over {pairs} pairs; with another's capital: {_number(other)}." if pairs > 1 else ""
     st.caption(f"Orange: alike; blue: opposed. A square on the diagonal is one class among itself.{case}{some}")
 
 

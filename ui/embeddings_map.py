@@ -11,7 +11,7 @@ import streamlit as st
 from engine.errors import GlassformerError
 from engine.measure.embeddings import Principal, aligned, correlation, embedding_of, kept_neighbours, neighbours, principal, project
 from ui import explain, state
-from ui.embeddings import MAP, NAMED, NEAR, Vocabulary, choose_token, matrix_of, pick, steps_of, vocabulary_of
+from ui.embeddings import MAP, NAMED, NEAR, Vocabulary, choose_token, matrix_of, minus, pick, steps_of, vocabulary_of
 from ui.embeddings_cloud import cloud
 from ui.figures import embeddings as figures
 from ui.plot import plot
@@ -28,7 +28,7 @@ OVERLAP_UP_TO = 600  # tokens: above, how well the picture keeps neighbours is t
 
 @dataclass(frozen=True, eq=False)
 class _Map:
-    """`scores` (vocab, 3) on axes that keep `kept` (3,) of this step's variance; `own` are this step's own axes."""
+    """`scores` (vocab, 3) on axes that keep `kept` (3,) of this step's variance; `own` are this step's own axes. Both are of the tokens that were met."""
 
     scores: np.ndarray = field(repr=False)
     kept: np.ndarray
@@ -47,39 +47,43 @@ class _Newest:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _newest(run: str, step: int) -> _Newest | None:
+def _newest(run: str, step: int, _met: np.ndarray) -> _Newest | None:
     """The axes of a run's newest snapshot, and how far its tokens reach on them; None when that has just gone."""
     try:
         matrix = embedding_of(state.manager().model(run, step).model)
     except GlassformerError:
         return None
-    found = principal(matrix)
-    scores, _ = project(matrix, found.axes)
+    found = principal(matrix[_met])
+    scores, _ = project(matrix[_met], found.axes)
     return _Newest(found, scores.min(0), scores.max(0), float(np.linalg.norm(scores, axis=1).max()))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _map(key: tuple[str, int], newest_step: int, own_axes: bool, _matrix: np.ndarray) -> _Map:
-    own = principal(_matrix)
-    newest = _newest(key[0].removeprefix(RUN), newest_step) if newest_step >= 0 else None
+def _map(key: tuple[str, int], newest_step: int, own_axes: bool, _matrix: np.ndarray, _met: np.ndarray) -> _Map:
+    seen = _matrix[_met]
+    own = principal(seen)
+    newest = _newest(key[0].removeprefix(RUN), newest_step, _met) if newest_step >= 0 else None
     if newest is not None:
         own = aligned(own, newest.found)
     axes = own.axes if own_axes or newest is None else newest.found.axes
-    scores, kept = project(_matrix, axes)
+    scores, kept = project(seen, axes)
     low, high, reach = scores.min(0), scores.max(0), float(np.linalg.norm(scores, axis=1).max())
     if newest is not None:  # a scale that holds still while the scrubber moves, so that growing is seen as growing
         low, high, reach = np.minimum(low, newest.low), np.maximum(high, newest.high), max(reach, newest.reach)
     pad = 0.08 * np.maximum(high - low, 1e-6)
     ranges = tuple((float(a), float(b)) for a, b in zip(low - pad, high + pad, strict=True))
     overlap = None
-    if len(_matrix) <= OVERLAP_UP_TO:
-        overlap = (float(kept_neighbours(_matrix, scores[:, :2], JOINED).mean()), float(kept_neighbours(_matrix, scores, JOINED).mean()))
-    return _Map(scores, kept, own, ranges, reach or 1.0, overlap)
+    if len(seen) <= OVERLAP_UP_TO:
+        overlap = (float(kept_neighbours(seen, scores[:, :2], JOINED).mean()), float(kept_neighbours(seen, scores, JOINED).mean()))
+    every = ((_matrix - seen.mean(0, dtype=np.float64)) @ axes.T).astype(np.float32)  # a token that was never met has its place too, if it is chosen
+    return _Map(every, kept, own, ranges, reach or 1.0, overlap)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def _neighbours(key: tuple[str, int], token: int, _matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return neighbours(_matrix, token, NEIGHBOURS)
+def _neighbours(key: tuple[str, int], token: int, _matrix: np.ndarray, _met: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    rows = np.union1d(_met, token)
+    near, cosine = neighbours(_matrix[rows], int(np.searchsorted(rows, token)), NEIGHBOURS)
+    return rows[near], cosine
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -103,8 +107,8 @@ def draw_map(subject: Subject) -> None:
     if colours == COLOURS[1] and known.counts is None:
         st.caption(":material/info: The text that this model was trained on is not on this server, so tokens cannot be counted: the colour is the class.")
     frequency = known.frequency if colours == COLOURS[1] else None
-    found = _map(subject.key, max(steps, default=-1), own_axes, matrix)
-    ids, cosine = _neighbours(subject.key, token, matrix)
+    found = _map(subject.key, max(steps, default=-1), own_axes, matrix, known.met)
+    ids, cosine = _neighbours(subject.key, token, matrix, known.met)
     left, right = st.columns([5, 2], gap="medium")
     with left:
         _draw_picture(subject, known, found, token, ids[:JOINED], picture, frequency)
@@ -135,18 +139,22 @@ def _draw_picture(
         data["count"] = known.counts[ids]
     titles = [f"component {i + 1} ({share:.1%} of the variance)" for i, share in enumerate(found.kept)]
     by = "class" if frequency is None else "frequency"
+    mine = found.scores[token].astype(float)  # may lie outside, where nothing has taught it
+    ranges, reach = [(min(a, x), max(b, x)) for (a, b), x in zip(found.ranges, mine, strict=True)], max(found.reach, float(np.linalg.norm(mine)))
     alt = f"{len(ids)} tokens by the first components of their embedding, coloured by {by}; “{known.words[token]}” is marked."
     if picture == PICTURES[1]:
-        cloud(found.scores, known, ids, labelled, chosen=token, near=near, titles=titles, reach=found.reach, frequency=frequency, data=data, alt=alt)
+        cloud(found.scores, known, ids, labelled, chosen=token, near=near, titles=titles, reach=reach, frequency=frequency, data=data, alt=alt)
     else:
         figure = figures.token_map(
             found.scores, known.words, ids, known.names, known.classes, labelled=labelled, chosen=token, near=near, titles=titles,
-            ranges=(found.ranges[0], found.ranges[1]), frequency=frequency, letters=known.letters,
+            ranges=(ranges[0], ranges[1]), frequency=frequency, letters=known.letters,
         )
         plot(figure, key=MAP, height=600, name="embedding-map", data=data, alt=alt)
-    if len(ids) < len(known.words):
+    if len(known.drawn()) < len(known.met):
         which = "most frequent" if known.counts is not None else "first"
-        st.caption(f"{len(ids):,} of {len(known.words):,} tokens are drawn, the {which}; all of them are in the axes and among the neighbours.")
+        st.caption(f"{len(ids):,} of {len(known.met):,} tokens are drawn, the {which}; all of them are in the axes and among the neighbours.{known.left_out}")
+    elif known.left_out:
+        st.caption(known.left_out.strip())
 
 
 def _draw_neighbours(known: Vocabulary, token: int, ids: np.ndarray, cosine: np.ndarray) -> None:
@@ -164,7 +172,8 @@ def _draw_neighbours(known: Vocabulary, token: int, ids: np.ndarray, cosine: np.
 def _draw_trust(known: Vocabulary, found: _Map, matrix: np.ndarray) -> None:
     """How much of the matrix the picture holds, and how much of it is frequency."""
     left, right = st.columns(2, gap="medium")
-    shares, random = found.own.shares[:COMPONENTS], _random_shares(*matrix.shape)[:COMPONENTS]
+    met = known.met
+    shares, random = found.own.shares[:COMPONENTS], _random_shares(len(met), matrix.shape[1])[:COMPONENTS]
     with left:
         st.markdown("**How much a component holds**")
         plot(
@@ -172,15 +181,15 @@ def _draw_trust(known: Vocabulary, found: _Map, matrix: np.ndarray) -> None:
             data={"component": np.arange(1, len(shares) + 1), "share": shares, "random_numbers": random[: len(shares)]},
             alt="Bars: share of the variance of each of the first principal components; dotted: the same for random numbers of this shape.",
         )
-        st.caption(f"This step's own components. Dotted: normal random numbers, {matrix.shape[0]:,} × {matrix.shape[1]}; even they have a first component.")
+        st.caption(f"This step's own components. Dotted: normal random numbers, {len(met):,} × {matrix.shape[1]}; even they have a first component.")
     with right:
         frequency = known.frequency
         if frequency is None:
             st.info("How often each token occurs in the training is not known here, so its effect on the picture cannot be shown.")
             return
-        links = [correlation(found.scores[:, i], frequency) for i in range(3)]
+        links = [correlation(found.scores[met, i], frequency[met]) for i in range(3)]
         best = int(np.nanargmax(np.abs(links))) if np.isfinite(links).any() else 0
-        lengths = correlation(np.linalg.norm(matrix, axis=1), frequency)
+        lengths = correlation(np.linalg.norm(matrix[met], axis=1), frequency[met])
         st.markdown(f"**Component {best + 1} against frequency**")
         plot(
             figures.frequency_scatter(frequency, found.scores[:, best], known.words, known.names, known.classes, known.drawn(), f"component {best + 1}"),
@@ -189,7 +198,7 @@ def _draw_trust(known: Vocabulary, found: _Map, matrix: np.ndarray) -> None:
             alt=f"Scatter: component {best + 1} of each token against the logarithm of its count.",
         )
         said = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links) if np.isfinite(r)) or "nothing varies"
-        st.caption(f"Correlation with log₁₀(1 + count): {said}; of the rows' lengths: {lengths:+.2f}. A rare token is seldom taught by the lookup.")
+        st.caption(minus(f"Correlation with log₁₀(1 + count): {said}; of the rows' lengths: {lengths:+.2f}. A rare token is seldom taught by the lookup."))
 
 
 def _summary(known: Vocabulary, found: _Map, matrix: np.ndarray, token: int, near: np.ndarray, picture: str) -> str:
@@ -197,11 +206,11 @@ def _summary(known: Vocabulary, found: _Map, matrix: np.ndarray, token: int, nea
     share = float(found.kept[:count].sum())
     flat = found.scores[:, :count].astype(np.float64)
     far = ((flat - flat[token]) ** 2).sum(1)
-    far[token] = np.inf
+    far[np.setdiff1d(np.arange(len(far)), known.met)] = far[token] = np.inf
     drawn = set(np.argsort(far, kind="stable")[: len(near)].tolist())
     hits = sum(int(i) in drawn for i in near)
     mean = "" if found.overlap is None else f" On average over all tokens: {found.overlap[count - 2]:.1f}."
-    chance = _random_shares(*matrix.shape)[:count].sum()
+    chance = _random_shares(len(known.met), matrix.shape[1])[:count].sum()
     return (
         f"**The picture keeps {share:.1%} of the variance; {1 - share:.1%} is not in it.** Random numbers of this shape would have {chance:.1%} on their own "
         f"first {count} components. Of the {len(near)} tokens nearest to “{safe(known.words[token])}”, {hits} are among the {len(near)} nearest dots.{mean}"

@@ -14,11 +14,13 @@ from engine import presets
 from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import RunError
+from engine.measure.embeddings import neighbours
 from engine.model import build
 from engine.run_state import RunSpec
 from engine.tokenizers import bpe
 from tests.pages.stage import StageManager, open_page, view_of
-from ui import embeddings_cloud, embeddings_course, state, subject
+from ui import embeddings_cloud, embeddings_course, embeddings_map, state, subject
+from ui.embeddings import Vocabulary
 from ui.figures import embeddings as figures
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "embeddings.py")
@@ -144,14 +146,36 @@ def test_pieces_of_a_bpe_are_looked_at_too(manager, monkeypatch, view):
     if view == LOOKUP:
         assert f"The other {tokenizer.vocab_size - 3} rows of $E$ are not drawn" in said
     elif view == MAP:
-        assert "“␣the”" in said and "class: begins a word" in said
+        assert "“␣the”" in said and "class: begins a word" in said and "never occur in the text of the training are left out" in said
     else:
         assert "never occur in the text of the training are left out" in said
 
 
+def known_of(counts: list[int] | None, size: int) -> Vocabulary:
+    words = tuple(f"w{i}" for i in range(size))
+    return Vocabulary(words, ("one",), np.zeros(size, int), None if counts is None else np.array(counts), False, np.zeros((0, 2), int))
+
+
+def test_tokens_that_were_never_met_are_neither_drawn_nor_neighbours():
+    known = known_of([0, 5, 0, 9, 1, 7], 6)
+    assert known.met.tolist() == [1, 3, 4, 5] and known.drawn(2).tolist() == [3, 5] and "2 tokens that never occur" in known.left_out
+    for all_of_them in (known_of(None, 6), known_of([0, 0, 1, 1, 0, 0], 6), known_of([1, 2, 3, 4, 5, 6], 6)):
+        assert all_of_them.met.tolist() == [0, 1, 2, 3, 4, 5] and not all_of_them.left_out
+    # The same matrix with many rows that nothing has taught: they must not make all that was taught look alike.
+    taught = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
+    matrix = np.concatenate((taught, np.full((200, 16), -5, np.float32)))
+    ids, cosine = embeddings_map._neighbours.__wrapped__(("m", 0), 3, matrix, np.arange(8))
+    alone = neighbours(taught, 3, embeddings_map.NEIGHBOURS)
+    assert ids.tolist() == alone[0].tolist() and np.allclose(cosine, alone[1]) and cosine.max() < 0.7 < neighbours(matrix, 3, 1)[1][0]
+    seen = embeddings_map._map.__wrapped__(("m", 0), -1, True, matrix, np.arange(8))
+    own = embeddings_map._map.__wrapped__(("m", 0), -1, True, taught, np.arange(8))
+    assert np.allclose(seen.scores[:8], own.scores, atol=1e-4) and np.allclose(seen.kept, own.kept) and seen.ranges == own.ranges
+
+
 def test_a_large_vocabulary_is_drawn_in_part(manager, monkeypatch):
     name = with_run(manager, vocab_size=600)
-    monkeypatch.setattr("ui.embeddings.DRAWN", 100)
+    monkeypatch.setattr("ui.embeddings.DRAWN", 50)
+    monkeypatch.setattr("ui.embeddings._text", lambda corpus: None)
     for picture in ("2-D", "3-D"):
         page = opened(embed_view=MAP, model=name, embed_picture=picture)
         assert "of 600 tokens are drawn" in sentences(page)

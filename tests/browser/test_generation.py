@@ -162,7 +162,7 @@ def test_a_string_stops_it_on_a_phone_too(page, app_url, written):
     expect(page.locator(".gf-writer-said")).to_contain_text("Stopped by the string")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     with page.expect_download() as saved:
-        page.get_by_role("button", name="CSV of its tokens").click()
+        page.locator(".gf-writer").get_by_role("button", name="Save the data behind this figure as CSV").click()
     lines = saved.value.path().read_text().splitlines()
     assert len(lines) >= where + 1 and lines[0].startswith("token_written,position,id,token,p,q_with_settings")
     assert problems == []

@@ -91,7 +91,7 @@ def test_removed_tokens_say_by_which_stage(page, app_url):
     assert page.locator(".gf-sampler-cell.gf-cut").count() == 17  # 20 rows, three of them kept
     expect(page.locator(".gf-sampler-cell.gf-cut").first).to_have_text("✕ top-k")
     with page.expect_download() as saved:
-        page.get_by_role("button", name="CSV", exact=True).first.click()
+        page.locator(".gf-sampler").get_by_role("button", name="Save the data behind this figure as CSV").click()
     lines = saved.value.path().read_text().splitlines()
     assert lines[0].startswith("id,token,logits_logit") and sum(line.endswith(",top_k") for line in lines) == 62
 

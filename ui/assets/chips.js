@@ -68,8 +68,8 @@ function create(parentElement, key) {
 
 function table(self) {
   const lines = self.rows.flatMap((row) => row.labels.map((label, i) => {
-    const start = row.starts[i], length = row.lengths[i]
-    return [row.name, i, row.ids[i] < 0 ? null : row.ids[i], typeof label === "string" ? label : label.map(([piece]) => piece).join(""), start, length, hexadecimal(self, start, length)]
+    const start = row.starts[i], length = row.lengths[i], words = typeof label === "string" ? label : label.map(([piece]) => piece).join("")
+    return [row.name, i, row.ids[i] < 0 ? null : row.ids[i], words, start, length, hexadecimal(self, start, length)]
   }))
   return [["tokenizer", "token", "id", "text", "first_byte", "bytes", "hex"], ...lines]
 }

@@ -181,7 +181,8 @@ function pairOf(self, i, [m, n]) {
 
 function table(self) {
   const { q, k, theta } = self.data, half = q.length / 2, [m, n] = self.at
-  return [["pair", "theta", "q_first", "q_second", "k_first", "k_second", "query_position", "key_position", "q_turned", "k_turned", "product"], ...theta.map((by, i) =>
+  const head = "pair,theta,q_first,q_second,k_first,k_second,query_position,key_position,q_turned,k_turned,product".split(",")
+  return [head, ...theta.map((by, i) =>
     [i, by, q[i], q[i + half], k[i], k[i + half], m, n, m * by, n * by, pairOf(self, i, self.at).term])]
 }
 

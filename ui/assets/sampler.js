@@ -196,7 +196,8 @@ function buildStages(self) {
   scroll.setAttribute("aria-label", "What each stage leaves of the likeliest tokens")
   scroll.append(grid)
   self.grid = grid
-  const title = element("p", "gf-sampler-title", "Renormalised and drawn: what is left, side by side from 0 to 1"), strip = element("div", "gf-sampler-strip"), said = element("p", "gf-sampler-said")
+  const title = element("p", "gf-sampler-title", "Renormalised and drawn: what is left, side by side from 0 to 1")
+  const strip = element("div", "gf-sampler-strip"), said = element("p", "gf-sampler-said")
   said.setAttribute("aria-live", "polite")
   self.main.append(scroll, title, strip, said)
   Object.assign(self, { strip, said, order: null, cells: [] })
@@ -306,10 +307,12 @@ function paintStrip(self, last) {
 
 function table(self) {
   if (self.mode === "draws") {
-    return [["id", "token", "probability", "drawn", "share"], ...Array.from(self.made.at(-1).p, (p, i) => [i, self.labels[i], p, self.now[i], self.count ? self.now[i] / self.count : null])]
+    const { made, now, count, labels } = self
+    return [["id", "token", "probability", "drawn", "share"], ...Array.from(made.at(-1).p, (p, i) => [i, labels[i], p, now[i], count ? now[i] / count : null])]
   }
   const head = ["id", "token", ...self.made.flatMap(({ name }) => [`${name}_logit`, `${name}_probability`]), "removed_by"]
-  return [head, ...Array.from(self.logits, (_, i) => [i, self.labels[i], ...self.made.flatMap((s) => [s.logits[i], s.p[i]]), self.made.find((s) => s.removed.has(i))?.name])]
+  const line = (_, i) => [i, self.labels[i], ...self.made.flatMap((s) => [s.logits[i], s.p[i]]), self.made.find((s) => s.removed.has(i))?.name]
+  return [head, ...Array.from(self.logits, line)]
 }
 
 // A thousand draws ------------------------------------------------------------------------------------------------------

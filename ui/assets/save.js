@@ -118,7 +118,8 @@ function picture(root) {
   const sheet = { shadow, plain: new Map(), looks: new Map(), names: new Map() }
   try {
     const style = element("style"), box = element("div"), copy = copied(root, sheet, null)
-    box.style.cssText = `width: ${width}px; padding: ${MARGIN}px; background: ${getComputedStyle(root).getPropertyValue("--st-background-color").trim() || "#ffffff"}`
+    const background = getComputedStyle(root).getPropertyValue("--st-background-color").trim() || "#ffffff"
+    box.style.cssText = `width: ${width}px; padding: ${MARGIN}px; background: ${background}`
     copy.style.cssText += `; width: ${width}px; margin: 0`
     style.textContent = [...sheet.names].map(([rules, name]) => rules.replaceAll("&", `.${name}`)).join("\n")
     box.append(style, copy)
@@ -147,14 +148,15 @@ function copied(node, sheet, parent) {
   if (own.none) return null
   const canvas = node instanceof HTMLCanvasElement, vector = node.namespaceURI === VECTOR
   const copy = document.createElementNS(vector ? VECTOR : XHTML, canvas ? "img" : field ? "span" : node.localName)
-  if (vector) for (const { name, value } of node.attributes) if (!/^(class|style|id|role|tabindex|href|xmlns|on.*|aria-.*|data-.*)$|:/.test(name)) copy.setAttribute(name, value)
+  const shape = vector ? [...node.attributes].filter(({ name }) => !/^(class|style|id|role|tabindex|href|xmlns|on.*|aria-.*|data-.*)$|:/.test(name)) : []
+  for (const { name, value } of shape) copy.setAttribute(name, value)
   if (node.dir) copy.setAttribute("dir", node.dir)
   copy.setAttribute("class", own.name)
   if (canvas) copy.setAttribute("src", node.toDataURL())
   else if (field) copy.textContent = node.value
   else for (const child of node.childNodes) {
-    const made = child.nodeType === Node.TEXT_NODE ? document.createTextNode(child.data) : child.nodeType === Node.ELEMENT_NODE ? copied(child, sheet, own) : null
-    if (made) copy.append(made)
+    if (child.nodeType === Node.TEXT_NODE) copy.append(child.data)
+    else if (child.nodeType === Node.ELEMENT_NODE) copy.append(copied(child, sheet, own) ?? "")
   }
   if (own.scrolls) {
     const high = node.scrollHeight > node.clientHeight + 1, wide = node.scrollWidth > node.clientWidth + 1
@@ -181,7 +183,8 @@ function dressed(node, sheet, parent) {
   }
   const text = rules.join(" ")
   if (!sheet.names.has(text)) sheet.names.set(text, `s${sheet.names.size}`)
-  found = { key: sheet.looks.size, name: sheet.names.get(text), values, none: at("display") === "none", scrolls: /auto|scroll/.test(at("overflow-x") + at("overflow-y")) }
+  const scrolls = /auto|scroll/.test(at("overflow-x") + at("overflow-y"))
+  found = { key: sheet.looks.size, name: sheet.names.get(text), values, none: at("display") === "none", scrolls }
   sheet.looks.set(key, found)
   return found
 }

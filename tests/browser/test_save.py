@@ -1,0 +1,157 @@
+"""Taking a player home in a real Chromium: its picture as PNG and SVG, its data as CSV, and text that stays text in all three."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import re
+import xml.etree.ElementTree as ElementTree
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import settled
+
+SLOW = 90_000
+XHTML = "{http://www.w3.org/1999/xhtml}"
+HOSTILE = """<img src=x onerror=alert(1)>&"',"""
+KV = "generation?generation_view=KV+cache"
+CLOCK = "positions?positions_view=Sinusoidal&sinusoid_part=Clock&sinusoid_length=32&sinusoid_width=8"
+ARCS = "attention?attention_as=Arcs&attention_layer=1&attention_head=0"
+CHIPS = "tokens?tokens_view=Compare+tokenizers&compare_corpus=The+Python+manual&compare_text="
+# The address, the player, the head of its table, how many rows that has, and words of its picture.
+PLAYERS = {
+    "bpe": ("tokens?tokens_view=BPE%2C+watched", ".gf-bpe", "merge,left_id,left,right_id,right,id,token,count,tokens_left", None, "The pair that wins"),
+    "writer": ("generation?generation_length=20&generation_seed=5", ".gf-writer", "token_written,position,id,token,p,", None, "What could stand"),
+    "kv": (KV, ".gf-kv", "step,position,token,token_without,window_begins,", 24, "Identical so far: 24 of 24 tokens"),
+    "sampler": ("sampling?sampling_temperature=0.7", ".gf-sampler", "id,token,logits_logit,logits_probability,", 65, "Renormalised and drawn"),
+    "draws": ("sampling?sampling_view=A+thousand+draws", ".gf-sampler", "id,token,probability,drawn,share", 65, "number of draws"),
+    "clock": (CLOCK, ".gf-clock", "hand,radians_per_position,wavelength,position,angle,sine,cosine", 4, "position 5"),
+    "rope": ("positions?positions_view=RoPE&model=shakespeare-modern", ".gf-rope", "pair,theta,q_first,q_second,", 16, "the sum of all 16 products"),
+    "arcs": (ARCS, ".gf-arcs", "head,query_position,query,key_position,key,weight", None, "Left: the token that looks."),
+    "heads": ("attention?model=shakespeare-classic", ".gf-heads", "layer,head,row,column,weight", None, "layer 3"),
+}
+# What a PNG holds: [width, height, distinct colours, the colour of its corner]
+DECODED = """async (text) => {
+  const image = await createImageBitmap(await (await fetch("data:image/png;base64," + text)).blob())
+  const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height }), context = canvas.getContext("2d")
+  context.drawImage(image, 0, 0)
+  const dots = new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer)
+  return [image.width, image.height, new Set(dots).size, [...context.getImageData(1, 1, 1, 1).data].slice(0, 3).join()]
+}"""
+BACKGROUND = """() => {
+  const context = document.createElement("canvas").getContext("2d")
+  context.fillStyle = getComputedStyle(document.querySelector(".gf-saves")).getPropertyValue("--st-background-color").trim()
+  context.fillRect(0, 0, 1, 1)
+  return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3).join()
+}"""
+
+
+def opened(page, url: str, address: str, player: str) -> list[str]:
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(f"{url}/{address}")
+    page.locator(f"{player} .gf-tools").wait_for(state="attached", timeout=SLOW)
+    settled(page, SLOW)
+    return problems
+
+
+def saved(page, player: str, kind: str) -> bytes:
+    what = "the data behind this figure" if kind == "CSV" else "this figure"
+    with page.expect_download() as download:
+        page.locator(player).get_by_role("button", name=f"Save {what} as {kind}", exact=True).click()
+    assert download.value.suggested_filename.endswith(f".{kind.lower()}")
+    return download.value.path().read_bytes()
+
+
+def rows(page, player: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(saved(page, player, "CSV").decode())))
+
+
+def words(svg: bytes) -> str:
+    root = ElementTree.fromstring(svg)
+    for style in list(root.iter(f"{XHTML}style")):
+        style.text = ""
+    return "".join(root.itertext())
+
+
+@pytest.mark.parametrize("name", PLAYERS)
+def test_a_player_is_saved_as_picture_and_table(page, app_url, name):
+    address, player, head, count, seen = PLAYERS[name]
+    problems = opened(page, app_url, address, player)
+    table = rows(page, player)
+    assert ",".join(table[0]).startswith(head)
+    assert len(table) - 1 == count if count else len(table) > 1 or name == "writer"  # the writer may not have begun
+    assert all(len(row) == len(table[0]) for row in table)
+
+    svg = saved(page, player, "SVG")
+    assert seen in words(svg)
+    root = ElementTree.fromstring(svg)
+    assert not [*root.iter(f"{XHTML}input"), *root.iter(f"{XHTML}select")] and "Save this figure" not in svg.decode()
+    bare = re.sub(r"data:image/png;base64,[\w+/=]+|http://www.w3.org/\w+/\w+", "", svg.decode())
+    assert "url(" not in bare and "http" not in bare and all(node.get("src", "data:").startswith("data:") for node in root.iter())  # nothing is fetched
+
+    png = saved(page, player, "PNG")
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height, colours, corner = page.evaluate(DECODED, base64.b64encode(png).decode())
+    box = page.locator(player).bounding_box()
+    assert abs(width - 2 * (box["width"] + 24)) < 4 and 500 < height < 6000
+    assert colours > 50 and corner == page.evaluate(BACKGROUND)
+    assert problems == []
+
+
+def test_hostile_text_stays_text(page, app_url):
+    alerts = []
+    page.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
+    problems = opened(page, app_url, CHIPS + quote(HOSTILE + "\x0b"), ".gf-chips")
+    expect(page.locator(".gf-chips-row").first).to_contain_text("onerror")
+    svg = saved(page, ".gf-chips", "SVG")
+    assert HOSTILE.replace(" ", "␣") in words(svg)
+    root = ElementTree.fromstring(svg)
+    assert list(root.iter(f"{XHTML}img")) == []
+    assert not [name for node in root.iter() for name in node.attrib if name.startswith("on")]
+    width, _, colours, _ = page.evaluate(DECODED, base64.b64encode(saved(page, ".gf-chips", "PNG")).decode())
+    assert width > 1000 and colours > 50
+    table = rows(page, ".gf-chips")
+    assert table[0] == ["tokenizer", "token", "id", "text", "first_byte", "bytes", "hex"]
+    assert bytes.fromhex("".join(row[6] for row in table[1:] if row[0] == "Characters")).decode().startswith(HOSTILE)
+    assert alerts == [] and problems == []
+
+
+def test_in_the_dark_the_picture_is_dark_and_its_text_light(page, app_url):
+    page.emulate_media(color_scheme="dark")
+    problems = opened(page, app_url, ARCS, ".gf-arcs")
+    assert page.evaluate(DECODED, base64.b64encode(saved(page, ".gf-arcs", "PNG")).decode())[3] == page.evaluate(BACKGROUND) == "20,24,31"
+    colour = """svg => {
+      const host = document.body.appendChild(document.createElement("div"))
+      host.attachShadow({ mode: "open" }).innerHTML = svg
+      const found = [...host.shadowRoot.querySelectorAll("button, div")].filter((node) => node.childElementCount === 0 && node.textContent)
+      const colours = new Set(found.map((node) => getComputedStyle(node).color))
+      host.remove()
+      return [...colours]
+    }"""
+    assert page.evaluate(colour, saved(page, ".gf-arcs", "SVG").decode()) == ["rgb(232, 236, 242)"]
+    assert problems == []
+
+
+def test_the_buttons_wait_for_hover_focus_or_touch_and_leave_what_is_chosen(page, app_url):
+    problems = opened(page, app_url, ARCS, ".gf-arcs")
+    tools = page.locator(".gf-arcs .gf-tools")
+    page.mouse.move(2, 2)
+    expect(tools).to_have_css("opacity", "0")
+    tools.get_by_role("button", name="Save this figure as PNG").focus()
+    expect(tools).to_have_css("opacity", "1")
+    page.keyboard.press("Tab")
+    expect(tools.get_by_role("button", name="Save this figure as SVG")).to_be_focused()
+
+    page.locator(".gf-arcs-column").first.focus()
+    page.keyboard.press("End")
+    said = page.locator(".gf-arcs-said")
+    expect(said).to_contain_text("looks at")
+    assert said.inner_text().split(" looks at")[0] in words(saved(page, ".gf-arcs", "SVG"))  # the token in hand is in the picture
+    with page.expect_download() as download:
+        tools.get_by_role("button", name="Save this figure as SVG").press("Enter")
+    assert " looks at " in words(download.value.path().read_bytes())
+    assert problems == []

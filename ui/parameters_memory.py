@@ -29,6 +29,9 @@ def memory_view(choice: Choice) -> None:
         batch = batch if batch in BATCHES else 1
     with right:
         tokens = length_slider("parameters_length", ledger.config.context)
+    if tokens > ledger.config.context:
+        table = " would need a longer table of positions, and" if ledger.config.position == "learned" else ""
+        st.caption(f":material/info: Beyond this model's context of {ledger.config.context:,} it{table} would have to be trained for it.")
     _growing(choice, dtype, batch, tokens)
     _uses(choice, dtype, batch, tokens)
     _fits(choice, dtype, batch, tokens)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine import checkpoints
 from engine.config import Extra, ModelConfig
@@ -133,7 +134,7 @@ def chosen_model() -> Choice:
     with right:
         st.caption(choice.note)
     problem = st.container()
-    values = _fields(choice.base.config, _unresolved(name))
+    values, notes = _fields(_unresolved(name))
     try:
         config = ModelConfig(**values).validate()
         encoder = choice.base.encoder
@@ -141,6 +142,9 @@ def chosen_model() -> Choice:
     except ConfigError as error:
         problem.error(safe(f"{controls.label_of(error.field)} {error}. Until that is mended, {choice.title} is counted as it was."))
         return choice
+    for field, note in notes.items():
+        if values[field] is None:
+            note.caption(f"0: derived, here {getattr(counted.config, field):,}")
     changed = {field: (controls.show(before), controls.show(value)) for field, (before, value) in _changes(choice.base.config, counted.config).items()}
     return replace(choice, ledger=counted, changed=changed, title=f"{choice.title}, changed" if changed else choice.title)
 
@@ -171,21 +175,24 @@ def _key(field: str) -> str:
     return f"parameters_{field}"
 
 
-def _fields(resolved: ModelConfig, config: ModelConfig) -> dict[str, Any]:
-    """Every field as a control, in groups. Returns the values for a ModelConfig."""
+def _fields(config: ModelConfig) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]:
+    """Every field as a control, in groups: (the values for a ModelConfig, places below those of sizes that can be derived)."""
     state.drop_endless()
     values: dict[str, Any] = {}
+    notes: dict[str, DeltaGenerator] = {}
     with st.expander("Change any field", icon=":material/tune:"):
         for title, group in GROUPS.items():
             st.markdown(f"**{title}**")
             grid = st.grid("auto", min_column_width=190, gap="small")
             for field in group:
                 with grid.cell():
-                    values[field] = _from_widget(field, _widget(field, config, resolved), config)
-    return values
+                    values[field] = _from_widget(field, _widget(field, config), config)
+                    if type(None) in get_args(_HINTS[field]):
+                        notes[field] = st.empty()
+    return values, notes
 
 
-def _widget(field: str, config: ModelConfig, resolved: ModelConfig) -> Any:
+def _widget(field: str, config: ModelConfig) -> Any:
     control = VOCAB if field == "vocab_size" else controls.CONTROLS[field]
     hint, default = _HINTS[field], _to_widget(field, getattr(config, field))
     shared: dict[str, Any] = {"key": _key(field), "help": f"{control.help} `{field}`", "bind": "query-params"}

@@ -168,6 +168,22 @@ def test_what_grows_with_the_text_is_written_as_it_is_counted():
     assert f"$2\\cdot T\\cdot H\\cdot d_{{head}}\\cdot L$ = {2 * 64 * 128 * 4:,}" in said and "This mixer has no parameters" in said
 
 
+def test_derived_sizes_are_shown_where_they_are_not_given():
+    page = opened(model="gpt2")
+    said = sentences(page)
+    assert "0: derived, here 3,072" in said and "0: derived, here 64" in said and "0: derived, here 12" in said
+    page.slider(key="parameters_d_model").set_value(1536).run()
+    assert "0: derived, here 6,144" in sentences(page)
+    page.number_input(key="parameters_d_ff").set_value(1000).run()
+    assert "0: derived, here 6,144" not in sentences(page) and "`d_ff` 3072 → 1000" in sentences(page)
+
+
+def test_a_text_beyond_the_context_is_said_to_be_one():
+    beyond = "Beyond this model's context of 1,024 it would need a longer table of positions"
+    assert beyond in sentences(opened(view="Memory", model="gpt2", length="2048"))
+    assert "Beyond this model's context" not in sentences(opened(view="Memory", model="gpt2"))
+
+
 def test_links_hold_lengths_without_commas():
     page = opened(view="Memory", model="llama2-7b", length="65536", batch="1024")
     assert "T = 65,536: 32 TB**" in sentences(page)

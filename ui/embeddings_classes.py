@@ -189,7 +189,9 @@ def _draw_matrix(known: Vocabulary, matrix: np.ndarray) -> None:
     cases = known.cases[np.isin(known.cases, met).all(1)]
     own, other = case_cosines(matrix[met], np.searchsorted(met, cases))
     pairs = len(cases)
-    case = f" A token and its own capital (“a”, “A”): mean cosine {_number(own)} over {pairs} pairs; with another's capital: {_number(other)}." if pairs > 1 else ""
+    case = "" if pairs < 2 else (
+        f" A token and its own capital (“a”, “A”): mean cosine {_number(own)} over {pairs} pairs; with another's capital: {_number(other)}."
+    )
     st.caption(f"Orange: alike; blue: opposed. A square on the diagonal is one class among itself.{case}{some}")
 
 

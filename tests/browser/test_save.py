@@ -105,9 +105,11 @@ def test_a_player_is_saved_as_picture_and_table(page, app_url, name):
 def test_hostile_text_stays_text(page, app_url):
     alerts = []
     page.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
-    problems = opened(page, app_url, CHIPS + quote(HOSTILE + "\x0b"), ".gf-chips")
+    problems = opened(page, app_url, CHIPS + quote(HOSTILE), ".gf-chips")
     expect(page.locator(".gf-chips-row").first).to_contain_text("onerror")
+    page.evaluate("document.querySelector('.gf-chips-name').textContent = 'a\\u0001b\\ud800'")  # what XML has no word for
     svg = saved(page, ".gf-chips", "SVG")
+    assert "a\ufffdb\ufffd" in words(svg)
     assert HOSTILE.replace(" ", "␣") in words(svg)
     root = ElementTree.fromstring(svg)
     assert list(root.iter(f"{XHTML}img")) == []

@@ -29,8 +29,6 @@ async def lifespan(_: object) -> AsyncIterator[None]:
 
 def _settle() -> None:
     """Imports what every page needs and takes it out of garbage collection: 250,000 objects that never go away."""
-    import plotly.graph_objects  # noqa: F401
-
     import engine.model  # noqa: F401
     import ui.subject  # noqa: F401
 

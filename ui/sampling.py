@@ -106,7 +106,7 @@ def _samples(subject: Subject, position: int, seed: int, facts: Sequence[str]) -
     grid = st.grid("auto", min_column_width=250, gap="small")  # wide enough for a line of verse
     for t, text, fact in zip(TEMPERATURES, texts, facts, strict=True):
         with grid.cell():
-            st.markdown(f"**τ = {t:g}**: {fact}")
+            st.markdown(f"**τ = {t:g}** :small[{fact}]")
             st.code(text, language=None, wrap_lines=True)
 
 

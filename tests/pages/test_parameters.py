@@ -251,6 +251,7 @@ def test_words_can_be_read_on_every_part():
 def test_norms_share_one_name_in_the_legend():
     bars = figures.comparison([("a", plain("t5-base").ledger), ("b", plain("bert-base").ledger)], shares=True).data
     named = [bar.name for bar in bars if bar.showlegend]
+    assert {bar.insidetextfont.color for bar in bars if "attention" in bar.name} == {"#16181D"}
     assert named.count("norms") == 1 and len(set(named)) == len(named) and sum(bar.name == "norms" for bar in bars) == 5
 
 

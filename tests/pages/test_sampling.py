@@ -109,7 +109,7 @@ def test_temperatures_write_two_hundred_characters_each_and_the_seed_changes_the
     assert [len(t) for t in texts] == [200] * 5 and len(set(texts)) == 5
     other = page.number_input(key="sampling_seed").set_value(1).run()
     assert not other.exception and [c.value for c in other.code[:5]] != texts
-    assert sentences(page).count(" choices") >= 5 and "**τ = 0.2**: 1." in sentences(page)
+    assert sentences(page).count(" choices") >= 5 and "**τ = 0.2** :small[1." in sentences(page)
 
 
 def test_settings_that_cannot_be_used_fall_back_alone():

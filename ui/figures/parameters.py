@@ -150,6 +150,7 @@ def comparison(models: Sequence[tuple[str, Ledger]], *, shares: bool) -> go.Figu
             "marker": {"color": colour(PART[part]), "line": {"width": 1, "color": colour("quiet", 40)}},
             "hovertext": [f"{NAMES[part]}: {count:,} ({s:.2%})" for count, s in zip(counts, share, strict=True)], "hoverinfo": "text",
             "text": [f"{s:.0%}" if s > 0.06 and shares else "" for s in share], "textposition": "inside", "insidetextanchor": "middle", "textangle": 0,
+            "insidetextfont": {"color": _on(PART[part])},
         })
         named.add(kind)
     layout = base_layout(

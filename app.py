@@ -19,7 +19,6 @@ LOGO, WORDMARK = ASSETS / "logo.svg", ASSETS / "wordmark.svg"
 
 def route() -> None:
     """Draws what stands on every page, and the page that was asked for."""
-    state.drop_endless()
     st.set_page_config(page_title="Glassformer", page_icon=str(LOGO), layout="wide")
     st.logo(str(WORDMARK), size="large", icon_image=str(LOGO))
     sections: dict[str, list[st.Page]] = {}
@@ -27,6 +26,7 @@ def route() -> None:
         page = st.Page(entry.path, title=entry.title, icon=entry.icon, url_path=entry.url or None, help=entry.help, default=not entry.url)
         sections.setdefault(entry.section, []).append(page)
     chosen = st.navigation(sections)
+    state.drop_endless()  # it may run the page again, which Streamlit takes for Home until there is a navigation
     if problem := plot.ensure_static():
         st.error(problem)
     with st.sidebar:

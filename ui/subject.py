@@ -329,7 +329,7 @@ def _choose_text(first: str) -> str:
         st.session_state["text"] = st.session_state["kept_text"]
     hint = "What the model reads. Ctrl+Enter takes it over."
     typed = st.text_area("Text", first, key="text", bind="query-params", height=90, max_chars=MAX_TEXT, help=hint)
-    st.pills("Examples", list(EXAMPLES), key="text_example", on_change=_take_example, label_visibility="collapsed")
+    st.pills("Examples", list(EXAMPLES), key="text_example", on_change=_take_example, label_visibility="collapsed", wrap=True)
     text = visible(typed or "")[:MAX_TEXT]
     st.session_state["kept_text"] = typed
     return text

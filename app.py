@@ -21,6 +21,7 @@ def route() -> None:
     """Draws what stands on every page, and the page that was asked for."""
     st.set_page_config(page_title="Glassformer", page_icon=str(LOGO), layout="wide")
     st.logo(str(WORDMARK), size="large", icon_image=str(LOGO))
+    st.html(ASSETS / "app.css")
     sections: dict[str, list[st.Page]] = {}
     for entry in site.built():
         page = st.Page(entry.path, title=entry.title, icon=entry.icon, url_path=entry.url or None, help=entry.help, default=not entry.url)

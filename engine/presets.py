@@ -128,6 +128,7 @@ PRESETS: dict[str, Preset] = {
         "4 layers, 4 heads, 128 wide, context 128, feed-forward 512: the sizes drawn on the blackboard.",
         model={"context": 128, "d_ff": 512},
         train={"steps": 2000, "batch_size": 32, "eval_every": 200, "sample_every": 100, "snapshot_every": 100},
+        source="the lecture that this app goes with; no paper",
     ),
     "gpt2": _GPT2,
     "gpt2-medium": _from(

@@ -328,15 +328,27 @@ def _choose_text(first: str) -> str:
     if "text" not in st.session_state and "kept_text" in st.session_state and "text" not in st.query_params:
         st.session_state["text"] = st.session_state["kept_text"]
     hint = "What the model reads. Ctrl+Enter takes it over."
-    typed = st.text_area("Text", first, key="text", bind="query-params", height=90, max_chars=MAX_TEXT, help=hint)
+    # No `max_chars`: with it a browser drops a longer paste without a word.
+    typed = st.text_area("Text", first, key="text", bind="query-params", height=90, help=hint, on_change=_cut_text)
+    length = max(len(typed or ""), st.session_state.get("text_length", 0))
+    if length > MAX_TEXT:
+        st.caption(f":material/info: That text has {length:,} characters; the first {MAX_TEXT:,} are taken.")
     st.pills("Examples", list(EXAMPLES), key="text_example", on_change=_take_example, label_visibility="collapsed", wrap=True)
     text = visible(typed or "")[:MAX_TEXT]
     st.session_state["kept_text"] = typed
     return text
 
 
+def _cut_text() -> None:
+    """A long text would not fit into a link."""
+    typed = st.session_state["text"] or ""
+    st.session_state["text_length"] = len(typed)
+    st.session_state["text"] = typed[:MAX_TEXT]
+
+
 def _take_example() -> None:
     chosen = st.session_state.get("text_example")
     if chosen in EXAMPLES:
         st.session_state["text"] = EXAMPLES[chosen]
+        st.session_state["text_length"] = 0
         st.session_state["text_example"] = None

@@ -16,7 +16,7 @@ from tests.pages.stage import StageManager, open_page, view_of
 from ui import state, subject
 from ui.controls import TRAINABLE
 from ui.scrubber import NEWEST, SMOOTH, losses_at
-from ui.subject import EXAMPLES, FIRST_MODEL, FIRST_TEXT, SHIPPED, Subject, read, show_token
+from ui.subject import EXAMPLES, FIRST_MODEL, FIRST_TEXT, MAX_TEXT, SHIPPED, Subject, read, show_token
 
 TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
 STEPS = (0, 10, 20, 40)
@@ -311,3 +311,16 @@ def test_bytes_that_are_no_character_are_shown_as_bytes():
     looked = Subject(("m", 0), "", model, tokenizer, "€ t", tuple(tokenizer.encode("€ t")), None)
     assert looked.labels == ["⟨E2⟩", "⟨82⟩", "⟨AC⟩", "␣", "t"]
     assert not any("\ufffd" in word or "\0" in word for word in looked.vocabulary) and len(set(looked.vocabulary)) == 258
+
+
+def test_a_long_text_is_cut_and_its_length_is_said():
+    def captions(page: AppTest) -> str:
+        return " | ".join(c.value for c in page.caption)
+
+    page = opened()
+    page.text_area(key="text").set_value("a" * 10_000).run()
+    assert len(page.text_area(key="text").value) == MAX_TEXT and "has 10,000 characters; the first 2,000" in captions(page)
+    page.text_area(key="text").set_value("short").run()
+    assert given(page)["text"] == "short" and "characters; the first" not in captions(page)
+    linked = opened(text="b" * 3000)
+    assert "has 3,000 characters; the first 2,000" in captions(linked) and set(given(linked)["text"]) == {"b"}

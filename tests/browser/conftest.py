@@ -46,6 +46,7 @@ def app_url(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def browser() -> Iterator[object]:
     """One Chromium for the session. Skips where Playwright or the browser is missing."""
     playwright_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (requirements-dev.txt has it)")
+    playwright_api.expect.set_options(timeout=TIMEOUT_MS)  # five seconds are few for a server that shares two cores with two browsers
     with playwright_api.sync_playwright() as playwright:
         path = chromium_path(playwright)
         if path is None:

@@ -1,4 +1,4 @@
-"""Every figure that a page draws in these tests is held against Plotly's own checks: see ui/figures/specs.py."""
+"""What the tests of pages share: a stage in place of the run manager, and Plotly's own checks of every figure that a page draws."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from ui import plot
+from tests.pages.stage import StageManager
+from ui import plot, state
 from ui.figures.specs import Figure
 
 
@@ -43,6 +45,15 @@ def shape(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return sorted({repr(shape(one)) if isinstance(one, dict) else type(one).__name__ for one in value})
     return str(value.dtype) if isinstance(value, np.ndarray) else value if isinstance(value, str) and len(value) < 20 else type(value).__name__
+
+
+@pytest.fixture
+def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
+    """A run manager without workers, in the place of the server's."""
+    stage = StageManager()
+    torch.set_num_threads(1)  # as the server's does: thousands of tiny operations would wait for a second thread
+    monkeypatch.setattr(state, "manager", lambda: stage)
+    return stage
 
 
 CHECKED: set[str] = set()  # Plotly's checks take longer than the rest of a page

@@ -14,7 +14,7 @@ from engine.measure.heads import head_numbers
 from engine.tokenizers.char import CharTokenizer
 from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page
-from ui import state, subject
+from ui import subject
 from ui.attention_numbers import standing_out
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "attention.py")
@@ -26,13 +26,6 @@ VARIANTS: list[dict[str, Any]] = [
     {"position": "sinusoidal"}, {"attention_bias": True}, {"n_layers": 1, "n_heads": 1}, {"n_layers": 3, "n_heads": 16, "d_head": 2},
     {"mixer": "mean", "position": "alibi"},
 ]
-
-
-@pytest.fixture
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    return stage
 
 
 @pytest.fixture

@@ -7,24 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.sample import beam_search
 from tests.engine.helpers import loud, tiny
-from tests.pages.stage import StageManager, open_page
-from ui import beam, state
+from tests.pages.stage import open_page
+from ui import beam
 from ui.figures.beam import PRUNED_ROWS, beam_tree, rows
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation.py")
 
 
-@pytest.fixture(autouse=True)
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    torch.set_num_threads(1)
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    return stage
+pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(**query: str) -> AppTest:

@@ -12,18 +12,14 @@ from engine import corpora
 from engine.config import ModelConfig, TrainConfig
 from engine.model import build
 from engine.run_state import RunSpec
-from tests.pages.stage import StageManager, open_page, view_of
+from tests.pages.stage import open_page, view_of
 from ui import feedforward_contexts, feedforward_parameters, state
 from ui.figures import feedforward as figures
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "feedforward.py")
 
 
-@pytest.fixture(autouse=True)
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    return stage
+pytestmark = pytest.mark.usefixtures("manager")
 
 
 @pytest.fixture

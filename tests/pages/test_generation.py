@@ -22,7 +22,7 @@ from engine.sample.branches import Tree
 from engine.tokenizers.char import CharTokenizer
 from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page, view_of
-from ui import generation, generation_session, state
+from ui import generation, generation_session
 from ui.figures.generation import surprise
 from ui.generation_session import BATCH, BRANCHES, LINK, Limits, Session, answer, begin, link, message, parse, reason, resting, token_of
 from ui.subject import Subject
@@ -32,12 +32,7 @@ WARM = SampleConfig(temperature=1.0, seed=3)
 LIMITS = Limits(100, 400)
 
 
-@pytest.fixture(autouse=True)
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    torch.set_num_threads(1)
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    return stage
+pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(**query: str) -> AppTest:

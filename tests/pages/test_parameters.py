@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
 from engine.run_state import RunSpec
-from tests.pages.stage import StageManager, open_page
-from ui import parameters_memory, parameters_model, state
+from tests.pages.stage import open_page
+from ui import parameters_memory, parameters_model
 from ui.figures import parameters as figures
 from ui.figures.theme import _SEQUENTIAL, PART_COLOURS
 from ui.parameters_model import ALL, GROUPS, plain
@@ -20,11 +20,7 @@ PAGE = str(Path(__file__).parents[2] / "pages" / "models" / "parameters.py")
 VIEWS = ("Where they are", "Two models", "FLOPs", "Memory", "By hand")
 
 
-@pytest.fixture(autouse=True)
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    return stage
+pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(**query: str) -> AppTest:

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 from engine import presets
 from engine.config import ModelConfig
 from engine.measure.permutation import SCHEMES
-from tests.pages.stage import StageManager, open_page
-from ui import clock, positions_sinusoidal, state, subject
+from tests.pages.stage import open_page
+from ui import clock, positions_sinusoidal, subject
 from ui.figures import positions as figures
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "positions.py")
@@ -24,11 +24,7 @@ WAVES = {"positions_view": "Sinusoidal"}
 SMALL = {"d_model": 32, "n_layers": 2, "n_heads": 4, "context": 64}
 
 
-@pytest.fixture(autouse=True)
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    return stage
+pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(**query: str) -> AppTest:

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig
-from tests.pages.stage import StageManager, open_page
-from ui import positions_head, positions_t5, state, subject
+from tests.pages.stage import open_page
+from ui import positions_head, positions_t5, subject
 from ui.figures import positions_bias as figures
 from ui.positions_bias import ALIBI_TOPICS, LENGTHS, MULTIPLIERS
 from ui.positions_t5 import BUCKETS, FARTHEST, T5_TOPICS
@@ -23,11 +23,7 @@ STEPS, LEARNED = T5_TOPICS
 CLASSIC = "shakespeare-classic"
 
 
-@pytest.fixture(autouse=True)
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    return stage
+pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(view: str, topic: str, model: str = CLASSIC, **query: str) -> AppTest:

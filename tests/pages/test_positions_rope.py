@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig
-from tests.pages.stage import StageManager, open_page
-from ui import state, subject
+from tests.pages.stage import open_page
+from ui import subject
 from ui.figures import positions_rope as figures
 from ui.positions_rope import BASES, CONTEXTS, REACHES, SHIFTS, TOPICS, WIDTHS
 from ui.rope_arrows import parse
@@ -22,11 +22,7 @@ ARROWS, DISTANCE, TURNS, LAYOUTS = TOPICS
 MODERN, CLASSIC = "shakespeare-modern", "shakespeare-classic"
 
 
-@pytest.fixture(autouse=True)
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    return stage
+pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(topic: str, model: str = MODERN, **query: str) -> AppTest:

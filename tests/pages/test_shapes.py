@@ -11,18 +11,14 @@ from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig
 from engine.tokenizers.char import CharTokenizer
 from tests.engine.helpers import loud
-from tests.pages.stage import StageManager, open_page
-from ui import shapes, state, subject
+from tests.pages.stage import open_page
+from ui import shapes, subject
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "shapes.py")
 VIEW, SOURCE = "shapes_view", "shapes_source"
 
 
-@pytest.fixture(autouse=True)
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    return stage
+pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(**query: str) -> AppTest:

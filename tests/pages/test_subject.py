@@ -13,20 +13,13 @@ from engine.records import Step
 from engine.run_state import RunSpec
 from engine.tokenizers.char import CharTokenizer
 from tests.pages.stage import StageManager, open_page, view_of
-from ui import state, subject
+from ui import subject
 from ui.controls import TRAINABLE
 from ui.scrubber import NEWEST, SMOOTH, losses_at
 from ui.subject import EXAMPLES, FIRST_MODEL, FIRST_TEXT, MAX_TEXT, SHIPPED, Subject, read, show_token
 
 TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
 STEPS = (0, 10, 20, 40)
-
-
-@pytest.fixture
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    return stage
 
 
 def put(manager: StageManager, run: str, steps: tuple[int, ...] = STEPS, model: ModelConfig = TINY, status: str = "finished") -> str:

@@ -12,20 +12,12 @@ from streamlit.testing.v1 import AppTest
 from engine import corpora
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import CorpusError
-from tests.pages.stage import StageManager
-from ui import state, training
+from ui import training
 from ui.controls import CONTROLS, TRAINABLE, preset_values
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "start" / "train.py")
 HINTS = {**get_type_hints(ModelConfig), **get_type_hints(TrainConfig)}
 CHOICES = {name: get_args(HINTS[name]) for name in CONTROLS if isinstance(HINTS[name], type(get_type_hints(ModelConfig)["norm"]))}
-
-
-@pytest.fixture
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    return stage
 
 
 def opened(**query: str) -> AppTest:

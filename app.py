@@ -24,10 +24,18 @@ def route() -> None:
     st.html(ASSETS / "app.css")
     sections: dict[str, list[st.Page]] = {}
     for entry in site.built():
-        page = st.Page(entry.path, title=entry.title, icon=entry.icon, url_path=entry.url or None, help=entry.help, default=not entry.url)
+        page = st.Page(
+            entry.path,
+            title=entry.title,
+            icon=entry.icon,
+            url_path=entry.url or None,
+            help=entry.help,
+            default=not entry.url,
+        )
         sections.setdefault(entry.section, []).append(page)
     chosen = st.navigation(sections)
-    state.drop_endless()  # it may run the page again, which Streamlit takes for Home until there is a navigation
+    # it may run the page again, which Streamlit takes for Home until there is a navigation
+    state.drop_endless()
     if problem := plot.ensure_static():
         st.error(problem)
     with st.sidebar:

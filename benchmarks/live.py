@@ -2,9 +2,9 @@
 
     python -m benchmarks.live [--presses 12]
 
-Steps per second of a run nobody looks at, of one whose page is open, and of one whose page is open while somebody
-presses buttons on another page; and how long such a press takes to change the picture, with and without a run.
-A press is timed in the browser, from the event to the change of the drawing (median).
+Steps per second of a run nobody looks at, of one whose page is open, and of one whose page is open while
+somebody presses buttons on another page; and how long such a press takes to change the picture, with and
+without a run. A press is timed in the browser, from the event to the change of the drawing (median).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from tests.browser.server import ARGUMENTS, chromium_path, serve
 STEPS = 5_000  # more than any measurement here needs, and what the hosted profile allows
 GOALS: Goals = {"press_ms.with_run": ("<=", 150.0), "speed.page_open": (">=", 0.85)}
 
-# Resolves with the milliseconds from a click to the first change of what `watched` selects, in whatever shadow root it lies;
-# rejects after ten seconds without one.
+# Resolves with the milliseconds from a click to the first change of what `watched` selects, in whatever
+# shadow root it lies; rejects after ten seconds without one.
 PRESS = """([button, watched]) => new Promise((resolve, reject) => {
   const label = () => {
     const roots = [document, ...[...document.querySelectorAll("*")].map((node) => node.shadowRoot).filter(Boolean)]
@@ -48,7 +48,9 @@ PRESS = """([button, watched]) => new Promise((resolve, reject) => {
 
 
 def unwatched_rate(corpus: str) -> float:
-    """Steps per second of the `fast` preset with more steps, in a worker process, with no server beside it."""
+    """Steps per second of the `fast` preset with more steps, in a worker process, with no server beside
+    it.
+    """
     preset = PRESETS["fast"]
     assert preset.train is not None
     train = replace(preset.train, steps=STEPS)
@@ -106,7 +108,11 @@ def main() -> None:
 
     corpus = corpora.default_name()
     figures = {"steps_per_second.unwatched": unwatched_rate(corpus)}
-    with tempfile.TemporaryDirectory() as home, serve(Path(home), profile=profiles.current().name) as url, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as home,
+        serve(Path(home), profile=profiles.current().name) as url,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(executable_path=chromium_path(playwright), args=list(ARGUMENTS))
         context = browser.new_context(viewport={"width": 1280, "height": 800})
         other = context.new_page()
@@ -122,7 +128,9 @@ def main() -> None:
         figures["steps_per_second.page_open"] = rate(lambda: shown_step(panel))
         started = time.perf_counter(), shown_step(panel)
         figures["press_ms.with_run"] = presses(other, options.presses)
-        figures["steps_per_second.page_open_and_presses"] = (shown_step(panel) - started[1]) / (time.perf_counter() - started[0])
+        figures["steps_per_second.page_open_and_presses"] = (shown_step(panel) - started[1]) / (
+            time.perf_counter() - started[0]
+        )
         panel.get_by_role("button", name="Stop", exact=True).click()
         browser.close()
     alone = figures["steps_per_second.unwatched"]

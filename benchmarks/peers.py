@@ -1,4 +1,6 @@
-"""The same small GPT written with other people's parts, trained the way their users train it: eager, fused AdamW."""
+"""The same small GPT written with other people's parts, trained the way their users train it: eager, fused
+AdamW.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,21 @@ class EncoderGPT(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(c.vocab_size, c.d_model)
         self.position = nn.Embedding(c.context, c.d_model)
-        layer = nn.TransformerEncoderLayer(c.d_model, c.n_heads, 4 * c.d_model, dropout=0.0, activation="gelu", batch_first=True, norm_first=True)
-        self.encoder = nn.TransformerEncoder(layer, c.n_layers, norm=nn.LayerNorm(c.d_model), enable_nested_tensor=False)
-        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(c.context), persistent=False)
+        layer = nn.TransformerEncoderLayer(
+            c.d_model,
+            c.n_heads,
+            4 * c.d_model,
+            dropout=0.0,
+            activation="gelu",
+            batch_first=True,
+            norm_first=True,
+        )
+        self.encoder = nn.TransformerEncoder(
+            layer, c.n_layers, norm=nn.LayerNorm(c.d_model), enable_nested_tensor=False
+        )
+        self.register_buffer(
+            "mask", nn.Transformer.generate_square_subsequent_mask(c.context), persistent=False
+        )
 
     def forward(self, tokens: Tensor) -> Tensor:
         length = tokens.shape[1]
@@ -32,8 +46,18 @@ def hugging_face(c: ModelConfig) -> nn.Module:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     sizes = GPT2Config(
-        vocab_size=c.vocab_size, n_positions=c.context, n_embd=c.d_model, n_layer=c.n_layers, n_head=c.n_heads,
-        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False, activation_function="gelu", bos_token_id=None, eos_token_id=None,
+        vocab_size=c.vocab_size,
+        n_positions=c.context,
+        n_embd=c.d_model,
+        n_layer=c.n_layers,
+        n_head=c.n_heads,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        use_cache=False,
+        activation_function="gelu",
+        bos_token_id=None,
+        eos_token_id=None,
     )
     model = GPT2LMHeadModel(sizes)
 
@@ -49,7 +73,9 @@ def hugging_face(c: ModelConfig) -> nn.Module:
 
 
 class PlainStep:
-    """One training step as in a tutorial: forward, cross-entropy, backward, clip, AdamW (fused), and the loss read."""
+    """One training step as in a tutorial: forward, cross-entropy, backward, clip, AdamW (fused), and the loss
+    read.
+    """
 
     def __init__(self, model: nn.Module, dtype: torch.dtype) -> None:
         self.model = model.to(dtype)

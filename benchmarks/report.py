@@ -18,11 +18,19 @@ def machine() -> dict[str, object]:
     info = Path("/proc/cpuinfo")
     if info.exists():
         lines = info.read_text().splitlines()
-        model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
+        model = next(
+            (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model
+        )
         flags = next((line.split() for line in lines if line.startswith("flags")), [])
         model += "".join(f" {f}" for f in ("avx512_bf16", "amx_bf16") if f in flags)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {"cpu": model, "cores": cores, "threads": torch.get_num_threads(), "torch": torch.__version__, "python": platform.python_version()}
+    return {
+        "cpu": model,
+        "cores": cores,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
 
 
 def table(rows: list[dict[str, object]]) -> None:
@@ -31,7 +39,12 @@ def table(rows: list[dict[str, object]]) -> None:
     cells = [columns] + [[_text(row[c]) for c in columns] for row in rows]
     widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
     for line in cells:
-        print("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))))
+        print(
+            "  ".join(
+                cell.ljust(w) if i == 0 else cell.rjust(w)
+                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+            )
+        )
 
 
 def finish(name: str, figures: dict[str, float], goals: Goals) -> bool:
@@ -41,7 +54,13 @@ def finish(name: str, figures: dict[str, float], goals: Goals) -> bool:
         met = _met(figures[goal], sign, bound)
         print(f"{'met   ' if met else 'NOT met'} {goal}: {figures[goal]:.3g} {sign} {bound:g}")
     met = all(_met(figures[goal], *bound) for goal, bound in goals.items())
-    line = {"benchmark": name, "machine": machine(), "figures": {k: round(v, 4) for k, v in figures.items()}, "goals": goals, "met": met}
+    line = {
+        "benchmark": name,
+        "machine": machine(),
+        "figures": {k: round(v, 4) for k, v in figures.items()},
+        "goals": goals,
+        "met": met,
+    }
     print(json.dumps(line))
     return met
 

@@ -1,12 +1,13 @@
-"""Seconds per training step beside peers of the same size, interleaved in one run, and GFLOP/s beside the matmul peak.
+"""Seconds per training step beside peers of the same size, interleaved in one run, and GFLOP/s beside the
+matmul peak.
 
     python -m benchmarks.training [--rounds 20] [--config A B C] [--precision float32 bfloat16]
 
 Ours is the app's own path: engine.model with its probes in place, engine.optim, the `classic` architecture
 (learned positions, LayerNorm, GELU, biases, tied), so that all three models hold the same parameters.
 
-float32 means float32: where the processor's "medium" products would be bfloat16 (AMX), the engine does not use them.
-What they would give is measured beside it as `medium`, and is no goal.
+float32 means float32: where the processor's "medium" products would be bfloat16 (AMX), the engine does not
+use them. What they would give is measured beside it as `medium`, and is no goal.
 """
 
 from __future__ import annotations
@@ -28,20 +29,32 @@ from engine.optim import Optimiser
 from engine.presets import PRESETS
 from engine.train import Batch, loss_of
 
-CONFIGS = {"A": (128, 4, 4, 64, 12), "B": (256, 4, 8, 128, 64), "C": (128, 4, 4, 128, 32)}  # d_model, layers, heads, context, batch
+CONFIGS = {
+    "A": (128, 4, 4, 64, 12),
+    "B": (256, 4, 8, 128, 64),
+    "C": (128, 4, 4, 128, 32),
+}  # d_model, layers, heads, context, batch
 GOALS: Goals = {
-    "A.float32.vs_encoder": (">=", 2.0), "A.bfloat16.vs_encoder": (">=", 2.5),
-    "B.float32.vs_encoder": (">=", 2.0), "B.bfloat16.vs_encoder": (">=", 3.0),
-    "C.float32.vs_encoder": (">=", 2.0), "C.bfloat16.vs_encoder": (">=", 3.0),
+    "A.float32.vs_encoder": (">=", 2.0),
+    "A.bfloat16.vs_encoder": (">=", 2.5),
+    "B.float32.vs_encoder": (">=", 2.0),
+    "B.bfloat16.vs_encoder": (">=", 3.0),
+    "C.float32.vs_encoder": (">=", 2.0),
+    "C.bfloat16.vs_encoder": (">=", 3.0),
 }
 
 
 def model_config(name: str) -> tuple[ModelConfig, int]:
     d_model, layers, heads, context, batch = CONFIGS[name]
-    return replace(PRESETS["classic"].model, d_model=d_model, n_layers=layers, n_heads=heads, context=context), batch
+    return (
+        replace(PRESETS["classic"].model, d_model=d_model, n_layers=layers, n_heads=heads, context=context),
+        batch,
+    )
 
 
-def our_step(config: ModelConfig, precision: str, medium: bool = False) -> Callable[[torch.Tensor, torch.Tensor], float]:
+def our_step(
+    config: ModelConfig, precision: str, medium: bool = False
+) -> Callable[[torch.Tensor, torch.Tensor], float]:
     numerics = choose(precision, "cpu")  # type: ignore[arg-type]
     numerics = replace(numerics, matmul="medium") if medium else numerics
     model = build(config)
@@ -58,7 +71,9 @@ def our_step(config: ModelConfig, precision: str, medium: bool = False) -> Calla
 
 
 def flops_per_step(config: ModelConfig, batch: int) -> float:
-    """Multiply-adds of the matrix products, counted twice, forward and backward (3 x forward): 6 N + 12 L T d a token."""
+    """Multiply-adds of the matrix products, counted twice, forward and backward (3 x forward): 6 N + 12 L T d
+    a token.
+    """
     d, layers, t = config.d_model, config.n_layers, config.context
     forward = layers * (2 * 12 * d * d + 4 * t * d) + 2 * config.vocab_size * d
     return 3.0 * forward * t * batch
@@ -102,10 +117,19 @@ def measure(name: str, precision: str, rounds: int) -> list[dict[str, object]]:
     for who, times in seconds.items():
         ratio = statistics.median(t / o for t, o in zip(times, ours, strict=True))
         rate = flops_per_step(config, batch) / statistics.median(times) / 1e9
-        rows.append({
-            "config": name, "precision": precision, "who": who, "ms": statistics.median(times) * 1e3, "min": min(times) * 1e3,
-            "max": max(times) * 1e3, "ours_is": ratio, "GFLOP/s": rate, "peak": peak,
-        })
+        rows.append(
+            {
+                "config": name,
+                "precision": precision,
+                "who": who,
+                "ms": statistics.median(times) * 1e3,
+                "min": min(times) * 1e3,
+                "max": max(times) * 1e3,
+                "ours_is": ratio,
+                "GFLOP/s": rate,
+                "peak": peak,
+            }
+        )
     return rows
 
 
@@ -113,7 +137,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--config", nargs="+", default=["A", "C", "B"], choices=list(CONFIGS))
-    parser.add_argument("--precision", nargs="+", default=["float32", "bfloat16"], choices=["float32", "bfloat16"])
+    parser.add_argument(
+        "--precision", nargs="+", default=["float32", "bfloat16"], choices=["float32", "bfloat16"]
+    )
     options = parser.parse_args()
     keep_memory()  # for all of them: one process
     rows: list[dict[str, object]] = []

@@ -2,12 +2,13 @@
 
     python -m benchmarks.views [--rounds 12] [--page NAME ...]
 
-On the server each page is run as Streamlit runs it for a browser, but without one (streamlit.testing), in this process: milliseconds
-of the script, median. `first` is a session's first look at a page, with the model read before; `again` moves on to another text of
-64 tokens, so that nothing of it was computed before; `same` asks for the same view again. In the browser a small training is run, and
-the scrubber is moved by the arrow key: milliseconds from the key to the last change of a picture on the page (`scrub`, median), and
-from asking for the page's address to its pictures, with the server warm and the browser's caches empty (`open`). Pages that read no
-model have no scrubber.
+On the server each page is run as Streamlit runs it for a browser, but without one (streamlit.testing), in
+this process: milliseconds of the script, median. `first` is a session's first look at a page, with the model
+read before; `again` moves on to another text of 64 tokens, so that nothing of it was computed before; `same`
+asks for the same view again. In the browser a small training is run, and the scrubber is moved by the arrow
+key: milliseconds from the key to the last change of a picture on the page (`scrub`, median), and from asking
+for the page's address to its pictures, with the server warm and the browser's caches empty (`open`). Pages
+that read no model have no scrubber.
 """
 
 from __future__ import annotations
@@ -26,16 +27,26 @@ from benchmarks.report import Goals, finish, table
 from tests.browser.server import ARGUMENTS, chromium_path, serve
 from ui.site import ROOT, Entry, built
 
-TEXT = "First Citizen:\nBefore we proceed any further, hear me speak.\nAll:\nSpeak.\nFirst Citizen:\nYou are all resolved rather to die than to famish?\n"
+TEXT = (
+    "First Citizen:\nBefore we proceed any further, hear me speak.\nAll:\nSpeak.\nFirst Citizen:\nYou are all"
+    " resolved rather to die than to famish?\n"
+)
 LENGTH = 64
 # Pages that read a model, each with a view whose picture depends on the training step.
 CHANGING = {
-    "shapes": "&shapes_step=14", "attention": "", "residual": "", "feedforward": "", "embeddings": "&embed_view=The+map",
-    "positions": "&positions_view=Learned", "sampling": "", "generation": "&generation_view=Beam+search",
+    "shapes": "&shapes_step=14",
+    "attention": "",
+    "residual": "",
+    "feedforward": "",
+    "embeddings": "&embed_view=The+map",
+    "positions": "&positions_view=Learned",
+    "sampling": "",
+    "generation": "&generation_view=Beam+search",
 }
 GOALS: Goals = {"slowest.scrub_ms": ("<=", 150.0), "slowest.open_ms": ("<=", 1500.0)}
 
-# Resolves with the milliseconds from a key to the last change of a picture, or -1 when nothing changed within a second and a half.
+# Resolves with the milliseconds from a key to the last change of a picture, or -1 when nothing changed within
+# a second and a half.
 KEY = """() => new Promise((resolve) => {
   let last = -1
   const started = performance.now()
@@ -62,14 +73,23 @@ def on_the_server(path: str, view: str, rounds: int) -> dict[str, float]:
     first = []
     for _ in range(4):
         page = AppTest.from_file(path, default_timeout=60)
-        page.query_params.update({"text": TEXT[:LENGTH], **dict(pair.split("=") for pair in view.replace("+", " ").split("&") if pair)})
+        page.query_params.update(
+            {
+                "text": TEXT[:LENGTH],
+                **dict(pair.split("=") for pair in view.replace("+", " ").split("&") if pair),
+            }
+        )
         first.append(timed(page))
     again, same = [], []
     for turn in range(rounds):
         page.session_state["text"] = TEXT[turn + 1 : turn + 1 + LENGTH]
         again.append(timed(page))
         same.append(timed(page))
-    return {"first": statistics.median(first[1:]), "again": statistics.median(again), "same": statistics.median(same)}
+    return {
+        "first": statistics.median(first[1:]),
+        "again": statistics.median(again),
+        "same": statistics.median(same),
+    }
 
 
 def settled(page: Any) -> None:
@@ -78,7 +98,9 @@ def settled(page: Any) -> None:
 
 def train(page: Any, url: str) -> str:
     """The name, in the bar, of a finished run with some snapshots."""
-    page.goto(f"{url}/train?data=python&steps=24&snapshot_every=2&eval_every=0&sample_every=0&d_model=128&position=learned")
+    page.goto(
+        f"{url}/train?data=python&steps=24&snapshot_every=2&eval_every=0&sample_every=0&d_model=128&position=learned"
+    )
     settled(page)
     page.get_by_role("button", name="Train", exact=True).click()
     page.locator(".st-key-extend_button button:visible").wait_for(timeout=120_000)
@@ -91,7 +113,10 @@ def in_a_browser(page: Any, url: str, entry: Entry, run: str, rounds: int) -> di
     for _ in range(3):
         started = time.perf_counter()
         page.goto(f"{url}/{entry.url}?model={run}{CHANGING.get(entry.url, '')}")
-        page.wait_for_function("[...document.querySelectorAll('.gf-figure .main-svg, canvas')].some((e) => e.checkVisibility())", timeout=60_000)
+        page.wait_for_function(
+            "[...document.querySelectorAll('.gf-figure .main-svg, canvas')].some((e) => e.checkVisibility())",
+            timeout=60_000,
+        )
         settled(page)
         opened.append((time.perf_counter() - started) * 1e3)
     if entry.url not in CHANGING:
@@ -103,7 +128,10 @@ def in_a_browser(page: Any, url: str, entry: Entry, run: str, rounds: int) -> di
         page.keyboard.press("ArrowLeft")
         moves.append(page.evaluate("() => window.__answer"))
     answered = [ms for ms in moves[1:] if ms >= 0]
-    return {"open": statistics.median(opened[1:]), "scrub": statistics.median(answered) if len(answered) > len(moves) // 2 else 1e9}
+    return {
+        "open": statistics.median(opened[1:]),
+        "scrub": statistics.median(answered) if len(answered) > len(moves) // 2 else 1e9,
+    }
 
 
 def main() -> None:
@@ -112,9 +140,18 @@ def main() -> None:
     parser.add_argument("--page", nargs="+", help="addresses, such as attention; all by default")
     options = parser.parse_args()
     os.environ.setdefault("GLASSFORMER_PROFILE", "hosted")
-    entries = [entry for entry in built() if entry.section != "Start" and (not options.page or entry.url in options.page)]
+    entries = [
+        entry
+        for entry in built()
+        if entry.section != "Start" and (not options.page or entry.url in options.page)
+    ]
     rows: dict[str, dict[str, float]] = {
-        entry.title: on_the_server(str(ROOT / entry.path), CHANGING[entry.url], options.rounds) if entry.url in CHANGING else {} for entry in entries
+        entry.title: (
+            on_the_server(str(ROOT / entry.path), CHANGING[entry.url], options.rounds)
+            if entry.url in CHANGING
+            else {}
+        )
+        for entry in entries
     }
     from playwright.sync_api import sync_playwright
 
@@ -126,8 +163,17 @@ def main() -> None:
             rows[entry.title] |= in_a_browser(page, url, entry, run, options.rounds)
         browser.close()
     kinds = ("first", "again", "same", "open", "scrub")
-    table([{"page": title, **{kind: round(row[kind], 1) if kind in row else "" for kind in kinds}} for title, row in rows.items()])
-    figures = {f"{title.lower().replace(' ', '_')}.{kind}_ms": ms for title, row in rows.items() for kind, ms in row.items()}
+    table(
+        [
+            {"page": title, **{kind: round(row[kind], 1) if kind in row else "" for kind in kinds}}
+            for title, row in rows.items()
+        ]
+    )
+    figures = {
+        f"{title.lower().replace(' ', '_')}.{kind}_ms": ms
+        for title, row in rows.items()
+        for kind, ms in row.items()
+    }
     for kind in ("first", "again", "open", "scrub"):
         figures[f"slowest.{kind}_ms"] = max((row[kind] for row in rows.values() if kind in row), default=0.0)
     finish("views", figures, GOALS)

@@ -40,7 +40,9 @@ MAX_LAYERS = 1024  # a block of nothing has no tensors, so their number does not
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A trained model with all that is needed to use it. `metrics` says how it was trained and what it reached."""
+    """A trained model with all that is needed to use it. `metrics` says how it was trained and what it
+    reached.
+    """
 
     model: Transformer
     config: ModelConfig
@@ -48,8 +50,16 @@ class Checkpoint:
     metrics: dict[str, Any]
 
 
-def save(folder: Path | str, model: Transformer, tokenizer: Tokenizer, metrics: Mapping[str, Any], dtype: torch.dtype = torch.float32) -> None:
-    """Writes the four files, each whole or not at all. `dtype` is how the weights are stored (bfloat16 halves them)."""
+def save(
+    folder: Path | str,
+    model: Transformer,
+    tokenizer: Tokenizer,
+    metrics: Mapping[str, Any],
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """Writes the four files, each whole or not at all. `dtype` is how the weights are stored (bfloat16 halves
+    them).
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in _files(model, tokenizer, metrics, dtype).items():
@@ -59,7 +69,8 @@ def save(folder: Path | str, model: Transformer, tokenizer: Tokenizer, metrics: 
 def load(folder: Path | str) -> Checkpoint:
     """Reads a checkpoint folder into a float32 model on the CPU, in eval mode.
 
-    Raises CheckpointError when a file is missing, cut short or edited, or when the tensors are not those of the config.
+    Raises CheckpointError when a file is missing, cut short or edited, or when the tensors are not those of
+    the config.
     """
     folder = Path(folder)
     files = {}
@@ -71,7 +82,9 @@ def load(folder: Path | str) -> Checkpoint:
     return _assemble(files, str(folder))
 
 
-def pack(model: Transformer, tokenizer: Tokenizer, metrics: Mapping[str, Any], dtype: torch.dtype = torch.float32) -> bytes:
+def pack(
+    model: Transformer, tokenizer: Tokenizer, metrics: Mapping[str, Any], dtype: torch.dtype = torch.float32
+) -> bytes:
     """The same four files as one zip, for a download."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -81,13 +94,17 @@ def pack(model: Transformer, tokenizer: Tokenizer, metrics: Mapping[str, Any], d
 
 
 def unpack(data: bytes) -> Checkpoint:
-    """The inverse of `pack`, for an upload. Nothing is written to disk. Raises CheckpointError as `load` does."""
+    """The inverse of `pack`, for an upload. Nothing is written to disk. Raises CheckpointError as `load`
+    does.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = {info.filename: info for info in archive.infolist()}
             missing = [name for name in (WEIGHTS, CONFIG, TOKENIZER, METRICS) if name not in entries]
             if missing:
-                raise CheckpointError(f"the zip lacks {', '.join(missing)}: it is not a model downloaded from this app")
+                raise CheckpointError(
+                    f"the zip lacks {', '.join(missing)}: it is not a model downloaded from this app"
+                )
             wanted = [entries[name] for name in (WEIGHTS, CONFIG, TOKENIZER, METRICS)]
             if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in wanted):
                 raise CheckpointError("the zip is compressed in an unusual way; store or deflate its files")
@@ -95,17 +112,30 @@ def unpack(data: bytes) -> Checkpoint:
                 raise CheckpointError(f"the zip unpacks to more than {MAX_ZIP_BYTES >> 20} MB")
             files = {}
             for info in wanted:
-                with archive.open(info) as member:  # read at most what was declared: the declared size may be a lie
+                with archive.open(
+                    info
+                ) as member:  # read at most what was declared: the declared size may be a lie
                     files[info.filename] = member.read(info.file_size + 1)
                 if len(files[info.filename]) != info.file_size:
                     raise CheckpointError(f"{info.filename} in the zip is not as long as the zip says")
-    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        struct.error,
+        EOFError,
+        OSError,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+    ) as error:
         raise CheckpointError(f"this is not a readable zip file: {error}") from error
     return _assemble(files, "the uploaded model")
 
 
 def save_state(path: Path | str, state: TrainState, meta: Mapping[str, Any]) -> int:
-    """Writes a training state and JSON-able `meta` as one file, whole or not at all. Returns its size in bytes."""
+    """Writes a training state and JSON-able `meta` as one file, whole or not at all. Returns its size in
+    bytes.
+    """
     header = {"glassformer": json.dumps({"step": state.step, "seconds": state.seconds, "meta": dict(meta)})}
     data = save_tensors({name: t.contiguous() for name, t in state.tensors.items()}, metadata=header)
     write_whole(Path(path), data)
@@ -113,38 +143,67 @@ def save_state(path: Path | str, state: TrainState, meta: Mapping[str, Any]) -> 
 
 
 def load_state(path: Path | str) -> tuple[TrainState, dict[str, Any]]:
-    """The inverse of `save_state`. Raises CheckpointError when the file is missing, cut short or not a snapshot."""
+    """The inverse of `save_state`. Raises CheckpointError when the file is missing, cut short or not a
+    snapshot.
+    """
     try:
         with safe_open(str(path), framework="pt") as file:
             header = json.loads((file.metadata() or {})["glassformer"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}
         return TrainState(int(header["step"]), float(header["seconds"]), tensors), dict(header["meta"])
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:  # RuntimeError: it went while it was being opened
+    except (
+        SafetensorError,
+        OSError,
+        KeyError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # RuntimeError: it went while it was being opened
         raise CheckpointError(f"{path} is not a whole snapshot: {error}") from error
 
 
 def load_weights(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """A snapshot's parameters (float32, by name) and its `meta`, without the optimiser's state. Raises as `load_state`."""
+    """A snapshot's parameters (float32, by name) and its `meta`, without the optimiser's state. Raises as
+    `load_state`.
+    """
     try:
         with safe_open(str(path), framework="pt") as file:
             header = json.loads((file.metadata() or {})["glassformer"])
-            weights = {name.removeprefix("model."): file.get_tensor(name) for name in file.keys() if name.startswith("model.")}
+            weights = {
+                name.removeprefix("model."): file.get_tensor(name)
+                for name in file.keys()
+                if name.startswith("model.")
+            }
         return weights, dict(header["meta"])
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:  # RuntimeError: it went while it was being opened
+    except (
+        SafetensorError,
+        OSError,
+        KeyError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # RuntimeError: it went while it was being opened
         raise CheckpointError(f"{path} is not a whole snapshot: {error}") from error
 
 
 def slim_state(path: Path | str) -> int:
-    """Rewrites a snapshot without the optimiser's state: to be looked into, no longer to be gone on from. Returns its size in bytes.
+    """Rewrites a snapshot without the optimiser's state: to be looked into, no longer to be gone on from.
+    Returns its size in bytes.
 
     Raises CheckpointError when it is not there or not whole, OSError when it cannot be written.
     """
     state, meta = load_state(path)
-    return save_state(path, TrainState(state.step, state.seconds, {f"model.{name}": t for name, t in state.weights().items()}), meta)
+    return save_state(
+        path,
+        TrainState(state.step, state.seconds, {f"model.{name}": t for name, t in state.weights().items()}),
+        meta,
+    )
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes beside and renames, so that a reader sees the old file or the new one. Leaves nothing behind when it fails."""
+    """Writes beside and renames, so that a reader sees the old file or the new one. Leaves nothing behind
+    when it fails.
+    """
     handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -156,7 +215,9 @@ def write_whole(path: Path, data: bytes) -> None:
         raise
 
 
-def _files(model: Transformer, tokenizer: Tokenizer, metrics: Mapping[str, Any], dtype: torch.dtype) -> dict[str, bytes]:
+def _files(
+    model: Transformer, tokenizer: Tokenizer, metrics: Mapping[str, Any], dtype: torch.dtype
+) -> dict[str, bytes]:
     weights = {name: p.detach().cpu().to(dtype).contiguous() for name, p in model.named_parameters()}
     return {
         WEIGHTS: save_tensors(weights),
@@ -171,14 +232,19 @@ def _json(value: Any) -> bytes:
 
 
 def _assemble(files: Mapping[str, bytes], where: str) -> Checkpoint:
-    config_values, tokenizer_values, metrics = (_object(files[name], name, where) for name in (CONFIG, TOKENIZER, METRICS))
+    config_values, tokenizer_values, metrics = (
+        _object(files[name], name, where) for name in (CONFIG, TOKENIZER, METRICS)
+    )
     try:
         config = ModelConfig.from_dict(config_values).validate()
         tokenizer = tokenizers.from_dict(tokenizer_values)
     except (GlassformerError, TypeError) as error:
         raise CheckpointError(f"{where}: {error}") from error
     if config.vocab_size - tokenizer.vocab_size not in (0, 1):  # an encoder has one id more, its mask
-        raise CheckpointError(f"{where}: the config has vocab_size {config.vocab_size}, but the tokenizer knows {tokenizer.vocab_size} tokens")
+        raise CheckpointError(
+            f"{where}: the config has vocab_size {config.vocab_size}, but the tokenizer knows"
+            f" {tokenizer.vocab_size} tokens"
+        )
     try:
         tensors = load_tensors(files[WEIGHTS])
     except (SafetensorError, ValueError, KeyError) as error:
@@ -188,20 +254,32 @@ def _assemble(files: Mapping[str, bytes], where: str) -> Checkpoint:
     # The tensors bound the model's size: a config that asks for more is refused before any memory is taken.
     held, wanted = sum(t.numel() for t in tensors.values()), parameter_formula(config)
     if held != wanted:
-        raise CheckpointError(f"{where}: {WEIGHTS} holds {held:,} numbers, but the config calls for {wanted:,}")
+        raise CheckpointError(
+            f"{where}: {WEIGHTS} holds {held:,} numbers, but the config calls for {wanted:,}"
+        )
     return Checkpoint(model_with(config, tensors, where), config.resolved(), tokenizer, metrics)
 
 
-def model_with(config: ModelConfig, tensors: Mapping[str, Tensor], where: str = "these weights") -> Transformer:
-    """A float32 model in eval mode with the given parameters. Raises CheckpointError naming the first that does not fit."""
+def model_with(
+    config: ModelConfig, tensors: Mapping[str, Tensor], where: str = "these weights"
+) -> Transformer:
+    """A float32 model in eval mode with the given parameters. Raises CheckpointError naming the first that
+    does not fit.
+    """
     model = build(config, device="meta")
     wanted = {name: p.shape for name, p in model.named_parameters()}
     for name in sorted(wanted.keys() ^ tensors.keys()):
-        raise CheckpointError(f"{where}: the tensor {name!r} is {'missing' if name in wanted else 'not part of this architecture'}")
+        raise CheckpointError(
+            f"{where}: the tensor {name!r} is"
+            f" {'missing' if name in wanted else 'not part of this architecture'}"
+        )
     for name, shape in wanted.items():
         found = tensors[name]
         if found.shape != shape or not found.is_floating_point():
-            raise CheckpointError(f"{where}: {name!r} is {found.dtype} of shape {tuple(found.shape)}, but the config calls for {tuple(shape)}")
+            raise CheckpointError(
+                f"{where}: {name!r} is {found.dtype} of shape {tuple(found.shape)}, but the config calls for"
+                f" {tuple(shape)}"
+            )
         if not torch.isfinite(found).all():
             raise CheckpointError(f"{where}: {name!r} holds values that are not finite numbers")
     model.load_state_dict({name: t.float() for name, t in tensors.items()}, assign=True)

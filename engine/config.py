@@ -43,7 +43,11 @@ class _Fields:
         known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         for name, value in values.items():
             if name not in known:
-                raise ConfigError(str(name), value, f"is not a field of {cls.__name__}; its fields are {', '.join(sorted(known))}")
+                raise ConfigError(
+                    str(name),
+                    value,
+                    f"is not a field of {cls.__name__}; its fields are {', '.join(sorted(known))}",
+                )
         return cls(**values)
 
 
@@ -68,14 +72,18 @@ class ModelConfig(_Fields):
     ffn: Ffn = "gelu"
     position: Position = "learned"
     rope_theta: float = 10_000.0
-    rope_fraction: float = 1.0  # share of a head's dimensions that RoPE turns; GPT-NeoX and Pythia: the first quarter
+    rope_fraction: float = (
+        1.0  # share of a head's dimensions that RoPE turns; GPT-NeoX and Pythia: the first quarter
+    )
     mixer: Mixer = "attention"
     qk_norm: bool = False
     causal: bool = True
     output_projection: bool = True
     tie_embeddings: bool = True
     attention_bias: bool = False
-    output_bias: bool = True  # where there are attention biases: on W_O too; Qwen2.5 has them on Q, K and V only
+    output_bias: bool = (
+        True  # where there are attention biases: on W_O too; Qwen2.5 has them on Q, K and V only
+    )
     ffn_bias: bool = False
     norm_gain: bool = True  # False: the norm has no parameters at all
     norm_bias: bool = False
@@ -87,7 +95,9 @@ class ModelConfig(_Fields):
         values["n_kv_heads"] = self.n_heads if self.n_kv_heads is None else self.n_kv_heads
         values["d_head"] = self.d_model // max(self.n_heads, 1) if self.d_head is None else self.d_head
         if self.d_ff is None:
-            values["d_ff"] = math.ceil(8 * self.d_model / 3 / 8) * 8 if self.ffn in GATED else 4 * self.d_model
+            values["d_ff"] = (
+                math.ceil(8 * self.d_model / 3 / 8) * 8 if self.ffn in GATED else 4 * self.d_model
+            )
         return ModelConfig(**values)
 
     @property
@@ -102,7 +112,16 @@ class ModelConfig(_Fields):
     def validate(self) -> ModelConfig:
         """Returns itself when it can be built; raises ConfigError naming the first field that is wrong."""
         self.validate_types()
-        for name in ("vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff"):
+        for name in (
+            "vocab_size",
+            "context",
+            "d_model",
+            "n_layers",
+            "n_heads",
+            "n_kv_heads",
+            "d_head",
+            "d_ff",
+        ):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ConfigError(name, value, "must be at least 1")
@@ -111,10 +130,19 @@ class ModelConfig(_Fields):
         _check_range("rope_theta", self.rope_theta, 1.0, 1e12)
         _check_range("rope_fraction", self.rope_fraction, 0.0, 1.0)
         if self.d_head is None and self.d_model % self.n_heads:
-            raise ConfigError("n_heads", self.n_heads, f"must divide d_model ({self.d_model}) unless d_head is given: the heads share its dimensions evenly")
+            raise ConfigError(
+                "n_heads",
+                self.n_heads,
+                f"must divide d_model ({self.d_model}) unless d_head is given: the heads share its dimensions"
+                " evenly",
+            )
         _check_mixer(self.resolved())
         if self.position == "sinusoidal" and self.d_model % 2:
-            raise ConfigError("d_model", self.d_model, "must be even for sinusoidal positions: sines and cosines come in pairs")
+            raise ConfigError(
+                "d_model",
+                self.d_model,
+                "must be even for sinusoidal positions: sines and cosines come in pairs",
+            )
         if self.norm == "none" and self.norm_bias:
             raise ConfigError("norm_bias", True, "needs a norm; with norm = 'none' it must be False")
         if self.norm == "rmsnorm" and self.norm_bias:
@@ -124,9 +152,11 @@ class ModelConfig(_Fields):
 
 @dataclass(frozen=True)
 class Extra:
-    """Parameters that a published model has beside what ModelConfig can say: known to the ledger, not to the model built here.
+    """Parameters that a published model has beside what ModelConfig can say: known to the ledger, not to the
+    model built here.
 
-    `shape` holds numbers and names of fields, so that it follows a changed configuration; `component` is one of `engine.ledger.COMPONENTS`.
+    `shape` holds numbers and names of fields, so that it follows a changed configuration; `component` is one
+    of `engine.ledger.COMPONENTS`.
     """
 
     component: str
@@ -162,7 +192,9 @@ class TrainConfig(_Fields):
     sample_temperature: float = 0.8
     sample_prompt: str = "\n"
     snapshot_every: int = 0  # 0: only at the end
-    snapshot_early: bool = False  # also after 1, 2, 4, 8 ... steps up to snapshot_every: most is learned early
+    snapshot_early: bool = (
+        False  # also after 1, 2, 4, 8 ... steps up to snapshot_every: most is learned early
+    )
     tokenizer: str = "char"  # char, byte, or bpe:V for byte-pair encoding with V tokens in all
 
     def validate(self) -> TrainConfig:
@@ -171,7 +203,15 @@ class TrainConfig(_Fields):
         for name in ("steps", "batch_size"):
             if getattr(self, name) < 1:
                 raise ConfigError(name, getattr(self, name), "must be at least 1")
-        for name in ("warmup_steps", "eval_every", "eval_tokens", "sample_every", "sample_length", "snapshot_every", "seed"):
+        for name in (
+            "warmup_steps",
+            "eval_every",
+            "eval_tokens",
+            "sample_every",
+            "sample_length",
+            "snapshot_every",
+            "seed",
+        ):
             if getattr(self, name) < 0:
                 raise ConfigError(name, getattr(self, name), "must not be negative")
         _check_range("learning_rate", self.learning_rate, 0.0, 1e6)
@@ -199,7 +239,11 @@ def bpe_size(tokenizer: str) -> int | None:
         return None
     found = re.fullmatch(r"bpe:([1-9][0-9]{0,8})", tokenizer)
     if not found or not MIN_BPE <= int(found[1]) <= MAX_BPE:
-        raise ConfigError("tokenizer", tokenizer, f"must be char, byte or bpe:V with a vocabulary V from {MIN_BPE} to {MAX_BPE:,}")
+        raise ConfigError(
+            "tokenizer",
+            tokenizer,
+            f"must be char, byte or bpe:V with a vocabulary V from {MIN_BPE} to {MAX_BPE:,}",
+        )
     return int(found[1])
 
 
@@ -230,18 +274,40 @@ class SampleConfig(_Fields):
 def _check_mixer(c: ModelConfig) -> None:
     assert c.n_kv_heads is not None and c.d_head is not None
     if c.n_heads % c.n_kv_heads:
-        raise ConfigError("n_kv_heads", c.n_kv_heads, f"must divide n_heads ({c.n_heads}): every key-value head serves the same number of query heads")
+        raise ConfigError(
+            "n_kv_heads",
+            c.n_kv_heads,
+            f"must divide n_heads ({c.n_heads}): every key-value head serves the same number of query heads",
+        )
     if c.mixer != "attention" and c.n_kv_heads != c.n_heads:
-        raise ConfigError("n_kv_heads", c.n_kv_heads, f"must equal n_heads ({c.n_heads}) for mixer {c.mixer!r}; only 'attention' has separate keys to share")
-    if (c.mixer in ("mean", "similarity") or not c.output_projection) and c.mixer != "none" and c.n_heads * c.d_head != c.d_model:
+        raise ConfigError(
+            "n_kv_heads",
+            c.n_kv_heads,
+            f"must equal n_heads ({c.n_heads}) for mixer {c.mixer!r}; only 'attention' has separate keys to"
+            " share",
+        )
+    if (
+        (c.mixer in ("mean", "similarity") or not c.output_projection)
+        and c.mixer != "none"
+        and c.n_heads * c.d_head != c.d_model
+    ):
         why = "without an output projection" if c.mixer in LEARNED_MIXERS else f"for mixer {c.mixer!r}"
         wanted = f"{c.d_model / c.n_heads:g}"
-        raise ConfigError("d_head", c.d_head, f"must be d_model / n_heads = {wanted} {why}: the heads' outputs go back into the stream as they are")
+        raise ConfigError(
+            "d_head",
+            c.d_head,
+            f"must be d_model / n_heads = {wanted} {why}: the heads' outputs go back into the stream as"
+            " they are",
+        )
     if c.position == "rope" and c.mixer != "none" and c.d_head % 2:
         raise ConfigError("d_head", c.d_head, "must be even for RoPE: it rotates pairs of dimensions")
     if c.position == "rope" and c.mixer != "none" and (c.d_rotary < 2 or c.d_rotary % 2):
         what = f"makes RoPE turn {c.d_rotary} of a head's {c.d_head} dimensions"
-        raise ConfigError("rope_fraction", c.rope_fraction, f"{what}: it must be an even number, at least 2, for it rotates pairs")
+        raise ConfigError(
+            "rope_fraction",
+            c.rope_fraction,
+            f"{what}: it must be an even number, at least 2, for it rotates pairs",
+        )
 
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:

@@ -28,7 +28,8 @@ Progress = Callable[[int, int], object]  # (bytes so far, bytes in all)
 
 @dataclass(frozen=True)
 class Corpus:
-    """A text, its tokenizer, and its ids split into training (the first 90% of the characters) and validation (the last 10%).
+    """A text, its tokenizer, and its ids split into training (the first 90% of the characters) and validation
+    (the last 10%).
 
     The text is cut before it is made into tokens: every tokenizer is then measured on the same characters.
     """
@@ -80,7 +81,9 @@ class Corpus:
         asked = validation[:-1] * v + validation[1:]
         place = np.minimum(np.searchsorted(pairs, asked), len(pairs) - 1)
         seen = np.where(pairs[place] == asked, counts[place], 0) + 1.0
-        result["bigram"] = float(-np.log(seen / (np.bincount(train[:-1], minlength=v) + v)[validation[:-1]]).mean())
+        result["bigram"] = float(
+            -np.log(seen / (np.bincount(train[:-1], minlength=v) + v)[validation[:-1]]).mean()
+        )
         return result
 
     @cached_property
@@ -98,52 +101,71 @@ class Corpus:
 def from_text(text: str, name: str = "your text", tokenizer: str = "char") -> Corpus:
     """A corpus of any text, cut as TrainConfig.tokenizer says: `char`, `byte` or `bpe:V`.
 
-    BPE learns its merges on the training split alone: a merge learned on the validation split would know its words before
-    the model has seen them, and the loss measured there would be too low. With little text there are fewer than V tokens.
-    Raises CorpusError for a text that cannot be split and trained on, ConfigError for another tokenizer.
+    BPE learns its merges on the training split alone: a merge learned on the validation split would know its
+    words before the model has seen them, and the loss measured there would be too low. With little text there
+    are fewer than V tokens. Raises CorpusError for a text that cannot be split and trained on, ConfigError
+    for another tokenizer.
     """
     size = bpe_size(tokenizer)
     text = text.replace("\r\n", "\n")
     if len(text) < 20:
-        raise CorpusError(f"the text has {len(text)} characters; at least 20 are needed to train on some and test on the rest")
+        raise CorpusError(
+            f"the text has {len(text)} characters; at least 20 are needed to train on some and test on the"
+            " rest"
+        )
     if text == text[0] * len(text):
-        raise CorpusError("the text repeats a single character; at least 2 different ones are needed for there to be anything to predict")
+        raise CorpusError(
+            "the text repeats a single character; at least 2 different ones are needed for there to be"
+            " anything to predict"
+        )
     cut = min(int(len(text) * (1 - VALIDATION_SHARE)), len(text) - 2)
     if tokenizer == "char":
         letters = CharTokenizer.train(text)
         ids = torch.from_numpy(letters.encode_array(text))
         return Corpus(name, text, letters, ids[:cut], ids[cut:])
-    cutter = bpe.train(text[:cut], size or len(bpe.BYTES))  # with 256 tokens there is no merge: each byte is a token
-    train, validation = (torch.tensor(cutter.encode(part), dtype=torch.int64) for part in (text[:cut], text[cut:]))
+    cutter = bpe.train(
+        text[:cut], size or len(bpe.BYTES)
+    )  # with 256 tokens there is no merge: each byte is a token
+    train, validation = (
+        torch.tensor(cutter.encode(part), dtype=torch.int64) for part in (text[:cut], text[cut:])
+    )
     if min(len(train), len(validation)) < 2:
         raise CorpusError(
-            f"the tokenizer {tokenizer} makes {len(train)} tokens to train on and {len(validation)} to test on out of this text; "
-            "at least 2 of each are needed: use a longer text or a smaller vocabulary"
+            f"the tokenizer {tokenizer} makes {len(train)} tokens to train on and {len(validation)} to test"
+            " on out of this text; at least 2 of each are needed: use a longer text or a smaller vocabulary"
         )
     return Corpus(name, text, cutter, train, validation, tokenizer)
 
 
 def check_length(corpus: Corpus, context: int) -> None:
-    """Raises CorpusError, saying how much is missing, when the training split holds no window of context + 1 tokens."""
+    """Raises CorpusError, saying how much is missing, when the training split holds no window of context + 1
+    tokens.
+    """
     if len(corpus.train) < context + 2:
-        tokens = (context + 2 - len(corpus.train)) / (1 - VALIDATION_SHARE)  # a tenth of what is added is for validation
+        tokens = (context + 2 - len(corpus.train)) / (
+            1 - VALIDATION_SHARE
+        )  # a tenth of what is added is for validation
         missing = int(np.ceil(tokens * corpus.characters_per_token))
         smaller = ", or a smaller vocabulary" if corpus.kind == "bpe" else ""
         raise CorpusError(
-            f"{corpus.name} has {len(corpus.train)} tokens to train on; a context of {context} needs {context + 2}: "
-            f"add about {missing} more characters, or choose a shorter context{smaller}"
+            f"{corpus.name} has {len(corpus.train)} tokens to train on; a context of {context} needs"
+            f" {context + 2}: add about {missing} more characters, or choose a shorter context{smaller}"
         )
 
 
 def load(name: str, progress: Progress | None = None, tokenizer: str = "char") -> Corpus:
-    """The corpus of a name in CORPORA, cut as TrainConfig.tokenizer says. Raises CorpusError saying what to do when it cannot be had."""
+    """The corpus of a name in CORPORA, cut as TrainConfig.tokenizer says. Raises CorpusError saying what to
+    do when it cannot be had.
+    """
     if name not in CORPORA:
         raise CorpusError(f"no corpus is called {name!r}; there are {', '.join(CORPORA)}")
     return from_text(CORPORA[name](progress), name, tokenizer)
 
 
 def shakespeare_path() -> Path | None:
-    """Where Tiny Shakespeare already lies: $GLASSFORMER_DATA, then the user's cache folder; None if nowhere."""
+    """Where Tiny Shakespeare already lies: $GLASSFORMER_DATA, then the user's cache folder; None if
+    nowhere.
+    """
     for folder in (os.environ.get("GLASSFORMER_DATA"), cache_folder()):
         if folder and (path := Path(folder) / SHAKESPEARE_FILE).is_file():
             return path
@@ -163,7 +185,10 @@ def _shakespeare(progress: Progress | None) -> str:
         path = _download(progress)
     data = path.read_bytes()
     if hashlib.sha256(data).hexdigest() != SHAKESPEARE_SHA256:
-        raise CorpusError(f"{path} is not Tiny Shakespeare (its SHA-256 differs): remove it, and it will be downloaded again")
+        raise CorpusError(
+            f"{path} is not Tiny Shakespeare (its SHA-256 differs): remove it, and it will be downloaded"
+            " again"
+        )
     return data.decode("utf-8")
 
 
@@ -173,11 +198,19 @@ def _download(progress: Progress | None) -> Path:
     try:
         pooch.get_logger().setLevel("WARNING")  # it would print where it downloads from
         downloader = pooch.HTTPDownloader(progressbar=_Bar(progress) if progress else False, timeout=10)
-        return Path(pooch.retrieve(SHAKESPEARE_URL, f"sha256:{SHAKESPEARE_SHA256}", SHAKESPEARE_FILE, cache_folder(), downloader=downloader))
+        return Path(
+            pooch.retrieve(
+                SHAKESPEARE_URL,
+                f"sha256:{SHAKESPEARE_SHA256}",
+                SHAKESPEARE_FILE,
+                cache_folder(),
+                downloader=downloader,
+            )
+        )
     except (OSError, ValueError) as error:  # requests' errors are OSErrors; a wrong checksum is a ValueError
         raise CorpusError(
-            f"Tiny Shakespeare could not be downloaded ({type(error).__name__}). Put {SHAKESPEARE_FILE} into a folder named by "
-            "$GLASSFORMER_DATA, or use the corpus 'python', which needs no network"
+            f"Tiny Shakespeare could not be downloaded ({type(error).__name__}). Put {SHAKESPEARE_FILE} into"
+            " a folder named by $GLASSFORMER_DATA, or use the corpus 'python', which needs no network"
         ) from error
 
 

@@ -32,11 +32,14 @@ class History:
     evaluations: tuple[Evaluation, ...]
     samples: tuple[Sample, ...]
     version: int = 0
-    bits: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))  # float32, bits per character of the batch; NaN where not measured
+    bits: np.ndarray = field(
+        default_factory=lambda: np.zeros(0, dtype=np.float32)
+    )  # float32, bits per character of the batch; NaN where not measured
 
 
 class HistoryLog:
-    """Collects records. Past `limit` steps it keeps every second one, then every fourth and so on; the first and the newest stay.
+    """Collects records. Past `limit` steps it keeps every second one, then every fourth and so on; the first
+    and the newest stay.
 
     >>> log = HistoryLog(limit=4)
     >>> for step in range(1, 12):
@@ -100,10 +103,21 @@ class HistoryLog:
     def best_validation(self) -> float | None:
         """The lowest finite validation loss; None before the first."""
         with self._lock:
-            return min((e.validation_loss for e in self._evaluations if math.isfinite(e.validation_loss)), default=None)
+            return min(
+                (e.validation_loss for e in self._evaluations if math.isfinite(e.validation_loss)),
+                default=None,
+            )
 
     def _add_step(self, s: Step) -> None:
-        row = (s.step, s.loss, s.grad_norm, s.learning_rate, s.tokens, s.seconds, math.nan if s.bits is None else s.bits)
+        row = (
+            s.step,
+            s.loss,
+            s.grad_norm,
+            s.learning_rate,
+            s.tokens,
+            s.seconds,
+            math.nan if s.bits is None else s.bits,
+        )
         if self._count == 0:
             self._first, self._stride = s.step, 1
         if (s.step - self._first) % self._stride:
@@ -128,13 +142,34 @@ class HistoryLog:
 
     def _make_view(self) -> History:
         rows = self._all_rows()
-        kinds: tuple[type, ...] = (np.int64, np.float32, np.float32, np.float32, np.int64, np.float32, np.float32)
-        with np.errstate(over="ignore"):  # a diverging loss may be beyond float32: infinite is what it looks like
+        kinds: tuple[type, ...] = (
+            np.int64,
+            np.float32,
+            np.float32,
+            np.float32,
+            np.int64,
+            np.float32,
+            np.float32,
+        )
+        with np.errstate(
+            over="ignore"
+        ):  # a diverging loss may be beyond float32: infinite is what it looks like
             columns: list[np.ndarray] = [rows[:, i].astype(kind) for i, kind in enumerate(kinds)]
         for column in columns:
             column.flags.writeable = False
         steps, losses, norms, rates, tokens, seconds, bits = columns
-        return History(steps, losses, norms, rates, tokens, seconds, tuple(self._evaluations), tuple(self._samples), self._version, bits)
+        return History(
+            steps,
+            losses,
+            norms,
+            rates,
+            tokens,
+            seconds,
+            tuple(self._evaluations),
+            tuple(self._samples),
+            self._version,
+            bits,
+        )
 
 
 def _append(kept: list[Look], record: Look, limit: int) -> None:

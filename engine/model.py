@@ -32,25 +32,39 @@ class Transformer(nn.Module):
         self.blocks = nn.ModuleList(WIRINGS[config.wiring](config) for _ in range(config.n_layers))
         # Post-norm blocks end in a norm of their own.
         self.norm_final = NoNorm(config) if config.wiring == "post" else NORMS[config.norm](config)
-        self.unembedding = None if config.tie_embeddings else nn.Parameter(torch.empty(config.vocab_size, config.d_model))
+        self.unembedding = (
+            None if config.tie_embeddings else nn.Parameter(torch.empty(config.vocab_size, config.d_model))
+        )
 
     def forward(self, tokens: Tensor, probe: Probe = identity, cache: KVCache | None = None) -> Tensor:
         """tokens (batch, position) int64 -> logits (batch, position, vocab).
 
         With a cache, `tokens` follow those that it holds, and it then holds them too (causal models only).
-        Raises ShapeError for another rank or dtype, for no tokens, and for more positions than a learned table or the cache holds.
+        Raises ShapeError for another rank or dtype, for no tokens, and for more positions than a learned
+        table or the cache holds.
         """
         if tokens.dim() != 2 or tokens.dtype != torch.int64:
-            raise ShapeError(f"tokens must be int64 of shape (batch, position), not {tokens.dtype} of shape {tuple(tokens.shape)}")
+            raise ShapeError(
+                f"tokens must be int64 of shape (batch, position), not {tokens.dtype} of shape"
+                f" {tuple(tokens.shape)}"
+            )
         length = tokens.shape[1]
         if tokens.numel() == 0:
             raise ShapeError(f"tokens of shape {tuple(tokens.shape)} are empty: give at least one token")
         tokens = probe("tokens", tokens)
-        x = probe("embed", F.embedding(tokens, self.embedding))  # (batch, position) -> (batch, position, d_model)
+        x = probe(
+            "embed", F.embedding(tokens, self.embedding)
+        )  # (batch, position) -> (batch, position, d_model)
         start = 0 if cache is None else cache.length
         if cache is not None and not (self.config.causal and start + length <= cache.capacity):
-            raise ShapeError(f"a cache of {cache.capacity} positions, {start} of them filled, cannot take {length} more" if self.config.causal
-                             else "only a causal model can keep keys and values: without the mask every later token changes them")
+            raise ShapeError(
+                f"a cache of {cache.capacity} positions, {start} of them filled, cannot take {length} more"
+                if self.config.causal
+                else (
+                    "only a causal model can keep keys and values: without the mask every later token changes"
+                    " them"
+                )
+            )
         seams = self.positions.prepare(length, x, start)
         added = seams.embed(x)
         if added is not None:
@@ -58,11 +72,19 @@ class Transformer(nn.Module):
         x = F.dropout(x, self.config.dropout, self.training)
         mask = causal_mask(length, x, start) if self.config.causal and length > 1 else None
         for index, block in enumerate(self.blocks):
-            x = block(x, seams, mask, scoped(probe, f"blocks.{index}."), None if cache is None else cache.layer(index))
+            x = block(
+                x,
+                seams,
+                mask,
+                scoped(probe, f"blocks.{index}."),
+                None if cache is None else cache.layer(index),
+            )
         if cache is not None:
             cache.length += length
         x = probe("norm_final", self.norm_final(x))
-        return probe("logits", F.linear(x, self.output_matrix))  # (batch, position, d_model) -> (batch, position, vocab)
+        return probe(
+            "logits", F.linear(x, self.output_matrix)
+        )  # (batch, position, d_model) -> (batch, position, vocab)
 
     @property
     def output_matrix(self) -> Tensor:

@@ -16,7 +16,9 @@ from engine.config import Precision
 
 @dataclass(frozen=True)
 class Numerics:
-    """`dtype` holds parameters and activations; `matmul` is torch's float32 product setting; `sentence` is for the page."""
+    """`dtype` holds parameters and activations; `matmul` is torch's float32 product setting; `sentence` is
+    for the page.
+    """
 
     device: torch.device
     dtype: torch.dtype
@@ -35,16 +37,24 @@ class Numerics:
 
 
 def choose(precision: Precision = "auto", device: str | torch.device = "auto") -> Numerics:
-    """The arithmetic for a wish. `auto` takes bfloat16 where the processor multiplies it natively, else float32."""
+    """The arithmetic for a wish. `auto` takes bfloat16 where the processor multiplies it natively, else
+    float32.
+    """
     where = pick_device() if str(device) == "auto" else torch.device(device)
     native = has_bfloat16(where)
-    dtype = {"auto": torch.bfloat16 if native else torch.float32, "float32": torch.float32, "bfloat16": torch.bfloat16}[precision]
+    dtype = {
+        "auto": torch.bfloat16 if native else torch.float32,
+        "float32": torch.float32,
+        "bfloat16": torch.bfloat16,
+    }[precision]
     name = {"cpu": "this processor", "cuda": "the GPU", "mps": "the Apple GPU"}.get(where.type, where.type)
     if dtype == torch.bfloat16:
         speed = "" if native else f" ({name} has no instructions for it, so float32 would be faster)"
         return Numerics(where, dtype, "highest", f"bfloat16 on {name}{speed}, with float32 master weights")
     if where.type == "cpu" and onednn_is_exact():
-        return Numerics(where, dtype, "medium", f"float32 on {name}, products by oneDNN (checked: exact float32)")
+        return Numerics(
+            where, dtype, "medium", f"float32 on {name}, products by oneDNN (checked: exact float32)"
+        )
     return Numerics(where, dtype, "highest", f"float32 on {name}")
 
 
@@ -70,8 +80,9 @@ def has_bfloat16(device: torch.device) -> bool:
 def onednn_is_exact() -> bool:
     """Whether 'medium' float32 products keep float32's accuracy here.
 
-    'medium' hands products to oneDNN, twice as fast as MKL on AMD. But where the processor has AMX,
-    oneDNN rounds the factors to bfloat16 (relative error 2e-3 instead of 2e-7), and calling that float32 would be untrue.
+    'medium' hands products to oneDNN, twice as fast as MKL on AMD. But where the processor has AMX, oneDNN
+    rounds the factors to bfloat16 (relative error 2e-3 instead of 2e-7), and calling that float32 would be
+    untrue.
     """
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(256, 256, generator=generator) for _ in range(2))
@@ -86,10 +97,11 @@ def onednn_is_exact() -> bool:
 
 
 def keep_memory() -> bool:
-    """Asks glibc's allocator to keep freed memory for this whole process (4-19% faster steps). For worker processes only.
+    """Asks glibc's allocator to keep freed memory for this whole process (4-19% faster steps). For worker
+    processes only.
 
-    Every step frees and wants the same buffers; by default large ones go back to the kernel and are faulted in anew.
-    Returns False where there is no such allocator.
+    Every step frees and wants the same buffers; by default large ones go back to the kernel and are faulted
+    in anew. Returns False where there is no such allocator.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -1,4 +1,5 @@
-"""Optimisers over flat buffers: AdamW for everything, or Muon for the blocks' matrices and AdamW for the rest.
+"""Optimisers over flat buffers: AdamW for everything, or Muon for the blocks' matrices and AdamW for the
+rest.
 
 All parameters lie in one float32 buffer, grouped so that each group is one contiguous slice: one fused
 AdamW call a group, and all matrices of one shape are already a batch for Muon. The model computes with
@@ -43,14 +44,18 @@ GROUPS = ("matrix", "table", "vector")
 
 def layout(model: nn.Module) -> list[Slot]:
     """Every parameter once, by group, equal shapes side by side. The slots fill the buffer without a gap."""
-    stacked = {f"{name}.weight": m.row_blocks for name, m in model.named_modules() if isinstance(m, StackedLinear)}
+    stacked = {
+        f"{name}.weight": m.row_blocks for name, m in model.named_modules() if isinstance(m, StackedLinear)
+    }
 
     def group(name: str, parameter: Tensor) -> str:
         if parameter.dim() < 2:
             return "vector"
         return "matrix" if name.startswith("blocks.") else "table"
 
-    entries = [(name, p, group(name, p), stacked.get(name, (p.shape[0],))) for name, p in model.named_parameters()]
+    entries = [
+        (name, p, group(name, p), stacked.get(name, (p.shape[0],))) for name, p in model.named_parameters()
+    ]
     entries.sort(key=lambda e: (GROUPS.index(e[2]), e[1].shape, e[3]))  # stable: layers keep their order
     slots, start = [], 0
     for name, parameter, kind, blocks in entries:
@@ -72,7 +77,9 @@ class Optimiser:
         self.slots = layout(model)
         device = numerics.device
         own = dict(model.named_parameters())
-        self.master = torch.cat([own[s.name].detach().reshape(-1).float().cpu() for s in self.slots]).to(device)
+        self.master = torch.cat([own[s.name].detach().reshape(-1).float().cpu() for s in self.slots]).to(
+            device
+        )
         self.shadow = self.master if numerics.dtype == torch.float32 else self.master.to(numerics.dtype)
         self.gradient = torch.zeros_like(self.master)
         self.first = torch.zeros_like(self.master)  # AdamW's first moment; Muon's momentum
@@ -81,12 +88,19 @@ class Optimiser:
         self.parameters = [own[s.name] for s in self.slots]
         for slot, parameter in zip(self.slots, self.parameters, strict=True):
             parameter.data = slot.of(self.shadow)
-        self.slices = {kind: slice(s[0].start, s[-1].stop) for kind in GROUPS if (s := [x for x in self.slots if x.group == kind])}
-        # Newton-Schulz tolerates bfloat16 (Jordan et al. 2024): it only has to come near an orthogonal matrix.
+        self.slices = {
+            kind: slice(s[0].start, s[-1].stop)
+            for kind in GROUPS
+            if (s := [x for x in self.slots if x.group == kind])
+        }
+        # Newton-Schulz tolerates bfloat16 (Jordan et al. 2024): it only has to come near an orthogonal
+        # matrix.
         self.muon_dtype = torch.bfloat16 if has_bfloat16(device) else torch.float32
 
     def update(self, loss: Tensor, scale: float) -> float:
-        """Backward, clip, step, with every learning rate multiplied by `scale`. Returns the gradient norm before clipping."""
+        """Backward, clip, step, with every learning rate multiplied by `scale`. Returns the gradient norm
+        before clipping.
+        """
         gradients = torch.autograd.grad(loss, self.parameters, materialize_grads=True)
         with torch.no_grad():
             flat = torch.cat([g.reshape(-1) for g in gradients])
@@ -108,27 +122,50 @@ class Optimiser:
     def _adamw(self, where: slice, rate: float, decay: float) -> None:
         """Decoupled weight decay (Loshchilov & Hutter 2019), fused over one slice."""
         c = self.config
-        weights, gradient, first, second = ([b[where]] for b in (self.master, self.gradient, self.first, self.second))
+        weights, gradient, first, second = (
+            [b[where]] for b in (self.master, self.gradient, self.first, self.second)
+        )
         # The fused kernel counts its own step: it is given a copy, so that all groups share one count.
         count = [self.steps - 1]
         adamw(
-            weights, gradient, first, second, [], count,
-            fused=True, amsgrad=False, beta1=c.beta1, beta2=c.beta2, lr=rate, weight_decay=decay, eps=1e-8, maximize=False,
+            weights,
+            gradient,
+            first,
+            second,
+            [],
+            count,
+            fused=True,
+            amsgrad=False,
+            beta1=c.beta1,
+            beta2=c.beta2,
+            lr=rate,
+            weight_decay=decay,
+            eps=1e-8,
+            maximize=False,
         )
 
     def _muon(self, rate: float) -> None:
-        """Momentum, then each matrix's update is replaced by the nearest orthogonal one (Jordan et al. 2024)."""
+        """Momentum, then each matrix's update is replaced by the nearest orthogonal one (Jordan et al.
+        2024).
+        """
         where, mu = self.slices["matrix"], self.config.muon_momentum
         momentum = self.first[where].mul_(mu).add_(self.gradient[where])
-        look_ahead = self.gradient[where].add_(momentum, alpha=mu)  # Nesterov; the gradient is not needed again
+        look_ahead = self.gradient[where].add_(
+            momentum, alpha=mu
+        )  # Nesterov; the gradient is not needed again
         weights = self.master[where].mul_(1 - rate * self.config.weight_decay)
         matrices = [s for s in self.slots if s.group == "matrix"]
         for (shape, blocks), run in groupby(matrices, key=lambda s: (s.shape, s.row_blocks)):
             slots = list(run)
-            stacked, target = (flat[slots[0].start : slots[-1].stop].view(-1, *shape) for flat in (look_ahead, weights))
+            stacked, target = (
+                flat[slots[0].start : slots[-1].stop].view(-1, *shape) for flat in (look_ahead, weights)
+            )
             for update, weight in zip(_split(stacked, blocks), _split(target, blocks), strict=True):
                 rows, columns = update.shape[1:]
-                weight.sub_(orthogonalise(update.to(self.muon_dtype)), alpha=rate * math.sqrt(max(1.0, rows / columns)))
+                weight.sub_(
+                    orthogonalise(update.to(self.muon_dtype)),
+                    alpha=rate * math.sqrt(max(1.0, rows / columns)),
+                )
 
     def state(self) -> dict[str, Tensor]:
         """Copies on the CPU, by parameter: `model.*`, `first.*`, `second.*` (AdamW's alone), and `steps`."""
@@ -149,16 +186,20 @@ class Optimiser:
 
 
 def _split(batch: Tensor, row_blocks: tuple[int, ...]) -> list[Tensor]:
-    """(n, rows, columns) -> the matrices that were stacked by rows; equal ones stay together as one larger batch."""
+    """(n, rows, columns) -> the matrices that were stacked by rows; equal ones stay together as one larger
+    batch.
+    """
     if len(set(row_blocks)) == 1:
         return [batch.view(-1, row_blocks[0], batch.shape[-1])]
     return list(batch.split(row_blocks, dim=1))
 
 
 def orthogonalise(g: Tensor, steps: int = 5) -> Tensor:
-    """Brings every singular value of each matrix (n, rows, columns) near 1, by a quintic Newton-Schulz iteration.
+    """Brings every singular value of each matrix (n, rows, columns) near 1, by a quintic Newton-Schulz
+    iteration.
 
-    The coefficients are those of Jordan et al. 2024: they climb fastest from zero and end between about 0.7 and 1.2.
+    The coefficients are those of Jordan et al. 2024: they climb fastest from zero and end between about 0.7
+    and 1.2.
     """
     a, b, c = 3.4445, -4.7750, 2.0315
     tall = g.shape[1] > g.shape[2]
@@ -172,7 +213,9 @@ def orthogonalise(g: Tensor, steps: int = 5) -> Tensor:
 
 
 def learning_rate_factor(config: TrainConfig, step: int) -> float:
-    """What the peak learning rate is multiplied by at a step (counted from 0): linear warm-up, then the schedule."""
+    """What the peak learning rate is multiplied by at a step (counted from 0): linear warm-up, then the
+    schedule.
+    """
     if step < config.warmup_steps:
         return (step + 1) / config.warmup_steps
     if config.schedule == "constant":

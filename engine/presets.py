@@ -10,10 +10,11 @@ from engine.config import Extra, ModelConfig, TrainConfig
 
 @dataclass(frozen=True)
 class Preset:
-    """A model, and for the small ones how it is trained. `why` gives reasons by field name; `source` is where published sizes come from.
+    """A model, and for the small ones how it is trained. `why` gives reasons by field name; `source` is where
+    published sizes come from.
 
-    `published` is the number of parameters as its makers give it, in words. `extras` are parameters that the model built here does not have;
-    `encoder` is what `model`, then a decoder, reads by cross-attention.
+    `published` is the number of parameters as its makers give it, in words. `extras` are parameters that the
+    model built here does not have; `encoder` is what `model`, then a decoder, reads by cross-attention.
     """
 
     title: str
@@ -32,7 +33,14 @@ class Preset:
         return self.train is not None
 
 
-def _from(base: Preset, title: str, summary: str, model: dict[str, Any], train: dict[str, Any] | None = None, **rest: Any) -> Preset:
+def _from(
+    base: Preset,
+    title: str,
+    summary: str,
+    model: dict[str, Any],
+    train: dict[str, Any] | None = None,
+    **rest: Any,
+) -> Preset:
     """A preset that differs from `base` in the given fields only."""
     settings = replace(base.train, **(train or {})) if base.train else None
     return Preset(title, summary, replace(base.model, **model), settings, **rest)
@@ -41,10 +49,25 @@ def _from(base: Preset, title: str, summary: str, model: dict[str, Any], train: 
 _CLASSIC = Preset(
     "Classic (GPT-2 style)",
     "Learned positions, LayerNorm before each sublayer, GELU, tied embeddings, trained by AdamW.",
-    ModelConfig(context=64, position="learned", norm="layernorm", ffn="gelu", attention_bias=True, ffn_bias=True, norm_bias=True),
+    ModelConfig(
+        context=64,
+        position="learned",
+        norm="layernorm",
+        ffn="gelu",
+        attention_bias=True,
+        ffn_bias=True,
+        norm_bias=True,
+    ),
     TrainConfig(
-        steps=1000, batch_size=12, learning_rate=2e-3, schedule="linear", min_lr_fraction=0.0, eval_every=100, sample_every=100,
-        snapshot_every=50, snapshot_early=True,
+        steps=1000,
+        batch_size=12,
+        learning_rate=2e-3,
+        schedule="linear",
+        min_lr_fraction=0.0,
+        eval_every=100,
+        sample_every=100,
+        snapshot_every=50,
+        snapshot_early=True,
     ),
     why={
         "learning_rate": "small models bear a higher rate than GPT-2's: 2e-3 instead of 6e-4",
@@ -60,8 +83,16 @@ _GPT2 = _from(
     "GPT-2 small (published)",
     "12 layers, 768 wide: the model that the classic recipe is named after.",
     model={
-        "vocab_size": 50_257, "context": 1024, "d_model": 768, "n_layers": 12, "n_heads": 12, "ffn": "gelu_tanh",
-        "attention_bias": True, "ffn_bias": True, "norm_bias": True, "dropout": 0.1,
+        "vocab_size": 50_257,
+        "context": 1024,
+        "d_model": 768,
+        "n_layers": 12,
+        "n_heads": 12,
+        "ffn": "gelu_tanh",
+        "attention_bias": True,
+        "ffn_bias": True,
+        "norm_bias": True,
+        "dropout": 0.1,
     },
     source="Radford et al. 2019; openai/gpt-2",
     published="117M in the paper, put right to 124M in openai/gpt-2",
@@ -72,8 +103,16 @@ _LLAMA2 = _from(
     "LLaMA-2 7B (published)",
     "32 layers, 4,096 wide: RoPE, RMSNorm, SwiGLU, untied.",
     model={
-        "vocab_size": 32_000, "context": 4096, "d_model": 4096, "n_layers": 32, "n_heads": 32, "d_ff": 11_008,
-        "norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "tie_embeddings": False,
+        "vocab_size": 32_000,
+        "context": 4096,
+        "d_model": 4096,
+        "n_layers": 32,
+        "n_heads": 32,
+        "d_ff": 11_008,
+        "norm": "rmsnorm",
+        "ffn": "swiglu",
+        "position": "rope",
+        "tie_embeddings": False,
     },
     source="Touvron et al. 2023",
     published="7B",
@@ -83,29 +122,67 @@ PRESETS: dict[str, Preset] = {
     "fast": _from(
         _CLASSIC,
         "Fast",
-        "From noise to Shakespeare in 200 steps: the classic sizes with everything that makes short trainings learn quicker.",
+        "From noise to Shakespeare in 200 steps: the classic sizes with everything that makes short trainings"
+        " learn quicker.",
         model={
-            "position": "rope", "rope_theta": 200.0, "ffn": "relu2", "norm_gain": False, "norm_bias": False, "qk_norm": True,
-            "attention_bias": False, "ffn_bias": False,
+            "position": "rope",
+            "rope_theta": 200.0,
+            "ffn": "relu2",
+            "norm_gain": False,
+            "norm_bias": False,
+            "qk_norm": True,
+            "attention_bias": False,
+            "ffn_bias": False,
         },
         train={
-            "steps": 200, "batch_size": 18, "optimizer": "muon", "muon_momentum": 0.85, "learning_rate": 6e-3, "weight_decay": 0.0, "warmup_steps": 5,
-            "eval_every": 50, "sample_every": 25, "snapshot_every": 10,
+            "steps": 200,
+            "batch_size": 18,
+            "optimizer": "muon",
+            "muon_momentum": 0.85,
+            "learning_rate": 6e-3,
+            "weight_decay": 0.0,
+            "warmup_steps": 5,
+            "eval_every": 50,
+            "sample_every": 25,
+            "snapshot_every": 10,
         },
         why={
-            "optimizer": "Muon gives every direction of a weight matrix an update of the same size: far more progress in each step than AdamW's",
-            "muon_momentum": "tried at RoPE base 10,000, loss on unseen text after 200 steps, mean of two seeds: 0.95 gave 1.910, 0.9 1.882, 0.85 1.871",
-            "learning_rate": "for the embedding alone (AdamW); 6e-3 to 2e-2 made no difference larger than that between seeds",
-            "warmup_steps": "tried with the two above: 20 steps gave 1.865, five 1.857, a difference about as large as that between seeds",
-            "rope_theta": "tried, likewise: 100,000 gave 1.899, 10,000 1.882, 1,000 1.874, 200 1.870; perhaps because it sees only 64 characters",
-            "schedule": "linear decay to zero over the whole budget, so that the last steps settle instead of jumping about",
+            "optimizer": (
+                "Muon gives every direction of a weight matrix an update of the same size: far more progress"
+                " in each step than AdamW's"
+            ),
+            "muon_momentum": (
+                "tried at RoPE base 10,000, loss on unseen text after 200 steps, mean of two seeds: 0.95 gave"
+                " 1.910, 0.9 1.882, 0.85 1.871"
+            ),
+            "learning_rate": (
+                "for the embedding alone (AdamW); 6e-3 to 2e-2 made no difference larger than that between"
+                " seeds"
+            ),
+            "warmup_steps": (
+                "tried with the two above: 20 steps gave 1.865, five 1.857, a difference about as large as"
+                " that between seeds"
+            ),
+            "rope_theta": (
+                "tried, likewise: 100,000 gave 1.899, 10,000 1.882, 1,000 1.874, 200 1.870; perhaps because"
+                " it sees only 64 characters"
+            ),
+            "schedule": (
+                "linear decay to zero over the whole budget, so that the last steps settle instead of jumping"
+                " about"
+            ),
             "batch_size": "18 windows of 64, from a prototype; other sizes were not compared here",
             "position": "RoPE needs no table to be learned first; ALiBi, tried instead, gave 1.953",
             "ffn": "squared ReLU is as cheap as ReLU and learns faster",
             "qk_norm": "bounds the attention scores, so that the high learning rate is safe",
-            "norm_gain": "the norms have no parameters: fewer small tensors; whether a gain would help was not tried",
+            "norm_gain": (
+                "the norms have no parameters: fewer small tensors; whether a gain would help was not tried"
+            ),
         },
-        source="Jordan et al. 2024 (Muon); So et al. 2021 (squared ReLU); Henry et al. 2020 (QK-norm); Su et al. 2021 (RoPE)",
+        source=(
+            "Jordan et al. 2024 (Muon); So et al. 2021 (squared ReLU); Henry et al. 2020 (QK-norm); Su et al."
+            " 2021 (RoPE)"
+        ),
     ),
     "classic": _CLASSIC,
     "modern": _from(
@@ -113,8 +190,13 @@ PRESETS: dict[str, Preset] = {
         "Modern (LLaMA style)",
         "Rotary positions, RMSNorm, SwiGLU, no biases: what most models since 2023 are made of.",
         model={
-            "position": "rope", "norm": "rmsnorm", "ffn": "swiglu", "tie_embeddings": False,
-            "attention_bias": False, "ffn_bias": False, "norm_bias": False,
+            "position": "rope",
+            "norm": "rmsnorm",
+            "ffn": "swiglu",
+            "tie_embeddings": False,
+            "attention_bias": False,
+            "ffn_bias": False,
+            "norm_bias": False,
         },
         why={
             "d_ff": "8/3 of d_model instead of 4: SwiGLU has three matrices, so the parameters stay the same",
@@ -127,40 +209,67 @@ PRESETS: dict[str, Preset] = {
         "Mini (the lecture's model)",
         "4 layers, 4 heads, 128 wide, context 128, feed-forward 512: the sizes drawn on the blackboard.",
         model={"context": 128, "d_ff": 512},
-        train={"steps": 2000, "batch_size": 32, "eval_every": 200, "sample_every": 100, "snapshot_every": 100},
+        train={
+            "steps": 2000,
+            "batch_size": 32,
+            "eval_every": 200,
+            "sample_every": 100,
+            "snapshot_every": 100,
+        },
         source="the lecture that this app goes with; no paper",
     ),
     "gpt2": _GPT2,
     "gpt2-medium": _from(
-        _GPT2, "GPT-2 medium (published)", "24 layers, 1,024 wide.",
+        _GPT2,
+        "GPT-2 medium (published)",
+        "24 layers, 1,024 wide.",
         model={"d_model": 1024, "n_layers": 24, "n_heads": 16},
-        source="Radford et al. 2019; huggingface.co/openai-community/gpt2-medium", published="345M in the paper, put right to 355M in openai/gpt-2",
+        source="Radford et al. 2019; huggingface.co/openai-community/gpt2-medium",
+        published="345M in the paper, put right to 355M in openai/gpt-2",
     ),
     "gpt2-large": _from(
-        _GPT2, "GPT-2 large (published)", "36 layers, 1,280 wide.",
+        _GPT2,
+        "GPT-2 large (published)",
+        "36 layers, 1,280 wide.",
         model={"d_model": 1280, "n_layers": 36, "n_heads": 20},
-        source="Radford et al. 2019; huggingface.co/openai-community/gpt2-large", published="762M in the paper, put right to 774M in openai/gpt-2",
+        source="Radford et al. 2019; huggingface.co/openai-community/gpt2-large",
+        published="762M in the paper, put right to 774M in openai/gpt-2",
     ),
     "gpt2-xl": _from(
-        _GPT2, "GPT-2 XL (published)", "48 layers, 1,600 wide, 25 heads.",
+        _GPT2,
+        "GPT-2 XL (published)",
+        "48 layers, 1,600 wide, 25 heads.",
         model={"d_model": 1600, "n_layers": 48, "n_heads": 25},
-        source="Radford et al. 2019; huggingface.co/openai-community/gpt2-xl", published="1,542M in the paper, 1558M in openai/gpt-2",
+        source="Radford et al. 2019; huggingface.co/openai-community/gpt2-xl",
+        published="1,542M in the paper, 1558M in openai/gpt-2",
     ),
     "gpt3-175b": _from(
         _GPT2,
         "GPT-3 175B (published)",
-        "96 layers, 12,288 wide: GPT-2 grown a hundredfold. Every second layer attends to a band only, which changes no parameter and is not counted here.",
+        "96 layers, 12,288 wide: GPT-2 grown a hundredfold. Every second layer attends to a band only, which"
+        " changes no parameter and is not counted here.",
         model={"context": 2048, "d_model": 12_288, "n_layers": 96, "n_heads": 96, "dropout": 0.0},
-        source="Brown et al. 2020, table 2.1", published="about 175 billion",
+        source="Brown et al. 2020, table 2.1",
+        published="about 175 billion",
     ),
     "bert-base": _from(
         _PUBLISHED,
         "BERT base (published)",
-        "12 layers, 768 wide, no mask: an encoder that reads both ways. Its token types, embedding norm and pooler are outside this model: they are counted "
-        "as extra rows. Its output head is left out.",
+        "12 layers, 768 wide, no mask: an encoder that reads both ways. Its token types, embedding norm and"
+        " pooler are outside this model: they are counted as extra rows. Its output head is left out.",
         model={
-            "vocab_size": 30_522, "context": 512, "d_model": 768, "n_layers": 12, "n_heads": 12, "wiring": "post", "causal": False,
-            "norm_eps": 1e-12, "attention_bias": True, "ffn_bias": True, "norm_bias": True, "dropout": 0.1,
+            "vocab_size": 30_522,
+            "context": 512,
+            "d_model": 768,
+            "n_layers": 12,
+            "n_heads": 12,
+            "wiring": "post",
+            "causal": False,
+            "norm_eps": 1e-12,
+            "attention_bias": True,
+            "ffn_bias": True,
+            "norm_bias": True,
+            "dropout": 0.1,
         },
         source="Devlin et al. 2018",
         published="110M, without an output head",
@@ -174,64 +283,132 @@ PRESETS: dict[str, Preset] = {
     ),
     "llama2-7b": _LLAMA2,
     "llama2-13b": _from(
-        _LLAMA2, "LLaMA-2 13B (published)", "40 layers, 5,120 wide.",
+        _LLAMA2,
+        "LLaMA-2 13B (published)",
+        "40 layers, 5,120 wide.",
         model={"d_model": 5120, "n_layers": 40, "n_heads": 40, "d_ff": 13_824},
-        source="Touvron et al. 2023; huggingface.co/meta-llama/Llama-2-13b", published="13B",
+        source="Touvron et al. 2023; huggingface.co/meta-llama/Llama-2-13b",
+        published="13B",
     ),
     "llama2-70b": _from(
-        _LLAMA2, "LLaMA-2 70B (published)", "80 layers, 8,192 wide, 64 query heads that share 8 key-value heads.",
+        _LLAMA2,
+        "LLaMA-2 70B (published)",
+        "80 layers, 8,192 wide, 64 query heads that share 8 key-value heads.",
         model={"d_model": 8192, "n_layers": 80, "n_heads": 64, "n_kv_heads": 8, "d_ff": 28_672},
-        source="Touvron et al. 2023", published="70B",
+        source="Touvron et al. 2023",
+        published="70B",
     ),
     "mistral-7b": _from(
-        _LLAMA2, "Mistral 7B (published)", "LLaMA with 8 key-value heads for 32 query heads and wider feed-forward networks; it attends to a window of 4,096.",
+        _LLAMA2,
+        "Mistral 7B (published)",
+        "LLaMA with 8 key-value heads for 32 query heads and wider feed-forward networks; it attends to a"
+        " window of 4,096.",
         model={"context": 32_768, "n_kv_heads": 8, "d_ff": 14_336},
-        source="Jiang et al. 2023; huggingface.co/mistralai/Mistral-7B-v0.1", published="7B",
+        source="Jiang et al. 2023; huggingface.co/mistralai/Mistral-7B-v0.1",
+        published="7B",
     ),
     "llama3-8b": _from(
-        _LLAMA2, "Llama 3 8B (published)", "LLaMA with a vocabulary four times as large, and 8 key-value heads for 32 query heads.",
-        model={"vocab_size": 128_256, "context": 8192, "n_kv_heads": 8, "d_ff": 14_336, "rope_theta": 500_000.0},
-        source="Dubey et al. 2024; huggingface.co/meta-llama/Meta-Llama-3-8B", published="8B",
+        _LLAMA2,
+        "Llama 3 8B (published)",
+        "LLaMA with a vocabulary four times as large, and 8 key-value heads for 32 query heads.",
+        model={
+            "vocab_size": 128_256,
+            "context": 8192,
+            "n_kv_heads": 8,
+            "d_ff": 14_336,
+            "rope_theta": 500_000.0,
+        },
+        source="Dubey et al. 2024; huggingface.co/meta-llama/Meta-Llama-3-8B",
+        published="8B",
     ),
     "qwen2.5-0.5b": _from(
-        _LLAMA2, "Qwen2.5 0.5B (published)", "24 layers, 896 wide: biases on queries, keys and values only, and one matrix for embedding and output.",
+        _LLAMA2,
+        "Qwen2.5 0.5B (published)",
+        "24 layers, 896 wide: biases on queries, keys and values only, and one matrix for embedding and"
+        " output.",
         model={
-            "vocab_size": 151_936, "context": 32_768, "d_model": 896, "n_layers": 24, "n_heads": 14, "n_kv_heads": 2, "d_ff": 4864, "norm_eps": 1e-6,
-            "rope_theta": 1e6, "attention_bias": True, "output_bias": False, "tie_embeddings": True,
+            "vocab_size": 151_936,
+            "context": 32_768,
+            "d_model": 896,
+            "n_layers": 24,
+            "n_heads": 14,
+            "n_kv_heads": 2,
+            "d_ff": 4864,
+            "norm_eps": 1e-6,
+            "rope_theta": 1e6,
+            "attention_bias": True,
+            "output_bias": False,
+            "tie_embeddings": True,
         },
-        source="Qwen team 2024; huggingface.co/Qwen/Qwen2.5-0.5B", published="0.49B, of them 0.36B outside the embedding",
+        source="Qwen team 2024; huggingface.co/Qwen/Qwen2.5-0.5B",
+        published="0.49B, of them 0.36B outside the embedding",
     ),
     "gemma-2b": _from(
         _LLAMA2,
         "Gemma 2B (published)",
-        "18 layers, 2,048 wide: 8 heads of 256 share one key and value, GeGLU 8 times as wide as the stream. It also multiplies embeddings by √d.",
+        "18 layers, 2,048 wide: 8 heads of 256 share one key and value, GeGLU 8 times as wide as the stream."
+        " It also multiplies embeddings by √d.",
         model={
-            "vocab_size": 256_000, "context": 8192, "d_model": 2048, "n_layers": 18, "n_heads": 8, "n_kv_heads": 1, "d_head": 256, "d_ff": 16_384,
-            "norm_eps": 1e-6, "ffn": "geglu", "tie_embeddings": True,
+            "vocab_size": 256_000,
+            "context": 8192,
+            "d_model": 2048,
+            "n_layers": 18,
+            "n_heads": 8,
+            "n_kv_heads": 1,
+            "d_head": 256,
+            "d_ff": 16_384,
+            "norm_eps": 1e-6,
+            "ffn": "geglu",
+            "tie_embeddings": True,
         },
-        source="Gemma team 2024; huggingface.co/google/gemma-2b", published="2.5B: 525M in the embedding, 1,982M elsewhere",
+        source="Gemma team 2024; huggingface.co/google/gemma-2b",
+        published="2.5B: 525M in the embedding, 1,982M elsewhere",
     ),
     "pythia-70m": _from(
         _GPT2,
         "Pythia 70M (published)",
-        "6 layers, 512 wide: attention and feed-forward side by side, RoPE on the first quarter of each head, untied.",
+        "6 layers, 512 wide: attention and feed-forward side by side, RoPE on the first quarter of each head,"
+        " untied.",
         model={
-            "vocab_size": 50_304, "context": 2048, "d_model": 512, "n_layers": 6, "n_heads": 8, "ffn": "gelu", "wiring": "parallel",
-            "position": "rope", "rope_fraction": 0.25, "tie_embeddings": False, "dropout": 0.0,
+            "vocab_size": 50_304,
+            "context": 2048,
+            "d_model": 512,
+            "n_layers": 6,
+            "n_heads": 8,
+            "ffn": "gelu",
+            "wiring": "parallel",
+            "position": "rope",
+            "rope_fraction": 0.25,
+            "tie_embeddings": False,
+            "dropout": 0.0,
         },
-        source="Biderman et al. 2023; huggingface.co/EleutherAI/pythia-70m", published="70,426,624",
+        source="Biderman et al. 2023; huggingface.co/EleutherAI/pythia-70m",
+        published="70,426,624",
     ),
 }
 
 # Known to the ledger only: `model` is the decoder.
 _T5 = ModelConfig(
-    vocab_size=32_128, context=512, d_model=768, n_layers=12, n_heads=12, d_head=64, d_ff=3072, norm="rmsnorm", norm_eps=1e-6, ffn="relu", position="t5",
+    vocab_size=32_128,
+    context=512,
+    d_model=768,
+    n_layers=12,
+    n_heads=12,
+    d_head=64,
+    d_ff=3072,
+    norm="rmsnorm",
+    norm_eps=1e-6,
+    ffn="relu",
+    position="t5",
     dropout=0.1,
 )
 ENCODER_DECODERS: dict[str, Preset] = {
     "t5-base": Preset(
         "T5 base (published)",
         "12 layers that read and 12 that write, 768 wide, with one embedding for both and for the output.",
-        _T5, source="Raffel et al. 2020; huggingface.co/google-t5/t5-base", published="about 220 million", encoder=replace(_T5, causal=False),
+        _T5,
+        source="Raffel et al. 2020; huggingface.co/google-t5/t5-base",
+        published="about 220 million",
+        encoder=replace(_T5, causal=False),
     ),
 }

@@ -102,7 +102,8 @@ class Recorder:
 class Patcher:
     """A probe that replaces activations: `edits` maps a full name to a function of the tensor.
 
-    `then` is a second probe which sees the tensors after the edit. Raises ShapeError when an edit changes a shape.
+    `then` is a second probe which sees the tensors after the edit. Raises ShapeError when an edit changes a
+    shape.
     """
 
     def __init__(self, edits: Mapping[str, Callable[[Tensor], Tensor]], then: Probe = identity) -> None:

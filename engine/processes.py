@@ -18,28 +18,43 @@ from engine.protocol import dump, load
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_ERROR_BYTES = 1 << 20  # of a worker's standard error; older lines go
-SPARE_DELAY = 5.0  # seconds: importing torch for the next run must not slow down the first seconds of this one
+SPARE_DELAY = (
+    5.0  # seconds: importing torch for the next run must not slow down the first seconds of this one
+)
 RETRY_DELAY = 30.0  # seconds after a spare that could not start
 
 Message = dict[str, Any]
 
 
 class Worker:
-    """One process. `on_message(worker, message)` and `on_exit(worker, code)` are called by its reader thread, and held weakly."""
+    """One process. `on_message(worker, message)` and `on_exit(worker, code)` are called by its reader thread,
+    and held weakly.
+    """
 
-    def __init__(self, threads: int, on_message: Callable[[Worker, Message], None], on_exit: Callable[[Worker, int], None]) -> None:
+    def __init__(
+        self,
+        threads: int,
+        on_message: Callable[[Worker, Message], None],
+        on_exit: Callable[[Worker, int], None],
+    ) -> None:
         self._on_message, self._on_exit = weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit)
         self._lock = threading.Lock()
         self._closed = False
         self.run: Any = None  # whose training this is; None for the spare
         self.ready = False
         self._errors = tempfile.TemporaryFile("a+b")  # it has no name, so nothing stays behind
-        # A process of its own by a command of its own: a multiprocessing child would import app.py again and run the app inside.
-        # A session of its own: Ctrl-C in the terminal reaches the server alone, which then ends its workers.
+        # A process of its own by a command of its own: a multiprocessing child would import app.py again and
+        # run the app inside. A session of its own: Ctrl-C in the terminal reaches the server alone, which
+        # then ends its workers.
         self.process = subprocess.Popen(
             [sys.executable, "-m", "engine.worker", str(threads)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-            cwd=ROOT, env=_environment(), start_new_session=True, close_fds=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            cwd=ROOT,
+            env=_environment(),
+            start_new_session=True,
+            close_fds=True,
         )
         assert self.process.stdin is not None
         self._commands = self.process.stdin.fileno()
@@ -130,7 +145,13 @@ class Worker:
 class Workers:
     """All processes of one manager, and the spare that has imported torch already."""
 
-    def __init__(self, threads: int, spare: bool, on_message: Callable[[Worker, Message], None], on_exit: Callable[[Worker, int], None]) -> None:
+    def __init__(
+        self,
+        threads: int,
+        spare: bool,
+        on_message: Callable[[Worker, Message], None],
+        on_exit: Callable[[Worker, int], None],
+    ) -> None:
         self._arguments = (threads, weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit))
         self._wanted = spare
         self._spare: Worker | None = None
@@ -147,9 +168,16 @@ class Workers:
         return worker or self._start()
 
     def keep_spare(self, idle: bool) -> None:
-        """Starts a spare when there is none: at once when nothing trains, else when the youngest run has had its first seconds."""
+        """Starts a spare when there is none: at once when nothing trains, else when the youngest run has had
+        its first seconds.
+        """
         with self._lock:
-            if not self._wanted or self._spare or self._closed or (time.monotonic() < self._not_before and not idle):
+            if (
+                not self._wanted
+                or self._spare
+                or self._closed
+                or (time.monotonic() < self._not_before and not idle)
+            ):
                 return
             self._not_before = time.monotonic() + SPARE_DELAY
         try:
@@ -166,7 +194,9 @@ class Workers:
             self._alive.discard(worker)
             if worker is self._spare:
                 self._spare = None
-            if worker.run is None and not worker.ready:  # it could not even start: do not try four times a second
+            if (
+                worker.run is None and not worker.ready
+            ):  # it could not even start: do not try four times a second
                 self._not_before = time.monotonic() + RETRY_DELAY
 
     def trim(self) -> None:
@@ -215,13 +245,16 @@ def describe_exit(code: int, last_words: str = "") -> str:
         except ValueError:
             name = "unknown"
         return f"The training process was ended by signal {-code} ({name})."
-    return f"The training process ended unexpectedly (exit code {code})" + (f": {last_words}" if last_words else ".")
+    return f"The training process ended unexpectedly (exit code {code})" + (
+        f": {last_words}" if last_words else "."
+    )
 
 
 def _environment() -> dict[str, str]:
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    # A thread that waits for the others soon gives its core away: with other programs on two cores, endless spinning once
-    # took 3 s a step. On a quiet one (Zen 4, `fast`, ms a step, three interleaved passes) this costs nothing: default 42, 42, 56;
-    # 2,000: 43, 45, 48; 20,000: 42, 42, 44; never spinning (OMP_WAIT_POLICY=passive) 74, 76, 77; one thread 69, 70, 71.
+    # A thread that waits for the others soon gives its core away: with other programs on two cores, endless
+    # spinning once took 3 s a step. On a quiet one (Zen 4, `fast`, ms a step, three interleaved passes) this
+    # costs nothing: default 42, 42, 56; 2,000: 43, 45, 48; 20,000: 42, 42, 44; never spinning
+    # (OMP_WAIT_POLICY=passive) 74, 76, 77; one thread 69, 70, 71.
     waiting = {"GOMP_SPINCOUNT": os.environ.get("GOMP_SPINCOUNT", "2000")}
     return {**os.environ, **waiting, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}

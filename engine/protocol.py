@@ -1,7 +1,8 @@
 """What a worker and its manager say to each other: one JSON object a line, never a pickle.
 
-To the worker: `train` first, then `pause`, `resume`, `step`, `learning_rate`, `prompt`, `stop`. The end of its input means
-that the manager is gone. From the worker: `ready`, `started`, `records`, `snapshot`, `warning`, `failed`.
+To the worker: `train` first, then `pause`, `resume`, `step`, `learning_rate`, `prompt`, `stop`. The end of
+its input means that the manager is gone. From the worker: `ready`, `started`, `records`, `snapshot`,
+`warning`, `failed`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def dump(message: dict[str, Any]) -> bytes:
 
 
 def load(line: bytes) -> dict[str, Any]:
-    """The inverse of `dump`. Raises ValueError for a line that is not whole, as a killed process leaves it."""
+    """The inverse of `dump`. Raises ValueError for a line that is not whole, as a killed process leaves
+    it.
+    """
     message = json.loads(line)
     if not isinstance(message, dict) or not isinstance(message.get("kind"), str):
         raise ValueError("a message is an object with a kind")

@@ -1,7 +1,8 @@
 """What a training yields: frozen records, in the order in which things happen.
 
-Losses are nats per token; `bits` are the same losses in bits per character, comparable between tokenizers (None where not measured).
-`seconds` is time spent training so far (evaluation, sampling and snapshots excluded).
+Losses are nats per token; `bits` are the same losses in bits per character, comparable between tokenizers
+(None where not measured). `seconds` is time spent training so far (evaluation, sampling and snapshots
+excluded).
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class TrainState:
 
     def weights(self) -> dict[str, Tensor]:
         """The model's parameters alone, fp32, by name."""
-        return {name.removeprefix("model."): t for name, t in self.tensors.items() if name.startswith("model.")}
+        return {
+            name.removeprefix("model."): t for name, t in self.tensors.items() if name.startswith("model.")
+        }
 
 
 @dataclass(frozen=True)

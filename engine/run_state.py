@@ -78,7 +78,8 @@ class RunView:
 class Run:
     """The manager's own record of a run. Changed only under the manager's lock.
 
-    `idle`: its process lives and waits (paused, or queued again after a pause), so that it takes no place among the running.
+    `idle`: its process lives and waits (paused, or queued again after a pause), so that it takes no place
+    among the running.
     """
 
     id: str
@@ -153,8 +154,24 @@ class Run:
             if self._view is not None and self._view.version == self.version:
                 self.version += 1  # the place alone has changed
             self._view = RunView(
-                self.id, self.name, self.spec, self.status, place, self.message, self.step, self.total_steps, self.seconds,
-                self.history.tokens_per_second(), self.history.view(), tuple(sorted(self.snapshots)), self.precision, self.parameters,
-                self.version, bool(self.snapshots), tuple(self.warnings), self.learning_rate, self.prompt,
+                self.id,
+                self.name,
+                self.spec,
+                self.status,
+                place,
+                self.message,
+                self.step,
+                self.total_steps,
+                self.seconds,
+                self.history.tokens_per_second(),
+                self.history.view(),
+                tuple(sorted(self.snapshots)),
+                self.precision,
+                self.parameters,
+                self.version,
+                bool(self.snapshots),
+                tuple(self.warnings),
+                self.learning_rate,
+                self.prompt,
             )
         return self._view

@@ -1,8 +1,10 @@
-"""The run service: trainings in processes of their own, started, watched, paused, continued and cleaned up after.
+"""The run service: trainings in processes of their own, started, watched, paused, continued and cleaned up
+after.
 
-One RunManager serves a whole server. A run is *active* (queued, starting, running, paused) or has ended (finished, stopped,
-failed). A paused run gives up its place, so that nobody waits for it, and keeps its process, so that it goes on exactly;
-resumed, it queues like any other. Beyond `max_paused`, the processes paused longest are saved, ended, and started again when wanted.
+One RunManager serves a whole server. A run is *active* (queued, starting, running, paused) or has ended
+(finished, stopped, failed). A paused run gives up its place, so that nobody waits for it, and keeps its
+process, so that it goes on exactly; resumed, it queues like any other. Beyond `max_paused`, the processes
+paused longest are saved, ended, and started again when wanted.
 """
 
 from __future__ import annotations
@@ -32,24 +34,40 @@ __all__ = ["RunManager", "RunSpec", "RunView", "Status"]
 
 
 class RunManager:
-    """Thread-safe. Ends its processes and removes its files at `close()`, when it is collected, and when the interpreter ends."""
+    """Thread-safe. Ends its processes and removes its files at `close()`, when it is collected, and when the
+    interpreter ends.
+    """
 
-    def __init__(self, profile: Profile, folder: Path | None = None, *, clock: Callable[[], float] = time.monotonic, spare: bool = True) -> None:
-        """`folder` is where managers keep their files, each in one of its own. Raises RunError when none can be made there."""
+    def __init__(
+        self,
+        profile: Profile,
+        folder: Path | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        spare: bool = True,
+    ) -> None:
+        """`folder` is where managers keep their files, each in one of its own. Raises RunError when none can
+        be made there.
+        """
         self.profile = profile
         self._inside = Scheduler(profile, folder, clock, spare)
         self._finalizer = weakref.finalize(self, self._inside.shutter())
 
-    # Asking for a run ------------------------------------------------------------------------------------------------
+    # Asking for a run ---------------------------------------------------------------------------
 
     def start(self, spec: RunSpec, owner: str) -> str:
-        """The id of a new run, which begins as soon as there is a place. Raises ConfigError or RunError for what is not allowed."""
+        """The id of a new run, which begins as soon as there is a place. Raises ConfigError or RunError for
+        what is not allowed.
+        """
         spec = replace(spec, name=_clean(spec.name), text=spec.text if spec.corpus == "text" else None)
         profiles.check(self.profile, spec)
         with self._inside.lock:
             self._check_open()
             if sum(run.owner == owner for run in self._inside.runs.values()) >= self.profile.max_runs_kept:
-                raise RunError(f"You have {self.profile.max_runs_kept} runs, the most that are kept here: remove one first.")
+                raise RunError(
+                    f"You have {self.profile.max_runs_kept} runs, the most that are kept here: remove one"
+                    " first."
+                )
             run = Run(secrets.token_urlsafe(16), owner, spec, self._inside.store.make(), self._inside.clock())
             run.name = self._free_name(spec.name, owner)
             self._inside.runs[run.id] = run
@@ -67,17 +85,28 @@ class RunManager:
         return self.start(self._owned(run_id, owner).spec, owner)
 
     def extend(self, run_id: str, owner: str, steps: int) -> str | None:
-        """Lets a run that has ended train `steps` further steps from its last snapshot. The curve after that snapshot is written anew."""
+        """Lets a run that has ended train `steps` further steps from its last snapshot. The curve after that
+        snapshot is written anew.
+        """
         with self._inside.lock:
             run = self._owned(run_id, owner)
             if run.active:
-                raise RunError("This run is still going: stop it, or wait until it ends, before continuing it for longer.")
+                raise RunError(
+                    "This run is still going: stop it, or wait until it ends, before continuing it for"
+                    " longer."
+                )
             if run.newest is None:
-                raise RunError("No snapshot of this run was saved, so it cannot be continued: start it again instead.")
+                raise RunError(
+                    "No snapshot of this run was saved, so it cannot be continued: start it again instead."
+                )
             total = run.newest + steps
             if steps < 1 or total > self.profile.max_steps:
                 most = self.profile.max_steps - run.newest
-                raise ConfigError("steps", steps, f"must be between 1 and {most:,} here, after the {run.newest:,} of the last snapshot")
+                raise ConfigError(
+                    "steps",
+                    steps,
+                    f"must be between 1 and {most:,} here, after the {run.newest:,} of the last snapshot",
+                )
             before = run.total_steps
             run.total_steps = total
             try:
@@ -87,19 +116,25 @@ class RunManager:
                 raise
             return run.id
 
-    # Looking at runs -------------------------------------------------------------------------------------------------
+    # Looking at runs ----------------------------------------------------------------------------
 
     def view(self, run_id: str) -> RunView | None:
-        """For anybody who knows the id; None when there is no such run (any more). Cheap while nothing changes."""
+        """For anybody who knows the id; None when there is no such run (any more). Cheap while nothing
+        changes.
+        """
         with self._inside.lock:
             run = self._inside.runs.get(run_id)
             return run.view(self._inside.place(run)) if run else None
 
     def runs(self, owner: str) -> list[RunView]:
-        """An owner's runs, oldest first. Asking counts as a sign of life: what has ended is kept for longer."""
+        """An owner's runs, oldest first. Asking counts as a sign of life: what has ended is kept for
+        longer.
+        """
         with self._inside.lock:
             self._inside.seen[owner] = self._inside.clock()
-            return [run.view(self._inside.place(run)) for run in self._inside.runs.values() if run.owner == owner]
+            return [
+                run.view(self._inside.place(run)) for run in self._inside.runs.values() if run.owner == owner
+            ]
 
     def may_control(self, run_id: str, owner: str) -> bool:
         """Whether this owner started it."""
@@ -108,7 +143,9 @@ class RunManager:
             return run is not None and secrets.compare_digest(run.owner.encode(), owner.encode())
 
     def watch(self, run_id: str) -> None:
-        """Says that somebody is looking. Lets a run go on that was paused because nobody was; one paused by its owner stays so."""
+        """Says that somebody is looking. Lets a run go on that was paused because nobody was; one paused by
+        its owner stays so.
+        """
         with self._inside.lock:
             run = self._inside.runs.get(run_id)
             if run is None or self._inside.closed:
@@ -125,21 +162,42 @@ class RunManager:
         return self._read_snapshot(run_id, step, load_state)[0]
 
     def model(self, run_id: str, step: int | None = None) -> Checkpoint:
-        """The model as it was after a step in `view.snapshots` (the last by default), to look into. Raises as `snapshot`."""
+        """The model as it was after a step in `view.snapshots` (the last by default), to look into. Raises as
+        `snapshot`.
+        """
         weights, meta = self._read_snapshot(run_id, step, load_weights)
         model = model_with(ModelConfig.from_dict(meta["model"]), weights, "this snapshot")
-        return Checkpoint(model, model.config, from_dict(meta["tokenizer"]), {"corpus": meta["corpus"], "step": step, "train": meta["train"]})
+        return Checkpoint(
+            model,
+            model.config,
+            from_dict(meta["tokenizer"]),
+            {"corpus": meta["corpus"], "step": step, "train": meta["train"]},
+        )
 
     def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
-        """A zip that `engine.checkpoints.unpack` reads: the model after a step (the last snapshot by default). Raises as `snapshot`."""
+        """A zip that `engine.checkpoints.unpack` reads: the model after a step (the last snapshot by
+        default). Raises as `snapshot`.
+        """
         state, meta = self._read_snapshot(run_id, step, load_state)
         view = self.view(run_id)
         evaluations = [asdict(e) for e in view.history.evaluations if e.step <= state.step] if view else []
         name = view.name if view else ""
-        metrics = {"name": name, "corpus": meta["corpus"], "step": state.step, "seconds": state.seconds, "train": meta["train"], "evaluations": evaluations}
-        return pack(model_with(ModelConfig.from_dict(meta["model"]), state.weights(), "this snapshot"), from_dict(meta["tokenizer"]), metrics)
+        metrics = {
+            "name": name,
+            "corpus": meta["corpus"],
+            "step": state.step,
+            "seconds": state.seconds,
+            "train": meta["train"],
+            "evaluations": evaluations,
+        }
+        return pack(
+            model_with(ModelConfig.from_dict(meta["model"]), state.weights(), "this snapshot"),
+            from_dict(meta["tokenizer"]),
+            metrics,
+        )
 
-    # Steering a run; RunError for somebody who did not start it, or when its state does not allow it -------------------
+    # Steering a run; RunError for somebody who did not start it, or when its state does not allow it
+    # -------------------
 
     def pause(self, run_id: str, owner: str) -> None:
         """Before the next step. It gives up its place, and stays paused whoever watches."""
@@ -182,8 +240,14 @@ class RunManager:
                 run.worker.send("stop")
 
     def set_learning_rate(self, run_id: str, owner: str, learning_rate: float) -> None:
-        """A new peak for AdamW from the next step on (Muon's moves in proportion); kept when an ended run is continued."""
-        if not (isinstance(learning_rate, int | float) and math.isfinite(learning_rate) and 0 <= learning_rate <= 1e6):
+        """A new peak for AdamW from the next step on (Muon's moves in proportion); kept when an ended run is
+        continued.
+        """
+        if not (
+            isinstance(learning_rate, int | float)
+            and math.isfinite(learning_rate)
+            and 0 <= learning_rate <= 1e6
+        ):
             raise ConfigError("learning_rate", learning_rate, "must be between 0 and 1e+06")
         self._set(run_id, owner, "learning_rate", float(learning_rate))
 
@@ -211,13 +275,17 @@ class RunManager:
             self._inside.queue.clear()
         self._finalizer()
 
-    # Inside ----------------------------------------------------------------------------------------------------------
+    # Inside -------------------------------------------------------------------------------------
 
     def _free_name(self, name: str, owner: str, own: Run | None = None) -> str:
-        """The name, or with a number where another run of this owner has it: a list of names tells the runs apart."""
+        """The name, or with a number where another run of this owner has it: a list of names tells the runs
+        apart.
+        """
         taken = {run.name for run in self._inside.runs.values() if run.owner == owner and run is not own}
         numbered = (f"{name[: MAX_NAME - 6]} ({i})" for i in range(2, len(taken) + 3))
-        return name if not name or name not in taken else next(other for other in numbered if other not in taken)
+        return (
+            name if not name or name not in taken else next(other for other in numbered if other not in taken)
+        )
 
     def _owned(self, run_id: str, owner: str, active: bool = False) -> Run:
         with self._inside.lock:
@@ -226,9 +294,14 @@ class RunManager:
             if run is None:
                 raise RunError("There is no such run (any more).")
             if not self.may_control(run_id, owner):
-                raise RunError("This run was started in another browser: it can be watched here, but not controlled.")
+                raise RunError(
+                    "This run was started in another browser: it can be watched here, but not controlled."
+                )
             if active and not run.active:
-                raise RunError(f"This run has {run.status if run.status != 'stopped' else 'been stopped'} already: continue it for longer, or start it again.")
+                raise RunError(
+                    f"This run has {run.status if run.status != 'stopped' else 'been stopped'} already:"
+                    " continue it for longer, or start it again."
+                )
             if active and run.stop_by is not None:
                 raise RunError("This run is just being stopped.")
             run.last_watched = self._inside.seen[owner] = self._inside.clock()
@@ -245,7 +318,9 @@ class RunManager:
             if run.worker is not None:
                 run.worker.send(name, value=value)
 
-    def _read_snapshot(self, run_id: str, step: int | None, read: Callable[[Path], tuple[T, dict[str, Any]]]) -> tuple[T, dict[str, Any]]:
+    def _read_snapshot(
+        self, run_id: str, step: int | None, read: Callable[[Path], tuple[T, dict[str, Any]]]
+    ) -> tuple[T, dict[str, Any]]:
         with self._inside.lock:
             run = self._inside.runs.get(run_id)
             if run is None:
@@ -253,7 +328,11 @@ class RunManager:
             step = run.newest if step is None else step
             saved = run.snapshots.get(step) if step is not None else None
         if saved is None:
-            raise RunError("No snapshot of this run was saved yet." if step is None else f"No snapshot of step {step} is kept.")
+            raise RunError(
+                "No snapshot of this run was saved yet."
+                if step is None
+                else f"No snapshot of step {step} is kept."
+            )
         try:
             return read(saved.path)
         except CheckpointError:

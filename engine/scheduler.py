@@ -25,9 +25,13 @@ UNWATCHED = "Paused because nobody was watching. It goes on by itself as soon as
 
 
 class Scheduler:
-    """The runs and their processes. Its methods are called with `lock` held; `tick` and the workers' two callbacks take it themselves."""
+    """The runs and their processes. Its methods are called with `lock` held; `tick` and the workers' two
+    callbacks take it themselves.
+    """
 
-    def __init__(self, profile: Profile, folder: Path | None, clock: Callable[[], float], spare: bool) -> None:
+    def __init__(
+        self, profile: Profile, folder: Path | None, clock: Callable[[], float], spare: bool
+    ) -> None:
         self.profile, self.clock = profile, clock
         self.lock = threading.RLock()
         self.runs: dict[str, Run] = {}
@@ -38,14 +42,17 @@ class Scheduler:
         self.workers = Workers(profile.threads_per_run, spare, self._on_message, self._on_exit)
         self.workers.keep_spare(idle=True)
         self._stop = threading.Event()
-        self._keeper = threading.Thread(target=_keep_house, args=(weakref.ref(self), self._stop), name="runs-housekeeping", daemon=True)
+        self._keeper = threading.Thread(
+            target=_keep_house, args=(weakref.ref(self), self._stop), name="runs-housekeeping", daemon=True
+        )
         self._keeper.start()
 
     def shutter(self) -> Callable[[], None]:
-        """What ends every process and thread and removes every file. It does not know the scheduler, which may be gone by then."""
+        """What ends every process and thread and removes every file. It does not know the scheduler, which
+        may be gone by then.
+        """
         stop, keeper, workers, store = self._stop, self._keeper, self.workers, self.store
         return lambda: _shut(stop, keeper, workers, store)
-
 
     def write_text(self, run: Run) -> None:
         if run.spec.text is not None:
@@ -53,7 +60,10 @@ class Scheduler:
             try:
                 run.text_file.write_bytes(run.spec.text.encode("utf-8", "surrogatepass"))
             except OSError as error:
-                raise RunError(f"The text could not be stored for the training ({error.strerror or error}): free some disk space.") from error
+                raise RunError(
+                    f"The text could not be stored for the training ({error.strerror or error}): free some"
+                    " disk space."
+                ) from error
 
     def place(self, run: Run) -> int:
         if run.status != "queued":
@@ -65,9 +75,14 @@ class Scheduler:
 
     def enqueue(self, run: Run) -> None:
         if len(self.queue) >= self.profile.max_queued:
-            raise RunError(f"{len(self.queue)} runs are waiting already, the most allowed here: try again in a while.")
+            raise RunError(
+                f"{len(self.queue)} runs are waiting already, the most allowed here: try again in a while."
+            )
         if sum(other.owner == run.owner for other in self.queue) >= self.profile.max_queued_each:
-            raise RunError(f"{self.profile.max_queued_each} of your runs are waiting already, the most for one person here: remove one, or wait.")
+            raise RunError(
+                f"{self.profile.max_queued_each} of your runs are waiting already, the most for one person"
+                " here: remove one, or wait."
+            )
         run.change(status="queued", message="", by_lease=False)
         self.queue.append(run)
         self.dispatch()
@@ -85,18 +100,28 @@ class Scheduler:
     def launch(self, run: Run) -> None:
         """Gives a run a process, from the newest snapshot if there is one; a paused run's begins paused."""
         run.history.truncate(-1 if run.newest is None else run.newest)
-        run.change(status="paused" if run.status == "paused" else "starting", idle=run.status == "paused", step=run.newest or 0)
+        run.change(
+            status="paused" if run.status == "paused" else "starting",
+            idle=run.status == "paused",
+            step=run.newest or 0,
+        )
         for _ in range(2):  # the spare may have died a moment ago
             try:
                 run.worker = self.workers.take()
             except OSError as error:
-                self._end(run, "failed", f"No process could be started for the training ({error.strerror or error}).")
+                self._end(
+                    run,
+                    "failed",
+                    f"No process could be started for the training ({error.strerror or error}).",
+                )
                 return
             run.worker.run = run
             if run.worker.send("train", **run.order()):
                 return
             run.worker.run = None
-        self._end(run, "failed", "The process for the training ended before it could begin: start the run again.")
+        self._end(
+            run, "failed", "The process for the training ended before it could begin: start the run again."
+        )
 
     def hold(self, run: Run, by_lease: bool) -> None:
         """Pauses a run in whatever active state it is."""
@@ -104,7 +129,13 @@ class Scheduler:
             self.queue.remove(run)
         if run.worker is not None and not run.idle:
             run.worker.send("pause")
-        run.change(status="paused", idle=run.worker is not None, by_lease=by_lease, message=UNWATCHED if by_lease else "", paused_at=self.clock())
+        run.change(
+            status="paused",
+            idle=run.worker is not None,
+            by_lease=by_lease,
+            message=UNWATCHED if by_lease else "",
+            paused_at=self.clock(),
+        )
         self._park()
         self.dispatch()
 
@@ -116,8 +147,14 @@ class Scheduler:
 
     def _park(self) -> None:
         """Saves and ends the processes that have been paused longest, when too many are."""
-        waiting = [run for run in self.runs.values() if run.status == "paused" and run.worker is not None and run.stop_by is None]
-        for run in sorted(waiting, key=lambda run: run.paused_at)[: max(0, len(waiting) - self.profile.max_paused)]:
+        waiting = [
+            run
+            for run in self.runs.values()
+            if run.status == "paused" and run.worker is not None and run.stop_by is None
+        ]
+        for run in sorted(waiting, key=lambda run: run.paused_at)[
+            : max(0, len(waiting) - self.profile.max_paused)
+        ]:
             if not run.parking and run.worker is not None:
                 run.change(parking=True)
                 run.worker.send("stop")
@@ -131,7 +168,12 @@ class Scheduler:
         self.dispatch()
 
     def _fail(self, run: Run, sentence: str) -> None:
-        kept = f" The curve so far is kept, and the training can be continued from its last snapshot (step {run.newest:,})." if run.newest is not None else ""
+        kept = (
+            " The curve so far is kept, and the training can be continued from its last snapshot (step"
+            f" {run.newest:,})."
+            if run.newest is not None
+            else ""
+        )
         self._end(run, "failed", sentence + (kept or (" The curve so far is kept." if run.step else "")))
 
     def forget(self, run: Run) -> None:
@@ -152,12 +194,19 @@ class Scheduler:
                 return
             match message["kind"]:
                 case "started":
-                    run.change(precision=message["precision"], status="running" if run.status == "starting" else run.status)
+                    run.change(
+                        precision=message["precision"],
+                        status="running" if run.status == "starting" else run.status,
+                    )
                 case "records":
                     for values in message["items"]:
                         self._take_in(run, decode(values))
-                case "snapshot" if message["step"] < (run.newest or 0) and message["step"] not in run.snapshots:
-                    Path(message["path"]).unlink(missing_ok=True)  # made smaller while it was being thinned out here
+                case "snapshot" if (
+                    message["step"] < (run.newest or 0) and message["step"] not in run.snapshots
+                ):
+                    Path(message["path"]).unlink(
+                        missing_ok=True
+                    )  # made smaller while it was being thinned out here
                 case "snapshot":
                     run.snapshots[message["step"]] = Saved(Path(message["path"]), message["bytes"])
                     self._fit(run, self.profile.snapshot_bytes)
@@ -211,7 +260,10 @@ class Scheduler:
         return bool(dropped)
 
     def _fit_all(self) -> None:
-        """Keeps the whole store within its budget: the largest runs are thinned first, then ended runs forgotten, the longest unwatched first."""
+        """Keeps the whole store within its budget: the largest runs are thinned first, then ended runs
+        forgotten, the longest unwatched first.
+        """
+
         def size(run: Run) -> int:
             return sum(saved.size for saved in run.snapshots.values())
 
@@ -236,7 +288,9 @@ class Scheduler:
                 unwatched = now - run.last_watched
                 if run.stop_by is not None:
                     if now > run.stop_by:
-                        self._kill(run, "stopped", "The training did not stop in time, and its process was ended.")
+                        self._kill(
+                            run, "stopped", "The training did not stop in time, and its process was ended."
+                        )
                 elif run.status in ("queued", "starting", "running"):
                     if unwatched > self.profile.lease_seconds and not run.parking:
                         self.hold(run, by_lease=True)
@@ -254,7 +308,9 @@ class Scheduler:
         limit = self.profile.max_worker_bytes
         if limit and run.worker is not None and (used := run.worker.resident_bytes()) > limit:
             worker = run.worker
-            sentence = f"The training used {used / GB:.1f} GB of memory; {limit / GB:.1f} GB are allowed here."
+            sentence = (
+                f"The training used {used / GB:.1f} GB of memory; {limit / GB:.1f} GB are allowed here."
+            )
             self._fail(run, f"{sentence} A smaller batch, context or model needs less.")
             worker.kill()
 

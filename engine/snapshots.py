@@ -1,4 +1,6 @@
-"""Files of runs: a private folder for each manager, swept when its process is gone, and snapshots within a budget."""
+"""Files of runs: a private folder for each manager, swept when its process is gone, and snapshots within a
+budget.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ class Saved:
 
 
 def thinned(sizes: Mapping[int, int], budget: int, limit: int = MAX_SNAPSHOTS) -> list[int]:
-    """The steps to keep, so that the sizes (step -> bytes) fit a budget: every second one is dropped until they do.
+    """The steps to keep, so that the sizes (step -> bytes) fit a budget: every second one is dropped until
+    they do.
 
     The first and the newest stay; the newest alone when two are too many.
 
@@ -42,15 +45,19 @@ def thinned(sizes: Mapping[int, int], budget: int, limit: int = MAX_SNAPSHOTS) -
 
 
 class Store:
-    """One manager's folder. Its lock file is held while the process lives, so that others can tell a dead one's folder.
+    """One manager's folder. Its lock file is held while the process lives, so that others can tell a dead
+    one's folder.
 
-    Making a folder and sweeping happen behind one gate, which all managers of the parent folder share: no folder is seen before its lock is held.
+    Making a folder and sweeping happen behind one gate, which all managers of the parent folder share: no
+    folder is seen before its lock is held.
     """
 
     def __init__(self, parent: Path | None = None) -> None:
         """Raises RunError when the folder cannot be made, or belongs to somebody else."""
         self._temporary = parent is None
-        self.parent = Path(tempfile.gettempdir()) / f"glassformer-{_user()}" if parent is None else Path(parent)
+        self.parent = (
+            Path(tempfile.gettempdir()) / f"glassformer-{_user()}" if parent is None else Path(parent)
+        )
         try:
             self.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._temporary and not _is_ours(self.parent):
@@ -64,7 +71,9 @@ class Store:
                 self._alive.acquire(blocking=False)
         except OSError as error:
             advice = "Free some space there, or name another place with TMPDIR"
-            raise RunError(f"no folder for snapshots can be made in {self.parent}: {error.strerror or error}. {advice}") from error
+            raise RunError(
+                f"no folder for snapshots can be made in {self.parent}: {error.strerror or error}. {advice}"
+            ) from error
 
     def make(self) -> Path:
         """A new folder for one run. Raises RunError when there is no room for one."""
@@ -86,7 +95,9 @@ class Store:
             with self._gate():
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self._alive.release(force=True)
-                shutil.rmtree(self.folder, ignore_errors=True)  # where an open file cannot be removed, it goes now
+                shutil.rmtree(
+                    self.folder, ignore_errors=True
+                )  # where an open file cannot be removed, it goes now
                 if all(entry.name == GATE for entry in self.parent.iterdir()):
                     (self.parent / GATE).unlink(missing_ok=True)
                     if self._temporary:
@@ -130,4 +141,9 @@ def _is_ours(folder: Path) -> bool:
     if not hasattr(os, "getuid"):
         return True
     state = folder.lstat()
-    return folder.is_dir() and not folder.is_symlink() and state.st_uid == os.getuid() and not state.st_mode & 0o022
+    return (
+        folder.is_dir()
+        and not folder.is_symlink()
+        and state.st_uid == os.getuid()
+        and not state.st_mode & 0o022
+    )

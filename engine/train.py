@@ -29,7 +29,9 @@ from engine.records import Control, Done, Evaluation, Record, Sample, Snapshot, 
 from engine.sample import complete
 
 KINDS = {"char": "characters", "byte": "bytes", "bpe": "BPE tokens"}
-MAX_LOGITS = 2**24  # of one forward pass of an evaluation: with a large vocabulary, 64 windows at once would take gigabytes
+MAX_LOGITS = (
+    2**24
+)  # of one forward pass of an evaluation: with a large vocabulary, 64 windows at once would take gigabytes
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,12 @@ def next_token_batch(tokens: Tensor, starts: Tensor, length: int) -> Batch:
     return Batch(windows[:, :-1].contiguous(), windows[:, 1:].contiguous())
 
 
-def masked_batch(tokens: Tensor, starts: Tensor, length: int, rate: float, mask_id: int, generator: torch.Generator) -> Batch:
-    """Windows in which a share of the tokens is replaced by `mask_id`, to be guessed from both sides (Devlin et al. 2018)."""
+def masked_batch(
+    tokens: Tensor, starts: Tensor, length: int, rate: float, mask_id: int, generator: torch.Generator
+) -> Batch:
+    """Windows in which a share of the tokens is replaced by `mask_id`, to be guessed from both sides (Devlin
+    et al. 2018).
+    """
     windows = tokens[starts[:, None] + torch.arange(length)]
     hidden = torch.rand(windows.shape, generator=generator) < rate
     hidden[:, 0] |= ~hidden.any(dim=1)  # every window has something to guess
@@ -59,15 +65,18 @@ def masked_batch(tokens: Tensor, starts: Tensor, length: int, rate: float, mask_
 
 @dataclass(frozen=True)
 class Loss:
-    """A mean over windows of a text. `nats` for each predicted token; `bits` for each character of the predicted tokens.
+    """A mean over windows of a text. `nats` for each predicted token; `bits` for each character of the
+    predicted tokens.
 
-    nats = sum / tokens, bits = sum / characters / ln 2, where `sum` is -log p over the predicted tokens. A character that lies in two tokens
-    counts where it begins (engine.tokenizers.characters), so that the tokens of a text have exactly its characters.
+    nats = sum / tokens, bits = sum / characters / ln 2, where `sum` is -log p over the predicted tokens. A
+    character that lies in two tokens counts where it begins (engine.tokenizers.characters), so that the
+    tokens of a text have exactly its characters.
 
-    Nats per token, and perplexity, their exponential, depend on how the text is cut: a longer token is harder to guess but says more at once. Bits
-    per character divide by something that every tokenizer leaves alone. (They are an upper bound on what the model as a distribution over texts
-    would give: one way of cutting the text is counted, and others could spell it too.) The masked objective guesses the hidden
-    tokens alone, and hiding a longer one hides more at once: there, compare within one tokenizer.
+    Nats per token, and perplexity, their exponential, depend on how the text is cut: a longer token is harder
+    to guess but says more at once. Bits per character divide by something that every tokenizer leaves alone.
+    (They are an upper bound on what the model as a distribution over texts would give: one way of cutting the
+    text is counted, and others could spell it too.) The masked objective guesses the hidden tokens alone, and
+    hiding a longer one hides more at once: there, compare within one tokenizer.
     """
 
     nats: float
@@ -87,7 +96,9 @@ def loss_of(model: Transformer, batch: Batch, device: torch.device) -> Tensor:
 
 
 class Batches:
-    """Where windows come from. A batch depends on the seed and the step alone, so that a resumed training sees the same ones."""
+    """Where windows come from. A batch depends on the seed and the step alone, so that a resumed training
+    sees the same ones.
+    """
 
     def __init__(self, corpus: Corpus, model: ModelConfig, config: TrainConfig) -> None:
         check_length(corpus, model.context)
@@ -100,7 +111,12 @@ class Batches:
         """A random training batch, (batch_size, context)."""
         generator = torch.Generator().manual_seed((self.config.seed * 1_000_003 + step) % 2**63)
         high = len(self.corpus.train) - self.length  # exclusive: starts 0 .. len - length - 1
-        return self._make(self.corpus.train, torch.randint(high, (self.config.batch_size,), generator=generator), self.length, generator)
+        return self._make(
+            self.corpus.train,
+            torch.randint(high, (self.config.batch_size,), generator=generator),
+            self.length,
+            generator,
+        )
 
     def loss(self, nats: float, batch: Batch) -> Loss:
         """The mean loss of a batch, with what it is a mean over."""
@@ -109,8 +125,12 @@ class Batches:
         return Loss(nats, len(predicted), characters)
 
     def windows(self, tokens: Tensor, limit: int, size: int = 64) -> Iterator[Batch]:
-        """Windows side by side over a split: all of it, or about `limit` tokens spread evenly when limit > 0."""
-        length = min(self.length, len(tokens) - 1)  # the last tenth of a short text may be shorter than a window
+        """Windows side by side over a split: all of it, or about `limit` tokens spread evenly when limit
+        > 0.
+        """
+        length = min(
+            self.length, len(tokens) - 1
+        )  # the last tenth of a short text may be shorter than a window
         starts = torch.arange(0, len(tokens) - length, length)
         if 0 < limit < len(starts) * length:
             starts = starts[torch.linspace(0, len(starts) - 1, max(1, limit // length)).long()]
@@ -150,16 +170,32 @@ def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
     model.validate()
     config.validate()
     if config.tokenizer != corpus.cut:
-        raise ConfigError("tokenizer", config.tokenizer, f"must be that of the corpus, {corpus.cut}: load the corpus with the tokenizer of the config")
+        raise ConfigError(
+            "tokenizer",
+            config.tokenizer,
+            f"must be that of the corpus, {corpus.cut}: load the corpus with the tokenizer of the config",
+        )
     masked = config.objective == "masked"
     if masked and model.causal:
-        raise ConfigError("causal", True, "must be False for the masked objective: the model fills gaps from both sides")
+        raise ConfigError(
+            "causal", True, "must be False for the masked objective: the model fills gaps from both sides"
+        )
     if not masked and not model.causal:
-        raise ConfigError("causal", False, "must be True for next-token training: without the mask every position sees the token it should predict")
+        raise ConfigError(
+            "causal",
+            False,
+            "must be True for next-token training: without the mask every position sees the token it should"
+            " predict",
+        )
     need = corpus.vocab_size + masked
     if model.vocab_size != need:
         mask = " and the mask" if masked else ""
-        raise ConfigError("vocab_size", model.vocab_size, f"must be {need} for the corpus {corpus.name!r}: its {corpus.vocab_size} {KINDS[corpus.kind]}{mask}")
+        raise ConfigError(
+            "vocab_size",
+            model.vocab_size,
+            f"must be {need} for the corpus {corpus.name!r}: its {corpus.vocab_size}"
+            f" {KINDS[corpus.kind]}{mask}",
+        )
     check_length(corpus, model.context)
 
 
@@ -172,19 +208,28 @@ def train(
     resume: TrainState | None = None,
     device: str | torch.device = "auto",
 ) -> Iterator[Record]:
-    """Trains a model and yields what happens: an Evaluation, a Sample and a Snapshot before the first step, a Step after
-    each, the others at their intervals, and at the end a complete Evaluation, a Sample, a Snapshot and Done.
+    """Trains a model and yields what happens: an Evaluation, a Sample and a Snapshot before the first step, a
+    Step after each, the others at their intervals, and at the end a complete Evaluation, a Sample, a Snapshot
+    and Done.
 
     The same configs, corpus and seed give the same losses on the same machine; so does going on from a
-    snapshot by `resume`. To train for longer, resume with a larger `steps`: the schedule is then that of the longer training.
-    Raises ConfigError or CorpusError at once, before the first record is asked for, when the three do not go together.
+    snapshot by `resume`. To train for longer, resume with a larger `steps`: the schedule is then that of the
+    longer training. Raises ConfigError or CorpusError at once, before the first record is asked for, when the
+    three do not go together.
     """
     check(model_config, train_config, corpus)
     return _Training(model_config, train_config, corpus, control or Control(), device).records(resume)
 
 
 class _Training:
-    def __init__(self, model_config: ModelConfig, config: TrainConfig, corpus: Corpus, control: Control, device: str | torch.device) -> None:
+    def __init__(
+        self,
+        model_config: ModelConfig,
+        config: TrainConfig,
+        corpus: Corpus,
+        control: Control,
+        device: str | torch.device,
+    ) -> None:
         self.config, self.corpus, self.control = config, corpus, control
         self.numerics = choose(config.precision, device)
         self.model = build(model_config, config.seed).to(self.numerics.device)
@@ -198,10 +243,19 @@ class _Training:
         yield from self._look(complete=False, every=True)
         while self.step < self.config.steps and not self.control.stop:
             record = self._one_step()
-            if not (math.isfinite(record.loss) and math.isfinite(record.grad_norm)):  # either way the weights are now lost
+            if not (
+                math.isfinite(record.loss) and math.isfinite(record.grad_norm)
+            ):  # either way the weights are now lost
                 yield record
-                what = f"gradient norm became {record.grad_norm}" if math.isfinite(record.loss) else f"loss became {record.loss}"
-                message = f"the {what} at step {record.step}: the training diverged. A lower learning rate or gradient clipping helps"
+                what = (
+                    f"gradient norm became {record.grad_norm}"
+                    if math.isfinite(record.loss)
+                    else f"loss became {record.loss}"
+                )
+                message = (
+                    f"the {what} at step {record.step}: the training diverged. A lower learning rate or"
+                    " gradient clipping helps"
+                )
                 yield Done(self.step, "diverged", message, self.seconds)
                 return
             yield record
@@ -209,7 +263,11 @@ class _Training:
                 yield from self._look(complete=False)
         yield from self._look(complete=True, every=True)
         stopped = self.step < self.config.steps
-        message = f"stopped at step {self.step} of {self.config.steps}" if stopped else f"all {self.config.steps} steps done"
+        message = (
+            f"stopped at step {self.step} of {self.config.steps}"
+            if stopped
+            else f"all {self.config.steps} steps done"
+        )
         yield Done(self.step, "stopped" if stopped else "finished", message, self.seconds)
 
     def _one_step(self) -> Step:
@@ -218,19 +276,31 @@ class _Training:
         if self.control.learning_rate is not None:  # a new peak, changed by hand; Muon's moves in proportion
             factor *= self.control.learning_rate / max(self.config.learning_rate, 1e-12)
         batch = self.batches.at(self.step)
-        with self.numerics.scope(), _seeded(self.config.seed, self.step, self.numerics.device, self.model.config.dropout > 0):
+        with (
+            self.numerics.scope(),
+            _seeded(self.config.seed, self.step, self.numerics.device, self.model.config.dropout > 0),
+        ):
             loss = loss_of(self.model, batch, self.numerics.device)
             value = float(loss.detach())
             norm = self.optimiser.update(loss, factor)
         self.step += 1
         self.seconds += time.perf_counter() - started
         tokens = self.step * batch.inputs.numel()
-        return Step(self.step, value, norm, self.config.learning_rate * factor, tokens, self.seconds, self.batches.loss(value, batch).bits)
+        return Step(
+            self.step,
+            value,
+            norm,
+            self.config.learning_rate * factor,
+            tokens,
+            self.seconds,
+            self.batches.loss(value, batch).bits,
+        )
 
     def _look(self, complete: bool, every: bool = False) -> Iterator[Record]:
         """Whatever is due at this step."""
         config, control = self.config, self.control
-        # Nothing is yielded from inside a scope: while the caller holds a record, torch is as the caller left it.
+        # Nothing is yielded from inside a scope: while the caller holds a record, torch is as the caller left
+        # it.
         if every or _due(self.step, config.eval_every):
             yield self._evaluation(complete)
         if config.sample_every and (every or _due(self.step, config.sample_every)):
@@ -242,9 +312,19 @@ class _Training:
     def _evaluation(self, complete: bool) -> Evaluation:
         limit = self.config.eval_tokens
         with self.numerics.scope():
-            training = measure(self.model, self.batches, self.corpus.train, limit or len(self.corpus.validation))
+            training = measure(
+                self.model, self.batches, self.corpus.train, limit or len(self.corpus.validation)
+            )
             validation = measure(self.model, self.batches, self.corpus.validation, 0 if complete else limit)
-        return Evaluation(self.step, training.nats, validation.nats, self.seconds, complete or not limit, training.bits, validation.bits)
+        return Evaluation(
+            self.step,
+            training.nats,
+            validation.nats,
+            self.seconds,
+            complete or not limit,
+            training.bits,
+            validation.bits,
+        )
 
     def _sample(self) -> Sample:
         prompt = self.config.sample_prompt if self.control.prompt is None else self.control.prompt
@@ -253,8 +333,17 @@ class _Training:
         seed = self.config.seed + self.step
         model = self.model
         if self.numerics.device.type == "cpu" and self.numerics.dtype != torch.float32:
-            model = copy.deepcopy(model).float()  # one row at a time, bfloat16 takes a processor twice as long
-        text = complete(model, self.corpus.tokenizer, prompt, self.config.sample_length, self.config.sample_temperature, seed)
+            model = copy.deepcopy(
+                model
+            ).float()  # one row at a time, bfloat16 takes a processor twice as long
+        text = complete(
+            model,
+            self.corpus.tokenizer,
+            prompt,
+            self.config.sample_length,
+            self.config.sample_temperature,
+            seed,
+        )
         return Sample(self.step, prompt, text)
 
     def _restore(self, state: TrainState) -> None:
@@ -266,7 +355,9 @@ class _Training:
 
 
 def snapshot_due(config: TrainConfig, step: int) -> bool:
-    """Whether a snapshot is kept after a step: at the interval and, where asked for, after 1, 2, 4, 8 … steps up to it."""
+    """Whether a snapshot is kept after a step: at the interval and, where asked for, after 1, 2, 4, 8 … steps
+    up to it.
+    """
     early = config.snapshot_early and 0 < step < config.snapshot_every and step & (step - 1) == 0
     return early or _due(step, config.snapshot_every)
 
@@ -276,7 +367,9 @@ def _due(step: int, every: int) -> bool:
 
 
 class _seeded:
-    """Draws of dropout inside depend on seed and step alone; torch's own generators are as before afterwards."""
+    """Draws of dropout inside depend on seed and step alone; torch's own generators are as before
+    afterwards.
+    """
 
     def __init__(self, seed: int, step: int, device: torch.device, needed: bool) -> None:
         devices = [device] if device.type == "cuda" else []

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from engine.corpora import Corpus
     from engine.records import Record, Snapshot, TrainState
 
-NICENESS = 10  # a page that somebody is waiting for goes first; on a machine with nothing else to do this costs nothing
+# a page that somebody is waiting for goes first; on a machine with nothing else to do this costs nothing
+NICENESS = 10
 FLUSH_SECONDS = 0.05  # steps are sent in bundles: a fast training makes hundreds a second
 Message = dict[str, Any]
 
@@ -73,8 +74,12 @@ class Session:
         self.control = Control(learning_rate=order.get("learning_rate"), prompt=order.get("prompt"))
         self.paused = bool(order.get("paused"))
         self.steps_wanted = 0  # single steps, while paused
-        self.newest: Path | None = Path(order["resume"]) if order.get("resume") else None  # the one snapshot to go on from
-        self.looks_due = 0  # what a pause still lets through: the evaluation, sample and snapshot of the step just done
+        self.newest: Path | None = (
+            Path(order["resume"]) if order.get("resume") else None
+        )  # the one snapshot to go on from
+        self.looks_due = (
+            0  # what a pause still lets through: the evaluation, sample and snapshot of the step just done
+        )
 
     def run(self) -> None:
         """Trains and reports. Raises whatever goes wrong."""
@@ -96,7 +101,9 @@ class Session:
         path = self.order.get("text")
         tokenizer = self.config.tokenizer
         if path:
-            return corpora.from_text(Path(path).read_bytes().decode("utf-8", "surrogatepass"), tokenizer=tokenizer)
+            return corpora.from_text(
+                Path(path).read_bytes().decode("utf-8", "surrogatepass"), tokenizer=tokenizer
+            )
         return corpora.load(self.order["corpus"], tokenizer=tokenizer)
 
     def _records(self, corpus: Corpus) -> Iterator[Record]:
@@ -107,7 +114,9 @@ class Session:
         return train(self.model, self.config, corpus, control=self.control, resume=state)
 
     def _obey(self) -> None:
-        """Carries out the commands that have come; while paused, waits for them without using the processor."""
+        """Carries out the commands that have come; while paused, waits for them without using the
+        processor.
+        """
         while True:
             waiting = self.paused and not self.steps_wanted and not self.looks_due
             if waiting:
@@ -155,18 +164,29 @@ class Session:
         from engine.checkpoints import save_state
 
         path = Path(self.order["folder"]) / f"step-{snapshot.step:09d}.safetensors"
-        meta = {"model": self.model.to_dict(), "train": self.config.to_dict(), "tokenizer": corpus.tokenizer.to_dict(), "corpus": corpus.name}
+        meta = {
+            "model": self.model.to_dict(),
+            "train": self.config.to_dict(),
+            "tokenizer": corpus.tokenizer.to_dict(),
+            "corpus": corpus.name,
+        }
         try:
             size = save_state(path, snapshot.state, meta)
         except (OSError, SafetensorError, MemoryError) as error:
-            why = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-            self.outbox.send("warning", text=f"A snapshot could not be saved ({why}). Training goes on without it.")
+            why = (
+                (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+            )
+            self.outbox.send(
+                "warning", text=f"A snapshot could not be saved ({why}). Training goes on without it."
+            )
         else:
             self.outbox.send("snapshot", step=snapshot.step, path=str(path), bytes=size)
             self._slim(path)
 
     def _slim(self, newest: Path) -> None:
-        """Takes the optimiser's state out of the snapshot before: only the newest is ever gone on from, and a third of the bytes is enough to look."""
+        """Takes the optimiser's state out of the snapshot before: only the newest is ever gone on from, and a
+        third of the bytes is enough to look.
+        """
         from safetensors import SafetensorError
 
         from engine.checkpoints import slim_state
@@ -179,7 +199,9 @@ class Session:
             size = slim_state(before)
         except (OSError, SafetensorError, CheckpointError, MemoryError):
             return  # thinned out meanwhile, or the disk is full: it stays as it is
-        self.outbox.send("snapshot", step=int(before.stem.removeprefix("step-")), path=str(before), bytes=size)
+        self.outbox.send(
+            "snapshot", step=int(before.stem.removeprefix("step-")), path=str(before), bytes=size
+        )
 
 
 def explain(error: Exception) -> str:
@@ -191,9 +213,14 @@ def explain(error: Exception) -> str:
         return text + "."  # begins with the name of a field, as it is written
     if isinstance(error, GlassformerError):
         return _sentence(text)
-    if isinstance(error, MemoryError) or any(words in text.lower() for words in ("can't allocate memory", "not enough memory", "out of memory")):
+    if isinstance(error, MemoryError) or any(
+        words in text.lower() for words in ("can't allocate memory", "not enough memory", "out of memory")
+    ):
         return "There was not enough memory for this training. A smaller batch, context or model needs less."
-    return _sentence(f"The training failed with {type(error).__name__}" + (f": {text.splitlines()[0][:300]}" if text else ""))
+    return _sentence(
+        f"The training failed with {type(error).__name__}"
+        + (f": {text.splitlines()[0][:300]}" if text else "")
+    )
 
 
 def _sentence(text: str) -> str:
@@ -201,7 +228,9 @@ def _sentence(text: str) -> str:
 
 
 def _read(commands: queue.SimpleQueue[Message]) -> None:
-    """Passes commands on. The end of the input means that the manager has ended, however it did: then so does this process."""
+    """Passes commands on. The end of the input means that the manager has ended, however it did: then so does
+    this process.
+    """
     with open(0, "rb", closefd=False) as lines:
         for line in lines:
             commands.put(load(line))
@@ -209,7 +238,9 @@ def _read(commands: queue.SimpleQueue[Message]) -> None:
 
 
 def _prepare(threads: int) -> None:
-    """Everything process-wide, and two steps of the smallest training: the first use of each operation is slow."""
+    """Everything process-wide, and two steps of the smallest training: the first use of each operation is
+    slow.
+    """
     import torch
 
     from engine.config import ModelConfig, TrainConfig
@@ -223,12 +254,16 @@ def _prepare(threads: int) -> None:
         os.nice(NICENESS)
     corpus = from_text("the quick brown fox jumps over the lazy dog " * 4)
     tiny = ModelConfig(corpus.vocab_size, context=8, d_model=16, n_layers=1, n_heads=2)
-    for _ in train(tiny, replace(TrainConfig(), steps=2, batch_size=2, optimizer="muon", sample_length=2), corpus):
+    for _ in train(
+        tiny, replace(TrainConfig(), steps=2, batch_size=2, optimizer="muon", sample_length=2), corpus
+    ):
         pass
 
 
 def main() -> None:
-    """Reads an order, trains, reports and ends. Never returns to the interpreter's own shutdown, which could hang on the reader."""
+    """Reads an order, trains, reports and ends. Never returns to the interpreter's own shutdown, which could
+    hang on the reader.
+    """
     outbox = Outbox(os.dup(1))
     os.dup2(2, 1)  # a library that prints must not speak the protocol
     sys.stdout = sys.stderr

@@ -11,7 +11,10 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 
 # Data that lies beside a development checkout is used when nothing else is said.
-for _variable, _folder in (("GLASSFORMER_DATA", ROOT.parent / "shared" / "data"), ("TIKTOKEN_CACHE_DIR", ROOT.parent / "shared" / "data" / "tiktoken")):
+for _variable, _folder in (
+    ("GLASSFORMER_DATA", ROOT.parent / "shared" / "data"),
+    ("TIKTOKEN_CACHE_DIR", ROOT.parent / "shared" / "data" / "tiktoken"),
+):
     if _folder.is_dir():
         os.environ.setdefault(_variable, str(_folder))
 
@@ -26,5 +29,7 @@ def shakespeare():
     from engine import corpora
 
     if corpora.shakespeare_path() is None:
-        pytest.skip("Tiny Shakespeare is not on this machine ($GLASSFORMER_DATA names the folder that holds it)")
+        pytest.skip(
+            "Tiny Shakespeare is not on this machine ($GLASSFORMER_DATA names the folder that holds it)"
+        )
     return corpora.load("shakespeare")

@@ -20,8 +20,20 @@ needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 def _make(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     """`make` as a person calls it, not as a child of the make that runs these tests."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "PORT", "VENV"))}
-    return subprocess.run(["make", *arguments], cwd=cwd, env=plain | environment, capture_output=True, text=True, timeout=60, check=False)
+    plain = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MAKE", "MFLAGS", "PORT", "VENV"))
+    }
+    return subprocess.run(
+        ["make", *arguments],
+        cwd=cwd,
+        env=plain | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def _executable(path: Path, text: str) -> Path:
@@ -34,11 +46,13 @@ def _executable(path: Path, text: str) -> Path:
 def _tracked(*patterns: str) -> list[Path]:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
-    names = subprocess.run(["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    names = subprocess.run(
+        ["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
     return [ROOT / name for name in names if name and (ROOT / name).is_file()]
 
 
-# --- make run ----------------------------------------------------------------------------------
+# --- make run -----------------------------------------------------------------------------------
 
 
 @needs_make
@@ -49,7 +63,10 @@ def test_a_taken_port_is_said_so() -> None:
         port = other.getsockname()[1]
         result = _make("run", f"PORT={port}", f"PYTHON={sys.executable}")
     assert result.returncode != 0
-    assert f"Port {port} is taken by another program: choose another, such as make run PORT=8502." in result.stderr
+    assert (
+        f"Port {port} is taken by another program: choose another, such as make run PORT=8502."
+        in result.stderr
+    )
     assert "Traceback" not in result.stderr
 
 
@@ -64,7 +81,9 @@ def test_what_is_not_a_port(port: str) -> None:
 @needs_make
 def test_an_old_python_is_said_so(tmp_path: Path) -> None:
     old = _executable(
-        tmp_path / "python3", f'#!/bin/sh\nCODE="$2" exec {sys.executable} -c \'import os, sys; sys.version_info = (3, 9, 1); exec(os.environ["CODE"])\'\n'
+        tmp_path / "python3",
+        f'#!/bin/sh\nCODE="$2" exec {sys.executable} -c \'import os, sys; sys.version_info = (3, 9, 1);'
+        ' exec(os.environ["CODE"])\'\n',
     )
     result = _make("run", f"PYTHON={old}")
     assert result.returncode != 0
@@ -90,7 +109,11 @@ def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> Non
         log.write_text("")
         result = _make(target, f"PYTHON={sys.executable}", cwd=tmp_path)
         assert result.returncode == 0, result.stderr
-        return [line.rpartition(" ")[2] for line in log.read_text().splitlines() if "pip install" in line and " -r " in line]
+        return [
+            line.rpartition(" ")[2]
+            for line in log.read_text().splitlines()
+            if "pip install" in line and " -r " in line
+        ]
 
     assert installs("setup") == ["requirements.txt"]
     assert installs("setup") == []
@@ -110,7 +133,7 @@ def test_ci_runs_make_test() -> None:
     assert text.startswith("#!/usr/bin/env bash") and "set -euo pipefail" in text and "make test" in text
 
 
-# --- what the repository holds -----------------------------------------------------------------
+# --- what the repository holds ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])

@@ -23,13 +23,18 @@ MAX_HEADS = 128
 
 def shared_view(subject: Subject) -> None:
     st.markdown(
-        "Every query head needs keys to compare with and values to gather. They may be **its own** (multi-head, MHA), **shared by a group** "
-        "(grouped-query, GQA) or **one set for all** (multi-query, MQA). While a model writes, it keeps all keys and values of the text so far: "
-        "the fewer, the less memory there is to read."
+        "Every query head needs keys to compare with and values to gather. They may be **its own**"
+        " (multi-head, MHA), **shared by a group** (grouped-query, GQA) or **one set for all** (multi-query,"
+        " MQA). While a model writes, it keeps all keys and values of the text so far: the fewer, the less"
+        " memory there is to read."
     )
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        which = st.segmented_control("Sizes of", [MINE, *PUBLISHED, OWN], default=MINE, key="attention_sizes", required=True, **KEPT)
-        kind = st.segmented_control("A number takes", list(BYTES), default="16 bits", key="attention_bytes", required=True, **KEPT)
+        which = st.segmented_control(
+            "Sizes of", [MINE, *PUBLISHED, OWN], default=MINE, key="attention_sizes", required=True, **KEPT
+        )
+        kind = st.segmented_control(
+            "A number takes", list(BYTES), default="16 bits", key="attention_bytes", required=True, **KEPT
+        )
     config = subject.config if which not in PUBLISHED else PRESETS[PUBLISHED[which]].model.resolved()
     n_heads, n_kv = config.n_heads, config.n_kv_heads or config.n_heads
     if which in PUBLISHED:
@@ -38,27 +43,59 @@ def shared_view(subject: Subject) -> None:
         n_heads, n_kv = _own(n_heads, n_kv)
         st.caption(f"Layers, widths and context are those of {MINE}; d_head stays {config.d_head}.")
     if config.mixer != "attention" and which in (MINE, OWN):
-        st.info("This model's mixer has no keys of its own to share; the numbers below are those of attention with the same sizes.")
+        st.info(
+            "This model's mixer has no keys of its own to share; the numbers below are those of attention"
+            " with the same sizes."
+        )
     size = BYTES.get(kind, 2)
     found = _counted(config, n_heads, n_kv, size)
     group = n_heads // n_kv
     each = "one for each" if group == 1 else f"each serving {group}"
-    st.markdown(f"**{_kind(n_heads, n_kv)}**: {n_heads} query heads, {n_kv} key-value {'head' if n_kv == 1 else 'heads'}, {each}.")
-    alt = f"{n_heads} query heads in a row above {n_kv} key-value heads; lines lead from each query head to the keys it reads."
-    pairs = pd.DataFrame({"query_head": range(n_heads), "kv_head": [h // (n_heads // n_kv) for h in range(n_heads)]})
-    plot(shared_figure(n_heads, n_kv), key="attention_shared", alt=alt, height=250, data=pairs, name="shared-keys")
+    st.markdown(
+        f"**{_kind(n_heads, n_kv)}**: {n_heads} query heads, {n_kv} key-value"
+        f" {'head' if n_kv == 1 else 'heads'}, {each}."
+    )
+    alt = (
+        f"{n_heads} query heads in a row above {n_kv} key-value heads; lines lead from each query head to the"
+        " keys it reads."
+    )
+    pairs = pd.DataFrame(
+        {"query_head": range(n_heads), "kv_head": [h // (n_heads // n_kv) for h in range(n_heads)]}
+    )
+    plot(
+        shared_figure(n_heads, n_kv),
+        key="attention_shared",
+        alt=alt,
+        height=250,
+        data=pairs,
+        name="shared-keys",
+    )
     st.table(_table(config, n_heads, n_kv, size))
     full = _counted(config, n_heads, n_heads, size)
     saved = 1 - found.cache_bytes_per_token / full.cache_bytes_per_token
     explain.takeaway(
-        f"The cache grows by 2 × {config.n_layers} layers × {n_kv} key-value heads × {config.d_head} numbers × {size} bytes "
-        f"= **{_bytes(found.cache_bytes_per_token)} for each token**, {_bytes(found.cache_bytes)} at the full context of {config.context:,}. "
-        + (f"That is {saved:.1%} less than with {n_heads} key-value heads." if n_kv < n_heads else "Nothing is shared here, so nothing is saved.")
+        f"The cache grows by 2 × {config.n_layers} layers × {n_kv} key-value heads × {config.d_head} numbers"
+        f" × {size} bytes = **{_bytes(found.cache_bytes_per_token)} for each token**,"
+        f" {_bytes(found.cache_bytes)} at the full context of {config.context:,}. "
+        + (
+            f"That is {saved:.1%} less than with {n_heads} key-value heads."
+            if n_kv < n_heads
+            else "Nothing is shared here, so nothing is saved."
+        )
     )
     explain.reading(
-        see="Above, the query heads; below, the heads that have keys and values. One colour is one group: those query heads compare with the same keys.",
-        why="Reading the cache, not computing, is what limits how fast large models write. Sharing keys makes it smaller; the queries stay different.",
-        attempt="LLaMA-2 70B has 64 query heads and 8 key-value heads. Then choose your own numbers, and go down to 1: multi-query attention.",
+        see=(
+            "Above, the query heads; below, the heads that have keys and values. One colour is one group:"
+            " those query heads compare with the same keys."
+        ),
+        why=(
+            "Reading the cache, not computing, is what limits how fast large models write. Sharing keys makes"
+            " it smaller; the queries stay different."
+        ),
+        attempt=(
+            "LLaMA-2 70B has 64 query heads and 8 key-value heads. Then choose your own numbers, and go down"
+            " to 1: multi-query attention."
+        ),
     )
     explain.show_code(Attention.scores, Attention.weighted_sum, shared_keys)
 
@@ -71,7 +108,10 @@ def _own(n_heads: int, n_kv: int) -> tuple[int, int]:
     shared = shared if isinstance(shared, int) and 1 <= shared <= MAX_HEADS else 1
     if heads % shared:
         fits = max(i for i in range(1, min(shared, heads) + 1) if heads % i == 0)
-        st.info(f"{shared} does not divide {heads}: every key-value head must serve the same number of query heads. {fits} is used instead.")
+        st.info(
+            f"{shared} does not divide {heads}: every key-value head must serve the same number of query"
+            f" heads. {fits} is used instead."
+        )
         shared = fits
     return heads, shared
 
@@ -93,11 +133,19 @@ def _table(config: ModelConfig, n_heads: int, n_kv: int, size: int) -> pd.DataFr
     found = [_counted(config, n_heads, kv, size) for kv in choices]
     columns = {
         f"{kv} key-value {'head' if kv == 1 else 'heads'}" + (" (chosen)" if kv == n_kv else ""): [
-            f"{f.parameters:,}", f"{f.all_parameters:,}", _bytes(f.cache_bytes_per_token), _bytes(f.cache_bytes),
+            f"{f.parameters:,}",
+            f"{f.all_parameters:,}",
+            _bytes(f.cache_bytes_per_token),
+            _bytes(f.cache_bytes),
         ]
         for kv, f in zip(choices, found, strict=True)
     }
-    rows = ["W_K and W_V, one layer (parameters)", "W_K and W_V, all layers (parameters)", "cache, one token", f"cache, {config.context:,} tokens"]
+    rows = [
+        "W_K and W_V, one layer (parameters)",
+        "W_K and W_V, all layers (parameters)",
+        "cache, one token",
+        f"cache, {config.context:,} tokens",
+    ]
     return pd.DataFrame(columns, index=pd.Index(rows, name=""))
 
 

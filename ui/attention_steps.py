@@ -22,8 +22,13 @@ from ui.words import safe
 STAGES = ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")
 FORMULAS = {
     "q, k, v": "$q = x W_Q$, $k = x W_K$, $v = x W_V$. Each token makes a question, a label and a message.",
-    "q·k": "$s_{ij} = q_i \\cdot k_j$. How well the label of key $j$ answers the question of query $i$. Any sign, any size.",
-    "÷ √d": "$s_{ij} / \\sqrt{d_{head}}$. The division keeps the spread near 1, whatever the width of the head.",
+    "q·k": (
+        "$s_{ij} = q_i \\cdot k_j$. How well the label of key $j$ answers the question of query $i$. Any"
+        " sign, any size."
+    ),
+    "÷ √d": (
+        "$s_{ij} / \\sqrt{d_{head}}$. The division keeps the spread near 1, whatever the width of the head."
+    ),
     "mask": "$s_{ij} + M_{ij}$, with $M_{ij} = -\\infty$ where $j > i$. The blank half lies in the future.",
     "softmax": "$p_{ij} = e^{s_{ij}} / \\sum_k e^{s_{ik}}$. Each row becomes weights that sum to 1.",
     "· v": "$z_i = \\sum_j p_{ij} v_j$. The messages, mixed by the weights.",
@@ -38,26 +43,45 @@ def steps_view(subject: Subject) -> None:
     recording = subject.recording()
     layer, head = choose_head(config)
     found = _stages(subject.key, subject.ids, layer, head, recording, subject.model)
-    stage = st.segmented_control("Stage", list(STAGES), default=STAGES[1], key="attention_stage", required=True, **KEPT)
+    stage = st.segmented_control(
+        "Stage", list(STAGES), default=STAGES[1], key="attention_stage", required=True, **KEPT
+    )
     stage = stage if stage in STAGES else STAGES[1]
     st.markdown(FORMULAS[stage] + _variant(subject, stage, found))
     _picture(subject, recording, found, stage, layer, head)
     recorded = recording[f"blocks.{layer}.pattern"][head]
     gap = float(np.abs(found.pattern - recorded).max())
-    st.caption(f"Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded one by at most {gap:.0e}.")
+    st.caption(
+        "Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded"
+        f" one by at most {gap:.0e}."
+    )
     st.markdown("### The same as numbers")
-    query = token_strip(subject.labels, key="attention_query", chosen=len(subject.ids) - 1, label="The token that looks")
+    query = token_strip(
+        subject.labels, key="attention_query", chosen=len(subject.ids) - 1, label="The token that looks"
+    )
     table = _table(subject, found, query)
     numbers = {c: st.column_config.NumberColumn(format="%.4f") for c in table.columns[2:]}
-    st.dataframe(table, hide_index=True, width="stretch", height=min(38 + 35 * len(table), 320), column_config=numbers, key="attention_rows")
+    st.dataframe(
+        table,
+        hide_index=True,
+        width="stretch",
+        height=min(38 + 35 * len(table), 320),
+        column_config=numbers,
+        key="attention_rows",
+    )
     key = _choose_key(subject, found, query)
     st.markdown(arithmetic(subject, found, query, key))
     _written(recording, found, query, layer)
     explain.reading(
         see="One stage of one head for the whole text, then every number of the chosen row.",
-        why="Nothing here is more than multiplication, addition and one exponential. All that a head knows is in the four matrices.",
-        attempt="Go from “÷ √d” to “softmax”: small differences of scores become large differences of weight. "
-        "Choose a token early in the text: few keys, large weights.",
+        why=(
+            "Nothing here is more than multiplication, addition and one exponential. All that a head knows is"
+            " in the four matrices."
+        ),
+        attempt=(
+            "Go from “÷ √d” to “softmax”: small differences of scores become large differences of weight. "
+            "Choose a token early in the text: few keys, large weights."
+        ),
     )
     explain.show_code(Attention, Attention.forward, measured.stages)
 
@@ -75,7 +99,10 @@ def _choose_key(subject: Subject, found: Stages, query: int) -> int:
 
     def words(i: int) -> str:
         at = best if i == strongest else i
-        return f"{'the strongest: ' if i == strongest else ''}{subject.labels[at]} at {at}, weight {found.pattern[query, at]:.4f}"
+        return (
+            f"{'the strongest: ' if i == strongest else ''}{subject.labels[at]} at {at}, weight"
+            f" {found.pattern[query, at]:.4f}"
+        )
 
     chosen = st.selectbox("Written out for one key", options, key=name, format_func=words, width=340)
     if chosen == strongest:
@@ -96,8 +123,13 @@ def _variant(subject: Subject, stage: str, found: Stages) -> str:
     elif stage == "q·k" and found.raw is None:
         words = " This model's mixer is a plain mean: it does not compare, and all scores are 0."
     elif stage == "q·k" and (config.qk_norm or config.position == "rope"):
-        done = {"brought to a standard size (QK-norm)": config.qk_norm, "turned by their position (RoPE)": config.position == "rope"}
-        words = f" Before that, q and k are {' and '.join(what for what, is_done in done.items() if is_done)}."
+        done = {
+            "brought to a standard size (QK-norm)": config.qk_norm,
+            "turned by their position (RoPE)": config.position == "rope",
+        }
+        words = (
+            f" Before that, q and k are {' and '.join(what for what, is_done in done.items() if is_done)}."
+        )
     elif stage == "÷ √d" and found.bias is not None:
         words = " This model's positions also add a bias for the distance here; it is included."
     elif stage == "mask" and not config.causal:
@@ -107,13 +139,19 @@ def _variant(subject: Subject, stage: str, found: Stages) -> str:
     return words
 
 
-def _picture(subject: Subject, recording: Recording, found: Stages, stage: str, layer: int, head: int) -> None:
+def _picture(
+    subject: Subject, recording: Recording, found: Stages, stage: str, layer: int, head: int
+) -> None:
     labels, where = subject.labels, f"layer {layer}, head {head}"
     name, height = f"stage-{STAGES.index(stage) + 1}-layer-{layer}-head-{head}", heatmap_height(len(labels))
     if stage in ("q, k, v", "· v", "W_O"):
         if stage == "q, k, v":
             kv = head * recording[f"blocks.{layer}.k"].shape[0] // subject.config.n_heads
-            parts = {"q": recording[f"blocks.{layer}.q"][head], "k": recording[f"blocks.{layer}.k"][kv], "v": found.v}
+            parts = {
+                "q": recording[f"blocks.{layer}.q"][head],
+                "k": recording[f"blocks.{layer}.k"][kv],
+                "v": found.v,
+            }
             if subject.config.qk_norm or subject.config.position == "rope":
                 parts = {"q": parts["q"], "q_rot": found.q, "k": parts["k"], "k_rot": found.k, "v": found.v}
         else:
@@ -121,13 +159,36 @@ def _picture(subject: Subject, recording: Recording, found: Stages, stage: str, 
         alt = f"{', '.join(parts)} of {where}: one row for each token, one column for each dimension."
         columns = [f"{part} {i}" for part, values in parts.items() for i in range(values.shape[1])]
         table = pd.DataFrame(np.concatenate(list(parts.values()), axis=1), columns=columns)
-        plot(parts_heatmap(parts, labels), key="attention_stage_plot", alt=alt, height=height, data=table, name=name)
+        plot(
+            parts_heatmap(parts, labels),
+            key="attention_stage_plot",
+            alt=alt,
+            height=height,
+            data=table,
+            name=name,
+        )
         return
     fewer_labels_on_phones(len(labels))
-    values = {"q·k": found.scaled * 0 if found.raw is None else found.raw, "÷ √d": _scores(found), "mask": found.masked, "softmax": found.pattern}[stage]
+    values = {
+        "q·k": found.scaled * 0 if found.raw is None else found.raw,
+        "÷ √d": _scores(found),
+        "mask": found.masked,
+        "softmax": found.pattern,
+    }[stage]
     alt = f"{stage} of {where}: one row for each query, one column for each key."
-    figure = pattern_heatmap(values, labels) if stage == "softmax" else matrix_heatmap(values, labels, "score", signed=True)
-    plot(figure, key="attention_stage_plot", alt=alt, height=height, data=pattern_table(values, labels), name=name)
+    figure = (
+        pattern_heatmap(values, labels)
+        if stage == "softmax"
+        else matrix_heatmap(values, labels, "score", signed=True)
+    )
+    plot(
+        figure,
+        key="attention_stage_plot",
+        alt=alt,
+        height=height,
+        data=pattern_table(values, labels),
+        name=name,
+    )
 
 
 def _scores(found: Stages) -> np.ndarray:
@@ -156,16 +217,27 @@ def arithmetic(subject: Subject, found: Stages, query: int, key: int) -> str:
         terms = " + ".join(f"({q[i]:.2f})({k[i]:.2f})" for i in range(min(3, width)))
         rest = f" + \\ldots\\ ({width - 3}\\ more)" if width > 3 else ""
         lines.append(f"$q \\cdot k = {terms}{rest} = {found.raw[query, key]:.4f}$\n")
-        lines.append(f"$s = {found.raw[query, key]:.4f} / \\sqrt{{{width}}} = {found.scaled[query, key]:.4f}$\n")
+        lines.append(
+            f"$s = {found.raw[query, key]:.4f} / \\sqrt{{{width}}} = {found.scaled[query, key]:.4f}$\n"
+        )
     else:
         lines.append("$s = 0$: a plain mean compares nothing.\n")
     if found.bias is not None:
-        lines.append(f"$s + \\text{{bias}} = {found.scaled[query, key]:.4f} + ({found.bias[query, key]:.4f}) = {found.masked[query, key]:.4f}$\n")
+        lines.append(
+            f"$s + \\text{{bias}} = {found.scaled[query, key]:.4f} + ({found.bias[query, key]:.4f}) ="
+            f" {found.masked[query, key]:.4f}$\n"
+        )
     row = found.masked[query]
-    lines.append(f"$e^{{s - \\max}} = e^{{{row[key]:.4f} - ({row.max():.4f})}} = {found.exponentials[query, key]:.4f}$\n")
+    lines.append(
+        f"$e^{{s - \\max}} = e^{{{row[key]:.4f} - ({row.max():.4f})}} ="
+        f" {found.exponentials[query, key]:.4f}$\n"
+    )
     total = found.exponentials[query].sum()
     seen = int(np.isfinite(row).sum())
-    lines.append(f"$p = {found.exponentials[query, key]:.4f} / {total:.4f} = {found.pattern[query, key]:.4f}$, a sum over the {seen} keys that it sees.")
+    lines.append(
+        f"$p = {found.exponentials[query, key]:.4f} / {total:.4f} = {found.pattern[query, key]:.4f}$, a sum"
+        f" over the {seen} keys that it sees."
+    )
     return "\n".join(lines)
 
 
@@ -174,11 +246,18 @@ def _written(recording: Recording, found: Stages, query: int, layer: int) -> Non
     together = float(np.linalg.norm(recording[f"blocks.{layer}.attn_out"][query]))
     own = float(np.linalg.norm(found.written[query]))
     explain.takeaway(
-        f"At this token the head writes a vector of length {own:.3f}; all heads of layer {layer} together write one of length {together:.3f}. "
-        f"The stream before has length {before:.3f}."
+        f"At this token the head writes a vector of length {own:.3f}; all heads of layer {layer} together"
+        f" write one of length {together:.3f}. The stream before has length {before:.3f}."
     )
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _stages(key: tuple[str, int], ids: tuple[int, ...], layer: int, head: int, _recording: Recording, _model: Transformer) -> Stages:
+def _stages(
+    key: tuple[str, int],
+    ids: tuple[int, ...],
+    layer: int,
+    head: int,
+    _recording: Recording,
+    _model: Transformer,
+) -> Stages:
     return measured.stages(_model, _recording, layer, head)

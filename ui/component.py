@@ -1,4 +1,6 @@
-"""Components that run in the browser. An inline script cannot import: what they share, save.js and save.css, is put in front of each one's own."""
+"""Components that run in the browser. An inline script cannot import: what they share, save.js and save.css,
+is put in front of each one's own.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ ASSETS = Path(__file__).parent / "assets"
 
 @cache
 def mounted(name: str, *scripts: str) -> Callable[..., Any]:
-    """The component `glassformer_{name}` of {name}.css and {name}.js, or of `scripts` instead, joined to one module."""
+    """The component `glassformer_{name}` of {name}.css and {name}.js, or of `scripts` instead, joined to one
+    module.
+    """
     css, js = (_joined(kind, names) for kind, names in (("css", (name,)), ("js", scripts or (name,))))
     return st.components.v2.component(f"glassformer_{name}", css=css, js=js, isolate_styles=False)
 

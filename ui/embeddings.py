@@ -1,4 +1,6 @@
-"""What the views of the Embeddings page share: the vocabulary with its classes and counts, the chosen token, a run's snapshots."""
+"""What the views of the Embeddings page share: the vocabulary with its classes and counts, the chosen token,
+a run's snapshots.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,10 @@ class Vocabulary:
 
     @cached_property
     def met(self) -> np.ndarray:
-        """Ids, ascending, of the tokens that occur in the text of the training; all, where nothing was counted. What is measured is measured of
-        these: of 300 tokens that start from bytes, 191 never occur in Shakespeare, and their untaught rows would decide the mean and the axes."""
+        """Ids, ascending, of the tokens that occur in the text of the training; all, where nothing was
+        counted. What is measured is measured of these: of 300 tokens that start from bytes, 191 never occur
+        in Shakespeare, and their untaught rows would decide the mean and the axes.
+        """
         found = np.flatnonzero(self.counts) if self.counts is not None else np.zeros(0, np.int64)
         return found if len(found) > 2 else np.arange(len(self.words))
 
@@ -49,10 +53,17 @@ class Vocabulary:
     def left_out(self) -> str:
         """A sentence about the others; empty where there are none."""
         others = len(self.words) - len(self.met)
-        return f" {others:,} tokens that never occur in the text of the training are left out: nothing has taught them." if others else ""
+        return (
+            f" {others:,} tokens that never occur in the text of the training are left out: nothing has"
+            " taught them."
+            if others
+            else ""
+        )
 
     def drawn(self, most: int | None = None) -> np.ndarray:
-        """Ids of the tokens that are drawn: all that were met, or the `most` (DRAWN) most frequent; the lowest ids, where nothing was counted."""
+        """Ids of the tokens that are drawn: all that were met, or the `most` (DRAWN) most frequent; the
+        lowest ids, where nothing was counted.
+        """
         ids, most = self.met, DRAWN if most is None else most
         if len(ids) <= most:
             return ids
@@ -103,17 +114,28 @@ def steps_of(subject: Subject) -> tuple[int, ...]:
 
 
 def choose_token(subject: Subject, known: Vocabulary) -> int:
-    """Id of the token that is looked at: clicked in one of the figures, chosen in the box, or named in the URL by its word."""
+    """Id of the token that is looked at: clicked in one of the figures, chosen in the box, or named in the
+    URL by its word.
+    """
     options = list(known.words)
     held = st.session_state.get(TOKEN)
-    clicked = next((found for key in (MAP, NEAR, CLOUD) if (found := _clicked(key, len(options))) is not None), None)
+    clicked = next(
+        (found for key in (MAP, NEAR, CLOUD) if (found := _clicked(key, len(options))) is not None), None
+    )
     if clicked is not None:
         st.session_state[TOKEN] = options[clicked]
     elif held is not None and held not in options:
         del st.session_state[TOKEN]
-    first = next((options.index(word) for word in ("e", "␣the", "e #") if word in options), min(1, len(options) - 1))
+    first = next(
+        (options.index(word) for word in ("e", "␣the", "e #") if word in options), min(1, len(options) - 1)
+    )
     word = st.selectbox(
-        "Token", options, index=first, key=TOKEN, bind="query-params", help="Whose neighbours are shown. A click on a point or a bar chooses it as well.",
+        "Token",
+        options,
+        index=first,
+        key=TOKEN,
+        bind="query-params",
+        help="Whose neighbours are shown. A click on a point or a bar chooses it as well.",
     )
     return options.index(word) if word in options else first
 
@@ -122,7 +144,15 @@ def _clicked(key: str, count: int) -> int | None:
     """The id that a click on the figure `key` has just named."""
     value = st.session_state.get(key)
     text = value.get("clicked") if value is not None and hasattr(value, "get") else None
-    return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 7 and int(text) < count else None
+    return (
+        int(text)
+        if isinstance(text, str)
+        and text.isascii()
+        and text.isdecimal()
+        and len(text) < 7
+        and int(text) < count
+        else None
+    )
 
 
 def minus(written: str) -> str:
@@ -136,5 +166,7 @@ def minus(written: str) -> str:
 
 def pick(place: object, label: str, options: list[str], key: str, hint: str | None = None) -> str:
     """A choice of a few in a row; what a stranger's link asks for falls back to the first."""
-    chosen = place.segmented_control(label, options, default=options[0], required=True, key=key, bind="query-params", help=hint)  # type: ignore[attr-defined]
+    chosen = place.segmented_control(  # type: ignore[attr-defined]
+        label, options, default=options[0], required=True, key=key, bind="query-params", help=hint
+    )
     return chosen if chosen in options else options[0]

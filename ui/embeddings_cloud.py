@@ -1,4 +1,6 @@
-"""Tokens in three dimensions, turned in the browser. Drawn as SVG: no WebGL is asked for, which not every machine has."""
+"""Tokens in three dimensions, turned in the browser. Drawn as SVG: no WebGL is asked for, which not every
+machine has.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,22 @@ MOST_TILT = 90
 
 
 def cloud(
-    scores: np.ndarray, known: Vocabulary, ids: np.ndarray, labelled: np.ndarray, *, chosen: int, near: np.ndarray, titles: Sequence[str],
-    reach: float, frequency: np.ndarray | None, data: pd.DataFrame, alt: str,
+    scores: np.ndarray,
+    known: Vocabulary,
+    ids: np.ndarray,
+    labelled: np.ndarray,
+    *,
+    chosen: int,
+    near: np.ndarray,
+    titles: Sequence[str],
+    reach: float,
+    frequency: np.ndarray | None,
+    data: pd.DataFrame,
+    alt: str,
 ) -> None:
-    """scores (vocab, 3). All three axes have one scale, so that distances are true ones of the three components. Angles are kept in the URL."""
+    """scores (vocab, 3). All three axes have one scale, so that distances are true ones of the three
+    components. Angles are kept in the URL.
+    """
     points = (scores[ids] / reach).astype(np.float64)  # around the mean token, within a ball of radius 1
     place = {int(n): i for i, n in enumerate(ids)}
     present = [i for i in range(len(known.names)) if (known.classes[ids] == i).any()]
@@ -31,13 +45,27 @@ def cloud(
     if frequency is not None:
         shade = np.round(frequency[ids] / max(float(frequency.max()), 1e-6) * 100).astype(int).tolist()
     message = {
-        "points": points.round(4).ravel().tolist(), "ids": ids.tolist(), "words": [known.words[i] for i in ids], "named": labelled[ids].tolist(),
-        "classes": [present.index(int(c)) for c in known.classes[ids]], "chosen": place[chosen], "near": [place[int(n)] for n in near],
-        "names": [known.names[i] for i in present], "looks": looks, "titles": list(titles), "shade": shade,
-        "letters": known.letters, "angles": list(_angles()), "palette": theme.palette(), "alt": alt, "csv": data.to_csv(index=False),
+        "points": points.round(4).ravel().tolist(),
+        "ids": ids.tolist(),
+        "words": [known.words[i] for i in ids],
+        "named": labelled[ids].tolist(),
+        "classes": [present.index(int(c)) for c in known.classes[ids]],
+        "chosen": place[chosen],
+        "near": [place[int(n)] for n in near],
+        "names": [known.names[i] for i in present],
+        "looks": looks,
+        "titles": list(titles),
+        "shade": shade,
+        "letters": known.letters,
+        "angles": list(_angles()),
+        "palette": theme.palette(),
+        "alt": alt,
+        "csv": data.to_csv(index=False),
         "top": None if frequency is None else round(float(frequency.max()), 2),
     }
-    result = mounted("cloud")(key=CLOUD, data=message, on_turn_change=lambda: None, on_clicked_change=lambda: None)
+    result = mounted("cloud")(
+        key=CLOUD, data=message, on_turn_change=lambda: None, on_clicked_change=lambda: None
+    )
     turned = getattr(result, "turn", None)
     found = _read(turned) if isinstance(turned, str) else None
     if found == FIRST:
@@ -63,7 +91,9 @@ def _read(text: str) -> tuple[int, int] | None:
     ((40, -90), None, (30, 20))
     """
     parts = text.split(",")
-    if len(parts) != 2 or any(len(p) > 5 or not p.removeprefix("-").isascii() or not p.removeprefix("-").isdecimal() for p in parts):
+    if len(parts) != 2 or any(
+        len(p) > 5 or not p.removeprefix("-").isascii() or not p.removeprefix("-").isdecimal() for p in parts
+    ):
         return None
     turn, tilt = (int(p) for p in parts)
     return turn % 360, max(-MOST_TILT, min(MOST_TILT, tilt))

@@ -24,7 +24,8 @@ def _kept(what: str, model: str) -> dict[int, Any]:
 
 
 def some(steps: Sequence[int]) -> list[int]:
-    """At most MOST_STEPS + 1 of the snapshots, every 2^k-th: those of a shorter run stay among them, so that nothing is measured twice.
+    """At most MOST_STEPS + 1 of the snapshots, every 2^k-th: those of a shorter run stay among them, so that
+    nothing is measured twice.
 
     >>> len(some(range(200))), some([0, 10, 20])
     (26, [0, 10, 20])
@@ -35,10 +36,18 @@ def some(steps: Sequence[int]) -> list[int]:
     return sorted({*steps[::stride], steps[-1]})
 
 
-def course(what: str, model: str, steps: Sequence[int], measure: Callable[[Transformer], Any], draw: Callable[[dict[int, Any]], None]) -> None:
-    """Measures snapshots of a run and draws what is there so far (step -> what `measure` gave), again and again until all is measured.
+def course(
+    what: str,
+    model: str,
+    steps: Sequence[int],
+    measure: Callable[[Transformer], Any],
+    draw: Callable[[dict[int, Any]], None],
+) -> None:
+    """Measures snapshots of a run and draws what is there so far (step -> what `measure` gave), again and
+    again until all is measured.
 
-    `what` names the measure among others, `model` the run as the subject's bar does. Streamlit does not dim what a fragment draws by itself.
+    `what` names the measure among others, `model` the run as the subject's bar does. Streamlit does not dim
+    what a fragment draws by itself.
     """
     wanted, kept = some(steps), _kept(what, model)
 
@@ -60,7 +69,9 @@ def course(what: str, model: str, steps: Sequence[int], measure: Callable[[Trans
         st.fragment(go_on, run_every=0.4)()
 
 
-def _advance(run: str, missing: Sequence[int], kept: dict[int, Any], measure: Callable[[Transformer], Any]) -> None:
+def _advance(
+    run: str, missing: Sequence[int], kept: dict[int, Any], measure: Callable[[Transformer], Any]
+) -> None:
     """Measures until a slice of time is spent, one snapshot at least."""
     end = time.monotonic() + SLICE_SECONDS
     for step in missing:

@@ -11,9 +11,19 @@ import streamlit as st
 
 
 def choose_view(views: Iterable[str], key: str) -> str:
-    """The views of a page as a row of buttons; the choice is in the URL under `key`. What a link names otherwise counts as the first."""
+    """The views of a page as a row of buttons; the choice is in the URL under `key`. What a link names
+    otherwise counts as the first.
+    """
     names = list(views)
-    view = st.segmented_control("View", names, default=names[0], required=True, key=key, bind="query-params", label_visibility="collapsed")
+    view = st.segmented_control(
+        "View",
+        names,
+        default=names[0],
+        required=True,
+        key=key,
+        bind="query-params",
+        label_visibility="collapsed",
+    )
     return view if view in names else names[0]
 
 
@@ -24,21 +34,27 @@ def takeaway(text: str) -> None:
 
 
 def reading(see: str, why: str, attempt: str) -> None:
-    """The three things each page says about its figure: what you see, why it matters, what to try (Markdown)."""
-    for column, title, text in zip(st.columns(3), ("What you see", "Why it matters", "What to try"), (see, why, attempt), strict=True):
+    """The three things each page says about its figure: what you see, why it matters, what to try
+    (Markdown).
+    """
+    for column, title, text in zip(
+        st.columns(3), ("What you see", "Why it matters", "What to try"), (see, why, attempt), strict=True
+    ):
         column.markdown(f"**{title}**\n\n{text}")
 
 
 def worked(label: str, value: str, formula: str) -> None:
-    """A number with the arithmetic that leads to it: `formula` is Markdown or LaTeX in $...$. Cards side by side are of one height."""
+    """A number with the arithmetic that leads to it: `formula` is Markdown or LaTeX in $...$. Cards side by
+    side are of one height.
+    """
     with st.container(border=True, height="stretch"):
         st.metric(label, value)
         st.caption(formula)
 
 
 def show_code(*objects: Callable[..., Any] | type, label: str = "Show the code") -> None:
-    """The source of the functions or classes that made what is on screen, as it ran. It is sent when somebody opens it: a browser takes
-    as long over a page of code as over a figure, at every step of the scrubber.
+    """The source of the functions or classes that made what is on screen, as it ran. It is sent when somebody
+    opens it: a browser takes as long over a page of code as over a figure, at every step of the scrubber.
     """
     sources = [_source(item) for item in objects]
     box = st.expander(label, key=f"code_{label}_{sources[0][0]}", on_change="rerun")

@@ -1,4 +1,6 @@
-"""The places in a corpus that excite a neuron most, found while one watches and kept for all neurons of the layer."""
+"""The places in a corpus that excite a neuron most, found while one watches and kept for all neurons of the
+layer.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,22 @@ from ui.words import safe
 
 SPANS = {"8,000": 8_000, "32,000": 32_000, "all": 10**9}  # tokens of the validation text
 BEFORE, AFTER = 40, 16  # tokens shown around the one that excites
-SIDES = ("strongest", "highest", "lowest")  # of a gated neuron; strongest is whichever of the others is larger
+SIDES = (
+    "strongest",
+    "highest",
+    "lowest",
+)  # of a gated neuron; strongest is whichever of the others is larger
 KEPT = 32
-# The middle tones of the diverging scale, made transparent by two more digits: they do on a light page and on a dark one.
+# The middle tones of the diverging scale, made transparent by two more digits: they do on a light page and on
+# a dark one.
 ABOVE, BELOW = theme.palette()["div5"][0], theme.palette()["div1"][0]
 STYLE = (
-    "<style>.gf-contexts{font-family:var(--st-code-font,ui-monospace,monospace);font-size:14px;line-height:1.75}"
-    ".gf-contexts div{display:flex;gap:12px;white-space:pre-wrap;overflow-wrap:anywhere;padding:2px 0}"
-    ".gf-contexts b{flex:none;width:4.5em;text-align:right;font-weight:600}"
-    ".gf-contexts u{text-decoration:none;font-weight:700;box-shadow:0 0 0 1.5px currentColor;border-radius:2px}"
-    ".gf-contexts s{text-decoration:none}@media(max-width:900px){.gf-contexts s{display:none}}</style>"
+    "<style>.gf-contexts{font-family:var(--st-code-font,ui-monospace,monospace);font-size:14px;line-height:1.75}.gf-contexts"
+    " div{display:flex;gap:12px;white-space:pre-wrap;overflow-wrap:anywhere;padding:2px 0}.gf-contexts"
+    " b{flex:none;width:4.5em;text-align:right;font-weight:600}.gf-contexts"
+    " u{text-decoration:none;font-weight:700;box-shadow:0 0 0 1.5px"
+    " currentColor;border-radius:2px}.gf-contexts s{text-decoration:none}@media(max-width:900px){.gf-contexts"
+    " s{display:none}}</style>"
 )
 
 Key = tuple[tuple[str, int], int, str, tuple[int, ...]]
@@ -60,7 +68,9 @@ def _kept() -> Kept:
 
 
 def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None:
-    """Draws the contexts; finds them first, with a bar that shows how far it is, where they are not known yet."""
+    """Draws the contexts; finds them first, with a bar that shows how far it is, where they are not known
+    yet.
+    """
     st.markdown("**What excites it most in the corpus**")
     ids, problem = _validation(subject.corpus, subject.key, subject.tokenizer)
     if problem:
@@ -70,18 +80,38 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None
     span, side = "8,000", "strongest"
     if not problem:
         with row:
-            hint = f"From the beginning of the validation text, which has {len(ids):,} tokens and was not trained on."
+            hint = (
+                f"From the beginning of the validation text, which has {len(ids):,} tokens and was not"
+                " trained on."
+            )
             span = st.segmented_control(
-                "Tokens read", list(SPANS), default="8,000", required=True, key="feedforward_span", bind="query-params", help=hint,
+                "Tokens read",
+                list(SPANS),
+                default="8,000",
+                required=True,
+                key="feedforward_span",
+                bind="query-params",
+                help=hint,
             )
     if is_signed:
         with row:
-            side = st.segmented_control("Activation", list(SIDES), default="strongest", required=True, key="feedforward_side", bind="query-params")
+            side = st.segmented_control(
+                "Activation",
+                list(SIDES),
+                default="strongest",
+                required=True,
+                key="feedforward_side",
+                bind="query-params",
+            )
     span = span if span in SPANS else "8,000"
     key: Key = (subject.key, layer, span, subject.ids if problem else ())
     found = _kept().get(key)
     if found is None:
-        if subject.key[0].startswith(RUN) and not problem and not st.button("Read the corpus with the model of this step", key="feedforward_read"):
+        if (
+            subject.key[0].startswith(RUN)
+            and not problem
+            and not st.button("Read the corpus with the model of this step", key="feedforward_read")
+        ):
             st.caption("Not read yet: the model is another one at each step of the scrubber.")
             return
         found = _read(subject, ids[: SPANS[span]], layer)
@@ -114,7 +144,9 @@ def _validation(name: str | None, key: tuple[str, int], _tokenizer: object) -> t
     text = corpus.text[-len(corpus.validation) :]  # a corpus is cut into characters
     unknown = set(_tokenizer.unknown(text))  # type: ignore[attr-defined]
     kept = "".join(c for c in text if c not in unknown) if unknown else text
-    return np.asarray(_tokenizer.encode(kept), dtype=np.int64), "" if kept else "None of the corpus's characters are in this model's alphabet."  # type: ignore[attr-defined]
+    return np.asarray(_tokenizer.encode(kept), dtype=np.int64), (  # type: ignore[attr-defined]
+        "" if kept else "None of the corpus's characters are in this model's alphabet."
+    )
 
 
 def _lower(found: Scan, neuron: int, side: str | None) -> bool:
@@ -126,29 +158,42 @@ def _draw(subject: Subject, ids: np.ndarray, found: Scan, layer: int, neuron: in
     at = (found.lowest_at if lower else found.highest_at)[neuron]
     at = at[at >= 0]
     values = (found.lowest if lower else found.highest)[neuron, : len(at)]
-    near = _near((subject.key, layer, neuron, tuple(at.tolist()), found.total), found.window, ids, subject.model)
+    near = _near(
+        (subject.key, layer, neuron, tuple(at.tolist()), found.total), found.window, ids, subject.model
+    )
     scale = max(float(np.abs(values).max(initial=0.0)), 1e-9)
-    rows = "".join(_row(subject, ids, near[i], int(p), float(values[i]), found.window, scale) for i, p in enumerate(at))
+    rows = "".join(
+        _row(subject, ids, near[i], int(p), float(values[i]), found.window, scale) for i, p in enumerate(at)
+    )
     st.html(f'{STYLE}<div class="gf-contexts">{rows}</div>')
     st.caption(
-        f"From {found.total:,} tokens read, {found.window} at a time; shaded by its activation (orange above zero, blue below), the strongest token is framed. "
-        f"It was above zero at {found.positive[neuron]:.1%} of them. Of 16 neighbouring tokens only the strongest counts. Tokens at the start of a "
-        f"window have little before them to go by."
+        f"From {found.total:,} tokens read, {found.window} at a time; shaded by its activation (orange above"
+        " zero, blue below), the strongest token is framed. It was above zero at"
+        f" {found.positive[neuron]:.1%} of them. Of 16 neighbouring tokens only the strongest counts. Tokens"
+        " at the start of a window have little before them to go by."
     )
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _near(key: tuple[tuple[str, int], int, int, tuple[int, ...], int], window: int, _ids: np.ndarray, _model: object) -> np.ndarray:
+def _near(
+    key: tuple[tuple[str, int], int, int, tuple[int, ...], int], window: int, _ids: np.ndarray, _model: object
+) -> np.ndarray:
     """The neuron's activation along the windows of its contexts: (context, window)."""
     _, layer, neuron, at, _ = key
     return activations_near(_model, _ids, layer, neuron, [p // window * window for p in at], window)  # type: ignore[arg-type]
 
 
-def _row(subject: Subject, ids: np.ndarray, along: np.ndarray, at: int, value: float, window: int, scale: float) -> str:
-    """One context as HTML. Tokens come out of a corpus that somebody may have written: all of them are escaped."""
+def _row(
+    subject: Subject, ids: np.ndarray, along: np.ndarray, at: int, value: float, window: int, scale: float
+) -> str:
+    """One context as HTML. Tokens come out of a corpus that somebody may have written: all of them are
+    escaped.
+    """
     start = at // window * window
     low, high = max(start, at - BEFORE), min(start + window, at + AFTER + 1)
-    cells = [f"<s>{' ' * max(0, BEFORE - (at - low))}</s>"]  # so that the strongest tokens stand below each other
+    cells = [
+        f"<s>{' ' * max(0, BEFORE - (at - low))}</s>"
+    ]  # so that the strongest tokens stand below each other
     for i in range(low, high):
         text = html.escape(subject.vocabulary[int(ids[i])])
         strength = along[i - start] / scale

@@ -1,7 +1,8 @@
-"""What a reader's tree of texts is at the moment: it grows by what the browser asks for, and a link can bring it back.
+"""What a reader's tree of texts is at the moment: it grows by what the browser asks for, and a link can bring
+it back.
 
-The browser asks for one thing at a time, by number, and says how many tokens it already has: so nothing is sent twice,
-nothing is lost when Streamlit leaves out a run, and nothing is done twice when it repeats one.
+The browser asks for one thing at a time, by number, and says how many tokens it already has: so nothing is
+sent twice, nothing is lost when Streamlit leaves out a run, and nothing is done twice when it repeats one.
 """
 
 from __future__ import annotations
@@ -64,16 +65,25 @@ class Session:
     fresh: bool = True  # nobody has looked yet: the player starts by itself
 
 
-def begin(name: str, subject: Subject, sampling: SampleConfig, limits: Limits, link: str, place: str) -> Session:
+def begin(
+    name: str, subject: Subject, sampling: SampleConfig, limits: Limits, link: str, place: str
+) -> Session:
     """A new session: of a link's branches, else of the model's own first tokens."""
-    session = Session(name, Tree(subject.ids), token_bytes(subject.tokenizer), todo=parse(link, subject.config.vocab_size, limits))
+    session = Session(
+        name,
+        Tree(subject.ids),
+        token_bytes(subject.tokenizer),
+        todo=parse(link, subject.config.vocab_size, limits),
+    )
     if session.todo:
         session.fresh, session.origin = False, (link, place)
         branch, _, at = place.partition(".")
         session.place = (number(branch, 0), number(at, limits.most))
         bring_back(session, subject, sampling, limits)
     elif limits.length:
-        session.tree, session.leaf = grow(session.tree, subject.model, sampling, None, min(BATCH, limits.length))
+        session.tree, session.leaf = grow(
+            session.tree, subject.model, sampling, None, min(BATCH, limits.length)
+        )
     return session
 
 
@@ -97,7 +107,9 @@ def bring_back(session: Session, subject: Subject, sampling: SampleConfig, limit
         session.at = min(at, len(session.tree.path(session.leaf)))
 
 
-def answer(session: Session, ask: Mapping[str, Any], subject: Subject, sampling: SampleConfig, limits: Limits) -> None:
+def answer(
+    session: Session, ask: Mapping[str, Any], subject: Subject, sampling: SampleConfig, limits: Limits
+) -> None:
     """Does what the browser asks for, once. What makes no sense is left undone."""
     returning = bool(session.todo)
     if returning:
@@ -116,7 +128,11 @@ def answer(session: Session, ask: Mapping[str, Any], subject: Subject, sampling:
         _more(session, subject, sampling, limits)
     elif what == "pick":
         _pick(session, ask, subject, sampling, limits)
-    elif what == "delete" and (branch := _index(ask.get("branch"), tree)) in tree.leaves() and len(tree.leaves()) > 1:
+    elif (
+        what == "delete"
+        and (branch := _index(ask.get("branch"), tree)) in tree.leaves()
+        and len(tree.leaves()) > 1
+    ):
         assert branch is not None
         reading, shared = session.leaf == branch, tree.path(branch)
         session.tree = tree.delete(branch)
@@ -132,7 +148,9 @@ def _more(session: Session, subject: Subject, sampling: SampleConfig, limits: Li
         session.tree, session.leaf = grow(session.tree, subject.model, sampling, session.leaf, count)
 
 
-def _pick(session: Session, ask: Mapping[str, Any], subject: Subject, sampling: SampleConfig, limits: Limits) -> None:
+def _pick(
+    session: Session, ask: Mapping[str, Any], subject: Subject, sampling: SampleConfig, limits: Limits
+) -> None:
     after, token = _index(ask.get("after"), session.tree), _whole(ask.get("token"))
     if ask.get("after") is not None and after is None:
         return
@@ -148,13 +166,19 @@ def _pick(session: Session, ask: Mapping[str, Any], subject: Subject, sampling: 
         session.said = f"The tree has {limits.tree:,} tokens, as many as are kept: delete a branch first."
         return
     session.tree, index = pick(session.tree, subject.model, sampling, after, token)
-    session.leaf, session.at, session.move = session.tree.end(index), session.tree.nodes[index].depth, session.move + 1
+    session.leaf, session.at, session.move = (
+        session.tree.end(index),
+        session.tree.nodes[index].depth,
+        session.move + 1,
+    )
     if known is None:
         _more(session, subject, sampling, limits)
 
 
 def resting(session: Session, limits: Limits, writing: bool) -> tuple[Written, ...]:
-    """The branch that is read, as far as it is shown; while it is being written, as it was at the last pause."""
+    """The branch that is read, as far as it is shown; while it is being written, as it was at the last
+    pause.
+    """
     path = session.tree.path(session.leaf)
     count, why = reason(path, session.parts, limits)
     if not (writing and session.rested) or why or session.rested != path[: len(session.rested)]:
@@ -170,10 +194,21 @@ def token_of(text: str, subject: Subject) -> tuple[int, str]:
     text = text.replace("⏎", "\n").replace("␣", " ")
     unknown = subject.tokenizer.unknown(text)
     if not text or unknown:
-        return -1, f"This model has no token for “{' '.join(map(_show, unknown[:5]))}”." if unknown else "Type a token first."
+        return (
+            -1,
+            (
+                f"This model has no token for “{' '.join(map(_show, unknown[:5]))}”."
+                if unknown
+                else "Type a token first."
+            ),
+        )
     ids = subject.tokenizer.encode(text)
     first = subject.vocabulary[ids[0]]
-    return ids[0], "" if len(ids) == 1 else f"“{_show(text)}” is {len(ids)} tokens here; its first, “{first}”, was taken."
+    return ids[0], (
+        ""
+        if len(ids) == 1
+        else f"“{_show(text)}” is {len(ids)} tokens here; its first, “{first}”, was taken."
+    )
 
 
 def _show(text: str) -> str:
@@ -181,7 +216,9 @@ def _show(text: str) -> str:
 
 
 def reason(path: Sequence[Written], parts: Sequence[bytes], limits: Limits) -> tuple[int, str]:
-    """(tokens of a branch that are shown, what ended it there): "stop", "length", or "" when it can go on. parts: every token's bytes, by id."""
+    """(tokens of a branch that are shown, what ended it there): "stop", "length", or "" when it can go on.
+    parts: every token's bytes, by id.
+    """
     if limits.stop:
         end = ended_by([parts[node.token] for node in path], limits.stop)
         if end is not None and end <= limits.length:
@@ -203,19 +240,39 @@ def message(session: Session, ask: Mapping[str, Any], subject: Subject, limits: 
         depth, why = reason(tree.path(leaf), session.parts, limits)
         ends[str(leaf)] = [depth, why or ("full" if full else "")]
     return {
-        "session": session.name, "asked": session.answered, "from": have,
-        "nodes": json.dumps([row(node) for node in new], separators=(",", ":")), "words": words, "prompt": list(tree.prompt) if not have else None,
-        "leaves": list(tree.leaves()), "ends": ends, "leaf": session.leaf, "at": session.at, "move": session.move, "todo": len(session.todo),
-        "said": session.said, "fresh": session.fresh, "length": limits.length, "stop": limits.stop, "context": subject.config.context,
+        "session": session.name,
+        "asked": session.answered,
+        "from": have,
+        "nodes": json.dumps([row(node) for node in new], separators=(",", ":")),
+        "words": words,
+        "prompt": list(tree.prompt) if not have else None,
+        "leaves": list(tree.leaves()),
+        "ends": ends,
+        "leaf": session.leaf,
+        "at": session.at,
+        "move": session.move,
+        "todo": len(session.todo),
+        "said": session.said,
+        "fresh": session.fresh,
+        "length": limits.length,
+        "stop": limits.stop,
+        "context": subject.config.context,
         "vocab": subject.config.vocab_size,
     }
 
 
 def row(node: Written) -> list[Any]:
-    """A token as the browser reads it: [parent, token, drawn, begin, ln p, q, [token, p, q, ...]]; null for what is no number."""
+    """A token as the browser reads it: [parent, token, drawn, begin, ln p, q, [token, p, q, ...]]; null for
+    what is no number.
+    """
     log_p = round(node.log_p, 6) if math.isfinite(node.log_p) else None
     return [
-        -1 if node.parent is None else node.parent, node.token, node.drawn, node.begin, log_p, six(node.q),
+        -1 if node.parent is None else node.parent,
+        node.token,
+        node.drawn,
+        node.begin,
+        log_p,
+        six(node.q),
         [value for i, p, q in node.alternatives for value in (i, six(p), six(q))],
     ]
 
@@ -230,17 +287,20 @@ def six(value: float) -> float:
 
 
 def again(session: Session) -> tuple[str, str]:
-    """(branches, place) with which another step of the model's training writes the same branches in its own words."""
+    """(branches, place) with which another step of the model's training writes the same branches in its own
+    words.
+    """
     if session.todo:
         return session.origin
     return ("", "") if session.fresh else link(session)[:2]
 
 
-# The link ----------------------------------------------------------------------------------------------------------------
+# The link ---------------------------------------------------------------------------------------
 
 
 def link(session: Session) -> tuple[str, str, int]:
-    """(the branches, where the reader stands, how many branches are left out because the link would grow too long).
+    """(the branches, where the reader stands, how many branches are left out because the link would grow too
+    long).
 
     A branch is its length and its picks, `120-12.53`: 120 tokens, the twelfth of them picked to be token 53.
     """
@@ -255,7 +315,11 @@ def link(session: Session) -> tuple[str, str, int]:
             kept.append(leaf)
     if session.leaf not in said:
         return "", "", 0
-    return "_".join(said[leaf] for leaf in kept), f"{kept.index(session.leaf)}.{session.at}", len(leaves) - len(kept)
+    return (
+        "_".join(said[leaf] for leaf in kept),
+        f"{kept.index(session.leaf)}.{session.at}",
+        len(leaves) - len(kept),
+    )
 
 
 def _said(tree: Tree, leaf: int) -> str:
@@ -272,7 +336,11 @@ def parse(text: str, vocab: int, limits: Limits) -> list[Branch]:
         length, *picks = part.split("-")
         pairs = [(int(depth), int(token)) for depth, _, token in (pick.partition(".") for pick in picks)]
         depths = [depth for depth, _ in pairs]
-        if depths == sorted(set(depths)) and all(0 < depth for depth in depths) and all(token < vocab for _, token in pairs):
+        if (
+            depths == sorted(set(depths))
+            and all(0 < depth for depth in depths)
+            and all(token < vocab for _, token in pairs)
+        ):
             size = min(int(length), limits.most)
             found.append((tuple((depth, token) for depth, token in pairs if depth <= size), size))
     return [branch for branch in found if branch[1]]
@@ -285,7 +353,14 @@ def number(text: str, otherwise: int) -> int:
 
 def left_out(count: int) -> str:
     """A sentence about branches that a link does not hold (Markdown)."""
-    return safe(f"The link holds the branch you read and the oldest others; {count} more would make it too long. They stay here.") if count else ""
+    return (
+        safe(
+            f"The link holds the branch you read and the oldest others; {count} more would make it too long."
+            " They stay here."
+        )
+        if count
+        else ""
+    )
 
 
 def _whole(value: Any) -> int:

@@ -1,4 +1,6 @@
-"""The map of a Transformer on screen. Its boxes and arrows come from `ui.figures.map`; the browser only draws."""
+"""The map of a Transformer on screen. Its boxes and arrows come from `ui.figures.map`; the browser only
+draws.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,19 @@ from ui.figures.theme import PART_COLOURS
 _ASSETS = Path(__file__).parent / "assets"
 
 
-def transformer_map(config: ModelConfig, *, key: str, alt: str, pages: Mapping[str, str] | None = None) -> str | None:
-    """Draws `config`; every part can be pointed at, focused and read. `pages` maps a part to the page that explains it.
+def transformer_map(
+    config: ModelConfig, *, key: str, alt: str, pages: Mapping[str, str] | None = None
+) -> str | None:
+    """Draws `config`; every part can be pointed at, focused and read. `pages` maps a part to the page that
+    explains it.
 
     Returns the id of a part whose page was asked for, once; else None.
     """
-    data = {"map": _cached_map(config, tuple(sorted((pages or {}).items()))), "palette": PART_COLOURS, "alt": alt}
+    data = {
+        "map": _cached_map(config, tuple(sorted((pages or {}).items()))),
+        "palette": PART_COLOURS,
+        "alt": alt,
+    }
     result = _mount()(key=key, data=data, on_opened_change=lambda: None)
     opened = getattr(result, "opened", None)
     return opened if isinstance(opened, str) and opened in (pages or {}) else None
@@ -34,4 +43,8 @@ def _cached_map(config: ModelConfig, pages: tuple[tuple[str, str], ...]) -> dict
 
 @cache
 def _mount() -> Callable[..., Any]:
-    return st.components.v2.component("glassformer_map", css=(_ASSETS / "map.css").read_text("utf-8"), js=(_ASSETS / "map.js").read_text("utf-8"))
+    return st.components.v2.component(
+        "glassformer_map",
+        css=(_ASSETS / "map.css").read_text("utf-8"),
+        js=(_ASSETS / "map.js").read_text("utf-8"),
+    )

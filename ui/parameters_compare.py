@@ -23,7 +23,13 @@ def compare_view(choice: Choice) -> None:
         name = choose("Compare with", OTHER, SECOND)
     with right:
         scale = st.segmented_control(
-            "Scale", SCALES, default=SCALES[0], required=True, key="parameters_scale", bind="query-params", label_visibility="collapsed",
+            "Scale",
+            SCALES,
+            default=SCALES[0],
+            required=True,
+            key="parameters_scale",
+            bind="query-params",
+            label_visibility="collapsed",
         )
     try:
         other = plain(name)
@@ -35,9 +41,24 @@ def compare_view(choice: Choice) -> None:
     rows = [_row(name, *(ledger.components.get(name, 0) for _, ledger in models)) for name in parts]
     table = pd.DataFrame([*rows, _row("all", *(ledger.total for _, ledger in models))])
     table = table.rename(columns={"first": models[0][0], "second": _other_than(models[0][0], models[1][0])})
-    alt = " ".join(f"{title}: {ledger.total:,} parameters, {parts_in_words(ledger)}" for title, ledger in models)
-    plot(figures.comparison(models, shares=scale != SCALES[1]), key="parameters_comparison", alt=alt, height=300, data=table, name="comparison")
-    st.dataframe(table, hide_index=True, column_config={name: st.column_config.NumberColumn(format="localized") for name in table.columns[1:4]})
+    alt = " ".join(
+        f"{title}: {ledger.total:,} parameters, {parts_in_words(ledger)}" for title, ledger in models
+    )
+    plot(
+        figures.comparison(models, shares=scale != SCALES[1]),
+        key="parameters_comparison",
+        alt=alt,
+        height=300,
+        data=table,
+        name="comparison",
+    )
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="localized") for name in table.columns[1:4]
+        },
+    )
     fields = _fields(choice, other, list(table.columns[1:3]))
     if len(fields):
         st.dataframe(fields, hide_index=True, height=35 * len(fields) + 38)
@@ -48,13 +69,24 @@ def compare_view(choice: Choice) -> None:
     bigger = models[0][0] if first > second else models[1][0]
     same = "Both have as many parameters."
     if first != second:
-        same = f"**{safe(bigger)}** has {large - small:,} parameters more: {large / small:,.3g} times as many."
-    explain.takeaway(f"{same} In the feed-forward networks of their blocks: {_network(choice)} and {_network(other)} of the blocks' parameters.")
+        same = (
+            f"**{safe(bigger)}** has {large - small:,} parameters more: {large / small:,.3g} times as many."
+        )
+    explain.takeaway(
+        f"{same} In the feed-forward networks of their blocks: {_network(choice)} and {_network(other)} of"
+        " the blocks' parameters."
+    )
 
 
 def _row(name: str, first: int, second: int) -> dict[str, object]:
     ratio = f"{second / first:,.3g}×" if first else "–"
-    return {"component": figures.NAMES.get(name, name), "first": first, "second": second, "difference": second - first, "ratio": ratio}
+    return {
+        "component": figures.NAMES.get(name, name),
+        "first": first,
+        "second": second,
+        "difference": second - first,
+        "ratio": ratio,
+    }
 
 
 def _other_than(first: str, second: str) -> str:
@@ -64,7 +96,11 @@ def _other_than(first: str, second: str) -> str:
 def _fields(choice: Choice, other: Choice, names: list[str]) -> pd.DataFrame:
     """The fields in which the two differ, with both values."""
     one, two = choice.config.to_dict(), other.config.to_dict()
-    rows = [{"field": field, names[0]: f"{one[field]}", names[1]: f"{two[field]}"} for field in one if one[field] != two[field]]
+    rows = [
+        {"field": field, names[0]: f"{one[field]}", names[1]: f"{two[field]}"}
+        for field in one
+        if one[field] != two[field]
+    ]
     return pd.DataFrame(rows)
 
 

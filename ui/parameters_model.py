@@ -1,4 +1,6 @@
-"""Which model the ledger is opened for: a run, a shipped one, a preset; and every field of it to be changed."""
+"""Which model the ledger is opened for: a run, a shipped one, a preset; and every field of it to be
+changed.
+"""
 
 from __future__ import annotations
 
@@ -25,21 +27,44 @@ FIRST = "gpt2"
 MODEL, OTHER = "parameters_model", "parameters_other"
 _HINTS = get_type_hints(ModelConfig)
 ALL = PRESETS | ENCODER_DECODERS
-# Sliders for the four sizes that are moved most; (least, most, step) of every whole number. More than these is nobody's model.
-SLIDERS = {"n_layers": (1, 128, 1), "d_model": (8, 16_384, 8), "n_heads": (1, 128, 1), "n_kv_heads": (0, 128, 1)}
-LIMITS = SLIDERS | {"vocab_size": (1, 2_000_000, 1000), "context": (1, 10_000_000, 128), "d_head": (0, 4096, 8), "d_ff": (0, 1_000_000, 64)}
+# Sliders for the four sizes that are moved most; (least, most, step) of every whole number. More than these
+# is nobody's model.
+SLIDERS = {
+    "n_layers": (1, 128, 1),
+    "d_model": (8, 16_384, 8),
+    "n_heads": (1, 128, 1),
+    "n_kv_heads": (0, 128, 1),
+}
+LIMITS = SLIDERS | {
+    "vocab_size": (1, 2_000_000, 1000),
+    "context": (1, 10_000_000, 128),
+    "d_head": (0, 4096, 8),
+    "d_ff": (0, 1_000_000, 64),
+}
 VOCAB = Control("vocab_size", "Vocabulary", "How many tokens there are.", 1000)
 GROUPS: dict[str, tuple[str, ...]] = {
     "Sizes": ("n_layers", "d_model", "n_heads", "n_kv_heads", "vocab_size", "context", "d_head", "d_ff"),
     "Parts": ("position", "mixer", "wiring", "norm", "ffn"),
-    "Switches": ("tie_embeddings", "causal", "output_projection", "attention_bias", "output_bias", "ffn_bias", "norm_gain", "norm_bias", "qk_norm"),
+    "Switches": (
+        "tie_embeddings",
+        "causal",
+        "output_projection",
+        "attention_bias",
+        "output_bias",
+        "ffn_bias",
+        "norm_gain",
+        "norm_bias",
+        "qk_norm",
+    ),
     "Without parameters": ("rope_theta", "rope_fraction", "norm_eps", "dropout"),
 }
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A model to be counted: what it was chosen as, and what became of it by changing fields (`changed`, with both values)."""
+    """A model to be counted: what it was chosen as, and what became of it by changing fields (`changed`, with
+    both values).
+    """
 
     title: str
     note: str  # Markdown
@@ -57,7 +82,11 @@ class Choice:
         """The ledger with other fields; None where they do not go together with the rest."""
         try:
             encoder = self.ledger.encoder
-            return ledger(replace(self.config, **fields), self.extras, None if encoder is None else replace(encoder, **fields))
+            return ledger(
+                replace(self.config, **fields),
+                self.extras,
+                None if encoder is None else replace(encoder, **fields),
+            )
         except ConfigError:
             return None
 
@@ -65,7 +94,11 @@ class Choice:
 def options() -> dict[str, str]:
     """Name -> title: this person's runs, newest first, the shipped models, the presets."""
     runs = {RUN + view.id: f"Your run: {view.name}" for view in reversed(state.manager().runs(state.owner()))}
-    shipped = {name: title for name, title in SHIPPED.items() if (ROOT / "checkpoints" / name / checkpoints.CONFIG).is_file()}
+    shipped = {
+        name: title
+        for name, title in SHIPPED.items()
+        if (ROOT / "checkpoints" / name / checkpoints.CONFIG).is_file()
+    }
     return {**runs, **shipped, **{name: preset.title for name, preset in ALL.items()}}
 
 
@@ -74,7 +107,12 @@ def found(name: str) -> tuple[ModelConfig, Preset | None]:
     if name in ALL:
         return ALL[name].model, ALL[name]
     if name in SHIPPED:
-        return ModelConfig.from_dict(json.loads((ROOT / "checkpoints" / name / checkpoints.CONFIG).read_text("utf-8"))), None
+        return (
+            ModelConfig.from_dict(
+                json.loads((ROOT / "checkpoints" / name / checkpoints.CONFIG).read_text("utf-8"))
+            ),
+            None,
+        )
     view = state.manager().view(name.removeprefix(RUN))
     if view is None:
         raise GlassformerError("That run is not on this server (any more).")
@@ -82,17 +120,34 @@ def found(name: str) -> tuple[ModelConfig, Preset | None]:
 
 
 def choose(label: str, key: str, first: str) -> str:
-    """A select box over all models. The name is in the URL under `key`; an unknown one falls back to `first`."""
+    """A select box over all models. The name is in the URL under `key`; an unknown one falls back to
+    `first`.
+    """
     titles = options()
     named = st.query_params.get(key, "")
-    if named.startswith(RUN) and named not in titles and (view := state.manager().view(named.removeprefix(RUN))) is not None:
+    if (
+        named.startswith(RUN)
+        and named not in titles
+        and (view := state.manager().view(named.removeprefix(RUN))) is not None
+    ):
         titles = {named: f"A run: {view.name}"} | titles  # somebody else's, by its link
     current = st.session_state.get(key)
     if current not in titles:
         if named and named not in titles:
-            st.caption(f":material/info: There is no such model here; {safe(titles[first])} is shown instead.")
+            st.caption(
+                f":material/info: There is no such model here; {safe(titles[first])} is shown instead."
+            )
         st.session_state[key] = current = named if named in titles else first
-    name = str(st.selectbox(label, list(titles), key=key, format_func=lambda n: whole(titles.get(str(n), str(n))), on_change=_fill, args=(key,)))
+    name = str(
+        st.selectbox(
+            label,
+            list(titles),
+            key=key,
+            format_func=lambda n: whole(titles.get(str(n), str(n))),
+            on_change=_fill,
+            args=(key,),
+        )
+    )
     if st.query_params.get(key) != name:
         st.query_params[key] = name
     return name
@@ -104,14 +159,22 @@ def plain(name: str) -> Choice:
     counted = ledger(config, preset.extras if preset else (), preset.encoder if preset else None)
     note = ""
     if preset is not None:
-        note = preset.summary + (f" *Published: {preset.published}.*" if preset.published else "") + (f" *Source: {preset.source}.*" if preset.source else "")
+        note = (
+            preset.summary
+            + (f" *Published: {preset.published}.*" if preset.published else "")
+            + (f" *Source: {preset.source}.*" if preset.source else "")
+        )
         if preset.extras:
             note += " What the model built here leaves out is counted on this page, as rows of its own."
     elif name.startswith(RUN):
         note = "One of the runs on this server."
     else:
         note = "Trained for this app, and shipped with it."
-    title = preset.title.removesuffix(" (published)") if preset else options().get(name, "A run").removeprefix("Your run: ")
+    title = (
+        preset.title.removesuffix(" (published)")
+        if preset
+        else options().get(name, "A run").removeprefix("Your run: ")
+    )
     return Choice(title, note, counted, counted, {}, preset.extras if preset else ())
 
 
@@ -122,7 +185,9 @@ def first_model() -> str:
 
 
 def chosen_model() -> Choice:
-    """Draws the choice of a model and of its fields. What cannot be built is said, and the model is counted as it was."""
+    """Draws the choice of a model and of its fields. What cannot be built is said, and the model is counted
+    as it was.
+    """
     left, right = st.columns([2, 3], gap="medium", vertical_alignment="bottom")
     with left:
         name = choose("Model", MODEL, first_model())
@@ -140,13 +205,23 @@ def chosen_model() -> Choice:
         encoder = choice.base.encoder
         counted = ledger(config, choice.extras, None if encoder is None else replace(config, causal=False))
     except ConfigError as error:
-        problem.error(safe(f"{controls.label_of(error.field)} {error}. Until that is mended, {choice.title} is counted as it was."))
+        problem.error(
+            safe(
+                f"{controls.label_of(error.field)} {error}. Until that is mended, {choice.title} is counted"
+                " as it was."
+            )
+        )
         return choice
     for field, note in notes.items():
         if values[field] is None:
             note.caption(f"0: derived, here {getattr(counted.config, field):,}")
-    changed = {field: (controls.show(before), controls.show(value)) for field, (before, value) in _changes(choice.base.config, counted.config).items()}
-    return replace(choice, ledger=counted, changed=changed, title=f"{choice.title}, changed" if changed else choice.title)
+    changed = {
+        field: (controls.show(before), controls.show(value))
+        for field, (before, value) in _changes(choice.base.config, counted.config).items()
+    }
+    return replace(
+        choice, ledger=counted, changed=changed, title=f"{choice.title}, changed" if changed else choice.title
+    )
 
 
 def _changes(before: ModelConfig, after: ModelConfig) -> dict[str, tuple[Any, Any]]:
@@ -176,7 +251,9 @@ def _key(field: str) -> str:
 
 
 def _fields(config: ModelConfig) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]:
-    """Every field as a control, in groups: (the values for a ModelConfig, places below those of sizes that can be derived)."""
+    """Every field as a control, in groups: (the values for a ModelConfig, places below those of sizes that
+    can be derived).
+    """
     state.drop_endless()
     values: dict[str, Any] = {}
     notes: dict[str, DeltaGenerator] = {}
@@ -206,7 +283,9 @@ def _widget(field: str, config: ModelConfig) -> Any:
     low, high, step = LIMITS[field]
     # A stranger's link or an unusual run must not stop the page: the value it has is always allowed.
     draw: Any = st.slider if field in SLIDERS else st.number_input
-    return draw(control.label, min_value=low, max_value=max(high, default), value=default, step=step, **shared)
+    return draw(
+        control.label, min_value=low, max_value=max(high, default), value=default, step=step, **shared
+    )
 
 
 def _to_widget(field: str, value: Any) -> Any:
@@ -217,4 +296,8 @@ def _to_widget(field: str, value: Any) -> Any:
 def _from_widget(field: str, value: Any, config: ModelConfig) -> Any:
     if value is None:  # emptied
         return getattr(config, field)
-    return None if value == 0 and not isinstance(value, bool) and type(None) in get_args(_HINTS[field]) else value
+    return (
+        None
+        if value == 0 and not isinstance(value, bool) and type(None) in get_args(_HINTS[field])
+        else value
+    )

@@ -14,7 +14,16 @@ from ui import explain
 from ui.parameters import rows_table
 
 BLOCK = ModelConfig(vocab_size=1, context=1, d_model=512, d_ff=2048, n_layers=1, n_heads=8, norm_bias=True)
-BARE = ModelConfig(vocab_size=65, d_model=256, n_layers=4, n_heads=4, position="none", norm_gain=False, output_projection=False, tie_embeddings=False)
+BARE = ModelConfig(
+    vocab_size=65,
+    d_model=256,
+    n_layers=4,
+    n_heads=4,
+    position="none",
+    norm_gain=False,
+    output_projection=False,
+    tie_embeddings=False,
+)
 LECTURE = replace(BARE, d_model=128, output_projection=True)
 
 
@@ -31,14 +40,26 @@ def _block() -> None:
     st.subheader("One block: d = 512, d_ff = 2,048", anchor=False)
     columns = [*st.columns(2), *st.columns(2)]
     with columns[0]:
-        explain.worked("Attention", f"{counts['attention']:,}", r"$4\,d^2 = 4\cdot 512^2$: $W_Q, W_K, W_V, W_O$, without biases")
+        explain.worked(
+            "Attention",
+            f"{counts['attention']:,}",
+            r"$4\,d^2 = 4\cdot 512^2$: $W_Q, W_K, W_V, W_O$, without biases",
+        )
     with columns[1]:
-        explain.worked("Feed-forward", f"{counts['feedforward']:,}", r"$2\,d\,d_{ff} = 2\cdot 512\cdot 2048$, without biases")
+        explain.worked(
+            "Feed-forward",
+            f"{counts['feedforward']:,}",
+            r"$2\,d\,d_{ff} = 2\cdot 512\cdot 2048$, without biases",
+        )
     with columns[2]:
-        explain.worked("Norms", f"{norms:,}", r"$2\cdot 2\,d = 4\cdot 512$: two LayerNorms with gain and bias")
+        explain.worked(
+            "Norms", f"{norms:,}", r"$2\cdot 2\,d = 4\cdot 512$: two LayerNorms with gain and bias"
+        )
     with columns[3]:
         total = counts["attention"] + counts["feedforward"] + norms
-        explain.worked("Together", f"{total:,}", f"{counts['feedforward'] / total:.1%} of it in the feed-forward network")
+        explain.worked(
+            "Together", f"{total:,}", f"{counts['feedforward'] / total:.1%} of it in the feed-forward network"
+        )
 
 
 def _bare() -> None:
@@ -47,34 +68,60 @@ def _bare() -> None:
     heads = {ledger(replace(BARE, n_heads=h, context=t)).total for h in (1, 4, 8) for t in (16, 512, 4096)}
     left, right = st.columns([2, 3], gap="medium", vertical_alignment="center")
     with left:
-        explain.worked("Parameters", f"{total:,}", r"$2\,V d + 11\,L\,d^2 = 2\cdot 65\cdot 256 + 11\cdot 4\cdot 256^2$")
+        explain.worked(
+            "Parameters", f"{total:,}", r"$2\,V d + 11\,L\,d^2 = 2\cdot 65\cdot 256 + 11\cdot 4\cdot 256^2$"
+        )
     with right:
         st.markdown(
-            "Embedding and unembedding: $V\\cdot d$ each. A block: $3d^2$ for $W_Q, W_K, W_V$ and $8d^2$ for the feed-forward network.\n\n"
-            f"Counted with 1, 4 and 8 heads and for 16, 512 and 4,096 tokens: {_different(heads)}. Heads only cut $d$ into pieces, and attention's matrices "
-            "act on one token at a time."
+            "Embedding and unembedding: $V\\cdot d$ each. A block: $3d^2$ for $W_Q, W_K, W_V$ and $8d^2$ for"
+            " the feed-forward network.\n\nCounted with 1, 4 and 8 heads and for 16, 512 and 4,096 tokens:"
+            f" {_different(heads)}. Heads only cut $d$ into pieces, and attention's matrices act on one token"
+            " at a time."
         )
 
 
 def _different(totals: set[int]) -> str:
-    return f"always {next(iter(totals)):,}" if len(totals) == 1 else " or ".join(f"{n:,}" for n in sorted(totals))
+    return (
+        f"always {next(iter(totals)):,}"
+        if len(totals) == 1
+        else " or ".join(f"{n:,}" for n in sorted(totals))
+    )
 
 
 def _lecture() -> None:
-    st.subheader("A table says about 1.6 million for 4 layers of width 128. The count says 0.81", anchor=False)
+    st.subheader(
+        "A table says about 1.6 million for 4 layers of width 128. The count says 0.81", anchor=False
+    )
     classic, eight = ledger(PRESETS["classic"].model), ledger(replace(PRESETS["classic"].model, n_layers=8))
     bare = ledger(LECTURE)
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        explain.worked("4 layers × 128, bare", f"{bare.total:,}", r"$2\,V d + 12\,L\,d^2 = 2\cdot 65\cdot 128 + 12\cdot 4\cdot 128^2$")
+        explain.worked(
+            "4 layers × 128, bare",
+            f"{bare.total:,}",
+            r"$2\,V d + 12\,L\,d^2 = 2\cdot 65\cdot 128 + 12\cdot 4\cdot 128^2$",
+        )
         words = f"with biases, gains and {classic.config.context} positions, tied: the rows beside this"
         explain.worked("As the preset classic", f"{classic.total:,}", words)
-        explain.worked("With 8 layers", f"{eight.total:,}", "would be 1.6 million: the table's number belongs to a model twice as deep")
+        explain.worked(
+            "With 8 layers",
+            f"{eight.total:,}",
+            "would be 1.6 million: the table's number belongs to a model twice as deep",
+        )
     with right:
         table = rows_table(classic)[["tensor", "formula", "times", "parameters"]]
         st.dataframe(
-            pd.concat([table, pd.DataFrame([{"tensor": "all", "formula": "", "times": None, "parameters": classic.total}])]),
-            hide_index=True, height=520, column_config={"parameters": st.column_config.NumberColumn(format="localized")},
+            pd.concat(
+                [
+                    table,
+                    pd.DataFrame(
+                        [{"tensor": "all", "formula": "", "times": None, "parameters": classic.total}]
+                    ),
+                ]
+            ),
+            hide_index=True,
+            height=520,
+            column_config={"parameters": st.column_config.NumberColumn(format="localized")},
         )
 
 

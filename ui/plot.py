@@ -1,7 +1,7 @@
 """Plotly drawn in place: one lasting DOM node per figure, so that nothing blinks and zoom survives updates.
 
-`st.plotly_chart` puts a new node in at every change of its data. This is a component (v2) of its own that calls
-`Plotly.react` on one `<div>`. The library itself comes by static serving, once; see `ensure_static`.
+`st.plotly_chart` puts a new node in at every change of its data. This is a component (v2) of its own that
+calls `Plotly.react` on one `<div>`. The library itself comes by static serving, once; see `ensure_static`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 ASSETS = Path(__file__).parent / "assets"
 STATIC = Path(__file__).parents[1] / "static"
 MAX_CELLS = 400_000  # of the table behind the CSV button
-Table: TypeAlias = pd.DataFrame | Mapping[str, Any]  # columns of one length by name; a plain dict takes a tenth of the time
+Table: TypeAlias = (
+    pd.DataFrame | Mapping[str, Any]
+)  # columns of one length by name; a plain dict takes a tenth of the time
 
 
 @cache
@@ -45,27 +47,50 @@ def _mount() -> Callable[..., Any]:
 
 
 def plot(
-    figure: Figure | plotly.graph_objects.Figure, *, key: str, alt: str, height: int = 360, data: Table | None = None, name: str = "figure",
+    figure: Figure | plotly.graph_objects.Figure,
+    *,
+    key: str,
+    alt: str,
+    height: int = 360,
+    data: Table | None = None,
+    name: str = "figure",
 ) -> str | None:
-    """Draws `figure`, `height` pixels high and as wide as its place, and keeps its node for as long as `key` stays.
+    """Draws `figure`, `height` pixels high and as wide as its place, and keeps its node for as long as `key`
+    stays.
 
-    `alt` says in a sentence what is to be seen. `data` is what the CSV button saves; `name` begins the names of saved files.
-    Zoom survives updates unless the figure sets a new `layout.uirevision`. Colours may be names from `ui.figures.theme`.
-    Returns the customdata of a point that was clicked, once, as text (JSON when it is not text itself); else None.
+    `alt` says in a sentence what is to be seen. `data` is what the CSV button saves; `name` begins the names
+    of saved files. Zoom survives updates unless the figure sets a new `layout.uirevision`. Colours may be
+    names from `ui.figures.theme`. Returns the customdata of a point that was clicked, once, as text (JSON
+    when it is not text itself); else None.
     """
-    result = _mount()(key=key, data=payload(figure, key=key, alt=alt, height=height, data=data, name=name), height=height, on_clicked_change=_nothing)
+    result = _mount()(
+        key=key,
+        data=payload(figure, key=key, alt=alt, height=height, data=data, name=name),
+        height=height,
+        on_clicked_change=_nothing,
+    )
     clicked = getattr(result, "clicked", None)
     return clicked[:2000] if isinstance(clicked, str) else None
 
 
 def payload(
-    figure: Figure | plotly.graph_objects.Figure, *, key: str, alt: str, height: int, data: Table | None, name: str,
+    figure: Figure | plotly.graph_objects.Figure,
+    *,
+    key: str,
+    alt: str,
+    height: int,
+    data: Table | None,
+    name: str,
 ) -> bytes:
-    """What is sent to the browser: UTF-8 JSON in which NumPy arrays stay packed (base64) and NaN becomes null."""
+    """What is sent to the browser: UTF-8 JSON in which NumPy arrays stay packed (base64) and NaN becomes
+    null.
+    """
     if not isinstance(figure, Figure):  # Plotly's own
         figure = Figure(figure.to_dict())
     # Plotly's own template is 7 KB of colours for a light page; plot.js makes one from the page's theme.
-    frame = {"uirevision": key} | {field: value for field, value in figure.arrangement.items() if field != "template"}
+    frame = {"uirevision": key} | {
+        field: value for field, value in figure.arrangement.items() if field != "template"
+    }
     message = {
         "figure": {"data": figure.traces, "layout": frame},
         "alt": alt,
@@ -82,7 +107,9 @@ def payload(
 
 
 def packed(value: Any) -> Any:
-    """NumPy's numbers as plain ones, and its arrays as Plotly.js unpacks them: dtype, base64, shape. Raises TypeError for anything else."""
+    """NumPy's numbers as plain ones, and its arrays as Plotly.js unpacks them: dtype, base64, shape. Raises
+    TypeError for anything else.
+    """
     if isinstance(value, np.generic):
         return value.item()
     if not isinstance(value, np.ndarray):
@@ -94,7 +121,10 @@ def packed(value: Any) -> Any:
     elif value.dtype == np.float16:
         value = value.astype(np.float32)
     shape = {"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {}
-    return {"dtype": f"{value.dtype.kind}{value.dtype.itemsize}", "bdata": base64.b64encode(value.tobytes()).decode("ascii")} | shape
+    return {
+        "dtype": f"{value.dtype.kind}{value.dtype.itemsize}",
+        "bdata": base64.b64encode(value.tobytes()).decode("ascii"),
+    } | shape
 
 
 def _finite(value: Any) -> Any:
@@ -110,7 +140,10 @@ def _finite(value: Any) -> Any:
 
 def _table(data: Table) -> dict[str, Any]:
     """The columns, numbers packed. Tables beyond MAX_CELLS are cut, and the saved file's name says so."""
-    columns = [(str(name), values.to_numpy() if isinstance(values, pd.Series) else values) for name, values in data.items()]
+    columns = [
+        (str(name), values.to_numpy() if isinstance(values, pd.Series) else values)
+        for name, values in data.items()
+    ]
     length = len(columns[0][1]) if columns else 0
     rows = min(length, MAX_CELLS // max(len(columns), 1))
     shown = [_column(values[:rows]) for _, values in columns]
@@ -122,7 +155,10 @@ def _column(values: Sequence[Any] | np.ndarray) -> Any:
     if array.dtype.kind in "iuf":
         if array.dtype != np.float32:
             array = array.astype(np.float64)  # JavaScript's own number, exact for integers up to 2^53
-        return {"dtype": "f4" if array.dtype == np.float32 else "f8", "bdata": base64.b64encode(array.tobytes()).decode("ascii")}
+        return {
+            "dtype": "f4" if array.dtype == np.float32 else "f8",
+            "bdata": base64.b64encode(array.tobytes()).decode("ascii"),
+        }
     # What is not itself is NaN or pandas' own mark of nothing.
     return [None if value is None or value is pd.NA or value != value else str(value) for value in values]
 
@@ -153,6 +189,11 @@ def ensure_static(folder: Path = STATIC) -> str | None:
             Path(temporary).unlink(missing_ok=True)
         if target.is_file():  # an older copy is better than none
             return None
-        problem = f"Figures cannot be drawn: plotly.min.js could not be copied into {folder.name}/ ({error.strerror})."
-        return f"{problem} Make that folder writable, or copy the file there from the installed plotly package."
+        problem = (
+            f"Figures cannot be drawn: plotly.min.js could not be copied into {folder.name}/"
+            f" ({error.strerror})."
+        )
+        return (
+            f"{problem} Make that folder writable, or copy the file there from the installed plotly package."
+        )
     return None

@@ -1,4 +1,6 @@
-"""The view "Side by side": six schemes by what they cost, what they know of distance, and how far beyond their training they reach."""
+"""The view "Side by side": six schemes by what they cost, what they know of distance, and how far beyond
+their training they reach.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ def draw_bench() -> None:
     """Facts, similarity by distance, and loss by position, of the six schemes."""
     models = _models()
     if not models:
-        st.error("The models of this view are not there: `python -m engine.pretrain positions` trains them into `checkpoints/positions`.")
+        st.error(
+            "The models of this view are not there: `python -m engine.pretrain positions` trains them into"
+            " `checkpoints/positions`."
+        )
         return
     _draw_facts(models)
     _draw_similarity(models)
@@ -46,7 +51,7 @@ def _models() -> dict[Position, Checkpoint]:
     return found
 
 
-# Facts -------------------------------------------------------------------------------------------------------------------
+# Facts ------------------------------------------------------------------------------------------
 
 
 def _draw_facts(models: dict[Position, Checkpoint]) -> None:
@@ -55,21 +60,28 @@ def _draw_facts(models: dict[Position, Checkpoint]) -> None:
     rows = {
         scheme.title: {
             "enters at": SEAM_WORDS[scheme.seam],
-            "tells": {"nothing": "nothing: the causal mask alone", "absolute": "which place", "relative": "how far back"}[scheme.carries],
+            "tells": {
+                "nothing": "nothing: the causal mask alone",
+                "absolute": "which place",
+                "relative": "how far back",
+            }[scheme.carries],
             "parameters here": f"{parameters_added(here, name):,}",
             "at GPT-2 small's sizes": f"{parameters_added(published, name):,}",
-            "longest text": scheme.limit, "used by (published)": scheme.used_by, "introduced in": scheme.source,
+            "longest text": scheme.limit,
+            "used by (published)": scheme.used_by,
+            "introduced in": scheme.source,
         }
         for name, scheme in SCHEMES.items()
     }
     st.table(pd.DataFrame.from_dict(rows, orient="index"))
     st.caption(
-        f"Parameters are computed. Here: context {here.context}, width {here.d_model}, {here.n_heads} heads; GPT-2 small: context {published.context:,}, width "
-        f"{published.d_model}, {published.n_heads} heads. A learned table costs context × width, T5 a number for each of 32 buckets and each head."
+        f"Parameters are computed. Here: context {here.context}, width {here.d_model}, {here.n_heads} heads;"
+        f" GPT-2 small: context {published.context:,}, width {published.d_model}, {published.n_heads} heads."
+        " A learned table costs context × width, T5 a number for each of 32 buckets and each head."
     )
 
 
-# Similarity --------------------------------------------------------------------------------------------------------------
+# Similarity -------------------------------------------------------------------------------------
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
@@ -94,14 +106,21 @@ def _draw_similarity(models: dict[Position, Checkpoint]) -> None:
     with st.container(key="bench_panels"):
         scrolled("bench_panels", 700)
         plot(
-            similarity_panels(shown, context, TIMES * context), key="bench_similarity", height=430, name="similarity-by-distance", data=_similarity_rows(found),
-            alt="Six panels, one for each scheme: how alike a token and the same token further back look, by distance, before training.",
+            similarity_panels(shown, context, TIMES * context),
+            key="bench_similarity",
+            height=430,
+            name="similarity-by-distance",
+            data=_similarity_rows(found),
+            alt=(
+                "Six panels, one for each scheme: how alike a token and the same token further back look, by"
+                " distance, before training."
+            ),
         )
     st.caption(
-        "1 means that distance makes no difference. Added to the embedding: the cosine of the same token at two places. RoPE: the score of equal q and k, "
-        "turned, as a share of that at distance 0. ALiBi and T5: the factor $e^{bias}$ that the distance puts on a weight, as a share of the largest, "
-        "a line for each head. "
-        f"Dotted upright: {context}, the training context. {_initial_sentence(found)}"
+        "1 means that distance makes no difference. Added to the embedding: the cosine of the same token at"
+        " two places. RoPE: the score of equal q and k, turned, as a share of that at distance 0. ALiBi and"
+        " T5: the factor $e^{bias}$ that the distance puts on a weight, as a share of the largest, a line"
+        f" for each head. Dotted upright: {context}, the training context. {_initial_sentence(found)}"
     )
 
 
@@ -118,7 +137,10 @@ def _initial_sentence(found: dict[Position, tuple[str, Similarity, Similarity]])
     near = f"Near and far differ from the start: {'; '.join(told)}. " if told else ""
     if "learned" in found:
         values = found["learned"][1].values[0, 1:]
-        near += f"An untrained table tells that two places differ, and not how far apart they are: {values.min():.2f} to {values.max():.2f} at every distance."
+        near += (
+            "An untrained table tells that two places differ, and not how far apart they are:"
+            f" {values.min():.2f} to {values.max():.2f} at every distance."
+        )
     return near
 
 
@@ -126,7 +148,8 @@ def _similarity_rows(found: dict[Position, tuple[str, Similarity, Similarity]]) 
     """A row for each distance, a column for each line."""
     columns = {
         f"{title}, {name}, {when}": pd.Series(values.astype(np.float32), index=s.distance)
-        for title, fresh, trained in found.values() for when, s in (("untrained", fresh), ("trained", trained))
+        for title, fresh, trained in found.values()
+        for when, s in (("untrained", fresh), ("trained", trained))
         for name, values in zip(s.lines, s.values, strict=True)
     }
     return pd.DataFrame(columns).rename_axis("distance").reset_index()

@@ -1,4 +1,6 @@
-"""Small choosers that the RoPE, ALiBi and T5 views share. What comes back is always one of the options, whatever the link said."""
+"""Small choosers that the RoPE, ALiBi and T5 views share. What comes back is always one of the options,
+whatever the link said.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from engine.config import ModelConfig
 from engine.errors import GlassformerError
 from ui.site import ROOT
 
-KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}  # in the URL, and still there after a look at another view
+KEPT: dict[str, Any] = {
+    "bind": "query-params",
+    "persist_state": "session",
+}  # in the URL, and still there after a look at another view
 MASKS = ("causal", "both ways")
 
 
@@ -22,7 +27,9 @@ def one_of(label: str, options: Sequence[str], key: str, *, label_shown: bool = 
     if st.session_state.get(key) not in (None, *options):
         del st.session_state[key]  # another model has other options
     shown = "visible" if label_shown else "collapsed"
-    found = st.segmented_control(label, options, default=options[0], key=key, required=True, label_visibility=shown, **KEPT)  # type: ignore[call-overload]
+    found = st.segmented_control(
+        label, options, default=options[0], key=key, required=True, label_visibility=shown, **KEPT
+    )  # type: ignore[call-overload]
     return found if found in options else options[0]
 
 
@@ -51,7 +58,9 @@ def choose_mask(causal: bool, key: str) -> bool:
 def choose_head(config: ModelConfig, topic: str) -> tuple[int, int]:
     """(layer, head) of the model in the bar, counted from 0, kept as `<topic>_layer` and `<topic>_head`."""
     with st.container(horizontal=True, gap="medium"):
-        return _choose("Layer", f"{topic}_layer", config.n_layers), _choose("Head", f"{topic}_head", config.n_heads)
+        return _choose("Layer", f"{topic}_layer", config.n_layers), _choose(
+            "Head", f"{topic}_head", config.n_heads
+        )
 
 
 def _choose(label: str, key: str, count: int) -> int:
@@ -66,7 +75,9 @@ def _choose(label: str, key: str, count: int) -> int:
 
 
 def example(scheme: str) -> Checkpoint | None:
-    """The small model that was trained with a scheme, `checkpoints/positions/<scheme>`; None where it is not there or not whole."""
+    """The small model that was trained with a scheme, `checkpoints/positions/<scheme>`; None where it is not
+    there or not whole.
+    """
     folder = ROOT / "checkpoints" / "positions" / scheme
     try:
         return _example(scheme, (folder / checkpoints.CONFIG).stat().st_mtime)

@@ -22,7 +22,9 @@ from ui.words import safe
 
 @dataclass(frozen=True, eq=False)
 class Turning:
-    """What is turned: q, k (position, d_head) before rotation, and where they are from. `own`: they belong to the model in the bar."""
+    """What is turned: q, k (position, d_head) before rotation, and where they are from. `own`: they belong to
+    the model in the bar.
+    """
 
     q: np.ndarray
     k: np.ndarray
@@ -49,7 +51,10 @@ def draw_diagram() -> None:
     """Eight dimensions, paired in two ways."""
     st.markdown("Which two dimensions make a pair is a convention. There are two of them:")
     with st.container(key="rope_diagram", width=760):
-        alt = "Eight dimensions twice. Half-split: 0 pairs with 4, 1 with 5, 2 with 6, 3 with 7. Interleaved: 0 with 1, 2 with 3, 4 with 5, 6 with 7."
+        alt = (
+            "Eight dimensions twice. Half-split: 0 pairs with 4, 1 with 5, 2 with 6, 3 with 7. Interleaved: 0"
+            " with 1, 2 with 3, 4 with 5, 6 with 7."
+        )
         plot(figures.layout_diagram(), key="rope_layout", height=330, name="rope-layouts", alt=alt)
 
 
@@ -57,31 +62,44 @@ def draw_layouts(subject: Subject, turning: Turning) -> None:
     """The same scores in both layouts, and what mixing them up costs."""
     found = _layout_numbers(subject.key, subject.ids, turning.words, turning)
     rows = {
-        "half-split (the engine's)": "half", "dimensions reordered, then interleaved": "permuted", "interleaved, nothing reordered": "wrong",
+        "half-split (the engine's)": "half",
+        "dimensions reordered, then interleaved": "permuted",
+        "interleaved, nothing reordered": "wrong",
         "q half-split, k interleaved": "crossed",
     }
-    st.markdown(f"**The same q and k, turned in four ways** ({safe(turning.words)}, {len(subject.ids)} tokens)")
-    st.table(pd.DataFrame(
-        {
-            "largest change of a score": [_size(found.difference(name)) for name in rows.values()],
-            f"and when all positions move by {SHIFT}": [_size(found.moved[name]) for name in rows.values()],
-        },
-        index=pd.Index(list(rows), name="layout"),
-    ))
+    st.markdown(
+        f"**The same q and k, turned in four ways** ({safe(turning.words)}, {len(subject.ids)} tokens)"
+    )
+    st.table(
+        pd.DataFrame(
+            {
+                "largest change of a score": [_size(found.difference(name)) for name in rows.values()],
+                f"and when all positions move by {SHIFT}": [
+                    _size(found.moved[name]) for name in rows.values()
+                ],
+            },
+            index=pd.Index(list(rows), name="layout"),
+        )
+    )
     st.caption(
-        "Scores q·k/√d_head in float64. Row two reorders with half[i] = x[2i], half[i + d/2] = x[2i + 1]: the same scores, to rounding. Row three is "
-        "the bug of loading weights of one layout into code of the other: scores still depend on the distance only, but they are others. "
-        "In row four that is lost as well."
+        "Scores q·k/√d_head in float64. Row two reorders with half[i] = x[2i], half[i + d/2] = x[2i + 1]: the"
+        " same scores, to rounding. Row three is the bug of loading weights of one layout into code of the"
+        " other: scores still depend on the distance only, but they are others. In row four that is lost as"
+        " well."
     )
     _draw_patterns(subject, found)
     loss = _layout_loss(subject.key, subject.ids, subject) if turning.own else None
     cost = ""
     if loss:
-        cost = f" In every head of this model at once, it takes the loss on this text from **{loss.right:.3f}** to **{loss.wrong:.3f}** nats per token."
+        cost = (
+            f" In every head of this model at once, it takes the loss on this text from **{loss.right:.3f}**"
+            f" to **{loss.wrong:.3f}** nats per token."
+        )
     explain.takeaway(
-        f"The two layouts are one and the same up to the order of the dimensions: largest difference **{found.difference('permuted'):.1e}**. "
-        f"Mixed up, without reordering, scores change by up to **{found.difference('wrong'):.2f}**.{cost} "
-        "No shape is wrong and no error is raised, which is what makes it a classic bug."
+        "The two layouts are one and the same up to the order of the dimensions: largest difference"
+        f" **{found.difference('permuted'):.1e}**. Mixed up, without reordering, scores change by up to"
+        f" **{found.difference('wrong'):.2f}**.{cost} No shape is wrong and no error is raised, which is what"
+        " makes it a classic bug."
     )
 
 
@@ -94,12 +112,19 @@ def _draw_patterns(subject: Subject, found: Layouts) -> None:
     """The head's pattern as trained and with the pairs mixed up."""
     hidden = np.where(np.tri(len(found.half), dtype=bool), 0.0, -np.inf) if subject.config.causal else 0.0
     left, right = st.columns(2, gap="medium")
-    for column, name, title in ((left, "half", "The right pairs"), (right, "wrong", "Interleaved, nothing reordered")):
+    for column, name, title in (
+        (left, "half", "The right pairs"),
+        (right, "wrong", "Interleaved, nothing reordered"),
+    ):
         pattern = softmax(getattr(found, name) + hidden)
         with column:
             st.caption(f"**{title}**: pattern")
             plot(
-                half_width_pattern(pattern, subject.labels), key=f"rope_pattern_{name}", height=440, name=f"pattern-{name}",
-                data=pattern_table(pattern, subject.labels), alt=f"{title}: the weight that each token (down) gives to each token it sees, from 0 to 1.",
+                half_width_pattern(pattern, subject.labels),
+                key=f"rope_pattern_{name}",
+                height=440,
+                name=f"pattern-{name}",
+                data=pattern_table(pattern, subject.labels),
+                alt=f"{title}: the weight that each token (down) gives to each token it sees, from 0 to 1.",
             )
     st.caption("Both on one scale: blank is 0, darkest is 1.")

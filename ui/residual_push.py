@@ -22,17 +22,23 @@ TOP, ITSELF, MEAN = "top guess", "nothing", "mean of all"
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
-def _attribution(key: tuple[str, int], ids: tuple[int, ...], position: int, target: int, versus: Versus, _subject: Subject) -> Attribution:
+def _attribution(
+    key: tuple[str, int], ids: tuple[int, ...], position: int, target: int, versus: Versus, _subject: Subject
+) -> Attribution:
     return attribute(_subject.model, _subject.recording(), position, target, versus)
 
 
 def not_a_sum(config: ModelConfig) -> str:
     """Why the final stream cannot be taken apart into writes."""
     if config.wiring == "none":
-        return "This model has no residual stream: each sublayer replaces what it read, so nothing is a sum that could be taken apart."
+        return (
+            "This model has no residual stream: each sublayer replaces what it read, so nothing is a sum that"
+            " could be taken apart."
+        )
     return (
-        "This model is post-norm: after every sum a norm rescales the whole stream, so the final stream is not the sum of what was written. "
-        "Every write passes through all the norms above it; one frozen divisor is not enough to take that apart, so it is not offered here."
+        "This model is post-norm: after every sum a norm rescales the whole stream, so the final stream is"
+        " not the sum of what was written. Every write passes through all the norms above it; one frozen"
+        " divisor is not enough to take that apart, so it is not offered here."
     )
 
 
@@ -41,51 +47,88 @@ def draw_attribution(subject: Subject) -> None:
     if not is_sum(subject.config):
         st.info(not_a_sum(subject.config))
         return
-    position = token_strip(subject.labels, key=POSITION, chosen=len(subject.ids) - 1, label=_strip_label(subject))
+    position = token_strip(
+        subject.labels, key=POSITION, chosen=len(subject.ids) - 1, label=_strip_label(subject)
+    )
     target, versus = _choose_tokens(subject, position)
     found = _attribution(subject.key, subject.ids, position, target, versus, subject)
     name = subject.vocabulary[target]
-    against = "" if versus is None else " − mean" if versus == "mean" else f" − “{subject.vocabulary[versus]}”"
-    facts = {"Sum of the parts": f"{found.total:+.4f}", f"Logit of “{name}”{against}": f"{found.logit:+.4f}", "Difference": f"{found.total - found.logit:+.1e}"}
+    against = (
+        "" if versus is None else " − mean" if versus == "mean" else f" − “{subject.vocabulary[versus]}”"
+    )
+    facts = {
+        "Sum of the parts": f"{found.total:+.4f}",
+        f"Logit of “{name}”{against}": f"{found.logit:+.4f}",
+        "Difference": f"{found.total - found.logit:+.1e}",
+    }
     for column, (label, value) in zip(st.columns(3), facts.items(), strict=True):
         column.metric(safe(label), value)
     labels, parts, values = _bars(subject.config, found)
-    wide, narrow = st.columns([3, 2], gap="medium") if subject.config.mixer != "none" else (st.container(), None)
+    wide, narrow = (
+        st.columns([3, 2], gap="medium") if subject.config.mixer != "none" else (st.container(), None)
+    )
     with wide:
         plot(
-            figures.part_bars(labels, parts, values, title="pushes the logit (nats)"), key="residual_parts", height=390, name="logit-attribution",
+            figures.part_bars(labels, parts, values, title="pushes the logit (nats)"),
+            key="residual_parts",
+            height=390,
+            name="logit-attribution",
             data=pd.DataFrame({"writer": labels, "part": parts, "contribution": values}),
-            alt=f"Bars: what each writer to the residual stream adds to the logit of {name} at position {position}, bottom of the model first.",
+            alt=(
+                f"Bars: what each writer to the residual stream adds to the logit of {name} at position"
+                f" {position}, bottom of the model first."
+            ),
         )
     if narrow is not None:
         layers, heads = ([str(i) for i in range(n)] for n in found.heads.shape)
         with narrow:
             plot(
-                figures.signed_map(found.heads, heads, layers, x="head", y="layer", unit="nats"), key="residual_heads", height=390, name="head-attribution",
-                data=pd.DataFrame(found.heads, columns=[f"head_{h}" for h in heads]).rename_axis("layer").reset_index(),
-                alt="Heatmap of the contribution of each head (columns) in each layer (rows) to the logit; blue pushes down, orange up.",
+                figures.signed_map(found.heads, heads, layers, x="head", y="layer", unit="nats"),
+                key="residual_heads",
+                height=390,
+                name="head-attribution",
+                data=pd.DataFrame(found.heads, columns=[f"head_{h}" for h in heads])
+                .rename_axis("layer")
+                .reset_index(),
+                alt=(
+                    "Heatmap of the contribution of each head (columns) in each layer (rows) to the logit;"
+                    " blue pushes down, orange up."
+                ),
             )
     best, worst = int(values.argmax()), int(values.argmin())
-    where, down = f"{position_word(subject.config)} “{safe(subject.labels[position])}”", "down" if values[worst] < 0 else "least"
+    where, down = (
+        f"{position_word(subject.config)} “{safe(subject.labels[position])}”",
+        "down" if values[worst] < 0 else "least",
+    )
     explain.takeaway(
-        f"For “{safe(name)}” {where}, **{safe(labels[best])}** pushes most, {values[best]:+.2f} nats; "
-        f"**{safe(labels[worst])}** pushes {down}, {values[worst]:+.2f}. {_frozen(subject.config, found.scale)}"
+        f"For “{safe(name)}” {where}, **{safe(labels[best])}** pushes most, {values[best]:+.2f} nats;"
+        f" **{safe(labels[worst])}** pushes {down}, {values[worst]:+.2f}."
+        f" {_frozen(subject.config, found.scale)}"
     )
 
 
 def _strip_label(subject: Subject) -> str:
-    return "Position whose next token is predicted" if subject.config.causal else "Position whose token is predicted"
+    return (
+        "Position whose next token is predicted"
+        if subject.config.causal
+        else "Position whose token is predicted"
+    )
 
 
 def _frozen(config: ModelConfig, scale: float) -> str:
     if config.norm == "none":
         return "There is no final norm, so nothing had to be frozen."
-    what = {"layernorm": "LayerNorm's subtraction of the mean is linear and stays in", "rmsnorm": "RMSNorm subtracts nothing"}[config.norm]
+    what = {
+        "layernorm": "LayerNorm's subtraction of the mean is linear and stays in",
+        "rmsnorm": "RMSNorm subtracts nothing",
+    }[config.norm]
     return f"The final norm's divisor is frozen at {scale:.3f}, its value on this text; {what}."
 
 
 def _choose_tokens(subject: Subject, position: int) -> tuple[int, Versus]:
-    """(target id, what it is compared with) from two boxes of shown tokens; what another alphabet left behind falls back."""
+    """(target id, what it is compared with) from two boxes of shown tokens; what another alphabet left behind
+    falls back.
+    """
     ids = {word: i for i, word in reversed(list(enumerate(subject.vocabulary)))}
     boxes = (("residual_target", [TOP, *ids]), ("residual_versus", [ITSELF, MEAN, *ids]))
     for key, options in boxes:
@@ -96,15 +139,23 @@ def _choose_tokens(subject: Subject, position: int) -> tuple[int, Versus]:
     hint = f"The token whose logit is taken apart; “{TOP}” is the likeliest one at this position."
     chosen = left.selectbox("Target token", boxes[0][1], key=boxes[0][0], bind="query-params", help=hint)
     other = right.selectbox(
-        "Compared with", boxes[1][1], key=boxes[1][0], bind="query-params",
-        help="A constant added to all logits changes nothing, so the difference to another token says more than a logit by itself.",
+        "Compared with",
+        boxes[1][1],
+        key=boxes[1][0],
+        bind="query-params",
+        help=(
+            "A constant added to all logits changes nothing, so the difference to another token says more"
+            " than a logit by itself."
+        ),
     )
     versus: Versus = "mean" if other == MEAN else ids.get(other or ITSELF)
     return ids.get(chosen or TOP, top), versus
 
 
 def _bars(config: ModelConfig, found: Attribution) -> tuple[list[str], list[str], np.ndarray]:
-    """(labels, parts, values) bottom first. With many heads, one bar for all heads of a layer: the heatmap has the heads."""
+    """(labels, parts, values) bottom first. With many heads, one bar for all heads of a layer: the heatmap
+    has the heads.
+    """
     single = found.heads.size <= 40
     rows: list[tuple[str, str, float]] = [("embed", "embedding", found.embedding)]
     if config.position in ("learned", "sinusoidal"):

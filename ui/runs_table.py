@@ -15,8 +15,12 @@ from ui.losses import slug
 from ui.training import act, duration_exact, select
 
 COLUMNS = {
-    "best validation loss": st.column_config.NumberColumn(help="Nats per token: comparable between runs with the same tokenizer.", format="%.3f"),
-    "bits / character": st.column_config.NumberColumn(help="The same loss in bits per character: comparable between tokenizers.", format="%.3f"),
+    "best validation loss": st.column_config.NumberColumn(
+        help="Nats per token: comparable between runs with the same tokenizer.", format="%.3f"
+    ),
+    "bits / character": st.column_config.NumberColumn(
+        help="The same loss in bits per character: comparable between tokenizers.", format="%.3f"
+    ),
 }
 TABLE_SECONDS = 2.0  # between looks at the runs in the table, while one of them is active
 
@@ -34,12 +38,21 @@ def runs_table() -> list[str]:
     left, right = st.columns(2)
     with left:
         chosen = st.selectbox(
-            "Take one of them", ids, format_func=lambda run: names.get(run, run), key="run_in_hand", help="The buttons below are about this one.",
+            "Take one of them",
+            ids,
+            format_func=lambda run: names.get(run, run),
+            key="run_in_hand",
+            help="The buttons below are about this one.",
         )
     with right:
         overlaid = st.multiselect(
-            "Lay over the chart", ids, format_func=lambda run: names.get(run, run), key="overlaid", persist_state="session",
-            placeholder="Choose runs to compare", help="Their validation curves are drawn beside the one shown.",
+            "Lay over the chart",
+            ids,
+            format_func=lambda run: names.get(run, run),
+            key="overlaid",
+            persist_state="session",
+            placeholder="Choose runs to compare",
+            help="Their validation curves are drawn beside the one shown.",
         )
     view = next((view for view in views if view.id == chosen), None)
     if view is not None:
@@ -49,7 +62,13 @@ def runs_table() -> list[str]:
 
 def _overview() -> None:
     """The table, kept up to date while something runs."""
-    st.dataframe(table(state.manager().runs(state.owner())), hide_index=True, width="stretch", key="runs_overview", column_config=COLUMNS)
+    st.dataframe(
+        table(state.manager().runs(state.owner())),
+        hide_index=True,
+        width="stretch",
+        key="runs_overview",
+        column_config=COLUMNS,
+    )
 
 
 def _forget_removed(names: dict[str, str]) -> None:
@@ -61,9 +80,13 @@ def _forget_removed(names: dict[str, str]) -> None:
 
 
 def _follow_shown(names: dict[str, str]) -> None:
-    """Another run is shown than before, by a link or a reload: the buttons are then about that one, not about the first of the list."""
+    """Another run is shown than before, by a link or a reload: the buttons are then about that one, not about
+    the first of the list.
+    """
     shown = st.session_state.get("run_id")
-    if shown in names and (shown != st.session_state.get("run_followed") or "run_in_hand" not in st.session_state):
+    if shown in names and (
+        shown != st.session_state.get("run_followed") or "run_in_hand" not in st.session_state
+    ):
         st.session_state["run_in_hand"] = shown
     st.session_state["run_followed"] = shown
 
@@ -91,7 +114,10 @@ def difference(before: RunSpec | None, after: RunSpec) -> str:
     if before is None:
         return "(the first)"
     found = changes(_flat(before), _flat(after))
-    return ", ".join(f"{label_of(name).lower()} {show(old)} → {show(new)}" for name, (old, new) in found.items()) or "nothing: the same settings"
+    return (
+        ", ".join(f"{label_of(name).lower()} {show(old)} → {show(new)}" for name, (old, new) in found.items())
+        or "nothing: the same settings"
+    )
 
 
 def _flat(spec: RunSpec) -> dict[str, Any]:
@@ -106,23 +132,49 @@ def _actions(view: RunView) -> None:
     with st.container(horizontal=True):
         st.button("Show", icon=":material/visibility:", on_click=select, args=(run,), key="show_run")
         with st.popover("Rename", icon=":material/edit:"):
-            st.text_input("New name", value=view.name, key=f"name-{run}", max_chars=80, on_change=_rename, args=(run,))
+            st.text_input(
+                "New name", value=view.name, key=f"name-{run}", max_chars=80, on_change=_rename, args=(run,)
+            )
         st.button(
-            "Continue", icon=":material/fast_forward:", disabled=view.active or not view.resumable, on_click=_continue, args=(view,), key="continue_run",
+            "Continue",
+            icon=":material/fast_forward:",
+            disabled=view.active or not view.resumable,
+            on_click=_continue,
+            args=(view,),
+            key="continue_run",
             help="As many steps again, from its last snapshot.",
         )
         st.button(
-            "Remove", icon=":material/delete:", on_click=_remove, args=(run,), key="remove_run",
+            "Remove",
+            icon=":material/delete:",
+            on_click=_remove,
+            args=(run,),
+            key="remove_run",
             help="Ends it if it runs, and deletes its files.",
         )
         st.download_button(
-            "Curve", lambda: curve_table(view.history).to_csv(index=False), f"{file}.csv", "text/csv", icon=":material/download:",
-            on_click="ignore", key="curve_csv", help="Steps, losses, gradient norms and learning rates as CSV.",
+            "Curve",
+            lambda: curve_table(view.history).to_csv(index=False),
+            f"{file}.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            key="curve_csv",
+            help="Steps, losses, gradient norms and learning rates as CSV.",
         )
         st.download_button(
-            "Model", lambda: manager.checkpoint(run), f"{file}.zip", "application/zip", icon=":material/download:",
-            on_click="ignore", key="model_zip", disabled=not view.snapshots,
-            help="Weights (safetensors), configuration and tokenizer (JSON) in one zip. It can be uploaded here again.",
+            "Model",
+            lambda: manager.checkpoint(run),
+            f"{file}.zip",
+            "application/zip",
+            icon=":material/download:",
+            on_click="ignore",
+            key="model_zip",
+            disabled=not view.snapshots,
+            help=(
+                "Weights (safetensors), configuration and tokenizer (JSON) in one zip. It can be uploaded"
+                " here again."
+            ),
         )
 
 
@@ -138,7 +190,8 @@ def _rename(run: str) -> None:
     name = str(st.session_state[f"name-{run}"] or "").strip()
     if name:
         act(state.manager().rename, run, state.owner(), name)
-        # Widgets know their choice by its words, which are other ones now: without this they would fall back to the first run.
+        # Widgets know their choice by its words, which are other ones now: without this they would fall back
+        # to the first run.
         st.session_state["run_in_hand"] = run
         st.session_state["overlaid"] = list(st.session_state.get("overlaid", []))
 

@@ -1,4 +1,6 @@
-"""Temperature and the cuts over logits that are sent once: the browser answers a slider at once, the server checks and keeps the link."""
+"""Temperature and the cuts over logits that are sent once: the browser answers a slider at once, the server
+checks and keeps the link.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,21 @@ from ui.figures import theme
 
 KEY = "sampler"
 START = SampleConfig(temperature=0.8, top_p=0.95)  # until a slider moves
-NAMES = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "penalty_last")  # in the URL as sampling_temperature ...
+NAMES = (
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "repetition_penalty",
+    "penalty_last",
+)  # in the URL as sampling_temperature ...
 ROWS = 20  # tokens that are drawn
 
 
 def settings(seed: int) -> SampleConfig:
-    """As the sliders stand, else as the link says; what is out of range counts as not said. Keeps the link up to date."""
+    """As the sliders stand, else as the link says; what is out of range counts as not said. Keeps the link up
+    to date.
+    """
     held = st.session_state.get(KEY)
     values = held.get("settings") if held is not None and hasattr(held, "get") else None
     if not isinstance(values, Mapping):
@@ -31,7 +42,13 @@ def settings(seed: int) -> SampleConfig:
     config = valid(values, seed)
     for name in NAMES:
         value = getattr(config, name)
-        said = "" if value == getattr(START, name) else str(int(value)) if isinstance(value, bool) else f"{value:g}"
+        said = (
+            ""
+            if value == getattr(START, name)
+            else str(int(value))
+            if isinstance(value, bool)
+            else f"{value:g}"
+        )
         if said != st.query_params.get(f"sampling_{name}", ""):
             if said:
                 st.query_params[f"sampling_{name}"] = said
@@ -43,8 +60,8 @@ def settings(seed: int) -> SampleConfig:
 def valid(values: Mapping[str, Any], seed: int) -> SampleConfig:
     """The settings that can be used; each one that cannot falls back to START's.
 
-    >>> valid({"temperature": 0.5, "top_k": -3, "top_p": "x"}, 7)
-    SampleConfig(temperature=0.5, top_k=0, top_p=0.95, min_p=0.0, repetition_penalty=1.0, penalty_last=False, seed=7)
+    >>> valid({"temperature": 0.5, "top_k": -3, "top_p": "x"}, 7) == replace(START, temperature=0.5, seed=7)
+    True
     """
     config = replace(START, seed=seed)
     for name in NAMES:
@@ -78,15 +95,28 @@ def parsed(name: str, text: str | None) -> float | int | bool | None:
 
 
 def sampler(
-    logits: np.ndarray, labels: Sequence[str], previous: Sequence[int], config: SampleConfig, numbers: np.ndarray, *, mode: str
+    logits: np.ndarray,
+    labels: Sequence[str],
+    previous: Sequence[int],
+    config: SampleConfig,
+    numbers: np.ndarray,
+    *,
+    mode: str,
 ) -> None:
     """Draws the sliders and, by `mode`, the table of "stages" or the "draws".
 
-    logits (vocab,) float32; labels (vocab,); previous: ids so far; numbers (draw,) float64 in [0, 1): the first one draws the token.
+    logits (vocab,) float32; labels (vocab,); previous: ids so far; numbers (draw,) float64 in [0, 1): the
+    first one draws the token.
     """
     data = {
-        "logits": packed(logits, np.float32), "labels": list(labels), "seen": sorted(set(map(int, previous))), "numbers": packed(numbers, np.float64),
-        "settings": {name: getattr(config, name) for name in (*NAMES, "seed")}, "mode": mode, "rows": ROWS, "palette": theme.palette(),
+        "logits": packed(logits, np.float32),
+        "labels": list(labels),
+        "seen": sorted(set(map(int, previous))),
+        "numbers": packed(numbers, np.float64),
+        "settings": {name: getattr(config, name) for name in (*NAMES, "seed")},
+        "mode": mode,
+        "rows": ROWS,
+        "palette": theme.palette(),
     }
     mounted("sampler")(key=KEY, data=data, on_settings_change=lambda: None)
 

@@ -26,11 +26,17 @@ def _mount() -> Callable[..., Any]:
 
 
 def samples(items: Sequence[Sample], *, run: str, masked: bool, key: str, height: int = 240) -> None:
-    """Shows the newest sample, or the one that the reader went back to: a new sample does not take that one away.
+    """Shows the newest sample, or the one that the reader went back to: a new sample does not take that one
+    away.
 
-    A masked model's text already contains its prompt. Very long histories are sent thinned, the first and the newest always.
+    A masked model's text already contains its prompt. Very long histories are sent thinned, the first and the
+    newest always.
     """
     while len(items) > 2 and sum(len(s.prompt) + len(s.text) for s in items) > MAX_SENT:
         items = thin(items)
     sent = [{"step": s.step, "prompt": "" if masked else s.prompt, "text": s.text} for s in items]
-    _mount()(key=key, data={"samples": sent, "run": run, "height": height, "alt": "The model's own text"}, height=height)
+    _mount()(
+        key=key,
+        data={"samples": sent, "run": run, "height": height, "alt": "The model's own text"},
+        height=height,
+    )

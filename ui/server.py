@@ -14,9 +14,12 @@ from ui import plot, state
 
 @asynccontextmanager
 async def lifespan(_: object) -> AsyncIterator[None]:
-    """Has the run manager and its warm worker ready before anybody asks, and ends every training when the server ends."""
-    # A folder called `pages` makes Streamlit 1.67 believe in its old kind of multipage app until `st.navigation` has run
-    # once: it answers the first deep link (`/train`) with "Page not found". No option says otherwise; this is what it reads.
+    """Has the run manager and its warm worker ready before anybody asks, and ends every training when the
+    server ends.
+    """
+    # A folder called `pages` makes Streamlit 1.67 believe in its old kind of multipage app until
+    # `st.navigation` has run once: it answers the first deep link (`/train`) with "Page not found". No option
+    # says otherwise; this is what it reads.
     PagesManager.uses_pages_directory = False
     plot.ensure_static()
     manager = await anyio.to_thread.run_sync(state.manager)
@@ -28,7 +31,9 @@ async def lifespan(_: object) -> AsyncIterator[None]:
 
 
 def _settle() -> None:
-    """Imports what every page needs and takes it out of garbage collection: 250,000 objects that never go away."""
+    """Imports what every page needs and takes it out of garbage collection: 250,000 objects that never go
+    away.
+    """
     import engine.model  # noqa: F401
     import ui.subject  # noqa: F401
 

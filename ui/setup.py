@@ -1,4 +1,6 @@
-"""What is about to be trained: is it possible, how large is it, how long will it take, and why is the preset as it is."""
+"""What is about to be trained: is it possible, how large is it, how long will it take, and why is the preset
+as it is.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Setup:
 def setup(preset: Preset, values: Values, data: Data) -> Setup:
     """Puts the controls' values and the text together, and checks them as the server will."""
     model, train = configs(values, data.corpus.vocab_size if data.corpus else preset.model.vocab_size)
-    spec = RunSpec(model, train, data.name, data.text if data.name == "text" else None, name=name_of(preset, values))
+    spec = RunSpec(
+        model, train, data.name, data.text if data.name == "text" else None, name=name_of(preset, values)
+    )
     problems: dict[str, str] = {}
     for look in (model.validate, train.validate):
         _note(problems, look)
@@ -47,7 +51,12 @@ def setup(preset: Preset, values: Values, data: Data) -> Setup:
             problems.setdefault(SOMEWHERE_ELSE, data.problem)
     elif not problems:
         _note(problems, lambda: check(model, train, data.corpus))
-    return Setup(spec, problems, len(data.corpus.validation) if data.corpus else 0, data.corpus.characters_per_token if data.corpus else 1.0)
+    return Setup(
+        spec,
+        problems,
+        len(data.corpus.validation) if data.corpus else 0,
+        data.corpus.characters_per_token if data.corpus else 1.0,
+    )
 
 
 def _note(problems: dict[str, str], look) -> None:  # type: ignore[no-untyped-def]
@@ -63,7 +72,11 @@ def _note(problems: dict[str, str], look) -> None:  # type: ignore[no-untyped-de
 def name_of(preset: Preset, values: Values) -> str:
     """A name for the run: the preset's, and the first settings that were changed."""
     key = next((name for name, other in PRESETS.items() if other is preset), "run")
-    found = [f"{label_of(field).lower()} {show(new)}" for field, (_, new) in changed(preset, values).items() if field != "sample_prompt"]
+    found = [
+        f"{label_of(field).lower()} {show(new)}"
+        for field, (_, new) in changed(preset, values).items()
+        if field != "sample_prompt"
+    ]
     return ", ".join([key, *found[:2], *(["…"] if len(found) > 2 else [])])[: profiles.MAX_NAME]
 
 
@@ -84,7 +97,10 @@ def derived(spec: RunSpec, problems: Mapping[str, str], places: Mapping[str, Del
     """The sizes that follow from others, as they will be."""
     if not problems:
         c = spec.model.resolved()
-        places["Model: sizes"].caption(f"Together: {c.n_heads} heads of width {c.d_head}, {c.n_kv_heads} key-value heads, feed-forward width {c.d_ff:,}.")
+        places["Model: sizes"].caption(
+            f"Together: {c.n_heads} heads of width {c.d_head}, {c.n_kv_heads} key-value heads, feed-forward"
+            f" width {c.d_ff:,}."
+        )
 
 
 def summary(chosen: Setup, last: RunView | None) -> None:
@@ -92,18 +108,26 @@ def summary(chosen: Setup, last: RunView | None) -> None:
     if chosen.problems:
         groups = {"Data": DATA, **GROUPS}
         for field, sentence in chosen.problems.items():
-            where = next((group for group, controls in groups.items() if any(c.field == field for c in controls)), "")
+            where = next(
+                (group for group, controls in groups.items() if any(c.field == field for c in controls)), ""
+            )
             st.error(f"{sentence} (Under *{where}*.)" if where else sentence)
         return
     model, train = chosen.spec.model, chosen.spec.train
     guess = estimate(model, train, chosen.validation_tokens, state.profile(), last)
     per_token = chosen.characters_per_token
     what = token_word(train.tokenizer)
-    read = f" (about {train.batch_size * model.context * per_token:,.0f} characters)" if what == "token" else ""
+    read = (
+        f" (about {train.batch_size * model.context * per_token:,.0f} characters)" if what == "token" else ""
+    )
     st.markdown(
         f"**{parameter_formula(model):,}** parameters, vocabulary of **{model.vocab_size:,}** {what}s  \n"
         f"**{train.batch_size * model.context:,}** tokens a step{read}, {train.steps:,} steps  \n"
-        + (f"about **{guess.words}** :gray[(estimated {guess.source})]" if guess else ":gray[How long it takes is known after a first run.]")
+        + (
+            f"about **{guess.words}** :gray[(estimated {guess.source})]"
+            if guess
+            else ":gray[How long it takes is known after a first run.]"
+        )
     )
 
 
@@ -113,10 +137,20 @@ def changes_note(preset: Preset, values: Values) -> None:
     if not found:
         return
     assert preset.train is not None
-    words = (f"{label_of(field).lower()} {safe(show(old))} → **{safe(show(new))}**" for field, (old, new) in found.items())
+    words = (
+        f"{label_of(field).lower()} {safe(show(old))} → **{safe(show(new))}**"
+        for field, (old, new) in found.items()
+    )
     st.caption(f"Changed from the preset: {', '.join(words)}.")
     back = {**preset.model.to_dict(), **preset.train.to_dict()}
-    st.button("Back to the preset", type="tertiary", icon=":material/undo:", on_click=fill, args=(back,), key="back_to_preset")
+    st.button(
+        "Back to the preset",
+        type="tertiary",
+        icon=":material/undo:",
+        on_click=fill,
+        args=(back,),
+        key="back_to_preset",
+    )
 
 
 def preset_notes(preset: Preset) -> None:
@@ -127,7 +161,13 @@ def preset_notes(preset: Preset) -> None:
     for field in fields:
         why = f": {preset.why[field]}" if field in preset.why else ""
         old = f" (classic: {show(base[field])})" if own[field] != base[field] else ""
-        value = show(own[field]) if own[field] else "derived" if field in ("d_ff", "d_head", "n_kv_heads") else show(own[field])
+        value = (
+            show(own[field])
+            if own[field]
+            else "derived"
+            if field in ("d_ff", "d_head", "n_kv_heads")
+            else show(own[field])
+        )
         lines.append(f"- {label_of(field)} **{value}**{old}{why}.")
     st.markdown("\n".join(lines) if lines else f"**{preset.title}.** {preset.summary}")
     if preset.source:

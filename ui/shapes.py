@@ -1,4 +1,6 @@
-"""The walk through a forward pass: which model is traced, the list that is walked, and what stands beside it."""
+"""The walk through a forward pass: which model is traced, the list that is walked, and what stands beside
+it.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,25 @@ from ui.words import safe
 OWN = "own"
 WALK = "shapes_walk"
 PARTS = {
-    "embedding": "embed", "position": "position", "attention": "attention", "feedforward": "feed-forward", "norm": "norm", "residual": "+",
+    "embedding": "embed",
+    "position": "position",
+    "attention": "attention",
+    "feedforward": "feed-forward",
+    "norm": "norm",
+    "residual": "+",
     "output": "output",
 }
 # Each axis a colour of its own, out of the palette.
 AXIS_COLOURS = {
-    "batch": "quiet", "query": "validation", "key": "training", "head": "run1", "kv_head": "run2", "d_model": "residual", "d_head": "run3",
-    "d_ff": "feedforward", "vocab": "output",
+    "batch": "quiet",
+    "query": "validation",
+    "key": "training",
+    "head": "run1",
+    "kv_head": "run2",
+    "d_model": "residual",
+    "d_head": "run3",
+    "d_ff": "feedforward",
+    "vocab": "output",
 }
 
 
@@ -48,30 +62,53 @@ class Source:
 _PLAIN = {"attention_bias": False, "ffn_bias": False}
 EXAMPLES = {
     "gpt2": Source(
-        "GPT-2 small", f"Published sizes ({PRESETS['gpt2'].source}), at its full context of 1,024 tokens.", PRESETS["gpt2"].model, 1024,
+        "GPT-2 small",
+        f"Published sizes ({PRESETS['gpt2'].source}), at its full context of 1,024 tokens.",
+        PRESETS["gpt2"].model,
+        1024,
     ),
     "llama2-7b": Source(
-        "LLaMA-2 7B", f"Published sizes ({PRESETS['llama2-7b'].source}), at its full context of 4,096 tokens.", PRESETS["llama2-7b"].model, 4096,
+        "LLaMA-2 7B",
+        f"Published sizes ({PRESETS['llama2-7b'].source}), at its full context of 4,096 tokens.",
+        PRESETS["llama2-7b"].model,
+        4096,
     ),
     "llama2-70b": Source(
-        "LLaMA-2 70B", f"Published sizes ({PRESETS['llama2-70b'].source}): 64 query heads share 8 key-value heads.", PRESETS["llama2-70b"].model, 4096,
+        "LLaMA-2 70B",
+        f"Published sizes ({PRESETS['llama2-70b'].source}): 64 query heads share 8 key-value heads.",
+        PRESETS["llama2-70b"].model,
+        4096,
     ),
     "block": Source(
-        "One block", "T = 16 tokens, d = 512, H = 8 heads.", ModelConfig(context=16, d_model=512, n_layers=1, n_heads=8, position="none"), 16, "block"
+        "One block",
+        "T = 16 tokens, d = 512, H = 8 heads.",
+        ModelConfig(context=16, d_model=512, n_layers=1, n_heads=8, position="none"),
+        16,
+        "block",
     ),
     "gpt": Source(
-        "A small GPT", "T = 5 tokens, d = 256, V = 1,000, 6 layers, 8 heads: it ends in (5, 1,000).",
-        ModelConfig(vocab_size=1000, context=5, d_model=256, n_layers=6, n_heads=8), 5,
+        "A small GPT",
+        "T = 5 tokens, d = 256, V = 1,000, 6 layers, 8 heads: it ends in (5, 1,000).",
+        ModelConfig(vocab_size=1000, context=5, d_model=256, n_layers=6, n_heads=8),
+        5,
     ),
     "multihead": Source(
-        "Multi-head, tiny", "One attention of 2 heads on (1, 3, 4): follow (1, 3, 4) → (1, 3, 2, 2) → (1, 2, 3, 2) → … → (1, 3, 4).",
-        ModelConfig(context=3, d_model=4, n_layers=1, n_heads=2, position="none"), 3, "attention",
+        "Multi-head, tiny",
+        "One attention of 2 heads on (1, 3, 4): follow (1, 3, 4) → (1, 3, 2, 2) → (1, 2, 3, 2) → … → (1,"
+        " 3, 4).",
+        ModelConfig(context=3, d_model=4, n_layers=1, n_heads=2, position="none"),
+        3,
+        "attention",
     ),
 }
 
 
-def choose(label: str, options: Mapping[str, str], key: str, widget: Callable[..., Any] = st.segmented_control) -> str:
-    """One of the options (name -> what is shown). The URL holds its name under `key`, unless it is the first."""
+def choose(
+    label: str, options: Mapping[str, str], key: str, widget: Callable[..., Any] = st.segmented_control
+) -> str:
+    """One of the options (name -> what is shown). The URL holds its name under `key`, unless it is the
+    first.
+    """
     first = next(iter(options))
     if st.session_state.get(key) not in options:
         st.session_state[key] = state.from_url(key, options) or first
@@ -89,7 +126,12 @@ def chosen_source(subject: Subject) -> tuple[str, Source]:
     key = choose("Trace", names, "shapes_source", st.pills)
     if key in EXAMPLES:
         return key, EXAMPLES[key]
-    return OWN, Source("This model", f"{safe(subject.title)}, on the {len(subject.ids)} tokens of the text above.", subject.config, len(subject.ids))
+    return OWN, Source(
+        "This model",
+        f"{safe(subject.title)}, on the {len(subject.ids)} tokens of the text above.",
+        subject.config,
+        len(subject.ids),
+    )
 
 
 def steps_of(source: Source) -> tuple[TraceStep, ...]:
@@ -101,12 +143,18 @@ def steps_of(source: Source) -> tuple[TraceStep, ...]:
 
 @st.fragment
 def walk(key: str, source: Source, subject: Subject) -> None:
-    """The list, and beside it the chosen step's formula, its tensor and the lines that made it. Only this runs again at a step."""
+    """The list, and beside it the chosen step's formula, its tensor and the lines that made it. Only this
+    runs again at a step.
+    """
     steps = steps_of(source)
     index = _chosen(steps, key, source)
     left, right = st.columns([11, 9], gap="medium")
     with left:
-        data = _sent(source) | {"shown": index, "palette": _colours(), "source": f"{key}-{hash((source.config, source.tokens))}"}
+        data = _sent(source) | {
+            "shown": index,
+            "palette": _colours(),
+            "source": f"{key}-{hash((source.config, source.tokens))}",
+        }
         _mount("glassformer_walk", "shapes.js")(key=WALK, data=data, on_step_change=lambda: None)
     with right:
         step = steps[index]
@@ -138,12 +186,14 @@ def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
     return index
 
 
-# The list -----------------------------------------------------------------------------------------------------------------
+# The list ---------------------------------------------------------------------------------------
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _sent(source: Source) -> dict[str, Any]:
-    """What the browser needs: one block's steps, and once more as the next block has them (it reads from the block below)."""
+    """What the browser needs: one block's steps, and once more as the next block has them (it reads from the
+    block below).
+    """
     steps = steps_of(source)
     groups: dict[str, list[dict[str, Any]]] = {"input": [], "block": [], "later": [], "output": []}
     for step in steps:
@@ -152,7 +202,13 @@ def _sent(source: Source) -> dict[str, Any]:
             groups[group].append(_row(step))
     layers = 1 + max((s.block for s in steps if s.block is not None), default=0)
     title = "Attention" if source.only == "attention" else "Block 0" if layers > 1 else "The block"
-    return {"groups": groups, "layers": layers, "title": title, "parts": PARTS, "alt": f"Steps of the forward pass: {source.title}"}
+    return {
+        "groups": groups,
+        "layers": layers,
+        "title": title,
+        "parts": PARTS,
+        "alt": f"Steps of the forward pass: {source.title}",
+    }
 
 
 def _row(step: TraceStep) -> dict[str, Any]:
@@ -165,9 +221,17 @@ def _row(step: TraceStep) -> dict[str, Any]:
         return list(zip(s.axes, s.sizes, strict=True))
 
     return {
-        "name": general(step.name), "part": step.part, "words": step.words, "output": shape(step.output), "parameters": step.parameters,
-        "inputs": [{"name": general(s.name), "axes": shape(s)} for s in step.inputs], "products": step.products, "elementwise": step.elementwise,
-        "bytes": step.bytes, "view": step.view, "shared": list(step.shared),
+        "name": general(step.name),
+        "part": step.part,
+        "words": step.words,
+        "output": shape(step.output),
+        "parameters": step.parameters,
+        "inputs": [{"name": general(s.name), "axes": shape(s)} for s in step.inputs],
+        "products": step.products,
+        "elementwise": step.elementwise,
+        "bytes": step.bytes,
+        "view": step.view,
+        "shared": list(step.shared),
         "weights": [{"name": general(w.name), "sizes": list(w.sizes)} for w in step.weights],
     }
 
@@ -175,38 +239,61 @@ def _row(step: TraceStep) -> dict[str, Any]:
 @cache
 def _colours() -> dict[str, tuple[str, str]]:
     every = theme.palette()
-    return {part: every[part] for part in PARTS} | {f"axis-{axis}": every[name] for axis, name in AXIS_COLOURS.items()}
+    return {part: every[part] for part in PARTS} | {
+        f"axis-{axis}": every[name] for axis, name in AXIS_COLOURS.items()
+    }
 
 
 @cache
 def _mount(name: str, script: str) -> Callable[..., Any]:
     css = (ASSETS / "shapes.css").read_text("utf-8")
-    return st.components.v2.component(name, css=css, js=(ASSETS / script).read_text("utf-8"), isolate_styles=False)
+    return st.components.v2.component(
+        name, css=css, js=(ASSETS / script).read_text("utf-8"), isolate_styles=False
+    )
 
 
-# Beside the list ----------------------------------------------------------------------------------------------------------
+# Beside the list --------------------------------------------------------------------------------
 
 
 def _tensor(step: TraceStep, subject: Subject | None) -> None:
     if subject is None:
-        st.caption(":material/grid_off: Shapes only: this model is traced without its numbers, in no memory. Choose *This model* to see tensors.")
+        st.caption(
+            ":material/grid_off: Shapes only: this model is traced without its numbers, in no memory. Choose"
+            " *This model* to see tensors."
+        )
         return
     found = tensor_of(step, subject.recording())
     if found is None:
-        st.caption(":material/grid_off: A table that is made ready once for all blocks; its numbers are not recorded.")
+        st.caption(
+            ":material/grid_off: A table that is made ready once for all blocks; its numbers are not"
+            " recorded."
+        )
         return
     values, axes = found
     limit = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         which = next((i for i, axis in enumerate(axes) if axis in ("head", "kv_head")), None)
-        st.markdown(f"**The tensor** `{step.bare}`" + (f", {axes[which]}" if which is not None else ""), width="content")
+        st.markdown(
+            f"**The tensor** `{step.bare}`" + (f", {axes[which]}" if which is not None else ""),
+            width="content",
+        )
         if which is not None:
             place = _slice(axes[which], values.shape[which])
             values, axes = np.take(values, place, axis=which), (*axes[:which], *axes[which + 1 :])
     labels = {"query": subject.labels, "key": subject.labels, "vocab": subject.vocabulary}
-    alt = f"Heatmap of {step.name}: {' by '.join(axes)}, {' by '.join(str(n) for n in values.shape)} numbers, largest size {limit:.3g}."
+    alt = (
+        f"Heatmap of {step.name}: {' by '.join(axes)}, {' by '.join(str(n) for n in values.shape)} numbers,"
+        f" largest size {limit:.3g}."
+    )
     figure = figures.tensor_map(values, axes, labels, name=step.bare, limit=limit)
-    plot(figure, key="shapes_tensor", alt=alt, height=200 if values.ndim == 1 else 400, data=figures.table(values, axes), name=step.name.replace(".", "-"))
+    plot(
+        figure,
+        key="shapes_tensor",
+        alt=alt,
+        height=200 if values.ndim == 1 else 400,
+        data=figures.table(values, axes),
+        name=step.name.replace(".", "-"),
+    )
 
 
 def _slice(axis: str, count: int) -> int:
@@ -215,7 +302,14 @@ def _slice(axis: str, count: int) -> int:
     if st.session_state.get(key, 0) not in range(count):
         st.session_state[key] = 0
     chosen = st.segmented_control(
-        axis, list(range(count)), default=0, required=True, key=key, bind="query-params", persist_state="session", label_visibility="collapsed"
+        axis,
+        list(range(count)),
+        default=0,
+        required=True,
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        label_visibility="collapsed",
     )
     return chosen if chosen in range(count) else 0
 
@@ -226,7 +320,11 @@ def _source(step: TraceStep) -> None:
         return
     st.markdown("**The lines that just ran**")
     names = ", ".join(ran.source.__qualname__ for ran in step.ran)
-    data = {"functions": [_listing(ran) for ran in step.ran], "alt": f"Source of {names}, the lines that ran marked", "colour": theme.PART_COLOURS[step.part]}
+    data = {
+        "functions": [_listing(ran) for ran in step.ran],
+        "alt": f"Source of {names}, the lines that ran marked",
+        "colour": theme.PART_COLOURS[step.part],
+    }
     _mount("glassformer_source", "shapes_source.js")(key="shapes_lines", data=data)
 
 
@@ -236,14 +334,18 @@ def _listing(ran: Ran) -> dict[str, Any]:
     text, first = inspect.getsourcelines(ran.source)
     indent = len(text[0]) - len(text[0].lstrip())
     lines = [(first + i, line.rstrip()[indent:], first + i in ran.lines) for i, line in enumerate(text)]
-    return {"name": f"{ran.source.__module__.replace('.', '/')}.py · {ran.source.__qualname__}", "lines": lines}
+    return {
+        "name": f"{ran.source.__module__.replace('.', '/')}.py · {ran.source.__qualname__}",
+        "lines": lines,
+    }
 
 
 def total_sentence(source: Source) -> str:
     sums = totals(steps_of(source))
     return (
-        f"**{sums['parameters']:,} parameters · {_short(sums['products'])}FLOP in products + {_short(sums['elementwise'])}FLOP elementwise · "
-        f"{_short(sums['bytes'])}B** of activations in float32, if every tensor were kept."
+        f"**{sums['parameters']:,} parameters · {_short(sums['products'])}FLOP in products +"
+        f" {_short(sums['elementwise'])}FLOP elementwise · {_short(sums['bytes'])}B** of activations in"
+        " float32, if every tensor were kept."
     )
 
 

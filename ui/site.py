@@ -1,4 +1,6 @@
-"""The pages there are, in one list: the router builds the navigation from it, the map finds its links in it."""
+"""The pages there are, in one list: the router builds the navigation from it, the map finds its links in
+it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Entry:
-    """A page. `explains` are the parts of the home page's map (ids of `ui.figures.map_text`) that lead to it."""
+    """A page. `explains` are the parts of the home page's map (ids of `ui.figures.map_text`) that lead to
+    it.
+    """
 
     section: str
     file: str  # below pages/
@@ -27,49 +31,108 @@ class Entry:
 
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry("Start", "start/home.py", "Home", ":material/home:", "", "The map of a Transformer, drawn from a configuration."),
-    Entry("Start", "start/train.py", "Train", ":material/play_circle:", "train", "Train a small Transformer and watch it learn to write."),
     Entry(
-        "Text to vectors", "input/tokens.py", "Tokens", ":material/text_fields:", "tokens",
+        "Start",
+        "start/home.py",
+        "Home",
+        ":material/home:",
+        "",
+        "The map of a Transformer, drawn from a configuration.",
+    ),
+    Entry(
+        "Start",
+        "start/train.py",
+        "Train",
+        ":material/play_circle:",
+        "train",
+        "Train a small Transformer and watch it learn to write.",
+    ),
+    Entry(
+        "Text to vectors",
+        "input/tokens.py",
+        "Tokens",
+        ":material/text_fields:",
+        "tokens",
         "How text is cut into tokens: BPE watched merge by merge, tokenizers compared.",
         ("tokens",),
     ),
     Entry(
-        "Text to vectors", "input/embeddings.py", "Embeddings", ":material/scatter_plot:", "embeddings",
-        "A vector for each token: the lookup, the map, the neighbours.", ("embedding",),
+        "Text to vectors",
+        "input/embeddings.py",
+        "Embeddings",
+        ":material/scatter_plot:",
+        "embeddings",
+        "A vector for each token: the lookup, the map, the neighbours.",
+        ("embedding",),
     ),
     Entry(
-        "Text to vectors", "input/positions.py", "Positions", ":material/schedule:", "positions",
+        "Text to vectors",
+        "input/positions.py",
+        "Positions",
+        ":material/schedule:",
+        "positions",
         "How a Transformer knows the order of its tokens: six ways, compared.",
         ("position",),
     ),
     Entry(
-        "Look inside", "inside/shapes.py", "Shapes", ":material/view_in_ar:", "shapes", "The forward pass, step by step, with every shape.",
+        "Look inside",
+        "inside/shapes.py",
+        "Shapes",
+        ":material/view_in_ar:",
+        "shapes",
+        "The forward pass, step by step, with every shape.",
         ("tokens", "embedding", "position", "unembedding", "softmax", "norm1", "norm2", "norm_final"),
     ),
     Entry(
-        "Look inside", "inside/attention.py", "Attention", ":material/hub:", "attention", "Every head of every layer: who looks at whom, and what for.",
+        "Look inside",
+        "inside/attention.py",
+        "Attention",
+        ":material/hub:",
+        "attention",
+        "Every head of every layer: who looks at whom, and what for.",
         ("attention",),
     ),
     Entry(
-        "Look inside", "inside/residual.py", "Residual stream", ":material/stacked_line_chart:", "residual",
-        "What each layer writes, and which one settles the answer.", ("sum_position", "sum_attention", "sum_feedforward", "sum_both"),
+        "Look inside",
+        "inside/residual.py",
+        "Residual stream",
+        ":material/stacked_line_chart:",
+        "residual",
+        "What each layer writes, and which one settles the answer.",
+        ("sum_position", "sum_attention", "sum_feedforward", "sum_both"),
     ),
     Entry(
-        "Look inside", "inside/feedforward.py", "Feed-forward", ":material/memory:", "feedforward", "The neurons: what excites them and what they promote.",
+        "Look inside",
+        "inside/feedforward.py",
+        "Feed-forward",
+        ":material/memory:",
+        "feedforward",
+        "The neurons: what excites them and what they promote.",
         ("feedforward",),
     ),
     Entry(
-        "Vectors to text", "output/sampling.py", "Sampling", ":material/casino:", "sampling",
+        "Vectors to text",
+        "output/sampling.py",
+        "Sampling",
+        ":material/casino:",
+        "sampling",
         "From logits to one token: temperature, top-k, top-p and the draw.",
         ("softmax",),
     ),
     Entry(
-        "Vectors to text", "output/generation.py", "Generation", ":material/edit_note:", "generation",
+        "Vectors to text",
+        "output/generation.py",
+        "Generation",
+        ":material/edit_note:",
+        "generation",
         "Token by token, with branches, the KV cache and beam search.",
     ),
     Entry(
-        "Models", "models/parameters.py", "Parameters", ":material/table_chart:", "parameters",
+        "Models",
+        "models/parameters.py",
+        "Parameters",
+        ":material/table_chart:",
+        "parameters",
         "Where the parameters, the FLOPs and the memory of a model are.",
     ),
 )
@@ -81,7 +144,11 @@ def built() -> list[Entry]:
 
 
 def explanations() -> dict[str, str]:
-    """Part of the map -> path of the page that explains it: a page about that part, else Shapes, which shows them all."""
+    """Part of the map -> path of the page that explains it: a page about that part, else Shapes, which shows
+    them all.
+    """
     everything = "inside/shapes.py"
-    pages = sorted(built(), key=lambda entry: entry.file != everything)  # a page about the one part goes over Shapes
+    pages = sorted(
+        built(), key=lambda entry: entry.file != everything
+    )  # a page about the one part goes over Shapes
     return {part: entry.path for entry in pages for part in entry.explains}

@@ -39,13 +39,16 @@ def manager() -> RunManager:
 
     # If any thread of this process ran a multi-threaded op, loops in other threads would drop to half speed.
     torch.set_num_threads(1)
-    # NumPy's second thread mostly waits, and takes the core from the browser or a training: 0.8 instead of 4.3 ms for the map of 65 tokens.
+    # NumPy's second thread mostly waits, and takes the core from the browser or a training: 0.8 instead of
+    # 4.3 ms for the map of 65 tokens.
     threadpoolctl.threadpool_limits(1, user_api="blas")
     return RunManager(profile())
 
 
 def corpus(name: str, tokenizer: str = "char") -> Corpus:
-    """A corpus by name, read, cut into tokens and split once per server. Raises CorpusError when it cannot be had."""
+    """A corpus by name, read, cut into tokens and split once per server. Raises CorpusError when it cannot be
+    had.
+    """
     return _corpus(name, tokenizer)
 
 
@@ -69,11 +72,15 @@ def owner() -> str:
 
 
 def remember_owner() -> None:
-    """Writes the owner's key into the browser's cookie where it has none. Called once per run of app.py, after the page."""
+    """Writes the owner's key into the browser's cookie where it has none. Called once per run of app.py,
+    after the page.
+    """
     key = owner()
     if _sent() == key:
         return
-    result = _cookie_component()(key="glassformer_cookie", data={"name": COOKIE, "value": key}, on_found_change=lambda: None)
+    result = _cookie_component()(
+        key="glassformer_cookie", data={"name": COOKIE, "value": key}, on_found_change=lambda: None
+    )
     # Another tab was quicker: this session joins it, so that both are one person.
     found = getattr(result, "found", None)
     if isinstance(found, str) and _TOKEN.fullmatch(found) and found != key:
@@ -88,11 +95,14 @@ def _sent() -> str | None:
 
 @cache
 def _cookie_component() -> Callable[..., Any]:
-    return st.components.v2.component("glassformer_cookie", js=(Path(__file__).parent / "assets" / "cookie.js").read_text("utf-8"))
+    return st.components.v2.component(
+        "glassformer_cookie", js=(Path(__file__).parent / "assets" / "cookie.js").read_text("utf-8")
+    )
 
 
 def from_url(name: str, allowed: Iterable[str] | None = None) -> str | None:
-    """A value from the query string if it is one of `allowed`, or, without those, short and plain ([A-Za-z0-9_-]); else None.
+    """A value from the query string if it is one of `allowed`, or, without those, short and plain
+    ([A-Za-z0-9_-]); else None.
 
     What stands in a URL was written by strangers: nothing else of it reaches the app.
     """
@@ -104,13 +114,21 @@ def from_url(name: str, allowed: Iterable[str] | None = None) -> str | None:
     return value if _SLUG.fullmatch(value) else None
 
 
-TEXTS = re.compile(r"(^|_)(text|sentence|prompt|stop|scores|line)($|_)")  # in the names of what people write themselves
+TEXTS = re.compile(
+    r"(^|_)(text|sentence|prompt|stop|scores|line)($|_)"
+)  # in the names of what people write themselves
 
 
 def drop_endless() -> None:
-    """Takes numbers without an end (inf, 1e400, nan, 400 digits) out of the URL and starts over: Streamlit 1.67 fails to make them whole."""
+    """Takes numbers without an end (inf, 1e400, nan, 400 digits) out of the URL and starts over: Streamlit
+    1.67 fails to make them whole.
+    """
     # A widget that is there already has read its value: only a fresh link can bring such a number.
-    endless = [n for n in st.query_params if n not in st.session_state and not TEXTS.search(n) and is_endless(st.query_params[n])]
+    endless = [
+        n
+        for n in st.query_params
+        if n not in st.session_state and not TEXTS.search(n) and is_endless(st.query_params[n])
+    ]
     for name in endless:
         del st.query_params[name]
     if endless:

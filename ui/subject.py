@@ -1,4 +1,5 @@
-"""The bar on top of every page that looks inside: which model, at which step of its training, reading which text.
+"""The bar on top of every page that looks inside: which model, at which step of its training, reading which
+text.
 
     with subject_bar() as subject:
         recording = subject.recording()
@@ -39,7 +40,10 @@ if TYPE_CHECKING:
 
     from engine.run_state import RunView
 
-SHIPPED = {"shakespeare-classic": "Shakespeare, classic (trained)", "shakespeare-modern": "Shakespeare, modern (trained)"}
+SHIPPED = {
+    "shakespeare-classic": "Shakespeare, classic (trained)",
+    "shakespeare-modern": "Shakespeare, modern (trained)",
+}
 UNTRAINED, RUN = "untrained-", "run-"
 FIRST_MODEL = "shakespeare-classic"
 MAX_TOKENS = 128  # that are looked at: more do not fit on a screen
@@ -57,7 +61,9 @@ SCRUBBER = "subject_scrubber"
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A model, and the text that it reads. `key` and `ids` name it in caches: `model` itself must not be hashed."""
+    """A model, and the text that it reads. `key` and `ids` name it in caches: `model` itself must not be
+    hashed.
+    """
 
     key: tuple[str, int]  # (model, step of its training; NEWEST where it has none)
     title: str
@@ -99,7 +105,9 @@ def show_token(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen in the bar: a model by its name, and what it reads. `facts` is the place below the name."""
+    """What was chosen in the bar: a model by its name, and what it reads. `facts` is the place below the
+    name.
+    """
 
     name: str
     text: str
@@ -121,8 +129,8 @@ def choose_subject(text: str = FIRST_TEXT) -> Choice:
 def subject_of(choice: Choice) -> Iterator[Subject]:
     """Reads the model at the step of the scrubber, which is drawn on leaving.
 
-    Coming last, that tells the browser that the pictures of a step have all been sent. Within a fragment of its own, it moves without
-    the bar being drawn again.
+    Coming last, that tells the browser that the pictures of a step have all been sent. Within a fragment of
+    its own, it moves without the bar being drawn again.
     """
     name = choice.name
     run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
@@ -137,7 +145,15 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     at = step if step != NEWEST else max(steps, default=NEWEST)
     corpus = found.metrics.get("corpus")
     try:
-        yield Subject((name, at), title_of(name, run), found.model, found.tokenizer, shown, ids, corpus if corpus in corpora.CORPORA else None)
+        yield Subject(
+            (name, at),
+            title_of(name, run),
+            found.model,
+            found.tokenizer,
+            shown,
+            ids,
+            corpus if corpus in corpora.CORPORA else None,
+        )
     finally:
         if run is not None:
             with timeline:
@@ -154,17 +170,23 @@ def subject_bar(text: str = FIRST_TEXT) -> Iterator[Subject]:
 
 
 def most_tokens(config: ModelConfig) -> int:
-    """How many tokens are looked at: what the context, a screen and the server's memory allow. At least 8, or the context.
+    """How many tokens are looked at: what the context, a screen and the server's memory allow. At least 8, or
+    the context.
 
-    >>> most_tokens(ModelConfig(context=256)), most_tokens(ModelConfig(context=256, d_model=64, n_layers=64, n_heads=64))
-    (128, 36)
+    >>> most_tokens(ModelConfig(context=256))
+    128
+    >>> most_tokens(ModelConfig(context=256, d_model=64, n_layers=64, n_heads=64))
+    36
     """
-    square = RECORDING_BYTES / (3 * 4 * config.n_layers * config.n_heads)  # scores, masked scores and pattern, float32
+    square = RECORDING_BYTES / (
+        3 * 4 * config.n_layers * config.n_heads
+    )  # scores, masked scores and pattern, float32
     return min(config.context, MAX_TOKENS, max(8, int(math.sqrt(square))))
 
 
 def read(text: str, tokenizer: Tokenizer, limit: int) -> tuple[tuple[int, ...], str, list[str]]:
-    """(ids, what of the text the model sees, sentences about what was left out): at most `limit` tokens, never none.
+    """(ids, what of the text the model sees, sentences about what was left out): at most `limit` tokens,
+    never none.
 
     >>> from engine.tokenizers.char import CharTokenizer
     >>> read("abcx", CharTokenizer("abc"), 2)[:2]
@@ -176,29 +198,38 @@ def read(text: str, tokenizer: Tokenizer, limit: int) -> tuple[tuple[int, ...], 
     kept = "".join(c for c in text if c not in set(unknown))
     if unknown and kept:
         which = " ".join(show_token(c) for c in unknown[:12]) + (" …" if len(unknown) > 12 else "")
-        notes.append(f"This model's alphabet of {tokenizer.vocab_size} characters does not have {which}: left out.")
+        notes.append(
+            f"This model's alphabet of {tokenizer.vocab_size} characters does not have {which}: left out."
+        )
     if not kept:
-        fallback = "".join(c for c in FIRST_TEXT if c not in set(tokenizer.unknown(FIRST_TEXT))) or tokenizer.decode([0, tokenizer.vocab_size - 1])
+        fallback = "".join(
+            c for c in FIRST_TEXT if c not in set(tokenizer.unknown(FIRST_TEXT))
+        ) or tokenizer.decode([0, tokenizer.vocab_size - 1])
         why = "None of these characters are in this model's alphabet" if text else "The text is empty"
         notes.append(f"{why}: “{show_token(fallback[:40])}” is used instead.")
         kept = fallback
     ids = tokenizer.encode(kept)
     if len(ids) > limit:
-        notes.append(f"The text has {len(ids):,} tokens; the first {limit} are used, as many as this model and this page take.")
+        notes.append(
+            f"The text has {len(ids):,} tokens; the first {limit} are used, as many as this model and this"
+            " page take."
+        )
         ids = _whole(ids[:limit], tokenizer)
         kept = tokenizer.decode(ids)
     return tuple(ids), kept, notes
 
 
 def _whole(ids: list[int], tokenizer: Tokenizer) -> list[int]:
-    """Without the tokens at the end that are the beginning of a character, where there is anything before them."""
+    """Without the tokens at the end that are the beginning of a character, where there is anything before
+    them.
+    """
     for count in range(len(ids), max(0, len(ids) - 4), -1):  # a character has at most four bytes
         if written(tokenizer, ids[:count]) == tokenizer.decode(ids[:count]):
             return ids[:count]
     return ids
 
 
-# The model ---------------------------------------------------------------------------------------------------------------
+# The model --------------------------------------------------------------------------------------
 
 
 def title_of(name: str, run: RunView | None = None) -> str:
@@ -210,24 +241,48 @@ def title_of(name: str, run: RunView | None = None) -> str:
 
 
 def _choose_model() -> str:
-    """The name of the model to look into: from the URL, else the one looked at on another page, else the run in hand, else a shipped one."""
+    """The name of the model to look into: from the URL, else the one looked at on another page, else the run
+    in hand, else a shipped one.
+    """
     manager = state.manager()
     views = {RUN + view.id: view for view in reversed(manager.runs(state.owner())) if view.snapshots}
     named = state.from_url("model")
-    if named and named.startswith(RUN) and named not in views and (view := manager.view(named.removeprefix(RUN))) is not None and view.snapshots:
+    if (
+        named
+        and named.startswith(RUN)
+        and named not in views
+        and (view := manager.view(named.removeprefix(RUN))) is not None
+        and view.snapshots
+    ):
         views[named] = view  # somebody else's, by its link
-    options = [*views, *(name for name in SHIPPED if (ROOT / "checkpoints" / name).is_dir()), *(UNTRAINED + name for name in TRAINABLE)]
+    options = [
+        *views,
+        *(name for name in SHIPPED if (ROOT / "checkpoints" / name).is_dir()),
+        *(UNTRAINED + name for name in TRAINABLE),
+    ]
     current = st.session_state.get("subject_model")
     if current not in options:
         hand = RUN + str(st.session_state.get("run_id"))
-        current = next((n for n in (named, st.session_state.get("kept_model"), hand, FIRST_MODEL) if n in options), options[0])
+        current = next(
+            (n for n in (named, st.session_state.get("kept_model"), hand, FIRST_MODEL) if n in options),
+            options[0],
+        )
         st.session_state["subject_model"] = current
         asked_for = st.query_params.get("model")
         if asked_for and asked_for != current:
-            missing = "That run is not on this server (any more)" if asked_for.startswith(RUN) else "There is no such model"
-            st.caption(f":material/info: {missing}; {safe(title_of(current, views.get(current)))} is shown instead.")
+            missing = (
+                "That run is not on this server (any more)"
+                if asked_for.startswith(RUN)
+                else "There is no such model"
+            )
+            st.caption(
+                f":material/info: {missing}; {safe(title_of(current, views.get(current)))} is shown instead."
+            )
     name: str = st.selectbox(
-        "Model", options, key="subject_model", format_func=lambda n: whole(title_of(n, views.get(n))),
+        "Model",
+        options,
+        key="subject_model",
+        format_func=lambda n: whole(title_of(n, views.get(n))),
         help="A shipped model, an untrained one, or a run of yours, at any of its steps.",
     )
     st.session_state["kept_model"] = name
@@ -303,12 +358,20 @@ def _recording(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) 
 
 def _facts(found: Checkpoint, run: RunView | None, step: int, steps: tuple[int, ...]) -> str:
     c = found.config
-    words = [f"{parameter_formula(c):,} parameters", f"{c.n_layers} layers × {c.n_heads} heads", f"width {c.d_model}", f"context {c.context}"]
+    words = [
+        f"{parameter_formula(c):,} parameters",
+        f"{c.n_layers} layers × {c.n_heads} heads",
+        f"width {c.d_model}",
+        f"context {c.context}",
+    ]
     loss = found.metrics.get("validation_loss")
     if run is None and isinstance(loss, float):
         words.append(f"validation loss {loss:.3f}")
     if run is not None:
-        words.append(f"{'newest: ' if step == NEWEST else ''}step {max(steps) if step == NEWEST else step:,} of {run.total_steps:,}")
+        words.append(
+            f"{'newest: ' if step == NEWEST else ''}step {max(steps) if step == NEWEST else step:,} of"
+            f" {run.total_steps:,}"
+        )
     return " · ".join(words)
 
 
@@ -321,7 +384,7 @@ def _wait_for_snapshots(run: str, steps: tuple[int, ...]) -> None:
         st.rerun()
 
 
-# The text ----------------------------------------------------------------------------------------------------------------
+# The text ---------------------------------------------------------------------------------------
 
 
 def _choose_text(first: str) -> str:
@@ -329,11 +392,20 @@ def _choose_text(first: str) -> str:
         st.session_state["text"] = st.session_state["kept_text"]
     hint = "What the model reads. Ctrl+Enter takes it over."
     # No `max_chars`: with it a browser drops a longer paste without a word.
-    typed = st.text_area("Text", first, key="text", bind="query-params", height=90, help=hint, on_change=_cut_text)
+    typed = st.text_area(
+        "Text", first, key="text", bind="query-params", height=90, help=hint, on_change=_cut_text
+    )
     length = max(len(typed or ""), st.session_state.get("text_length", 0))
     if length > MAX_TEXT:
         st.caption(f":material/info: That text has {length:,} characters; the first {MAX_TEXT:,} are taken.")
-    st.pills("Examples", list(EXAMPLES), key="text_example", on_change=_take_example, label_visibility="collapsed", wrap=True)
+    st.pills(
+        "Examples",
+        list(EXAMPLES),
+        key="text_example",
+        on_change=_take_example,
+        label_visibility="collapsed",
+        wrap=True,
+    )
     text = visible(typed or "")[:MAX_TEXT]
     st.session_state["kept_text"] = typed
     return text

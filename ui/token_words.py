@@ -1,4 +1,6 @@
-"""Tokens as they can be read: blanks, marks, invisible signs, and bytes that are only a part of a character."""
+"""Tokens as they can be read: blanks, marks, invisible signs, and bytes that are only a part of a
+character.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
 
 @lru_cache(maxsize=20_000)
 def parts(token: bytes) -> tuple[tuple[str, bool], ...]:
-    r"""A token's bytes as they are shown: its characters, made visible, and bytes that make no whole character as two hexadecimal digits each.
+    r"""A token's bytes as they are shown: its characters, made visible, and bytes that make no whole
+    character as two hexadecimal digits each.
 
     The flag says which of the two. Never a replacement sign.
 
@@ -39,8 +42,10 @@ def parts(token: bytes) -> tuple[tuple[str, bool], ...]:
 def show_bytes(token: bytes) -> str:
     r"""The same on one line: bytes stand between ⟨ and ⟩.
 
-    >>> show_bytes(b" the\n"), show_bytes(b" \xf0\x9f"), show_bytes("\u0301".encode()), show_bytes("\u200d".encode()), show_bytes(b"")
-    ('␣the⏎', '␣⟨F0 9F⟩', '◌́', 'U+200D', '∅')
+    >>> show_bytes(b" the\n"), show_bytes(b" \xf0\x9f"), show_bytes(b"")
+    ('␣the⏎', '␣⟨F0 9F⟩', '∅')
+    >>> show_bytes("\u0301".encode()), show_bytes("\u200d".encode())
+    ('◌́', 'U+200D')
     """
     return "".join(f"⟨{piece}⟩" if is_bytes else piece for piece, is_bytes in parts(token)) or "∅"
 
@@ -59,8 +64,12 @@ def is_partial(token: bytes) -> bool:
 
 
 def show_characters(text: str) -> str:
-    """Text in which everything can be seen. A joiner between two signs does its work there, and is left; alone it is named."""
-    shown = "".join(_visible(c, inside=0 < i < len(text) - 1, first=i == 0) for i, c in enumerate(text[:LONGEST]))
+    """Text in which everything can be seen. A joiner between two signs does its work there, and is left;
+    alone it is named.
+    """
+    shown = "".join(
+        _visible(c, inside=0 < i < len(text) - 1, first=i == 0) for i, c in enumerate(text[:LONGEST])
+    )
     return shown if len(text) <= LONGEST else f"{shown}… ({len(text):,} characters)"
 
 

@@ -23,12 +23,20 @@ def _mount() -> Callable[..., Any]:
 
 
 def token_strip(
-    labels: Sequence[str], *, key: str, chosen: int, label: str, values: Sequence[float] | None = None, hints: Sequence[str] | None = None
+    labels: Sequence[str],
+    *,
+    key: str,
+    chosen: int,
+    label: str,
+    values: Sequence[float] | None = None,
+    hints: Sequence[str] | None = None,
 ) -> int:
-    """Draws the tokens, `chosen` marked, and returns the index that is chosen now: clicked, or reached by the arrow keys.
+    """Draws the tokens, `chosen` marked, and returns the index that is chosen now: clicked, or reached by the
+    arrow keys.
 
-    `chosen` is what holds until somebody chooses; a value outside the text counts as its last token. `values` in [0, 1] shade the
-    tokens, `hints` are shown on hover. The choice is kept in the URL under `key`; on another text it stays while it fits.
+    `chosen` is what holds until somebody chooses; a value outside the text counts as its last token. `values`
+    in [0, 1] shade the tokens, `hints` are shown on hover. The choice is kept in the URL under `key`; on
+    another text it stays while it fits.
     """
     count = len(labels)
     held = st.session_state.get(key)
@@ -40,8 +48,12 @@ def token_strip(
     if str(index) != st.query_params.get(key):
         st.query_params[key] = str(index)
     data = {
-        "tokens": list(labels), "index": index, "label": label, "hints": list(hints) if hints else None,
-        "values": [round(float(v), 3) for v in values] if values is not None else None, "palette": theme.palette(),
+        "tokens": list(labels),
+        "index": index,
+        "label": label,
+        "hints": list(hints) if hints else None,
+        "values": [round(float(v), 3) for v in values] if values is not None else None,
+        "palette": theme.palette(),
     }
     _mount()(key=key, data=data, on_index_change=lambda: None)
     return index

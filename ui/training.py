@@ -1,4 +1,6 @@
-"""The run panel: a fragment that looks at a run a few times a second while it is active, and the sidebar's small status."""
+"""The run panel: a fragment that looks at a run a few times a second while it is active, and the sidebar's
+small status.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from ui.words import safe, token_word
 POLL_SECONDS = 0.5
 GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
 REFUSAL_SECONDS = 10.0  # that a refusal stays: the panel is drawn again several times a second
-SELDOM_SECONDS = 2.0  # between drawings of the two small charts while a run goes on: drawing takes the browser more time than all the rest
+# between drawings of the two small charts while a run goes on: drawing takes the browser more time than all
+# the rest
+SELDOM_SECONDS = 2.0
 PAGE = "pages/start/train.py"
 STATUS = {
     "queued": ("hourglass_empty", "gray", "waiting"),
@@ -52,7 +56,8 @@ def select(run_id: str) -> None:
 
 
 def selected() -> str | None:
-    """The run to show: the URL's, else the one this session looked at last (its id then goes back into the URL).
+    """The run to show: the URL's, else the one this session looked at last (its id then goes back into the
+    URL).
 
     A run id in a URL may be anything; one that no run has is left for the panel to explain.
     """
@@ -90,12 +95,18 @@ def run_panel(run_id: str, overlaid: Sequence[str]) -> None:
     """Everything about one run. `overlaid`: the ids of runs whose curves are laid over its own."""
     view = state.manager().view(run_id)
     if view is None:
-        st.info("The run in this link is not on this server: it was removed, or the server was restarted, or the link is not whole. Train starts a new one.")
+        st.info(
+            "The run in this link is not on this server: it was removed, or the server was restarted, or the"
+            " link is not whole. Train starts a new one."
+        )
         return
-    # The timer exists only while there is something to wait for; when that changes, the whole page runs once and sets it anew.
+    # The timer exists only while there is something to wait for; when that changes, the whole page runs once
+    # and sets it anew.
     st.html(ASSETS / "panel.css")
     with st.container(key="run_panel"):
-        st.fragment(_panel, run_every=POLL_SECONDS if view.active else None)(run_id, tuple(overlaid), view.active)
+        st.fragment(_panel, run_every=POLL_SECONDS if view.active else None)(
+            run_id, tuple(overlaid), view.active
+        )
 
 
 def _panel(run_id: str, overlaid: tuple[str, ...], polling: bool) -> None:
@@ -117,7 +128,10 @@ def _panel(run_id: str, overlaid: tuple[str, ...], polling: bool) -> None:
     _live_controls(view, mine)
     numbers(view)
     _small_charts(view)
-    size = f"{view.parameters:,} parameters, vocabulary of {view.spec.model.vocab_size:,} {token_word(view.spec.train.tokenizer)}s."
+    size = (
+        f"{view.parameters:,} parameters, vocabulary of {view.spec.model.vocab_size:,}"
+        f" {token_word(view.spec.train.tokenizer)}s."
+    )
     st.caption(f"{size} {view.precision[:1].upper()}{view.precision[1:]}." if view.precision else size)
 
 
@@ -129,7 +143,10 @@ def _heading(view: RunView, mine: bool) -> None:
         st.subheader(safe(view.name), anchor=False, width="content")
         st.badge(word, icon=f":material/{icon}:", color=colour)  # type: ignore[arg-type]
     if not mine:
-        st.info("This run belongs to another browser: you can watch it, but only that browser can control it. Press Train to start one of your own.")
+        st.info(
+            "This run belongs to another browser: you can watch it, but only that browser can control it."
+            " Press Train to start one of your own."
+        )
 
 
 def _buttons(view: RunView, mine: bool) -> None:
@@ -146,7 +163,14 @@ def _buttons(view: RunView, mine: bool) -> None:
         go,
         ("step", "One step", "skip_next", view.status == "paused", act, (manager.step, run, owner)),
         ("stop", "Stop", "stop", view.active, act, (manager.stop, run, owner)),
-        ("restart", "Restart", "restart_alt", view.status not in ("queued", "starting"), act, (manager.restart, run, owner)),
+        (
+            "restart",
+            "Restart",
+            "restart_alt",
+            view.status not in ("queued", "starting"),
+            act,
+            (manager.restart, run, owner),
+        ),
     ]
     helps = {
         "extend": "Goes on from the last snapshot, for as many steps as More steps says.",
@@ -156,7 +180,13 @@ def _buttons(view: RunView, mine: bool) -> None:
     with st.container(horizontal=True, gap="small"):
         for name, label, icon, possible, action, arguments in offered:
             st.button(
-                label, key=f"{name}_button", icon=f":material/{icon}:", disabled=not (mine and possible), on_click=action, args=arguments, help=helps.get(name),
+                label,
+                key=f"{name}_button",
+                icon=f":material/{icon}:",
+                disabled=not (mine and possible),
+                on_click=action,
+                args=arguments,
+                help=helps.get(name),
                 width=GO_WIDTH if name == go[0] else "content",
             )
 
@@ -182,7 +212,13 @@ def duration_exact(seconds: float) -> str:
 
 
 def _text(view: RunView) -> None:
-    samples(view.history.samples, run=view.id, masked=view.spec.train.objective == "masked", key="own_text", height=210)
+    samples(
+        view.history.samples,
+        run=view.id,
+        masked=view.spec.train.objective == "masked",
+        key="own_text",
+        height=210,
+    )
 
 
 def _look_inside(view: RunView) -> None:
@@ -194,8 +230,16 @@ def _look_inside(view: RunView) -> None:
         st.markdown("**Look inside it:**", width="content")
         for entry in pages:
             try:
-                st.page_link(entry.path, label=entry.title, icon=entry.icon, query_params={"model": f"run-{view.id}"}, width="content")
-            except StreamlitPageNotFoundError:  # this page is run alone, without app.py: there is nowhere to go
+                st.page_link(
+                    entry.path,
+                    label=entry.title,
+                    icon=entry.icon,
+                    query_params={"model": f"run-{view.id}"},
+                    width="content",
+                )
+            except (
+                StreamlitPageNotFoundError
+            ):  # this page is run alone, without app.py: there is nowhere to go
                 return
 
 
@@ -204,49 +248,97 @@ def _small_charts(view: RunView) -> None:
     h, total = view.history, float(view.total_steps)
     some = curves.spread(len(h.steps), LIVE_POINTS)
     left, right = st.columns(2)
-    latest_norm, latest_rate = (number(float(values[-1]), ".3g") if len(values) else "–" for values in (h.grad_norms, h.learning_rates))
+    latest_norm, latest_rate = (
+        number(float(values[-1]), ".3g") if len(values) else "–"
+        for values in (h.grad_norms, h.learning_rates)
+    )
     with left:
-        st.markdown(f"**Gradient norm** {latest_norm}", help="The length of the gradient over all parameters, before clipping. Logarithmic.")
+        st.markdown(
+            f"**Gradient norm** {latest_norm}",
+            help="The length of the gradient over all parameters, before clipping. Logarithmic.",
+        )
         plot(
-            curves.small_curve(h.steps[some], h.grad_norms[some], title="gradient norm", shade="quiet", log=True, end=total),
-            key="norm_chart", alt=f"Gradient norm before clipping, now {latest_norm}", height=170,
+            curves.small_curve(
+                h.steps[some], h.grad_norms[some], title="gradient norm", shade="quiet", log=True, end=total
+            ),
+            key="norm_chart",
+            alt=f"Gradient norm before clipping, now {latest_norm}",
+            height=170,
         )
     with right:
         st.markdown(f"**Learning rate** {latest_rate}", help="AdamW's, after schedule and warm-up.")
         plot(
-            curves.small_curve(h.steps[some], h.learning_rates[some], title="learning rate", shade="run0", end=total),
-            key="rate_chart", alt=f"Learning rate, now {latest_rate}", height=170,
+            curves.small_curve(
+                h.steps[some], h.learning_rates[some], title="learning rate", shade="run0", end=total
+            ),
+            key="rate_chart",
+            alt=f"Learning rate, now {latest_rate}",
+            height=170,
         )
 
 
 def _seldom(view: RunView) -> RunView:
-    """The view, or while the run goes on the one of up to SELDOM_SECONDS ago: the browser draws nothing where nothing has changed."""
+    """The view, or while the run goes on the one of up to SELDOM_SECONDS ago: the browser draws nothing where
+    nothing has changed.
+    """
     kept, since = st.session_state.get("seldom", (None, 0.0))
-    if view.status == "running" and kept is not None and kept.id == view.id and kept.status == "running" and time.monotonic() - since < SELDOM_SECONDS:
+    if (
+        view.status == "running"
+        and kept is not None
+        and kept.id == view.id
+        and kept.status == "running"
+        and time.monotonic() - since < SELDOM_SECONDS
+    ):
         return kept
     st.session_state["seldom"] = (view, time.monotonic())
     return view
 
 
 def _live_controls(view: RunView, mine: bool) -> None:
-    """What may be changed while it runs, and for how long it goes on after its end. Keys hold the run's id: each run has its own values."""
+    """What may be changed while it runs, and for how long it goes on after its end. Keys hold the run's id:
+    each run has its own values.
+    """
     run, train, live = view.id, view.spec.train, mine and view.active
     rate_key, prompt_key = f"rate-{run}", f"prompt-{run}"
     left, middle, right = st.columns(3)
     prompt = train.sample_prompt if view.prompt is None else view.prompt
     rate = float(train.learning_rate if view.learning_rate is None else view.learning_rate)
     left.text_input(
-        "Prompt", value=prompt.replace("\n", "⏎"), key=prompt_key, max_chars=200, disabled=not live, on_change=_set_prompt, args=(run, prompt_key),
+        "Prompt",
+        value=prompt.replace("\n", "⏎"),
+        key=prompt_key,
+        max_chars=200,
+        disabled=not live,
+        on_change=_set_prompt,
+        args=(run, prompt_key),
         persist_state="session",
-        help="What the next samples continue; ⏎ is a line break. Characters that the text does not have are left out.",
+        help=(
+            "What the next samples continue; ⏎ is a line break. Characters that the text does not have are"
+            " left out."
+        ),
     )
     middle.number_input(
-        "Learning rate", value=rate, step=float(train.learning_rate) / 4 or 1e-4, format="%g", key=rate_key, disabled=not mine,
-        on_change=_set_rate, args=(run, rate_key), persist_state="session",
-        help="A new peak from the next step on, also when an ended run is continued; Muon's rate moves in proportion.",
+        "Learning rate",
+        value=rate,
+        step=float(train.learning_rate) / 4 or 1e-4,
+        format="%g",
+        key=rate_key,
+        disabled=not mine,
+        on_change=_set_rate,
+        args=(run, rate_key),
+        persist_state="session",
+        help=(
+            "A new peak from the next step on, also when an ended run is continued; Muon's rate moves in"
+            " proportion."
+        ),
     )
     right.number_input(
-        "More steps", value=undone(view), min_value=1, step=100, key=_more_key(view), disabled=not (mine and view.resumable and not view.active),
+        "More steps",
+        value=undone(view),
+        min_value=1,
+        step=100,
+        key=_more_key(view),
+        disabled=not (mine and view.resumable and not view.active),
         help="How far Continue goes on from the last snapshot, once the run has ended.",
     )
 
@@ -271,7 +363,12 @@ def _set_prompt(run: str, key: str) -> None:
 
 
 def _extend(view: RunView) -> None:
-    act(state.manager().extend, view.id, state.owner(), int(st.session_state.get(_more_key(view)) or undone(view)))
+    act(
+        state.manager().extend,
+        view.id,
+        state.owner(),
+        int(st.session_state.get(_more_key(view)) or undone(view)),
+    )
 
 
 def sidebar_status() -> None:
@@ -285,7 +382,11 @@ def sidebar_status() -> None:
 
 
 def _elsewhere() -> list[RunView]:
-    return [view for view in state.manager().runs(state.owner()) if view.active and view.id != st.query_params.get("run")]
+    return [
+        view
+        for view in state.manager().runs(state.owner())
+        if view.active and view.id != st.query_params.get("run")
+    ]
 
 
 def _status() -> None:
@@ -298,5 +399,10 @@ def _status() -> None:
         loss = f"loss {float(view.history.losses[-1]):.2f}" if len(view.history.losses) else word
         with st.container(border=True, gap="xsmall"):
             st.markdown(f"**{safe(view.name)}** · {word}")
-            st.progress(min(1.0, view.step / max(view.total_steps, 1)), text=f"step {view.step:,} of {view.total_steps:,} · {loss}")
-            st.page_link(PAGE, label="Back to this run", icon=":material/arrow_back:", query_params={"run": view.id})
+            st.progress(
+                min(1.0, view.step / max(view.total_steps, 1)),
+                text=f"step {view.step:,} of {view.total_steps:,} · {loss}",
+            )
+            st.page_link(
+                PAGE, label="Back to this run", icon=":material/arrow_back:", query_params={"run": view.id}
+            )

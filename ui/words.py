@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-# Streamlit turns these into icons, arrows and links after Markdown's own escapes: :material/x:, ->, e@x.org, www.x.org.
+# Streamlit turns these into icons, arrows and links after Markdown's own escapes: :material/x:, ->, e@x.org,
+# www.x.org.
 _BREAKS = re.compile(r"(?<=[^\W\d])(?=\.\w)|(?<=\w)(?=:)|(?<=:)(?=\w)|(?<=\S)(?=@)|(?<=[-<>=~])(?=[-<>=~])")
 _JOINER = "\u2060"  # has no width
 

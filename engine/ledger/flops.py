@@ -1,9 +1,9 @@
 """Floating-point operations of a model, from its configuration alone.
 
-Convention: a multiplication with an addition counts 2, so a product of (m, k) and (k, n) counts 2·m·k·n. Only such products count:
-norms, softmax, nonlinearities and sums are a few percent more. The causal mask saves nothing here: the engine computes every score and
-hides those of the future, as most do. Training counts three times forward: backward makes a product for the gradient of each of a product's
-two inputs.
+Convention: a multiplication with an addition counts 2, so a product of (m, k) and (k, n) counts 2·m·k·n. Only
+such products count: norms, softmax, nonlinearities and sums are a few percent more. The causal mask saves
+nothing here: the engine computes every score and hides those of the future, as most do. Training counts three
+times forward: backward makes a product for the gradient of each of a product's two inputs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from engine.ledger.rows import SYMBOLS
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix product. `each` are its FLOPs for one token; those of attention's scores and sums grow with the tokens looked at, `T`."""
+    """A matrix product. `each` are its FLOPs for one token; those of attention's scores and sums grow with
+    the tokens looked at, `T`.
+    """
 
     component: str
     name: str
@@ -66,11 +68,21 @@ def _attention(c: ModelConfig, tokens: int, component: str = "attention") -> lis
     return rows
 
 
-def _product(c: ModelConfig, component: str, name: str, sizes: tuple[str, ...], tokens: int, copies: int | None = None) -> Product:
+def _product(
+    c: ModelConfig, component: str, name: str, sizes: tuple[str, ...], tokens: int, copies: int | None = None
+) -> Product:
     each, letters, numbers = 2, ["2"], ["2"]
     for size in sizes:
         value = tokens if size == "T" else int(getattr(c, size))
         each *= value
         letters.append(SYMBOLS.get(size, size))
         numbers.append(f"{value:,}")
-    return Product(component, name, "·".join(letters), "·".join(numbers), each, c.n_layers if copies is None else copies, "T" in sizes)
+    return Product(
+        component,
+        name,
+        "·".join(letters),
+        "·".join(numbers),
+        each,
+        c.n_layers if copies is None else copies,
+        "T" in sizes,
+    )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from engine.config import GATED, LEARNED_MIXERS, ModelConfig
 
-# Bytes of a number. Four bits are two numbers in a byte; the scales that quantised weights need beside them (a few percent) are left out.
+# Bytes of a number. Four bits are two numbers in a byte; the scales that quantised weights need beside them
+# (a few percent) are left out.
 DTYPES = {"float32": 4.0, "bfloat16": 2.0, "int8": 1.0, "int4": 0.5}
 TRAINED_IN = ("float32", "bfloat16")
 GB = 2**30
@@ -15,8 +16,10 @@ GB = 2**30
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes. `master` and `moments` are AdamW's: a float32 copy of weights that are kept in fewer bits, and two float32 averages a weight
-    (Kingma & Ba 2014; 16 bytes a parameter in all, Rajbhandari et al. 2020). `activations` are what backward needs of the forward pass."""
+    """Bytes. `master` and `moments` are AdamW's: a float32 copy of weights that are kept in fewer bits, and
+    two float32 averages a weight (Kingma & Ba 2014; 16 bytes a parameter in all, Rajbhandari et al. 2020).
+    `activations` are what backward needs of the forward pass.
+    """
 
     weights: int
     gradients: int
@@ -40,10 +43,11 @@ class Memory:
 
 
 def kv_numbers(c: ModelConfig, encoder: ModelConfig | None = None) -> int:
-    """Numbers that a KV cache holds for each token of a sequence: a key and a value for each layer and key-value head.
+    """Numbers that a KV cache holds for each token of a sequence: a key and a value for each layer and
+    key-value head.
 
-    0 where none can be kept: without a causal mask every later token changes them. With an `encoder` there are as many again, for
-    each token that it read. The configuration must be resolved.
+    0 where none can be kept: without a causal mask every later token changes them. With an `encoder` there
+    are as many again, for each token that it read. The configuration must be resolved.
     """
     assert c.n_kv_heads is not None and c.d_head is not None
     if c.mixer == "none" or not c.causal:
@@ -52,8 +56,9 @@ def kv_numbers(c: ModelConfig, encoder: ModelConfig | None = None) -> int:
 
 
 def activation_numbers(c: ModelConfig, tokens: int) -> dict[str, int]:
-    """Numbers that backward needs for each token of a sequence of `tokens`, by component, as this engine computes: the inputs of products
-    and nonlinearities, the patterns of attention, the probabilities. Dropout's masks are left out. The configuration must be resolved.
+    """Numbers that backward needs for each token of a sequence of `tokens`, by component, as this engine
+    computes: the inputs of products and nonlinearities, the patterns of attention, the probabilities.
+    Dropout's masks are left out. The configuration must be resolved.
     """
     found = dict.fromkeys(("norm", "attention", "feedforward", "output"), 0)
     for component, numbers in _block(c, tokens):

@@ -1,4 +1,6 @@
-"""Where the parameters of a model are: one row for each matrix, table and vector, with its formula in letters and in numbers."""
+"""Where the parameters of a model are: one row for each matrix, table and vector, with its formula in letters
+and in numbers.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,29 @@ from engine.config import GATED, LEARNED_MIXERS, Extra, ModelConfig
 
 # How a size is written in a formula.
 SYMBOLS = {
-    "vocab_size": "V", "context": "T", "d_model": "d", "n_layers": "L", "n_heads": "H", "n_kv_heads": "H_kv", "d_head": "d_head", "d_ff": "d_ff",
+    "vocab_size": "V",
+    "context": "T",
+    "d_model": "d",
+    "n_layers": "L",
+    "n_heads": "H",
+    "n_kv_heads": "H_kv",
+    "d_head": "d_head",
+    "d_ff": "d_ff",
 }
 PER_BLOCK = ("norm1", "attention", "norm_cross", "cross_attention", "norm2", "feedforward")
 COMPONENTS = (
-    "embedding", "position", "norm_embed", "norm1", "attention", "norm_cross", "cross_attention", "norm2", "feedforward", "norm_final", "pooler", "unembedding",
+    "embedding",
+    "position",
+    "norm_embed",
+    "norm1",
+    "attention",
+    "norm_cross",
+    "cross_attention",
+    "norm2",
+    "feedforward",
+    "norm_final",
+    "pooler",
+    "unembedding",
 )
 T5_BUCKETS = 32  # distances that a T5 bias tells apart (engine.parts.positions.T5Bias)
 
@@ -26,7 +46,8 @@ Spec = tuple[str, str, tuple[Factor, ...]]  # component, name, shape
 class Row:
     """One tensor, `copies` times in the model: one for each layer where it belongs to a block.
 
-    `formula` is its shape in letters (`V·d`), `numbers` the same in numbers, `each` its parameters. A tied matrix counts 0 the second time.
+    `formula` is its shape in letters (`V·d`), `numbers` the same in numbers, `each` its parameters. A tied
+    matrix counts 0 the second time.
     """
 
     component: str  # of COMPONENTS
@@ -42,18 +63,28 @@ class Row:
         return self.each * self.copies
 
 
-def parameter_rows(c: ModelConfig, extras: tuple[Extra, ...] = (), encoder: ModelConfig | None = None) -> tuple[Row, ...]:
+def parameter_rows(
+    c: ModelConfig, extras: tuple[Extra, ...] = (), encoder: ModelConfig | None = None
+) -> tuple[Row, ...]:
     """The rows of a model in the order in which data meets them. The configurations must be resolved.
 
-    With an `encoder`, `c` is the decoder that reads it: both have the one embedding, and each decoder block a cross-attention (Vaswani et al. 2017).
+    With an `encoder`, `c` is the decoder that reads it: both have the one embedding, and each decoder block a
+    cross-attention (Vaswani et al. 2017).
     """
     if encoder is None:
         specs = [*_stack(c), *((e.component, e.name, e.shape) for e in extras), *_output(c)]
         rows = [_row(c, spec) for spec in specs]
-        return tuple(sorted(rows, key=lambda row: COMPONENTS.index(row.component)))  # stable: an extra stands at the end of its component
+        return tuple(
+            sorted(rows, key=lambda row: COMPONENTS.index(row.component))
+        )  # stable: an extra stands at the end of its component
     below = [_row(encoder, spec, "encoder") for spec in _stack(encoder) if spec[0] != "embedding"]
     above = [_row(c, spec, "decoder") for spec in [*_stack(c), *_cross(c)] if spec[0] != "embedding"]
-    return (_row(c, _EMBEDDING), *below, *sorted(above, key=lambda row: COMPONENTS.index(row.component)), *(_row(c, spec) for spec in _output(c)))
+    return (
+        _row(c, _EMBEDDING),
+        *below,
+        *sorted(above, key=lambda row: COMPONENTS.index(row.component)),
+        *(_row(c, spec) for spec in _output(c)),
+    )
 
 
 _EMBEDDING: Spec = ("embedding", "token embedding E", ("vocab_size", "d_model"))
@@ -114,7 +145,11 @@ def _feedforward(c: ModelConfig) -> Iterator[Spec]:
 
 
 def _output(c: ModelConfig) -> Iterator[Spec]:
-    yield "unembedding", "W_U, which is E" if c.tie_embeddings else "W_U", (0,) if c.tie_embeddings else ("d_model", "vocab_size")
+    yield (
+        "unembedding",
+        "W_U, which is E" if c.tie_embeddings else "W_U",
+        (0,) if c.tie_embeddings else ("d_model", "vocab_size"),
+    )
 
 
 def _row(c: ModelConfig, spec: Spec, stack: str = "") -> Row:

@@ -1,6 +1,7 @@
 """Switching parts of attention off, and what that does to the prediction.
 
-Nothing is retrained and no weight is touched: the forward pass runs again with some of its activations edited (`engine.probe.Patcher`).
+Nothing is retrained and no weight is touched: the forward pass runs again with some of its activations edited
+(`engine.probe.Patcher`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ Order = Literal["kept", "shuffled", "reversed"]
 
 @dataclass(frozen=True)
 class Switches:
-    """What is on. `heads_off` are (layer, head) counted from 0; tokens before `place` are put into `order`, those from it on stay."""
+    """What is on. `heads_off` are (layer, head) counted from 0; tokens before `place` are put into `order`,
+    those from it on stay.
+    """
 
     mask: bool = True
     scale: bool = True
@@ -38,10 +41,12 @@ class Switches:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The model before and after. Only positions from `start` on are compared: earlier ones hold other tokens when the order changed.
+    """The model before and after. Only positions from `start` on are compared: earlier ones hold other tokens
+    when the order changed.
 
-    `kl` is KL(before || after) of the prediction in nats, (query,), NaN before `start`. `loss_before` and `loss_after` are means in nats
-    per token over the same tokens; None where none follows, and for an encoder, which predicts hidden tokens and not the next one.
+    `kl` is KL(before || after) of the prediction in nats, (query,), NaN before `start`. `loss_before` and
+    `loss_after` are means in nats per token over the same tokens; None where none follows, and for an
+    encoder, which predicts hidden tokens and not the next one.
     """
 
     before: Recording
@@ -53,7 +58,9 @@ class Comparison:
 
 
 def compare(model: Transformer, before: Recording, switches: Switches) -> Comparison:
-    """Runs the text of `before` again with the switches set. Raises ShapeError where a head does not exist."""
+    """Runs the text of `before` again with the switches set. Raises ShapeError where a head does not
+    exist.
+    """
     start = 0 if switches.order == "kept" else switches.place
     ids = reordered(before.ids, switches)
     after = record(model, ids, edits=edits_for(model, switches), only={"logits"})
@@ -81,7 +88,9 @@ def reordered(ids: Sequence[int], switches: Switches) -> tuple[int, ...]:
 
 
 def edits_for(model: Transformer, switches: Switches) -> dict[str, Callable[[Tensor], Tensor]]:
-    """The edits, by the full name of the activation, that do what the switches say. Good for one forward pass."""
+    """The edits, by the full name of the activation, that do what the switches say. Good for one forward
+    pass.
+    """
     edits: dict[str, Callable[[Tensor], Tensor]] = {}
     if not switches.position and model.config.position in ("learned", "sinusoidal"):
         edits["pos_embed"] = torch.zeros_like
@@ -94,8 +103,12 @@ def edits_for(model: Transformer, switches: Switches) -> dict[str, Callable[[Ten
     return edits
 
 
-def _block_edits(model: Transformer, mixer: Any, switches: Switches, off: list[int]) -> dict[str, Callable[[Tensor], Tensor]]:
-    """The edits of one block. They follow each other in the forward pass, and `seen` carries tensors from one to the next."""
+def _block_edits(
+    model: Transformer, mixer: Any, switches: Switches, off: list[int]
+) -> dict[str, Callable[[Tensor], Tensor]]:
+    """The edits of one block. They follow each other in the forward pass, and `seen` carries tensors from one
+    to the next.
+    """
     config, seen = model.config, dict[str, Tensor]()
     edits: dict[str, Callable[[Tensor], Tensor]] = {}
 
@@ -112,7 +125,9 @@ def _block_edits(model: Transformer, mixer: Any, switches: Switches, off: list[i
     if unturned:
         edits |= {"q": lambda x: keep("q", x), "k": lambda x: keep("k", x)}
     if unturned or unbiased or not switches.scale:
-        factor = 1.0 if switches.scale else math.sqrt(mixer.d_head)  # undoes the division by sqrt(d_head) that is still to come
+        factor = (
+            1.0 if switches.scale else math.sqrt(mixer.d_head)
+        )  # undoes the division by sqrt(d_head) that is still to come
         edits |= {"q_rot": turned("q", factor), "k_rot": turned("k", 1.0)}
     if unbiased:  # the scores anew, without what the scheme added
         edits["scores"] = lambda x: keep("scores", mixer.scores(seen["q_rot"], seen["k_rot"]))
@@ -130,7 +145,9 @@ def _normed(x: Tensor, config: Any) -> Tensor:
 
 
 def ablated(heads: Sequence[int], how: Ablation) -> Callable[[Tensor], Tensor]:
-    """An edit of `z` (batch, head, query, d_head): these heads write nothing, or, at every position, their mean over this text."""
+    """An edit of `z` (batch, head, query, d_head): these heads write nothing, or, at every position, their
+    mean over this text.
+    """
 
     def edit(z: Tensor) -> Tensor:
         z = z.clone()
@@ -141,11 +158,15 @@ def ablated(heads: Sequence[int], how: Ablation) -> Callable[[Tensor], Tensor]:
 
 
 def without_attention(model: Transformer) -> Edits:
-    """Edits under which no block's attention writes anything. With biases this is more than ablating every head: b_O goes too."""
+    """Edits under which no block's attention writes anything. With biases this is more than ablating every
+    head: b_O goes too.
+    """
     return {f"blocks.{i}.attn_out": torch.zeros_like for i in range(model.config.n_layers)}
 
 
-def each_head_off(model: Transformer, before: Recording, how: Ablation = "zero", copies: int = 32) -> np.ndarray:
+def each_head_off(
+    model: Transformer, before: Recording, how: Ablation = "zero", copies: int = 32
+) -> np.ndarray:
     """KL(before || after), nats, mean over positions, with one head switched off at a time: (layer, head).
 
     The text is read in up to `copies` copies at once, each with another head off.
@@ -153,12 +174,19 @@ def each_head_off(model: Transformer, before: Recording, how: Ablation = "zero",
     layers, heads = model.config.n_layers, model.config.n_heads
     pairs = [(layer, head) for layer in range(layers) for head in range(heads)]
     log_p = before.log_probabilities
-    result = np.concatenate([_some_off(model, before.ids, pairs[i : i + copies], how, log_p) for i in range(0, len(pairs), copies)])
+    result = np.concatenate(
+        [
+            _some_off(model, before.ids, pairs[i : i + copies], how, log_p)
+            for i in range(0, len(pairs), copies)
+        ]
+    )
     return result.reshape(layers, heads)
 
 
 @torch.inference_mode()
-def _some_off(model: Transformer, ids: Sequence[int], pairs: list[tuple[int, int]], how: Ablation, log_p: np.ndarray) -> np.ndarray:
+def _some_off(
+    model: Transformer, ids: Sequence[int], pairs: list[tuple[int, int]], how: Ablation, log_p: np.ndarray
+) -> np.ndarray:
     def probe(name: str, x: Tensor) -> Tensor:
         if not name.endswith(".z"):
             return x

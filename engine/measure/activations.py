@@ -21,7 +21,14 @@ ACTIVATIONS: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {
     "silu": ("SiLU", F.silu),
 }
 # kind of feed-forward network -> the function that bends its inputs
-BENDS = {"relu": "relu", "relu2": "relu2", "gelu": "gelu", "gelu_tanh": "gelu_tanh", "swiglu": "silu", "geglu": "gelu"}
+BENDS = {
+    "relu": "relu",
+    "relu2": "relu2",
+    "gelu": "gelu",
+    "gelu_tanh": "gelu_tanh",
+    "swiglu": "silu",
+    "geglu": "gelu",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +42,11 @@ class Curve:
 
 
 def curve(name: str, low: float = -4.0, high: float = 4.0, points: int = 401) -> Curve:
-    """An activation function of ACTIVATIONS between `low` and `high`; the slope comes from autograd, not from a formula.
+    """An activation function of ACTIVATIONS between `low` and `high`; the slope comes from autograd, not from
+    a formula.
 
-    Where a function has a corner (ReLU at 0) it is the slope that training uses there. Raises KeyError for another name.
+    Where a function has a corner (ReLU at 0) it is the slope that training uses there. Raises KeyError for
+    another name.
     """
     x = torch.linspace(low, high, points, dtype=torch.float64, requires_grad=True)
     y = ACTIVATIONS[name][1](x)
@@ -45,14 +54,17 @@ def curve(name: str, low: float = -4.0, high: float = 4.0, points: int = 401) ->
     return Curve(name, x.detach().numpy(), y.detach().numpy(), slope.numpy())
 
 
-def gelu_difference(low: float = -6.0, high: float = 6.0, points: int = 24_001) -> tuple[np.ndarray, np.ndarray]:
+def gelu_difference(
+    low: float = -6.0, high: float = 6.0, points: int = 24_001
+) -> tuple[np.ndarray, np.ndarray]:
     """(x, tanh approximation minus exact GELU), both (points,), float64 (Hendrycks & Gimpel 2016)."""
     x = torch.linspace(low, high, points, dtype=torch.float64)
     return x.numpy(), (gelu_tanh(x) - F.gelu(x)).numpy()
 
 
 def gated_surface(ffn: str, reach: float = 4.0, points: int = 81) -> tuple[np.ndarray, np.ndarray]:
-    """(axis (points,), act(gate) * value (value, gate)): what a gated neuron gives for every pair of its two inputs (Shazeer 2020).
+    """(axis (points,), act(gate) * value (value, gate)): what a gated neuron gives for every pair of its two
+    inputs (Shazeer 2020).
 
     Raises KeyError for a kind that has no gate.
     """
@@ -63,7 +75,9 @@ def gated_surface(ffn: str, reach: float = 4.0, points: int = 81) -> tuple[np.nd
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """How a model's inputs to its activation function are spread: density (bins,) over edges (bins + 1,), and what lies outside."""
+    """How a model's inputs to its activation function are spread: density (bins,) over edges (bins + 1,), and
+    what lies outside.
+    """
 
     edges: np.ndarray
     density: np.ndarray  # per unit of x; sums to 1 - outside
@@ -80,11 +94,16 @@ def spread(values: np.ndarray, low: float = -4.0, high: float = 4.0, bins: int =
         raise ValueError("there are no values to count")
     counts, edges = np.histogram(flat, bins, (low, high))
     outside = 1 - counts.sum() / flat.size
-    return Inputs(edges, counts / flat.size / np.diff(edges), float(outside), float((flat < 0).mean()), float(flat.mean()), float(flat.std()))
+    return Inputs(
+        edges,
+        counts / flat.size / np.diff(edges),
+        float(outside),
+        float((flat < 0).mean()),
+        float(flat.mean()),
+        float(flat.std()),
+    )
 
 
 def bent_input(ffn: str) -> str:
     """The activation (of `engine.probe.AXES`) that goes through the bend: the gate's where there is one."""
     return "ffn_gate" if ffn in ("swiglu", "geglu") else "ffn_pre"
-
-

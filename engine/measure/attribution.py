@@ -1,7 +1,8 @@
-"""Direct logit attribution: how much each writer to the residual stream pushed one logit (Elhage et al. 2021).
+"""Direct logit attribution: how much each writer to the residual stream pushed one logit (Elhage et al.
+2021).
 
-The stream is a sum, and the unembedding is linear. Only the final norm's division stands between them; with its scale held at the
-value it has on this text, a logit is a sum of one number for each writer, exactly.
+The stream is a sum, and the unembedding is linear. Only the final norm's division stands between them; with
+its scale held at the value it has on this text, a logit is a sum of one number for each writer, exactly.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ Versus = int | Literal["mean"] | None
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    """Contributions to one logit, or to a difference of logits, in nats (float64). What the model does not have is 0."""
+    """Contributions to one logit, or to a difference of logits, in nats (float64). What the model does not
+    have is 0.
+    """
 
     logit: float  # as the model computed it
     embedding: float
@@ -43,30 +46,44 @@ class Attribution:
 
 
 @torch.no_grad()
-def attribute(model: Transformer, recording: Recording, position: int, target: int, versus: Versus = None) -> Attribution:
-    """The parts of the logit of `target` at `position`; minus the logit of `versus`, or minus the mean of all logits ('mean').
+def attribute(
+    model: Transformer, recording: Recording, position: int, target: int, versus: Versus = None
+) -> Attribution:
+    """The parts of the logit of `target` at `position`; minus the logit of `versus`, or minus the mean of all
+    logits ('mean').
 
-    With y = g (x - mean(x)) / s + b and u the target's row of the unembedding, u . y = sum over writes w of d . w, plus u . b, where
-    d = centred(g u) / s. RMSNorm does not centre. Raises ConfigError where the stream is no sum, ShapeError for a place or token that is not there.
+    With y = g (x - mean(x)) / s + b and u the target's row of the unembedding, u . y = sum over writes w of d
+    . w, plus u . b, where d = centred(g u) / s. RMSNorm does not centre. Raises ConfigError where the stream
+    is no sum, ShapeError for a place or token that is not there.
     """
     c = model.config
     if not is_sum(c):
-        raise ConfigError("wiring", c.wiring, "leaves no sum of writes to take apart; it must be 'pre' or 'parallel'")
+        raise ConfigError(
+            "wiring", c.wiring, "leaves no sum of writes to take apart; it must be 'pre' or 'parallel'"
+        )
     length, vocab = recording.logits.shape
-    if not (0 <= position < length and 0 <= target < vocab and (not isinstance(versus, int) or 0 <= versus < vocab)):
+    if not (
+        0 <= position < length
+        and 0 <= target < vocab
+        and (not isinstance(versus, int) or 0 <= versus < vocab)
+    ):
         raise ShapeError(f"position must be below {length} and tokens below {vocab}")
     pick = _chooser(target, versus)
     u = pick(model.output_matrix.double())  # (d_model,)
-    direction, norm_bias, scale = _through_norm(model.norm_final, c, torch.tensor(outputs(recording)[-1][position]).double(), u)
+    direction, norm_bias, scale = _through_norm(
+        model.norm_final, c, torch.tensor(outputs(recording)[-1][position]).double(), u
+    )
     blocks = range(c.n_layers)
     d = direction.cpu().numpy()
     return Attribution(
         logit=float(pick(torch.tensor(recording.logits[position]).double())),
-        embedding=_dot(recording, "embed", position, d), position=_dot(recording, "pos_embed", position, d),
+        embedding=_dot(recording, "embed", position, d),
+        position=_dot(recording, "pos_embed", position, d),
         heads=np.stack([_heads(model.blocks[i], recording, i, position, direction) for i in blocks]),
         attention_bias=np.array([_bias(model.blocks[i], direction) for i in blocks]),
         feedforward=np.array([_dot(recording, f"blocks.{i}.ffn_out", position, d) for i in blocks]),
-        norm_bias=norm_bias, scale=scale,
+        norm_bias=norm_bias,
+        scale=scale,
     )
 
 
@@ -86,7 +103,9 @@ def _through_norm(norm: Any, c: ModelConfig, x: Tensor, u: Tensor) -> tuple[Tens
     scale = (centred.square().mean() + c.norm_eps).sqrt().to(u.device)
     direction = u if gain is None else u * gain.double()
     if c.norm == "layernorm":
-        direction = direction - direction.mean()  # taking the mean off the reader is taking it off what is read
+        direction = (
+            direction - direction.mean()
+        )  # taking the mean off the reader is taking it off what is read
     return direction / scale, 0.0 if bias is None else float(u @ bias.double()), float(scale)
 
 

@@ -1,4 +1,6 @@
-"""Attention on numbers small enough for pencil and paper, and shape mistakes run for real. float64 throughout."""
+"""Attention on numbers small enough for pencil and paper, and shape mistakes run for real. float64
+throughout.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +36,30 @@ class HandExample:
         return int(self.q.shape[-1])
 
 
-def multi_head(q: Sequence[Sequence[float]], k: Sequence[Sequence[float]], v: Sequence[Sequence[float]], heads: int, hidden: Sequence[int] = ()) -> HandExample:
+def multi_head(
+    q: Sequence[Sequence[float]],
+    k: Sequence[Sequence[float]],
+    v: Sequence[Sequence[float]],
+    heads: int,
+    hidden: Sequence[int] = (),
+) -> HandExample:
     """q (query, d), k and v (key, d) as rows of numbers; `hidden` keys are masked (Vaswani et al. 2017, 3.2).
 
-    Raises ShapeError when the rows do not fit each other, when `heads` does not divide d, or when no key is left to look at.
+    Raises ShapeError when the rows do not fit each other, when `heads` does not divide d, or when no key is
+    left to look at.
     """
     rows = [*q, *k, *v]
     widths = {len(row) for row in rows}
     if len(widths) != 1 or 0 in widths:
-        raise ShapeError(f"every row must have the same number of numbers; here there are rows of {', '.join(str(n) for n in sorted(widths))}")
+        raise ShapeError(
+            "every row must have the same number of numbers; here there are rows of"
+            f" {', '.join(str(n) for n in sorted(widths))}"
+        )
     width = widths.pop()
     if len(k) != len(v):
-        raise ShapeError(f"there are {len(k)} keys but {len(v)} values: every key needs the value that it leads to")
+        raise ShapeError(
+            f"there are {len(k)} keys but {len(v)} values: every key needs the value that it leads to"
+        )
     if heads < 1 or width % heads:
         raise ShapeError(f"{heads} heads cannot share {width} numbers evenly")
     qs, ks, vs = (_split(np.asarray(x, dtype=np.float64), heads) for x in (q, k, v))
@@ -69,7 +83,9 @@ class MaskExample:
 
     @property
     def shift(self) -> float:
-        """What is taken off every score before the exponential: 0, or the largest where e to that power would be no number. No weight changes."""
+        """What is taken off every score before the exponential: 0, or the largest where e to that power would
+        be no number. No weight changes.
+        """
         largest = float(self.masked.max())
         return largest if abs(largest) > 50 else 0.0
 
@@ -80,7 +96,9 @@ class MaskExample:
 
 
 def masking(scores: Sequence[float], hidden: Sequence[int]) -> MaskExample:
-    """The same mask before the softmax and after it. Raises ShapeError when there are no scores, or none left to look at."""
+    """The same mask before the softmax and after it. Raises ShapeError when there are no scores, or none left
+    to look at.
+    """
     row = np.asarray(scores, dtype=np.float64)
     if row.ndim != 1 or not row.size:
         raise ShapeError("give at least one score")
@@ -113,12 +131,14 @@ def _hide(scores: np.ndarray, hidden: Sequence[int]) -> np.ndarray:
     return masked
 
 
-# Mistakes -----------------------------------------------------------------------------------------------------------------
+# Mistakes ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What happened when a mistake was run. `shapes` went in; then either `made` came out, or `errors` (who, words) were raised."""
+    """What happened when a mistake was run. `shapes` went in; then either `made` came out, or `errors` (who,
+    words) were raised.
+    """
 
     shapes: tuple[tuple[str, tuple[int, ...]], ...]
     made: tuple[int, ...] | None
@@ -143,7 +163,9 @@ def split_heads(d_model: int, n_heads: int) -> Attempt:
 
 
 def transposed_unembedding(d_model: int, vocab_size: int) -> Attempt:
-    """x W_U^T where W_U should stand. When vocab_size = d_model it goes through, and `harm` is how far the logits are off."""
+    """x W_U^T where W_U should stand. When vocab_size = d_model it goes through, and `harm` is how far the
+    logits are off.
+    """
     model = build(ModelConfig(vocab_size=vocab_size, context=6, d_model=d_model, n_layers=1, n_heads=1))
     x = torch.empty(1, 6, d_model).normal_(generator=torch.Generator().manual_seed(0))
     wrong = model.output_matrix.detach().T
@@ -156,7 +178,9 @@ def transposed_unembedding(d_model: int, vocab_size: int) -> Attempt:
 
 
 def wrong_mask(length: int, mask_size: int, n_heads: int = 4) -> Attempt:
-    """A causal mask made for another length, added to scores. A mask of one row fits everything; `harm` is then the weight on the future."""
+    """A causal mask made for another length, added to scores. A mask of one row fits everything; `harm` is
+    then the weight on the future.
+    """
     from engine.parts.attention import causal_mask
 
     scores = torch.zeros(1, n_heads, length, length)

@@ -23,7 +23,9 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float8": torch.
 
 @dataclass(frozen=True)
 class Pair:
-    """One step of both generations. With the cache, `computed` positions pass through the model; without it, all that it sees."""
+    """One step of both generations. With the cache, `computed` positions pass through the model; without it,
+    all that it sees.
+    """
 
     token: int
     token_without: int
@@ -41,7 +43,9 @@ class Pair:
 
     @property
     def kept(self) -> int:
-        """Positions whose keys and values the cache holds after the step. The token just written is not among them: nobody has read it yet."""
+        """Positions whose keys and values the cache holds after the step. The token just written is not among
+        them: nobody has read it yet.
+        """
         return self.position - self.begin
 
 
@@ -57,13 +61,21 @@ def compare(model: Transformer, ids: Sequence[int], length: int, sampling: Sampl
 def _pair(config: ModelConfig, ours: Drawn, other: Drawn, *, refilled: bool) -> Pair:
     sees = ours.position - ours.begin
     return Pair(
-        ours.token, other.token, ours.position, ours.begin, ours.computed, refilled, flops(config, ours.computed, sees), flops(config, other.computed, sees),
+        ours.token,
+        other.token,
+        ours.position,
+        ours.begin,
+        ours.computed,
+        refilled,
+        flops(config, ours.computed, sees),
+        flops(config, other.computed, sees),
         float((ours.logits - other.logits).abs().max()),
     )
 
 
 def flops(config: ModelConfig, computed: int, seen: int) -> int:
-    """Floating-point operations for `computed` positions, each of which is compared with all `seen` ones: the ledger's products.
+    """Floating-point operations for `computed` positions, each of which is compared with all `seen` ones: the
+    ledger's products.
 
     >>> c = ModelConfig(vocab_size=65, d_model=128, n_layers=4, n_heads=4)
     >>> flops(c, 64, 64) == 64 * flops(c, 1, 64)
@@ -74,7 +86,9 @@ def flops(config: ModelConfig, computed: int, seen: int) -> int:
 
 @dataclass(frozen=True)
 class CacheSize:
-    """A cache of `tokens` positions: what the formula gives, and the bytes of the tensor that the engine makes for it."""
+    """A cache of `tokens` positions: what the formula gives, and the bytes of the tensor that the engine
+    makes for it.
+    """
 
     config: ModelConfig  # resolved
     tokens: int
@@ -90,11 +104,17 @@ class CacheSize:
     @property
     def numbers(self) -> str:
         c = self.config
-        return f"{c.n_layers} · 2 · {c.n_kv_heads} · {c.d_head} · {self.tokens:,} · {DTYPES[self.dtype].itemsize}"
+        return (
+            f"{c.n_layers} · 2 · {c.n_kv_heads} · {c.d_head} · {self.tokens:,} ·"
+            f" {DTYPES[self.dtype].itemsize}"
+        )
 
 
-def cache_size(config: ModelConfig, tokens: int, dtype: str = "float32", kv_heads: int | None = None) -> CacheSize:
-    """The cache of a configuration, with another number of key-value heads if given. The tensor is made without memory, on the meta device.
+def cache_size(
+    config: ModelConfig, tokens: int, dtype: str = "float32", kv_heads: int | None = None
+) -> CacheSize:
+    """The cache of a configuration, with another number of key-value heads if given. The tensor is made
+    without memory, on the meta device.
 
     Raises ConfigError for a number of kv_heads that does not divide the heads.
 
@@ -109,7 +129,9 @@ def cache_size(config: ModelConfig, tokens: int, dtype: str = "float32", kv_head
 
 @torch.inference_mode()
 def filled_bytes(model: Transformer, ids: Sequence[int]) -> tuple[int, int]:
-    """Reads the ids into a cache: (bytes of the part that is filled, bytes of the whole tensor, made for the context at the start)."""
+    """Reads the ids into a cache: (bytes of the part that is filled, bytes of the whole tensor, made for the
+    context at the start).
+    """
     cache = KVCache(model.config, model.config.context, model.embedding)
     model(torch.tensor([list(ids)], device=model.embedding.device), cache=cache)
     return cache.held[..., : cache.length, :].numel() * cache.held.element_size(), cache.held.nbytes
@@ -117,7 +139,9 @@ def filled_bytes(model: Transformer, ids: Sequence[int]) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Unchanged:
-    """Largest change of any earlier key and value as one more token comes, by layer; and the largest key and value there are."""
+    """Largest change of any earlier key and value as one more token comes, by layer; and the largest key and
+    value there are.
+    """
 
     keys: np.ndarray  # (layer,)
     values: np.ndarray  # (layer,)
@@ -129,21 +153,32 @@ class Unchanged:
 
 
 def unchanged(model: Transformer, ids: Sequence[int], *, mask: bool = True) -> Unchanged:
-    """Keys (as they are kept: turned by position) and values of `ids` without the last one, and with it; the causal mask on or off.
+    """Keys (as they are kept: turned by position) and values of `ids` without the last one, and with it; the
+    causal mask on or off.
 
     At least two ids, at most the context. The model must have a mixer.
     """
     before, after = (
-        record(model, part, edits=None if mask else edits_for(model, Switches(mask=False)), only={"k_rot", "v"}) for part in (ids[:-1], ids)
+        record(
+            model, part, edits=None if mask else edits_for(model, Switches(mask=False)), only={"k_rot", "v"}
+        )
+        for part in (ids[:-1], ids)
     )
     earlier = len(ids) - 1
-    changes = [np.abs(after.stacked(name)[:, :, :earlier] - before.stacked(name)).max(axis=(1, 2, 3)) for name in ("k_rot", "v")]
-    return Unchanged(changes[0], changes[1], float(max(np.abs(before.stacked(name)).max() for name in ("k_rot", "v"))))
+    changes = [
+        np.abs(after.stacked(name)[:, :, :earlier] - before.stacked(name)).max(axis=(1, 2, 3))
+        for name in ("k_rot", "v")
+    ]
+    return Unchanged(
+        changes[0], changes[1], float(max(np.abs(before.stacked(name)).max() for name in ("k_rot", "v")))
+    )
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Tokens a second, medians over `blocks` of each kind that took turns, every block writing `tokens` after one."""
+    """Tokens a second, medians over `blocks` of each kind that took turns, every block writing `tokens` after
+    one.
+    """
 
     tokens: int
     blocks: int
@@ -154,7 +189,8 @@ class Speed:
 
 
 def speed(model: Transformer, tokens: int, seconds: float = 1.0) -> Speed:
-    """Measures on this machine, now. `tokens` is cut to what is written without a cache in a third of `seconds`; no new pair of blocks begins after them.
+    """Measures on this machine, now. `tokens` is cut to what is written without a cache in a third of
+    `seconds`; no new pair of blocks begins after them.
 
     At most the context: a window that moves would be measured as well.
     """

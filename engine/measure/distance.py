@@ -18,12 +18,14 @@ from engine.measure.recording import Recording
 from engine.model import Transformer
 from engine.parts.positions import Alibi, T5Bias, alibi_slopes, t5_bucket
 
-# ALiBi -------------------------------------------------------------------------------------------------------------------
+# ALiBi ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """One entry for each head, (head,) float64. The reaches are distances, in tokens, at which e^(-slope * distance) has come down to 1/e and to 1 percent."""
+    """One entry for each head, (head,) float64. The reaches are distances, in tokens, at which e^(-slope *
+    distance) has come down to 1/e and to 1 percent.
+    """
 
     slope: np.ndarray
     to_a_third: np.ndarray  # 1/e = 0.368
@@ -31,21 +33,29 @@ class Slopes:
 
 
 def slopes(n_heads: int, multiplier: float = 1.0) -> Slopes:
-    """Press et al. 2022, section 3; `multiplier` scales them all (1 is the paper's). Raises ShapeError for no heads.
+    """Press et al. 2022, section 3; `multiplier` scales them all (1 is the paper's). Raises ShapeError for no
+    heads.
 
     >>> slopes(8).to_a_third.tolist()
     [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]
     """
     if n_heads < 1 or not multiplier > 0:
-        raise ShapeError(f"{n_heads} heads with slopes times {multiplier} are not possible: give at least one head and a factor above 0")
+        raise ShapeError(
+            f"{n_heads} heads with slopes times {multiplier} are not possible: give at least one head and a"
+            " factor above 0"
+        )
     slope = multiplier * np.asarray(alibi_slopes(n_heads), dtype=np.float64)
     return Slopes(slope, 1 / slope, math.log(100) / slope)
 
 
 def alibi_bias(n_heads: int, length: int, multiplier: float = 1.0, causal: bool = True) -> np.ndarray:
-    """What is added to the scores: (head, query, key) float32, -slope * distance; -inf above the diagonal where there is a causal mask."""
+    """What is added to the scores: (head, query, key) float32, -slope * distance; -inf above the diagonal
+    where there is a causal mask.
+    """
     scheme = Alibi(ModelConfig(d_model=n_heads, n_heads=n_heads, position="alibi"))
-    table = multiplier * scheme.prepare(length, torch.zeros(1)).bias(torch.zeros(n_heads, length, length)).numpy()
+    table = (
+        multiplier * scheme.prepare(length, torch.zeros(1)).bias(torch.zeros(n_heads, length, length)).numpy()
+    )
     return np.where(_visible(length, causal), table, -np.inf).astype(np.float32)
 
 
@@ -56,7 +66,9 @@ def _visible(length: int, causal: bool) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """The same scores without and with a bias, (query, key), and the patterns they become. Distances are means over queries, in tokens."""
+    """The same scores without and with a bias, (query, key), and the patterns they become. Distances are
+    means over queries, in tokens.
+    """
 
     bare: np.ndarray
     biased: np.ndarray
@@ -73,7 +85,9 @@ class Effect:
 
 
 def alibi_effect(scores: np.ndarray, slope: float, causal: bool, own_slope: float = 0.0) -> Effect:
-    """scores (query, key), before the mask. `own_slope` is what the scores hold already (an ALiBi model's): it is taken out first."""
+    """scores (query, key), before the mask. `own_slope` is what the scores hold already (an ALiBi model's):
+    it is taken out first.
+    """
     place = np.arange(len(scores))
     distance = np.abs(place[:, None] - place[None, :])
     hidden = np.where(_visible(len(scores), causal), 0.0, -np.inf)
@@ -108,12 +122,14 @@ def mean_distance(pattern: np.ndarray) -> float:
     return float((pattern * np.abs(place[:, None] - place[None, :])).sum(-1).mean())
 
 
-# T5 ----------------------------------------------------------------------------------------------------------------------
+# T5 ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """A bucket and the offsets key - query that fall into it, `first` the nearest. `last` is None where it has no end."""
+    """A bucket and the offsets key - query that fall into it, `first` the nearest. `last` is None where it
+    has no end.
+    """
 
     number: int
     first: int
@@ -132,40 +148,64 @@ class Bucket:
 
 
 def exact_buckets(buckets: int, bidirectional: bool) -> int:
-    """How many distances, on each side, have a bucket of their own: half of a side's buckets (0 is among them)."""
+    """How many distances, on each side, have a bucket of their own: half of a side's buckets (0 is among
+    them).
+    """
     return buckets // (4 if bidirectional else 2)
 
 
 def bucket_of(offsets: np.ndarray, bidirectional: bool, buckets: int, max_distance: int) -> np.ndarray:
-    """The bucket of each offset key - query, int64. Raises ShapeError where the logarithm has no room between the exact distances and the maximum."""
+    """The bucket of each offset key - query, int64. Raises ShapeError where the logarithm has no room between
+    the exact distances and the maximum.
+    """
     exact = exact_buckets(buckets, bidirectional)
     if exact < 1 or max_distance <= exact:
-        raise ShapeError(f"{buckets} buckets up to distance {max_distance} leave no room for the logarithmic ones: take a maximum above {max(exact, 1)}")
-    return t5_bucket(torch.from_numpy(np.asarray(offsets, dtype=np.int64)), bidirectional, buckets, max_distance).numpy()
+        raise ShapeError(
+            f"{buckets} buckets up to distance {max_distance} leave no room for the logarithmic ones: take a"
+            f" maximum above {max(exact, 1)}"
+        )
+    return t5_bucket(
+        torch.from_numpy(np.asarray(offsets, dtype=np.int64)), bidirectional, buckets, max_distance
+    ).numpy()
 
 
 def bucket_ranges(bidirectional: bool, buckets: int, max_distance: int) -> list[Bucket]:
-    """Every bucket that some offset falls into, by number. Later tokens (offset > 0) have buckets of their own only without a mask."""
+    """Every bucket that some offset falls into, by number. Later tokens (offset > 0) have buckets of their
+    own only without a mask.
+    """
     reach = 2 * max_distance
     found: dict[int, list[int]] = {}
     offsets = np.array(sorted(range(-reach, (reach if bidirectional else 0) + 1), key=abs))
-    for offset, bucket in zip(offsets.tolist(), bucket_of(offsets, bidirectional, buckets, max_distance).tolist(), strict=True):
+    for offset, bucket in zip(
+        offsets.tolist(), bucket_of(offsets, bidirectional, buckets, max_distance).tolist(), strict=True
+    ):
         found.setdefault(bucket, []).append(offset)
-    return [Bucket(n, members[0], None if abs(members[-1]) == reach else members[-1]) for n, members in sorted(found.items())]
+    return [
+        Bucket(n, members[0], None if abs(members[-1]) == reach else members[-1])
+        for n, members in sorted(found.items())
+    ]
 
 
 def t5_weights(model: Transformer) -> np.ndarray | None:
-    """The learned bias of each bucket and head, (bucket, head) float32; None for a model of another scheme."""
-    return model.positions.weight.detach().float().cpu().numpy() if isinstance(model.positions, T5Bias) else None
+    """The learned bias of each bucket and head, (bucket, head) float32; None for a model of another
+    scheme.
+    """
+    return (
+        model.positions.weight.detach().float().cpu().numpy() if isinstance(model.positions, T5Bias) else None
+    )
 
 
 def t5_bias(weight: np.ndarray, offsets: Sequence[int] | np.ndarray, bidirectional: bool) -> np.ndarray:
-    """weight (bucket, head) -> what each head adds to a score at each offset key - query: (head, offset), by the engine's own buckets."""
+    """weight (bucket, head) -> what each head adds to a score at each offset key - query: (head, offset), by
+    the engine's own buckets.
+    """
     return weight[bucket_of(np.asarray(offsets), bidirectional, T5Bias.buckets, T5Bias.max_distance)].T
 
 
 def t5_matrix(weight: np.ndarray, head: int, length: int, bidirectional: bool) -> np.ndarray:
-    """One head's bias as it is added to the scores: (query, key) float32, -inf above the diagonal where there is a causal mask."""
+    """One head's bias as it is added to the scores: (query, key) float32, -inf above the diagonal where there
+    is a causal mask.
+    """
     place = np.arange(length)
     offsets = place[None, :] - place[:, None]
     table = t5_bias(weight, offsets.ravel(), bidirectional)[head].reshape(length, length)
@@ -173,6 +213,8 @@ def t5_matrix(weight: np.ndarray, head: int, length: int, bidirectional: bool) -
 
 
 def slope_of_learned(bias: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """Least-squares slope of each head's bias against the distance: bias (head, distance) -> (head,) per token. Below 0: near tokens are favoured."""
+    """Least-squares slope of each head's bias against the distance: bias (head, distance) -> (head,) per
+    token. Below 0: near tokens are favoured.
+    """
     x = distances - distances.mean()
     return (bias - bias.mean(-1, keepdims=True)) @ x / float((x * x).sum())

@@ -1,4 +1,6 @@
-"""The token embedding seen as a table of vectors: the lookup, its principal axes, who is near whom, and whether classes of tokens find each other."""
+"""The token embedding seen as a table of vectors: the lookup, its principal axes, who is near whom, and
+whether classes of tokens find each other.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,20 @@ from engine.tokenizers import Tokenizer
 STRATUM = 8  # tokens of neighbouring frequency that exchange their labels in the stricter baseline
 
 
-# The lookup --------------------------------------------------------------------------------------------------------------
+# The lookup -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """From ids to what the first block reads. The two differences are the largest over all entries, in absolute value."""
+    """From ids to what the first block reads. The two differences are the largest over all entries, in
+    absolute value.
+    """
 
     ids: tuple[int, ...]
     rows: np.ndarray = field(repr=False)  # (query, d_model): E[ids]
-    added: np.ndarray | None = field(repr=False)  # (query, d_model): the position vectors, where the scheme adds any here
+    added: np.ndarray | None = field(
+        repr=False
+    )  # (query, d_model): the position vectors, where the scheme adds any here
     entered: np.ndarray = field(repr=False)  # (query, d_model): what the first block reads
     one_hot_difference: float  # between the rows and one_hot(ids) @ E
     sum_difference: float  # between `entered` and rows + added
@@ -35,14 +41,23 @@ class Lookup:
 
 @torch.inference_mode()
 def lookup(model: Transformer, recording: Recording) -> Lookup:
-    """The embedding of a recorded text, checked against the matrix product that it stands for: one_hot(ids) (query, vocab) @ E (vocab, d_model)."""
+    """The embedding of a recorded text, checked against the matrix product that it stands for: one_hot(ids)
+    (query, vocab) @ E (vocab, d_model).
+    """
     matrix = model.embedding.detach().float()
     one_hot = F.one_hot(torch.tensor(recording.ids), len(matrix)).to(matrix.dtype)  # (query, vocab)
     product = (one_hot @ matrix).numpy()
     rows, entered = recording["embed"], recording["blocks.0.resid_pre"]
     added = recording["pos_embed"] if "pos_embed" in recording else None
     total = rows if added is None else rows + added
-    return Lookup(recording.ids, rows, added, entered, float(np.abs(product - rows).max()), float(np.abs(entered - total).max()))
+    return Lookup(
+        recording.ids,
+        rows,
+        added,
+        entered,
+        float(np.abs(product - rows).max()),
+        float(np.abs(entered - total).max()),
+    )
 
 
 def embedding_of(model: Transformer) -> np.ndarray:
@@ -50,10 +65,19 @@ def embedding_of(model: Transformer) -> np.ndarray:
     return model.embedding.detach().float().cpu().numpy()
 
 
-# Classes of tokens -------------------------------------------------------------------------------------------------------
+# Classes of tokens ------------------------------------------------------------------------------
 
 CHARACTERS = ("vowels", "consonants", "capitals", "digits", "punctuation", "whitespace", "other")
-PIECES = ("begins a word", "inside a word", "capitalised", "digits", "punctuation", "whitespace", "part of a character", "other")
+PIECES = (
+    "begins a word",
+    "inside a word",
+    "capitalised",
+    "digits",
+    "punctuation",
+    "whitespace",
+    "part of a character",
+    "other",
+)
 
 
 def token_bytes(tokenizer: Tokenizer) -> list[bytes]:
@@ -64,11 +88,15 @@ def token_bytes(tokenizer: Tokenizer) -> list[bytes]:
     return [tokenizer.decode([i]).encode("utf-8", "surrogatepass") for i in range(tokenizer.vocab_size)]
 
 
-def token_classes(tokens: Sequence[bytes], vocab_size: int | None = None) -> tuple[tuple[str, ...], np.ndarray]:
-    """(names of the classes, class of each token (vocab,) int64). Tokens beyond the given ones, such as a mask, are `other`.
+def token_classes(
+    tokens: Sequence[bytes], vocab_size: int | None = None
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """(names of the classes, class of each token (vocab,) int64). Tokens beyond the given ones, such as a
+    mask, are `other`.
 
-    Where every token is one character: vowels (a e i o u, accents apart), consonants, capitals, digits ... Else the pieces of a BPE:
-    by whether they begin with a space, lie inside a word, begin with a capital, or are only a part of a character.
+    Where every token is one character: vowels (a e i o u, accents apart), consonants, capitals, digits ...
+    Else the pieces of a BPE: by whether they begin with a space, lie inside a word, begin with a capital, or
+    are only a part of a character.
 
     >>> names, found = token_classes([b"a", b"T", b"z", b","])
     >>> [names[i] for i in found]
@@ -102,7 +130,15 @@ def _character(char: str | None) -> str:
         return "digits"
     plain = unicodedata.normalize("NFD", char)[0]
     if char.isalpha():
-        return "capitals" if char.isupper() else "other" if not char.islower() else "vowels" if plain in "aeiou" else "consonants"
+        return (
+            "capitals"
+            if char.isupper()
+            else "other"
+            if not char.islower()
+            else "vowels"
+            if plain in "aeiou"
+            else "consonants"
+        )
     return "punctuation" if unicodedata.category(char)[0] in "PS" else "other"
 
 
@@ -124,7 +160,9 @@ def _piece(text: str | None) -> str:
 
 
 def token_counts(text: str, tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
-    """How often each token occurs in a text, (vocab,) int64; characters that the tokenizer lacks are left out."""
+    """How often each token occurs in a text, (vocab,) int64; characters that the tokenizer lacks are left
+    out.
+    """
     unknown = set(tokenizer.unknown(text))
     kept = "".join(c for c in text if c not in unknown) if unknown else text
     array = getattr(tokenizer, "encode_array", None)
@@ -132,22 +170,26 @@ def token_counts(text: str, tokenizer: Tokenizer, vocab_size: int) -> np.ndarray
     return np.bincount(ids, minlength=vocab_size)[:vocab_size]
 
 
-# Principal components ----------------------------------------------------------------------------------------------------
+# Principal components ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Principal:
-    """The directions in which the rows of a matrix differ most (Pearson 1901). `shares` are of the variance, all of them, largest first."""
+    """The directions in which the rows of a matrix differ most (Pearson 1901). `shares` are of the variance,
+    all of them, largest first.
+    """
 
     axes: np.ndarray = field(repr=False)  # (component, d_model), of length 1
     shares: np.ndarray = field(repr=False)  # (min(rows - 1, d_model),), summing to 1
 
 
 def principal(matrix: np.ndarray, count: int = 3) -> Principal:
-    """The first `count` principal axes of the rows of `matrix` (row, d_model), by the eigenvectors of their covariance.
+    """The first `count` principal axes of the rows of `matrix` (row, d_model), by the eigenvectors of their
+    covariance.
 
-    An axis has no sign of its own: here the scores' third moment is positive, so the longer tail points to the right or up. Where the
-    matrix has fewer dimensions than `count`, the missing axes are zero. Raises ShapeError for what is not a matrix.
+    An axis has no sign of its own: here the scores' third moment is positive, so the longer tail points to
+    the right or up. Where the matrix has fewer dimensions than `count`, the missing axes are zero. Raises
+    ShapeError for what is not a matrix.
     """
     if matrix.ndim != 2 or not matrix.size:
         raise ShapeError(f"principal axes need a matrix (row, d_model), not shape {matrix.shape}")
@@ -164,7 +206,9 @@ def principal(matrix: np.ndarray, count: int = 3) -> Principal:
 
 
 def aligned(found: Principal, reference: Principal) -> Principal:
-    """The same axes, each turned to the side on which the reference's axis of the same rank lies: no picture is mirrored between two steps."""
+    """The same axes, each turned to the side on which the reference's axis of the same rank lies: no picture
+    is mirrored between two steps.
+    """
     signs = np.where((found.axes * reference.axes).sum(1) < 0, -1.0, 1.0)
     return Principal(found.axes * signs[:, None], found.shares)
 
@@ -172,7 +216,8 @@ def aligned(found: Principal, reference: Principal) -> Principal:
 def project(matrix: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(scores (row, component) float32, share of the rows' own variance that each axis keeps (component,)).
 
-    The mean row is taken off first. With the axes of another step of the same training, the shares are smaller than that step's own would be.
+    The mean row is taken off first. With the axes of another step of the same training, the shares are
+    smaller than that step's own would be.
     """
     centred = _centred(matrix)
     scores = centred @ axes.T
@@ -188,11 +233,12 @@ def correlation(a: np.ndarray, b: np.ndarray) -> float:
     return float((a * b).sum() / size) if size > 1e-12 else float("nan")
 
 
-# Who is near whom --------------------------------------------------------------------------------------------------------
+# Who is near whom -------------------------------------------------------------------------------
 
 
 def directions(matrix: np.ndarray, centre: bool = True) -> np.ndarray:
-    """The rows (row, d_model) float64, made of length 1, after the mean row was taken off: what all rows share tells none from another.
+    """The rows (row, d_model) float64, made of length 1, after the mean row was taken off: what all rows
+    share tells none from another.
 
     Rows of no length stay zero.
     """
@@ -201,8 +247,12 @@ def directions(matrix: np.ndarray, centre: bool = True) -> np.ndarray:
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-12)
 
 
-def cosines(matrix: np.ndarray, rows: Sequence[int] | np.ndarray | None = None, centre: bool = True) -> np.ndarray:
-    """Cosine of every two rows (row, row) float32; of the chosen rows only where some are named. The mean row is that of all."""
+def cosines(
+    matrix: np.ndarray, rows: Sequence[int] | np.ndarray | None = None, centre: bool = True
+) -> np.ndarray:
+    """Cosine of every two rows (row, row) float32; of the chosen rows only where some are named. The mean row
+    is that of all.
+    """
     unit = directions(matrix, centre)
     some = unit if rows is None else unit[np.asarray(rows, dtype=np.int64)]
     return np.clip(some @ some.T, -1, 1).astype(np.float32)
@@ -218,9 +268,11 @@ def neighbours(matrix: np.ndarray, token: int, count: int = 8) -> tuple[np.ndarr
 
 
 def kept_neighbours(matrix: np.ndarray, scores: np.ndarray, count: int = 6) -> np.ndarray:
-    """For each token, how many of its `count` nearest by cosine are also among the `count` nearest dots of a picture: (vocab,) int64.
+    """For each token, how many of its `count` nearest by cosine are also among the `count` nearest dots of a
+    picture: (vocab,) int64.
 
-    matrix (vocab, d_model), scores (vocab, component): where the picture puts the tokens. It takes vocab^2 numbers: for small vocabularies.
+    matrix (vocab, d_model), scores (vocab, component): where the picture puts the tokens. It takes vocab^2
+    numbers: for small vocabularies.
     """
     near = cosines(matrix)
     np.fill_diagonal(near, -2)
@@ -229,22 +281,31 @@ def kept_neighbours(matrix: np.ndarray, scores: np.ndarray, count: int = 6) -> n
     far = lengths[:, None] + lengths[None, :] - 2 * flat @ flat.T
     np.fill_diagonal(far, np.inf)
     count = min(count, len(matrix) - 1)
-    true, drawn = np.argsort(-near, axis=1, kind="stable")[:, :count], np.argsort(far, axis=1, kind="stable")[:, :count]
+    true, drawn = (
+        np.argsort(-near, axis=1, kind="stable")[:, :count],
+        np.argsort(far, axis=1, kind="stable")[:, :count],
+    )
     return (true[:, :, None] == drawn[:, None, :]).sum((1, 2))
 
 
-# Do classes find each other? ---------------------------------------------------------------------------------------------
+# Do classes find each other? --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """Mean cosine of two tokens of one class, minus that of two tokens of different classes; and the same for shuffled labels."""
+    """Mean cosine of two tokens of one class, minus that of two tokens of different classes; and the same for
+    shuffled labels.
+    """
 
     within: float
     across: float
     chance: np.ndarray = field(repr=False)  # (shuffles,): the difference, with the labels dealt out at random
-    matched: np.ndarray | None = field(repr=False)  # (shuffles,): dealt out among tokens of like frequency only; None where none is known
-    by_class: dict[str, tuple[int, float, float]]  # name -> (tokens, within, across); NaN where a class has one token
+    matched: np.ndarray | None = field(
+        repr=False
+    )  # (shuffles,): dealt out among tokens of like frequency only; None where none is known
+    by_class: dict[
+        str, tuple[int, float, float]
+    ]  # name -> (tokens, within, across); NaN where a class has one token
 
     @property
     def difference(self) -> float:
@@ -252,14 +313,25 @@ class Separation:
 
 
 def separation(
-    matrix: np.ndarray, names: Sequence[str], classes: np.ndarray, *, counts: np.ndarray | None = None, shuffles: int = 100, seed: int = 0,
+    matrix: np.ndarray,
+    names: Sequence[str],
+    classes: np.ndarray,
+    *,
+    counts: np.ndarray | None = None,
+    shuffles: int = 100,
+    seed: int = 0,
 ) -> Separation:
     """Whether classes of tokens lie together: matrix (vocab, d_model), classes (vocab,).
 
-    Where counts (vocab,) are given, tokens that never occur are left out (nothing has taught them), and `matched` exchanges labels only
-    among STRATUM tokens of neighbouring frequency: what is above that is not explained by frequency alone.
+    Where counts (vocab,) are given, tokens that never occur are left out (nothing has taught them), and
+    `matched` exchanges labels only among STRATUM tokens of neighbouring frequency: what is above that is not
+    explained by frequency alone.
     """
-    kept = np.flatnonzero(counts > 0) if counts is not None and (counts > 0).sum() > 2 else np.arange(len(matrix))
+    kept = (
+        np.flatnonzero(counts > 0)
+        if counts is not None and (counts > 0).sum() > 2
+        else np.arange(len(matrix))
+    )
     unit, labels = directions(matrix[kept]), np.unique(classes[kept], return_inverse=True)[1]
     within, across = (float(values[0]) for values in _within_across(unit, labels[None]))
     generator = np.random.default_rng(seed)
@@ -268,21 +340,30 @@ def separation(
     if counts is not None:
         order = np.argsort(-counts[kept], kind="stable")
         matched = _differences(unit, np.stack([_dealt(labels, order, generator) for _ in range(shuffles)]))
-    table = {name: _one_class(unit, classes[kept] == i) for i, name in enumerate(names) if (classes[kept] == i).any()}
+    table = {
+        name: _one_class(unit, classes[kept] == i)
+        for i, name in enumerate(names)
+        if (classes[kept] == i).any()
+    }
     return Separation(within, across, chance, matched, table)
 
 
 def _dealt(labels: np.ndarray, order: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """The labels, exchanged among neighbours in `order`. The borders of the strata move from shuffle to shuffle."""
+    """The labels, exchanged among neighbours in `order`. The borders of the strata move from shuffle to
+    shuffle.
+    """
     stratum = (np.arange(len(order)) + generator.integers(0, STRATUM)) // STRATUM
-    shuffled = np.argsort(stratum + generator.random(len(order)))  # within a stratum only: a random number below 1 decides
+    shuffled = np.argsort(
+        stratum + generator.random(len(order))
+    )  # within a stratum only: a random number below 1 decides
     found = np.empty_like(labels)
     found[order] = labels[order[shuffled]]
     return found
 
 
 def _within_across(unit: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean cosines over pairs of different tokens, for each labelling (labelling, vocab) of the unit rows; all have classes of the same sizes.
+    """Mean cosines over pairs of different tokens, for each labelling (labelling, vocab) of the unit rows;
+    all have classes of the same sizes.
 
     A class's pairs sum to |sum of its rows|^2 - sum of |row|^2, so that no matrix of pairs is ever made.
     """
@@ -293,12 +374,16 @@ def _within_across(unit: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np
     rows, same = unit.astype(np.float32), np.empty(len(labels))
     for first in range(0, len(labels), 16):  # one product for several labellings at once
         some = labels[first : first + 16]
-        member = (some[:, None, :] == np.arange(count)[None, :, None]).astype(np.float32)  # (labelling, class, vocab)
+        member = (some[:, None, :] == np.arange(count)[None, :, None]).astype(
+            np.float32
+        )  # (labelling, class, vocab)
         sums = member.reshape(-1, len(rows)) @ rows  # (labelling * class, d_model)
         same[first : first + 16] = (sums.astype(np.float64) ** 2).reshape(len(some), -1).sum(1) - own
     pairs, all_pairs = float((sizes * (sizes - 1)).sum()), float(len(unit) * (len(unit) - 1))
     nothing = np.full(len(labels), np.nan)
-    return same / pairs if pairs else nothing, (every - same) / (all_pairs - pairs) if all_pairs > pairs else nothing
+    return same / pairs if pairs else nothing, (
+        (every - same) / (all_pairs - pairs) if all_pairs > pairs else nothing
+    )
 
 
 def _differences(unit: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -307,18 +392,25 @@ def _differences(unit: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def case_pairs(tokens: Sequence[bytes]) -> np.ndarray:
-    """Ids of every small letter or word and of the same with a capital, (pair, 2), where the vocabulary has both.
+    """Ids of every small letter or word and of the same with a capital, (pair, 2), where the vocabulary has
+    both.
 
     >>> case_pairs([b"A", b"a", b"b", b" the", b" The"]).tolist()
     [[1, 0], [3, 4]]
     """
     ids = {text: i for i, token in enumerate(tokens) if (text := _text(token))}
-    found = [(i, ids[capital]) for text, i in ids.items() if (capital := text.title()) in ids and capital != text and text == text.lower()]
+    found = [
+        (i, ids[capital])
+        for text, i in ids.items()
+        if (capital := text.title()) in ids and capital != text and text == text.lower()
+    ]
     return np.asarray(found, dtype=np.int64).reshape(-1, 2)
 
 
 def case_cosines(matrix: np.ndarray, pairs: np.ndarray) -> tuple[float, float]:
-    """(mean cosine of a small token with its own capital, with the capital of another), over `pairs` (pair, 2). NaN where there are too few."""
+    """(mean cosine of a small token with its own capital, with the capital of another), over `pairs` (pair,
+    2). NaN where there are too few.
+    """
     unit = directions(matrix)
     small, capital = unit[pairs[:, 0]], unit[pairs[:, 1]]
     count, own = len(pairs), float((small * capital).sum())
@@ -330,7 +422,11 @@ def _one_class(unit: np.ndarray, member: np.ndarray) -> tuple[int, float, float]
     size, own = int(member.sum()), unit[member]
     total = own.sum(0)
     within = float(total @ total - (own * own).sum()) / (size * (size - 1)) if size > 1 else float("nan")
-    across = float(total @ unit[~member].sum(0)) / (size * (len(unit) - size)) if size < len(unit) else float("nan")
+    across = (
+        float(total @ unit[~member].sum(0)) / (size * (len(unit) - size))
+        if size < len(unit)
+        else float("nan")
+    )
     return size, within, across
 
 

@@ -1,7 +1,8 @@
 """Length extrapolation: the loss at every position of texts longer than any that a model was trained on.
 
-A window begins every `context` characters of a stretch of text. So a stretch's characters are read at position p of one window and at
-p + context of the one before it: what changes from p to p + context is how far back the model reads, not how hard the text is.
+A window begins every `context` characters of a stretch of text. So a stretch's characters are read at
+position p of one window and at p + context of the one before it: what changes from p to p + context is how
+far back the model reads, not how hard the text is.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ Stopgap = Literal["repeat", "hold", "ntk", "far"]
 STOPGAP_FOR: dict[Stopgap, Position] = {"repeat": "learned", "hold": "learned", "ntk": "rope", "far": "t5"}
 
 
-def window_starts(tokens: int, context: int, count: int, times: int = TIMES, stretch: int = STRETCH) -> np.ndarray:
-    """Where about `count` windows of times * context + 1 of the tokens begin, ascending: stretches of windows `context` apart, spread evenly.
+def window_starts(
+    tokens: int, context: int, count: int, times: int = TIMES, stretch: int = STRETCH
+) -> np.ndarray:
+    """Where about `count` windows of times * context + 1 of the tokens begin, ascending: stretches of windows
+    `context` apart, spread evenly.
 
     count = 0 takes every window. Raises CorpusError when the text is shorter than one window.
 
@@ -39,7 +43,10 @@ def window_starts(tokens: int, context: int, count: int, times: int = TIMES, str
     """
     most = (tokens - times * context - 1) // context + 1  # windows that fit
     if tokens < times * context + 1:
-        raise CorpusError(f"the text has {tokens} tokens; {times * context + 1} are needed to read {times} contexts of {context}")
+        raise CorpusError(
+            f"the text has {tokens} tokens; {times * context + 1} are needed to read {times} contexts of"
+            f" {context}"
+        )
     if count <= 0 or count >= most:
         return np.arange(most) * context
     size = min(stretch, count)
@@ -48,10 +55,14 @@ def window_starts(tokens: int, context: int, count: int, times: int = TIMES, str
     return np.unique(firsts[:, None] + np.arange(size)) * context
 
 
-def position_losses(model: Transformer, tokens: Tensor, starts: np.ndarray, length: int, batch: int = BATCH) -> Iterator[np.ndarray]:
-    """Loss in nats of every position of the windows tokens[start : start + length + 1], a few windows at a time: (window, length), float32.
+def position_losses(
+    model: Transformer, tokens: Tensor, starts: np.ndarray, length: int, batch: int = BATCH
+) -> Iterator[np.ndarray]:
+    """Loss in nats of every position of the windows tokens[start : start + length + 1], a few windows at a
+    time: (window, length), float32.
 
-    A model with a learned table is asked only as far as the table goes; the rest is NaN. Raises ShapeError when length is below 1.
+    A model with a learned table is asked only as far as the table goes; the rest is NaN. Raises ShapeError
+    when length is below 1.
     """
     if length < 1:
         raise ShapeError(f"length is {length}; at least one position is needed")
@@ -60,7 +71,9 @@ def position_losses(model: Transformer, tokens: Tensor, starts: np.ndarray, leng
         windows = tokens[some[:, None] + torch.arange(reach + 1)]  # (window, position + 1)
         with torch.inference_mode():
             logits = model(windows[:, :-1])  # (window, position, vocab)
-            losses = F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten(), reduction="none").view(len(some), reach)
+            losses = F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten(), reduction="none").view(
+                len(some), reach
+            )
         yield F.pad(losses, (0, length - reach), value=torch.nan).numpy()
 
 
@@ -75,11 +88,13 @@ def reachable(config: ModelConfig) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Mean loss by position, in bins of `width` positions: `mean` and its standard error over windows, (bin,), nats; NaN where there is no answer.
+    """Mean loss by position, in bins of `width` positions: `mean` and its standard error over windows,
+    (bin,), nats; NaN where there is no answer.
 
-    `tail` is the mean over the last TAIL positions of the context, with its error: what a window that slides along reaches everywhere.
-    `excess` says what the last TAIL positions of 2, 3 ... contexts cost more, in nats, than the very same characters at the
-    end of the first context of another window, with the error of that difference.
+    `tail` is the mean over the last TAIL positions of the context, with its error: what a window that slides
+    along reaches everywhere. `excess` says what the last TAIL positions of 2, 3 ... contexts cost more, in
+    nats, than the very same characters at the end of the first context of another window, with the error of
+    that difference.
     """
 
     width: int
@@ -97,18 +112,31 @@ class Curve:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON, to four decimals; `from_dict` is its inverse."""
         return {
-            "width": self.width, "windows": self.windows, "mean": _plain(self.mean), "error": _plain(self.error), "tail": _plain(self.tail),
+            "width": self.width,
+            "windows": self.windows,
+            "mean": _plain(self.mean),
+            "error": _plain(self.error),
+            "tail": _plain(self.tail),
             "excess": {str(times): _plain(pair) for times, pair in self.excess.items()},
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Curve:
         excess = {int(times): _pair(pair) for times, pair in values["excess"].items()}
-        return cls(int(values["width"]), _array(values["mean"]), _array(values["error"]), int(values["windows"]), _pair(values["tail"]), excess)
+        return cls(
+            int(values["width"]),
+            _array(values["mean"]),
+            _array(values["error"]),
+            int(values["windows"]),
+            _pair(values["tail"]),
+            excess,
+        )
 
 
 def curve(losses: np.ndarray, starts: np.ndarray, context: int, width: int = TAIL) -> Curve:
-    """Losses (window, position) of the windows at `starts` as a Curve. Windows count as independent: none shares a character with another in the same bin."""
+    """Losses (window, position) of the windows at `starts` as a Curve. Windows count as independent: none
+    shares a character with another in the same bin.
+    """
     positions = losses.shape[1] // width * width
     bins = losses[:, :positions].astype(np.float64).reshape(len(losses), -1, width).mean(2)  # (window, bin)
     times = range(1, losses.shape[1] // context + 1)
@@ -121,7 +149,8 @@ def curve(losses: np.ndarray, starts: np.ndarray, context: int, width: int = TAI
 
 
 def _same_text(starts: np.ndarray, later: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of windows, the second of which begins `later` tokens after the first: what the first reads there is the second's beginning.
+    """Pairs of windows, the second of which begins `later` tokens after the first: what the first reads there
+    is the second's beginning.
 
     >>> [indices.tolist() for indices in _same_text(np.array([0, 10, 20, 50, 60]), 10)]
     [[0, 1, 3], [1, 2, 4]]
@@ -157,21 +186,27 @@ def _pair(values: Sequence[float | None]) -> tuple[float, float]:
 
 
 def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transformer:
-    """The trained model, made to go on beyond its context without training. Other weights are shared, not copied.
+    """The trained model, made to go on beyond its context without training. Other weights are shared, not
+    copied.
 
-    `repeat`: the learned table begins again after its last row. `hold`: its last row stands for all later positions. `ntk`: RoPE with
-    the base times^(d_head / (d_head - 2)) larger, so that its slowest pair turns `times` times slower and its fastest as before
-    ("NTK-aware", bloc97 2023). `far`: T5's buckets beyond the context, which training never met and which still hold their random start, take
-    the bias of the farthest one that it did meet. Raises ShapeError when the model has another scheme.
+    `repeat`: the learned table begins again after its last row. `hold`: its last row stands for all later
+    positions. `ntk`: RoPE with the base times^(d_head / (d_head - 2)) larger, so that its slowest pair turns
+    `times` times slower and its fastest as before ("NTK-aware", bloc97 2023). `far`: T5's buckets beyond the
+    context, which training never met and which still hold their random start, take the bias of the farthest
+    one that it did meet. Raises ShapeError when the model has another scheme.
     """
     c = model.config
     if c.position != STOPGAP_FOR[kind]:
-        raise ShapeError(f"the stopgap {kind!r} is for {STOPGAP_FOR[kind]} positions; this model's are {c.position}")
+        raise ShapeError(
+            f"the stopgap {kind!r} is for {STOPGAP_FOR[kind]} positions; this model's are {c.position}"
+        )
     weights, name = dict(model.named_parameters()), "positions.weight"
     if kind == "ntk":
         assert c.d_head is not None
         # A head of one pair has only the fastest frequency, 1, whatever the base.
-        config = replace(c, rope_theta=c.rope_theta * times ** (c.d_head / (c.d_head - 2))) if c.d_head > 2 else c
+        config = (
+            replace(c, rope_theta=c.rope_theta * times ** (c.d_head / (c.d_head - 2))) if c.d_head > 2 else c
+        )
     elif kind == "far":
         config, buckets = c, weights[name].detach().clone()  # (bucket, head)
         last = farthest_bucket(c)
@@ -179,7 +214,9 @@ def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transforme
         weights[name] = torch.nn.Parameter(buckets, requires_grad=False)
     else:
         config, table = replace(c, context=times * c.context), weights[name].detach()  # (position, d_model)
-        rest = table.repeat(times - 1, 1) if kind == "repeat" else table[-1:].expand((times - 1) * c.context, -1)
+        rest = (
+            table.repeat(times - 1, 1) if kind == "repeat" else table[-1:].expand((times - 1) * c.context, -1)
+        )
         weights[name] = torch.nn.Parameter(torch.cat((table, rest)), requires_grad=False)
     longer = build(config, device="meta")
     longer.load_state_dict(weights, assign=True)
@@ -187,9 +224,12 @@ def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transforme
 
 
 def farthest_bucket(config: ModelConfig) -> int:
-    """T5's bucket of the largest distance back within the context: those above it get no gradient in training.
+    """T5's bucket of the largest distance back within the context: those above it get no gradient in
+    training.
 
     >>> farthest_bucket(ModelConfig(context=64, position="t5"))
     26
     """
-    return int(t5_bucket(torch.tensor(1 - config.context), not config.causal, T5Bias.buckets, T5Bias.max_distance))
+    return int(
+        t5_bucket(torch.tensor(1 - config.context), not config.causal, T5Bias.buckets, T5Bias.max_distance)
+    )

@@ -1,4 +1,6 @@
-"""What each step of a forward pass computes, as a formula. Rows are tokens, so a weight W of PyTorch acts as x Wᵀ."""
+"""What each step of a forward pass computes, as a formula. Rows are tokens, so a weight W of PyTorch acts as
+x Wᵀ.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,17 @@ Formula = tuple[str, str]  # LaTeX, and the same in plain signs
 
 
 def formula(name: str, c: ModelConfig) -> Formula:
-    """The formula of an activation (bare name) of a resolved configuration. Raises KeyError for a name without one."""
-    special = {"q": _heads("q", c), "k": _heads("k", c), "v": _heads("v", c), "ffn_post": _activation(c), "scores": _scores(c), "position": _position(c)}
+    """The formula of an activation (bare name) of a resolved configuration. Raises KeyError for a name
+    without one.
+    """
+    special = {
+        "q": _heads("q", c),
+        "k": _heads("k", c),
+        "v": _heads("v", c),
+        "ffn_post": _activation(c),
+        "scores": _scores(c),
+        "position": _position(c),
+    }
     if name in special:
         return special[name]
     if name in ("norm1", "norm2", "norm_final"):
@@ -38,9 +49,18 @@ def _projections(name: str, c: ModelConfig) -> Formula:
     last, then = (bias, plus) if c.output_bias else ("", "")
     ffn, wide = (r" + b", " + b") if c.ffn_bias else ("", "")
     table = {
-        "pos_embed": (r"p_t = P[t]", "row t of the position table P") if c.position == "learned" else
-        (r"p_{t,2i} = \sin\frac{t}{10000^{2i/d}},\; p_{t,2i+1} = \cos\frac{t}{10000^{2i/d}}", "sines and cosines of the position"),
-        "qkv_flat": (rf"[q, k, v] = x\,[W_Q, W_K, W_V]{bias}", f"x · [W_Q, W_K, W_V]{plus}, one product for all three"),
+        "pos_embed": (
+            (r"p_t = P[t]", "row t of the position table P")
+            if c.position == "learned"
+            else (
+                r"p_{t,2i} = \sin\frac{t}{10000^{2i/d}},\; p_{t,2i+1} = \cos\frac{t}{10000^{2i/d}}",
+                "sines and cosines of the position",
+            )
+        ),
+        "qkv_flat": (
+            rf"[q, k, v] = x\,[W_Q, W_K, W_V]{bias}",
+            f"x · [W_Q, W_K, W_V]{plus}, one product for all three",
+        ),
         "qkv_heads": (r"(d) \to (H, d_{head})", "split into q, k, v, and each into heads"),
         "qk_flat": (rf"q = k = x\,W_{{QK}}{bias}", f"x · W_QK{plus}: queries and keys are the same"),
         "qk_heads": (r"(d) \to (H, d_{head})", "split into heads"),
@@ -49,34 +69,66 @@ def _projections(name: str, c: ModelConfig) -> Formula:
         "x_heads": (r"(d) \to (H, d_{head})", "split into heads; there are no matrices"),
         "q_rot": _turned("q", c),
         "k_rot": _turned("k", c),
-        "attn_out": (rf"\mathrm{{out}} = z\,W_O{last}", f"z · W_O{then}") if c.output_projection and c.mixer in ("attention", "shared_qk") else
-        (r"\mathrm{out} = [z_1, \dots, z_H]", "heads laid side by side again"),
-        "ffn_in": (rf"[\mathrm{{gate}}, u] = x\,[W_G, W_1]{ffn}", f"x · [W_G, W₁]{wide}, one product for both"),
-        "ffn_pre": (r"u = x\,W_1", "the second half of that product") if c.ffn in GATED else (rf"u = x\,W_1{ffn}", f"x · W₁{wide}"),
+        "attn_out": (
+            (rf"\mathrm{{out}} = z\,W_O{last}", f"z · W_O{then}")
+            if c.output_projection and c.mixer in ("attention", "shared_qk")
+            else (r"\mathrm{out} = [z_1, \dots, z_H]", "heads laid side by side again")
+        ),
+        "ffn_in": (
+            rf"[\mathrm{{gate}}, u] = x\,[W_G, W_1]{ffn}",
+            f"x · [W_G, W₁]{wide}, one product for both",
+        ),
+        "ffn_pre": (
+            (r"u = x\,W_1", "the second half of that product")
+            if c.ffn in GATED
+            else (rf"u = x\,W_1{ffn}", f"x · W₁{wide}")
+        ),
         "ffn_out": (rf"\mathrm{{out}} = h\,W_2{ffn}", f"h · W₂{wide}"),
     }
     return table[name]
 
 
 def _heads(name: str, c: ModelConfig) -> Formula:
-    return rf"{name}: (T, H, d_{{head}}) \to (H, T, d_{{head}})", f"{name}, with its heads in front: each works alone"
+    return (
+        rf"{name}: (T, H, d_{{head}}) \to (H, T, d_{{head}})",
+        f"{name}, with its heads in front: each works alone",
+    )
 
 
 def _turned(name: str, c: ModelConfig) -> Formula:
-    inner, words = (rf"\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head") if c.qk_norm else (name, name)
+    inner, words = (
+        (rf"\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head")
+        if c.qk_norm
+        else (name, name)
+    )
     if c.position != "rope":
         return inner, words
-    part, width = (f", the first {c.d_rotary} of {c.d_head} dimensions", f"{c.d_rotary}") if c.rope_fraction < 1 else ("", "d_{head}")
-    return rf"R(t\,\theta)\,{inner},\quad \theta_i = {c.rope_theta:g}^{{-2i/{width}}}", f"{words}, its pairs turned by position × frequency{part}"
+    part, width = (
+        (f", the first {c.d_rotary} of {c.d_head} dimensions", f"{c.d_rotary}")
+        if c.rope_fraction < 1
+        else ("", "d_{head}")
+    )
+    return (
+        rf"R(t\,\theta)\,{inner},\quad \theta_i = {c.rope_theta:g}^{{-2i/{width}}}",
+        f"{words}, its pairs turned by position × frequency{part}",
+    )
 
 
 def _scores(c: ModelConfig) -> Formula:
-    latex, words = (r"\mathrm{scores} = 0", "all alike") if c.mixer == "mean" else (r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head")
+    latex, words = (
+        (r"\mathrm{scores} = 0", "all alike")
+        if c.mixer == "mean"
+        else (r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head")
+    )
     if c.n_kv_heads is not None and c.n_kv_heads < c.n_heads:
         words += f"; {c.n_heads // c.n_kv_heads} query heads share a key head"
     if c.position == "alibi":
         return latex + r" - m_h\,|i - j|", words + " − slope · distance"
-    return (latex + r" + b_h(i - j)", words + " + bias for the distance") if c.position == "t5" else (latex, words)
+    return (
+        (latex + r" + b_h(i - j)", words + " + bias for the distance")
+        if c.position == "t5"
+        else (latex, words)
+    )
 
 
 def _position(c: ModelConfig) -> Formula:
@@ -106,8 +158,11 @@ def _sum(name: str, c: ModelConfig) -> Formula:
 
 def _activation(c: ModelConfig) -> Formula:
     named = {
-        "relu": (r"h = \max(0, u)", "max(0, u)"), "relu2": (r"h = \max(0, u)^2", "max(0, u)²"),
-        "gelu": (r"h = u\,\Phi(u)", "u · Φ(u)"), "gelu_tanh": (r"h = u\,\Phi(u) \text{ (tanh form)}", "u · Φ(u), by tanh"),
-        "swiglu": (r"h = \mathrm{SiLU}(\mathrm{gate}) \odot u", "SiLU(gate) · u"), "geglu": (r"h = \mathrm{GELU}(\mathrm{gate}) \odot u", "GELU(gate) · u"),
+        "relu": (r"h = \max(0, u)", "max(0, u)"),
+        "relu2": (r"h = \max(0, u)^2", "max(0, u)²"),
+        "gelu": (r"h = u\,\Phi(u)", "u · Φ(u)"),
+        "gelu_tanh": (r"h = u\,\Phi(u) \text{ (tanh form)}", "u · Φ(u), by tanh"),
+        "swiglu": (r"h = \mathrm{SiLU}(\mathrm{gate}) \odot u", "SiLU(gate) · u"),
+        "geglu": (r"h = \mathrm{GELU}(\mathrm{gate}) \odot u", "GELU(gate) · u"),
     }
     return named.get(c.ffn, ("", ""))

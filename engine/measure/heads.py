@@ -1,4 +1,5 @@
-"""What each head does, in numbers: how widely it looks, how far, and whether it follows one of the known habits.
+"""What each head does, in numbers: how widely it looks, how far, and whether it follows one of the known
+habits.
 
 All take patterns (..., query, key) whose rows sum to 1 and average over the queries of a text.
 """
@@ -22,8 +23,9 @@ MAX_REPEAT = 32  # tokens in the sequence that is repeated
 class HeadNumbers:
     """One number for each head, all (layer, head) float64.
 
-    `entropy` is in nats, `relative_entropy` its share of ln(visible keys), `distance` in tokens; the others are shares of the weight.
-    `even_first` and `even_previous` are what a head that spread its weight evenly would give to those places.
+    `entropy` is in nats, `relative_entropy` its share of ln(visible keys), `distance` in tokens; the others
+    are shares of the weight. `even_first` and `even_previous` are what a head that spread its weight evenly
+    would give to those places.
     """
 
     entropy: np.ndarray
@@ -37,24 +39,36 @@ class HeadNumbers:
 
 
 def head_numbers(patterns: np.ndarray, causal: bool, induction: np.ndarray | None = None) -> HeadNumbers:
-    """patterns (layer, head, query, key) -> the numbers of every head; `induction` (layer, head) comes from `induction_scores`."""
+    """patterns (layer, head, query, key) -> the numbers of every head; `induction` (layer, head) comes from
+    `induction_scores`.
+    """
     length = patterns.shape[-1]
     visible = _visible(length, causal)
     even = float(np.mean(1 / visible[1:])) if length > 1 else 1.0
     return HeadNumbers(
-        entropy(patterns).mean(-1), relative_entropy(patterns, causal), mean_distance(patterns), previous_score(patterns), first_score(patterns),
-        induction, even, even,
+        entropy(patterns).mean(-1),
+        relative_entropy(patterns, causal),
+        mean_distance(patterns),
+        previous_score(patterns),
+        first_score(patterns),
+        induction,
+        even,
+        even,
     )
 
 
 def entropy(patterns: np.ndarray) -> np.ndarray:
-    """-sum p ln p of each row, nats: (..., query, key) -> (..., query). 0: one token only; ln n: n tokens alike."""
+    """-sum p ln p of each row, nats: (..., query, key) -> (..., query). 0: one token only; ln n: n tokens
+    alike.
+    """
     p = patterns.astype(np.float64)
     return -(p * np.log(np.where(p > 0, p, 1.0))).sum(-1)
 
 
 def relative_entropy(patterns: np.ndarray, causal: bool) -> np.ndarray:
-    """Entropy over its maximum ln(visible keys), mean over the queries that have a choice: (..., query, key) -> (...). NaN for one token."""
+    """Entropy over its maximum ln(visible keys), mean over the queries that have a choice: (..., query, key)
+    -> (...). NaN for one token.
+    """
     visible = _visible(patterns.shape[-1], causal)
     some = visible > 1
     if not some.any():
@@ -69,27 +83,37 @@ def mean_distance(patterns: np.ndarray) -> np.ndarray:
 
 
 def previous_score(patterns: np.ndarray) -> np.ndarray:
-    """Weight on the token just before, mean over the queries that have one: (..., query, key) -> (...). NaN for one token."""
+    """Weight on the token just before, mean over the queries that have one: (..., query, key) -> (...). NaN
+    for one token.
+    """
     return _mean(np.diagonal(patterns, -1, -2, -1))
 
 
 def first_score(patterns: np.ndarray) -> np.ndarray:
-    """Weight on position 0 (the "sink", Xiao et al. 2023), mean over all later queries: (..., query, key) -> (...). NaN for one token."""
+    """Weight on position 0 (the "sink", Xiao et al. 2023), mean over all later queries: (..., query, key) ->
+    (...). NaN for one token.
+    """
     return _mean(patterns[..., 1:, 0])
 
 
 def induction_score(patterns: np.ndarray, half: int) -> np.ndarray:
-    """For a sequence of `half` tokens read twice: weight from each token of the second half on the one *after* its first occurrence.
+    """For a sequence of `half` tokens read twice: weight from each token of the second half on the one
+    *after* its first occurrence.
 
-    (..., query, key) with 2 * half tokens -> (...), mean over the second half (Olsson et al. 2022). Query half + i, key i + 1.
+    (..., query, key) with 2 * half tokens -> (...), mean over the second half (Olsson et al. 2022). Query
+    half + i, key i + 1.
     """
     return _mean(np.diagonal(patterns, 1 - half, -2, -1)[..., 1:])
 
 
-def induction_scores(model: Transformer, seed: int = 0, sequences: int = 4, vocab: int | None = None) -> np.ndarray | None:
-    """(layer, head): `induction_score` on distinct random tokens (of the first `vocab` ids) read twice, mean over `sequences` of them.
+def induction_scores(
+    model: Transformer, seed: int = 0, sequences: int = 4, vocab: int | None = None
+) -> np.ndarray | None:
+    """(layer, head): `induction_score` on distinct random tokens (of the first `vocab` ids) read twice, mean
+    over `sequences` of them.
 
-    None for a model without a mixer, and where the context or the vocabulary is too small for two tokens twice.
+    None for a model without a mixer, and where the context or the vocabulary is too small for two tokens
+    twice.
     """
     config = model.config
     half = min(config.context // 2, vocab or config.vocab_size, MAX_REPEAT)
@@ -101,15 +125,19 @@ def induction_scores(model: Transformer, seed: int = 0, sequences: int = 4, voca
     device = next(model.parameters()).device
     with torch.inference_mode():
         model(torch.from_numpy(np.concatenate((once, once), axis=1)).to(device), recorder)
-    patterns = np.stack([recorder[f"blocks.{i}.pattern"].float().cpu().numpy() for i in range(config.n_layers)])  # (layer, batch, head, query, key)
+    patterns = np.stack(
+        [recorder[f"blocks.{i}.pattern"].float().cpu().numpy() for i in range(config.n_layers)]
+    )  # (layer, batch, head, query, key)
     return induction_score(patterns, half).mean(1)
 
 
 @dataclass(frozen=True, eq=False)
 class Sink:
-    """What the first token offers to those who look at it. Norms are Euclidean lengths of value vectors, (layer, kv_head).
+    """What the first token offers to those who look at it. Norms are Euclidean lengths of value vectors,
+    (layer, kv_head).
 
-    `share` (layer, head) is the weight on it, `written` (layer, head) the share of it in sum_key p |v|, the size of what was gathered.
+    `share` (layer, head) is the weight on it, `written` (layer, head) the share of it in sum_key p |v|, the
+    size of what was gathered.
     """
 
     share: np.ndarray
@@ -119,7 +147,9 @@ class Sink:
 
 
 def sink(recording: Recording) -> Sink:
-    """Weight on position 0 against the length of what it says there (Xiao et al. 2023; Gu et al. 2024). Needs two tokens and a mixer."""
+    """Weight on position 0 against the length of what it says there (Xiao et al. 2023; Gu et al. 2024). Needs
+    two tokens and a mixer.
+    """
     patterns = recording.stacked("pattern")
     norms = np.linalg.norm(recording.stacked("v").astype(np.float64), axis=-1)  # (layer, kv_head, key)
     repeated = np.repeat(norms, patterns.shape[1] // norms.shape[1], axis=1)  # (layer, head, key)
@@ -130,16 +160,20 @@ def sink(recording: Recording) -> Sink:
 
 
 def resting_place(patterns: np.ndarray, at_least: int = 8) -> tuple[int, int, int, float] | None:
-    """(layer, head, key, share): the one key after the first that one head's later queries give most of their weight to, on average.
+    """(layer, head, key, share): the one key after the first that one head's later queries give most of their
+    weight to, on average.
 
-    patterns (layer, head, query, key). Keys with fewer than `at_least` later queries are left out; None when that leaves none.
+    patterns (layer, head, query, key). Keys with fewer than `at_least` later queries are left out; None when
+    that leaves none.
     """
     length = patterns.shape[-1]
     keys = length - at_least  # key j has length - 1 - j later queries
     if keys <= 1:
         return None
     later = np.tri(length, k=-1, dtype=bool)
-    share = np.where(later, patterns, 0).sum(-2, dtype=np.float64)[..., 1:keys] / (length - 1 - np.arange(1, keys))
+    share = np.where(later, patterns, 0).sum(-2, dtype=np.float64)[..., 1:keys] / (
+        length - 1 - np.arange(1, keys)
+    )
     if not np.isfinite(share).any():
         return None
     layer, head, key = (int(i) for i in np.unravel_index(np.nanargmax(share), share.shape))
@@ -157,10 +191,11 @@ def _mean(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    """One head, stage by stage, each computed here from the recorded q_rot, k_rot and v: to be held against what was recorded.
+    """One head, stage by stage, each computed here from the recorded q_rot, k_rot and v: to be held against
+    what was recorded.
 
-    q, k, v and z are (position, d_head), `written` (query, d_model); all others (query, key). `bias` is None where the positions add none,
-    `raw` is None for the mean mixer, which has no scores.
+    q, k, v and z are (position, d_head), `written` (query, d_model); all others (query, key). `bias` is None
+    where the positions add none, `raw` is None for the mean mixer, which has no scores.
     """
 
     q: np.ndarray
@@ -178,33 +213,57 @@ class Stages:
 
 @torch.inference_mode()
 def stages(model: Transformer, recording: Recording, layer: int, head: int) -> Stages:
-    """softmax(q k^T / sqrt(d_head) + bias + mask) v W_O of one head, in float64 (Vaswani et al. 2017, 3.2). Raises KeyError without a mixer."""
+    """softmax(q k^T / sqrt(d_head) + bias + mask) v W_O of one head, in float64 (Vaswani et al. 2017, 3.2).
+    Raises KeyError without a mixer.
+    """
     config, mixer = recording.config, model.blocks[layer].mixer
     kv_head = head * recording[f"blocks.{layer}.k"].shape[0] // config.n_heads
-    q, k, v = (recording[f"blocks.{layer}.{name}"][i].astype(np.float64) for name, i in (("q_rot", head), ("k_rot", kv_head), ("v", kv_head)))
+    q, k, v = (
+        recording[f"blocks.{layer}.{name}"][i].astype(np.float64)
+        for name, i in (("q_rot", head), ("k_rot", kv_head), ("v", kv_head))
+    )
     raw = None if config.mixer == "mean" else q @ k.T
     scaled = np.zeros((len(q), len(k))) if raw is None else raw / np.sqrt(q.shape[1])
     bias = position_bias(model, len(q))
     scores = scaled if bias is None else scaled + bias[head]
     masked = np.where(np.tri(len(q), dtype=bool), scores, -np.inf) if config.causal else scores
-    exponentials = np.exp(masked - masked.max(-1, keepdims=True))  # minus the largest: the same weights, and no overflow
+    exponentials = np.exp(
+        masked - masked.max(-1, keepdims=True)
+    )  # minus the largest: the same weights, and no overflow
     pattern = exponentials / exponentials.sum(-1, keepdims=True)
     z = pattern @ v
-    return Stages(q, k, v, raw, scaled, None if bias is None else bias[head], masked, exponentials, pattern, z, written_by(mixer, z, head))
+    return Stages(
+        q,
+        k,
+        v,
+        raw,
+        scaled,
+        None if bias is None else bias[head],
+        masked,
+        exponentials,
+        pattern,
+        z,
+        written_by(mixer, z, head),
+    )
 
 
 def position_bias(model: Transformer, length: int) -> np.ndarray | None:
-    """What the positions add to the scores, (head, query, key) float64; None for schemes that add nothing there."""
+    """What the positions add to the scores, (head, query, key) float64; None for schemes that add nothing
+    there.
+    """
     if model.config.position not in ("alibi", "t5"):
         return None
     like = next(model.parameters())
     seams = model.positions.prepare(length, like)
-    bias: np.ndarray = seams.bias(like.new_zeros(1, model.config.n_heads, length, length))[0].double().cpu().numpy()
+    bias: np.ndarray = (
+        seams.bias(like.new_zeros(1, model.config.n_heads, length, length))[0].double().cpu().numpy()
+    )
     return bias
 
 
 def written_by(mixer: Any, z: np.ndarray, head: int) -> np.ndarray:
-    """What one head adds to the stream: z (query, d_head) times its own rows of W_O -> (query, d_model), without the bias b_O, which no head owns.
+    """What one head adds to the stream: z (query, d_head) times its own rows of W_O -> (query, d_model),
+    without the bias b_O, which no head owns.
 
     Without an output projection the head's slice of the stream is `z` itself.
     """

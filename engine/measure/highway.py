@@ -1,6 +1,8 @@
-"""The gradient highway: how large gradients and activations are along the depth of fresh models, wired in different ways.
+"""The gradient highway: how large gradients and activations are along the depth of fresh models, wired in
+different ways.
 
-Xiong et al. 2020 ("On Layer Normalization in the Transformer Architecture") compare post-norm with pre-norm at initialisation.
+Xiong et al. 2020 ("On Layer Normalization in the Transformer Architecture") compare post-norm with pre-norm
+at initialisation.
 """
 
 from __future__ import annotations
@@ -27,10 +29,12 @@ MAX_DEPTH = 128
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured: every wiring at every depth with every seed. Hashable, so that a result can be kept under it.
+    """What is measured: every wiring at every depth with every seed. Hashable, so that a result can be kept
+    under it.
 
-    `init`: 'scaled' is the engine's own (std 0.02, writes to the stream scaled by 1/sqrt(2 L)); 'unscaled' leaves that scaling out;
-    'fan_in' draws the blocks' matrices with std 1/sqrt(inputs), which keeps the size of what passes through them.
+    `init`: 'scaled' is the engine's own (std 0.02, writes to the stream scaled by 1/sqrt(2 L)); 'unscaled'
+    leaves that scaling out; 'fan_in' draws the blocks' matrices with std 1/sqrt(inputs), which keeps the size
+    of what passes through them.
     """
 
     depths: tuple[int, ...] = (2, 4, 8, 16, 24)
@@ -63,8 +67,8 @@ class Plan:
 class Profile:
     """One model. Place 0 is the stream before the first block, place i + 1 the output of block i.
 
-    `gradients`: Frobenius norm of d loss / d stream over the whole batch, with the loss a mean over tokens, nats.
-    `weights`: norm of d loss / d parameters of each block, which is what Xiong et al. plot.
+    `gradients`: Frobenius norm of d loss / d stream over the whole batch, with the loss a mean over tokens,
+    nats. `weights`: norm of d loss / d parameters of each block, which is what Xiong et al. plot.
     `activations`: norm of the stream, mean over tokens. None of them need be finite: `finite` says.
     """
 
@@ -83,7 +87,9 @@ class Profile:
 
 
 class _StreamProbe:
-    """A probe that keeps the stream before the first block and after each, and asks autograd to keep its gradient too."""
+    """A probe that keeps the stream before the first block and after each, and asks autograd to keep its
+    gradient too.
+    """
 
     def __init__(self, wiring: Wiring) -> None:
         self.last = "norm2" if wiring == "post" else "resid_post"
@@ -97,7 +103,8 @@ class _StreamProbe:
 
 
 def measure(plan: Plan, text: Tensor, vocab_size: int) -> Iterator[Profile]:
-    """A profile for each model of the plan, small depths first. `text`: (n,) ids, of which the same random windows are read by all wirings.
+    """A profile for each model of the plan, small depths first. `text`: (n,) ids, of which the same random
+    windows are read by all wirings.
 
     Raises ConfigError for a plan or a text that cannot be used.
     """
@@ -129,14 +136,23 @@ def _one(plan: Plan, wiring: Wiring, depth: int, seed: int, tokens: Tensor, voca
         loss.backward()
     gradients = np.array([0.0 if x.grad is None else float(x.grad.double().norm()) for x in probe.streams])
     activations = np.array([float(x.detach().double().norm(dim=-1).mean()) for x in probe.streams])
-    squares = [sum(float(p.grad.double().square().sum()) for p in block.parameters() if p.grad is not None) for block in model.blocks]
+    squares = [
+        sum(float(p.grad.double().square().sum()) for p in block.parameters() if p.grad is not None)
+        for block in model.blocks
+    ]
     return Profile(wiring, depth, seed, float(loss.detach()), gradients, np.sqrt(squares), activations, 0)
 
 
 def fresh(plan: Plan, wiring: Wiring, depth: int, seed: int, vocab_size: int) -> Transformer:
     """The engine's own model at its initialisation, with the plan's starting weights."""
     config = ModelConfig(
-        vocab_size=vocab_size, context=plan.context, d_model=plan.d_model, n_layers=depth, n_heads=plan.n_heads, norm=plan.norm, wiring=wiring,
+        vocab_size=vocab_size,
+        context=plan.context,
+        d_model=plan.d_model,
+        n_layers=depth,
+        n_heads=plan.n_heads,
+        norm=plan.norm,
+        wiring=wiring,
     )
     model = build(config, seed)
     with torch.no_grad():
@@ -150,7 +166,8 @@ def fresh(plan: Plan, wiring: Wiring, depth: int, seed: int, vocab_size: int) ->
 
 
 def averaged(profiles: list[Profile], what: Quantity = "gradients") -> dict[tuple[Wiring, int], np.ndarray]:
-    """(wiring, depth) -> that quantity of the profiles: the geometric mean over seeds, since sizes differ by factors.
+    """(wiring, depth) -> that quantity of the profiles: the geometric mean over seeds, since sizes differ by
+    factors.
 
     Where one seed is not finite, neither is the mean; where one is 0 (too small for float32), the mean is 0.
     """
@@ -158,11 +175,15 @@ def averaged(profiles: list[Profile], what: Quantity = "gradients") -> dict[tupl
     for profile in profiles:
         groups.setdefault((profile.wiring, profile.depth), []).append(profile)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return {place: np.exp(np.log([getattr(p, what) for p in group]).mean(0)) for place, group in groups.items()}
+        return {
+            place: np.exp(np.log([getattr(p, what) for p in group]).mean(0))
+            for place, group in groups.items()
+        }
 
 
 def ratio(blocks: np.ndarray) -> float:
-    """First block's over the last block's, of (depth,): 1 is a flat road, below 1 the gradient fades on its way back, above 1 it grows.
+    """First block's over the last block's, of (depth,): 1 is a flat road, below 1 the gradient fades on its
+    way back, above 1 it grows.
 
     NaN where the last is 0 or not finite.
     """

@@ -1,4 +1,6 @@
-"""The logit lens: what the model would say if it stopped after each block (nostalgebraist 2020, "interpreting GPT: the logit lens")."""
+"""The logit lens: what the model would say if it stopped after each block (nostalgebraist 2020, "interpreting
+GPT: the logit lens").
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,11 @@ from engine.model import Transformer
 
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """Depth 0 is the stream before the first block, depth i + 1 that after block i; the last depth is the model's output.
+    """Depth 0 is the stream before the first block, depth i + 1 that after block i; the last depth is the
+    model's output.
 
-    `kl` is KL(final || depth) = sum of p_final (ln p_final - ln p_depth), in nats: 0 at the last depth, and never negative.
-    `settled` is the first depth from which on a position's top guess stays the final one.
+    `kl` is KL(final || depth) = sum of p_final (ln p_final - ln p_depth), in nats: 0 at the last depth, and
+    never negative. `settled` is the first depth from which on a position's top guess stays the final one.
     """
 
     log_probabilities: np.ndarray = field(repr=False)  # (depth, query, vocab) float32, nats
@@ -41,19 +44,29 @@ def logit_lens(model: Transformer, recording: Recording) -> Lens:
     like = next(model.parameters())
     logits = []
     for stream in outputs(recording):
-        x = torch.tensor(stream, device=like.device, dtype=like.dtype)[None]  # (1, query, d_model), as in the forward pass
+        x = torch.tensor(stream, device=like.device, dtype=like.dtype)[
+            None
+        ]  # (1, query, d_model), as in the forward pass
         logits.append(F.linear(model.norm_final(x), model.output_matrix)[0].float().cpu().numpy())
     return read_lens(np.stack(logits))
 
 
 def read_lens(logits: np.ndarray) -> Lens:
-    """Guesses, probabilities and distances from logits (depth, query, vocab), the last depth being the output."""
+    """Guesses, probabilities and distances from logits (depth, query, vocab), the last depth being the
+    output.
+    """
     log_p = log_softmax(logits)
     guess = log_p.argmax(-1)
     probability = np.exp(np.take_along_axis(log_p, guess[..., None], -1)[..., 0])
     kl = (np.exp(log_p[-1]) * (log_p[-1] - log_p)).sum(-1)
     kl = np.maximum(kl, 0.0)  # rounding may leave -1e-17
-    return Lens(log_p.astype(np.float32), guess, probability.astype(np.float32), kl.astype(np.float32), first_settled(guess))
+    return Lens(
+        log_p.astype(np.float32),
+        guess,
+        probability.astype(np.float32),
+        kl.astype(np.float32),
+        first_settled(guess),
+    )
 
 
 def first_settled(guess: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """The neurons of the feed-forward networks: what excites them, and what they write.
 
-A neuron is one of the `d_ff` entries of `ffn_post`. Its row of W_in decides when it fires, its column of W_out is what it then
-adds to the residual stream: a key and a value (Geva et al. 2021, "Transformer Feed-Forward Layers Are Key-Value Memories").
+A neuron is one of the `d_ff` entries of `ffn_post`. Its row of W_in decides when it fires, its column of
+W_out is what it then adds to the residual stream: a key and a value (Geva et al. 2021, "Transformer
+Feed-Forward Layers Are Key-Value Memories").
 """
 
 from __future__ import annotations
@@ -19,13 +20,17 @@ from engine.model import Transformer
 from engine.parts.norms import LayerNorm, NoNorm
 from engine.probe import Recorder
 
-QUIET = 0.1  # of a layer's root mean square: below it, a neuron of a kind that is never exactly 0 counts as quiet
+QUIET = (
+    0.1  # of a layer's root mean square: below it, a neuron of a kind that is never exactly 0 counts as quiet
+)
 EXACT_ZEROS = ("relu", "relu2")
 
 
 @dataclass(frozen=True)
 class Peak:
-    """Where a neuron answers most strongly: its largest activation by size, with its sign, at a position of the text."""
+    """Where a neuron answers most strongly: its largest activation by size, with its sign, at a position of
+    the text.
+    """
 
     layer: int
     neuron: int
@@ -34,24 +39,31 @@ class Peak:
 
 
 def strongest(post: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """post (layer, query, d_ff) -> the activation of largest size over the text, with its sign, and its position: both (layer, d_ff)."""
+    """post (layer, query, d_ff) -> the activation of largest size over the text, with its sign, and its
+    position: both (layer, d_ff).
+    """
     at = np.abs(post).argmax(axis=1)
     return np.take_along_axis(post, at[:, None, :], axis=1)[:, 0], at
 
 
 def most_active(post: np.ndarray, count: int) -> list[Peak]:
-    """The `count` neurons of post (layer, query, d_ff) that answer most strongly anywhere in the text, strongest first."""
+    """The `count` neurons of post (layer, query, d_ff) that answer most strongly anywhere in the text,
+    strongest first.
+    """
     values, at = strongest(post)
     order = np.argsort(-np.abs(values), axis=None, kind="stable")[:count]
     layers, neurons = np.unravel_index(order, values.shape)
-    return [Peak(int(i), int(n), float(values[i, n]), int(at[i, n])) for i, n in zip(layers, neurons, strict=True)]
+    return [
+        Peak(int(i), int(n), float(values[i, n]), int(at[i, n])) for i, n in zip(layers, neurons, strict=True)
+    ]
 
 
 def quiet_share(post: np.ndarray, ffn: str) -> np.ndarray:
-    """Share of the activations of each layer that say nothing, in [0, 1]: post (layer, query, d_ff) -> (layer,).
+    """Share of the activations of each layer that say nothing, in [0, 1]: post (layer, query, d_ff) ->
+    (layer,).
 
-    With ReLU and squared ReLU those that are exactly 0; with the smooth kinds, which hardly ever are, those smaller than
-    QUIET times the root mean square of their layer.
+    With ReLU and squared ReLU those that are exactly 0; with the smooth kinds, which hardly ever are, those
+    smaller than QUIET times the root mean square of their layer.
     """
     if ffn in EXACT_ZEROS:
         return (post == 0).mean(axis=(1, 2))
@@ -59,17 +71,17 @@ def quiet_share(post: np.ndarray, ffn: str) -> np.ndarray:
     return (np.abs(post) < QUIET * size).mean(axis=(1, 2))
 
 
-# What a neuron writes ------------------------------------------------------------------------------------------------------
+# What a neuron writes ---------------------------------------------------------------------------
 
 
 @torch.inference_mode()
 def token_scores(model: Transformer, layer: int, neuron: int, *, through_norm: bool = True) -> np.ndarray:
     """How much one unit of a neuron raises each token's logit above the average token's: (vocab,).
 
-    The neuron's column of W_out, (d_model,), times the unembedding, minus the mean over the vocabulary, which no softmax sees.
-    `through_norm` sends the column through the linear part of the final norm first: centred where that is LayerNorm, and times its
-    gain. Left out either way are the norm's division, which depends on the whole stream, and what later layers make of the write.
-    Raises ShapeError when there is no such neuron.
+    The neuron's column of W_out, (d_model,), times the unembedding, minus the mean over the vocabulary, which
+    no softmax sees. `through_norm` sends the column through the linear part of the final norm first: centred
+    where that is LayerNorm, and times its gain. Left out either way are the norm's division, which depends on
+    the whole stream, and what later layers make of the write. Raises ShapeError when there is no such neuron.
     """
     write = output_vector(model, layer, neuron)  # (d_model,)
     if through_norm:
@@ -79,13 +91,17 @@ def token_scores(model: Transformer, layer: int, neuron: int, *, through_norm: b
 
 
 def output_vector(model: Transformer, layer: int, neuron: int) -> Tensor:
-    """A neuron's column of W_out: what it adds to the stream for each unit of its activation, (d_model,). Raises ShapeError."""
+    """A neuron's column of W_out: what it adds to the stream for each unit of its activation, (d_model,).
+    Raises ShapeError.
+    """
     check_neuron(model.config, layer, neuron)
     return model.blocks[layer].ffn.w_out.weight[:, neuron]  # type: ignore[union-attr, index]
 
 
 def linear_part(norm: torch.nn.Module, x: Tensor) -> Tensor:
-    """A norm without its division and its bias: LayerNorm subtracts the mean; both kinds multiply by the gain. Shape in = shape out."""
+    """A norm without its division and its bias: LayerNorm subtracts the mean; both kinds multiply by the
+    gain. Shape in = shape out.
+    """
     if isinstance(norm, NoNorm):
         return x
     x = x - x.mean(-1, keepdim=True) if isinstance(norm, LayerNorm) else x
@@ -108,15 +124,17 @@ def signed(ffn: str) -> bool:
     return ffn in GATED
 
 
-# What excites the neurons ---------------------------------------------------------------------------------------------------
+# What excites the neurons -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """The strongest answers of one layer's neurons within the first `done` of `total` tokens; strongest first.
+    """The strongest answers of one layer's neurons within the first `done` of `total` tokens; strongest
+    first.
 
-    `highest` and `lowest` (d_ff, top) are activations, `*_at` their positions among the ids, -1 where the text is too short for so many.
-    `positive` (d_ff,) is the share of tokens at which the neuron is above zero. `window` is how many tokens the model saw at once.
+    `highest` and `lowest` (d_ff, top) are activations, `*_at` their positions among the ids, -1 where the
+    text is too short for so many. `positive` (d_ff,) is the share of tokens at which the neuron is above
+    zero. `window` is how many tokens the model saw at once.
     """
 
     done: int
@@ -129,11 +147,22 @@ class Scan:
     positive: np.ndarray
 
 
-def scan(model: Transformer, ids: Sequence[int] | np.ndarray, layer: int, *, window: int, batch: int = 16, top: int = 8, apart: int = 16) -> Iterator[Scan]:
-    """Reads ids (position,) in windows of `window` tokens, `batch` windows at a time, and yields the state after each batch.
+def scan(
+    model: Transformer,
+    ids: Sequence[int] | np.ndarray,
+    layer: int,
+    *,
+    window: int,
+    batch: int = 16,
+    top: int = 8,
+    apart: int = 16,
+) -> Iterator[Scan]:
+    """Reads ids (position,) in windows of `window` tokens, `batch` windows at a time, and yields the state
+    after each batch.
 
-    Of every stretch of `apart` tokens only the strongest counts, so that the answers are not all from one line. Tokens past the last
-    whole window are left out. Raises ShapeError for no ids, or when the model has no such layer.
+    Of every stretch of `apart` tokens only the strongest counts, so that the answers are not all from one
+    line. Tokens past the last whole window are left out. Raises ShapeError for no ids, or when the model has
+    no such layer.
     """
     check_neuron(model.config, layer, 0)
     tokens = torch.as_tensor(np.asarray(ids, dtype=np.int64))
@@ -145,7 +174,9 @@ def scan(model: Transformer, ids: Sequence[int] | np.ndarray, layer: int, *, win
     worst: tuple[Tensor, Tensor] | None = None
     positive = torch.zeros(model.config.d_ff or 0, dtype=torch.int64)
     for start in range(0, len(rows), batch):
-        post = _post(model, rows[start : start + batch], layer).flatten(0, 1)  # (batch, window, d_ff) -> (tokens, d_ff)
+        post = _post(model, rows[start : start + batch], layer).flatten(
+            0, 1
+        )  # (batch, window, d_ff) -> (tokens, d_ff)
         positive += (post > 0).sum(0)
         best = _merge(best, _stretches(post, start * window, apart), top)
         worst = _merge(worst, _stretches(-post, start * window, apart), top)
@@ -153,8 +184,17 @@ def scan(model: Transformer, ids: Sequence[int] | np.ndarray, layer: int, *, win
         yield _state(done, rows.numel(), window, best, worst, positive, top)
 
 
-def activations_near(model: Transformer, ids: Sequence[int] | np.ndarray, layer: int, neuron: int, starts: Sequence[int], window: int) -> np.ndarray:
-    """A neuron's activation at each token of the windows that begin at `starts`: (len(starts), window), in one batched pass."""
+def activations_near(
+    model: Transformer,
+    ids: Sequence[int] | np.ndarray,
+    layer: int,
+    neuron: int,
+    starts: Sequence[int],
+    window: int,
+) -> np.ndarray:
+    """A neuron's activation at each token of the windows that begin at `starts`: (len(starts), window), in
+    one batched pass.
+    """
     check_neuron(model.config, layer, neuron)
     tokens = torch.as_tensor(np.asarray(ids, dtype=np.int64))
     rows = torch.stack([tokens[start : start + window] for start in starts])
@@ -187,23 +227,42 @@ class _Reached(Exception):
 def _stretches(values: Tensor, offset: int, apart: int) -> tuple[Tensor, Tensor]:
     """The largest of each `apart` tokens, and where: values (tokens, d_ff) -> two (stretches, d_ff)."""
     missing = -len(values) % apart
-    padded = torch.nn.functional.pad(values, (0, 0, 0, missing), value=-torch.inf).view(-1, apart, values.shape[1])
+    padded = torch.nn.functional.pad(values, (0, 0, 0, missing), value=-torch.inf).view(
+        -1, apart, values.shape[1]
+    )
     found, at = padded.max(dim=1)
     return found, at + offset + apart * torch.arange(len(padded))[:, None]
 
 
-def _merge(known: tuple[Tensor, Tensor] | None, new: tuple[Tensor, Tensor], top: int) -> tuple[Tensor, Tensor]:
+def _merge(
+    known: tuple[Tensor, Tensor] | None, new: tuple[Tensor, Tensor], top: int
+) -> tuple[Tensor, Tensor]:
     """The `top` largest of what is known and what is new, column by column."""
     values, at = new if known is None else (torch.cat((known[0], new[0])), torch.cat((known[1], new[1])))
     largest, which = values.topk(min(top, len(values)), dim=0)
     return largest, at.gather(0, which)
 
 
-def _state(done: int, total: int, window: int, best: tuple[Tensor, Tensor], worst: tuple[Tensor, Tensor], positive: Tensor, top: int) -> Scan:
+def _state(
+    done: int,
+    total: int,
+    window: int,
+    best: tuple[Tensor, Tensor],
+    worst: tuple[Tensor, Tensor],
+    positive: Tensor,
+    top: int,
+) -> Scan:
     def whole(values: Tensor, fill: float) -> np.ndarray:
         missing = top - len(values)
         return torch.nn.functional.pad(values, (0, 0, 0, missing), value=fill).T.numpy()
 
     return Scan(
-        done, total, window, whole(best[0], -np.inf), whole(best[1], -1), -whole(worst[0], -np.inf), whole(worst[1], -1), (positive / done).numpy(),
+        done,
+        total,
+        window,
+        whole(best[0], -np.inf),
+        whole(best[1], -1),
+        -whole(worst[0], -np.inf),
+        whole(worst[1], -1),
+        (positive / done).numpy(),
     )

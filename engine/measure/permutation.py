@@ -1,7 +1,8 @@
 """Does order matter? The same tokens in another order, through attention with and without positions.
 
-Without positions and without a mask, attention is permutation-equivariant: put the inputs into another order and the same outputs come
-out, in that order (Vaswani et al. 2017, 3.5, give this as the reason for their positions).
+Without positions and without a mask, attention is permutation-equivariant: put the inputs into another order
+and the same outputs come out, in that order (Vaswani et al. 2017, 3.5, give this as the reason for their
+positions).
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ SCHEMES: tuple[Position, ...] = get_args(Position)
 
 @dataclass(frozen=True)
 class Plan:
-    """A small fresh attention layer: its position scheme, whether it is masked, its sizes, the seed of its weights."""
+    """A small fresh attention layer: its position scheme, whether it is masked, its sizes, the seed of its
+    weights.
+    """
 
     scheme: Position = "none"
     causal: bool = False
@@ -37,10 +40,12 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The outputs of attention for a sentence as it was written and in another order; arrays are (position, d_model), float32.
+    """The outputs of attention for a sentence as it was written and in another order; arrays are (position,
+    d_model), float32.
 
-    `order[i]` is the place, in the sentence as written, of the word that now stands at i. `after` is in the new order; `matched` are its
-    rows put back beside the words they belong to. `largest` is the largest |matched - before|.
+    `order[i]` is the place, in the sentence as written, of the word that now stands at i. `after` is in the
+    new order; `matched` are its rows put back beside the words they belong to. `largest` is the largest
+    |matched - before|.
     """
 
     order: np.ndarray
@@ -58,8 +63,9 @@ class Comparison:
 class Setting:
     """A model with some of its switches set, reading a text in order and out of order.
 
-    `moved` (position,): length of the change of each token's final vector, divided by the root mean square length of those vectors;
-    `relative` is its root mean square. Losses are nats per token, None where the mask is off or nothing follows.
+    `moved` (position,): length of the change of each token's final vector, divided by the root mean square
+    length of those vectors; `relative` is its root mean square. Losses are nats per token, None where the
+    mask is off or nothing follows.
     """
 
     position: bool
@@ -71,7 +77,8 @@ class Setting:
 
 
 def new_order(length: int, move: Move, seed: int = 0) -> np.ndarray:
-    """Which item comes to each place, (length,). A shuffle of more than one item never leaves all where they were.
+    """Which item comes to each place, (length,). A shuffle of more than one item never leaves all where they
+    were.
 
     >>> new_order(4, "reverse").tolist(), new_order(4, "rotate").tolist()
     ([3, 2, 1, 0], [1, 2, 3, 0])
@@ -118,11 +125,18 @@ def word_ids(words: Sequence[str]) -> tuple[int, ...]:
 def fresh(plan: Plan, vocab_size: int, context: int) -> Transformer:
     """One block of the engine's own, untrained.
 
-    Its matrices have the standard deviation 1/sqrt(inputs) and its tables 1, not the 0.02 of a start of training, at which every token looks
-    at all others almost alike, whatever the scheme.
+    Its matrices have the standard deviation 1/sqrt(inputs) and its tables 1, not the 0.02 of a start of
+    training, at which every token looks at all others almost alike, whatever the scheme.
     """
     config = ModelConfig(
-        vocab_size=vocab_size, context=context, d_model=plan.d_model, n_layers=1, n_heads=plan.n_heads, position=plan.scheme, causal=plan.causal, ffn="none",
+        vocab_size=vocab_size,
+        context=context,
+        d_model=plan.d_model,
+        n_layers=1,
+        n_heads=plan.n_heads,
+        position=plan.scheme,
+        causal=plan.causal,
+        ffn="none",
     )
     model = build(config, plan.seed).requires_grad_(False).eval()
     random = torch.Generator().manual_seed(plan.seed)
@@ -135,11 +149,15 @@ def fresh(plan: Plan, vocab_size: int, context: int) -> Transformer:
 
 
 def compare(ids: Sequence[int], order: np.ndarray, plan: Plan) -> Comparison:
-    """Attention's output, `attn_out`, for the words `ids` and for the same words in `order`. Raises ConfigError for an order that is none."""
+    """Attention's output, `attn_out`, for the words `ids` and for the same words in `order`. Raises
+    ConfigError for an order that is none.
+    """
     if sorted(order.tolist()) != list(range(len(ids))):
         raise ConfigError("order", order.tolist(), f"must hold each of the places 0 to {len(ids) - 1} once")
     model = fresh(plan, max(ids) + 1, len(ids))
-    before, after = (record(model, x, only={"attn_out"})["blocks.0.attn_out"] for x in (ids, [ids[i] for i in order]))
+    before, after = (
+        record(model, x, only={"attn_out"})["blocks.0.attn_out"] for x in (ids, [ids[i] for i in order])
+    )
     matched = np.empty_like(after)
     matched[order] = after
     return Comparison(order, before, after, matched, float(np.abs(matched - before).max()))
@@ -148,16 +166,22 @@ def compare(ids: Sequence[int], order: np.ndarray, plan: Plan) -> Comparison:
 def in_order_and_out(model: Transformer, ids: Sequence[int], order: np.ndarray) -> tuple[Setting, ...]:
     """What the order of a text means to a model with its positions on and off, and its mask on and off.
 
-    Switching off edits the forward pass (`engine.measure.ablation`); nothing is retrained. A model without a mask gives two settings.
+    Switching off edits the forward pass (`engine.measure.ablation`); nothing is retrained. A model without a
+    mask gives two settings.
     """
     masks = (True, False) if model.config.causal else (False,)
     return tuple(_setting(model, ids, order, position, mask) for mask in masks for position in (True, False))
 
 
-def _setting(model: Transformer, ids: Sequence[int], order: np.ndarray, position: bool, mask: bool) -> Setting:
+def _setting(
+    model: Transformer, ids: Sequence[int], order: np.ndarray, position: bool, mask: bool
+) -> Setting:
     switches = Switches(position=position, mask=mask)
     # The edits carry tensors along: each forward pass gets its own.
-    runs = [record(model, x, edits=edits_for(model, switches), only={"norm_final", "logits"}) for x in (ids, [ids[i] for i in order])]
+    runs = [
+        record(model, x, edits=edits_for(model, switches), only={"norm_final", "logits"})
+        for x in (ids, [ids[i] for i in order])
+    ]
     before, after = (run["norm_final"].astype(np.float64) for run in runs)
     matched = np.empty_like(after)
     matched[order] = after

@@ -1,4 +1,6 @@
-"""Tables of position vectors, learned or sinusoidal: how alike two positions are, and whether the near ones are more alike."""
+"""Tables of position vectors, learned or sinusoidal: how alike two positions are, and whether the near ones
+are more alike.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,17 @@ from engine.parts.positions import Learned, sinusoidal_table
 
 def learned_table(model: Transformer) -> np.ndarray | None:
     """The trained table (context, d_model) float32; None where the model has none."""
-    return model.positions.weight.detach().float().cpu().numpy() if isinstance(model.positions, Learned) else None
+    return (
+        model.positions.weight.detach().float().cpu().numpy()
+        if isinstance(model.positions, Learned)
+        else None
+    )
 
 
 def sinusoidal(length: int, d_model: int) -> np.ndarray:
-    """The sinusoidal vectors of positions 0 .. length - 1, (length, d_model) float32; an odd width goes without its last cosine."""
+    """The sinusoidal vectors of positions 0 .. length - 1, (length, d_model) float32; an odd width goes
+    without its last cosine.
+    """
     return sinusoidal_table(length, d_model + d_model % 2)[:, :d_model].numpy()
 
 
@@ -27,9 +35,14 @@ class Alike:
 
     cosines: np.ndarray = field(repr=False)  # (position, position)
     norms: np.ndarray = field(repr=False)  # (position,)
-    by_distance: np.ndarray = field(repr=False)  # (distance,): mean cosine of two positions that far apart; entry 0 is 1
-    spread: np.ndarray = field(repr=False)  # (distance,): standard deviation of those cosines; 0 where only the distance counts
-    correlation: float  # between the cosine and -distance, over all pairs of different positions; NaN where nothing varies
+    by_distance: np.ndarray = field(
+        repr=False
+    )  # (distance,): mean cosine of two positions that far apart; entry 0 is 1
+    spread: np.ndarray = field(
+        repr=False
+    )  # (distance,): standard deviation of those cosines; 0 where only the distance counts
+    # between the cosine and -distance, over all pairs of different positions; NaN where nothing varies
+    correlation: float
 
 
 def alike(table: np.ndarray) -> Alike:
@@ -39,4 +52,10 @@ def alike(table: np.ndarray) -> Alike:
     diagonals = [np.diagonal(found, k).astype(np.float64) for k in range(length)]
     first, second = np.triu_indices(length, 1)
     link = correlation(found[first, second], -(second - first).astype(np.float64))
-    return Alike(found, np.linalg.norm(table, axis=1), np.array([d.mean() for d in diagonals]), np.array([d.std() for d in diagonals]), link)
+    return Alike(
+        found,
+        np.linalg.norm(table, axis=1),
+        np.array([d.mean() for d in diagonals]),
+        np.array([d.std() for d in diagonals]),
+        link,
+    )

@@ -19,7 +19,8 @@ Edits = Mapping[str, Callable[[Tensor], Tensor]]
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Every activation of one forward pass by its full name (`blocks.3.pattern`), float32, read-only, without the batch axis.
+    """Every activation of one forward pass by its full name (`blocks.3.pattern`), float32, read-only, without
+    the batch axis.
 
     The names come in the order in which data met them; what a variant does not have is absent.
     """
@@ -40,12 +41,15 @@ class Recording:
     def axes(self, name: str) -> tuple[str, ...]:
         """The axes of an array here, in the vocabulary of `engine.probe`.
 
-        `resid_mid` of a model without a residual stream has the same axes as with one: see `engine.probe.AXES`.
+        `resid_mid` of a model without a residual stream has the same axes as with one: see
+        `engine.probe.AXES`.
         """
         return tuple(axis for axis in axes_of(name) if axis != "batch")
 
     def stacked(self, name: str) -> np.ndarray:
-        """A block's activation in all blocks, bottom first: (layer, ...). Raises KeyError when the blocks do not have it."""
+        """A block's activation in all blocks, bottom first: (layer, ...). Raises KeyError when the blocks do
+        not have it.
+        """
         return np.stack([self.arrays[f"blocks.{i}.{name}"] for i in range(self.config.n_layers)])
 
     @property
@@ -60,11 +64,14 @@ class Recording:
 
 
 @torch.inference_mode()
-def record(model: Transformer, ids: Sequence[int], *, edits: Edits | None = None, only: set[str] | None = None) -> Recording:
+def record(
+    model: Transformer, ids: Sequence[int], *, edits: Edits | None = None, only: set[str] | None = None
+) -> Recording:
     """The forward pass of one sequence (position,), in the model's own arithmetic, shown as float32.
 
-    `edits` change activations on the way (see `engine.probe.Patcher`; tensors there keep their batch axis, which is 1). `only` limits
-    what is kept. Raises ShapeError for no ids, for an id outside the vocabulary, and for more than a learned table holds.
+    `edits` change activations on the way (see `engine.probe.Patcher`; tensors there keep their batch axis,
+    which is 1). `only` limits what is kept. Raises ShapeError for no ids, for an id outside the vocabulary,
+    and for more than a learned table holds.
     """
     config = model.config
     if not ids:

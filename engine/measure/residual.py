@@ -1,4 +1,6 @@
-"""The residual stream of a recording: its states, what is written to it, how large, in which direction, and whose the end is."""
+"""The residual stream of a recording: its states, what is written to it, how large, in which direction, and
+whose the end is.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from engine.measure.recording import Recording
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The stream at one place. `label` is for axes; `name` is the activation in the recording, or `embed` for the embedding alone."""
+    """The stream at one place. `label` is for axes; `name` is the activation in the recording, or `embed` for
+    the embedding alone.
+    """
 
     name: str
     label: str
@@ -22,25 +26,36 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Write:
-    """One update of the stream. `part` is embedding, position, attention or feedforward; `layer` is None before the blocks."""
+    """One update of the stream. `part` is embedding, position, attention or feedforward; `layer` is None
+    before the blocks.
+    """
 
     name: str
     label: str
     part: str
     layer: int | None
     array: np.ndarray = field(repr=False)  # (query, d_model)
-    onto: np.ndarray | None = field(repr=False)  # the stream that it is added to (query, d_model); None for the first
+    onto: np.ndarray | None = field(
+        repr=False
+    )  # the stream that it is added to (query, d_model); None for the first
 
 
 def is_sum(config: ModelConfig) -> bool:
-    """Whether the final stream is the plain sum of all writes: not where a norm sits on the stream, nor where nothing is added."""
+    """Whether the final stream is the plain sum of all writes: not where a norm sits on the stream, nor where
+    nothing is added.
+    """
     return config.wiring in ("pre", "parallel") or (config.wiring == "post" and config.norm == "none")
 
 
 def outputs(recording: Recording) -> list[np.ndarray]:
-    """The stream before the first block and after each: 1 + n_layers arrays (query, d_model). After a post-norm block, its norm2."""
+    """The stream before the first block and after each: 1 + n_layers arrays (query, d_model). After a
+    post-norm block, its norm2.
+    """
     last = "norm2" if recording.config.wiring == "post" else "resid_post"
-    return [recording["blocks.0.resid_pre"], *(recording[f"blocks.{i}.{last}"] for i in range(recording.config.n_layers))]
+    return [
+        recording["blocks.0.resid_pre"],
+        *(recording[f"blocks.{i}.{last}"] for i in range(recording.config.n_layers)),
+    ]
 
 
 def states(recording: Recording) -> list[State]:
@@ -72,18 +87,40 @@ def _block_states(c: ModelConfig, i: int) -> list[tuple[str, str]]:
 
 
 def writes(recording: Recording) -> list[Write]:
-    """Everything that is written to the stream, bottom first. Without a residual stream each output *replaces* `onto`."""
+    """Everything that is written to the stream, bottom first. Without a residual stream each output
+    *replaces* `onto`.
+    """
     c = recording.config
     found = [Write("embed", "embed", "embedding", None, recording["embed"], None)]
     if "pos_embed" in recording:
-        found.append(Write("pos_embed", "position", "position", None, recording["pos_embed"], recording["embed"]))
+        found.append(
+            Write("pos_embed", "position", "position", None, recording["pos_embed"], recording["embed"])
+        )
     second = {"parallel": "resid_pre", "post": "norm1"}.get(c.wiring, "resid_mid")
     for i in range(c.n_layers):
         block = f"blocks.{i}."
         if f"{block}attn_out" in recording:
-            found.append(Write(f"{block}attn_out", f"attn {i}", "attention", i, recording[f"{block}attn_out"], recording[f"{block}resid_pre"]))
+            found.append(
+                Write(
+                    f"{block}attn_out",
+                    f"attn {i}",
+                    "attention",
+                    i,
+                    recording[f"{block}attn_out"],
+                    recording[f"{block}resid_pre"],
+                )
+            )
         if f"{block}ffn_out" in recording:
-            found.append(Write(f"{block}ffn_out", f"ffn {i}", "feedforward", i, recording[f"{block}ffn_out"], recording[block + second]))
+            found.append(
+                Write(
+                    f"{block}ffn_out",
+                    f"ffn {i}",
+                    "feedforward",
+                    i,
+                    recording[f"{block}ffn_out"],
+                    recording[block + second],
+                )
+            )
     return found
 
 
@@ -93,7 +130,9 @@ def norms(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def cosines(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Cosine of the angle between two vectors, token by token: (n, query) in [-1, 1]; 0 where one of them has no length."""
+    """Cosine of the angle between two vectors, token by token: (n, query) in [-1, 1]; 0 where one of them has
+    no length.
+    """
     a, b = (np.stack([pair[i] for pair in pairs]).astype(np.float64) for i in (0, 1))
     lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
     return np.divide((a * b).sum(-1), lengths, out=np.zeros_like(lengths), where=lengths > 0)
@@ -102,8 +141,9 @@ def cosines(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 def shares(recording: Recording) -> np.ndarray | None:
     """Each write's share of the final stream x, (write, query): w . x / (x . x), in the order of `writes`.
 
-    x is the sum of the writes w, so that a token's shares sum to (x . x) / (x . x) = 1. A share is negative where the write points
-    away from what the stream became. None where the final stream is not a sum of writes (see `is_sum`).
+    x is the sum of the writes w, so that a token's shares sum to (x . x) / (x . x) = 1. A share is negative
+    where the write points away from what the stream became. None where the final stream is not a sum of
+    writes (see `is_sum`).
     """
     if not is_sum(recording.config):
         return None

@@ -1,6 +1,8 @@
-"""RoPE in numbers: how pairs turn, what a score keeps when both positions move, and the two layouts of the pairs.
+"""RoPE in numbers: how pairs turn, what a score keeps when both positions move, and the two layouts of the
+pairs.
 
-Everything turns by `engine.parts.positions`: `Rope` itself, or its `rotate_half_pairs` with tables in another precision.
+Everything turns by `engine.parts.positions`: `Rope` itself, or its `rotate_half_pairs` with tables in another
+precision.
 """
 
 from __future__ import annotations
@@ -46,27 +48,38 @@ def turns(d_head: int, base: float, context: int) -> np.ndarray:
 
 
 def tables(positions: Sequence[int] | np.ndarray, d_head: int, base: float) -> tuple[Tensor, Tensor]:
-    """(cos, signed sin) for `rotate_half_pairs`, each (position, d_head), float64: the engine's tables in double precision."""
-    angles = torch.outer(torch.as_tensor(np.asarray(positions), dtype=torch.float64), torch.from_numpy(frequencies(d_head, base)))
+    """(cos, signed sin) for `rotate_half_pairs`, each (position, d_head), float64: the engine's tables in
+    double precision.
+    """
+    angles = torch.outer(
+        torch.as_tensor(np.asarray(positions), dtype=torch.float64),
+        torch.from_numpy(frequencies(d_head, base)),
+    )
     cos, sin = angles.cos(), angles.sin()
     return torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
 
 
 def rotated(x: np.ndarray, positions: Sequence[int] | np.ndarray, base: float) -> np.ndarray:
     """x (..., position, d_head), each row turned by its position, half-split, in float64."""
-    return rotate_half_pairs(torch.from_numpy(np.array(x, dtype=np.float64)), *tables(positions, x.shape[-1], base)).numpy()
+    return rotate_half_pairs(
+        torch.from_numpy(np.array(x, dtype=np.float64)), *tables(positions, x.shape[-1], base)
+    ).numpy()
 
 
 def pair_terms(q: np.ndarray, k: np.ndarray, query: int, key: int, base: float) -> np.ndarray:
-    """What each pair adds to q.k with q (d_head,) at position `query` and k (d_head,) at `key`: (pair,). They sum to the score before its scaling."""
+    """What each pair adds to q.k with q (d_head,) at position `query` and k (d_head,) at `key`: (pair,). They
+    sum to the score before its scaling.
+    """
     products = rotated(q[None], [query], base)[0] * rotated(k[None], [key], base)[0]
     return products.reshape(2, -1).sum(0)
 
 
 def score_curve(q: np.ndarray, k: np.ndarray, base: float, distances: np.ndarray) -> np.ndarray:
-    """q.k against the distance query - key: (distance,). For q = k = ones it is 2 * sum_i cos(distance * theta_i).
+    """q.k against the distance query - key: (distance,). For q = k = ones it is 2 * sum_i cos(distance *
+    theta_i).
 
-    Linear in q and in k: with the mean q and the mean k of a text it is the mean over all pairs of its tokens.
+    Linear in q and in k: with the mean q and the mean k of a text it is the mean over all pairs of its
+    tokens.
     """
     turned = rotated(np.broadcast_to(q, (len(distances), len(q))), distances, base)
     return turned @ np.asarray(k, dtype=np.float64)
@@ -74,7 +87,9 @@ def score_curve(q: np.ndarray, k: np.ndarray, base: float, distances: np.ndarray
 
 @dataclass(frozen=True)
 class Shifted:
-    """One precision: q.k before and after both positions moved by the same number. The products are summed in float64, so that only the turning rounds."""
+    """One precision: q.k before and after both positions moved by the same number. The products are summed in
+    float64, so that only the turning rounds.
+    """
 
     precision: str
     before: float
@@ -86,11 +101,17 @@ class Shifted:
 
 
 def shift_check(q: np.ndarray, k: np.ndarray, query: int, key: int, shift: int, base: float) -> list[Shifted]:
-    """The score at (query, key) and at (query + shift, key + shift): by the engine's Rope in bfloat16 and float32, and with float64 tables."""
+    """The score at (query, key) and at (query + shift, key + shift): by the engine's Rope in bfloat16 and
+    float32, and with float64 tables.
+    """
     found = []
-    rope = Rope(ModelConfig(d_model=len(q), n_heads=1, d_head=len(q), position="rope", rope_theta=float(base)))
+    rope = Rope(
+        ModelConfig(d_model=len(q), n_heads=1, d_head=len(q), position="rope", rope_theta=float(base))
+    )
     for name, dtype in (("bfloat16", torch.bfloat16), ("float32", torch.float32)):
-        vectors = [torch.from_numpy(np.array(x, dtype=np.float32)).to(dtype).reshape(1, 1, 1, -1) for x in (q, k)]
+        vectors = [
+            torch.from_numpy(np.array(x, dtype=np.float32)).to(dtype).reshape(1, 1, 1, -1) for x in (q, k)
+        ]
         scores = []
         for s in (0, shift):
             turned_q = rope.prepare(1, vectors[0], query + s).rotate(*vectors)[0]
@@ -108,21 +129,26 @@ def seeded_pair(d_head: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def before_rotation(recording: Recording, layer: int, head: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """q and k of a head as they meet the rotation, each (position, d_head); None where the model compares none.
+    """q and k of a head as they meet the rotation, each (position, d_head); None where the model compares
+    none.
 
-    With fewer key heads than query heads, k is that of the head's group. QK-norm comes before the turning, so it is applied here.
+    With fewer key heads than query heads, k is that of the head's group. QK-norm comes before the turning, so
+    it is applied here.
     """
     c = recording.config
     if c.mixer not in SCORED:
         return None
     assert c.n_kv_heads and c.d_head
-    q, k = recording[f"blocks.{layer}.q"][head], recording[f"blocks.{layer}.k"][head // (c.n_heads // c.n_kv_heads)]
+    q, k = (
+        recording[f"blocks.{layer}.q"][head],
+        recording[f"blocks.{layer}.k"][head // (c.n_heads // c.n_kv_heads)],
+    )
     if c.qk_norm:
         q, k = (F.rms_norm(torch.from_numpy(x.copy()), (c.d_head,), eps=c.norm_eps).numpy() for x in (q, k))
     return q, k
 
 
-# The two layouts ---------------------------------------------------------------------------------------------------------
+# The two layouts --------------------------------------------------------------------------------
 
 
 def half_split_order(d_head: int) -> np.ndarray:
@@ -135,7 +161,9 @@ def half_split_order(d_head: int) -> np.ndarray:
 
 
 def rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Turns the pairs (x[2i], x[2i + 1]) (the paper's layout, and GPT-J's). x (..., position, d_head); cos, sin (position, d_head/2)."""
+    """Turns the pairs (x[2i], x[2i + 1]) (the paper's layout, and GPT-J's). x (..., position, d_head); cos,
+    sin (position, d_head/2).
+    """
     a, b = x[..., 0::2], x[..., 1::2]
     return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
 
@@ -183,22 +211,28 @@ def _layout_scores(q: np.ndarray, k: np.ndarray, base: float, start: int) -> dic
         return rotate_interleaved(torch.from_numpy(x.astype(np.float64)), half_cos, half_sin)
 
     pairs = {
-        "half": (half(q), half(k)), "permuted": (interleaved(q[:, back]), interleaved(k[:, back])),
-        "wrong": (interleaved(q), interleaved(k)), "crossed": (half(q), interleaved(k)),
+        "half": (half(q), half(k)),
+        "permuted": (interleaved(q[:, back]), interleaved(k[:, back])),
+        "wrong": (interleaved(q), interleaved(k)),
+        "crossed": (half(q), interleaved(k)),
     }
     return {name: ((a @ b.T) / math.sqrt(width)).numpy() for name, (a, b) in pairs.items()}
 
 
 @dataclass(frozen=True)
 class LayoutLoss:
-    """Mean loss of a text, nats per token, as trained and with pairs taken from neighbouring dimensions in every head."""
+    """Mean loss of a text, nats per token, as trained and with pairs taken from neighbouring dimensions in
+    every head.
+    """
 
     right: float
     wrong: float
 
 
 def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | None:
-    """What the mix-up costs a trained model. None for a model without RoPE or scores, without a causal mask, or for fewer than two tokens."""
+    """What the mix-up costs a trained model. None for a model without RoPE or scores, without a causal mask,
+    or for fewer than two tokens.
+    """
     c = model.config
     if c.position != "rope" or c.mixer not in SCORED or not c.causal or len(ids) < 2:
         return None
@@ -210,6 +244,10 @@ def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | No
         """Turns back in the right layout, then forth in the wrong one."""
         return rotate_interleaved(rotate_half_pairs(turned, cos, -signed), half_cos, half_sin)
 
-    edits: Edits = {f"blocks.{layer}.{name}": mix_up for layer in range(c.n_layers) for name in ("q_rot", "k_rot")}
-    right, wrong = (next_token_losses(record(model, ids, edits=e, only={"logits"})).mean() for e in (None, edits))
+    edits: Edits = {
+        f"blocks.{layer}.{name}": mix_up for layer in range(c.n_layers) for name in ("q_rot", "k_rot")
+    }
+    right, wrong = (
+        next_token_losses(record(model, ids, edits=e, only={"logits"})).mean() for e in (None, edits)
+    )
     return LayoutLoss(float(right), float(wrong))

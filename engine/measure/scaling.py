@@ -1,6 +1,8 @@
-"""Why scores are divided by sqrt(d_k): random queries and keys, their scores, and what the softmax makes of them.
+"""Why scores are divided by sqrt(d_k): random queries and keys, their scores, and what the softmax makes of
+them.
 
-With entries of mean 0 and variance 1, q.k is a sum of d_k products of variance 1 each: its spread is sqrt(d_k) (Vaswani et al. 2017, 3.2.1).
+With entries of mean 0 and variance 1, q.k is a sum of d_k products of variance 1 each: its spread is
+sqrt(d_k) (Vaswani et al. 2017, 3.2.1).
 """
 
 from __future__ import annotations
@@ -20,10 +22,11 @@ QUERIES = 256  # over which is averaged
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """What scores q.k * d_k^-exponent do at each width; all (width,) but `example`, one query's weights at the last width, (key,), largest first.
+    """What scores q.k * d_k^-exponent do at each width; all (width,) but `example`, one query's weights at
+    the last width, (key,), largest first.
 
-    `spread` is the scores' standard deviation, `entropy` the softmax's in nats, `jacobian` the Frobenius norm of dp/ds,
-    `slope` the mean |dp_i/ds_j| over all i and j.
+    `spread` is the scores' standard deviation, `entropy` the softmax's in nats, `jacobian` the Frobenius norm
+    of dp/ds, `slope` the mean |dp_i/ds_j| over all i and j.
     """
 
     widths: np.ndarray
@@ -35,21 +38,33 @@ class Scaled:
     example: np.ndarray
 
 
-def scaling(widths: tuple[int, ...], exponent: float, seed: int = 0, queries: int = QUERIES, keys: int = KEYS) -> Scaled:
-    """Measured on normal q (queries, d_k) and k (keys, d_k), fresh for each width; the same seed and width give the same numbers."""
+def scaling(
+    widths: tuple[int, ...], exponent: float, seed: int = 0, queries: int = QUERIES, keys: int = KEYS
+) -> Scaled:
+    """Measured on normal q (queries, d_k) and k (keys, d_k), fresh for each width; the same seed and width
+    give the same numbers.
+    """
     rows = [_at(width, exponent, seed, queries, keys) for width in widths]
     spread, entropy, jacobian, slope = (np.array([row[i] for row in rows]) for i in range(4))
     return Scaled(np.array(widths), exponent, spread, entropy, jacobian, slope, rows[-1][4])
 
 
-def _at(width: int, exponent: float, seed: int, queries: int, keys: int) -> tuple[float, float, float, float, np.ndarray]:
+def _at(
+    width: int, exponent: float, seed: int, queries: int, keys: int
+) -> tuple[float, float, float, float, np.ndarray]:
     rng = np.random.default_rng((seed, width))
     q = rng.standard_normal((queries, width), dtype=np.float32)
     k = rng.standard_normal((keys, width), dtype=np.float32)
     scores = (q @ k.T).astype(np.float64) * width**-exponent
     p = softmax(scores)
     entropy = -(p * np.log(np.where(p > 0, p, 1.0))).sum(-1).mean()
-    return float(scores.std()), float(entropy), float(jacobian_norm(p).mean()), float(mean_slope(p).mean()), np.sort(p[0])[::-1]
+    return (
+        float(scores.std()),
+        float(entropy),
+        float(jacobian_norm(p).mean()),
+        float(mean_slope(p).mean()),
+        np.sort(p[0])[::-1],
+    )
 
 
 def spread(width: int, seed: int = 0, count: int = 1024) -> float:
@@ -67,9 +82,11 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def jacobian_norm(p: np.ndarray) -> np.ndarray:
-    """Frobenius norm of the softmax's Jacobian dp_i/ds_j = p_i (1[i=j] - p_j), from its weights: (..., key) -> (...).
+    """Frobenius norm of the softmax's Jacobian dp_i/ds_j = p_i (1[i=j] - p_j), from its weights: (..., key)
+    -> (...).
 
-    Its square is sum p^2 - 2 sum p^3 + (sum p^2)^2. Zero where one weight is 1: such a softmax passes no gradient on.
+    Its square is sum p^2 - 2 sum p^3 + (sum p^2)^2. Zero where one weight is 1: such a softmax passes no
+    gradient on.
     """
     squares = (p**2).sum(-1)
     return np.sqrt(np.maximum(squares - 2 * (p**3).sum(-1) + squares**2, 0.0))
@@ -92,7 +109,9 @@ def weight_among_zeros(score: float, zeros: int) -> float:
 
 @dataclass(frozen=True)
 class SharedKeys:
-    """What keys and values cost: `parameters` of W_K and W_V in one layer and in all (with their biases), and the cache in bytes."""
+    """What keys and values cost: `parameters` of W_K and W_V in one layer and in all (with their biases), and
+    the cache in bytes.
+    """
 
     parameters: int
     all_parameters: int
@@ -101,12 +120,18 @@ class SharedKeys:
 
 
 def shared_keys(config: ModelConfig, n_heads: int, n_kv_heads: int, bytes_per_number: int = 2) -> SharedKeys:
-    """Counts for a resolved config with other numbers of heads and the same d_head (Shazeer 2019; Ainslie et al. 2023).
+    """Counts for a resolved config with other numbers of heads and the same d_head (Shazeer 2019; Ainslie et
+    al. 2023).
 
-    The cache holds 2 * layers * kv_heads * d_head numbers a token. Raises ConfigError when n_kv_heads does not divide n_heads.
+    The cache holds 2 * layers * kv_heads * d_head numbers a token. Raises ConfigError when n_kv_heads does
+    not divide n_heads.
     """
     if n_kv_heads < 1 or n_heads % n_kv_heads:
-        raise ConfigError("n_kv_heads", n_kv_heads, f"must divide n_heads ({n_heads}): every key-value head serves the same number of query heads")
+        raise ConfigError(
+            "n_kv_heads",
+            n_kv_heads,
+            f"must divide n_heads ({n_heads}): every key-value head serves the same number of query heads",
+        )
     assert config.d_head is not None
     width = n_kv_heads * config.d_head
     parameters = 2 * width * (config.d_model + int(config.attention_bias))

@@ -1,4 +1,6 @@
-"""The six position schemes on one bench: where each enters, what it costs, and what it knows about distance before any training."""
+"""The six position schemes on one bench: where each enters, what it costs, and what it knows about distance
+before any training.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,11 @@ Seam = Literal["embed", "rotate", "bias"]
 
 @dataclass(frozen=True)
 class Scheme:
-    """What is known about a scheme. `used_by` and `source` are published; the rest is what the engine's part does (tests look).
+    """What is known about a scheme. `used_by` and `source` are published; the rest is what the engine's part
+    does (tests look).
 
-    `seam` is the place where it enters; `carries` what reaches attention: `absolute` places, or `relative` distances only.
+    `seam` is the place where it enters; `carries` what reaches attention: `absolute` places, or `relative`
+    distances only.
     """
 
     title: str
@@ -34,25 +38,64 @@ class Scheme:
 
 SCHEMES: dict[Position, Scheme] = {
     "none": Scheme(
-        "None", None, "nothing", "any; but it counts only as far as it has learned to",
-        "every fourth layer of SmolLM3 (2025) and of Llama 4 (2025), between layers with RoPE", "Haviv et al. 2022; Kazemnejad et al. 2023",
+        "None",
+        None,
+        "nothing",
+        "any; but it counts only as far as it has learned to",
+        "every fourth layer of SmolLM3 (2025) and of Llama 4 (2025), between layers with RoPE",
+        "Haviv et al. 2022; Kazemnejad et al. 2023",
     ),
-    "sinusoidal": Scheme("Sinusoidal", "embed", "absolute", "any; every position has a vector", "the first Transformer (2017)", "Vaswani et al. 2017, 3.5"),
-    "learned": Scheme("Learned", "embed", "absolute", "the training context: no row beyond", "BERT (2018), GPT-2 (2019), OPT (2022)", "Gehring et al. 2017"),
+    "sinusoidal": Scheme(
+        "Sinusoidal",
+        "embed",
+        "absolute",
+        "any; every position has a vector",
+        "the first Transformer (2017)",
+        "Vaswani et al. 2017, 3.5",
+    ),
+    "learned": Scheme(
+        "Learned",
+        "embed",
+        "absolute",
+        "the training context: no row beyond",
+        "BERT (2018), GPT-2 (2019), OPT (2022)",
+        "Gehring et al. 2017",
+    ),
     "rope": Scheme(
-        "RoPE", "rotate", "relative", "any; but far pairs turn by angles never met", "GPT-NeoX (2022), LLaMA (2023), Mistral (2023)", "Su et al. 2021",
+        "RoPE",
+        "rotate",
+        "relative",
+        "any; but far pairs turn by angles never met",
+        "GPT-NeoX (2022), LLaMA (2023), Mistral (2023)",
+        "Su et al. 2021",
     ),
-    "alibi": Scheme("ALiBi", "bias", "relative", "any; far tokens fade", "BLOOM (2022), MPT (2023)", "Press et al. 2022"),
-    "t5": Scheme("T5", "bias", "relative", "any; one bucket holds all that is far", "T5 (2020), mT5 (2021)", "Raffel et al. 2020, 2.1"),
+    "alibi": Scheme(
+        "ALiBi", "bias", "relative", "any; far tokens fade", "BLOOM (2022), MPT (2023)", "Press et al. 2022"
+    ),
+    "t5": Scheme(
+        "T5",
+        "bias",
+        "relative",
+        "any; one bucket holds all that is far",
+        "T5 (2020), mT5 (2021)",
+        "Raffel et al. 2020, 2.1",
+    ),
 }
 
-SEAM_WORDS: dict[Seam | None, str] = {None: "nowhere", "embed": "the embedding", "rotate": "queries and keys", "bias": "the scores"}
+SEAM_WORDS: dict[Seam | None, str] = {
+    None: "nowhere",
+    "embed": "the embedding",
+    "rotate": "queries and keys",
+    "bias": "the scores",
+}
 
 
 def parameters_added(config: ModelConfig, scheme: Position) -> int:
-    """Parameters that the scheme adds to a model of these sizes. Raises ConfigError when it cannot have the scheme.
+    """Parameters that the scheme adds to a model of these sizes. Raises ConfigError when it cannot have the
+    scheme.
 
-    >>> [parameters_added(ModelConfig(context=64, d_model=64), scheme) for scheme in ("rope", "learned", "t5")]
+    >>> config = ModelConfig(context=64, d_model=64)
+    >>> [parameters_added(config, scheme) for scheme in ("rope", "learned", "t5")]
     [0, 4096, 128]
     """
     return component_parameters(replace(config, position=scheme))["position"]
@@ -60,7 +103,8 @@ def parameters_added(config: ModelConfig, scheme: Position) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """How alike a token and the same token `distance` places further back look to the scheme: values (line, distance), at most 1.
+    """How alike a token and the same token `distance` places further back look to the scheme: values (line,
+    distance), at most 1.
 
     `quantity` says what the values are, and `lines` has a name for each: one, or one for each head.
     """
@@ -72,11 +116,15 @@ class Similarity:
 
 
 def similarity(model: Transformer, reach: int) -> Similarity:
-    """What the model's position scheme makes of distances 0 .. reach - 1, by itself: no matrix of a block is asked.
+    """What the model's position scheme makes of distances 0 .. reach - 1, by itself: no matrix of a block is
+    asked.
 
-    - added to the embedding (or nothing added): the cosine of E_v + P(p) and E_v + P(p - distance), mean over tokens v and places p;
-    - RoPE: the score of equal q and k, turned, over what it is at distance 0; mean over all directions: the mean of cos(theta_i distance) over the pairs;
-    - ALiBi, T5: e^bias, the factor on the weight before the softmax's sum is divided out, as a share of the head's largest.
+    - added to the embedding (or nothing added): the cosine of E_v + P(p) and E_v + P(p - distance), mean over
+      tokens v and places p;
+    - RoPE: the score of equal q and k, turned, over what it is at distance 0; mean over all directions: the
+      mean of cos(theta_i distance) over the pairs;
+    - ALiBi, T5: e^bias, the factor on the weight before the softmax's sum is divided out, as a share of the
+      head's largest.
 
     A learned table reaches as far as its rows: distances 0 .. context - 1.
     """
@@ -89,7 +137,10 @@ def similarity(model: Transformer, reach: int) -> Similarity:
         return Similarity("mean cos(θᵢ · distance)", ("equal q and k",), np.arange(reach), values[None])
     if scheme in ("alibi", "t5"):
         bias = _bias(model, reach)
-        names = tuple(f"head {h}" + (f", slope {alibi_slopes(c.n_heads)[h]:.4g}" if scheme == "alibi" else "") for h in range(c.n_heads))
+        names = tuple(
+            f"head {h}" + (f", slope {alibi_slopes(c.n_heads)[h]:.4g}" if scheme == "alibi" else "")
+            for h in range(c.n_heads)
+        )
         return Similarity("e^bias", names, np.arange(reach), np.exp(bias - bias.max(1, keepdims=True)))
     return _added(model, min(reach, c.context) if scheme == "learned" else reach)
 
@@ -103,8 +154,12 @@ def _bias(model: Transformer, reach: int) -> np.ndarray:
 
 def _added(model: Transformer, length: int) -> Similarity:
     with torch.inference_mode():
-        table = model.positions.prepare(length, torch.zeros(1)).embed(torch.zeros(1))  # (position, d_model), or None
-        x = model.embedding[:, None, :] + (torch.zeros(length, 1) if table is None else table)  # (vocab, position, d_model)
+        table = model.positions.prepare(length, torch.zeros(1)).embed(
+            torch.zeros(1)
+        )  # (position, d_model), or None
+        x = model.embedding[:, None, :] + (
+            torch.zeros(length, 1) if table is None else table
+        )  # (vocab, position, d_model)
         x = F.normalize(x, dim=-1).double()
         gram = torch.einsum("vpd,vqd->pq", x, x).numpy() / len(x)  # mean cosine over tokens
     values = np.array([np.diagonal(gram, k).mean() for k in range(length)])

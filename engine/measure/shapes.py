@@ -1,8 +1,8 @@
 """The forward pass as a list of operations, from token ids to probabilities, for a model of any size.
 
-One block runs on the meta device, which has shapes but no memory, while every torch operation is written down with its
-inputs and with the line of `engine/` that called it. Nothing is guessed from the configuration: shapes, parameters and
-source lines are those of the run. All blocks are alike, so the one block is repeated.
+One block runs on the meta device, which has shapes but no memory, while every torch operation is written down
+with its inputs and with the line of `engine/` that called it. Nothing is guessed from the configuration:
+shapes, parameters and source lines are those of the run. All blocks are alike, so the one block is repeated.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ __all__ = ["Ran", "Shape", "TraceStep", "probabilities", "tensor_of", "totals", 
 
 @lru_cache(maxsize=64)
 def trace(config: ModelConfig, tokens: int) -> tuple[TraceStep, ...]:
-    """Every operation on one sequence of `tokens` ids, in order. An activation that is another one unchanged has no step.
+    """Every operation on one sequence of `tokens` ids, in order. An activation that is another one unchanged
+    has no step.
 
-    Raises ConfigError when the configuration cannot be built, ShapeError when it does not take that many tokens.
+    Raises ConfigError when the configuration cannot be built, ShapeError when it does not take that many
+    tokens.
     """
     c = config.validate().resolved()
     model = build(replace(c, n_layers=1), device="meta").eval()
@@ -46,34 +48,58 @@ def probabilities(logits: Tensor) -> Tensor:
 
 
 def totals(steps: Sequence[TraceStep]) -> dict[str, int]:
-    """Sums over steps. `bytes` leaves views out: it is what the pass would hold if it kept every tensor it made."""
+    """Sums over steps. `bytes` leaves views out: it is what the pass would hold if it kept every tensor it
+    made.
+    """
     return {
-        "parameters": sum(s.parameters for s in steps), "products": sum(s.products for s in steps),
-        "elementwise": sum(s.elementwise for s in steps), "bytes": sum(s.bytes for s in steps if not s.view),
+        "parameters": sum(s.parameters for s in steps),
+        "products": sum(s.products for s in steps),
+        "elementwise": sum(s.elementwise for s in steps),
+        "bytes": sum(s.bytes for s in steps if not s.view),
     }
 
 
 def _repeat(steps: list[TraceStep], layers: int) -> Iterator[TraceStep]:
-    """The steps of block 0 once for each layer. What the first block read from the input, the next reads from the block below."""
+    """The steps of block 0 once for each layer. What the first block read from the input, the next reads from
+    the block below.
+    """
     block = [s for s in steps if s.stage == "block"]
     yield from (s for s in steps if s.stage == "input")
-    entered = next((s.name for s in reversed(steps) if s.stage == "input" and s.output.axes == AXES["embed"]), "embed")
+    entered = next(
+        (s.name for s in reversed(steps) if s.stage == "input" and s.output.axes == AXES["embed"]), "embed"
+    )
     left = block[-1].name if block else entered
     for i in range(layers):
-        names = {s.name: f"blocks.{i}.{s.bare}" for s in block} | ({} if i == 0 else {entered: f"blocks.{i - 1}.{left.rpartition('.')[2]}"})
+        names = {s.name: f"blocks.{i}.{s.bare}" for s in block} | (
+            {} if i == 0 else {entered: f"blocks.{i - 1}.{left.rpartition('.')[2]}"}
+        )
         for s in block:
             inputs = tuple(replace(shape, name=names.get(shape.name, shape.name)) for shape in s.inputs)
-            weights = tuple(replace(w, name=w.name.replace("blocks.0.", f"blocks.{i}.", 1)) for w in s.weights)
-            yield replace(s, name=names[s.name], block=i, inputs=inputs, output=replace(s.output, name=names[s.name]), weights=weights)
+            weights = tuple(
+                replace(w, name=w.name.replace("blocks.0.", f"blocks.{i}.", 1)) for w in s.weights
+            )
+            yield replace(
+                s,
+                name=names[s.name],
+                block=i,
+                inputs=inputs,
+                output=replace(s.output, name=names[s.name]),
+                weights=weights,
+            )
     last = f"blocks.{layers - 1}.{left.rpartition('.')[2]}" if block else left
     for s in steps:
         if s.stage == "output":
-            yield replace(s, inputs=tuple(replace(shape, name=last if shape.name == left else shape.name) for shape in s.inputs))
-
+            yield replace(
+                s,
+                inputs=tuple(
+                    replace(shape, name=last if shape.name == left else shape.name) for shape in s.inputs
+                ),
+            )
 
 
 def tensor_of(step: TraceStep, recording: Recording) -> tuple[np.ndarray, tuple[str, ...]] | None:
-    """A step's output in a real forward pass, float32, and its axes, without the batch; None where nothing of it was kept.
+    """A step's output in a real forward pass, float32, and its axes, without the batch; None where nothing of
+    it was kept.
 
     What no probe sees is put together from what one does: the same numbers, laid out as the step laid them.
     """
@@ -85,8 +111,15 @@ def tensor_of(step: TraceStep, recording: Recording) -> tuple[np.ndarray, tuple[
     if bare == "probabilities":
         return np.exp(recording.log_probabilities).astype(np.float32), ("query", "vocab")
     pieces = {
-        "qkv_flat": ("q", "k", "v"), "qk_flat": ("q",), "v_flat": ("v",), "qkv_heads": ("q",), "qk_heads": ("q",), "v_heads": ("v",), "x_heads": ("q",),
-        "z_merged": ("z",), "ffn_in": ("ffn_gate", "ffn_pre"),
+        "qkv_flat": ("q", "k", "v"),
+        "qk_flat": ("q",),
+        "v_flat": ("v",),
+        "qkv_heads": ("q",),
+        "qk_heads": ("q",),
+        "v_heads": ("v",),
+        "x_heads": ("q",),
+        "z_merged": ("z",),
+        "ffn_in": ("ffn_gate", "ffn_pre"),
     }.get(bare, ())
     if not pieces or any(scope + piece not in recording for piece in pieces):
         return None

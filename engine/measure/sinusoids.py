@@ -1,7 +1,9 @@
-"""Sinusoidal positions taken apart: wavelengths, how alike two positions are, and the rotation that leads from one to another.
+"""Sinusoidal positions taken apart: wavelengths, how alike two positions are, and the rotation that leads
+from one to another.
 
-Vaswani et al. 2017, section 3.5: PE(p, 2i) = sin(p theta_i), PE(p, 2i+1) = cos(p theta_i), theta_i = base^(-2i/d). The pair (sin, cos)
-is the tip of a clock's hand of length 1, pointing up at position 0 and turning clockwise by theta_i radians a position.
+Vaswani et al. 2017, section 3.5: PE(p, 2i) = sin(p theta_i), PE(p, 2i+1) = cos(p theta_i), theta_i =
+base^(-2i/d). The pair (sin, cos) is the tip of a clock's hand of length 1, pointing up at position 0 and
+turning clockwise by theta_i radians a position.
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ BASE = 10_000.0
 class Similarity:
     """How alike the vectors of two positions are.
 
-    `dots` (position, position) are PE(p) . PE(q), float32; every vector has the squared length d/2, so the cosine is dots / (d/2).
-    `by_distance` (distance,) is what theory says: sum_i cos(k theta_i). `deviation` is the largest difference between an entry
-    and theory at its distance, in float32; `deviation64` the same in float64.
+    `dots` (position, position) are PE(p) . PE(q), float32; every vector has the squared length d/2, so the
+    cosine is dots / (d/2). `by_distance` (distance,) is what theory says: sum_i cos(k theta_i). `deviation`
+    is the largest difference between an entry and theory at its distance, in float32; `deviation64` the same
+    in float64.
     """
 
     dots: np.ndarray = field(repr=False)
@@ -34,14 +37,17 @@ class Similarity:
 
 @dataclass(frozen=True)
 class Residual:
-    """The largest |R(k) PE(p) - PE(p + k)| over all positions and dimensions, in the engine's float32 and in float64."""
+    """The largest |R(k) PE(p) - PE(p + k)| over all positions and dimensions, in the engine's float32 and in
+    float64.
+    """
 
     float32: float
     float64: float
 
 
 def frequencies(d_model: int, base: float = BASE) -> np.ndarray:
-    """theta_i in radians a position, (d_model/2,), float64. Raises ConfigError for an odd width and for a base below 1.
+    """theta_i in radians a position, (d_model/2,), float64. Raises ConfigError for an odd width and for a
+    base below 1.
 
     >>> frequencies(8).tolist()
     [1.0, 0.1, 0.01, 0.001]
@@ -66,13 +72,17 @@ def table64(length: int, d_model: int, base: float = BASE, start: int = 0) -> np
 
 
 def similarity(length: int, d_model: int, base: float = BASE) -> Similarity:
-    """Every position with every other. PE(p) . PE(q) = sum_i cos((p - q) theta_i): a function of the distance alone."""
+    """Every position with every other. PE(p) . PE(q) = sum_i cos((p - q) theta_i): a function of the distance
+    alone.
+    """
     table = sinusoidal_table(length, d_model, base).numpy()
     exact = table64(length, d_model, base)
     theory = np.cos(np.outer(np.arange(length), frequencies(d_model, base))).sum(-1)
     apart = np.abs(np.subtract.outer(np.arange(length), np.arange(length)))
     dots = table @ table.T
-    return Similarity(dots, theory, *(float(np.abs(x - theory[apart]).max()) for x in (dots, exact @ exact.T)))
+    return Similarity(
+        dots, theory, *(float(np.abs(x - theory[apart]).max()) for x in (dots, exact @ exact.T))
+    )
 
 
 def turn(angle: float) -> np.ndarray:
@@ -85,7 +95,9 @@ def turn(angle: float) -> np.ndarray:
 
 
 def rotation_matrix(k: int, d_model: int, base: float = BASE) -> np.ndarray:
-    """R(k), (d_model, d_model): a block `turn(k theta_i)` for each pair on the diagonal, zero elsewhere. PE(p + k) = R(k) PE(p) for every p."""
+    """R(k), (d_model, d_model): a block `turn(k theta_i)` for each pair on the diagonal, zero elsewhere. PE(p
+    + k) = R(k) PE(p) for every p.
+    """
     matrix = np.zeros((d_model, d_model))
     for i, theta in enumerate(frequencies(d_model, base)):
         matrix[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = turn(k * theta)
@@ -95,6 +107,8 @@ def rotation_matrix(k: int, d_model: int, base: float = BASE) -> np.ndarray:
 def rotation_residual(length: int, k: int, d_model: int, base: float = BASE) -> Residual:
     """How well R(k) carries each of `length` positions to the one k further on; k may be negative."""
     matrix = rotation_matrix(k, d_model, base)
-    single = sinusoidal_table(length, d_model, base) @ torch.from_numpy(matrix).float().T - sinusoidal_table(length, d_model, base, start=k)
+    single = sinusoidal_table(length, d_model, base) @ torch.from_numpy(matrix).float().T - sinusoidal_table(
+        length, d_model, base, start=k
+    )
     double = table64(length, d_model, base) @ matrix.T - table64(length, d_model, base, start=k)
     return Residual(float(single.abs().max()), float(np.abs(double).max()))

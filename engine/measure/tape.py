@@ -1,4 +1,6 @@
-"""A tape of the torch operations of one forward pass, cut into steps wherever the model shows a tensor to its probe."""
+"""A tape of the torch operations of one forward pass, cut into steps wherever the model shows a tensor to its
+probe.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,27 @@ from engine.probe import AXES
 Stage = Literal["input", "block", "output"]
 _ENGINE = str(Path(__file__).parents[1])
 _PARTS = {
-    "embedding": ("tokens", "embed"), "position": ("pos_embed", "position"), "residual": ("resid_pre", "resid_mid", "resid_post"),
-    "norm": ("norm1", "norm2", "norm_final"), "feedforward": ("ffn_in", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"), "output": ("logits", "probabilities"),
+    "embedding": ("tokens", "embed"),
+    "position": ("pos_embed", "position"),
+    "residual": ("resid_pre", "resid_mid", "resid_post"),
+    "norm": ("norm1", "norm2", "norm_final"),
+    "feedforward": ("ffn_in", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"),
+    "output": ("logits", "probabilities"),
 }
 _LAST = ("norm_final", "logits", "probabilities")
 _PART = {name: part for part, names in _PARTS.items() for name in names}
 _VIEWS = frozenset("unflatten split chunk transpose view permute __getitem__ flatten unsqueeze".split())
-_FREE = _VIEWS | frozenset("reshape embedding stack cat new_empty new_zeros empty full arange tensor to float long roll triu zeros_like".split())
+_FREE = _VIEWS | frozenset(
+    "reshape embedding stack cat new_empty new_zeros empty full arange tensor to float long roll triu"
+    " zeros_like".split()
+)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A tensor by name, without its numbers. `axes` are in the vocabulary of `engine.probe`; a merged axis reads `head × d_head`."""
+    """A tensor by name, without its numbers. `axes` are in the vocabulary of `engine.probe`; a merged axis
+    reads `head × d_head`.
+    """
 
     name: str
     axes: tuple[str, ...]
@@ -47,11 +58,13 @@ class Ran:
 
 @dataclass(frozen=True)
 class TraceStep:
-    """One operation. `formula` is LaTeX, `words` the same in plain signs; `bytes` are those of the output in float32 (ids: int64).
+    """One operation. `formula` is LaTeX, `words` the same in plain signs; `bytes` are those of the output in
+    float32 (ids: int64).
 
-    FLOPs: a product of (m, k) and (k, n) counts 2mkn; `elementwise` counts 1 for each number that an operation writes, 5 a number for
-    softmax and norms (their sums included). Copies and views count 0. A weight counts in `parameters` where it is used first;
-    where it is used again (tied embeddings), it stands in `shared`.
+    FLOPs: a product of (m, k) and (k, n) counts 2mkn; `elementwise` counts 1 for each number that an
+    operation writes, 5 a number for softmax and norms (their sums included). Copies and views count 0. A
+    weight counts in `parameters` where it is used first; where it is used again (tied embeddings), it stands
+    in `shared`.
     """
 
     name: str
@@ -93,7 +106,9 @@ class _Operation:
 
 @dataclass(eq=False)
 class Tape(TorchFunctionMode):
-    """Writes down torch operations, and turns them into steps whenever the model shows a tensor to `probe`."""
+    """Writes down torch operations, and turns them into steps whenever the model shows a tensor to
+    `probe`.
+    """
 
     config: ModelConfig
     model: nn.Module
@@ -111,7 +126,9 @@ class Tape(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         inputs, outputs = list(_tensors((args, kwargs))), list(_tensors(result))
-        if outputs and not any(out is into for out in outputs for into in inputs):  # what returns its input did nothing
+        if outputs and not any(
+            out is into for out in outputs for into in inputs
+        ):  # what returns its input did nothing
             role, frame = _caller()
             made = _Operation(func.__name__, inputs, outputs, role, frame)
             self.operations.append(made)
@@ -128,7 +145,11 @@ class Tape(TorchFunctionMode):
             *before, last = _groups(self._chain(x))
             scope, dot, bare = name.rpartition(".")
             for group in before:
-                self._emit(scope + dot + _between(bare, group[-1].name, self.config.mixer), group, group[-1].outputs[0])
+                self._emit(
+                    scope + dot + _between(bare, group[-1].name, self.config.mixer),
+                    group,
+                    group[-1].outputs[0],
+                )
             self._emit(name, last, x)
         return x
 
@@ -138,7 +159,13 @@ class Tape(TorchFunctionMode):
         start, waiting = self.made_by.get(id(x)), [x]
         while waiting:
             made = self.made_by.get(id(waiting.pop()))
-            if made is not None and not made.claimed and made not in found and start and made.role == start.role:
+            if (
+                made is not None
+                and not made.claimed
+                and made not in found
+                and start
+                and made.role == start.role
+            ):
                 found.append(made)
                 waiting += made.inputs
         return [o for o in self.operations if o in found]
@@ -163,22 +190,40 @@ class Tape(TorchFunctionMode):
         latex, words = formula(bare, self.config)
         inside = name.startswith("blocks.0.") and bare != "resid_pre"
         stage: Stage = "block" if inside else "output" if bare in _LAST else "input"
-        self.steps.append(TraceStep(
-            name, stage, 0 if inside else None, _PART.get(bare, "attention"), latex, words, inputs, shape,
-            sum(p.numel() for _, p in fresh), tuple(Shape(n, (), tuple(p.shape)) for n, p in fresh), tuple(n for n, _ in named if n not in dict(fresh)),
-            sum(p for p, _ in counts), sum(e for _, e in counts), prod(x.shape) * (8 if bare == "tokens" else 4),
-            bare != "tokens" and all(o.name in _VIEWS for o in group), _ran(group or [self.made_by[id(x)]] if id(x) in self.made_by else []),
-        ))
+        self.steps.append(
+            TraceStep(
+                name,
+                stage,
+                0 if inside else None,
+                _PART.get(bare, "attention"),
+                latex,
+                words,
+                inputs,
+                shape,
+                sum(p.numel() for _, p in fresh),
+                tuple(Shape(n, (), tuple(p.shape)) for n, p in fresh),
+                tuple(n for n, _ in named if n not in dict(fresh)),
+                sum(p for p, _ in counts),
+                sum(e for _, e in counts),
+                prod(x.shape) * (8 if bare == "tokens" else 4),
+                bare != "tokens" and all(o.name in _VIEWS for o in group),
+                _ran(group or [self.made_by[id(x)]] if id(x) in self.made_by else []),
+            )
+        )
 
 
 def _groups(chain: list[_Operation]) -> list[list[_Operation]]:
-    """Cut where the shape tells a story: around every product with a weight, and where heads are split apart."""
+    """Cut where the shape tells a story: around every product with a weight, and where heads are split
+    apart.
+    """
     groups: list[list[_Operation]] = [[]]
     for o, following in zip(chain, [*chain[1:], None], strict=False):
         if o.name == "linear" and groups[-1]:
             groups.append([])
         groups[-1].append(o)
-        if following and (o.name in ("linear", "split") or (o.name == "unflatten" and following.name != "split")):
+        if following and (
+            o.name in ("linear", "split") or (o.name == "unflatten" and following.name != "split")
+        ):
             groups.append([])
     return groups
 
@@ -197,8 +242,11 @@ def _axes(bare: str, x: Tensor, place: int) -> tuple[str, ...]:
     if bare.endswith("_heads"):
         return ("batch", "query", "head", "d_head") if place == 0 else ("batch", "key", "kv_head", "d_head")
     named: dict[str, tuple[str, ...]] = {
-        "qkv_flat": ("batch", "query", "(head + 2 kv_head) × d_head"), "ffn_in": ("batch", "query", "2 × d_ff"), "mask": ("query", "key"),
-        "probabilities": AXES["logits"], "position": ("query", "d_head") if x.dim() == 2 else ("head", "query", "key"),
+        "qkv_flat": ("batch", "query", "(head + 2 kv_head) × d_head"),
+        "ffn_in": ("batch", "query", "2 × d_ff"),
+        "mask": ("query", "key"),
+        "probabilities": AXES["logits"],
+        "position": ("query", "d_head") if x.dim() == 2 else ("head", "query", "key"),
     }
     return named.get(bare, ("batch", "query", "head × d_head"))
 

@@ -24,7 +24,9 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A text in tokens. The arrays (shown,) int32 hold its first tokens; the numbers are of the whole text."""
+    """A text in tokens. The arrays (shown,) int32 hold its first tokens; the numbers are of the whole
+    text.
+    """
 
     ids: np.ndarray  # UNKNOWN: this vocabulary has no token for it
     starts: np.ndarray  # first byte of each token in the text's UTF-8
@@ -43,15 +45,32 @@ class Cut:
         return self.bytes / self.tokens if self.tokens else 0.0
 
 
-def _cut(text: str, ids: np.ndarray, lengths: np.ndarray, size: int, starts: np.ndarray | None = None, shown: int | None = None) -> Cut:
+def _cut(
+    text: str,
+    ids: np.ndarray,
+    lengths: np.ndarray,
+    size: int,
+    starts: np.ndarray | None = None,
+    shown: int | None = None,
+) -> Cut:
     starts = np.cumsum(lengths) - lengths if starts is None else starts
     end = len(ids) if shown is None else int(np.searchsorted(starts, len(text[:shown].encode("utf-8"))))
     first, begin, widths = (array[:end].astype(np.int32) for array in (ids, starts, lengths))
-    return Cut(first, begin, widths, tokens=len(ids), unknown=int((ids == UNKNOWN).sum()), characters=len(text), bytes=size)
+    return Cut(
+        first,
+        begin,
+        widths,
+        tokens=len(ids),
+        unknown=int((ids == UNKNOWN).sum()),
+        characters=len(text),
+        bytes=size,
+    )
 
 
 def cut_characters(text: str, alphabet: str, shown: int | None = None) -> Cut:
-    """One token a character; a character that is not in the alphabet is unknown. `shown`: characters whose tokens are kept, as below."""
+    """One token a character; a character that is not in the alphabet is unknown. `shown`: characters whose
+    tokens are kept, as below.
+    """
     widths = _widths(text)
     table = {c: i for i, c in enumerate(alphabet)}
     ids = np.fromiter((table.get(c, UNKNOWN) for c in text), np.int64, len(text))
@@ -73,7 +92,9 @@ def cut_words(text: str, tokenizer: WordTokenizer, shown: int | None = None) -> 
 
 
 def cut_tokens(text: str, tokenizer: Encoder, shown: int | None = None) -> Cut:
-    """Tokens that follow each other without a gap: BPE's, ours or published. A token may begin or end inside a character."""
+    """Tokens that follow each other without a gap: BPE's, ours or published. A token may begin or end inside
+    a character.
+    """
     ids = np.array(tokenizer.encode(text), np.int64)
     distinct, place = np.unique(ids, return_inverse=True)
     lengths = np.array([len(tokenizer.decode_bytes([int(i)])) for i in distinct], np.int64)[place.reshape(-1)]
@@ -86,11 +107,13 @@ def _widths(text: str) -> np.ndarray:
     return (1 + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)).astype(np.int64)
 
 
-# Costs -------------------------------------------------------------------------------------------------------------------
+# Costs ------------------------------------------------------------------------------------------
 
 
 def prefix(tokenizer: BpeTokenizer, vocab_size: int) -> BpeTokenizer:
-    """The same training, stopped at `vocab_size` tokens: merges are learned one by one, so a smaller vocabulary is a beginning of a larger."""
+    """The same training, stopped at `vocab_size` tokens: merges are learned one by one, so a smaller
+    vocabulary is a beginning of a larger.
+    """
     size, known = len(tokenizer.base), 0
     for merge in tokenizer.merges:
         if size >= vocab_size:
@@ -101,16 +124,22 @@ def prefix(tokenizer: BpeTokenizer, vocab_size: int) -> BpeTokenizer:
 
 
 def lengths(tokenizer: BpeTokenizer, text: str, sizes: Sequence[int]) -> dict[int, int]:
-    """Vocabulary -> tokens of a text, for every size that the training reached. A size is named by what it really holds."""
+    """Vocabulary -> tokens of a text, for every size that the training reached. A size is named by what it
+    really holds.
+    """
     return {part.vocab_size: len(part.encode(text)) for part in _prefixes(tokenizer, sizes)}
 
 
 def training_lengths(tokenizer: BpeTokenizer, sizes: Sequence[int], start: int) -> dict[int, int]:
-    """The same for the text that the tokenizer was trained on, without encoding it: each merge says how long the text was after it.
+    """The same for the text that the tokenizer was trained on, without encoding it: each merge says how long
+    the text was after it.
 
     `start` is its length before the first merge, in bytes or characters, as the tokenizer's level is.
     """
-    return {part.vocab_size: part.merges[-1].length if part.merges else start for part in _prefixes(tokenizer, sizes)}
+    return {
+        part.vocab_size: part.merges[-1].length if part.merges else start
+        for part in _prefixes(tokenizer, sizes)
+    }
 
 
 def _prefixes(tokenizer: BpeTokenizer, sizes: Sequence[int]) -> list[BpeTokenizer]:
@@ -120,7 +149,8 @@ def _prefixes(tokenizer: BpeTokenizer, sizes: Sequence[int]) -> list[BpeTokenize
 
 
 def passage(text: str, words: int) -> tuple[str, int]:
-    """(the text up to the end of its `words`-th word, how many words that is). Words are what blanks separate.
+    """(the text up to the end of its `words`-th word, how many words that is). Words are what blanks
+    separate.
 
     >>> passage("to be, or not", 3)
     ('to be, or', 3)
@@ -152,14 +182,23 @@ class Cost:
 
 
 def costs(measured: Mapping[str, tuple[int, int]], d_model: int, n_layers: int) -> list[Cost]:
-    """name -> (V, T) measured, as costs. The blocks between are GPT-2's in their shape (heads of 64, d_ff = 4 d), with RoPE and no biases.
+    """name -> (V, T) measured, as costs. The blocks between are GPT-2's in their shape (heads of 64, d_ff = 4
+    d), with RoPE and no biases.
 
     Raises ConfigError for a width or a number of layers that cannot be built.
     """
     rows = []
     for name, (vocab_size, tokens) in measured.items():
-        config = ModelConfig(vocab_size=vocab_size, d_model=d_model, n_layers=n_layers, n_heads=max(1, d_model // 64), position="rope")
+        config = ModelConfig(
+            vocab_size=vocab_size,
+            d_model=d_model,
+            n_layers=n_layers,
+            n_heads=max(1, d_model // 64),
+            position="rope",
+        )
         parts = component_parameters(config)
         tied = sum(parts.values())
-        rows.append(Cost(name, vocab_size, tokens, parts["embedding"], tied, tied + parts["embedding"], tokens**2))
+        rows.append(
+            Cost(name, vocab_size, tokens, parts["embedding"], tied, tied + parts["embedding"], tokens**2)
+        )
     return rows

@@ -19,18 +19,31 @@ from engine.probe import Probe
 
 
 def causal_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
-    """(query, key): 0 where key <= query, -inf above. Added to the scores *before* the softmax. Queries begin at position `start`."""
-    return torch.full((length, start + length), -math.inf, dtype=like.dtype, device=like.device).triu(1 + start)
+    """(query, key): 0 where key <= query, -inf above. Added to the scores *before* the softmax. Queries begin
+    at position `start`.
+    """
+    return torch.full((length, start + length), -math.inf, dtype=like.dtype, device=like.device).triu(
+        1 + start
+    )
 
 
 class KVCache:
-    """Keys and values of the positions read so far: under a causal mask they never change, so each is computed once.
+    """Keys and values of the positions read so far: under a causal mask they never change, so each is
+    computed once.
 
-    One pair of tensors for each layer, (batch, kv_head, capacity, d_head); `length` positions of them are filled.
+    One pair of tensors for each layer, (batch, kv_head, capacity, d_head); `length` positions of them are
+    filled.
     """
 
     def __init__(self, config: ModelConfig, capacity: int, like: Tensor, batch: int = 1) -> None:
-        shape = (config.n_layers, 2, batch, config.n_kv_heads or config.n_heads, capacity, config.d_head or config.d_model // config.n_heads)
+        shape = (
+            config.n_layers,
+            2,
+            batch,
+            config.n_kv_heads or config.n_heads,
+            capacity,
+            config.d_head or config.d_model // config.n_heads,
+        )
         self.held = torch.empty(shape, dtype=like.dtype, device=like.device)
         self.length = 0
 
@@ -49,7 +62,9 @@ class LayerCache:
         self.held, self.start = held, start  # (2, batch, kv_head, capacity, d_head)
 
     def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores the new k and v (batch, kv_head, key, d_head); returns those of all positions so far. No gradient passes."""
+        """Stores the new k and v (batch, kv_head, key, d_head); returns those of all positions so far. No
+        gradient passes.
+        """
         stop = self.start + k.shape[2]
         self.held[0, :, :, self.start : stop] = k.detach()
         self.held[1, :, :, self.start : stop] = v.detach()
@@ -57,24 +72,32 @@ class LayerCache:
 
 
 class _Mixer(nn.Module):
-    """What all mixers share: heads, scores, mask, softmax, weighted sum. Subclasses say where q, k, v come from."""
+    """What all mixers share: heads, scores, mask, softmax, weighted sum. Subclasses say where q, k, v come
+    from.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         assert config.d_head is not None and config.n_kv_heads is not None
         self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
         self.qk_norm, self.eps, self.dropout = config.qk_norm, config.norm_eps, config.dropout
-        self.scale = 1.0 / math.sqrt(self.d_head)  # keeps the scores' spread near 1 (Vaswani et al. 2017, 3.2.1)
+        self.scale = 1.0 / math.sqrt(
+            self.d_head
+        )  # keeps the scores' spread near 1 (Vaswani et al. 2017, 3.2.1)
 
     def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """x (batch, query, d_model) -> q (batch, query, head, d_head) and k, v (batch, key, kv_head, d_head)."""
+        """x (batch, query, d_model) -> q (batch, query, head, d_head) and k, v (batch, key, kv_head,
+        d_head).
+        """
         raise NotImplementedError
 
     def output(self, z: Tensor) -> Tensor:
         """The heads side by side (batch, query, head * d_head) -> (batch, query, d_model)."""
         return z
 
-    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+    ) -> Tensor:
         batch, length, _ = x.shape
         q, k, v = self.heads(x)
         q = probe("q", q.transpose(1, 2))  # (batch, query, head, d_head) -> (batch, head, query, d_head)
@@ -95,7 +118,9 @@ class _Mixer(nn.Module):
         return probe("attn_out", F.dropout(self.output(z), self.dropout, self.training))
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """q k^T / sqrt(d_head). With fewer kv_heads, each key head serves a group of query heads (Ainslie et al. 2023)."""
+        """q k^T / sqrt(d_head). With fewer kv_heads, each key head serves a group of query heads (Ainslie et
+        al. 2023).
+        """
         batch, _, length, d_head = q.shape
         # The queries of one group are stacked, so that grouping is a reshape and no key is copied.
         q = q.reshape(batch * self.n_kv_heads, -1, d_head)
@@ -104,7 +129,9 @@ class _Mixer(nn.Module):
         return scores.view(batch, self.n_heads, length, -1)
 
     def weighted_sum(self, pattern: Tensor, v: Tensor) -> Tensor:
-        """pattern v: (batch, head, query, key) x (batch, kv_head, key, d_head) -> (batch, head, query, d_head)."""
+        """pattern v: (batch, head, query, key) x (batch, kv_head, key, d_head) -> (batch, head, query,
+        d_head).
+        """
         batch, _, length, keys = pattern.shape
         pattern = pattern.reshape(batch * self.n_kv_heads, -1, keys)
         v = v.reshape(batch * self.n_kv_heads, keys, self.d_head)
@@ -122,7 +149,11 @@ class Attention(_Mixer):
         width = self.n_heads * self.d_head
         kv_width = self.n_kv_heads * self.d_head
         self.w_qkv = StackedLinear(config.d_model, (width, kv_width, kv_width), bias=config.attention_bias)
-        self.w_o = nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias) if config.output_projection else None
+        self.w_o = (
+            nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias)
+            if config.output_projection
+            else None
+        )
 
     def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         qkv = self.w_qkv(x)  # (batch, query, d_model) -> (batch, query, (head + 2 kv_head) * d_head)
@@ -135,14 +166,20 @@ class Attention(_Mixer):
 
 
 class SharedQK(_Mixer):
-    """Attention whose queries and keys are the same vectors: every token scores highest with its own likes."""
+    """Attention whose queries and keys are the same vectors: every token scores highest with its own
+    likes.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         width = self.n_heads * self.d_head
         self.w_qk = nn.Linear(config.d_model, width, bias=config.attention_bias)
         self.w_v = nn.Linear(config.d_model, width, bias=config.attention_bias)
-        self.w_o = nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias) if config.output_projection else None
+        self.w_o = (
+            nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias)
+            if config.output_projection
+            else None
+        )
 
     def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         shared = self.w_qk(x).unflatten(-1, (self.n_heads, self.d_head))
@@ -161,7 +198,9 @@ class Similarity(_Mixer):
 
 
 class Mean(Similarity):
-    """No scores: every token takes the plain average of all it may see. Position schemes that bias scores still count."""
+    """No scores: every token takes the plain average of all it may see. Position schemes that bias scores
+    still count.
+    """
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return q.new_zeros(q.shape[0], self.n_heads, q.shape[2], k.shape[2])
@@ -173,7 +212,9 @@ class NoMixer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
 
-    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None) -> Tensor | None:
+    def forward(
+        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+    ) -> Tensor | None:
         return None
 
 

@@ -34,7 +34,9 @@ class PreNormBlock(Block):
        └──────────────────────┘  └────────────────┘
     """
 
-    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+    ) -> Tensor:
         x = probe("resid_pre", x)
         x = probe("resid_mid", _add(x, self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe, cache)))
         return probe("resid_post", _add(x, self.ffn(probe("norm2", self.norm2(x)), probe)))
@@ -47,7 +49,9 @@ class PostNormBlock(Block):
        └──────────────┘          └────────┘
     """
 
-    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+    ) -> Tensor:
         x = probe("resid_pre", x)
         x = probe("resid_mid", _add(x, self.mixer(x, seams, mask, probe, cache)))
         x = probe("norm1", self.norm1(x))
@@ -63,7 +67,9 @@ class ParallelBlock(Block):
        └─ norm2 ─ ffn ───────┘
     """
 
-    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+    ) -> Tensor:
         x = probe("resid_pre", x)
         attn_out = self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe, cache)
         ffn_out = self.ffn(probe("norm2", self.norm2(x)), probe)
@@ -76,7 +82,9 @@ class NoResidualBlock(Block):
     x ── norm1 ─ attention ── norm2 ─ ffn ── out
     """
 
-    def forward(self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+    ) -> Tensor:
         x = probe("resid_pre", x)
         attn_out = self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe, cache)
         x = probe("resid_mid", x if attn_out is None else attn_out)

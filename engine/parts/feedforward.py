@@ -1,4 +1,6 @@
-"""The feed-forward network: after the tokens have talked, each thinks alone. About 2/3 of a block's parameters."""
+"""The feed-forward network: after the tokens have talked, each thinks alone. About 2/3 of a block's
+parameters.
+"""
 
 from __future__ import annotations
 

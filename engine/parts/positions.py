@@ -19,8 +19,8 @@ from engine.errors import ShapeError
 class Seams:
     """One scheme made ready for one stretch of positions: what its tables cost is paid once a forward pass.
 
-    `prepare(length, like, start)` makes it for positions start .. start + length - 1; with start > 0 (a KV cache holds what
-    came before) the queries are that stretch and the keys everything up to its end.
+    `prepare(length, like, start)` makes it for positions start .. start + length - 1; with start > 0 (a KV
+    cache holds what came before) the queries are that stretch and the keys everything up to its end.
     """
 
     def embed(self, x: Tensor) -> Tensor | None:
@@ -40,7 +40,9 @@ class Seams:
         return scores
 
     def at(self, place: int) -> Seams:
-        """The same for the one query at `place` (counted from the stretch's start) and the keys up to it; the stretch must start at 0."""
+        """The same for the one query at `place` (counted from the stretch's start) and the keys up to it; the
+        stretch must start at 0.
+        """
         return self
 
 
@@ -66,7 +68,9 @@ class _Added(Seams):
 
 
 class Sinusoidal(nn.Module):
-    """PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(same) (Vaswani et al. 2017, 3.5). No parameters."""
+    """PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(same) (Vaswani et al. 2017, 3.5). No
+    parameters.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -76,8 +80,11 @@ class Sinusoidal(nn.Module):
         return _Added(sinusoidal_table(length, self.d_model, 10_000.0, start, like.device).to(like.dtype))
 
 
-def sinusoidal_table(length: int, d_model: int, base: float = 10_000.0, start: int = 0, device: torch.device | None = None) -> Tensor:
-    """PE of positions start .. start + length - 1, (position, d_model), d_model even: sines at even dimensions, cosines at odd ones.
+def sinusoidal_table(
+    length: int, d_model: int, base: float = 10_000.0, start: int = 0, device: torch.device | None = None
+) -> Tensor:
+    """PE of positions start .. start + length - 1, (position, d_model), d_model even: sines at even
+    dimensions, cosines at odd ones.
 
     >>> sinusoidal_table(2, 2).tolist()[0]
     [0.0, 1.0]
@@ -95,7 +102,10 @@ class Learned(nn.Module):
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
         if start + length > len(self.weight):
-            raise ShapeError(f"{start + length} positions were given, but the learned table has {len(self.weight)}: give at most that many tokens")
+            raise ShapeError(
+                f"{start + length} positions were given, but the learned table has {len(self.weight)}: give"
+                " at most that many tokens"
+            )
         return _Added(self.weight[start : start + length])
 
 
@@ -118,8 +128,9 @@ class _PartlyRotated(_Rotated):
 
 class Rope(nn.Module):
     """Rotary positions (Su et al. 2021): turns each pair of q and k by position * frequency, so that q.k
-    depends on the distance only. Half-split layout (LLaMA, NeoX): dimension i pairs with i + d_head/2. No parameters.
-    With `rope_fraction` below 1 only the first d_rotary dimensions are turned, as if they were the head (GPT-NeoX, Black et al. 2022).
+    depends on the distance only. Half-split layout (LLaMA, NeoX): dimension i pairs with i + d_head/2. No
+    parameters. With `rope_fraction` below 1 only the first d_rotary dimensions are turned, as if they were
+    the head (GPT-NeoX, Black et al. 2022).
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -136,7 +147,8 @@ class Rope(nn.Module):
 
 
 def rotate_half_pairs(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
-    """Turns the pairs (x[i], x[i + d_head/2]) by their angles. x: (..., position, d_head); tables (position, d_head).
+    """Turns the pairs (x[i], x[i + d_head/2]) by their angles. x: (..., position, d_head); tables (position,
+    d_head).
 
     (a, b) -> (a cos - b sin, a sin + b cos), with the minus sign inside `signed_sin`.
     """
@@ -173,7 +185,8 @@ class Alibi(nn.Module):
 
 
 def alibi_slopes(n_heads: int) -> list[float]:
-    """2^(-8/n), 2^(-16/n), ... for n a power of two; otherwise filled up from the next power, as in the paper's code.
+    """2^(-8/n), 2^(-16/n), ... for n a power of two; otherwise filled up from the next power, as in the
+    paper's code.
 
     >>> alibi_slopes(4)
     [0.25, 0.0625, 0.015625, 0.00390625]
@@ -186,7 +199,9 @@ def alibi_slopes(n_heads: int) -> list[float]:
 
 
 class T5Bias(nn.Module):
-    """A learned bias per head and distance bucket, shared by all layers (Raffel et al. 2020). Parameters: 32 * n_heads."""
+    """A learned bias per head and distance bucket, shared by all layers (Raffel et al. 2020). Parameters: 32
+    * n_heads.
+    """
 
     buckets, max_distance = 32, 128  # T5's own
 
@@ -197,12 +212,16 @@ class T5Bias(nn.Module):
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
         place = torch.arange(start + length, device=like.device)
-        bucket = t5_bucket(place[None, :] - place[start:, None], self.bidirectional, self.buckets, self.max_distance)
+        bucket = t5_bucket(
+            place[None, :] - place[start:, None], self.bidirectional, self.buckets, self.max_distance
+        )
         return _Biased(self.weight[bucket].permute(2, 0, 1))  # (query, key, head) -> (head, query, key)
 
 
 def t5_bucket(offset: Tensor, bidirectional: bool, buckets: int, max_distance: int) -> Tensor:
-    """Bucket of each offset key - query: exact for small distances, logarithmic up to max_distance, then one for all."""
+    """Bucket of each offset key - query: exact for small distances, logarithmic up to max_distance, then one
+    for all.
+    """
     if bidirectional:
         buckets //= 2
         base = (offset > 0).long() * buckets

@@ -49,7 +49,9 @@ class Beam:
         return tuple(reversed(tokens))
 
     def ended(self) -> tuple[Node, ...]:
-        """The branches that were compared in the end, best score first: the finished ones, and those kept at the last step."""
+        """The branches that were compared in the end, best score first: the finished ones, and those kept at
+        the last step.
+        """
         deepest = self.nodes[-1].depth
         last = [node for node in self.nodes if node.kept and (node.finished or node.depth == deepest)]
         return tuple(sorted(last, key=lambda node: (-node.score, node.index)))
@@ -57,23 +59,37 @@ class Beam:
 
 @torch.inference_mode()
 def beam_search(
-    model: Transformer, tokens: Sequence[int], depth: int, width: int, *, length_penalty: float = 1.0, stop: Collection[int] = (), shown: int = 0
+    model: Transformer,
+    tokens: Sequence[int],
+    depth: int,
+    width: int,
+    *,
+    length_penalty: float = 1.0,
+    stop: Collection[int] = (),
+    shown: int = 0,
 ) -> Beam:
-    """Searches for the continuation of `tokens` (at least one) with the highest score, at most `depth` tokens long.
+    """Searches for the continuation of `tokens` (at least one) with the highest score, at most `depth` tokens
+    long.
 
-    At each step every branch is continued by every token; of all these candidates the `width` with the highest total live on
-    (of equal ones, the one of the better branch, then of the smaller id). One that ends in a `stop` token is finished if it is among the best `width`,
-    and frees its place. In the end finished and living branches are compared by total / length^length_penalty (Wu et al. 2016 use
-    another form of it; this is Hugging Face's): above 1 favours long ones, below 0 short ones, and without stop tokens all are equally long.
-    Besides what is kept, the tree holds the `shown` (0: width) likeliest children of every branch. Width 1 is greedy decoding.
-    When prompt and depth together exceed the context, the prompt's beginning is dropped.
-    Raises ConfigError for a width or depth out of range, and ShapeError for a model that is not causal or no tokens.
+    At each step every branch is continued by every token; of all these candidates the `width` with the
+    highest total live on (of equal ones, the one of the better branch, then of the smaller id). One that ends
+    in a `stop` token is finished if it is among the best `width`, and frees its place. In the end finished
+    and living branches are compared by total / length^length_penalty (Wu et al. 2016 use another form of it;
+    this is Hugging Face's): above 1 favours long ones, below 0 short ones, and without stop tokens all are
+    equally long. Besides what is kept, the tree holds the `shown` (0: width) likeliest children of every
+    branch. Width 1 is greedy decoding. When prompt and depth together exceed the context, the prompt's
+    beginning is dropped. Raises ConfigError for a width or depth out of range, and ShapeError for a model
+    that is not causal or no tokens.
     """
     config = model.config
     if not 1 <= width <= MAX_WIDTH:
         raise ConfigError("width", width, f"must be between 1 and {MAX_WIDTH}")
     if not 1 <= depth <= min(MAX_DEPTH, config.context):
-        raise ConfigError("depth", depth, f"must be between 1 and {min(MAX_DEPTH, config.context)}: the context holds no more")
+        raise ConfigError(
+            "depth",
+            depth,
+            f"must be between 1 and {min(MAX_DEPTH, config.context)}: the context holds no more",
+        )
     if not config.causal or not tokens:
         raise ShapeError("beam search needs a causal model and at least one token to go on from")
     prompt = list(fitting(tokens, depth, config.context))
@@ -98,7 +114,8 @@ def beam_search(
 
 
 def fitting(tokens: Sequence[int], depth: int, context: int) -> Sequence[int]:
-    """The end of a prompt to which `depth` tokens can be added before the context is full: the last one need not be read.
+    """The end of a prompt to which `depth` tokens can be added before the context is full: the last one need
+    not be read.
 
     >>> fitting([1, 2, 3, 4, 5], 3, 4)
     [4, 5]
@@ -107,11 +124,20 @@ def fitting(tokens: Sequence[int], depth: int, context: int) -> Sequence[int]:
 
 
 def _expand(
-    nodes: list[Node], live: Sequence[int | None], logits: Tensor, step: int, width: int, penalty: float, stop: frozenset[int], shown: int
+    nodes: list[Node],
+    live: Sequence[int | None],
+    logits: Tensor,
+    step: int,
+    width: int,
+    penalty: float,
+    stop: frozenset[int],
+    shown: int,
 ) -> list[Node]:
     """The children of every living branch that are kept or shown. logits (branch, vocab)."""
     parts = logits.double().cpu().log_softmax(dim=-1)
-    before = torch.tensor([0.0 if place is None else nodes[place].total for place in live], dtype=torch.float64)
+    before = torch.tensor(
+        [0.0 if place is None else nodes[place].total for place in live], dtype=torch.float64
+    )
     totals = before[:, None] + parts  # (branch, vocab)
     vocab = totals.shape[1]
     ranked = totals.flatten().sort(descending=True, stable=True).indices[: 2 * width].tolist()
@@ -123,7 +149,9 @@ def _expand(
             kept.append(place)
             living += not ends
     best = totals.topk(min(shown, vocab), dim=1).indices
-    wanted = sorted({*kept, *(row * vocab + token for row, tokens in enumerate(best.tolist()) for token in tokens)})
+    wanted = sorted(
+        {*kept, *(row * vocab + token for row, tokens in enumerate(best.tolist()) for token in tokens)}
+    )
     chosen = frozenset(kept)
     made: list[Node] = []
     for place in wanted:
@@ -131,7 +159,15 @@ def _expand(
         total = float(totals[row, token])
         is_kept = place in chosen
         node = Node(
-            len(nodes) + len(made), live[row], token, step, float(parts[row, token]), total, total / step**penalty, is_kept, is_kept and token in stop,
+            len(nodes) + len(made),
+            live[row],
+            token,
+            step,
+            float(parts[row, token]),
+            total,
+            total / step**penalty,
+            is_kept,
+            is_kept and token in stop,
         )
         made.append(node)
     return made
@@ -150,7 +186,11 @@ def greedy(model: Transformer, tokens: Sequence[int], length: int) -> tuple[tupl
     return sampled(model, tokens, length, SampleConfig(temperature=0.0))
 
 
-def sampled(model: Transformer, tokens: Sequence[int], length: int, sampling: SampleConfig) -> tuple[tuple[int, ...], float]:
+def sampled(
+    model: Transformer, tokens: Sequence[int], length: int, sampling: SampleConfig
+) -> tuple[tuple[int, ...], float]:
     """A sample and its total log-probability by the model itself (temperature 1, nothing removed)."""
     records = list(steps(model, tokens, length, sampling))
-    return tuple(r.token for r in records), sum(float(r.logits.double().log_softmax(-1)[r.token]) for r in records)
+    return tuple(r.token for r in records), sum(
+        float(r.logits.double().log_softmax(-1)[r.token]) for r in records
+    )

@@ -1,8 +1,8 @@
 """One prompt, many continuations: what a model wrote, and what a reader wanted instead, as a tree of tokens.
 
-Every token below the prompt is either the one that the model drew there or one that was picked in its place. The draw at a
-depth uses that depth's number of the seed, whatever stands before: so a pick changes only what follows it, and a path's picks
-and its length are enough to write it again.
+Every token below the prompt is either the one that the model drew there or one that was picked in its place.
+The draw at a depth uses that depth's number of the seed, whatever stands before: so a pick changes only what
+follows it, and a path's picks and its length are enough to write it again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ Pick = tuple[int, int]  # (depth, token)
 
 @dataclass(frozen=True)
 class Written:
-    """One token of the tree. Probabilities: `p` is the model's own (temperature 1, nothing removed), `q` what the settings made of it."""
+    """One token of the tree. Probabilities: `p` is the model's own (temperature 1, nothing removed), `q` what
+    the settings made of it.
+    """
 
     index: int
     parent: int | None  # index; None directly after the prompt
@@ -37,7 +39,9 @@ class Written:
     begin: int  # first position of the whole text that the model saw
     log_p: float  # natural logarithm of this token's p; NaN where the model has diverged
     q: float
-    alternatives: tuple[tuple[int, float, float], ...]  # (token, p, q), the largest p first; this token and the drawn one always among them
+    alternatives: tuple[
+        tuple[int, float, float], ...
+    ]  # (token, p, q), the largest p first; this token and the drawn one always among them
 
     @property
     def picked(self) -> bool:
@@ -47,7 +51,9 @@ class Written:
 
 @dataclass(frozen=True)
 class Tree:
-    """`nodes` are in the order in which they were written, and keep their places; `gone` are those that were deleted."""
+    """`nodes` are in the order in which they were written, and keep their places; `gone` are those that were
+    deleted.
+    """
 
     prompt: tuple[int, ...]
     nodes: tuple[Written, ...] = ()
@@ -79,7 +85,9 @@ class Tree:
 
     def leaves(self) -> tuple[int, ...]:
         """Where the branches end, oldest first."""
-        return tuple(node.index for node in self.nodes if node.index not in self.gone and node.index not in self._below)
+        return tuple(
+            node.index for node in self.nodes if node.index not in self.gone and node.index not in self._below
+        )
 
     def path(self, index: int | None) -> tuple[Written, ...]:
         """The tokens from the first after the prompt to this one."""
@@ -99,12 +107,14 @@ class Tree:
 
     def end(self, index: int | None) -> int | None:
         """The end of the oldest branch that goes through a token."""
-        while (below := self.children(index)):
+        while below := self.children(index):
             index = below[0].index
         return index
 
     def delete(self, leaf: int) -> Tree:
-        """Without the branch that ends there: its tokens back to where another branch begins. Raises ShapeError when no branch ends there."""
+        """Without the branch that ends there: its tokens back to where another branch begins. Raises
+        ShapeError when no branch ends there.
+        """
         if leaf not in self.leaves():
             raise ShapeError(f"no branch ends at token {leaf}")
         gone = set(self.gone)
@@ -115,10 +125,14 @@ class Tree:
         return replace(self, gone=frozenset(gone))
 
 
-def grow(tree: Tree, model: Transformer, sampling: SampleConfig, after: int | None, count: int) -> tuple[Tree, int | None]:
-    """Draws `count` tokens after a token (None: after the prompt): (the tree with them, the last one's index).
+def grow(
+    tree: Tree, model: Transformer, sampling: SampleConfig, after: int | None, count: int
+) -> tuple[Tree, int | None]:
+    """Draws `count` tokens after a token (None: after the prompt): (the tree with them, the last one's
+    index).
 
-    What is already there is walked over, not written twice. Raises ShapeError for a token that is not in the tree.
+    What is already there is walked over, not written twice. Raises ShapeError for a token that is not in the
+    tree.
     """
     _check(tree, after)
     nodes, place = list(tree.nodes), after
@@ -132,8 +146,11 @@ def grow(tree: Tree, model: Transformer, sampling: SampleConfig, after: int | No
     return replace(tree, nodes=tuple(nodes)), place
 
 
-def pick(tree: Tree, model: Transformer, sampling: SampleConfig, after: int | None, token: int) -> tuple[Tree, int]:
-    """Puts a token after another (None: after the prompt), whatever the model would draw: (the tree with it, its index).
+def pick(
+    tree: Tree, model: Transformer, sampling: SampleConfig, after: int | None, token: int
+) -> tuple[Tree, int]:
+    """Puts a token after another (None: after the prompt), whatever the model would draw: (the tree with it,
+    its index).
 
     Raises ShapeError for a place that is not in the tree, or a token that is not in the vocabulary.
     """
@@ -148,8 +165,12 @@ def pick(tree: Tree, model: Transformer, sampling: SampleConfig, after: int | No
     return replace(tree, nodes=(*tree.nodes, node)), node.index
 
 
-def follow(tree: Tree, model: Transformer, sampling: SampleConfig, picks: Iterable[Pick], length: int, most: int) -> tuple[Tree, int | None, bool]:
-    """Writes a branch again from its picks, in their order, and its length, at most `most` tokens now: (tree, where it came to, whether it is all there)."""
+def follow(
+    tree: Tree, model: Transformer, sampling: SampleConfig, picks: Iterable[Pick], length: int, most: int
+) -> tuple[Tree, int | None, bool]:
+    """Writes a branch again from its picks, in their order, and its length, at most `most` tokens now: (tree,
+    where it came to, whether it is all there).
+    """
     wanted = dict(picks)
     place: int | None = None
     depth = 0
@@ -176,7 +197,9 @@ def follow(tree: Tree, model: Transformer, sampling: SampleConfig, picks: Iterab
 
 @dataclass(frozen=True)
 class Likelihood:
-    """How probable a text is to the model itself, which draws nothing here: temperature 1, no token removed."""
+    """How probable a text is to the model itself, which draws nothing here: temperature 1, no token
+    removed.
+    """
 
     tokens: int
     total: float  # sum of the tokens' natural log-probabilities
@@ -198,7 +221,8 @@ def likelihood(path: Sequence[Written]) -> Likelihood:
 
 
 def ended_by(parts: Sequence[bytes], stop: str) -> int | None:
-    """How many tokens it takes until a text holds `stop`; None when it never does, or `stop` is empty. parts: each token's bytes.
+    """How many tokens it takes until a text holds `stop`; None when it never does, or `stop` is empty. parts:
+    each token's bytes.
 
     >>> ended_by([b"To", b" be", b", o", b"r not"], ", or"), ended_by([b"To", b" be"], "x")
     (4, None)
@@ -213,10 +237,22 @@ def ended_by(parts: Sequence[bytes], stop: str) -> int | None:
 
 def _check(tree: Tree, after: int | None) -> None:
     if not tree.prompt or not tree.has(after):
-        raise ShapeError(f"token {after} is not in the tree" if tree.prompt else "a text needs at least one token to go on from")
+        raise ShapeError(
+            f"token {after} is not in the tree"
+            if tree.prompt
+            else "a text needs at least one token to go on from"
+        )
 
 
-def _written(record: Drawn, token: int, sampling: SampleConfig, before: Sequence[int], index: int, parent: int | None, prompt: int) -> Written:
+def _written(
+    record: Drawn,
+    token: int,
+    sampling: SampleConfig,
+    before: Sequence[int],
+    index: int,
+    parent: int | None,
+    prompt: int,
+) -> Written:
     """What is kept of a record: numbers for `token`, the drawn one, and the likeliest."""
     previous = torch.tensor(before) if sampling.repetition_penalty != 1 else None
     log_p = record.logits.double().log_softmax(-1).numpy()
@@ -229,4 +265,14 @@ def _written(record: Drawn, token: int, sampling: SampleConfig, before: Sequence
     likely = np.argsort(-p, kind="stable")[:SHOWN].tolist()
     likely += [i for i in dict.fromkeys((token, record.token)) if i not in likely]
     alternatives = tuple((i, float(p[i]), float(q[i])) for i in likely)
-    return Written(index, parent, record.position + 1 - prompt, token, record.token, record.begin, float(log_p[token]), float(q[token]), alternatives)
+    return Written(
+        index,
+        parent,
+        record.position + 1 - prompt,
+        token,
+        record.token,
+        record.begin,
+        float(log_p[token]),
+        float(q[token]),
+        alternatives,
+    )

@@ -1,7 +1,9 @@
-"""Reading one more token, as fast as a CPU allows: the same arithmetic as `Transformer.forward`, with less around it.
+"""Reading one more token, as fast as a CPU allows: the same arithmetic as `Transformer.forward`, with less
+around it.
 
-At batch 1 a small model spends most of its time between the operations, not in them. So there are few of them: the weights are
-laid out once for vector-matrix products, a head's query, key and value are views of one row, and no probe is asked. The wiring is the blocks' own.
+At batch 1 a small model spends most of its time between the operations, not in them. So there are few of
+them: the weights are laid out once for vector-matrix products, a head's query, key and value are views of one
+row, and no probe is asked. The wiring is the blocks' own.
 """
 
 from __future__ import annotations
@@ -23,21 +25,27 @@ from engine.parts.positions import Seams
 from engine.probe import Probe, identity
 
 Vector = Callable[[Tensor], Tensor]  # (1, in) -> (1, out)
-_HALF, _ROOT = torch.tensor(0.5), torch.tensor(0.5).sqrt()  # tensors, since a plain number is made into one at every use
+_HALF, _ROOT = (
+    torch.tensor(0.5),
+    torch.tensor(0.5).sqrt(),
+)  # tensors, since a plain number is made into one at every use
 
 
 class Decoder:
     """A causal model that holds the keys and values of what it has read.
 
-    `read(ids)` takes further tokens and returns the logits after the last one. The model's weights are copied where a
-    product is faster that way: a Decoder does not see later changes of them. Use it inside `torch.inference_mode()`.
-    Raises ShapeError for a model that is not causal.
+    `read(ids)` takes further tokens and returns the logits after the last one. The model's weights are copied
+    where a product is faster that way: a Decoder does not see later changes of them. Use it inside
+    `torch.inference_mode()`. Raises ShapeError for a model that is not causal.
     """
 
     def __init__(self, model: Transformer, capacity: int | None = None) -> None:
         config = model.config
         if not config.causal:
-            raise ShapeError("only a causal model can keep keys and values: without the mask every later token changes them")
+            raise ShapeError(
+                "only a causal model can keep keys and values: without the mask every later token changes"
+                " them"
+            )
         self.model = model
         self.cache = KVCache(config, capacity or config.context, model.embedding)
         self._embedding = model.embedding.detach()
@@ -56,11 +64,15 @@ class Decoder:
         self.cache.length = 0
 
     def read(self, ids: Sequence[int]) -> Tensor:
-        """ids, at least one -> logits (vocab,) after the last. Raises ShapeError when they do not fit behind those read before."""
+        """ids, at least one -> logits (vocab,) after the last. Raises ShapeError when they do not fit behind
+        those read before.
+        """
         if len(ids) == 1 and self.length < self.cache.capacity:
             return self._one(ids[0])
         device = self._embedding.device
-        return self.model(torch.tensor([list(ids)], dtype=torch.int64, device=device), cache=self.cache)[0, -1]
+        return self.model(torch.tensor([list(ids)], dtype=torch.int64, device=device), cache=self.cache)[
+            0, -1
+        ]
 
     def _one(self, token: int) -> Tensor:
         at = self.cache.length
@@ -79,26 +91,41 @@ class Decoder:
 
 def _block(block: Any, cache: KVCache, index: int) -> tuple[Callable[..., Tensor], Any]:
     """The block's own `forward`, and lighter parts for it to wire."""
-    parts = SimpleNamespace(norm1=_norm(block.norm1), norm2=_norm(block.norm2), mixer=_mixer(block.mixer, cache, index), ffn=_feedforward(block.ffn))
+    parts = SimpleNamespace(
+        norm1=_norm(block.norm1),
+        norm2=_norm(block.norm2),
+        mixer=_mixer(block.mixer, cache, index),
+        ffn=_feedforward(block.ffn),
+    )
     return type(block).forward, parts
 
 
 def _norm(norm: Any) -> Vector:
     if not isinstance(norm, LayerNorm):
         return norm.forward
-    gain, bias, eps = norm.gain, norm.bias, norm.eps  # looked up once: a module searches its parameters for them each time
+    gain, bias, eps = (
+        norm.gain,
+        norm.bias,
+        norm.eps,
+    )  # looked up once: a module searches its parameters for them each time
     return lambda x: torch.layer_norm(x, x.shape[-1:], gain, bias, eps)
 
 
 class _Linear:
-    """x W^T + b for one row, with W laid out input by output: a third faster than `nn.Linear`. Each call writes the same `row` (1, out) anew."""
+    """x W^T + b for one row, with W laid out input by output: a third faster than `nn.Linear`. Each call
+    writes the same `row` (1, out) anew.
+    """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self.laid, self.bias = weight.detach().t().contiguous(), None if bias is None else bias.detach()
         self.row = self.laid.new_empty(1, len(weight))
 
     def __call__(self, x: Tensor) -> Tensor:
-        return torch.mm(x, self.laid, out=self.row) if self.bias is None else torch.addmm(self.bias, x, self.laid, out=self.row)
+        return (
+            torch.mm(x, self.laid, out=self.row)
+            if self.bias is None
+            else torch.addmm(self.bias, x, self.laid, out=self.row)
+        )
 
 
 def _feedforward(ffn: Any) -> Callable[[Tensor, Probe], Tensor | None]:
@@ -118,7 +145,9 @@ def _feedforward(ffn: Any) -> Callable[[Tensor, Probe], Tensor | None]:
 
 
 def _gelu(x: Tensor) -> Tensor:
-    """x Φ(x) = x/2 (1 + erf(x/√2)) (Hendrycks & Gimpel 2016). Written out it takes half the time that `F.gelu` needs for a single row."""
+    """x Φ(x) = x/2 (1 + erf(x/√2)) (Hendrycks & Gimpel 2016). Written out it takes half the time that
+    `F.gelu` needs for a single row.
+    """
     half = x * _HALF
     return torch.addcmul(half, half, torch.erf(x * _ROOT))
 
@@ -132,19 +161,29 @@ def _mixer(mixer: Any, cache: KVCache, index: int) -> Callable[..., Tensor | Non
 class Mixing:
     """One query against all keys so far: the mixer's arithmetic for a single position.
 
-    The row of `project` holds q, k and v of that position, one head after another; what reads it are views of it, made once.
+    The row of `project` holds q, k and v of that position, one head after another; what reads it are views of
+    it, made once.
     """
 
     def __init__(self, mixer: Any, cache: KVCache, index: int) -> None:
         heads, kv_heads, d_head = mixer.n_heads, mixer.n_kv_heads, mixer.d_head
         self.cache, self.held = cache, cache.held[index, :, 0]  # (2, kv_head, capacity, d_head)
-        self.keys, self.values = self.held[0].transpose(1, 2), self.held[1]  # (kv_head, d_head, capacity), (kv_head, capacity, d_head)
+        self.keys, self.values = (
+            self.held[0].transpose(1, 2),
+            self.held[1],
+        )  # (kv_head, d_head, capacity), (kv_head, capacity, d_head)
         self.project = _Linear(*_stacked(mixer, cache.held))
         by_head = self.project.row.view(-1, 1, d_head)
-        self.q = by_head[:heads].view(kv_heads, heads // kv_heads, d_head)  # the queries of one group side by side
+        self.q = by_head[:heads].view(
+            kv_heads, heads // kv_heads, d_head
+        )  # the queries of one group side by side
         self.qk, self.kv = by_head[: heads + kv_heads], by_head[heads:].view(2, kv_heads, d_head)
         self.by_query, self.by_group = (heads, 1, -1), (kv_heads, heads // kv_heads, -1)
-        self.mean, self.eps, self.d_head = isinstance(mixer, Mean), mixer.eps if mixer.qk_norm else None, d_head
+        self.mean, self.eps, self.d_head = (
+            isinstance(mixer, Mean),
+            mixer.eps if mixer.qk_norm else None,
+            d_head,
+        )
         self.scale = cache.held.new_tensor(mixer.scale)
         w_o = getattr(mixer, "w_o", None)
         self.output: Vector | None = None if w_o is None else _Linear(w_o.weight, w_o.bias)
@@ -168,15 +207,22 @@ class Mixing:
 
 
 def _stacked(mixer: Any, like: Tensor) -> tuple[Tensor, Tensor | None]:
-    """W_Q, W_K and W_V above each other, ((head + 2 kv_head) * d_head, d_model), and their biases: q, k and v in one product.
+    """W_Q, W_K and W_V above each other, ((head + 2 kv_head) * d_head, d_model), and their biases: q, k and v
+    in one product.
 
-    A mixer that shares or lacks matrices gets them here all the same: a few microseconds for having one way only.
+    A mixer that shares or lacks matrices gets them here all the same: a few microseconds for having one way
+    only.
     """
     if isinstance(mixer, Attention):
         return mixer.w_qkv.weight, mixer.w_qkv.bias
     if isinstance(mixer, SharedQK):
         parts = (mixer.w_qk, mixer.w_qk, mixer.w_v)
-        return torch.cat([part.weight for part in parts]), None if mixer.w_v.bias is None else torch.cat([part.bias for part in parts])
+        return torch.cat([part.weight for part in parts]), (
+            None if mixer.w_v.bias is None else torch.cat([part.bias for part in parts])
+        )
     if isinstance(mixer, Similarity):
-        return torch.eye(mixer.n_heads * mixer.d_head, dtype=like.dtype, device=like.device).repeat(3, 1), None  # without matrices: q, k and v are x
+        return (
+            torch.eye(mixer.n_heads * mixer.d_head, dtype=like.dtype, device=like.device).repeat(3, 1),
+            None,
+        )  # without matrices: q, k and v are x
     raise NotImplementedError(f"no way to read one token is known for {type(mixer).__name__}")

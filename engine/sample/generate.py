@@ -18,7 +18,9 @@ from engine.tokenizers import Tokenizer, written
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """One token that a model wrote. `logits` (vocab,) float32 are those it was drawn from, before any stage."""
+    """One token that a model wrote. `logits` (vocab,) float32 are those it was drawn from, before any
+    stage.
+    """
 
     token: int
     position: int  # in the whole text, counted from 0
@@ -34,15 +36,22 @@ class Drawn:
 
 @torch.inference_mode()
 def steps(
-    model: Transformer, tokens: Sequence[int], length: int, sampling: SampleConfig | None = None, *, cached: bool = True, written: int = 0
+    model: Transformer,
+    tokens: Sequence[int],
+    length: int,
+    sampling: SampleConfig | None = None,
+    *,
+    cached: bool = True,
+    written: int = 0,
 ) -> Iterator[Drawn]:
     """Yields a record for each of `length` tokens after `tokens` (at least one).
 
-    The model sees at most `context` ids. When they are full, it goes on from the last half of them: positions then start anew,
-    so the keys and values kept so far are of no more use. `cached` computes each position once instead of all of them for
-    every id; the ids are the same, but for rounding. The generator is this call's own: the same seed gives the same ids.
-    To go on with a text, `written` says how many of `tokens` came from an earlier call: the draws and the window go on from there.
-    Raises ConfigError for settings out of range.
+    The model sees at most `context` ids. When they are full, it goes on from the last half of them: positions
+    then start anew, so the keys and values kept so far are of no more use. `cached` computes each position
+    once instead of all of them for every id; the ids are the same, but for rounding. The generator is this
+    call's own: the same seed gives the same ids. To go on with a text, `written` says how many of `tokens`
+    came from an earlier call: the draws and the window go on from there. Raises ConfigError for settings out
+    of range.
     """
     sampling = (sampling or SampleConfig()).validate()
     context, device = model.config.context, next(model.parameters()).device
@@ -67,7 +76,8 @@ def steps(
 
 
 def window(prompt: int, position: int, context: int) -> int:
-    """The first position that a model still sees as it draws the one at `position`, after `prompt` tokens that it was given.
+    """The first position that a model still sees as it draws the one at `position`, after `prompt` tokens
+    that it was given.
 
     >>> [window(3, position, 4) for position in range(2, 9)]
     [0, 0, 0, 3, 3, 3, 6]
@@ -83,14 +93,23 @@ def _moved(length: int, context: int) -> int:
     return length - max(1, context // 2)
 
 
-def generate(model: Transformer, tokens: Sequence[int], length: int, sampling: SampleConfig | None = None, *, cached: bool = True) -> Iterator[int]:
+def generate(
+    model: Transformer,
+    tokens: Sequence[int],
+    length: int,
+    sampling: SampleConfig | None = None,
+    *,
+    cached: bool = True,
+) -> Iterator[int]:
     """Yields the ids alone; as `steps`."""
     return (record.token for record in steps(model, tokens, length, sampling, cached=cached))
 
 
 @torch.inference_mode()
 def fill(model: Transformer, tokens: list[int], hidden: list[int]) -> list[int]:
-    """`tokens` with the positions in `hidden` replaced by a masked model's likeliest guess; at most `context` tokens."""
+    """`tokens` with the positions in `hidden` replaced by a masked model's likeliest guess; at most `context`
+    tokens.
+    """
     device = next(model.parameters()).device
     window = torch.tensor([tokens], device=device)
     window[0, hidden] = model.config.vocab_size - 1  # the mask is the last id
@@ -99,8 +118,11 @@ def fill(model: Transformer, tokens: list[int], hidden: list[int]) -> list[int]:
     return [best[i] if i in gaps else t for i, t in enumerate(tokens)]
 
 
-def complete(model: Transformer, tokenizer: Tokenizer, prompt: str, length: int, temperature: float, seed: int) -> str:
-    """The model's own text after a prompt; for an encoder, the prompt with every fourth token guessed from the others.
+def complete(
+    model: Transformer, tokenizer: Tokenizer, prompt: str, length: int, temperature: float, seed: int
+) -> str:
+    """The model's own text after a prompt; for an encoder, the prompt with every fourth token guessed from
+    the others.
 
     Characters that the tokenizer lacks are left out of the prompt; an empty prompt starts from token 0.
     """
@@ -117,10 +139,16 @@ def complete(model: Transformer, tokenizer: Tokenizer, prompt: str, length: int,
     return written(tokenizer, ids)
 
 
-def write(model: Transformer, tokenizer: Tokenizer, tokens: Sequence[int], characters: int, sampling: SampleConfig) -> tuple[str, int]:
-    """What a causal model writes after `tokens` until it has `characters` of them: (that text, the number of tokens it took)."""
+def write(
+    model: Transformer, tokenizer: Tokenizer, tokens: Sequence[int], characters: int, sampling: SampleConfig
+) -> tuple[str, int]:
+    """What a causal model writes after `tokens` until it has `characters` of them: (that text, the number of
+    tokens it took).
+    """
     ids: list[int] = []
-    for token in generate(model, tokens, characters, sampling):  # a token is at least a character, but for some bytes
+    for token in generate(
+        model, tokens, characters, sampling
+    ):  # a token is at least a character, but for some bytes
         ids.append(token)
         if len(ids) * 8 >= characters and len(tokenizer.decode(ids)) >= characters:
             break

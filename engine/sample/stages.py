@@ -1,6 +1,7 @@
 """One position's logits on their way to a token: each stage is a function of the logits, and leaves a record.
 
-A removed token has the logit -inf, so a stage never brings one back. The stages agree with Hugging Face's logits processors.
+A removed token has the logit -inf, so a stage never brings one back. The stages agree with Hugging Face's
+logits processors.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ REMOVED = -math.inf
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """What a stage left. `logits` and `probabilities` (their softmax) are (vocab,) float32; `removed` (vocab,) are those it took out."""
+    """What a stage left. `logits` and `probabilities` (their softmax) are (vocab,) float32; `removed`
+    (vocab,) are those it took out.
+    """
 
     name: str
     logits: np.ndarray = field(repr=False)
@@ -38,18 +41,26 @@ class Stage:
 
     @property
     def choices(self) -> float:
-        """e^entropy, the effective number of choices: as many equally likely tokens would be just as uncertain."""
+        """e^entropy, the effective number of choices: as many equally likely tokens would be just as
+        uncertain.
+        """
         return math.exp(self.entropy)
 
 
 def temperature(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
-    """logits / temperature: below 1 the likely become likelier, above 1 all become more alike. At 0 the likeliest alone stays."""
+    """logits / temperature: below 1 the likely become likelier, above 1 all become more alike. At 0 the
+    likeliest alone stays.
+    """
     if config.temperature == 0:
         greedy = torch.full_like(logits, REMOVED)
         best = likeliest(logits)
         greedy[best] = logits[best]
         return greedy
-    if config.temperature < 1e-3:  # near 0 float32 would overflow; a somewhat larger one does the same: the differences are already endless
+    if (
+        config.temperature < 1e-3
+        # near 0 float32 would overflow; a somewhat larger one does the same: the differences are already
+        # endless
+    ):
         return logits / max(config.temperature, float(logits.nan_to_num(neginf=0.0).abs().max()) / 1e30)
     return logits / config.temperature
 
@@ -61,42 +72,64 @@ def top_k(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
 
 
 def top_p(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
-    """The nucleus: keeps the fewest tokens whose probabilities together reach p (Holtzman et al. 2020), at least one.
+    """The nucleus: keeps the fewest tokens whose probabilities together reach p (Holtzman et al. 2020), at
+    least one.
 
     Among equal probabilities the smaller id comes first. 1 keeps all.
     """
     ordered, ids = logits.sort(descending=True, stable=True)
     cumulative = ordered.softmax(dim=-1).cumsum(dim=-1)
-    unneeded = cumulative - ordered.softmax(dim=-1) >= config.top_p  # what stands before a token is enough without it
+    unneeded = (
+        cumulative - ordered.softmax(dim=-1) >= config.top_p
+    )  # what stands before a token is enough without it
     unneeded[0] = False
     return logits.index_fill(0, ids[unneeded], REMOVED)
 
 
 def min_p(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
-    """Keeps the tokens at least min_p times as probable as the likeliest (Nguyen et al. 2024). 0 keeps all."""
+    """Keeps the tokens at least min_p times as probable as the likeliest (Nguyen et al. 2024). 0 keeps
+    all.
+    """
     probabilities = logits.softmax(dim=-1)
     return logits.masked_fill(probabilities < config.min_p * probabilities.max(), REMOVED)
 
 
 def repetition_penalty(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
-    """Makes tokens that have occurred less likely: a positive logit is divided by the penalty, a negative one multiplied (Keskar et al. 2019)."""
+    """Makes tokens that have occurred less likely: a positive logit is divided by the penalty, a negative one
+    multiplied (Keskar et al. 2019).
+    """
     seen = previous.unique()
     theirs = logits[seen]
-    return logits.index_copy(0, seen, torch.where(theirs > 0, theirs / config.repetition_penalty, theirs * config.repetition_penalty))
+    return logits.index_copy(
+        0,
+        seen,
+        torch.where(theirs > 0, theirs / config.repetition_penalty, theirs * config.repetition_penalty),
+    )
 
 
 _Function = Callable[[Tensor, SampleConfig, Tensor], Tensor]
 FUNCTIONS: dict[str, _Function] = {
-    "repetition_penalty": repetition_penalty, "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
+    "repetition_penalty": repetition_penalty,
+    "temperature": temperature,
+    "top_k": top_k,
+    "top_p": top_p,
+    "min_p": min_p,
 }
 NAMES = tuple(FUNCTIONS)
-NEUTRAL = {"repetition_penalty": 1.0, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}  # values that change nothing
+NEUTRAL = {
+    "repetition_penalty": 1.0,
+    "temperature": 1.0,
+    "top_k": 0,
+    "top_p": 1.0,
+    "min_p": 0.0,
+}  # values that change nothing
 
 
 def order(config: SampleConfig) -> tuple[str, ...]:
     """The stages as they are applied. The penalty comes first, as in Hugging Face's `generate`, or last.
 
-    First or last makes no difference to the temperature (both are factors), but to the cuts: a penalised token may then fall to them.
+    First or last makes no difference to the temperature (both are factors), but to the cuts: a penalised
+    token may then fall to them.
     """
     return (*NAMES[1:], NAMES[0]) if config.penalty_last else NAMES
 
@@ -107,7 +140,9 @@ def active(name: str, config: SampleConfig) -> bool:
 
 
 def warp(logits: Tensor, config: SampleConfig, previous: Tensor | None = None) -> Tensor:
-    """logits (vocab,) after every active stage, float32; `previous` are the ids so far (n,), for the penalty."""
+    """logits (vocab,) after every active stage, float32; `previous` are the ids so far (n,), for the
+    penalty.
+    """
     previous = torch.empty(0, dtype=torch.int64) if previous is None else previous
     for name in order(config):
         if active(name, config):
@@ -116,14 +151,18 @@ def warp(logits: Tensor, config: SampleConfig, previous: Tensor | None = None) -
 
 
 def stages(logits: Tensor, config: SampleConfig, previous: Sequence[int] = ()) -> tuple[Stage, ...]:
-    """A record for the logits themselves ("logits") and one after each stage, in `order`; the last one's probabilities are drawn from.
+    """A record for the logits themselves ("logits") and one after each stage, in `order`; the last one's
+    probabilities are drawn from.
 
-    logits (vocab,), any float type; previous: the ids so far. A stage that is off leaves everything as it was.
-    Raises ConfigError for settings out of range, ShapeError for logits of another rank, of none, or with no finite one.
+    logits (vocab,), any float type; previous: the ids so far. A stage that is off leaves everything as it
+    was. Raises ConfigError for settings out of range, ShapeError for logits of another rank, of none, or with
+    no finite one.
     """
     config.validate()
     if logits.dim() != 1 or not len(logits):
-        raise ShapeError(f"logits must be of shape (vocab,) with at least one token, not {tuple(logits.shape)}")
+        raise ShapeError(
+            f"logits must be of shape (vocab,) with at least one token, not {tuple(logits.shape)}"
+        )
     if not torch.isfinite(logits).any():
         raise ShapeError("no logit is a finite number: there is nothing to draw")
     seen = torch.tensor([i for i in previous if 0 <= i < len(logits)], dtype=torch.int64)
@@ -150,16 +189,22 @@ def draw(probabilities: np.ndarray, u: float) -> int:
     """
     ends = np.cumsum(probabilities, dtype=np.float64)  # token i has the stretch from ends[i - 1] to ends[i]
     index = int(np.searchsorted(ends, u * ends[-1], side="right"))
-    return index if index < len(ends) else int(np.flatnonzero(probabilities)[-1])  # u so near to 1 that the product was rounded up
+    return (
+        index if index < len(ends) else int(np.flatnonzero(probabilities)[-1])
+    )  # u so near to 1 that the product was rounded up
 
 
 def uniform(seed: int, count: int) -> Tensor:
-    """The numbers that the first `count` draws of a seed use: (count,) float64 in [0, 1). A longer list begins like a shorter one."""
+    """The numbers that the first `count` draws of a seed use: (count,) float64 in [0, 1). A longer list
+    begins like a shorter one.
+    """
     return torch.rand(count, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def _clean(logits: Tensor) -> Tensor:
-    return torch.nan_to_num(logits.detach().float().cpu(), nan=REMOVED, posinf=torch.finfo(torch.float32).max, neginf=REMOVED)
+    return torch.nan_to_num(
+        logits.detach().float().cpu(), nan=REMOVED, posinf=torch.finfo(torch.float32).max, neginf=REMOVED
+    )
 
 
 def _record(name: str, now: Tensor, before: Tensor | None) -> Stage:

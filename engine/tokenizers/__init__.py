@@ -45,14 +45,17 @@ def token_bytes(tokenizer: Tokenizer) -> list[bytes]:
 def characters(tokenizer: Tokenizer) -> np.ndarray:
     """Characters that begin in each token, by id: int64 (vocab,).
 
-    A character begins at the one byte of its UTF-8 that is not of the form 10xxxxxx (RFC 3629). So the sum over the tokens of a text is
-    the text's length, even where a character lies in two tokens: it counts where it begins, and nowhere else.
+    A character begins at the one byte of its UTF-8 that is not of the form 10xxxxxx (RFC 3629). So the sum
+    over the tokens of a text is the text's length, even where a character lies in two tokens: it counts where
+    it begins, and nowhere else.
 
     >>> from engine.tokenizers.char import CharTokenizer
     >>> characters(CharTokenizer("aé")).tolist()
     [1, 1]
     """
-    return np.array([sum(byte & 0xC0 != 0x80 for byte in token) for token in token_bytes(tokenizer)], dtype=np.int64)
+    return np.array(
+        [sum(byte & 0xC0 != 0x80 for byte in token) for token in token_bytes(tokenizer)], dtype=np.int64
+    )
 
 
 def readable(data: bytes, final: bool = True) -> str:
@@ -69,6 +72,11 @@ def readable(data: bytes, final: bool = True) -> str:
 def written(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     """What a model wrote, as far as it has become characters: never a replacement sign.
 
-    A byte in the middle that is no character is shown as by `readable`; a character that has begun at the end is held back.
+    A byte in the middle that is no character is shown as by `readable`; a character that has begun at the end
+    is held back.
     """
-    return readable(tokenizer.decode_bytes(ids), final=False) if isinstance(tokenizer, BpeTokenizer) else tokenizer.decode(list(ids))
+    return (
+        readable(tokenizer.decode_bytes(ids), final=False)
+        if isinstance(tokenizer, BpeTokenizer)
+        else tokenizer.decode(list(ids))
+    )

@@ -1,4 +1,6 @@
-"""Byte-pair encoding, learned and watched: every merge is a record (Sennrich et al. 2016; bytes as in Radford et al. 2019)."""
+"""Byte-pair encoding, learned and watched: every merge is a record (Sennrich et al. 2016; bytes as in Radford
+et al. 2019).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 Level = Literal["byte", "char"]
 Split = Literal["words", "none"]
 
-# GPT-2's: contractions, words with the space before them, numbers, other signs, blanks. No merge crosses a border.
+# GPT-2's: contractions, words with the space before them, numbers, other signs, blanks. No merge crosses a
+# border.
 WORDS = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 # GPT-2's order of the 256 bytes: the printable ones first. It matters for ties alone.
 _PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -43,7 +46,8 @@ class Merge:
 class BpeTokenizer:
     """`base` holds the starting symbols (bytes or characters), by id; each merge may add one more token.
 
-    Text becomes ids by merging, again and again, the neighbours that make the token of the lowest id, as tiktoken does.
+    Text becomes ids by merging, again and again, the neighbours that make the token of the lowest id, as
+    tiktoken does.
     """
 
     level: Level
@@ -107,7 +111,9 @@ class BpeTokenizer:
             return data.decode("utf-8", "replace")
 
     def to_dict(self) -> dict[str, Any]:
-        base = None if self.level == "byte" else "".join(b.decode("utf-8", "surrogatepass") for b in self.base)
+        base = (
+            None if self.level == "byte" else "".join(b.decode("utf-8", "surrogatepass") for b in self.base)
+        )
         merges = [[*m.pair, m.count, m.length] for m in self.merges]
         return {"kind": "bpe", "level": self.level, "split": self.split, "base": base, "merges": merges}
 
@@ -123,11 +129,19 @@ class BpeTokenizer:
         known, merges = {token: i for i, token in enumerate(start)}, []
         tokens, size = list(start), 0
         for rank, row in enumerate(rows):
-            plain = isinstance(row, list) and len(row) == 4 and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in row)
+            plain = (
+                isinstance(row, list)
+                and len(row) == 4
+                and all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in row)
+            )
             if not plain or max(row[:2]) >= len(tokens):
-                raise TokenizerError(f"merge {rank} must be two earlier ids, a count and a length, not {row!r}")
+                raise TokenizerError(
+                    f"merge {rank} must be two earlier ids, a count and a length, not {row!r}"
+                )
             size += len(tokens[row[0]]) + len(tokens[row[1]])
-            if size > MAX_TOKEN_BYTES:  # a short file can ask for endless tokens: each merge may double the last
+            if (
+                size > MAX_TOKEN_BYTES
+            ):  # a short file can ask for endless tokens: each merge may double the last
                 raise TokenizerError(f"its tokens are longer than {MAX_TOKEN_BYTES >> 20} MB together")
             made = tokens[row[0]] + tokens[row[1]]
             if made not in known:
@@ -137,7 +151,9 @@ class BpeTokenizer:
         return cls(cast(Level, level), cast(Split, split), tuple(start), tuple(merges))
 
     def as_tiktoken(self, name: str = "glassformer") -> tiktoken.Encoding:
-        """The same tokenizer as a tiktoken.Encoding. Raises TokenizerError at character level: tiktoken starts from bytes."""
+        """The same tokenizer as a tiktoken.Encoding. Raises TokenizerError at character level: tiktoken
+        starts from bytes.
+        """
         import tiktoken
 
         if self.level != "byte":
@@ -149,14 +165,23 @@ class BpeTokenizer:
         if self.level == "byte":
             return [BYTE[b] for b in _utf8(piece)]
         if unknown := self.unknown(piece):
-            raise TokenizerError(f"this tokenizer's alphabet of {len(self.base)} characters lacks {' '.join(map(repr, unknown[:8]))}")
+            raise TokenizerError(
+                f"this tokenizer's alphabet of {len(self.base)} characters lacks"
+                f" {' '.join(map(repr, unknown[:8]))}"
+            )
         return [_utf8(c) for c in piece]
 
     def _merge(self, symbols: list[bytes]) -> list[int]:
-        """Ids of one piece. A heap of possible merges over a linked list: n log n, however long the piece is."""
+        """Ids of one piece. A heap of possible merges over a linked list: n log n, however long the piece
+        is.
+        """
         ranks, count = self.ranks, len(symbols)
         following, before, alive = list(range(1, count + 1)), list(range(-1, count - 1)), [True] * count
-        heap = [(ranks[made], i, len(made)) for i in range(count - 1) if (made := symbols[i] + symbols[i + 1]) in ranks]
+        heap = [
+            (ranks[made], i, len(made))
+            for i in range(count - 1)
+            if (made := symbols[i] + symbols[i + 1]) in ranks
+        ]
         heapq.heapify(heap)
         while heap:
             _, i, size = heapq.heappop(heap)
@@ -192,20 +217,26 @@ def _pattern() -> Any:
 def train(text: str, vocab_size: int, *, level: Level = "byte", split: Split = "words") -> BpeTokenizer:
     """Learns merges until there are `vocab_size` tokens, or until no pair of tokens is left.
 
-    The most frequent pair is merged; of equals, the one with the smaller first id, then the smaller second (as Hugging Face's
-    trainer decides). A merge whose bytes are a token already gets that token's id. Raises TokenizerError for a text without characters
-    and for a vocabulary smaller than its starting symbols.
+    The most frequent pair is merged; of equals, the one with the smaller first id, then the smaller second
+    (as Hugging Face's trainer decides). A merge whose bytes are a token already gets that token's id. Raises
+    TokenizerError for a text without characters and for a vocabulary smaller than its starting symbols.
     """
     base = starting_symbols(text, level)
     if split not in get_args(Split):
         raise TokenizerError(f"split must be one of {get_args(Split)}")
     if vocab_size < len(base):
-        raise TokenizerError(f"a vocabulary of {vocab_size} is smaller than the {len(base)} {level}s to start from")
-    return BpeTokenizer(level, split, base, tuple(Trainer(base, Counter(pieces(text, split)), level).merges(vocab_size)))
+        raise TokenizerError(
+            f"a vocabulary of {vocab_size} is smaller than the {len(base)} {level}s to start from"
+        )
+    return BpeTokenizer(
+        level, split, base, tuple(Trainer(base, Counter(pieces(text, split)), level).merges(vocab_size))
+    )
 
 
 def starting_symbols(text: str, level: Level) -> tuple[bytes, ...]:
-    """The 256 bytes, or the distinct characters of the text, sorted by code point. Raises TokenizerError where there are none."""
+    """The 256 bytes, or the distinct characters of the text, sorted by code point. Raises TokenizerError
+    where there are none.
+    """
     if level not in get_args(Level):
         raise TokenizerError(f"level must be one of {get_args(Level)}")
     if not text:
@@ -227,7 +258,9 @@ class Trainer:
         self.following: list[int] = []
         self.before: list[int] = []
         for piece, times in counted.items():
-            parts = [ids[BYTE[b]] for b in _utf8(piece)] if level == "byte" else [ids[_utf8(c)] for c in piece]
+            parts = (
+                [ids[BYTE[b]] for b in _utf8(piece)] if level == "byte" else [ids[_utf8(c)] for c in piece]
+            )
             first, last = len(self.symbols), len(self.symbols) + len(parts) - 1
             self.symbols += parts
             self.weight += [times] * len(parts)
@@ -244,7 +277,9 @@ class Trainer:
                 self.places[pair].append(i)
 
     def merges(self, vocab_size: int, keep: int = 0) -> Iterable[Merge]:
-        """The merges, best first. `runners_up` gets, for each, the `keep` pairs that came next, with their counts."""
+        """The merges, best first. `runners_up` gets, for each, the `keep` pairs that came next, with their
+        counts.
+        """
         known = {token: i for i, token in enumerate(self.tokens)}
         heap = [(-count, pair) for pair, count in self.counts.items()]
         heapq.heapify(heap)
@@ -268,12 +303,20 @@ class Trainer:
             yield Merge(rank, pair, token, count, self.length)
             rank += 1
 
-    def _next(self, heap: list[tuple[int, tuple[int, int]]], winner: tuple[int, int], keep: int) -> tuple[tuple[tuple[int, int], int], ...]:
-        """The best pairs but the winner: (pair, count). What is out of date on the way to them leaves the heap for good."""
+    def _next(
+        self, heap: list[tuple[int, tuple[int, int]]], winner: tuple[int, int], keep: int
+    ) -> tuple[tuple[tuple[int, int], int], ...]:
+        """The best pairs but the winner: (pair, count). What is out of date on the way to them leaves the
+        heap for good.
+        """
         found: list[tuple[int, tuple[int, int]]] = []
         while heap and len(found) < keep:
             entry = heapq.heappop(heap)
-            if entry[0] == -self.counts.get(entry[1], 0) < 0 and entry[1] != winner and entry not in found[-1:]:
+            if (
+                entry[0] == -self.counts.get(entry[1], 0) < 0
+                and entry[1] != winner
+                and entry not in found[-1:]
+            ):
                 found.append(entry)
         for entry in found:
             heapq.heappush(heap, entry)
@@ -282,7 +325,14 @@ class Trainer:
     def _apply(self, pair: tuple[int, int], token: int) -> set[tuple[int, int]]:
         """Merges the pair wherever it stands, left to right. Returns the pairs whose count has changed."""
         first, second = pair
-        symbols, following, before, weight, counts, places = self.symbols, self.following, self.before, self.weight, self.counts, self.places
+        symbols, following, before, weight, counts, places = (
+            self.symbols,
+            self.following,
+            self.before,
+            self.weight,
+            self.counts,
+            self.places,
+        )
         changed: set[tuple[int, int]] = set()
         for i in sorted(places.pop(pair, ())):
             j = following[i]

@@ -1,4 +1,6 @@
-"""BPE for those who watch: the pairs that lost, the borders that fall in a text of one's own, and four ways to start."""
+"""BPE for those who watch: the pairs that lost, the borders that fall in a text of one's own, and four ways
+to start.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,14 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Watched:
-    """A training with what lost at each of its merges. `length` is in starting symbols, before the first merge."""
+    """A training with what lost at each of its merges. `length` is in starting symbols, before the first
+    merge.
+    """
 
     tokenizer: BpeTokenizer
-    runners_up: tuple[tuple[tuple[Pair, int], ...], ...] = field(repr=False)  # for each merge, best first: (pair, count) at that moment
+    runners_up: tuple[tuple[tuple[Pair, int], ...], ...] = field(
+        repr=False
+    )  # for each merge, best first: (pair, count) at that moment
     characters: int
     bytes: int
     length: int
@@ -36,8 +42,11 @@ class Watched:
         return np.array([self.length, *(merge.length for merge in self.tokenizer.merges)], dtype=np.int64)
 
 
-def watch(text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words", keep: int = RUNNERS_UP) -> Watched:
-    """`engine.tokenizers.bpe.train` with `new_tokens` beyond the starting symbols, and the `keep` runners-up of every merge.
+def watch(
+    text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words", keep: int = RUNNERS_UP
+) -> Watched:
+    """`engine.tokenizers.bpe.train` with `new_tokens` beyond the starting symbols, and the `keep` runners-up
+    of every merge.
 
     Raises TokenizerError for a text without characters, a negative number, and an unknown level or split.
     """
@@ -47,13 +56,21 @@ def watch(text: str, new_tokens: int, *, level: Level = "byte", split: Split = "
     trainer = Trainer(base, Counter(pieces(text, split)), level)
     length = trainer.length
     merges = tuple(trainer.merges(len(base) + new_tokens, keep))
-    return Watched(BpeTokenizer(level, split, base, merges), tuple(trainer.runners_up), len(text), len(text.encode("utf-8", "surrogatepass")), length)
+    return Watched(
+        BpeTokenizer(level, split, base, merges),
+        tuple(trainer.runners_up),
+        len(text),
+        len(text.encode("utf-8", "surrogatepass")),
+        length,
+    )
 
 
 def affordable(text: str, level: Level, split: Split, limit: int = MAX_SYMBOLS) -> int:
-    """How many of the text's characters can be learned from without keeping more than `limit` symbols: all of them, mostly.
+    """How many of the text's characters can be learned from without keeping more than `limit` symbols: all of
+    them, mostly.
 
-    A word that comes again costs nothing, so that prose is never cut; a text without splitting, or without blanks, may be.
+    A word that comes again costs nothing, so that prose is never cut; a text without splitting, or without
+    blanks, may be.
     """
     if len(text) * 4 <= limit:
         return len(text)
@@ -72,13 +89,16 @@ def affordable(text: str, level: Level, split: Split, limit: int = MAX_SYMBOLS) 
 
 @dataclass(frozen=True)
 class Replay:
-    """A text under a tokenizer's merges, all of its history in one array: border i stands between symbols i and i + 1.
+    """A text under a tokenizer's merges, all of its history in one array: border i stands between symbols i
+    and i + 1.
 
-    `fallen[i]` is the rank of the merge that takes it away, STAYS, or WORD_BORDER where no merge may. So after k merges
-    the tokens are the runs between borders whose rank is not in 0 ... k - 1.
+    `fallen[i]` is the rank of the merge that takes it away, STAYS, or WORD_BORDER where no merge may. So
+    after k merges the tokens are the runs between borders whose rank is not in 0 ... k - 1.
     """
 
-    symbols: np.ndarray  # int32 (n,): ids of the starting symbols, UNKNOWN where the alphabet lacks the character
+    symbols: (
+        np.ndarray
+    )  # int32 (n,): ids of the starting symbols, UNKNOWN where the alphabet lacks the character
     fallen: np.ndarray  # int32 (max(n - 1, 0),)
 
     def lengths(self, merges: int) -> np.ndarray:
@@ -88,7 +108,9 @@ class Replay:
 
 
 def replay(tokenizer: BpeTokenizer, text: str) -> Replay:
-    """What each merge, in its turn and from left to right, does to a text. n log n in the length of a piece."""
+    """What each merge, in its turn and from left to right, does to a text. n log n in the length of a
+    piece.
+    """
     return _Borders(tokenizer).of(text)
 
 
@@ -134,7 +156,11 @@ class _Borders:
         symbols, count = list(start), len(start)
         following, before, alive = list(range(1, count + 1)), list(range(-1, count - 1)), [True] * count
         fallen = [STAYS] * (count - 1)
-        heap = [(rank, i) for i in range(count - 1) if (rank := self._turn((symbols[i], symbols[i + 1]), -1)) is not None]
+        heap = [
+            (rank, i)
+            for i in range(count - 1)
+            if (rank := self._turn((symbols[i], symbols[i + 1]), -1)) is not None
+        ]
         heapq.heapify(heap)
         while heap:
             rank, i = heapq.heappop(heap)
@@ -154,14 +180,18 @@ class _Borders:
 
 @dataclass(frozen=True)
 class Way:
-    """One of the four ways to start, trained on the same text for the same number of new tokens. Lengths are tokens of the text."""
+    """One of the four ways to start, trained on the same text for the same number of new tokens. Lengths are
+    tokens of the text.
+    """
 
     level: Level
     split: Split
     start: int
     length: int
     vocab_size: int
-    crossing: tuple[bytes, ...] = field(repr=False)  # learned tokens that run across a border of words, first learned first
+    crossing: tuple[bytes, ...] = field(
+        repr=False
+    )  # learned tokens that run across a border of words, first learned first
 
 
 def four_ways(text: str, new_tokens: int) -> list[Way]:
@@ -170,7 +200,16 @@ def four_ways(text: str, new_tokens: int) -> list[Way]:
     for level, split in (("byte", "words"), ("byte", "none"), ("char", "words"), ("char", "none")):
         seen = watch(text, new_tokens, level=level, split=split, keep=0)  # type: ignore[arg-type]
         own = seen.tokenizer
-        ways.append(Way(own.level, own.split, seen.length, int(seen.lengths[-1]), own.vocab_size, tuple(filter(crosses, own.tokens[len(own.base) :]))))
+        ways.append(
+            Way(
+                own.level,
+                own.split,
+                seen.length,
+                int(seen.lengths[-1]),
+                own.vocab_size,
+                tuple(filter(crosses, own.tokens[len(own.base) :])),
+            )
+        )
     return ways
 
 

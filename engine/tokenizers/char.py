@@ -49,7 +49,9 @@ class CharTokenizer:
             return [self._ids[char] for char in text]
         except KeyError:
             unknown = " ".join(repr(char) for char in self.unknown(text)[:8])
-            raise TokenizerError(f"this model's alphabet of {self.vocab_size} characters lacks {unknown}") from None
+            raise TokenizerError(
+                f"this model's alphabet of {self.vocab_size} characters lacks {unknown}"
+            ) from None
 
     def encode_array(self, text: str) -> np.ndarray:
         """`encode` for long texts: int64 (len(text),)."""

@@ -55,28 +55,35 @@ class PublishedTokenizer:
         return dict(sorted(named.items(), key=lambda item: item[1]))
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, all of it ordinary: `<|endoftext|>` typed by a person is seven ids of gpt2's, not one.
+        """The ids of a text, all of it ordinary: `<|endoftext|>` typed by a person is seven ids of gpt2's,
+        not one.
 
-        Half characters are read as `whole_characters` makes them. Raises TokenizerError where tiktoken's pattern gives up,
-        which a run of a million blanks makes it do.
+        Half characters are read as `whole_characters` makes them. Raises TokenizerError where tiktoken's
+        pattern gives up, which a run of a million blanks makes it do.
         """
         try:
             return list(self.encoding.encode_ordinary(whole_characters(text)[0]))
         except (KeyboardInterrupt, SystemExit, MemoryError):
             raise
         except BaseException as error:  # a Rust panic is not an Exception
-            raise TokenizerError(f"{self.name} cannot cut this text: tiktoken's pattern gave up, as it does on endless runs of blanks. Shorten them") from error
+            raise TokenizerError(
+                f"{self.name} cannot cut this text: tiktoken's pattern gave up, as it does on endless runs of"
+                " blanks. Shorten them"
+            ) from error
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Raises TokenizerError for an id that stands for nothing."""
         try:
             return b"".join([self.encoding.decode_single_token_bytes(i) for i in ids])
         except (KeyError, OverflowError):
-            raise TokenizerError(f"{self.name} has no token for one of these ids; they lie between 0 and {self.vocab_size - 1}") from None
+            raise TokenizerError(
+                f"{self.name} has no token for one of these ids; they lie between 0 and {self.vocab_size - 1}"
+            ) from None
 
 
 def whole_characters(text: str) -> tuple[str, int]:
-    r"""(the text as UTF-8 can hold it, how many halves were replaced): a half without its other half becomes U+FFFD.
+    r"""(the text as UTF-8 can hold it, how many halves were replaced): a half without its other half becomes
+    U+FFFD.
 
     >>> whole_characters("a\ud83d\ude00b\ud83d")
     ('a😀b�', 1)
@@ -92,14 +99,15 @@ def whole_characters(text: str) -> tuple[str, int]:
         return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in joined), alone
 
 
-# Loading -----------------------------------------------------------------------------------------------------------------
+# Loading ----------------------------------------------------------------------------------------
 
 _lock = threading.Lock()
 _loads: dict[str, Future[PublishedTokenizer]] = {}
 
 
 def load(name: str, seconds: float = SECONDS) -> PublishedTokenizer:
-    """An encoding by name, from tiktoken's cache or its download. Raises TokenizerError, after `seconds` at the latest.
+    """An encoding by name, from tiktoken's cache or its download. Raises TokenizerError, after `seconds` at
+    the latest.
 
     A download that is late goes on behind: a later call finds it.
     """
@@ -110,7 +118,10 @@ def load(name: str, seconds: float = SECONDS) -> PublishedTokenizer:
         return future.result(timeout=seconds)
     except Late:
         if not future.done():
-            raise TokenizerError(f"{name} has not arrived from {HOST} within {seconds:g} seconds; the download goes on, so try again in a while") from None
+            raise TokenizerError(
+                f"{name} has not arrived from {HOST} within {seconds:g} seconds; the download goes on, so try"
+                " again in a while"
+            ) from None
         raise TokenizerError(_sentence(name, "Timeout")) from None
     except Exception as error:
         raise TokenizerError(_sentence(name, type(error).__name__)) from error
@@ -122,8 +133,12 @@ def ready(name: str) -> bool:
     return future is not None and future.done() and future.exception() is None
 
 
-def load_all(names: Iterable[str], seconds: float = SECONDS) -> tuple[dict[str, PublishedTokenizer], dict[str, str]]:
-    """(encodings that are here, by name; a sentence for each that is not). All are asked for at once, so `seconds` holds for all together."""
+def load_all(
+    names: Iterable[str], seconds: float = SECONDS
+) -> tuple[dict[str, PublishedTokenizer], dict[str, str]]:
+    """(encodings that are here, by name; a sentence for each that is not). All are asked for at once, so
+    `seconds` holds for all together.
+    """
     wanted = [name for name in names if name in PUBLISHED]
     for name in wanted:
         _begin(name)
@@ -162,7 +177,9 @@ def _fill(future: Future[PublishedTokenizer], name: str) -> None:
 
 
 def _read(name: str) -> PublishedTokenizer:
-    """Not by `tiktoken.get_encoding`: that holds one lock for all, so a download that hangs would keep back the encodings that are here."""
+    """Not by `tiktoken.get_encoding`: that holds one lock for all, so a download that hangs would keep back
+    the encodings that are here.
+    """
     import tiktoken
     from tiktoken_ext.openai_public import ENCODING_CONSTRUCTORS  # type: ignore[import-untyped]
 

@@ -1,4 +1,6 @@
-"""Words as tokens, as programs cut text before subwords: a list of known words, and one answer for all others."""
+"""Words as tokens, as programs cut text before subwords: a list of known words, and one answer for all
+others.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ import regex  # type: ignore[import-untyped]
 
 from engine.errors import TokenizerError
 
-# A run of letters, marks and digits, with apostrophes inside; or one other sign. Blanks separate and are dropped.
+# A run of letters, marks and digits, with apostrophes inside; or one other sign. Blanks separate and are
+# dropped.
 WORD = r"[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}]+)*|[^\s\p{L}\p{M}\p{N}]"
 UNKNOWN = -1  # the id of a word that is not in the list
 
@@ -29,7 +32,9 @@ class WordTokenizer:
 
     @classmethod
     def train(cls, text: str) -> WordTokenizer:
-        """Every word of a text, the most frequent first; of equals, the one met first. Raises TokenizerError where there is none."""
+        """Every word of a text, the most frequent first; of equals, the one met first. Raises TokenizerError
+        where there is none.
+        """
         counted = Counter(text[start:end] for start, end in places(text))
         if not counted:
             raise TokenizerError("there is no word to learn in this text")

@@ -11,7 +11,11 @@ from ui.attention_switches import switches_view
 from ui.look import look_inside
 
 VIEWS = {
-    "Heads": heads_view, "Step by step": steps_view, "Switch things off": switches_view, "Numbers": numbers_view, "√d_k": scaling_view,
+    "Heads": heads_view,
+    "Step by step": steps_view,
+    "Switch things off": switches_view,
+    "Numbers": numbers_view,
+    "√d_k": scaling_view,
     "Shared keys": shared_view,
 }
 

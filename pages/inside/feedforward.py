@@ -10,6 +10,9 @@ from ui.look import look_inside
 VIEWS = {"Neurons": neurons_view, "Activation functions": functions_view, "Parameters": parameters_view}
 
 st.title("Feed-forward")
-st.markdown("After the tokens have exchanged what they know, each thinks alone: its vector meets many neurons, is bent, and written back into the stream.")
+st.markdown(
+    "After the tokens have exchanged what they know, each thinks alone: its vector meets many neurons, is"
+    " bent, and written back into the stream."
+)
 
 look_inside(VIEWS, key="feedforward_view")

@@ -21,7 +21,10 @@ def prepare_training(name: str) -> None:
 
 
 st.title("A Transformer, with the lid off")
-st.markdown("Text goes in, a guess at the next token comes out. Point at a part to see what it does and costs.")
+st.markdown(
+    "Text goes in, a guess at the next token comes out. Point at a part to see what it does and costs."
+)
+
 
 def take_published() -> None:
     """A published model was chosen: it becomes one of the pills, and theirs is the choice."""
@@ -40,38 +43,80 @@ if current in others:
 offered = [*FEATURED, *(name for name in others if name == st.session_state.get("home_other"))]
 choice, more, action = st.columns([5, 1.6, 1.3], vertical_alignment="center", gap="small")
 with choice:
-    name = st.pills("Model", offered, default=names[0], required=True, key="preset", bind="query-params", label_visibility="collapsed", wrap=True)
+    name = st.pills(
+        "Model",
+        offered,
+        default=names[0],
+        required=True,
+        key="preset",
+        bind="query-params",
+        label_visibility="collapsed",
+        wrap=True,
+    )
 with more:
     st.selectbox(
-        "More published models", others, index=None, key="home_published", on_change=take_published, placeholder="More models", label_visibility="collapsed",
-        format_func=lambda other: PRESETS[other].title.removesuffix(" (published)") if other in PRESETS else str(other),
+        "More published models",
+        others,
+        index=None,
+        key="home_published",
+        on_change=take_published,
+        placeholder="More models",
+        label_visibility="collapsed",
+        format_func=lambda other: (
+            PRESETS[other].title.removesuffix(" (published)") if other in PRESETS else str(other)
+        ),
     )
 name = name if name in PRESETS else names[0]
 preset = PRESETS[name]
 target = name if preset.trainable else names[0]
 with action:
     hint = f"Starts training the preset {target} and shows it."
-    wanted = st.button("Train one now", type="primary", key="train_now", width="stretch", help=hint, on_click=prepare_training, args=(target,))
+    wanted = st.button(
+        "Train one now",
+        type="primary",
+        key="train_now",
+        width="stretch",
+        help=hint,
+        on_click=prepare_training,
+        args=(target,),
+    )
 if wanted:
     st.session_state["start_at_once"] = True
-    st.switch_page("pages/start/train.py", query_params={})  # {}: without it, Streamlit refuses to leave a page that has bound widgets
+    st.switch_page(
+        "pages/start/train.py", query_params={}
+    )  # {}: without it, Streamlit refuses to leave a page that has bound widgets
 
 config = preset.model.resolved()
 counts = component_parameters(config)
 total = sum(counts.values())
 blocks = sum(counts[part] for part in ("norm1", "attention", "norm2", "feedforward"))
 source = f" *Source: {preset.source}.*" if preset.source and not preset.trainable else ""
-st.markdown(f"**{preset.title}.** {preset.summary} **{total:,} parameters**, {blocks / total:.0%} of them in the {config.n_layers} blocks.{source}")
+st.markdown(
+    f"**{preset.title}.** {preset.summary} **{total:,} parameters**, {blocks / total:.0%} of them in the"
+    f" {config.n_layers} blocks.{source}"
+)
 
 kind = "decoder-only" if config.causal else "encoder-only"
-alt = f"Map of a {kind} Transformer, {preset.title}: from tokens through {config.n_layers} blocks to probabilities; {total:,} parameters."
+alt = (
+    f"Map of a {kind} Transformer, {preset.title}: from tokens through {config.n_layers} blocks to"
+    f" probabilities; {total:,} parameters."
+)
 opened = transformer_map(config, key="map", alt=alt, pages=site.explanations())
 if opened:
     st.switch_page(site.explanations()[opened], query_params={})
 
 explain.reading(
-    see="The grey road is the **residual stream**: a vector of numbers for each token, carried from the input to the output. "
-    "Every sublayer reads from it and adds an update to it, and the block in the middle is repeated until the stream is full of meaning.",
-    why="The way in and the way out are simple tables. All the work is done by one block, copied: to make a model more able, you add more of the same.",
-    attempt="Choose GPT-2, then LLaMA-2 70B: the drawing hardly changes, the numbers do. Then choose BERT, and look for what became of the mask and the norms.",
+    see=(
+        "The grey road is the **residual stream**: a vector of numbers for each token, carried from the input"
+        " to the output. Every sublayer reads from it and adds an update to it, and the block in the middle"
+        " is repeated until the stream is full of meaning."
+    ),
+    why=(
+        "The way in and the way out are simple tables. All the work is done by one block, copied: to make a"
+        " model more able, you add more of the same."
+    ),
+    attempt=(
+        "Choose GPT-2, then LLaMA-2 70B: the drawing hardly changes, the numbers do. Then choose BERT, and"
+        " look for what became of the mask and the norms."
+    ),
 )

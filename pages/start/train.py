@@ -32,7 +32,14 @@ def left() -> tuple[Preset, Setup]:
     mark_problems(chosen.problems, places)
     derived(chosen.spec, chosen.problems, places)
     with top:
-        pressed = st.button("Train", type="primary", icon=":material/play_arrow:", width="stretch", disabled=bool(chosen.problems), key="train")
+        pressed = st.button(
+            "Train",
+            type="primary",
+            icon=":material/play_arrow:",
+            width="stretch",
+            disabled=bool(chosen.problems),
+            key="train",
+        )
         asked_for = st.session_state.pop("start_at_once", False)  # by the button on Home
         if (pressed or asked_for) and not chosen.problems:
             start(chosen.spec)
@@ -48,19 +55,38 @@ def last_finished() -> RunView | None:
 
 
 def before(preset: Preset, chosen: Setup) -> None:
-    """What stands where the run will be: the chart that it has to get through, empty, and what the preset is made of."""
+    """What stands where the run will be: the chart that it has to get through, empty, and what the preset is
+    made of.
+    """
     refusal()
-    st.markdown("Press **Train** and watch the loss fall through these lines, while what it writes turns from noise into something like the text it reads.")
+    st.markdown(
+        "Press **Train** and watch the loss fall through these lines, while what it writes turns from noise"
+        " into something like the text it reads."
+    )
     if not chosen.problems:
         spec = chosen.spec
-        figure = loss_curves(None, baselines(spec), vocabulary(spec), end=float(spec.train.steps), token=token_word(spec.train.tokenizer))
-        plot(figure, key="empty_chart", height=300, alt="An empty chart of loss against step, with lines for what predictors without a network reach")
+        figure = loss_curves(
+            None,
+            baselines(spec),
+            vocabulary(spec),
+            end=float(spec.train.steps),
+            token=token_word(spec.train.tokenizer),
+        )
+        plot(
+            figure,
+            key="empty_chart",
+            height=300,
+            alt="An empty chart of loss against step, with lines for what predictors without a network reach",
+        )
     st.subheader("What this preset uses, and why", anchor=False)
     preset_notes(preset)
 
 
 st.title("Train")
-st.markdown("A small Transformer learns to write, one token after the other, while you watch. A token is a character, unless *Data* says otherwise.")
+st.markdown(
+    "A small Transformer learns to write, one token after the other, while you watch. A token is a character,"
+    " unless *Data* says otherwise."
+)
 controls, run = st.columns([3, 5], gap="medium")
 with controls:
     preset, chosen = left()

@@ -1,6 +1,7 @@
 """A running app and a real Chromium. Every test in this folder carries the marker `browser`.
 
-`app_url` and `browser` live for the whole session, `page` for one test; `settled(page)` waits until the script has run.
+`app_url` and `browser` live for the whole session, `page` for one test; `settled(page)` waits until the
+script has run.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            # With another worker on the same two cores a browser now and then stops for seconds: what fails is tried again, and
-            # the report says so ("1 rerun"). A fault of ours fails three times.
+            # With another worker on the same two cores a browser now and then stops for seconds: what fails
+            # is tried again, and the report says so ("1 rerun"). A fault of ours fails three times.
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
 
 
@@ -45,8 +46,12 @@ def app_url(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[object]:
     """One Chromium for the session. Skips where Playwright or the browser is missing."""
-    playwright_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (requirements-dev.txt has it)")
-    playwright_api.expect.set_options(timeout=TIMEOUT_MS)  # five seconds are few for a server that shares two cores with two browsers
+    playwright_api = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright is not installed (requirements-dev.txt has it)"
+    )
+    playwright_api.expect.set_options(
+        timeout=TIMEOUT_MS
+    )  # five seconds are few for a server that shares two cores with two browsers
     with playwright_api.sync_playwright() as playwright:
         path = chromium_path(playwright)
         if path is None:
@@ -58,7 +63,9 @@ def browser() -> Iterator[object]:
 
 @pytest.fixture
 def page(browser) -> Iterator[object]:
-    """A fresh page, 1280 x 800, with its own cookies. A failed test leaves a screenshot and prints its path."""
+    """A fresh page, 1280 x 800, with its own cookies. A failed test leaves a screenshot and prints its
+    path.
+    """
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     context.set_default_timeout(TIMEOUT_MS)
     yield context.new_page()

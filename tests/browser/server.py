@@ -18,7 +18,13 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--no-first-run")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+)
 START_SECONDS = 60
 
 
@@ -29,21 +35,50 @@ def chromium_path(playwright: Any) -> str | None:
 
 
 @contextmanager
-def serve(home: Path, script: str = "app.py", folder: Path = ROOT, base: str = "", profile: str = "hosted") -> Iterator[str]:
-    """The address of `streamlit run script` in `folder`, on a free port, with `home` for its home folder and its log.
+def serve(
+    home: Path, script: str = "app.py", folder: Path = ROOT, base: str = "", profile: str = "hosted"
+) -> Iterator[str]:
+    """The address of `streamlit run script` in `folder`, on a free port, with `home` for its home folder and
+    its log.
 
-    `base` is a path below which it is served, as some hosts do. `profile` is `hosted` because its trainings have one thread: beside
-    a browser on two cores, the threads of a larger one wait for each other most of the time. Raises RuntimeError when it does not start.
+    `base` is a path below which it is served, as some hosts do. `profile` is `hosted` because its trainings
+    have one thread: beside a browser on two cores, the threads of a larger one wait for each other most of
+    the time. Raises RuntimeError when it does not start.
     """
     log, port = home / "server.log", _free_port()
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("STREAMLIT_", "XDG_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("STREAMLIT_", "XDG_"))
+    }
     command = [
-        sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port), "--server.address", "127.0.0.1",
-        "--server.headless", "true", "--server.fileWatcherType", "none", "--browser.gatherUsageStats", "false", "--server.baseUrlPath", base,
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        script,
+        "--server.port",
+        str(port),
+        "--server.address",
+        "127.0.0.1",
+        "--server.headless",
+        "true",
+        "--server.fileWatcherType",
+        "none",
+        "--browser.gatherUsageStats",
+        "false",
+        "--server.baseUrlPath",
+        base,
     ]
     with log.open("wb") as output:
         own = {"HOME": str(home), "PYTHONPATH": str(ROOT), "GLASSFORMER_PROFILE": profile}
-        server = subprocess.Popen(command, cwd=folder, env=environment | own, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+        server = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment | own,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
         try:
             url = f"http://127.0.0.1:{port}" + (f"/{base}" if base else "")
             _wait_until_healthy(server, url, log)

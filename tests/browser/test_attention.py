@@ -1,4 +1,6 @@
-"""The attention page in a real Chromium: a head is chosen from the grid, arcs answer in the browser, links reproduce."""
+"""The attention page in a real Chromium: a head is chosen from the grid, arcs answer in the browser, links
+reproduce.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,18 @@ def test_a_click_or_a_key_enlarges_a_head_on_the_same_node(page, app_url):
     problems = open_attention(page, app_url)
     page.wait_for_selector(".gf-figure .main-svg")
     settled(page)
-    page.evaluate("window.drawing = document.querySelector('.gf-figure .main-svg'); window.small = document.querySelector('.gf-head canvas')")
+    page.evaluate(
+        "window.drawing = document.querySelector('.gf-figure .main-svg'); window.small ="
+        " document.querySelector('.gf-head canvas')"
+    )
     head = page.locator(".gf-head").nth(6)
     head.hover()
     expect(page.locator(".gf-heads-said")).to_contain_text("Layer 1, head 2")
     head.click()
     expect(page.locator(".gf-figure")).to_have_attribute("aria-label", re.compile("layer 1, head 2"))
-    expect(page).to_have_url(re.compile(r"attention_layer=1.*attention_head=2|attention_head=2.*attention_layer=1"))
+    expect(page).to_have_url(
+        re.compile(r"attention_layer=1.*attention_head=2|attention_head=2.*attention_layer=1")
+    )
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.locator(".gf-figure")).to_have_attribute("aria-label", re.compile("layer 2, head 2"))
@@ -83,7 +90,9 @@ def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(page, app_url)
 
 
 def test_a_link_opens_the_switches_as_they_were(page, app_url):
-    problems = open_attention(page, app_url, "?attention_view=Switch+things+off&attention_off=1.3&attention_at=30")
+    problems = open_attention(
+        page, app_url, "?attention_view=Switch+things+off&attention_off=1.3&attention_at=30"
+    )
     page.wait_for_selector(".gf-figure .main-svg")
     settled(page)
     shown = page.locator('[data-testid="stMetricValue"]').nth(2)

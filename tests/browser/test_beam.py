@@ -1,4 +1,6 @@
-"""The beam's tree in a real Chromium: it is drawn, a slider changes it in its place, a link brings it back, a phone holds it."""
+"""The beam's tree in a real Chromium: it is drawn, a slider changes it in its place, a link brings it back, a
+phone holds it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ NODES = f"""() => {{
 def opened(page, url, **query):
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(f"{url}/generation?generation_view=Beam+search&" + "&".join(f"{k}={v}" for k, v in query.items()))
+    page.goto(
+        f"{url}/generation?generation_view=Beam+search&" + "&".join(f"{k}={v}" for k, v in query.items())
+    )
     page.wait_for_selector(f"{FIGURE} svg.main-svg", timeout=90_000)
     settled(page)
     return problems
@@ -33,7 +37,9 @@ def test_the_width_changes_the_tree_in_its_place_and_stands_in_the_link(page, ap
     assert first["winner"] == 5 and first["kept"] + first["winner"] == 2 * 5
     page.evaluate(f"window.tree = document.querySelector('{FIGURE} svg.main-svg')")
     page.get_by_role("slider", name="Width").press("ArrowRight")
-    page.wait_for_function(f"() => {{ const found = ({NODES})(); return found && found.kept + found.winner === 15 }}")
+    page.wait_for_function(
+        f"() => {{ const found = ({NODES})(); return found && found.kept + found.winner === 15 }}"
+    )
     assert page.evaluate("window.tree.isConnected")
     expect(page).to_have_url(re.compile("beam_width=3"))
     settled(page)
@@ -48,6 +54,9 @@ def test_a_phone_holds_it(page, app_url):
     page.set_viewport_size({"width": 390, "height": 844})
     problems = opened(page, app_url, beam_width=5, beam_depth=11)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    inner, outer = page.evaluate("(() => { const box = document.querySelector('.st-key-beam_figure'); return [box.scrollWidth, box.clientWidth] })()")
+    inner, outer = page.evaluate(
+        "(() => { const box = document.querySelector('.st-key-beam_figure'); return [box.scrollWidth,"
+        " box.clientWidth] })()"
+    )
     assert inner > outer  # the tree scrolls in its own box
     assert problems == []

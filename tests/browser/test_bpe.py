@@ -1,4 +1,6 @@
-"""BPE, watched, in a real Chromium: it plays without asking the server, goes back and forth, is in the link, and fits a phone."""
+"""BPE, watched, in a real Chromium: it plays without asking the server, goes back and forth, is in the link,
+and fits a phone.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def test_it_plays_in_the_browser_and_tells_the_link_when_it_rests(page, opened):
     assert at(page) == 32 and page.locator("[data-do=next]").is_disabled()
     press(page, "Play")  # from the end it starts anew
     page.wait_for_function("Number(document.querySelector('.gf-bpe input').value) < 30")
-    page.wait_for_function("document.querySelector('.gf-bpe-play').ariaLabel === 'Play'")  # and stops at the end
+    page.wait_for_function(
+        "document.querySelector('.gf-bpe-play').ariaLabel === 'Play'"
+    )  # and stops at the end
     assert at(page) == 32
 
 
@@ -76,7 +80,10 @@ def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(pag
     assert "".join(first.all_text_contents()).startswith("She␣sells␣sea")
     expect(page.locator("[data-is=before]")).to_have_text("Before: 183 tokens")
     expect(page.locator("[data-is=after]")).to_have_text("After: 161 tokens")  # 22 times ␣s
-    assert page.locator("[data-is=panel1] .gf-bpe-hot").count() == 22 and page.locator("[data-is=panel0] .gf-bpe-hot").count() == 44
+    assert (
+        page.locator("[data-is=panel1] .gf-bpe-hot").count() == 22
+        and page.locator("[data-is=panel0] .gf-bpe-hot").count() == 44
+    )
     assert set(page.locator("[data-is=panel1] .gf-bpe-hot").all_text_contents()) == {"␣s"}
     press(page, "One merge on")
     expect(page.locator("[data-is=before]")).to_have_text("Before: 161 tokens")
@@ -84,7 +91,11 @@ def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(pag
     press(page, "To the last merge")
     expect(page.locator("[data-is=after]")).to_have_text("After: 48 tokens")
     shown = "".join(page.locator("[data-is=panel1] .gf-bpe-t:not(.gf-bpe-off)").all_text_contents())
-    assert shown.replace("␣", " ").replace("⏎", "\n").startswith("She sells sea shells by the sea shore.\nThe shells")
+    assert (
+        shown.replace("␣", " ")
+        .replace("⏎", "\n")
+        .startswith("She sells sea shells by the sea shore.\nThe shells")
+    )
 
     # A token is clicked, and shows how it was built.
     page.locator("input[type=range]").fill("5")
@@ -118,7 +129,9 @@ def test_another_text_and_another_start_keep_the_player(page, opened):
     opened("bpe_step=3")
     page.evaluate(WATCH)
     page.get_by_role("radio", name="Characters", exact=True).click()
-    page.wait_for_function(r"!/becomes id \d{3}/.test(document.querySelector('.gf-bpe-now').textContent)")  # no 256 bytes come first any more
+    page.wait_for_function(
+        r"!/becomes id \d{3}/.test(document.querySelector('.gf-bpe-now').textContent)"
+    )  # no 256 bytes come first any more
     page.get_by_role("radio", name="Emoji", exact=True).click()
     expect(page.locator("[data-is=panel0]")).to_contain_text("🎉", timeout=SLOW)
     settled(page)

@@ -1,4 +1,6 @@
-"""The many-handed clock in a real Chromium: it turns without the server, plays and pauses, obeys the keyboard, and its link brings it back."""
+"""The many-handed clock in a real Chromium: it turns without the server, plays and pauses, obeys the
+keyboard, and its link brings it back.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ CLOCK = ".gf-clock"
 def opened(page, url, query="", width=8):
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(f"{url}/positions?positions_view=Sinusoidal&sinusoid_part=Clock&sinusoid_length=32&sinusoid_width={width}{query}")
+    page.goto(
+        f"{url}/positions?positions_view=Sinusoidal&sinusoid_part=Clock&sinusoid_length=32&sinusoid_width={width}{query}"
+    )
     page.wait_for_selector(f"{CLOCK} .gf-clock-dial", timeout=SLOW)
     settled(page)
     return problems
@@ -24,7 +28,9 @@ def opened(page, url, query="", width=8):
 
 def turned(page) -> list[float]:
     """Radians by which each dial's hand stands turned."""
-    found = page.evaluate("[...document.querySelectorAll('.gf-clock-dial .gf-clock-hand')].map(e => e.style.transform)")
+    found = page.evaluate(
+        "[...document.querySelectorAll('.gf-clock-dial .gf-clock-hand')].map(e => e.style.transform)"
+    )
     return [float(re.fullmatch(r"rotate\(([-\d.e]+)rad\)", text)[1]) for text in found]
 
 
@@ -46,7 +52,9 @@ def test_the_slider_turns_the_hands_without_the_server_and_the_link_brings_them_
     for key, position in (("ArrowRight", 6), ("ArrowRight", 7), ("ArrowLeft", 6), ("Home", 0), ("End", 31)):
         slider.press(key)
         expect(page.locator(f"{CLOCK} output")).to_have_text(f"position {position}")
-        assert [round(angle, 9) for angle in turned(page)] == [round(position * theta, 9) for theta in (1.0, 0.1, 0.01, 0.001)]
+        assert [round(angle, 9) for angle in turned(page)] == [
+            round(position * theta, 9) for theta in (1.0, 0.1, 0.01, 0.001)
+        ]
     assert "".join(page.locator(".gf-clock-bit b").all_text_contents()) == "11111"
     page.get_by_role("button", name="One position back").click()
     expect(page).to_have_url(re.compile(r"clock_position=30"))
@@ -86,7 +94,9 @@ def test_a_dial_tells_its_hand_and_the_keyboard_goes_from_dial_to_dial(page, app
     said = page.locator(".gf-clock-said")
     expect(said).to_contain_text("Hand 1: wavelength 62.8, 0.08 rounds so far")
     expect(said).to_contain_text(f"sine {math.sin(0.5):.3f}, cosine {math.cos(0.5):.3f}")
-    opacities = page.evaluate("[...document.querySelectorAll('.gf-clock-face .gf-clock-hand')].map(e => e.style.opacity)")
+    opacities = page.evaluate(
+        "[...document.querySelectorAll('.gf-clock-face .gf-clock-hand')].map(e => e.style.opacity)"
+    )
     assert opacities.count("1") == 1
 
 
@@ -95,5 +105,10 @@ def test_a_phone_holds_it_and_reduced_motion_stops_the_sweep(page, app_url):
     page.emulate_media(reduced_motion="reduce")
     opened(page, app_url, width=64)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.evaluate("document.querySelector('.gf-clock').scrollWidth <= document.querySelector('.gf-clock').clientWidth")
-    assert page.evaluate("getComputedStyle(document.querySelector('.gf-clock-hand')).transitionProperty") == "none"
+    assert page.evaluate(
+        "document.querySelector('.gf-clock').scrollWidth <= document.querySelector('.gf-clock').clientWidth"
+    )
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('.gf-clock-hand')).transitionProperty")
+        == "none"
+    )

@@ -1,4 +1,6 @@
-"""The embeddings' page in a real Chromium: the cloud is turned, tokens are chosen by a click, a phone can hold it."""
+"""The embeddings' page in a real Chromium: the cloud is turned, tokens are chosen by a click, a phone can
+hold it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,10 @@ from playwright.sync_api import expect
 from tests.browser.conftest import settled
 
 SLOW = 90_000
-PLACES = "() => [...document.querySelectorAll('.gf-cloud [data-i]')].map((node) => node.getAttribute('transform')).join()"
+PLACES = (
+    "() => [...document.querySelectorAll('.gf-cloud [data-i]')].map((node) =>"
+    " node.getAttribute('transform')).join()"
+)
 MIDDLE = """(word) => {
   const node = [...document.querySelectorAll('.gf-cloud [data-i]')].find((n) => n.querySelector('text')?.textContent === word)
   const box = node.getBoundingClientRect()

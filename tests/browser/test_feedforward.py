@@ -1,4 +1,6 @@
-"""The feed-forward page in a real browser: a neuron is chosen by pointing at it, and the pictures stay where they are."""
+"""The feed-forward page in a real browser: a neuron is chosen by pointing at it, and the pictures stay where
+they are.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,23 @@ def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(f"{app_url}/feedforward?feedforward_layer=1&feedforward_neuron=5")
     expect(page.get_by_role("heading", name="Neuron 5 of layer 1")).to_be_visible(timeout=SLOW)
-    page.wait_for_function("document.querySelectorAll('.gf-figure .main-svg').length && document.querySelectorAll('.gf-figure').length === 5", timeout=SLOW)
-    page.wait_for_function("[...document.querySelectorAll('.gf-figure')].every((f) => f._fullLayout)", timeout=SLOW)
+    page.wait_for_function(
+        "document.querySelectorAll('.gf-figure .main-svg').length &&"
+        " document.querySelectorAll('.gf-figure').length === 5",
+        timeout=SLOW,
+    )
+    page.wait_for_function(
+        "[...document.querySelectorAll('.gf-figure')].every((f) => f._fullLayout)", timeout=SLOW
+    )
     settled(page, SLOW)
     page.evaluate("window.__figures = [...document.querySelectorAll('.gf-figure')]")
 
     page.mouse.click(*page.evaluate(AT, [0, 2, 100]))  # the overview: layer 2, about neuron 100
-    page.wait_for_function("new URL(location).searchParams.get('feedforward_layer') === '2' && !/neuron=5(&|$)/.test(location.search)", timeout=SLOW)
+    page.wait_for_function(
+        "new URL(location).searchParams.get('feedforward_layer') === '2' &&"
+        " !/neuron=5(&|$)/.test(location.search)",
+        timeout=SLOW,
+    )
     neuron = int(re.search(r"feedforward_neuron=(\d+)", page.url)[1])
     assert abs(neuron - 100) <= 2
     expect(page.get_by_role("heading", name=f"Neuron {neuron} of layer 2")).to_be_visible(timeout=SLOW)
@@ -37,6 +49,8 @@ def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     figure.scroll_into_view_if_needed()
     page.wait_for_timeout(300)
     page.mouse.click(*page.evaluate(AT, [2, 3, 10]))  # the layer: its fourth row
-    page.wait_for_function("row => new URL(location).searchParams.get('feedforward_neuron') === row", arg=row, timeout=SLOW)
+    page.wait_for_function(
+        "row => new URL(location).searchParams.get('feedforward_neuron') === row", arg=row, timeout=SLOW
+    )
     expect(page.get_by_role("heading", name=f"Neuron {row} of layer 2")).to_be_visible(timeout=SLOW)
     assert page.evaluate("window.__figures.every((f) => f.isConnected)") and problems == []

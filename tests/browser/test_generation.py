@@ -1,4 +1,6 @@
-"""The writer in a real Chromium: text that streams, steps, branches, a link that brings them back, and a phone."""
+"""The writer in a real Chromium: text that streams, steps, branches, a link that brings them back, and a
+phone.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ def written():
 def opened(page, url, **query):
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(f"{url}/generation?generation_seed=5&generation_length=150&" + "&".join(f"{k}={v}" for k, v in query.items()))
+    page.goto(
+        f"{url}/generation?generation_seed=5&generation_length=150&"
+        + "&".join(f"{k}={v}" for k, v in query.items())
+    )
     page.wait_for_selector(".gf-writer[data-at]", timeout=90_000)
     settled(page)
     return problems
@@ -46,7 +51,10 @@ def at(page, wanted: int) -> None:
 
 def shown(page) -> str:
     """The written tokens on screen, as labels."""
-    words = page.evaluate("[...document.querySelectorAll('.gf-writer-text .gf-writer-token:not(.gf-hidden, .gf-later)')].map(e => e.textContent).join('')")
+    words = page.evaluate(
+        "[...document.querySelectorAll('.gf-writer-text .gf-writer-token:not(.gf-hidden, .gf-later)')].map(e"
+        " => e.textContent).join('')"
+    )
     return words.replace("⏎\n", "⏎").replace(" ", "␣")
 
 
@@ -75,7 +83,9 @@ def test_text_streams_by_itself_and_is_the_engines(page, app_url, written):
     assert float(box.get_attribute("data-nats")) == pytest.approx(-sum(logs) / 150, abs=1e-3)
     expect(page.locator(".gf-writer-facts")).to_contain_text(f"{math.exp(-sum(logs) / 150):.2f}")
     begin = 129 - 64  # 17 + 150 tokens are more than the context of 128: it went on from the last half
-    expect(page.locator(".gf-writer-window")).to_contain_text(f"the first {begin} (grey), up to “…{(PROMPT + text)[:begin][-30:]}”".replace("\n", "⏎"))
+    expect(page.locator(".gf-writer-window")).to_contain_text(
+        f"the first {begin} (grey), up to “…{(PROMPT + text)[:begin][-30:]}”".replace("\n", "⏎")
+    )
     assert page.locator(".gf-writer-given.gf-dropped").count() == len(PROMPT) + 1  # and the legend's
     assert page.locator(".gf-writer-token.gf-dropped").count() == begin - len(PROMPT)
     assert problems == []
@@ -162,7 +172,11 @@ def test_a_string_stops_it_on_a_phone_too(page, app_url, written):
     expect(page.locator(".gf-writer-said")).to_contain_text("Stopped by the string")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     with page.expect_download() as saved:
-        page.locator(".gf-writer").get_by_role("button", name="Save the data behind this figure as CSV").click()
+        page.locator(".gf-writer").get_by_role(
+            "button", name="Save the data behind this figure as CSV"
+        ).click()
     lines = saved.value.path().read_text().splitlines()
-    assert len(lines) >= where + 1 and lines[0].startswith("token_written,position,id,token,p,q_with_settings")
+    assert len(lines) >= where + 1 and lines[0].startswith(
+        "token_written,position,id,token,p,q_with_settings"
+    )
     assert problems == []

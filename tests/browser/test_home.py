@@ -73,7 +73,9 @@ def test_the_browser_is_the_same_person_after_a_reload(page, app_url):
     page.wait_for_function("document.cookie.includes('glassformer=')")
     first = [c["value"] for c in page.context.cookies() if c["name"] == "glassformer"]
     open_home(page, app_url)
-    assert [c["value"] for c in page.context.cookies() if c["name"] == "glassformer"] == first and len(first[0]) == 43
+    assert [c["value"] for c in page.context.cookies() if c["name"] == "glassformer"] == first and len(
+        first[0]
+    ) == 43
 
 
 def test_train_one_now_leads_to_the_training_page(page, app_url):

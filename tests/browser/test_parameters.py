@@ -1,4 +1,6 @@
-"""The Parameters page in a real browser: the areas stay where they are while a field moves, and one can go into them."""
+"""The Parameters page in a real browser: the areas stay where they are while a field moves, and one can go
+into them.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,20 @@ def test_a_field_moves_and_the_areas_follow_in_place(page: Page, app_url: str) -
     page.wait_for_function("new URL(location).searchParams.get('parameters_n_layers') === '5'", timeout=SLOW)
     expect(page.get_by_text("1,016,320 parameters")).to_be_visible(timeout=SLOW)
     settled(page, SLOW)
-    page.locator(".gf-figure").first.scroll_into_view_if_needed()  # below the open fields: it is drawn anew when it is seen
-    page.wait_for_function("document.querySelector('.gf-figure')._fullData[0].values[0] === 1016320", timeout=SLOW)
+    page.locator(
+        ".gf-figure"
+    ).first.scroll_into_view_if_needed()  # below the open fields: it is drawn anew when it is seen
+    page.wait_for_function(
+        "document.querySelector('.gf-figure')._fullData[0].values[0] === 1016320", timeout=SLOW
+    )
     assert page.evaluate("window.__figures.every((f) => f.isConnected)")
 
     areas = page.locator(".gf-figure").first
     before = areas.locator(".slice").count()
     areas.locator(".slice").filter(has_text="attention").last.click(force=True)
-    page.wait_for_function("(n) => document.querySelectorAll('.gf-figure .treemaplayer .slice').length < n", arg=before, timeout=SLOW)
+    page.wait_for_function(
+        "(n) => document.querySelectorAll('.gf-figure .treemaplayer .slice').length < n",
+        arg=before,
+        timeout=SLOW,
+    )
     assert problems == []

@@ -1,4 +1,6 @@
-"""`ui.plot` in a real Chromium: one lasting node, zoom that survives, files that can be saved. Served below a sub-path, as hosts do."""
+"""`ui.plot` in a real Chromium: one lasting node, zoom that survives, files that can be saved. Served below a
+sub-path, as hosts do.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from tests.browser.conftest import settled
 from tests.browser.server import ROOT, serve
 from ui.plot import ensure_static
 
-SCRIPT = '''
+SCRIPT = """
 import numpy as np, pandas as pd, plotly.graph_objects as go, streamlit as st
 from ui.figures import theme
 from ui.plot import plot
@@ -25,7 +27,7 @@ def live():
     st.text(f"updates {n}")
 
 live()
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -44,12 +46,16 @@ def updates(page):
 
 def wait_for(page, count):
     start = updates(page)
-    page.wait_for_function("n => Number(document.body.innerText.match(/updates (\\d+)/)[1]) >= n", arg=start + count)
+    page.wait_for_function(
+        "n => Number(document.body.innerText.match(/updates (\\d+)/)[1]) >= n", arg=start + count
+    )
 
 
 def place(page, css):
     """Where an element is, once it is somewhere: on a busy machine it may have no size yet."""
-    page.wait_for_function("(css) => document.querySelector(css)?.getBoundingClientRect().height > 0", arg=css)
+    page.wait_for_function(
+        "(css) => document.querySelector(css)?.getBoundingClientRect().height > 0", arg=css
+    )
     return page.evaluate("(css) => document.querySelector(css).getBoundingClientRect().toJSON()", css)
 
 
@@ -72,7 +78,10 @@ def test_one_node_lasts_and_zoom_survives(page, plot_url):
     wait_for(page, 20)
     assert page.evaluate("window.figure.layout.xaxis.range") == zoomed
     assert page.evaluate("window.removed") == 0
-    assert page.evaluate("document.querySelector('.gf-figure') === window.figure && document.querySelector('.main-svg') === window.drawing")
+    assert page.evaluate(
+        "document.querySelector('.gf-figure') === window.figure && document.querySelector('.main-svg') ==="
+        " window.drawing"
+    )
     assert page.locator(".gf-figure").get_attribute("aria-label") == "a wave"
 
 
@@ -108,7 +117,10 @@ def test_files_are_saved_and_colours_follow_the_page(page, plot_url):
             button.click()
         assert download.value.suggested_filename == f"wave.{kind.lower()}"
         assert download.value.path().read_bytes().startswith(start)
-    colours = "[document.querySelector('.gf-figure')._fullLayout.font.color, document.querySelector('.gf-figure')._fullData[0].line.color]"
+    colours = (
+        "[document.querySelector('.gf-figure')._fullLayout.font.color,"
+        " document.querySelector('.gf-figure')._fullData[0].line.color]"
+    )
     light = page.evaluate(colours)
     page.emulate_media(color_scheme="dark")
     page.reload()

@@ -1,4 +1,6 @@
-"""The residual stream's page in a real Chromium: a cell is clicked, the highway is measured to its end, a phone can hold it."""
+"""The residual stream's page in a real Chromium: a cell is clicked, the highway is measured to its end, a
+phone can hold it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def opened(page, url, query):
 def test_a_click_on_a_cell_opens_it_and_the_link_reproduces_it(page, app_url):
     problems = opened(page, app_url, "residual_view=Logit+lens")
     area = page.locator(".st-key-residual_table .gf-figure .nsewdrag").first.bounding_box()
-    page.mouse.click(area["x"] + area["width"] * 3.5 / 15, area["y"] + area["height"] * 3.5 / 5)  # the fourth token, the second row from below
+    page.mouse.click(
+        area["x"] + area["width"] * 3.5 / 15, area["y"] + area["height"] * 3.5 / 5
+    )  # the fourth token, the second row from below
     expect(page).to_have_url(re.compile(r"residual_cell=1-3"))
     expect(page.get_by_text("block 0, after token 3")).to_be_visible()
     opened(page, app_url, "residual_cell=4-5")
@@ -33,10 +37,14 @@ def test_a_click_on_a_cell_opens_it_and_the_link_reproduces_it(page, app_url):
 
 
 def test_the_highway_is_measured_to_its_end_without_losing_a_figure(page, app_url):
-    problems = opened(page, app_url, "residual_view=The+gradient+highway&residual_deepest=24&residual_seeds=1")
+    problems = opened(
+        page, app_url, "residual_view=The+gradient+highway&residual_deepest=24&residual_seeds=1"
+    )
     page.evaluate("window.figure = document.querySelector('.gf-figure')")
     expect(page.get_by_text("fresh models, none of them trained")).to_be_visible(timeout=SLOW)
-    assert page.evaluate("window.figure.isConnected && document.querySelectorAll('.gf-figure .main-svg').length >= 3")
+    assert page.evaluate(
+        "window.figure.isConnected && document.querySelectorAll('.gf-figure .main-svg').length >= 3"
+    )
     expect(page.get_by_test_id("stProgress")).to_have_count(0)
     expect(page.locator("table")).to_contain_text("first ÷ last")
     assert problems == []
@@ -46,4 +54,7 @@ def test_a_phone_scrolls_the_table_and_not_the_page(page, app_url):
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, app_url, "residual_view=Logit+lens")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.evaluate("(() => { const box = document.querySelector('.st-key-residual_table'); return box.scrollWidth >= box.clientWidth })()")
+    assert page.evaluate(
+        "(() => { const box = document.querySelector('.st-key-residual_table'); return box.scrollWidth >="
+        " box.clientWidth })()"
+    )

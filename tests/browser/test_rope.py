@@ -1,4 +1,6 @@
-"""The RoPE view in a real Chromium: arrows turn in the browser, both together leave the score, the link keeps the place, a phone can hold it."""
+"""The RoPE view in a real Chromium: arrows turn in the browser, both together leave the score, the link keeps
+the place, a phone can hold it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def test_arrows_turn_and_together_they_leave_the_score(page, app_url):
     expect(page.locator(".gf-rope-small")).to_have_count(16)
     products = page.locator(".gf-rope-small .gf-rope-value").all_inner_texts()
     score, angle = page.evaluate(SCORE), page.evaluate(ANGLE)
-    assert abs(sum(float(p.replace("−", "-")) for p in products) - float(score.replace("−", "-"))) < 0.09  # 16 roundings of 0.005
+    assert (
+        abs(sum(float(p.replace("−", "-")) for p in products) - float(score.replace("−", "-"))) < 0.09
+    )  # 16 roundings of 0.005
 
     page.get_by_label("move both together").click()
     query = page.get_by_label("Position of the query")
@@ -46,7 +50,9 @@ def test_arrows_turn_and_together_they_leave_the_score(page, app_url):
     expect(page.locator(".gf-rope-q .gf-rope-name")).to_contain_text("at position 13")
     assert page.evaluate(SCORE) != score
     expect(page).to_have_url(re.compile(r"rope_at=13-8-0"))
-    expect(page.locator("table")).to_contain_text("q·k at (13, 8)")  # the figures below follow when the hand lets go
+    expect(page.locator("table")).to_contain_text(
+        "q·k at (13, 8)"
+    )  # the figures below follow when the hand lets go
     assert page.evaluate("window.kept.isConnected") and problems == []
 
 

@@ -1,4 +1,6 @@
-"""The sampler in a real Chromium: its arithmetic is the engine's, it answers without the server, and a link brings it back."""
+"""The sampler in a real Chromium: its arithmetic is the engine's, it answers without the server, and a link
+brings it back.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ from tests.browser.conftest import settled
 from ui.site import ROOT
 
 SETTINGS = [
-    {"temperature": 1.0, "top_p": 1.0}, {"temperature": 0.0, "top_p": 1.0}, {"temperature": 0.3, "top_k": 5}, {"temperature": 1.5, "top_p": 0.9, "min_p": 0.02},
+    {"temperature": 1.0, "top_p": 1.0},
+    {"temperature": 0.0, "top_p": 1.0},
+    {"temperature": 0.3, "top_k": 5},
+    {"temperature": 1.5, "top_p": 0.9, "min_p": 0.02},
     {"temperature": 0.9, "top_p": 0.5, "repetition_penalty": 1.8},
     {"temperature": 2.0, "top_k": 12, "top_p": 0.8, "repetition_penalty": 0.6, "penalty_last": True},
 ]
@@ -51,20 +56,29 @@ def test_browser_and_engine_are_one(page, app_url, logits):
     for wanted in SETTINGS:
         config = SampleConfig(**wanted)
         for label, name in (
-            ("Temperature", "temperature"), ("Top-k (0: all)", "top_k"), ("Top-p", "top_p"), ("Min-p", "min_p"), ("Repetition penalty", "repetition_penalty"),
+            ("Temperature", "temperature"),
+            ("Top-k (0: all)", "top_k"),
+            ("Top-p", "top_p"),
+            ("Min-p", "min_p"),
+            ("Repetition penalty", "repetition_penalty"),
         ):
             fill(page, label, getattr(config, name))
         page.get_by_label("Penalty after the cuts").set_checked(config.penalty_last)
         records = stages(values, config, ids)
         page.wait_for_function(
-            "([k, e]) => { const s = JSON.parse(document.querySelector('.gf-sampler').dataset.stages).at(-1); return s[1] === k && Math.abs(s[3] - e) < 1e-4 }",
+            "([k, e]) => { const s = JSON.parse(document.querySelector('.gf-sampler').dataset.stages).at(-1);"
+            " return s[1] === k && Math.abs(s[3] - e) < 1e-4 }",
             arg=[records[-1].kept, records[-1].entropy],
         )
         shown = json.loads(page.locator(".gf-sampler").get_attribute("data-stages"))
-        assert [s[0] for s in shown] == [r.name for r in records] and [s[1] for s in shown] == [r.kept for r in records]
+        assert [s[0] for s in shown] == [r.name for r in records] and [s[1] for s in shown] == [
+            r.kept for r in records
+        ]
         assert [s[2] for s in shown] == pytest.approx([r.mass for r in records], abs=1e-5)
         assert [s[3] for s in shown] == pytest.approx([r.entropy for r in records], abs=1e-4)
-        assert int(page.locator(".gf-sampler").get_attribute("data-drawn")) == draw(records[-1].probabilities, u)
+        assert int(page.locator(".gf-sampler").get_attribute("data-drawn")) == draw(
+            records[-1].probabilities, u
+        )
     assert problems == []
 
 
@@ -91,19 +105,27 @@ def test_removed_tokens_say_by_which_stage(page, app_url):
     assert page.locator(".gf-sampler-cell.gf-cut").count() == 17  # 20 rows, three of them kept
     expect(page.locator(".gf-sampler-cell.gf-cut").first).to_have_text("✕ top-k")
     with page.expect_download() as saved:
-        page.locator(".gf-sampler").get_by_role("button", name="Save the data behind this figure as CSV").click()
+        page.locator(".gf-sampler").get_by_role(
+            "button", name="Save the data behind this figure as CSV"
+        ).click()
     lines = saved.value.path().read_text().splitlines()
-    assert lines[0].startswith("id,token,logits_logit") and sum(line.endswith(",top_k") for line in lines) == 62
+    assert (
+        lines[0].startswith("id,token,logits_logit") and sum(line.endswith(",top_k") for line in lines) == 62
+    )
 
 
 def test_draws_close_in_and_a_phone_can_hold_them(page, app_url):
     page.set_viewport_size({"width": 390, "height": 844})
     problems = opened(page, app_url, sampling_view="A+thousand+draws", sampling_seed=2)
     page.get_by_label("Number of draws", exact=True).fill("10")
-    page.wait_for_function("JSON.parse(document.querySelector('.gf-sampler').dataset.counts).reduce((a, b) => a + b) === 10")
+    page.wait_for_function(
+        "JSON.parse(document.querySelector('.gf-sampler').dataset.counts).reduce((a, b) => a + b) === 10"
+    )
     far = float(page.locator(".gf-sampler").get_attribute("data-distance"))
     page.get_by_role("button", name="Draw").click()
-    page.wait_for_function("JSON.parse(document.querySelector('.gf-sampler').dataset.counts).reduce((a, b) => a + b) === 1000")
+    page.wait_for_function(
+        "JSON.parse(document.querySelector('.gf-sampler').dataset.counts).reduce((a, b) => a + b) === 1000"
+    )
     assert float(page.locator(".gf-sampler").get_attribute("data-distance")) < far / 2
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert problems == []

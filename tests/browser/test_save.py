@@ -1,4 +1,6 @@
-"""Taking a player home in a real Chromium: its picture as PNG and SVG, its data as CSV, and text that stays text in all three."""
+"""Taking a player home in a real Chromium: its picture as PNG and SVG, its data as CSV, and text that stays
+text in all three.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,69 @@ ARCS = "attention?attention_as=Arcs&attention_layer=1&attention_head=0"
 CHIPS = "tokens?tokens_view=Compare+tokenizers&compare_corpus=The+Python+manual&compare_text="
 # The address, the player, the head of its table, how many rows that has, and words of its picture.
 PLAYERS = {
-    "bpe": ("tokens?tokens_view=BPE%2C+watched", ".gf-bpe", "merge,left_id,left,right_id,right,id,token,count,tokens_left", None, "The pair that wins"),
-    "writer": ("generation?generation_length=20&generation_seed=5", ".gf-writer", "token_written,position,id,token,p,", None, "What could stand"),
-    "kv": (KV, ".gf-kv", "step,position,token,token_without,window_begins,", 24, "Identical so far: 24 of 24 tokens"),
-    "sampler": ("sampling?sampling_temperature=0.7", ".gf-sampler", "id,token,logits_logit,logits_probability,", 65, "Renormalised and drawn"),
-    "draws": ("sampling?sampling_view=A+thousand+draws", ".gf-sampler", "id,token,probability,drawn,share", 65, "number of draws"),
-    "clock": (CLOCK, ".gf-clock", "hand,radians_per_position,wavelength,position,angle,sine,cosine", 4, "position 5"),
-    "rope": ("positions?positions_view=RoPE&model=shakespeare-modern", ".gf-rope", "pair,theta,q_first,q_second,", 16, "the sum of all 16 products"),
-    "arcs": (ARCS, ".gf-arcs", "head,query_position,query,key_position,key,weight", None, "Left: the token that looks."),
-    "heads": ("attention?model=shakespeare-classic", ".gf-heads", "layer,head,row,column,weight", None, "layer 3"),
+    "bpe": (
+        "tokens?tokens_view=BPE%2C+watched",
+        ".gf-bpe",
+        "merge,left_id,left,right_id,right,id,token,count,tokens_left",
+        None,
+        "The pair that wins",
+    ),
+    "writer": (
+        "generation?generation_length=20&generation_seed=5",
+        ".gf-writer",
+        "token_written,position,id,token,p,",
+        None,
+        "What could stand",
+    ),
+    "kv": (
+        KV,
+        ".gf-kv",
+        "step,position,token,token_without,window_begins,",
+        24,
+        "Identical so far: 24 of 24 tokens",
+    ),
+    "sampler": (
+        "sampling?sampling_temperature=0.7",
+        ".gf-sampler",
+        "id,token,logits_logit,logits_probability,",
+        65,
+        "Renormalised and drawn",
+    ),
+    "draws": (
+        "sampling?sampling_view=A+thousand+draws",
+        ".gf-sampler",
+        "id,token,probability,drawn,share",
+        65,
+        "number of draws",
+    ),
+    "clock": (
+        CLOCK,
+        ".gf-clock",
+        "hand,radians_per_position,wavelength,position,angle,sine,cosine",
+        4,
+        "position 5",
+    ),
+    "rope": (
+        "positions?positions_view=RoPE&model=shakespeare-modern",
+        ".gf-rope",
+        "pair,theta,q_first,q_second,",
+        16,
+        "the sum of all 16 products",
+    ),
+    "arcs": (
+        ARCS,
+        ".gf-arcs",
+        "head,query_position,query,key_position,key,weight",
+        None,
+        "Left: the token that looks.",
+    ),
+    "heads": (
+        "attention?model=shakespeare-classic",
+        ".gf-heads",
+        "layer,head,row,column,weight",
+        None,
+        "layer 3",
+    ),
 }
 # What a PNG holds: [width, height, distinct colours, the colour of its corner]
 DECODED = """async (text) => {
@@ -83,15 +139,24 @@ def test_a_player_is_saved_as_picture_and_table(page, app_url, name):
     problems = opened(page, app_url, address, player)
     table = rows(page, player)
     assert ",".join(table[0]).startswith(head)
-    assert len(table) - 1 == count if count else len(table) > 1 or name == "writer"  # the writer may not have begun
+    assert (
+        len(table) - 1 == count if count else len(table) > 1 or name == "writer"
+    )  # the writer may not have begun
     assert all(len(row) == len(table[0]) for row in table)
 
     svg = saved(page, player, "SVG")
     assert seen in words(svg)
     root = ElementTree.fromstring(svg)
-    assert not [*root.iter(f"{XHTML}input"), *root.iter(f"{XHTML}select")] and "Save this figure" not in svg.decode()
+    assert (
+        not [*root.iter(f"{XHTML}input"), *root.iter(f"{XHTML}select")]
+        and "Save this figure" not in svg.decode()
+    )
     bare = re.sub(r"data:image/png;base64,[\w+/=]+|http://www.w3.org/\w+/\w+", "", svg.decode())
-    assert "url(" not in bare and "http" not in bare and all(node.get("src", "data:").startswith("data:") for node in root.iter())  # nothing is fetched
+    assert (
+        "url(" not in bare
+        and "http" not in bare
+        and all(node.get("src", "data:").startswith("data:") for node in root.iter())
+    )  # nothing is fetched
 
     png = saved(page, player, "PNG")
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
@@ -107,7 +172,9 @@ def test_hostile_text_stays_text(page, app_url):
     page.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
     problems = opened(page, app_url, CHIPS + quote(HOSTILE), ".gf-chips")
     expect(page.locator(".gf-chips-row").first).to_contain_text("onerror")
-    page.evaluate("document.querySelector('.gf-chips-name').textContent = 'a\\u0001b\\ud800'")  # what XML has no word for
+    page.evaluate(
+        "document.querySelector('.gf-chips-name').textContent = 'a\\u0001b\\ud800'"
+    )  # what XML has no word for
     svg = saved(page, ".gf-chips", "SVG")
     assert "a\ufffdb\ufffd" in words(svg)
     assert HOSTILE.replace(" ", "␣") in words(svg)
@@ -118,14 +185,22 @@ def test_hostile_text_stays_text(page, app_url):
     assert width > 1000 and colours > 50
     table = rows(page, ".gf-chips")
     assert table[0] == ["tokenizer", "token", "id", "text", "first_byte", "bytes", "hex"]
-    assert bytes.fromhex("".join(row[6] for row in table[1:] if row[0] == "Characters")).decode().startswith(HOSTILE)
+    assert (
+        bytes.fromhex("".join(row[6] for row in table[1:] if row[0] == "Characters"))
+        .decode()
+        .startswith(HOSTILE)
+    )
     assert alerts == [] and problems == []
 
 
 def test_in_the_dark_the_picture_is_dark_and_its_text_light(page, app_url):
     page.emulate_media(color_scheme="dark")
     problems = opened(page, app_url, ARCS, ".gf-arcs")
-    assert page.evaluate(DECODED, base64.b64encode(saved(page, ".gf-arcs", "PNG")).decode())[3] == page.evaluate(BACKGROUND) == "20,24,31"
+    assert (
+        page.evaluate(DECODED, base64.b64encode(saved(page, ".gf-arcs", "PNG")).decode())[3]
+        == page.evaluate(BACKGROUND)
+        == "20,24,31"
+    )
     colour = """svg => {
       const host = document.body.appendChild(document.createElement("div"))
       host.attachShadow({ mode: "open" }).innerHTML = svg
@@ -152,7 +227,9 @@ def test_the_buttons_wait_for_hover_focus_or_touch_and_leave_what_is_chosen(page
     page.keyboard.press("End")
     said = page.locator(".gf-arcs-said")
     expect(said).to_contain_text("looks at")
-    assert said.inner_text().split(" looks at")[0] in words(saved(page, ".gf-arcs", "SVG"))  # the token in hand is in the picture
+    assert said.inner_text().split(" looks at")[0] in words(
+        saved(page, ".gf-arcs", "SVG")
+    )  # the token in hand is in the picture
     with page.expect_download() as download:
         tools.get_by_role("button", name="Save this figure as SVG").press("Enter")
     assert " looks at " in words(download.value.path().read_bytes())

@@ -1,4 +1,6 @@
-"""The scrubber on a run that trains: the newest snapshot is followed, and a key press shows an earlier one in the same pictures."""
+"""The scrubber on a run that trains: the newest snapshot is followed, and a key press shows an earlier one in
+the same pictures.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ PICTURE = """() => {
   const figure = document.querySelector('.gf-figure')
   return figure && figure._fullData ? JSON.stringify(Array.from(figure._fullData[0].z, (row) => Array.from(row))) : ''
 }"""
-STEP = r"() => Number(document.querySelector('.gf-scrubber output').innerText.match(/step ([\d,]+)/)[1].replaceAll(',', ''))"
+STEP = (
+    r"() => Number(document.querySelector('.gf-scrubber output').innerText.match(/step"
+    r" ([\d,]+)/)[1].replaceAll(',', ''))"
+)
 WATCH = """() => {
   window.__removed = 0
   window.__marks = [...document.querySelectorAll('.gf-figure')]
@@ -37,7 +42,11 @@ def in_url(page: Page) -> str | None:
 
 
 def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page: Page, app_url: str):
-    opened(page, app_url, LINK.replace("steps=400", "steps=3000").replace("snapshot_every=50", "snapshot_every=100"))
+    opened(
+        page,
+        app_url,
+        LINK.replace("steps=400", "steps=3000").replace("snapshot_every=50", "snapshot_every=100"),
+    )
     button(page, "Train").click()
     wait_for_steps(page, 60)
     page.wait_for_function("location.search.includes('run=')")
@@ -45,7 +54,9 @@ def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page
     slider = page.locator(".gf-scrubber input[type=range]")
     slider.wait_for(timeout=SLOW)
     settled(page, SLOW)
-    assert "model=run-" in page.url and in_url(page) is None and "(newest)" in where(page)  # the run in hand, without having been asked for
+    assert (
+        "model=run-" in page.url and in_url(page) is None and "(newest)" in where(page)
+    )  # the run in hand, without having been asked for
 
     first = step_of(page)
     page.wait_for_function(f"first => ({STEP})() > first", arg=first, timeout=SLOW)
@@ -72,7 +83,13 @@ def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page
     assert step_of(page) == 0 and in_url(page) == "0"
 
     slider.press("End")
-    page.wait_for_function("!location.search.includes('step=') && document.querySelector('.gf-scrubber output').innerText.includes('(newest)')", timeout=SLOW)
-    assert page.evaluate("window.__removed") == 0 and page.evaluate("window.__marks.every((node) => node.isConnected)")
+    page.wait_for_function(
+        "!location.search.includes('step=') && document.querySelector('.gf-scrubber"
+        " output').innerText.includes('(newest)')",
+        timeout=SLOW,
+    )
+    assert page.evaluate("window.__removed") == 0 and page.evaluate(
+        "window.__marks.every((node) => node.isConnected)"
+    )
     page.get_by_role("link", name="Back to this run").click()
     button(page, "Stop").click()

@@ -75,4 +75,7 @@ def test_a_phone_scrolls_down_only(page, app_url):
     page.set_viewport_size({"width": 390, "height": 844})
     open_shapes(page, app_url, "?shapes_source=llama2-70b&shapes_step=8")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.evaluate("(() => { const l = document.querySelector('.gf-walk-list'); return l.scrollWidth <= l.clientWidth + 1 })()")
+    assert page.evaluate(
+        "(() => { const l = document.querySelector('.gf-walk-list'); return l.scrollWidth <= l.clientWidth +"
+        " 1 })()"
+    )

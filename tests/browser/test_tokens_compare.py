@@ -1,4 +1,6 @@
-"""Coloured tokens in a real Chromium: pointed at, walked with the keys, as bytes where a character is cut, and on a phone."""
+"""Coloured tokens in a real Chromium: pointed at, walked with the keys, as bytes where a character is cut,
+and on a phone.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,18 @@ def opened(page, url, text, show=("Characters", "Bytes", "BPE 300")):
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     chosen = "".join(f"&compare_show={quote(name)}" for name in show)
-    page.goto(f"{url}/tokens?tokens_view=Compare+tokenizers&compare_corpus=The+Python+manual&compare_text={quote(text)}{chosen}")
+    page.goto(
+        f"{url}/tokens?tokens_view=Compare+tokenizers&compare_corpus=The+Python+manual&compare_text={quote(text)}{chosen}"
+    )
     page.wait_for_selector(".gf-chip", timeout=SLOW)
     settled(page)
     return problems
 
 
 def row(page, name):
-    return page.locator(".gf-chips-row").filter(has=page.locator(".gf-chips-name", has_text=re.compile(f"^{name}$")))
+    return page.locator(".gf-chips-row").filter(
+        has=page.locator(".gf-chips-name", has_text=re.compile(f"^{name}$"))
+    )
 
 
 def test_a_token_tells_its_id_and_bytes_to_the_mouse_and_to_the_keys(page, app_url):
@@ -32,7 +38,9 @@ def test_a_token_tells_its_id_and_bytes_to_the_mouse_and_to_the_keys(page, app_u
     row(page, "Bytes").locator(".gf-chip").nth(3).hover()
     expect(tip).to_contain_text("id 130")  # 0x82
     expect(tip).to_contain_text("1 byte: 82")
-    expect(row(page, "Characters").locator(".gf-chip-same")).to_have_text(["€"])  # the same place in the other cut
+    expect(row(page, "Characters").locator(".gf-chip-same")).to_have_text(
+        ["€"]
+    )  # the same place in the other cut
     expect(row(page, "Bytes").locator(".gf-chip-hex")).to_have_text(["E2", "82", "AC"])
     row(page, "Characters").locator(".gf-chips-body").focus()
     page.keyboard.press("End")
@@ -68,7 +76,10 @@ def test_a_phone_holds_both_views(page, app_url):
     opened(page, app_url, "averyveryverylongwordthatdoesnotbreak" * 8 + " मॉडल 👩‍👩‍👧‍👦")
     row(page, "Characters").locator(".gf-chip").nth(12).hover()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.evaluate("(() => { const box = document.querySelector('.gf-chips-tip').getBoundingClientRect(); return box.left >= 0 && box.right <= 390 })()")
+    assert page.evaluate(
+        "(() => { const box = document.querySelector('.gf-chips-tip').getBoundingClientRect(); return"
+        " box.left >= 0 && box.right <= 390 })()"
+    )
     page.goto(f"{app_url}/tokens?tokens_view=What+vocabulary+size+costs&cost_corpus=The+Python+manual")
     page.wait_for_selector(".gf-figure .main-svg", timeout=SLOW)
     settled(page)

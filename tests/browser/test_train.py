@@ -42,7 +42,8 @@ def wait_for_steps(page: Page, least: int) -> None:
           const found = document.querySelector('[data-testid="stProgress"]')?.innerText.match(/step ([\\d,]+) of/)
           return found && Number(found[1].replaceAll(',', '')) >= least
         }""",
-        arg=least, timeout=SLOW,
+        arg=least,
+        timeout=SLOW,
     )
 
 
@@ -73,7 +74,11 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
     first_loss, first_text = training_loss(page), page.locator(".gf-samples pre").inner_text()
 
     wait_for_steps(page, 60)
-    page.wait_for_function("before => document.querySelector('.gf-samples pre').innerText !== before", arg=first_text, timeout=SLOW)
+    page.wait_for_function(
+        "before => document.querySelector('.gf-samples pre').innerText !== before",
+        arg=first_text,
+        timeout=SLOW,
+    )
     assert training_loss(page) < first_loss
 
     button(page, "Pause").click()
@@ -96,7 +101,9 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
     assert "step 0" in page.locator(".gf-samples output").inner_text()
 
     assert page.evaluate("window.__removed") == 0
-    assert page.evaluate("document.querySelectorAll('[data-mark]').length === window.__marks && window.__marks === 4")
+    assert page.evaluate(
+        "document.querySelectorAll('[data-mark]').length === window.__marks && window.__marks === 4"
+    )
 
     button(page, "Stop").click()
     ended(page)

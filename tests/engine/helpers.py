@@ -12,7 +12,10 @@ from engine.corpora import Corpus, from_text
 from engine.model import Transformer, build
 
 TINY = ModelConfig(vocab_size=11, context=8, d_model=16, n_layers=2, n_heads=4, d_ff=24)
-VERSE = "".join(f"{n} green bottles hanging on the wall; if one should fall there will be {n - 1}.\n" for n in range(60, 1, -1))
+VERSE = "".join(
+    f"{n} green bottles hanging on the wall; if one should fall there will be {n - 1}.\n"
+    for n in range(60, 1, -1)
+)
 
 
 def tiny(**fields: Any) -> ModelConfig:

@@ -1,4 +1,6 @@
-"""What the tests of the run service share: the smallest trainings, a clock that is set by hand, and waiting."""
+"""What the tests of the run service share: the smallest trainings, a clock that is set by hand, and
+waiting.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,16 @@ from engine.runs import RunManager, RunSpec, RunView
 TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind at all. " * 8
 MODEL = ModelConfig(vocab_size=len(set(TEXT)), context=8, d_model=16, n_layers=1, n_heads=2)
 SHORT = TrainConfig(
-    steps=30, batch_size=2, precision="float32", schedule="constant", warmup_steps=0,
-    eval_every=10, sample_every=10, sample_length=8, sample_prompt="the ", snapshot_every=10,
+    steps=30,
+    batch_size=2,
+    precision="float32",
+    schedule="constant",
+    warmup_steps=0,
+    eval_every=10,
+    sample_every=10,
+    sample_length=8,
+    sample_prompt="the ",
+    snapshot_every=10,
 )
 LONG = replace(SHORT, steps=90_000, eval_every=0, sample_every=0, snapshot_every=200)
 PROFILE: Profile = replace(PROFILES["local"], max_runs=2, threads_per_run=1, max_worker_bytes=0)
@@ -60,6 +70,7 @@ def ended(manager: RunManager, run_id: str) -> RunView:
 
 def reached(manager: RunManager, run_id: str, step: int) -> RunView:
     """The view once a step is done; fails when the run ends before."""
+
     def there() -> bool:
         view = look(manager, run_id)
         assert view.active, (view.status, view.message)
@@ -100,7 +111,9 @@ def workers_of(parent: int | None = None) -> list[int]:
             command, stat = (folder / "cmdline").read_bytes(), (folder / "stat").read_text()
         except OSError:
             continue
-        if (parent is None and b"engine.worker" in command) or (parent is not None and int(stat.rpartition(")")[2].split()[1]) == parent):
+        if (parent is None and b"engine.worker" in command) or (
+            parent is not None and int(stat.rpartition(")")[2].split()[1]) == parent
+        ):
             found.append(int(folder.name))
     return found
 

@@ -28,7 +28,9 @@ def log_probability(model, prompt, ids) -> float:
 @pytest.mark.parametrize("position", ["learned", "rope", "alibi", "none"])
 def test_a_wide_beam_is_exhaustive_search(position):
     model, prompt, depth = model_of(position=position), [1, 2], 4
-    found = beam_search(model, prompt, depth, 64)  # 4^3 branches at the last but one step: none is ever pruned before it
+    found = beam_search(
+        model, prompt, depth, 64
+    )  # 4^3 branches at the last but one step: none is ever pruned before it
     every = {ids: log_probability(model, prompt, ids) for ids in itertools.product(range(4), repeat=depth)}
     best = max(every, key=every.__getitem__)
     assert found.path(found.winner) == best
@@ -38,7 +40,9 @@ def test_a_wide_beam_is_exhaustive_search(position):
 def test_a_narrow_beam_may_miss_it():
     model = loud(tiny(vocab_size=4), seed=5)
     trees = [beam_search(model, [1], 5, width).nodes for width in (1, 4, 64)]
-    one, four, all_of_them = (max(node.total for node in nodes if node.depth == 5 and node.kept) for nodes in trees)
+    one, four, all_of_them = (
+        max(node.total for node in nodes if node.depth == 5 and node.kept) for nodes in trees
+    )
     assert one == pytest.approx(four) and four < all_of_them - 0.1
 
 
@@ -53,7 +57,9 @@ def test_with_a_stop_token_all_lengths_are_compared(penalty):
             if whole:
                 every[ids] = log_probability(model, prompt, ids) / length**penalty
     best = max(every, key=every.__getitem__)
-    assert found.path(found.winner) == best and found.nodes[found.winner].score == pytest.approx(every[best], abs=1e-4)
+    assert found.path(found.winner) == best and found.nodes[found.winner].score == pytest.approx(
+        every[best], abs=1e-4
+    )
     assert {found.path(node.index) for node in found.ended()} == set(every)
 
 
@@ -61,22 +67,38 @@ def test_width_one_is_greedy():
     model = loud(tiny(), seed=1)
     found = beam_search(model, [1, 2], 6, 1)
     ids, total = greedy(model, [1, 2], 6)
-    assert found.path(found.winner) == ids and found.nodes[found.winner].total == pytest.approx(total, abs=1e-4)
+    assert found.path(found.winner) == ids and found.nodes[found.winner].total == pytest.approx(
+        total, abs=1e-4
+    )
 
 
 def test_the_winner_is_hugging_faces():
     transformers = pytest.importorskip("transformers", reason="requirements-dev.txt has it")
     torch.manual_seed(0)
-    theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config(
-        vocab_size=11, n_positions=16, n_embd=16, n_layer=2, n_head=4, bos_token_id=None, eos_token_id=None, pad_token_id=0, initializer_range=0.7,
-    )).eval()
+    theirs = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            vocab_size=11,
+            n_positions=16,
+            n_embd=16,
+            n_layer=2,
+            n_head=4,
+            bos_token_id=None,
+            eos_token_id=None,
+            pad_token_id=0,
+            initializer_range=0.7,
+        )
+    ).eval()
 
     class Wrapped(torch.nn.Module):
         """Theirs with our `forward`, without a cache's help: every branch is computed anew."""
 
         def __init__(self):
             super().__init__()
-            self.config, self.embedding, self.texts = tiny(context=16, vocab_size=11).resolved(), theirs.transformer.wte.weight, None
+            self.config, self.embedding, self.texts = (
+                tiny(context=16, vocab_size=11).resolved(),
+                theirs.transformer.wte.weight,
+                None,
+            )
 
         def forward(self, tokens, cache):
             held = cache.held[0, 0, :, 0, :, 0]  # the ids themselves are kept where keys would be
@@ -94,9 +116,13 @@ def test_the_tree_is_whole():
     model = loud(tiny(), seed=2)
     found = beam_search(model, [1], 5, 3, shown=5)
     for node in found.nodes:
-        assert node.parent is None or (found.nodes[node.parent].kept and found.nodes[node.parent].depth == node.depth - 1)
+        assert node.parent is None or (
+            found.nodes[node.parent].kept and found.nodes[node.parent].depth == node.depth - 1
+        )
         before = 0.0 if node.parent is None else found.nodes[node.parent].total
-        assert node.total == pytest.approx(before + node.log_probability) and node.score == pytest.approx(node.total / node.depth)
+        assert node.total == pytest.approx(before + node.log_probability) and node.score == pytest.approx(
+            node.total / node.depth
+        )
         assert node.total == pytest.approx(log_probability(model, [1], found.path(node.index)), abs=1e-4)
     for depth in range(1, 6):
         level = [node for node in found.nodes if node.depth == depth]
@@ -126,4 +152,8 @@ def test_what_cannot_be_searched_is_refused():
 def test_a_sample_says_how_likely_it_was():
     model = loud(tiny())
     ids, total = sampled(model, [1], 5, SampleConfig(temperature=1.5, seed=4))
-    assert total == pytest.approx(log_probability(model, [1], ids), abs=1e-4) and total < 0 and math.isfinite(total)
+    assert (
+        total == pytest.approx(log_probability(model, [1], ids), abs=1e-4)
+        and total < 0
+        and math.isfinite(total)
+    )

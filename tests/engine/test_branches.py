@@ -1,4 +1,6 @@
-"""Texts as a tree: nothing written is lost, a pick changes only what follows it, and a branch is its picks and its length."""
+"""Texts as a tree: nothing written is lost, a pick changes only what follows it, and a branch is its picks
+and its length.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def words(tree: Tree, end: int | None) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("cut", [1, 2, 5, 8, 9, 13, 19])
-@pytest.mark.parametrize("changes", [{}, {"position": "rope"}, {"mixer": "mean"}], ids=["plain", "rope", "mean"])
+@pytest.mark.parametrize(
+    "changes", [{}, {"position": "rope"}, {"mixer": "mean"}], ids=["plain", "rope", "mean"]
+)
 def test_a_text_goes_on_as_if_it_had_never_stopped(cut, changes):
     """Past the context of 8 too: the draws, the window and the logits are those of one call."""
     model = loud(tiny(**changes), seed=3, factor=4.0)
@@ -55,7 +59,9 @@ def test_a_tree_writes_what_generate_writes_and_says_with_which_probability():
     records = list(steps(MODEL, PROMPT, 12, WARM))
     assert words(tree, end) == tuple(generate(MODEL, PROMPT, 12, WARM)) and len(tree) == 12
     for node, record in zip(tree.path(end), records, strict=True):
-        assert math.exp(node.log_p) == pytest.approx(record.probability, rel=1e-4) and node.q == pytest.approx(record.probability, rel=1e-4)
+        assert math.exp(node.log_p) == pytest.approx(
+            record.probability, rel=1e-4
+        ) and node.q == pytest.approx(record.probability, rel=1e-4)
         assert (node.begin, node.drawn, node.picked) == (record.begin, record.token, False)
         shares = [p for _, p, _ in node.alternatives]
         assert shares[:8] == sorted(shares, reverse=True)[:8] and sum(shares) <= 1 + 1e-9
@@ -81,7 +87,9 @@ def test_the_probability_of_a_text_is_the_product_and_the_models_own():
     wanted = sum(float(log_p[i, token]) for i, token in enumerate(ids[1:]))
     found = likelihood(tree.path(end))
     assert found.total == pytest.approx(wanted, abs=1e-4) and found.tokens == 7
-    assert found.nats == pytest.approx(-wanted / 7, abs=1e-4) and found.perplexity == pytest.approx(math.exp(-wanted / 7), rel=1e-4)
+    assert found.nats == pytest.approx(-wanted / 7, abs=1e-4) and found.perplexity == pytest.approx(
+        math.exp(-wanted / 7), rel=1e-4
+    )
     assert math.isnan(likelihood(()).nats)
 
 
@@ -111,7 +119,12 @@ def test_picking_what_is_there_writes_nothing():
     assert len(again) == 6 and words(again, last)[:4] == words(tree, end)
 
 
-MOVES = st.lists(st.tuples(st.sampled_from(["grow", "pick", "delete"]), st.integers(0, 99), st.integers(0, 10), st.integers(1, 4)), max_size=14)
+MOVES = st.lists(
+    st.tuples(
+        st.sampled_from(["grow", "pick", "delete"]), st.integers(0, 99), st.integers(0, 10), st.integers(1, 4)
+    ),
+    max_size=14,
+)
 
 
 @settings(max_examples=40, deadline=None)
@@ -143,7 +156,9 @@ def test_no_branch_is_ever_lost_but_by_deleting_it(moves):
             path = tree.path(leaf)
             assert [node.depth for node in path] == list(range(1, len(path) + 1))
             assert all(node.token in [t for t, _, _ in node.alternatives] for node in path)
-        assert len(tree) == len({words(tree, leaf)[:n] for leaf in tree.leaves() for n in range(1, len(words(tree, leaf)) + 1)})
+        assert len(tree) == len(
+            {words(tree, leaf)[:n] for leaf in tree.leaves() for n in range(1, len(words(tree, leaf)) + 1)}
+        )
 
 
 @settings(max_examples=20, deadline=None)
@@ -151,7 +166,11 @@ def test_no_branch_is_ever_lost_but_by_deleting_it(moves):
 def test_a_branch_comes_back_from_its_picks_and_its_length(picks, batch):
     tree, place = Tree(PROMPT), None
     for depth in range(1, 13):
-        tree, place = pick(tree, MODEL, WARM, place, picks[depth]) if depth in picks else grow(tree, MODEL, WARM, place, 1)
+        tree, place = (
+            pick(tree, MODEL, WARM, place, picks[depth])
+            if depth in picks
+            else grow(tree, MODEL, WARM, place, 1)
+        )
     again, end, done = Tree(PROMPT), None, False
     for _ in range(40):
         size = len(again)
@@ -196,9 +215,17 @@ def test_a_diverged_model_has_no_probabilities():
     assert words(tree, end) == (0, 0) and all(math.isnan(node.log_p) for node in tree.path(end))
 
 
-@pytest.mark.parametrize("parts, stop, wanted", [
-    ([b"a", b"b", b"c"], "b", 2), ([b"a", b"bcd", b"e"], "c", 2), ([b"ab", b"ab"], "ba", 2), ([b"\xe2\x82", b"\xac", b"!"], "€", 2), ([b"a"], "", None),
-    ([], "a", None), ([b"a\n", b"\n"], "\n\n", 2),
-])
+@pytest.mark.parametrize(
+    "parts, stop, wanted",
+    [
+        ([b"a", b"b", b"c"], "b", 2),
+        ([b"a", b"bcd", b"e"], "c", 2),
+        ([b"ab", b"ab"], "ba", 2),
+        ([b"\xe2\x82", b"\xac", b"!"], "€", 2),
+        ([b"a"], "", None),
+        ([], "a", None),
+        ([b"a\n", b"\n"], "\n\n", 2),
+    ],
+)
 def test_a_string_ends_a_text_with_the_token_that_completes_it(parts, stop, wanted):
     assert ended_by(parts, stop) == wanted

@@ -1,4 +1,6 @@
-"""Models and training states come back exactly; what was damaged, edited or swapped is refused with a sentence."""
+"""Models and training states come back exactly; what was damaged, edited or swapped is refused with a
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,20 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from engine import checkpoints
-from engine.checkpoints import CONFIG, METRICS, TOKENIZER, WEIGHTS, load, load_state, load_weights, pack, save, save_state, slim_state, unpack
+from engine.checkpoints import (
+    CONFIG,
+    METRICS,
+    TOKENIZER,
+    WEIGHTS,
+    load,
+    load_state,
+    load_weights,
+    pack,
+    save,
+    save_state,
+    slim_state,
+    unpack,
+)
 from engine.errors import CheckpointError
 from engine.model import Transformer
 from engine.records import TrainState
@@ -45,11 +60,17 @@ def _refused(folder: Path, says: str) -> None:
     assert says in str(caught.value), str(caught.value)
 
 
-# --- there and back ----------------------------------------------------------------------------
+# --- there and back -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, {"tie_embeddings": False, "ffn": "swiglu", "norm": "rmsnorm"}, {"position": "t5", "n_kv_heads": 1}, {"norm_gain": False}]
+    "fields",
+    [
+        {},
+        {"tie_embeddings": False, "ffn": "swiglu", "norm": "rmsnorm"},
+        {"position": "t5", "n_kv_heads": 1},
+        {"norm_gain": False},
+    ],
 )
 def test_a_model_comes_back_exactly(tmp_path: Path, fields: dict) -> None:
     model = _model(**fields)
@@ -60,7 +81,9 @@ def test_a_model_comes_back_exactly(tmp_path: Path, fields: dict) -> None:
         assert checkpoint.metrics == METRICS_VALUE
         assert torch.equal(checkpoint.model(some_tokens(model.config)), model(some_tokens(model.config)))
         assert not checkpoint.model.training
-    assert sorted(os.listdir(tmp_path)) == sorted([WEIGHTS, CONFIG, TOKENIZER, METRICS]), "no temporary file is left"
+    assert sorted(os.listdir(tmp_path)) == sorted([WEIGHTS, CONFIG, TOKENIZER, METRICS]), (
+        "no temporary file is left"
+    )
 
 
 def test_weights_can_be_stored_small(tmp_path: Path) -> None:
@@ -84,7 +107,7 @@ def test_any_alphabet_survives(alphabet: str) -> None:
     assert unpack(pack(_model(n_layers=1), CharTokenizer(alphabet), {})).tokenizer == CharTokenizer(alphabet)
 
 
-# --- damage ------------------------------------------------------------------------------------
+# --- damage -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [WEIGHTS, CONFIG, TOKENIZER, METRICS])
@@ -135,7 +158,10 @@ def _edit(folder: Path, name: str, **changes: object) -> None:
         ({"d_model": 32}, "numbers, but the config calls for"),
         ({"d_ff": 25}, "numbers, but the config calls for"),
         ({"n_layers": 10**12}, "at most 1,024 are read"),
-        ({"n_layers": 10**9, "norm": "none", "mixer": "none", "ffn": "none"}, "at most 1,024 are read"),  # layers without tensors
+        (
+            {"n_layers": 10**9, "norm": "none", "mixer": "none", "ffn": "none"},
+            "at most 1,024 are read",
+        ),  # layers without tensors
         ({"n_layers": 3}, "numbers, but the config calls for"),
         ({"d_model": "16"}, "d_model = '16': must be a whole number"),
         ({"n_heads": 5, "d_head": None}, "n_heads = 5: must divide d_model"),
@@ -151,7 +177,10 @@ def test_an_edited_config(folder: Path, changes: dict, says: str) -> None:
     _refused(folder, says)
 
 
-@pytest.mark.parametrize("changes", [{"alphabet": "abc"}, {"alphabet": "aabcdefghij"}, {"alphabet": 5}, {"kind": "bpe"}, {"kind": []}])
+@pytest.mark.parametrize(
+    "changes",
+    [{"alphabet": "abc"}, {"alphabet": "aabcdefghij"}, {"alphabet": 5}, {"kind": "bpe"}, {"kind": []}],
+)
 def test_an_edited_tokenizer(folder: Path, changes: dict) -> None:
     _edit(folder, TOKENIZER, **changes)
     _refused(folder, "")
@@ -184,7 +213,13 @@ def _swap_shapes(t: dict) -> None:
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
-        (_reshape, "'blocks.0.mixer.w_o.weight' is torch.float32 of shape (8, 32), but the config calls for (16, 16)"),
+        (
+            _reshape,
+            (
+                "'blocks.0.mixer.w_o.weight' is torch.float32 of shape (8, 32), but the config calls for"
+                " (16, 16)"
+            ),
+        ),
         (_rename, "'blocks.0.mixer.w_o.weight' is missing"),
         (_whole_numbers, "'embedding' is torch.int64"),
         (_not_a_number, "'embedding' holds values that are not finite"),
@@ -216,7 +251,7 @@ def test_one_changed_byte_never_crashes(place: float, value: int) -> None:
         pass
 
 
-# --- uploads -----------------------------------------------------------------------------------
+# --- uploads ------------------------------------------------------------------------------------
 
 
 def _zip(**files: bytes) -> bytes:
@@ -227,7 +262,9 @@ def _zip(**files: bytes) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"not a zip", b"\x80\x04\x95pickle", _zip(), _zip(readme__txt=b"hello")])
+@pytest.mark.parametrize(
+    "data", [b"", b"PK\x03\x04", b"not a zip", b"\x80\x04\x95pickle", _zip(), _zip(readme__txt=b"hello")]
+)
 def test_an_upload_that_is_no_model(data: bytes) -> None:
     with pytest.raises(CheckpointError, match=r"zip"):
         unpack(data)
@@ -242,7 +279,9 @@ def test_an_upload_cut_short() -> None:
 
 def test_a_zip_that_unpacks_to_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "MAX_ZIP_BYTES", 10_000)
-    bomb = _zip(model__safetensors=bytes(1_000_000), config__json=b"{}", tokenizer__json=b"{}", metrics__json=b"{}")
+    bomb = _zip(
+        model__safetensors=bytes(1_000_000), config__json=b"{}", tokenizer__json=b"{}", metrics__json=b"{}"
+    )
     assert len(bomb) < 10_000
     with pytest.raises(CheckpointError, match="unpacks to more than"):
         unpack(bomb)
@@ -255,10 +294,14 @@ def test_names_in_a_zip_cannot_lead_elsewhere(tmp_path: Path, monkeypatch: pytes
     assert not list(tmp_path.iterdir())
 
 
-# --- training states ---------------------------------------------------------------------------
+# --- training states ----------------------------------------------------------------------------
 
 
-STATE = TrainState(7, 1.25, {"steps": torch.tensor(7.0), "model.embedding": torch.randn(3, 4), "first.embedding": torch.zeros(3, 4)})
+STATE = TrainState(
+    7,
+    1.25,
+    {"steps": torch.tensor(7.0), "model.embedding": torch.randn(3, 4), "first.embedding": torch.zeros(3, 4)},
+)
 
 
 def test_a_state_comes_back_exactly(tmp_path: Path) -> None:
@@ -277,7 +320,12 @@ def test_a_slimmed_state_has_the_weights_and_nothing_else(tmp_path: Path) -> Non
     whole = save_state(path, STATE, {"run": "x"})
     assert slim_state(path) == path.stat().st_size < whole
     state, meta = load_state(path)
-    assert (state.step, state.seconds, meta, list(state.tensors)) == (7, 1.25, {"run": "x"}, ["model.embedding"])
+    assert (state.step, state.seconds, meta, list(state.tensors)) == (
+        7,
+        1.25,
+        {"run": "x"},
+        ["model.embedding"],
+    )
     assert torch.equal(state.tensors["model.embedding"], STATE.tensors["model.embedding"])
     before = path.read_bytes()
     assert slim_state(path) == len(before) and path.read_bytes() == before, "once is as good as twice"
@@ -289,12 +337,18 @@ def test_weights_are_read_without_the_rest(tmp_path: Path) -> None:
     save_state(path, STATE, {"run": "x"})
     for _ in range(2):
         weights, meta = load_weights(path)
-        assert list(weights) == ["embedding"] and meta == {"run": "x"} and torch.equal(weights["embedding"], STATE.tensors["model.embedding"])
+        assert (
+            list(weights) == ["embedding"]
+            and meta == {"run": "x"}
+            and torch.equal(weights["embedding"], STATE.tensors["model.embedding"])
+        )
         slim_state(path)
 
 
 @pytest.mark.parametrize("read", [load_weights, slim_state])
-def test_what_is_no_snapshot_is_neither_read_nor_slimmed(tmp_path: Path, read: Callable[[Path], object]) -> None:
+def test_what_is_no_snapshot_is_neither_read_nor_slimmed(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
     path = tmp_path / "7.safetensors"
     with pytest.raises(CheckpointError, match="is not a whole snapshot"):
         read(path)
@@ -308,8 +362,12 @@ def test_what_is_no_snapshot_is_neither_read_nor_slimmed(tmp_path: Path, read: C
 
 
 @pytest.mark.parametrize("read", [load_state, load_weights, slim_state])
-def test_a_snapshot_that_goes_while_it_is_being_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object]) -> None:
-    """The manager thins snapshots out while the worker makes them smaller; torch, which maps the file, then raises a RuntimeError."""
+def test_a_snapshot_that_goes_while_it_is_being_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object]
+) -> None:
+    """The manager thins snapshots out while the worker makes them smaller; torch, which maps the file, then
+    raises a RuntimeError.
+    """
     path = tmp_path / "7.safetensors"
     save_state(path, STATE, {})
 
@@ -339,7 +397,9 @@ def test_a_snapshot_that_goes_while_it_is_being_opened(tmp_path: Path, monkeypat
         read(path)
 
 
-def test_slimming_on_a_full_disk_leaves_the_whole_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slimming_on_a_full_disk_leaves_the_whole_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "7.safetensors"
     save_state(path, STATE, {})
 
@@ -350,7 +410,9 @@ def test_slimming_on_a_full_disk_leaves_the_whole_snapshot(tmp_path: Path, monke
     with pytest.raises(OSError, match="No space left"):
         slim_state(path)
     monkeypatch.undo()
-    assert load_state(path)[0].tensors.keys() == STATE.tensors.keys() and [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert load_state(path)[0].tensors.keys() == STATE.tensors.keys() and [
+        p.name for p in tmp_path.iterdir()
+    ] == [path.name]
 
 
 def test_states_that_are_none(tmp_path: Path) -> None:
@@ -368,7 +430,9 @@ def test_states_that_are_none(tmp_path: Path) -> None:
         load_state(tmp_path / "none.safetensors")
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "7.safetensors"
     save_state(path, STATE, {"version": 1})
 

@@ -1,4 +1,6 @@
-"""Configs refuse what cannot be built, naming field, value and what is allowed; and survive a trip through JSON."""
+"""Configs refuse what cannot be built, naming field, value and what is allowed; and survive a trip through
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,15 @@ from engine.config import ModelConfig, TrainConfig, bpe_size
 from engine.errors import ConfigError, GlassformerError
 
 BOTH = (ModelConfig, TrainConfig)
-ANYTHING = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.lists(st.integers(), max_size=2) | st.binary(max_size=4)
+ANYTHING = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.lists(st.integers(), max_size=2)
+    | st.binary(max_size=4)
+)
 
 
 def _hints(kind: type) -> list[tuple[str, Any]]:
@@ -35,7 +45,9 @@ def _refused(config: ModelConfig | TrainConfig, field: str) -> ConfigError:
     return error
 
 
-@pytest.mark.parametrize(("kind", "name", "hint"), FIELDS, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("kind", "name", "hint"), FIELDS, ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_every_field_refuses_a_wrong_type(kind: type, name: str, hint: Any) -> None:
     wrong: list[Any] = [[], b"x", {}, 3 + 0j]
     kinds = get_args(hint) or (hint,)
@@ -54,13 +66,19 @@ def test_every_field_refuses_a_wrong_type(kind: type, name: str, hint: Any) -> N
         assert error.value is value
 
 
-@pytest.mark.parametrize(("kind", "name", "hint"), [field for field in FIELDS if field[2] is float], ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("kind", "name", "hint"),
+    [field for field in FIELDS if field[2] is float],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_every_number_refuses_what_is_no_number(kind: type, name: str, hint: Any) -> None:
     for value in (math.nan, math.inf, -math.inf, -1.0):
         _refused(kind(**{name: value}), name)
 
 
-@pytest.mark.parametrize("name", ["vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff"])
+@pytest.mark.parametrize(
+    "name", ["vocab_size", "context", "d_model", "n_layers", "n_heads", "n_kv_heads", "d_head", "d_ff"]
+)
 def test_sizes_start_at_one(name: str) -> None:
     for value in (0, -1):
         assert "at least 1" in _refused(ModelConfig(**{name: value}), name).allowed
@@ -72,7 +90,11 @@ def test_sizes_start_at_one(name: str) -> None:
         ({"d_model": 128, "n_heads": 5}, "n_heads", "must divide d_model (128)"),
         ({"n_kv_heads": 3}, "n_kv_heads", "must divide n_heads (4)"),
         ({"n_kv_heads": 8}, "n_kv_heads", "must divide n_heads (4)"),
-        ({"n_kv_heads": 2, "mixer": "shared_qk"}, "n_kv_heads", "must equal n_heads (4) for mixer 'shared_qk'"),
+        (
+            {"n_kv_heads": 2, "mixer": "shared_qk"},
+            "n_kv_heads",
+            "must equal n_heads (4) for mixer 'shared_qk'",
+        ),
         ({"d_head": 16, "mixer": "mean"}, "d_head", "32 for mixer 'mean'"),
         ({"d_head": 16, "output_projection": False}, "d_head", "32 without an output projection"),
         ({"position": "rope", "d_model": 36, "n_heads": 4}, "d_head", "must be even for RoPE"),
@@ -92,8 +114,15 @@ def test_combinations_that_make_no_sense(fields: dict[str, Any], field: str, say
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
-        ({"steps": 0}, "steps"), ({"batch_size": 0}, "batch_size"), ({"warmup_steps": -1}, "warmup_steps"), ({"seed": 2**31}, "seed"), ({"seed": -1}, "seed"),
-        ({"beta2": 1.0}, "beta2"), ({"mask_rate": 0.0}, "mask_rate"), ({"min_lr_fraction": 1.1}, "min_lr_fraction"), ({"precision": "float16"}, "precision"),
+        ({"steps": 0}, "steps"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"warmup_steps": -1}, "warmup_steps"),
+        ({"seed": 2**31}, "seed"),
+        ({"seed": -1}, "seed"),
+        ({"beta2": 1.0}, "beta2"),
+        ({"mask_rate": 0.0}, "mask_rate"),
+        ({"min_lr_fraction": 1.1}, "min_lr_fraction"),
+        ({"precision": "float16"}, "precision"),
     ],
 )
 def test_trainings_that_cannot_be_run(fields: dict[str, Any], field: str) -> None:
@@ -109,8 +138,21 @@ def test_tokenizers_that_there_are(tokenizer: str) -> None:
 @pytest.mark.parametrize(
     "tokenizer",
     [
-        "", "bpe", "bpe:", "bpe:256", "bpe:65537", "bpe:-512", "bpe: 512", "bpe:512 ", "bpe:0512", "bpe:1e3", "bpe:512\n", "bpe:٥١٢", "bpe:" + "9" * 400,
-        "Char", "words",
+        "",
+        "bpe",
+        "bpe:",
+        "bpe:256",
+        "bpe:65537",
+        "bpe:-512",
+        "bpe: 512",
+        "bpe:512 ",
+        "bpe:0512",
+        "bpe:1e3",
+        "bpe:512\n",
+        "bpe:٥١٢",
+        "bpe:" + "9" * 400,
+        "Char",
+        "words",
     ],
 )
 def test_tokenizers_that_there_are_not(tokenizer: str) -> None:
@@ -139,8 +181,17 @@ def test_whole_numbers_serve_where_numbers_are_asked_for() -> None:
 def test_derived_fields() -> None:
     resolved = ModelConfig(d_model=128, n_heads=4).resolved()
     assert (resolved.n_kv_heads, resolved.d_head, resolved.d_ff) == (4, 32, 512)
-    assert ModelConfig(d_model=128, ffn="swiglu").resolved().d_ff == 344  # 8/3 of 128 is 341.3, up to a multiple of 8
-    assert ModelConfig(n_kv_heads=2, d_head=5, d_ff=7).resolved().to_dict().items() >= {"n_kv_heads": 2, "d_head": 5, "d_ff": 7}.items()
+    assert (
+        ModelConfig(d_model=128, ffn="swiglu").resolved().d_ff == 344
+    )  # 8/3 of 128 is 341.3, up to a multiple of 8
+    assert (
+        ModelConfig(n_kv_heads=2, d_head=5, d_ff=7).resolved().to_dict().items()
+        >= {
+            "n_kv_heads": 2,
+            "d_head": 5,
+            "d_ff": 7,
+        }.items()
+    )
     assert resolved.resolved() == resolved
     assert resolved.validate() is resolved
 
@@ -160,16 +211,26 @@ def test_to_dict_and_back_through_json(kind: Any, data: st.DataObject) -> None:
     def value(hint: Any) -> st.SearchStrategy[Any]:
         if get_origin(hint) is Literal:
             return st.sampled_from(get_args(hint))
-        simple = {bool: st.booleans(), int: st.integers(-(2**53), 2**53), float: st.floats(allow_nan=False), str: st.text(max_size=10), type(None): st.none()}
+        simple = {
+            bool: st.booleans(),
+            int: st.integers(-(2**53), 2**53),
+            float: st.floats(allow_nan=False),
+            str: st.text(max_size=10),
+            type(None): st.none(),
+        }
         return st.one_of([simple[k] for k in get_args(hint) or (hint,)])
 
-    config = kind(**data.draw(st.fixed_dictionaries({}, optional={name: value(hint) for name, hint in _hints(kind)})))
+    config = kind(
+        **data.draw(st.fixed_dictionaries({}, optional={name: value(hint) for name, hint in _hints(kind)}))
+    )
     assert kind.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 
 @pytest.mark.parametrize("kind", BOTH)
 @given(data=st.data())
-def test_whatever_a_stranger_sends_is_accepted_or_refused_with_a_sentence(kind: Any, data: st.DataObject) -> None:
+def test_whatever_a_stranger_sends_is_accepted_or_refused_with_a_sentence(
+    kind: Any, data: st.DataObject
+) -> None:
     names = st.sampled_from([name for name, _ in _hints(kind)])
     values = data.draw(st.dictionaries(names | st.text(max_size=5), ANYTHING, max_size=4))
     try:

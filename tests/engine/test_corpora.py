@@ -32,7 +32,7 @@ def test_tiny_shakespeare(shakespeare: Corpus) -> None:
 def test_python_needs_no_network() -> None:
     corpus = corpora.load("python")
     assert corpus.characters > 300_000
-    assert "The \"if\" statement" in corpus.text
+    assert 'The "if" statement' in corpus.text
     assert corpus.vocab_size < 200
     assert corpora.load("python").text == corpus.text
 
@@ -53,7 +53,9 @@ def test_any_text_of_twenty_characters_is_split_or_refused(text: str) -> None:
         return
     assert len(corpus.validation) >= 2
     assert len(corpus.train) > len(corpus.validation)
-    assert corpus.tokenizer.decode(corpus.train.tolist() + corpus.validation.tolist()) == text.replace("\r\n", "\n")
+    assert corpus.tokenizer.decode(corpus.train.tolist() + corpus.validation.tolist()) == text.replace(
+        "\r\n", "\n"
+    )
     assert all(math.isfinite(loss) and loss >= 0 for loss in corpus.baselines.values())
 
 
@@ -113,7 +115,9 @@ def test_without_file_or_network_it_says_what_to_do(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(corpora, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(corpora, "SHAKESPEARE_URL", "http://127.0.0.1:9/input.txt")  # nobody listens there
     assert corpora.default_name() == "python"
-    with pytest.raises(CorpusError, match=r"could not be downloaded .*\$GLASSFORMER_DATA, or use the corpus 'python'"):
+    with pytest.raises(
+        CorpusError, match=r"could not be downloaded .*\$GLASSFORMER_DATA, or use the corpus 'python'"
+    ):
         corpora.load("shakespeare")
 
 
@@ -128,7 +132,9 @@ def test_a_download_is_checked_and_reports_progress(tmp_path: Path, monkeypatch:
             pass
 
     (tmp_path / "input.txt").write_text(LINES)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(tmp_path)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(tmp_path))
+    )
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -150,7 +156,7 @@ def test_a_download_is_checked_and_reports_progress(tmp_path: Path, monkeypatch:
         server.server_close()
 
 
-# Tokenizers ------------------------------------------------------------------------------------------------------------------
+# Tokenizers -------------------------------------------------------------------------------------
 
 FOREIGN = "Straße für Vögel: 5 € & 🙂 日本語 naïve ¿qué?\n" * 12
 
@@ -162,8 +168,12 @@ def test_every_tokenizer_has_the_same_two_parts(tokenizer: str, text: str) -> No
     assert corpus.cut == tokenizer
     for part in ("train", "validation"):
         ids = getattr(corpus, part)
-        assert corpus.tokenizer.decode(ids.tolist()) == letters.tokenizer.decode(getattr(letters, part).tolist())
-        assert int(corpus.token_characters[ids.numpy()].sum()) == len(getattr(letters, part)), "characters of tokens add up to the characters"
+        assert corpus.tokenizer.decode(ids.tolist()) == letters.tokenizer.decode(
+            getattr(letters, part).tolist()
+        )
+        assert int(corpus.token_characters[ids.numpy()].sum()) == len(getattr(letters, part)), (
+            "characters of tokens add up to the characters"
+        )
 
 
 def test_bytes_are_bytes() -> None:
@@ -175,7 +185,10 @@ def test_bytes_are_bytes() -> None:
 def test_bpe_learns_nothing_from_the_validation_split() -> None:
     cut = int(len(LINES) * 0.9)
     other = LINES[:cut] + "zq" * ((len(LINES) - cut) // 2)  # by far the most frequent pair, were it looked at
-    one, two = (corpora.from_text(text, tokenizer="bpe:300").tokenizer for text in (LINES[:cut] + " " * len(LINES[cut:]), other))
+    one, two = (
+        corpora.from_text(text, tokenizer="bpe:300").tokenizer
+        for text in (LINES[:cut] + " " * len(LINES[cut:]), other)
+    )
     assert one.to_dict() == two.to_dict()
     assert len(corpora.from_text(other, tokenizer="bpe:300").validation) >= len(other) - cut - 1
 
@@ -187,9 +200,14 @@ def test_baselines_in_bits_per_character() -> None:
     corpus = corpora.from_text(FOREIGN, tokenizer="bpe:300")
     ids = corpus.validation.tolist()
     letters_in_all = len(corpora.from_text(FOREIGN).validation)
-    assert corpus.baselines_in_bits["uniform"] == pytest.approx(len(ids) * math.log2(corpus.vocab_size) / letters_in_all)
+    assert corpus.baselines_in_bits["uniform"] == pytest.approx(
+        len(ids) * math.log2(corpus.vocab_size) / letters_in_all
+    )
     counts = Counter(corpus.train.tolist())
-    unigram = sum(-math.log2((counts[i] + 1) / (len(corpus.train) + corpus.vocab_size)) for i in ids) / letters_in_all
+    unigram = (
+        sum(-math.log2((counts[i] + 1) / (len(corpus.train) + corpus.vocab_size)) for i in ids)
+        / letters_in_all
+    )
     assert corpus.baselines_in_bits["unigram"] == pytest.approx(unigram)
 
 
@@ -207,7 +225,10 @@ def test_a_state_of_before_a_field_existed_still_belongs_to_its_recipe() -> None
 
     for recipe in RECIPES.values():
         made_by = {"model": recipe.model.to_dict(), "train": recipe.train.to_dict()}
-        old = {"model": made_by["model"], "train": {name: value for name, value in made_by["train"].items() if name != "tokenizer"}}
+        old = {
+            "model": made_by["model"],
+            "train": {name: value for name, value in made_by["train"].items() if name != "tokenizer"},
+        }
         assert _filled_in(old) == made_by
         assert _filled_in({**old, "train": {**old["train"], "steps": 1}}) != made_by
         assert _filled_in({"model": {"no_such_field": 1}, "train": {}}) != made_by

@@ -22,7 +22,18 @@ LAYERS = [
     {"faults"},
     {"model", "seq2seq"},
     {"ledger", "numerics", "sample", "measure", "optim", "checkpoints", "reference", "train"},
-    {"profiles", "history", "protocol", "snapshots", "processes", "run_state", "scheduler", "worker", "runs", "pretrain"},
+    {
+        "profiles",
+        "history",
+        "protocol",
+        "snapshots",
+        "processes",
+        "run_state",
+        "scheduler",
+        "worker",
+        "runs",
+        "pretrain",
+    },
 ]
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}
 
@@ -43,8 +54,22 @@ def _imports(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", ENGINE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_engine_has_no_screen(path: Path) -> None:
     for name in _imports(path):
-        assert name.partition(".")[0] not in {"streamlit", "plotly", "ui", "pages", "app", "tests", "benchmarks"}, f"{path} imports {name}"
-        assert name.partition(".")[0] not in {"pickle", "shelve", "marshal", "dill", "joblib"}, f"{path} imports {name}: checkpoints are never pickled"
+        assert name.partition(".")[0] not in {
+            "streamlit",
+            "plotly",
+            "ui",
+            "pages",
+            "app",
+            "tests",
+            "benchmarks",
+        }, f"{path} imports {name}"
+        assert name.partition(".")[0] not in {
+            "pickle",
+            "shelve",
+            "marshal",
+            "dill",
+            "joblib",
+        }, f"{path} imports {name}: checkpoints are never pickled"
 
 
 @pytest.mark.parametrize("path", ENGINE, ids=lambda path: str(path.relative_to(ROOT)))
@@ -60,7 +85,9 @@ def test_imports_go_down_only(path: Path) -> None:
             assert LAYER.get(parts[1], 99) <= LAYER[own], f"{path} imports {name}, which lies above it"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "ui").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "ui").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_ui_imports_no_pages(path: Path) -> None:
     assert not {name.partition(".")[0] for name in _imports(path)} & {"pages", "app", "tests"}
 
@@ -68,7 +95,12 @@ def test_ui_imports_no_pages(path: Path) -> None:
 def test_configs_need_no_torch() -> None:
     """A page can offer its controls before torch has been imported."""
     script = "import engine.config, engine.presets, engine.errors, sys; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", script], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False
+        ).returncode
+        == 0
+    )
 
 
 def test_no_pickle_in_the_engine() -> None:

@@ -1,4 +1,6 @@
-"""The ledger counts what the model holds, computes and keeps: against the model itself, torch's own record, and published totals."""
+"""The ledger counts what the model holds, computes and keeps: against the model itself, torch's own record,
+and published totals.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,20 @@ from engine.probe import axes_of
 
 EVERY = PRESETS | ENCODER_DECODERS
 PUBLISHED = {
-    "gpt2": 124_439_808, "gpt2-medium": 354_823_168, "gpt2-large": 774_030_080, "gpt2-xl": 1_557_611_200, "llama2-7b": 6_738_415_616,
-    "llama2-13b": 13_015_864_320, "llama2-70b": 68_976_648_192, "bert-base": 109_482_240, "t5-base": 222_903_552, "mistral-7b": 7_241_732_096,
-    "llama3-8b": 8_030_261_248, "qwen2.5-0.5b": 494_032_768, "gemma-2b": 2_506_172_416, "pythia-70m": 70_426_624,
+    "gpt2": 124_439_808,
+    "gpt2-medium": 354_823_168,
+    "gpt2-large": 774_030_080,
+    "gpt2-xl": 1_557_611_200,
+    "llama2-7b": 6_738_415_616,
+    "llama2-13b": 13_015_864_320,
+    "llama2-70b": 68_976_648_192,
+    "bert-base": 109_482_240,
+    "t5-base": 222_903_552,
+    "mistral-7b": 7_241_732_096,
+    "llama3-8b": 8_030_261_248,
+    "qwen2.5-0.5b": 494_032_768,
+    "gemma-2b": 2_506_172_416,
+    "pythia-70m": 70_426_624,
 }
 
 
@@ -46,23 +59,52 @@ def counted(config: ModelConfig) -> dict[str, int]:
 
 @st.composite
 def legal(draw: st.DrawFn) -> ModelConfig:
-    """Any legal configuration of a small model: every field is drawn, and what cannot be built is left out."""
+    """Any legal configuration of a small model: every field is drawn, and what cannot be built is left
+    out.
+    """
     hints = get_type_hints(ModelConfig)
-    sizes = {"n_heads": st.sampled_from([1, 2, 4]), "n_kv_heads": st.sampled_from([None, 1, 2, 4]), "d_model": st.sampled_from([4, 8, 12])}
-    sizes |= {"d_head": st.sampled_from([None, 2, 3, 6]), "d_ff": st.sampled_from([None, 5, 16]), "rope_fraction": st.sampled_from([0.25, 0.5, 1.0])}
-    sizes |= {"norm_eps": st.just(1e-5), "dropout": st.sampled_from([0.0, 0.1]), "rope_theta": st.sampled_from([100.0, 1e4])}
+    sizes = {
+        "n_heads": st.sampled_from([1, 2, 4]),
+        "n_kv_heads": st.sampled_from([None, 1, 2, 4]),
+        "d_model": st.sampled_from([4, 8, 12]),
+    }
+    sizes |= {
+        "d_head": st.sampled_from([None, 2, 3, 6]),
+        "d_ff": st.sampled_from([None, 5, 16]),
+        "rope_fraction": st.sampled_from([0.25, 0.5, 1.0]),
+    }
+    sizes |= {
+        "norm_eps": st.just(1e-5),
+        "dropout": st.sampled_from([0.0, 0.1]),
+        "rope_theta": st.sampled_from([100.0, 1e4]),
+    }
 
     def value(name: str) -> st.SearchStrategy[Any]:
         hint = hints[name]
         if name in sizes:
             return sizes[name]
-        return st.booleans() if hint is bool else st.integers(1, 9) if hint is int else st.sampled_from(get_args(hint))
+        return (
+            st.booleans()
+            if hint is bool
+            else st.integers(1, 9)
+            if hint is int
+            else st.sampled_from(get_args(hint))
+        )
 
-    config = ModelConfig(**draw(st.fixed_dictionaries({name: value(name) for name in ModelConfig.__dataclass_fields__})))
+    config = ModelConfig(
+        **draw(st.fixed_dictionaries({name: value(name) for name in ModelConfig.__dataclass_fields__}))
+    )
     try:
         return config.validate()
     except ConfigError as error:
-        repaired = {**config.to_dict(), "norm_bias": False, "n_kv_heads": None, "d_head": None, "d_model": 8, "rope_fraction": 1.0}
+        repaired = {
+            **config.to_dict(),
+            "norm_bias": False,
+            "n_kv_heads": None,
+            "d_head": None,
+            "d_model": 8,
+            "rope_fraction": 1.0,
+        }
         if error.field == "d_head" or config.position == "rope":
             repaired["n_heads"] = 2
         return ModelConfig(**repaired).validate()
@@ -72,7 +114,9 @@ def legal(draw: st.DrawFn) -> ModelConfig:
 @given(legal())
 def test_any_legal_configuration_is_counted_as_its_model_is_built(config):
     found = ledger(config)
-    assert found.total == count_parameters(config) == sum(found.components.values()) == parameter_formula(config)
+    assert (
+        found.total == count_parameters(config) == sum(found.components.values()) == parameter_formula(config)
+    )
     assert component_parameters(config) == counted(config)
     shapes = sorted(row.each for row in found.rows for _ in range(row.copies) if row.each)
     assert sum(shapes) == found.total and {row.component for row in found.rows} <= set(COMPONENTS)
@@ -102,7 +146,9 @@ def test_gpt3_is_about_175_billion():
 
 
 def numel(kind: str, config: Any) -> int:
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed (requirements-dev.txt has it)")
+    transformers = pytest.importorskip(
+        "transformers", reason="transformers is not installed (requirements-dev.txt has it)"
+    )
     with torch.device("meta"):
         model = getattr(transformers, kind)(config)
     return sum({id(p): p.numel() for p in model.parameters()}.values())  # tied matrices once
@@ -111,49 +157,109 @@ def numel(kind: str, config: Any) -> int:
 LLAMA = {"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
 SECOND_OPINION: dict[str, tuple[str, str, dict[str, Any]]] = {
     **{
-        name: ("GPT2LMHeadModel", "GPT2Config", {"n_embd": d, "n_layer": layers, "n_head": heads, "n_positions": context})
+        name: (
+            "GPT2LMHeadModel",
+            "GPT2Config",
+            {"n_embd": d, "n_layer": layers, "n_head": heads, "n_positions": context},
+        )
         for name, d, layers, heads, context in (
-            ("gpt2", 768, 12, 12, 1024), ("gpt2-medium", 1024, 24, 16, 1024), ("gpt2-large", 1280, 36, 20, 1024), ("gpt2-xl", 1600, 48, 25, 1024),
+            ("gpt2", 768, 12, 12, 1024),
+            ("gpt2-medium", 1024, 24, 16, 1024),
+            ("gpt2-large", 1280, 36, 20, 1024),
+            ("gpt2-xl", 1600, 48, 25, 1024),
             ("gpt3-175b", 12_288, 96, 96, 2048),
         )
     },
     "bert-base": ("BertModel", "BertConfig", {}),
-    "t5-base": ("T5ForConditionalGeneration", "T5Config", {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}),
-    "llama2-7b": ("LlamaForCausalLM", "LlamaConfig", {**LLAMA, "vocab_size": 32_000, "intermediate_size": 11_008}),
+    "t5-base": (
+        "T5ForConditionalGeneration",
+        "T5Config",
+        {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12},
+    ),
+    "llama2-7b": (
+        "LlamaForCausalLM",
+        "LlamaConfig",
+        {**LLAMA, "vocab_size": 32_000, "intermediate_size": 11_008},
+    ),
     "llama2-13b": (
-        "LlamaForCausalLM", "LlamaConfig",
-        {"vocab_size": 32_000, "hidden_size": 5120, "num_hidden_layers": 40, "num_attention_heads": 40, "intermediate_size": 13_824},
+        "LlamaForCausalLM",
+        "LlamaConfig",
+        {
+            "vocab_size": 32_000,
+            "hidden_size": 5120,
+            "num_hidden_layers": 40,
+            "num_attention_heads": 40,
+            "intermediate_size": 13_824,
+        },
     ),
     "llama2-70b": (
-        "LlamaForCausalLM", "LlamaConfig",
-        {"vocab_size": 32_000, "hidden_size": 8192, "num_hidden_layers": 80, "num_attention_heads": 64, "num_key_value_heads": 8, "intermediate_size": 28_672},
-    ),
-    "mistral-7b": ("MistralForCausalLM", "MistralConfig", {**LLAMA, "vocab_size": 32_000, "intermediate_size": 14_336, "num_key_value_heads": 8}),
-    "llama3-8b": ("LlamaForCausalLM", "LlamaConfig", {**LLAMA, "vocab_size": 128_256, "intermediate_size": 14_336, "num_key_value_heads": 8}),
-    "qwen2.5-0.5b": (
-        "Qwen2ForCausalLM", "Qwen2Config",
+        "LlamaForCausalLM",
+        "LlamaConfig",
         {
-            "vocab_size": 151_936, "hidden_size": 896, "num_hidden_layers": 24, "num_attention_heads": 14, "num_key_value_heads": 2, "intermediate_size": 4864,
+            "vocab_size": 32_000,
+            "hidden_size": 8192,
+            "num_hidden_layers": 80,
+            "num_attention_heads": 64,
+            "num_key_value_heads": 8,
+            "intermediate_size": 28_672,
+        },
+    ),
+    "mistral-7b": (
+        "MistralForCausalLM",
+        "MistralConfig",
+        {**LLAMA, "vocab_size": 32_000, "intermediate_size": 14_336, "num_key_value_heads": 8},
+    ),
+    "llama3-8b": (
+        "LlamaForCausalLM",
+        "LlamaConfig",
+        {**LLAMA, "vocab_size": 128_256, "intermediate_size": 14_336, "num_key_value_heads": 8},
+    ),
+    "qwen2.5-0.5b": (
+        "Qwen2ForCausalLM",
+        "Qwen2Config",
+        {
+            "vocab_size": 151_936,
+            "hidden_size": 896,
+            "num_hidden_layers": 24,
+            "num_attention_heads": 14,
+            "num_key_value_heads": 2,
+            "intermediate_size": 4864,
             "tie_word_embeddings": True,
         },
     ),
     "gemma-2b": (
-        "GemmaForCausalLM", "GemmaConfig",
+        "GemmaForCausalLM",
+        "GemmaConfig",
         {
-            "vocab_size": 256_000, "hidden_size": 2048, "num_hidden_layers": 18, "num_attention_heads": 8, "num_key_value_heads": 1, "head_dim": 256,
+            "vocab_size": 256_000,
+            "hidden_size": 2048,
+            "num_hidden_layers": 18,
+            "num_attention_heads": 8,
+            "num_key_value_heads": 1,
+            "head_dim": 256,
             "intermediate_size": 16_384,
         },
     ),
     "pythia-70m": (
-        "GPTNeoXForCausalLM", "GPTNeoXConfig",
-        {"vocab_size": 50_304, "hidden_size": 512, "num_hidden_layers": 6, "num_attention_heads": 8, "intermediate_size": 2048, "tie_word_embeddings": False},
+        "GPTNeoXForCausalLM",
+        "GPTNeoXConfig",
+        {
+            "vocab_size": 50_304,
+            "hidden_size": 512,
+            "num_hidden_layers": 6,
+            "num_attention_heads": 8,
+            "intermediate_size": 2048,
+            "tie_word_embeddings": False,
+        },
     ),
 }
 
 
 @pytest.mark.parametrize("name", SECOND_OPINION)
 def test_transformers_counts_as_many(name):
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed (requirements-dev.txt has it)")
+    transformers = pytest.importorskip(
+        "transformers", reason="transformers is not installed (requirements-dev.txt has it)"
+    )
     kind, config, fields = SECOND_OPINION[name]
     assert numel(kind, getattr(transformers, config)(**fields)) == of(name).total
 
@@ -166,7 +272,10 @@ def test_extras_follow_a_changed_configuration():
     extras = PRESETS["bert-base"].extras
     found = ledger(ModelConfig(d_model=16, n_heads=2), extras)
     assert found.total - ledger(ModelConfig(d_model=16, n_heads=2)).total == 2 * 16 + 2 * 16 + 16 * 16 + 16
-    assert found.components["pooler"] == 16 * 16 + 16 and next(row.name for row in found.rows if row.component == "embedding") == "token embedding E"
+    assert (
+        found.components["pooler"] == 16 * 16 + 16
+        and next(row.name for row in found.rows if row.component == "embedding") == "token embedding E"
+    )
     assert ledger(ModelConfig(), (Extra("pooler", "W", (3, "vocab_size")),)).rows[-2].formula == "3·V"
 
 
@@ -181,21 +290,38 @@ def test_a_formula_says_what_its_number_is():
 
 def test_t5_is_an_encoder_and_a_decoder_of_one_embedding():
     found = of("t5-base")
-    both = {stack: sum(row.parameters for row in found.rows if row.stack == stack) for stack in ("", "encoder", "decoder")}
-    assert both == {"": 32_128 * 768, "encoder": 12 * 7_079_424 + 384 + 768, "decoder": 12 * 9_439_488 + 384 + 768}
+    both = {
+        stack: sum(row.parameters for row in found.rows if row.stack == stack)
+        for stack in ("", "encoder", "decoder")
+    }
+    assert both == {
+        "": 32_128 * 768,
+        "encoder": 12 * 7_079_424 + 384 + 768,
+        "decoder": 12 * 9_439_488 + 384 + 768,
+    }
     cross = sum(p.flops for p in found.flops(10).rows if p.component == "cross_attention")
     assert cross == 12 * (4 * 2 * 768 * 768 + 2 * 2 * 10 * 768)
 
 
-# Worked examples of the blackboard ---------------------------------------------------------------------------------------
+# Worked examples of the blackboard --------------------------------------------------------------
 
 
 def test_the_blackboard():
     c = component_parameters(ModelConfig(d_model=512, d_ff=2048, n_layers=1, n_heads=8, norm_bias=True))
     assert (c["attention"], c["feedforward"], c["norm1"] + c["norm2"]) == (1_048_576, 2_097_152, 2_048)
-    bare = ModelConfig(vocab_size=65, d_model=256, n_layers=4, position="none", norm_gain=False, output_projection=False, tie_embeddings=False)
+    bare = ModelConfig(
+        vocab_size=65,
+        d_model=256,
+        n_layers=4,
+        position="none",
+        norm_gain=False,
+        output_projection=False,
+        tie_embeddings=False,
+    )
     assert ledger(bare).total == 2 * 65 * 256 + 11 * 4 * 256**2 == 2_916_864
-    assert round(of("mini").total / 1e6, 2) == 0.82 and round(of("mini").in_blocks / 1e6, 2) == 0.79  # not 1.6
+    assert (
+        round(of("mini").total / 1e6, 2) == 0.82 and round(of("mini").in_blocks / 1e6, 2) == 0.79
+    )  # not 1.6
     assert of("classic").total == 809_856
 
 
@@ -211,7 +337,11 @@ def test_tying_and_grouping_save_what_they_should():
 def test_six_n_is_near_but_not_the_count():
     flops = of("gpt2").flops(1024)
     assert flops.six_n == 6 * 124_439_808
-    assert flops.training == 3 * flops.forward == 3 * (2 * 12 * 12 * 768**2 + 4 * 12 * 1024 * 768 + 2 * 768 * 50_257)
+    assert (
+        flops.training
+        == 3 * flops.forward
+        == 3 * (2 * 12 * 12 * 768**2 + 4 * 12 * 1024 * 768 + 2 * 768 * 50_257)
+    )
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama2-70b", "gemma-2b", "t5-base"])
@@ -223,7 +353,7 @@ def test_at_the_crossover_scores_cost_as_much_as_the_rest(name):
     assert ledger(ModelConfig(mixer="none")).crossover() is None
 
 
-# Memory ------------------------------------------------------------------------------------------------------------------
+# Memory -----------------------------------------------------------------------------------------
 
 
 def test_memory_of_llama2_7b():
@@ -235,14 +365,20 @@ def test_memory_of_llama2_7b():
     full = of("llama2-7b").memory("float32")
     assert full.training - full.activations == 16 * n and full.master == 0
     quarter = of("llama2-7b").memory("int4", tokens=4096)
-    assert quarter.weights == n // 2 and quarter.kv_cache == 2 * GB and quarter.gradients == quarter.moments == quarter.activations == 0
+    assert (
+        quarter.weights == n // 2
+        and quarter.kv_cache == 2 * GB
+        and quarter.gradients == quarter.moments == quarter.activations == 0
+    )
 
 
 @pytest.mark.parametrize("kv", [1, 2, 4])
 def test_the_cache_is_as_large_as_the_real_one(kv):
     config = ModelConfig(n_kv_heads=kv, context=24)
     held = KVCache(config, 24, torch.empty(0, dtype=torch.bfloat16), batch=3).held
-    assert ledger(config).memory("bfloat16", batch=3, tokens=24).kv_cache == held.numel() * held.element_size()
+    assert (
+        ledger(config).memory("bfloat16", batch=3, tokens=24).kv_cache == held.numel() * held.element_size()
+    )
     assert ledger(ModelConfig(causal=False)).memory().kv_cache == 0
 
 
@@ -264,11 +400,24 @@ def kept(config: ModelConfig, batch: int, tokens: int) -> int:
 
 
 VARIANTS: list[dict[str, Any]] = [
-    {}, {"norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "tie_embeddings": False, "n_kv_heads": 2}, {"wiring": "post", "norm_bias": True},
-    {"wiring": "parallel"}, {"norm": "none"}, {"ffn": "relu"}, {"ffn": "relu2", "norm": "rmsnorm", "norm_gain": False}, {"ffn": "none"}, {"mixer": "none"},
-    {"output_projection": False}, {"position": "alibi", "ffn": "geglu"}, {"qk_norm": True, "position": "rope"}, {"mixer": "mean"}, {"wiring": "none"},
-    {"mixer": "similarity"}, {"mixer": "shared_qk", "qk_norm": True},
-    {"attention_bias": True, "ffn_bias": True, "ffn": "gelu_tanh"}, {"position": "rope", "rope_fraction": 0.5},
+    {},
+    {"norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "tie_embeddings": False, "n_kv_heads": 2},
+    {"wiring": "post", "norm_bias": True},
+    {"wiring": "parallel"},
+    {"norm": "none"},
+    {"ffn": "relu"},
+    {"ffn": "relu2", "norm": "rmsnorm", "norm_gain": False},
+    {"ffn": "none"},
+    {"mixer": "none"},
+    {"output_projection": False},
+    {"position": "alibi", "ffn": "geglu"},
+    {"qk_norm": True, "position": "rope"},
+    {"mixer": "mean"},
+    {"wiring": "none"},
+    {"mixer": "similarity"},
+    {"mixer": "shared_qk", "qk_norm": True},
+    {"attention_bias": True, "ffn_bias": True, "ffn": "gelu_tanh"},
+    {"position": "rope", "rope_fraction": 0.5},
 ]
 
 
@@ -281,16 +430,20 @@ def test_activations_are_what_backward_keeps(fields):
     assert ledger(config).memory("float32", batch=2).activations == expected
 
 
-# Shapes ------------------------------------------------------------------------------------------------------------------
+# Shapes -----------------------------------------------------------------------------------------
 
 
 def test_shape_trace_is_that_of_a_real_forward_pass():
     from engine.probe import Recorder
 
-    config = ModelConfig(vocab_size=7, context=6, d_model=8, n_layers=1, n_heads=2, n_kv_heads=1, position="rope", ffn="swiglu")
+    config = ModelConfig(
+        vocab_size=7, context=6, d_model=8, n_layers=1, n_heads=2, n_kv_heads=1, position="rope", ffn="swiglu"
+    )
     recorder = Recorder()
     build(config)(torch.zeros(1, 6, dtype=torch.int64), recorder)
-    assert shape_trace(config) == {name.removeprefix("blocks.0."): shape for name, shape in recorder.shapes().items()}
+    assert shape_trace(config) == {
+        name.removeprefix("blocks.0."): shape for name, shape in recorder.shapes().items()
+    }
 
 
 def test_shape_trace_of_the_largest_preset():

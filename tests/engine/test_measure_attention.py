@@ -12,7 +12,15 @@ import torch.nn.functional as F
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.measure import heads, scaling
-from engine.measure.ablation import Switches, compare, each_head_off, edits_for, kl_divergence, reordered, without_attention
+from engine.measure.ablation import (
+    Switches,
+    compare,
+    each_head_off,
+    edits_for,
+    kl_divergence,
+    reordered,
+    without_attention,
+)
 from engine.measure.recording import record
 from engine.model import Transformer, build, count_parameters
 from engine.presets import PRESETS
@@ -20,9 +28,25 @@ from tests.engine.helpers import loud, tiny
 
 IDS = (3, 1, 4, 1, 5, 9, 2)
 EVERY = [
-    {}, {"wiring": "post"}, {"wiring": "parallel"}, {"wiring": "none"}, {"norm": "none"}, {"ffn": "none"}, {"mixer": "mean"}, {"mixer": "similarity"},
-    {"mixer": "shared_qk"}, {"output_projection": False}, {"n_kv_heads": 2}, {"causal": False}, {"qk_norm": True}, {"attention_bias": True},
-    {"position": "rope", "qk_norm": True}, {"position": "alibi"}, {"position": "t5"}, {"position": "sinusoidal"}, {"position": "none"},
+    {},
+    {"wiring": "post"},
+    {"wiring": "parallel"},
+    {"wiring": "none"},
+    {"norm": "none"},
+    {"ffn": "none"},
+    {"mixer": "mean"},
+    {"mixer": "similarity"},
+    {"mixer": "shared_qk"},
+    {"output_projection": False},
+    {"n_kv_heads": 2},
+    {"causal": False},
+    {"qk_norm": True},
+    {"attention_bias": True},
+    {"position": "rope", "qk_norm": True},
+    {"position": "alibi"},
+    {"position": "t5"},
+    {"position": "sinusoidal"},
+    {"position": "none"},
     {"mixer": "mean", "position": "alibi"},
 ]
 
@@ -63,7 +87,11 @@ def test_an_even_head_has_the_largest_entropy():
 
 def test_one_token_has_no_habits():
     numbers = heads.head_numbers(np.ones((2, 3, 1, 1), np.float32), causal=True)
-    assert np.isnan(numbers.first).all() and np.isnan(numbers.previous).all() and np.isnan(numbers.relative_entropy).all()
+    assert (
+        np.isnan(numbers.first).all()
+        and np.isnan(numbers.previous).all()
+        and np.isnan(numbers.relative_entropy).all()
+    )
     assert (numbers.entropy == 0).all()
 
 
@@ -76,8 +104,12 @@ def test_the_numbers_of_a_model_are_those_of_a_slow_loop():
         n = len(p)
         assert numbers.first[layer, head] == pytest.approx(sum(p[q, 0] for q in range(1, n)) / (n - 1))
         assert numbers.previous[layer, head] == pytest.approx(sum(p[q, q - 1] for q in range(1, n)) / (n - 1))
-        assert numbers.distance[layer, head] == pytest.approx(sum(p[q, k] * (q - k) for q in range(n) for k in range(q + 1)) / n)
-        assert numbers.entropy[layer, head] == pytest.approx(sum(-p[q, k] * math.log(p[q, k]) for q in range(n) for k in range(q + 1)) / n)
+        assert numbers.distance[layer, head] == pytest.approx(
+            sum(p[q, k] * (q - k) for q in range(n) for k in range(q + 1)) / n
+        )
+        assert numbers.entropy[layer, head] == pytest.approx(
+            sum(-p[q, k] * math.log(p[q, k]) for q in range(n) for k in range(q + 1)) / n
+        )
 
 
 def test_the_induction_score_is_the_weight_on_what_followed_last_time():
@@ -91,14 +123,24 @@ def test_the_induction_score_is_the_weight_on_what_followed_last_time():
 
 
 def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
-    """Two layers of attention and nothing else, by hand. The stream holds, side by side: the token, the position, the token before, a copy.
+    """Two layers of attention and nothing else, by hand. The stream holds, side by side: the token, the
+    position, the token before, a copy.
 
-    Layer 0, head 0 looks at the position before (query p against key p + 1) and writes that token into the third part. Layer 1, head 0 looks
-    for keys whose token before is its own token, and writes their token into the fourth. All other heads write nothing.
+    Layer 0, head 0 looks at the position before (query p against key p + 1) and writes that token into the
+    third part. Layer 1, head 0 looks for keys whose token before is its own token, and writes their token
+    into the fourth. All other heads write nothing.
     """
     width = max(vocab, context)
     config = ModelConfig(
-        vocab_size=vocab, context=context, d_model=4 * width, n_layers=2, n_heads=4, d_head=width, norm="none", ffn="none", tie_embeddings=False,
+        vocab_size=vocab,
+        context=context,
+        d_model=4 * width,
+        n_layers=2,
+        n_heads=4,
+        d_head=width,
+        norm="none",
+        ffn="none",
+        tie_embeddings=False,
     )
     model = build(config).eval()
     token, place, before, copy = (slice(i * width, (i + 1) * width) for i in range(4))
@@ -110,7 +152,9 @@ def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
         model.positions.weight[:, place] = eye[:context]
         q, k, v = ([0, 4 * width, 8 * width][i] for i in range(3))
         first, second = (block.mixer for block in model.blocks)
-        first.w_qkv.weight[q : q + width, place] = 400 * torch.roll(eye, -1, dims=0)  # the query of position p is e(p - 1)
+        first.w_qkv.weight[q : q + width, place] = 400 * torch.roll(
+            eye, -1, dims=0
+        )  # the query of position p is e(p - 1)
         first.w_qkv.weight[k : k + width, place] = eye
         first.w_qkv.weight[v : v + width, token] = eye
         first.w_o.weight[before, :width] = eye
@@ -125,7 +169,8 @@ def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
 def test_a_hand_built_induction_model_scores_one_and_copies():
     model = induction_model()
     scores = heads.induction_scores(model)
-    # The first token sees only itself and takes itself for its own predecessor: the one query that asks for it looks at two places alike.
+    # The first token sees only itself and takes itself for its own predecessor: the one query that asks for
+    # it looks at two places alike.
     assert scores[1, 0] == pytest.approx((11 + 0.5) / 12, abs=1e-3)
     assert scores[0].max() < 0.1 and scores[1, 1:].max() < 0.1
     ids = (3, 7, 1, 9, 4, 3, 7, 1, 9)
@@ -154,7 +199,9 @@ def test_the_sink_is_measured_against_the_value_vectors():
     assert found.first_norm.shape == (2, 2) and found.share.shape == (2, 4)
     v = recording["blocks.1.v"]
     assert found.first_norm[1, 1] == pytest.approx(np.linalg.norm(v[1, 0]), rel=1e-5)
-    assert found.other_norm[1, 0] == pytest.approx(np.mean([np.linalg.norm(v[0, i]) for i in range(1, len(IDS))]), rel=1e-5)
+    assert found.other_norm[1, 0] == pytest.approx(
+        np.mean([np.linalg.norm(v[0, i]) for i in range(1, len(IDS))]), rel=1e-5
+    )
     p = recording["blocks.1.pattern"][3]  # the fourth query head reads the second key-value head
     sizes = p * np.linalg.norm(v[1], axis=-1)
     assert found.written[1, 3] == pytest.approx(np.mean(sizes[1:, 0] / sizes[1:].sum(1)), rel=1e-5)
@@ -179,7 +226,19 @@ def test_nothing_switched_changes_nothing_and_everything_can_be_switched(fields)
     assert np.array_equal(same.after.logits, before.logits) and np.abs(same.kl).max() < 1e-9
     off = tuple((i, h) for i in range(2) for h in range(4))
     for how in ("zero", "mean"):
-        found = compare(model, before, Switches(mask=False, scale=False, position=False, heads_off=off, ablation=how, order="shuffled", place=3))
+        found = compare(
+            model,
+            before,
+            Switches(
+                mask=False,
+                scale=False,
+                position=False,
+                heads_off=off,
+                ablation=how,
+                order="shuffled",
+                place=3,
+            ),
+        )
         assert np.isfinite(found.kl[3:]).all() and np.isnan(found.kl[:3]).all()
         assert (found.loss_after is None) == (not model.config.causal)
 
@@ -200,10 +259,22 @@ def test_with_biases_the_output_bias_remains():
     off = tuple((i, h) for i in range(2) for h in range(4))
     after = record(model, IDS, edits=edits_for(model, Switches(heads_off=off)))
     for i in range(2):
-        np.testing.assert_allclose(after[f"blocks.{i}.attn_out"], np.tile(model.blocks[i].mixer.w_o.bias.detach().numpy(), (len(IDS), 1)), atol=1e-7)
+        np.testing.assert_allclose(
+            after[f"blocks.{i}.attn_out"],
+            np.tile(model.blocks[i].mixer.w_o.bias.detach().numpy(), (len(IDS), 1)),
+            atol=1e-7,
+        )
 
 
-@pytest.mark.parametrize("fields", [{"position": p, "qk_norm": n} for p in ("learned", "sinusoidal", "rope", "alibi", "t5") for n in (False, True)], ids=str)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"position": p, "qk_norm": n}
+        for p in ("learned", "sinusoidal", "rope", "alibi", "t5")
+        for n in (False, True)
+    ],
+    ids=str,
+)
 def test_position_off_is_the_same_model_without_positions(fields):
     model = model_of(**fields)
     bare = build(tiny(**fields | {"position": "none"}))
@@ -222,7 +293,9 @@ def test_mask_off_is_the_same_model_as_an_encoder(position):
     np.testing.assert_allclose(found.after.logits, record(open_eyed.eval(), IDS).logits, atol=1e-5)
 
 
-@pytest.mark.parametrize("fields", [{}, {"n_kv_heads": 2}, {"position": "rope", "qk_norm": True}, {"position": "t5"}], ids=str)
+@pytest.mark.parametrize(
+    "fields", [{}, {"n_kv_heads": 2}, {"position": "rope", "qk_norm": True}, {"position": "t5"}], ids=str
+)
 def test_scale_off_leaves_the_raw_products(fields):
     model = model_of(**fields)
     seen = record(model, IDS, edits=edits_for(model, Switches(scale=False)))
@@ -244,7 +317,9 @@ def test_mean_ablation_leaves_the_mean():
     model = model_of()
     plain = record(model, IDS)
     seen = record(model, IDS, edits=edits_for(model, Switches(heads_off=((0, 2),), ablation="mean")))
-    np.testing.assert_allclose(seen["blocks.0.z"][2], np.tile(plain["blocks.0.z"][2].mean(0), (len(IDS), 1)), atol=1e-6)
+    np.testing.assert_allclose(
+        seen["blocks.0.z"][2], np.tile(plain["blocks.0.z"][2].mean(0), (len(IDS), 1)), atol=1e-6
+    )
     np.testing.assert_array_equal(seen["blocks.0.z"][1], plain["blocks.0.z"][1])
 
 
@@ -253,7 +328,9 @@ def test_kl_and_loss_are_those_of_torch():
     before = record(model, IDS)
     found = compare(model, before, Switches(heads_off=((1, 1),)))
     log_p, log_q = (torch.tensor(r.logits).double().log_softmax(-1) for r in (before, found.after))
-    np.testing.assert_allclose(found.kl, F.kl_div(log_q, log_p, log_target=True, reduction="none").sum(-1), atol=1e-12)
+    np.testing.assert_allclose(
+        found.kl, F.kl_div(log_q, log_p, log_target=True, reduction="none").sum(-1), atol=1e-12
+    )
     assert found.loss_after == pytest.approx(F.nll_loss(log_q[:-1], torch.tensor(IDS[1:])).item())
     assert kl_divergence(log_p.numpy(), log_p.numpy()).max() == 0
 
@@ -277,7 +354,9 @@ def test_each_head_off_is_one_comparison_after_the_other(how):
     before = record(model, IDS)
     found = each_head_off(model, before, how, copies=3)
     for layer, head in np.ndindex(found.shape):
-        assert found[layer, head] == pytest.approx(compare(model, before, Switches(heads_off=((layer, head),), ablation=how)).kl.mean(), abs=1e-6)
+        assert found[layer, head] == pytest.approx(
+            compare(model, before, Switches(heads_off=((layer, head),), ablation=how)).kl.mean(), abs=1e-6
+        )
 
 
 # Stages
@@ -293,10 +372,14 @@ def test_every_stage_agrees_with_what_was_recorded(fields):
             found = heads.stages(model, recording, layer, head)
             scores = found.scaled + (0 if found.bias is None else found.bias)
             np.testing.assert_allclose(scores, recording[f"blocks.{layer}.scores"][head], atol=1e-4)
-            np.testing.assert_allclose(found.masked, recording[f"blocks.{layer}.masked_scores"][head], atol=1e-4)
+            np.testing.assert_allclose(
+                found.masked, recording[f"blocks.{layer}.masked_scores"][head], atol=1e-4
+            )
             np.testing.assert_allclose(found.pattern, recording[f"blocks.{layer}.pattern"][head], atol=1e-5)
             np.testing.assert_allclose(found.z, recording[f"blocks.{layer}.z"][head], atol=1e-4)
-            np.testing.assert_allclose(found.exponentials / found.exponentials.sum(-1, keepdims=True), found.pattern)
+            np.testing.assert_allclose(
+                found.exponentials / found.exponentials.sum(-1, keepdims=True), found.pattern
+            )
             total += found.written
         w_o = getattr(model.blocks[layer].mixer, "w_o", None)
         bias = w_o.bias.detach().numpy() if w_o is not None and w_o.bias is not None else 0
@@ -307,7 +390,9 @@ def test_every_stage_agrees_with_what_was_recorded(fields):
 
 
 def test_the_spread_is_the_square_root_and_the_scale_undoes_it():
-    assert scaling.spread(32) == pytest.approx(5.657, rel=0.02) and scaling.spread(128) == pytest.approx(11.31, rel=0.02)
+    assert scaling.spread(32) == pytest.approx(5.657, rel=0.02) and scaling.spread(128) == pytest.approx(
+        11.31, rel=0.02
+    )
     plain, scaled = (scaling.scaling((16, 256), e, seed=1) for e in (0.0, 0.5))
     assert plain.spread == pytest.approx(np.sqrt([16, 256]), rel=0.1)
     assert scaled.spread == pytest.approx([1, 1], rel=0.1)
@@ -331,7 +416,9 @@ def test_the_gradient_is_that_of_autograd():
 
 def test_fourteen_among_zeros():
     for zeros in (1, 99, 5000):
-        assert scaling.weight_among_zeros(14, zeros) == pytest.approx(torch.tensor([14.0, *[0.0] * zeros]).double().softmax(0)[0].item())
+        assert scaling.weight_among_zeros(14, zeros) == pytest.approx(
+            torch.tensor([14.0, *[0.0] * zeros]).double().softmax(0)[0].item()
+        )
     assert round(scaling.weight_among_zeros(14, 99), 4) == 0.9999
 
 
@@ -342,7 +429,9 @@ def test_what_sharing_keys_saves_at_llama_70b():
     config = PRESETS["llama2-70b"].model.resolved()
     found, full = scaling.shared_keys(config, 64, 8), scaling.shared_keys(config, 64, 64)
     assert found.cache_bytes_per_token == 2 * 80 * 8 * 128 * 2 == 327_680
-    assert full.cache_bytes_per_token == 8 * found.cache_bytes_per_token and found.cache_bytes == 4096 * 327_680
+    assert (
+        full.cache_bytes_per_token == 8 * found.cache_bytes_per_token and found.cache_bytes == 4096 * 327_680
+    )
     assert found.parameters == 2 * 8192 * 1024
     with pytest.raises(ConfigError):
         scaling.shared_keys(config, 64, 7)
@@ -354,5 +443,7 @@ def test_the_parameters_saved_are_those_of_the_real_models(bias):
         return count_parameters(tiny(n_kv_heads=kv, attention_bias=bias))
 
     config = tiny(attention_bias=bias).resolved()
-    saved = scaling.shared_keys(config, 4, 4).all_parameters - scaling.shared_keys(config, 4, 1).all_parameters
+    saved = (
+        scaling.shared_keys(config, 4, 4).all_parameters - scaling.shared_keys(config, 4, 1).all_parameters
+    )
     assert saved == counted(4) - counted(1)

@@ -1,4 +1,6 @@
-"""What a KV cache computes, takes and keeps: against the operations of real forward passes, worked numbers, and published ones."""
+"""What a KV cache computes, takes and keeps: against the operations of real forward passes, worked numbers,
+and published ones.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,20 @@ from engine.presets import PRESETS
 from tests.engine.helpers import loud, tiny
 
 KINDS = {
-    "plain": {}, "grouped rope": {"n_kv_heads": 2, "position": "rope"}, "gated": {"ffn": "swiglu"}, "alibi": {"position": "alibi", "wiring": "parallel"},
-    "post": {"wiring": "post"}, "no ffn": {"ffn": "none"}, "untied": {"tie_embeddings": False, "attention_bias": True},
+    "plain": {},
+    "grouped rope": {"n_kv_heads": 2, "position": "rope"},
+    "gated": {"ffn": "swiglu"},
+    "alibi": {"position": "alibi", "wiring": "parallel"},
+    "post": {"wiring": "post"},
+    "no ffn": {"ffn": "none"},
+    "untied": {"tie_embeddings": False, "attention_bias": True},
 }
 
 
 def counted(config, before: int, new: int) -> int:
-    """The products of a real forward pass of `new` tokens behind `before` that a cache holds, read off the tape on the meta device."""
+    """The products of a real forward pass of `new` tokens behind `before` that a cache holds, read off the
+    tape on the meta device.
+    """
     model = build(config, device="meta").eval()
     cache = KVCache(model.config, config.context, model.embedding)
     cache.length = before
@@ -43,14 +52,31 @@ def test_flops_are_those_of_the_real_forward_passes(fields):
 def test_every_step_of_both_generations_is_counted():
     model = loud(tiny())
     pairs = compare(model, [1, 2, 3], 12, SampleConfig(temperature=1.0, seed=4))
-    assert [p.token for p in pairs] == [p.token_without for p in pairs] and max(p.difference for p in pairs) < 1e-3
-    assert [p.computed for p in pairs] == [3, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 4]  # a context of 8: full after positions 0 to 7
+    assert [p.token for p in pairs] == [p.token_without for p in pairs] and max(
+        p.difference for p in pairs
+    ) < 1e-3
+    assert [p.computed for p in pairs] == [
+        3,
+        1,
+        1,
+        1,
+        1,
+        1,
+        4,
+        1,
+        1,
+        1,
+        1,
+        4,
+    ]  # a context of 8: full after positions 0 to 7
     assert [p.computed_without for p in pairs] == [3, 4, 5, 6, 7, 8, 4, 5, 6, 7, 8, 4]
     assert [p.kept for p in pairs] == [p.computed_without for p in pairs]
     assert [p.refilled for p in pairs] == [n == 4 and i > 0 for i, n in enumerate(p.computed for p in pairs)]
     assert [p.begin for p in pairs] == [0] * 6 + [5] * 5 + [10]
     for p in pairs:
-        assert p.flops == counted(model.config, p.kept - p.computed, p.computed) and p.flops_without == counted(model.config, 0, p.computed_without)
+        assert p.flops == counted(
+            model.config, p.kept - p.computed, p.computed
+        ) and p.flops_without == counted(model.config, 0, p.computed_without)
 
 
 def test_a_prompt_as_long_as_the_context_does_not_count_as_a_refill():
@@ -58,33 +84,60 @@ def test_a_prompt_as_long_as_the_context_does_not_count_as_a_refill():
     assert [(p.computed, p.begin, p.refilled) for p in pairs] == [(8, 0, False), (4, 5, True)]
 
 
-@pytest.mark.parametrize(("fields", "prompt"), [({}, 5), ({"n_kv_heads": 2}, 8), ({"n_kv_heads": 1, "d_head": 12}, 1)])
+@pytest.mark.parametrize(
+    ("fields", "prompt"), [({}, 5), ({"n_kv_heads": 2}, 8), ({"n_kv_heads": 1, "d_head": 12}, 1)]
+)
 def test_the_formula_gives_the_bytes_of_the_real_tensor(fields, prompt: int):
     model = loud(tiny(**fields))
     filled, whole = filled_bytes(model, list(range(prompt)))
     assert filled == cache_size(model.config, prompt).formula == cache_size(model.config, prompt).tensor
-    assert whole == cache_size(model.config, model.config.context).formula == ledger(model.config).memory("float32").kv_cache
+    assert (
+        whole
+        == cache_size(model.config, model.config.context).formula
+        == ledger(model.config).memory("float32").kv_cache
+    )
 
 
 def test_published_caches():
-    """Half a megabyte a token for Llama 2 7B in 16 bits, 2 GiB at its 4,096; grouped keys bring the ten times larger 70B down to 1.25 GiB."""
-    at = {name: cache_size(PRESETS[name].model, 4096, "bfloat16").tensor for name in ("llama2-7b", "llama2-70b", "llama3-8b", "mistral-7b")}
+    """Half a megabyte a token for Llama 2 7B in 16 bits, 2 GiB at its 4,096; grouped keys bring the ten times
+    larger 70B down to 1.25 GiB.
+    """
+    at = {
+        name: cache_size(PRESETS[name].model, 4096, "bfloat16").tensor
+        for name in ("llama2-7b", "llama2-70b", "llama3-8b", "mistral-7b")
+    }
     assert at == {"llama2-7b": 2 * 2**30, "llama2-70b": 5 * 2**28, "llama3-8b": 2**29, "mistral-7b": 2**29}
     sizes = [cache_size(PRESETS["llama2-70b"].model, 4096, "bfloat16", heads).formula for heads in (64, 8, 1)]
     assert sizes == [10 * 2**30, 5 * 2**28, 5 * 2**25]
-    assert cache_size(PRESETS["llama2-7b"].model, 10, "float8").tensor * 4 == cache_size(PRESETS["llama2-7b"].model, 10, "float32").formula
+    assert (
+        cache_size(PRESETS["llama2-7b"].model, 10, "float8").tensor * 4
+        == cache_size(PRESETS["llama2-7b"].model, 10, "float32").formula
+    )
     with pytest.raises(ConfigError):
         cache_size(PRESETS["llama2-70b"].model, 10, kv_heads=7)
 
 
-@pytest.mark.parametrize("fields", [{}, {"position": "rope"}, {"position": "alibi", "n_kv_heads": 1}, {"mixer": "shared_qk"}, {"qk_norm": True}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"position": "rope"},
+        {"position": "alibi", "n_kv_heads": 1},
+        {"mixer": "shared_qk"},
+        {"qk_norm": True},
+    ],
+)
 def test_earlier_keys_and_values_change_only_without_the_mask(fields):
     model = loud(tiny(**fields))
     ids = [3, 1, 4, 1, 5, 9]
     kept, lost = unchanged(model, ids), unchanged(model, ids, mask=False)
     assert kept.most <= 1e-5 * kept.largest < 0.05 * kept.largest < lost.most
     # The first layer's keys and values come from the embeddings alone: nothing has mixed yet, mask or not.
-    assert lost.keys[0] <= 1e-5 * lost.largest and lost.values[0] <= 1e-5 * lost.largest and np.all(lost.values[1:] > 1e-3)
+    assert (
+        lost.keys[0] <= 1e-5 * lost.largest
+        and lost.values[0] <= 1e-5 * lost.largest
+        and np.all(lost.values[1:] > 1e-3)
+    )
     assert kept.keys.shape == kept.values.shape == (2,)
 
 

@@ -26,7 +26,11 @@ def test_the_slopes_of_eight_heads():
 @pytest.mark.parametrize("heads", range(1, 33))
 def test_every_number_of_heads_has_as_many_slopes(heads):
     found = distance.slopes(heads, 4.0)
-    assert len(found.slope) == heads == len(set(found.slope.tolist())) and (found.slope > 0).all() and found.slope.max() <= 4.0
+    assert (
+        len(found.slope) == heads == len(set(found.slope.tolist()))
+        and (found.slope > 0).all()
+        and found.slope.max() <= 4.0
+    )
     power = 2 ** int(math.log2(heads))
     assert found.slope[:power] == pytest.approx([4 * 2 ** (-8 * (i + 1) / power) for i in range(power)])
     assert set(found.slope[power:]) <= set(distance.slopes(2 * power, 4.0).slope[::2])
@@ -48,9 +52,13 @@ def test_the_bias_by_hand():
 
 def test_an_effect_by_hand():
     found = distance.alibi_effect(np.zeros((3, 3)), math.log(2), causal=True)
-    assert found.before[2] == pytest.approx([1 / 3, 1 / 3, 1 / 3]) and found.after[2] == pytest.approx([1 / 7, 2 / 7, 4 / 7])
+    assert found.before[2] == pytest.approx([1 / 3, 1 / 3, 1 / 3]) and found.after[2] == pytest.approx(
+        [1 / 7, 2 / 7, 4 / 7]
+    )
     assert found.before[0].tolist() == [1, 0, 0]
-    assert found.distance_before == pytest.approx((0 + 1 / 2 + 1) / 3) and found.distance_after == pytest.approx((0 + 1 / 3 + 4 / 7) / 3)
+    assert found.distance_before == pytest.approx(
+        (0 + 1 / 2 + 1) / 3
+    ) and found.distance_after == pytest.approx((0 + 1 / 3 + 4 / 7) / 3)
     free = distance.alibi_effect(np.zeros((2, 2)), math.log(3), causal=False)
     assert free.after == pytest.approx(np.array([[3, 1], [1, 3]]) / 4)
 
@@ -77,7 +85,7 @@ def test_steeper_slopes_look_nearer():
     assert before.tolist() == same.tolist() and (gentle <= before + 1e-12).all() and (steep < gentle).all()
 
 
-# T5 ----------------------------------------------------------------------------------------------------------------------
+# T5 ---------------------------------------------------------------------------------------------
 
 
 def by_hand(offset: int, bidirectional: bool, buckets: int, far: int) -> int:
@@ -89,7 +97,9 @@ def by_hand(offset: int, bidirectional: bool, buckets: int, far: int) -> int:
     exact = buckets // 2
     if gap < exact:
         return base + gap
-    return base + min(buckets - 1, exact + int(math.log(gap / exact) / math.log(far / exact) * (buckets - exact) + 1e-7))
+    return base + min(
+        buckets - 1, exact + int(math.log(gap / exact) / math.log(far / exact) * (buckets - exact) + 1e-7)
+    )
 
 
 @pytest.mark.parametrize("buckets", [4, 8, 16, 32, 64])
@@ -107,17 +117,33 @@ def test_buckets_equal_the_rule_and_hugging_face(buckets, far, bidirectional):
 def test_worked_buckets_of_t5():
     found = {b.number: b.words for b in distance.bucket_ranges(False, 32, 128)}
     assert len(found) == 32
-    assert [found[i] for i in (0, 15, 16, 17, 30, 31)] == ["0", "-15", "-16 to -18", "-19 to -20", "-99 to -112", "-113 and beyond"]
+    assert [found[i] for i in (0, 15, 16, 17, 30, 31)] == [
+        "0",
+        "-15",
+        "-16 to -18",
+        "-19 to -20",
+        "-99 to -112",
+        "-113 and beyond",
+    ]
     both = {b.number: b.words for b in distance.bucket_ranges(True, 32, 128)}
     assert len(both) == 31 and 16 not in both  # later, but at distance 0: there is no such token
-    assert [both[i] for i in (7, 8, 15, 17, 24, 31)] == ["-7", "-8 to -11", "-91 and beyond", "1", "8 to 11", "91 and beyond"]
+    assert [both[i] for i in (7, 8, 15, 17, 24, 31)] == [
+        "-7",
+        "-8 to -11",
+        "-91 and beyond",
+        "1",
+        "8 to 11",
+        "91 and beyond",
+    ]
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_ranges_cover_every_offset_once(bidirectional):
     ranges = distance.bucket_ranges(bidirectional, 16, 50)
     offsets = np.arange(-300, 301 if bidirectional else 1)
-    for offset, bucket in zip(offsets.tolist(), distance.bucket_of(offsets, bidirectional, 16, 50).tolist(), strict=True):
+    for offset, bucket in zip(
+        offsets.tolist(), distance.bucket_of(offsets, bidirectional, 16, 50).tolist(), strict=True
+    ):
         holds = [b.number for b in ranges if inside(b, offset)]
         assert holds == [bucket]
 
@@ -128,7 +154,9 @@ def inside(bucket: Bucket, offset: int) -> bool:
     return abs(bucket.first) <= abs(offset) and (bucket.last is None or abs(offset) <= abs(bucket.last))
 
 
-@pytest.mark.parametrize("wrong", [(False, 32, 16), (False, 32, 1), (True, 2, 128), (False, 1, 128), (True, 128, 32)])
+@pytest.mark.parametrize(
+    "wrong", [(False, 32, 16), (False, 32, 1), (True, 2, 128), (False, 1, 128), (True, 128, 32)]
+)
 def test_buckets_without_room_are_refused(wrong):
     with pytest.raises(ShapeError, match="room"):
         distance.bucket_of(np.arange(3), *wrong)

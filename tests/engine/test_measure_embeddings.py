@@ -1,4 +1,6 @@
-"""The embedding as a table: against independent references, worked cases, and clouds in which there is nothing to be found."""
+"""The embedding as a table: against independent references, worked cases, and clouds in which there is
+nothing to be found.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,18 @@ def test_the_lookup_is_a_product_with_one_hot_rows_and_positions_are_then_added(
 def test_characters_have_the_classes_of_a_primer():
     names, found = measured.token_classes([c.encode() for c in "aeiouybzAZé0٣,$ \n中"], vocab_size=20)
     told = [names[i] for i in found]
-    assert told == ["vowels"] * 5 + ["consonants"] * 3 + ["capitals"] * 2 + ["vowels", "digits", "digits", "punctuation", "punctuation"] + [
-        "whitespace", "whitespace", "other", "other", "other",
+    assert told == ["vowels"] * 5 + ["consonants"] * 3 + ["capitals"] * 2 + [
+        "vowels",
+        "digits",
+        "digits",
+        "punctuation",
+        "punctuation",
+    ] + [
+        "whitespace",
+        "whitespace",
+        "other",
+        "other",
+        "other",
     ]  # the last two are beyond the tokenizer: a mask has no text
 
 
@@ -54,8 +66,16 @@ def test_pieces_of_a_bpe_are_told_by_their_beginning():
     tokens = [b" the", b"ing", b" The", b"42", b" 7", b"...", b" \n", b"\xe2\x80", b"'ll", b"e"]
     names, found = measured.token_classes(tokens)
     assert [names[i] for i in found] == [
-        "begins a word", "inside a word", "capitalised", "digits", "digits", "punctuation", "whitespace", "part of a character",
-        "inside a word", "inside a word",
+        "begins a word",
+        "inside a word",
+        "capitalised",
+        "digits",
+        "digits",
+        "punctuation",
+        "whitespace",
+        "part of a character",
+        "inside a word",
+        "inside a word",
     ]
 
 
@@ -63,17 +83,32 @@ def test_every_token_of_a_real_tokenizer_gets_its_bytes_and_counts():
     text = "the cat and the hat, the bat"
     for tokenizer in (CharTokenizer.train(text), bpe.train(text, 270)):
         tokens = measured.token_bytes(tokenizer)
-        assert len(tokens) == tokenizer.vocab_size and b"".join(tokens[i] for i in tokenizer.encode(text)) == text.encode()
+        assert (
+            len(tokens) == tokenizer.vocab_size
+            and b"".join(tokens[i] for i in tokenizer.encode(text)) == text.encode()
+        )
         counts = measured.token_counts(text, tokenizer, tokenizer.vocab_size + 1)
-        assert counts.sum() == len(tokenizer.encode(text)) and len(counts) == tokenizer.vocab_size + 1 and counts[-1] == 0
-    assert measured.token_counts("cat?", CharTokenizer("act"), 3).tolist() == [1, 1, 1]  # what it lacks is left out
+        assert (
+            counts.sum() == len(tokenizer.encode(text))
+            and len(counts) == tokenizer.vocab_size + 1
+            and counts[-1] == 0
+        )
+    assert measured.token_counts("cat?", CharTokenizer("act"), 3).tolist() == [
+        1,
+        1,
+        1,
+    ]  # what it lacks is left out
 
 
 def test_principal_components_are_those_of_a_singular_value_decomposition():
     matrix = cloud(30, 9) @ np.diag(np.linspace(3, 0.3, 9)).astype(np.float32) + 5
     found = measured.principal(matrix)
-    _, values, vectors = np.linalg.svd(matrix.astype(np.float64) - matrix.mean(0, dtype=np.float64), full_matrices=False)
-    assert np.allclose(found.shares, values**2 / (values**2).sum(), atol=1e-9) and found.shares.sum() == pytest.approx(1)
+    _, values, vectors = np.linalg.svd(
+        matrix.astype(np.float64) - matrix.mean(0, dtype=np.float64), full_matrices=False
+    )
+    assert np.allclose(
+        found.shares, values**2 / (values**2).sum(), atol=1e-9
+    ) and found.shares.sum() == pytest.approx(1)
     assert np.allclose(np.abs((found.axes * vectors[:3]).sum(1)), 1, atol=1e-6)
     scores, kept = measured.project(matrix, found.axes)
     assert np.allclose(kept, found.shares[:3], atol=1e-9)
@@ -86,7 +121,12 @@ def test_fewer_points_or_dimensions_than_components_are_no_harm():
     for shape in ((2, 5), (5, 1), (1, 4), (5, 2)):
         found = measured.principal(cloud(*shape))
         scores, kept = measured.project(cloud(*shape), found.axes)
-        assert found.axes.shape == (3, shape[1]) and scores.shape == (shape[0], 3) and np.isfinite(scores).all() and np.isfinite(kept).all()
+        assert (
+            found.axes.shape == (3, shape[1])
+            and scores.shape == (shape[0], 3)
+            and np.isfinite(scores).all()
+            and np.isfinite(kept).all()
+        )
     flat = measured.principal(np.ones((4, 3), np.float32))
     assert np.isfinite(flat.shares).all() and not flat.shares.any()
     with pytest.raises(ShapeError):
@@ -117,13 +157,20 @@ def test_neighbours_are_the_rows_of_largest_cosine_without_the_mean():
 def test_a_row_of_no_length_is_like_nothing():
     matrix = cloud(6, 4)
     matrix[2] = 0
-    assert not measured.cosines(matrix, centre=False)[2].any() and np.isfinite(measured.cosines(matrix, centre=False)).all()
+    assert (
+        not measured.cosines(matrix, centre=False)[2].any()
+        and np.isfinite(measured.cosines(matrix, centre=False)).all()
+    )
 
 
 def test_a_picture_that_has_all_dimensions_keeps_all_neighbours():
     unit = measured.directions(cloud(30, 3)).astype(np.float32)
-    assert (measured.kept_neighbours(unit - unit.mean(0), measured.directions(unit), 6) == 6).all()  # on a sphere, nearest is most alike
-    assert measured.kept_neighbours(cloud(200, 40), cloud(200, 2, 1), 6).mean() < 0.6  # a picture that has nothing to do with it
+    assert (
+        measured.kept_neighbours(unit - unit.mean(0), measured.directions(unit), 6) == 6
+    ).all()  # on a sphere, nearest is most alike
+    assert (
+        measured.kept_neighbours(cloud(200, 40), cloud(200, 2, 1), 6).mean() < 0.6
+    )  # a picture that has nothing to do with it
 
 
 def slow_difference(matrix: np.ndarray, classes: np.ndarray) -> tuple[float, float]:
@@ -159,19 +206,27 @@ def generator_again(seed: int, shape: tuple[int, ...], classes: np.ndarray) -> n
 
 def test_random_numbers_have_no_classes_and_planted_ones_are_found():
     classes = np.arange(60) % 4
-    nothing = [measured.separation(cloud(60, 32, seed), list("abcd"), classes, shuffles=100) for seed in range(8)]
+    nothing = [
+        measured.separation(cloud(60, 32, seed), list("abcd"), classes, shuffles=100) for seed in range(8)
+    ]
     ranks = [(n.chance >= n.difference).mean() for n in nothing]
     assert 0.1 < np.mean(ranks) < 0.9  # the truth lies anywhere among the shuffles
     planted = cloud(60, 32) + 2 * cloud(4, 32, 9)[classes]
     found = measured.separation(planted, list("abcd"), classes, shuffles=100)
-    assert found.difference > 0.3 and (found.chance < 0.2 * found.difference).all() and abs(found.chance.mean()) < 0.03
+    assert (
+        found.difference > 0.3
+        and (found.chance < 0.2 * found.difference).all()
+        and abs(found.chance.mean()) < 0.03
+    )
 
 
 def test_classes_that_are_nothing_but_frequency_do_not_pass_the_matched_shuffle():
     generator = np.random.default_rng(3)
     counts = np.sort(generator.integers(1, 10_000, 96))[::-1]
     height = np.log(counts)[:, None] - np.log(counts).mean()
-    matrix = (height * generator.standard_normal((1, 16)) + 0.5 * generator.standard_normal((96, 16))).astype(np.float32)
+    matrix = (height * generator.standard_normal((1, 16)) + 0.5 * generator.standard_normal((96, 16))).astype(
+        np.float32
+    )
     classes = (np.arange(96) >= 48).astype(np.int64)  # the frequent half and the rare half
     found = measured.separation(matrix, ["frequent", "rare"], classes, counts=counts)
     assert found.matched is not None and found.difference > found.chance.max()  # free shuffles are fooled
@@ -192,7 +247,9 @@ def test_tokens_that_never_occur_are_left_out():
     counts = np.where(np.arange(30) < 20, 5, 0)
     found = measured.separation(matrix, list("abc"), classes, counts=counts)
     assert sum(size for size, _, _ in found.by_class.values()) == 20
-    assert found.difference == pytest.approx(measured.separation(matrix[:20], list("abc"), classes[:20]).difference, abs=1e-6)
+    assert found.difference == pytest.approx(
+        measured.separation(matrix[:20], list("abc"), classes[:20]).difference, abs=1e-6
+    )
 
 
 def test_one_class_or_all_alone_have_no_pairs_to_compare():
@@ -226,7 +283,7 @@ def test_the_shipped_model_has_found_its_classes(shakespeare):
     assert set(found.tokenizer.decode(ids.tolist())) == {"a", "i", "o"}
 
 
-# Tables of positions -----------------------------------------------------------------------------------------------------
+# Tables of positions ----------------------------------------------------------------------------
 
 
 def test_the_learned_table_is_the_models_own_and_others_have_none():

@@ -14,7 +14,16 @@ from hypothesis import strategies as some
 from engine.config import ModelConfig
 from engine.errors import CorpusError, ShapeError
 from engine.measure import extrapolation
-from engine.measure.extrapolation import STOPGAP_FOR, TAIL, Curve, curve, farthest_bucket, position_losses, stopgap, window_starts
+from engine.measure.extrapolation import (
+    STOPGAP_FOR,
+    TAIL,
+    Curve,
+    curve,
+    farthest_bucket,
+    position_losses,
+    stopgap,
+    window_starts,
+)
 from engine.model import build
 from engine.parts.positions import t5_bucket
 
@@ -34,7 +43,9 @@ def measured(model, starts, length):
     return np.concatenate(list(position_losses(model, TOKENS, starts, length, batch=3)))
 
 
-@given(some.integers(1, 400), some.integers(1, 9), some.integers(0, 60), some.integers(1, 4), some.integers(1, 6))
+@given(
+    some.integers(1, 400), some.integers(1, 9), some.integers(0, 60), some.integers(1, 4), some.integers(1, 6)
+)
 def test_windows_lie_inside_the_text_and_on_the_grid(tokens, context, count, times, stretch):
     if tokens < times * context + 1:
         with pytest.raises(CorpusError):
@@ -84,7 +95,9 @@ def test_means_and_errors_by_hand(monkeypatch):
 
 
 def test_the_excess_compares_the_same_characters():
-    """Every character has a difficulty of its own; reading two contexts adds 0.5 to it, and exactly that is found."""
+    """Every character has a difficulty of its own; reading two contexts adds 0.5 to it, and exactly that is
+    found.
+    """
     context, count = 16, 40
     difficulty = np.random.default_rng(0).gamma(2.0, 1.0, context * (count + 4))
     starts = np.arange(count) * context
@@ -92,15 +105,24 @@ def test_the_excess_compares_the_same_characters():
     losses[:, context : 2 * context] += 0.5
     losses[:, 2 * context :] += 1.25
     c = curve(losses, starts, context)
-    assert c.excess[2] == pytest.approx((0.5, 0.0), abs=1e-5) and c.excess[3] == pytest.approx((1.25, 0.0), abs=1e-5)
+    assert c.excess[2] == pytest.approx((0.5, 0.0), abs=1e-5) and c.excess[3] == pytest.approx(
+        (1.25, 0.0), abs=1e-5
+    )
     assert c.tail[0] == pytest.approx(losses[:, context - TAIL : context].mean(), abs=1e-5)
 
 
 def test_a_curve_goes_through_json_and_back():
     c = curve(measured(fresh("learned"), np.arange(0, 40, 8), 32), np.arange(0, 40, 8), 8)
     again = Curve.from_dict(json.loads(json.dumps(c.to_dict(), allow_nan=False)))
-    assert np.allclose(again.mean, c.mean, atol=1e-4, equal_nan=True) and np.allclose(again.error, c.error, atol=1e-4, equal_nan=True)
-    assert again.windows == c.windows and again.tail == pytest.approx(c.tail, abs=1e-4) and set(again.excess) == {2, 3, 4} and np.isnan(again.excess[4]).all()
+    assert np.allclose(again.mean, c.mean, atol=1e-4, equal_nan=True) and np.allclose(
+        again.error, c.error, atol=1e-4, equal_nan=True
+    )
+    assert (
+        again.windows == c.windows
+        and again.tail == pytest.approx(c.tail, abs=1e-4)
+        and set(again.excess) == {2, 3, 4}
+        and np.isnan(again.excess[4]).all()
+    )
 
 
 @pytest.mark.parametrize("kind", ["repeat", "hold", "far"])
@@ -125,7 +147,7 @@ def test_the_larger_base_slows_the_slowest_pair_by_the_factor():
     model = fresh("rope")  # heads of 8: four pairs
     slow = stopgap(model, "ntk", times=4).config.rope_theta
     exponents = np.arange(0, 8, 2) / 8
-    ratio = model.config.rope_theta ** -exponents / slow**-exponents
+    ratio = model.config.rope_theta**-exponents / slow**-exponents
     assert ratio[0] == pytest.approx(1) and ratio[-1] == pytest.approx(4) and (np.diff(ratio) > 0).all()
 
 

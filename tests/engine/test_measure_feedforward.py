@@ -28,10 +28,15 @@ def post_of(model: Transformer, ids: list[int]) -> np.ndarray:
 @pytest.mark.parametrize("ffn", KINDS)
 def test_the_most_active_neurons_are_those_a_loop_finds(ffn: str) -> None:
     post = post_of(loud(tiny(ffn=ffn)), [1, 5, 2, 9, 3])
-    loop = sorted(((abs(post[i, :, n]).max(), i, n) for i in range(2) for n in range(post.shape[2])), reverse=True)[:7]
+    loop = sorted(
+        ((abs(post[i, :, n]).max(), i, n) for i in range(2) for n in range(post.shape[2])), reverse=True
+    )[:7]
     found = neurons.most_active(post, 7)
     assert [(p.layer, p.neuron) for p in found] == [(i, n) for _, i, n in loop]
-    assert all(p.value == post[p.layer, p.position, p.neuron] and abs(p.value) == size for p, (size, _, _) in zip(found, loop, strict=True))
+    assert all(
+        p.value == post[p.layer, p.position, p.neuron] and abs(p.value) == size
+        for p, (size, _, _) in zip(found, loop, strict=True)
+    )
     assert neurons.signed(ffn) == (post.min() < -0.2)
 
 
@@ -42,7 +47,17 @@ def test_sparsity_counts_zeros_or_small_values() -> None:
     assert neurons.quiet_share(np.zeros((1, 2, 2), np.float32), "relu2").tolist() == [1.0]
 
 
-@pytest.mark.parametrize("fields", [{}, {"norm": "rmsnorm"}, {"norm": "none"}, {"tie_embeddings": False}, {"ffn": "swiglu"}, {"wiring": "post"}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"norm": "rmsnorm"},
+        {"norm": "none"},
+        {"tie_embeddings": False},
+        {"ffn": "swiglu"},
+        {"wiring": "post"},
+    ],
+)
 def test_scores_are_what_a_unit_of_the_neuron_adds_to_the_logits(fields: dict) -> None:
     """One unit more of the neuron in the last layer, with the division of the final norm held where it is."""
     model = loud(tiny(**fields))
@@ -58,15 +73,21 @@ def test_scores_are_what_a_unit_of_the_neuron_adds_to_the_logits(fields: dict) -
     write = (after["blocks.1.ffn_out"] - before["blocks.1.ffn_out"])[-1].astype(np.float64) / 1e-3
     norm = model.norm_final
     if fields.get("norm") != "none" and fields.get("wiring") != "post":
-        write = (write - write.mean() if fields.get("norm") is None else write) * norm.gain.detach().double().numpy()
+        write = (
+            write - write.mean() if fields.get("norm") is None else write
+        ) * norm.gain.detach().double().numpy()
     expected = model.output_matrix.detach().double().numpy() @ write
-    np.testing.assert_allclose(neurons.token_scores(model, 1, 5), expected - expected.mean(), atol=3e-3 * abs(expected).max())
+    np.testing.assert_allclose(
+        neurons.token_scores(model, 1, 5), expected - expected.mean(), atol=3e-3 * abs(expected).max()
+    )
 
 
 def test_scores_without_the_norm_are_the_plain_product() -> None:
     model = loud(tiny())
     plain = (model.output_matrix @ model.blocks[0].ffn.w_out.weight[:, 7]).detach().numpy()
-    np.testing.assert_allclose(neurons.token_scores(model, 0, 7, through_norm=False), plain - plain.mean(), atol=1e-5)
+    np.testing.assert_allclose(
+        neurons.token_scores(model, 0, 7, through_norm=False), plain - plain.mean(), atol=1e-5
+    )
     assert not np.allclose(neurons.token_scores(model, 0, 7), plain - plain.mean(), atol=1e-3)
 
 
@@ -81,7 +102,10 @@ def test_a_scan_finds_what_a_loop_over_windows_finds(ffn: str) -> None:
     np.testing.assert_allclose(last.positive, (post > 0).mean(0), atol=1e-6)
     for sign, values, at in ((1, last.highest, last.highest_at), (-1, last.lowest, last.lowest_at)):
         for neuron in range(post.shape[1]):
-            best = sorted((max((sign * post[p, neuron], -p) for p in range(i, i + 4)) for i in range(0, 60, 4)), reverse=True)[:3]
+            best = sorted(
+                (max((sign * post[p, neuron], -p) for p in range(i, i + 4)) for i in range(0, 60, 4)),
+                reverse=True,
+            )[:3]
             np.testing.assert_allclose(sign * values[neuron], [v for v, _ in best], rtol=1e-4, atol=1e-5)
             for place, value in zip(at[neuron], values[neuron], strict=True):
                 np.testing.assert_allclose(post[place, neuron], value, rtol=1e-4, atol=1e-5)
@@ -91,7 +115,11 @@ def test_a_short_text_has_fewer_contexts() -> None:
     model = loud(tiny())
     (state,) = neurons.scan(model, [1, 2, 3], 0, window=8, top=4, apart=2)
     assert (state.done, state.window) == (3, 3)
-    assert (state.highest_at[:, 2:] == -1).all() and np.isneginf(state.highest[:, 2:]).all() and np.isfinite(state.highest[:, :2]).all()
+    assert (
+        (state.highest_at[:, 2:] == -1).all()
+        and np.isneginf(state.highest[:, 2:]).all()
+        and np.isfinite(state.highest[:, :2]).all()
+    )
     with pytest.raises(ShapeError, match="no text"):
         list(neurons.scan(model, [], 0, window=8))
 
@@ -101,7 +129,9 @@ def test_activations_near_are_the_recorded_ones() -> None:
     ids = ids_of(model, 40)
     near = neurons.activations_near(model, ids, 1, 3, [8, 0, 32], 8)
     for row, start in zip(near, [8, 0, 32], strict=True):
-        np.testing.assert_allclose(row, record(model, ids[start : start + 8])["blocks.1.ffn_post"][:, 3], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(
+            row, record(model, ids[start : start + 8])["blocks.1.ffn_post"][:, 3], rtol=1e-4, atol=1e-6
+        )
 
 
 def test_neurons_that_are_not_there() -> None:
@@ -113,7 +143,7 @@ def test_neurons_that_are_not_there() -> None:
         neurons.token_scores(loud(tiny(ffn="none")), 0, 0)
 
 
-# Activation functions ------------------------------------------------------------------------------------------------------
+# Activation functions ---------------------------------------------------------------------------
 
 
 def phi(x: float) -> float:
@@ -125,7 +155,10 @@ BY_HAND = {
     "relu": (lambda x: max(x, 0.0), lambda x: float(x > 0)),
     "relu2": (lambda x: max(x, 0.0) ** 2, lambda x: 2 * max(x, 0.0)),
     "gelu": (lambda x: x * phi(x), lambda x: phi(x) + x * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)),
-    "silu": (lambda x: x / (1 + math.exp(-x)), lambda x: 1 / (1 + math.exp(-x)) * (1 + x * (1 - 1 / (1 + math.exp(-x))))),
+    "silu": (
+        lambda x: x / (1 + math.exp(-x)),
+        lambda x: 1 / (1 + math.exp(-x)) * (1 + x * (1 - 1 / (1 + math.exp(-x)))),
+    ),
     "gelu_tanh": (
         lambda x: x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
         lambda x: (BY_HAND["gelu_tanh"][0](x + 1e-6) - BY_HAND["gelu_tanh"][0](x - 1e-6)) / 2e-6,
@@ -147,7 +180,9 @@ def test_curves_and_slopes_are_those_of_the_formula(name: str) -> None:
 def test_the_bend_named_is_the_one_the_model_has(ffn: str) -> None:
     model = loud(tiny(ffn=ffn))
     found = record(model, [1, 2, 3])
-    bent = activations.ACTIVATIONS[activations.BENDS[ffn]][1](torch.from_numpy(found["blocks.0." + activations.bent_input(ffn)].copy())).numpy()
+    bent = activations.ACTIVATIONS[activations.BENDS[ffn]][1](
+        torch.from_numpy(found["blocks.0." + activations.bent_input(ffn)].copy())
+    ).numpy()
     if activations.bent_input(ffn) == "ffn_gate":
         bent = bent * found["blocks.0.ffn_pre"]
     np.testing.assert_allclose(bent, found["blocks.0.ffn_post"], rtol=1e-5, atol=1e-6)
@@ -173,6 +208,8 @@ def test_a_spread_counts_every_value_once() -> None:
     values = np.array([[-5.0, -1.0], [0.5, 1.5]])
     found = activations.spread(values, -2.0, 2.0, 4)
     np.testing.assert_allclose(found.density, [0, 0.25, 0.25, 0.25])
-    assert (found.outside, found.negative, found.mean) == (0.25, 0.5, -1.0) and found.std == pytest.approx(values.std())
+    assert (found.outside, found.negative, found.mean) == (0.25, 0.5, -1.0) and found.std == pytest.approx(
+        values.std()
+    )
     with pytest.raises(ValueError, match="no values"):
         activations.spread(np.zeros(0))

@@ -1,4 +1,6 @@
-"""Gradients by depth and wiring: against finite differences, and that the residual stream does what it is for."""
+"""Gradients by depth and wiring: against finite differences, and that the residual stream does what it is
+for.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,11 @@ def test_without_a_norm_only_the_residual_stream_carries_the_gradient_24_blocks(
     found = averaged(road(depths=(24,), norm="none", init=init, seeds=2))
     if init != "fan_in":  # with large writes and no norm both explode or vanish
         assert distance(found["pre", 24][1:]) < 0.2
-    assert distance(found["none", 24][1:]) > 10 > distance(averaged(road(depths=(24,), init=init, seeds=2))["pre", 24][1:])
+    assert (
+        distance(found["none", 24][1:])
+        > 10
+        > distance(averaged(road(depths=(24,), init=init, seeds=2))["pre", 24][1:])
+    )
 
 
 def test_with_a_norm_no_residual_is_lost_at_48_blocks_and_pre_norm_is_not():
@@ -49,13 +55,17 @@ def test_every_wiring_is_measured(wiring, norm, init):
     assert [(p.depth, p.seed) for p in profiles] == [(1, 0), (1, 1), (3, 0), (3, 1)]
     assert [p.done for p in profiles] == [1, 2, 5, 8]
     for p in profiles:
-        assert p.finite and len(p.gradients) == len(p.activations) == p.depth + 1 and len(p.weights) == p.depth
+        assert (
+            p.finite and len(p.gradients) == len(p.activations) == p.depth + 1 and len(p.weights) == p.depth
+        )
         assert (p.gradients > 0).all() and (p.weights > 0).all() and p.loss > 0
 
 
 @pytest.mark.parametrize("wiring", ["pre", "post", "none"])
 def test_a_gradient_is_what_the_loss_does_when_the_stream_is_nudged(wiring):
-    """The gradient's norm is its largest slope: a step of length h along it changes the loss by h times the norm."""
+    """The gradient's norm is its largest slope: a step of length h along it changes the loss by h times the
+    norm.
+    """
     text, plan = verse(), Plan(depths=(2,), wirings=(wiring,), init="fan_in", seeds=1, **SMALL)
     profile = next(measure(plan, text.train, text.vocab_size))
     model = fresh(plan, wiring, 2, 0, text.vocab_size).double()
@@ -77,8 +87,14 @@ def test_a_gradient_is_what_the_loss_does_when_the_stream_is_nudged(wiring):
 def test_activations_are_the_streams_own_and_weights_start_as_said():
     text, plan = verse(), Plan(depths=(4,), wirings=("post",), seeds=1)
     profile = next(measure(plan, text.train, text.vocab_size))
-    np.testing.assert_allclose(profile.activations[1:], 8.0, rtol=1e-2)  # a norm without bias gives every token the length sqrt(64)
-    for init, expected in (("scaled", 0.02 / math.sqrt(8)), ("unscaled", 0.02), ("fan_in", 1 / math.sqrt(256))):
+    np.testing.assert_allclose(
+        profile.activations[1:], 8.0, rtol=1e-2
+    )  # a norm without bias gives every token the length sqrt(64)
+    for init, expected in (
+        ("scaled", 0.02 / math.sqrt(8)),
+        ("unscaled", 0.02),
+        ("fan_in", 1 / math.sqrt(256)),
+    ):
         model = fresh(Plan(init=init), "pre", 4, 0, text.vocab_size)
         assert float(model.blocks[0].ffn.w_out.weight.detach().std()) == pytest.approx(expected, rel=0.03)
         assert float(model.embedding.detach().std()) == pytest.approx(0.02, rel=0.05)
@@ -99,7 +115,11 @@ def test_numbers_beyond_float32_are_said_and_not_hidden():
 
 def test_ratios():
     assert ratio(np.array([2.0, 5.0, 4.0])) == 0.5
-    assert math.isnan(ratio(np.array([1.0, 0.0]))) and math.isnan(ratio(np.array([1.0, np.nan]))) and ratio(np.array([0.0, 1.0])) == 0
+    assert (
+        math.isnan(ratio(np.array([1.0, 0.0])))
+        and math.isnan(ratio(np.array([1.0, np.nan])))
+        and ratio(np.array([0.0, 1.0])) == 0
+    )
 
 
 def test_slices_of_work_lose_nothing():
@@ -112,7 +132,9 @@ def test_slices_of_work_lose_nothing():
     assert [(p.wiring, p.depth) for p in found] == [(w, d) for d in (1, 2) for w in ("pre", "post", "none")]
 
 
-@pytest.mark.parametrize("fields", [{"depths": ()}, {"depths": (0,)}, {"depths": (999,)}, {"seeds": 0}, {"init": "zero"}])
+@pytest.mark.parametrize(
+    "fields", [{"depths": ()}, {"depths": (0,)}, {"depths": (999,)}, {"seeds": 0}, {"init": "zero"}]
+)
 def test_a_plan_that_cannot_be_measured_is_refused(fields):
     with pytest.raises(ConfigError):
         road(**fields)

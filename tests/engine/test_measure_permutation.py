@@ -1,4 +1,6 @@
-"""Order: attention without positions cannot see it, attention with them can, and the measurement tells which is which."""
+"""Order: attention without positions cannot see it, attention with them can, and the measurement tells which
+is which.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,16 @@ import torch
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError
-from engine.measure.permutation import SCHEMES, Plan, compare, fresh, in_order_and_out, new_order, word_ids, word_order
+from engine.measure.permutation import (
+    SCHEMES,
+    Plan,
+    compare,
+    fresh,
+    in_order_and_out,
+    new_order,
+    word_ids,
+    word_order,
+)
 from engine.measure.recording import record
 from tests.engine.helpers import loud, tiny
 
@@ -18,18 +29,35 @@ TOKENS = (3, 1, 4, 1, 5, 9, 2, 6)
 
 
 def test_orders_are_what_they_are_called():
-    assert new_order(5, "reverse").tolist() == [4, 3, 2, 1, 0] and new_order(5, "rotate").tolist() == [1, 2, 3, 4, 0]
+    assert new_order(5, "reverse").tolist() == [4, 3, 2, 1, 0] and new_order(5, "rotate").tolist() == [
+        1,
+        2,
+        3,
+        4,
+        0,
+    ]
     for seed in range(60):
         for length in (2, 3, 9):
             order = new_order(length, "shuffle", seed)
             assert sorted(order) == list(range(length)) and (order != np.arange(length)).any()
-    assert new_order(9, "shuffle", 3).tolist() == new_order(9, "shuffle", 3).tolist() != new_order(9, "shuffle", 4).tolist()
+    assert (
+        new_order(9, "shuffle", 3).tolist()
+        == new_order(9, "shuffle", 3).tolist()
+        != new_order(9, "shuffle", 4).tolist()
+    )
     assert new_order(1, "shuffle").tolist() == [0] and new_order(0, "shuffle").tolist() == []
 
 
-@pytest.mark.parametrize(("tokens", "expected"), [
-    (list("to be or"), "orbe to "), (list("one"), "one"), (list("a\nb  c"), "cb  a\n"), (["The", " cat", " s", "at"], " sat catThe"), (list(" a b"), "ba  "),
-])
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        (list("to be or"), "orbe to "),
+        (list("one"), "one"),
+        (list("a\nb  c"), "cb  a\n"),
+        (["The", " cat", " s", "at"], " sat catThe"),
+        (list(" a b"), "ba  "),
+    ],
+)
 def test_words_move_as_a_whole(tokens, expected):
     order = word_order(tokens, "reverse")
     assert sorted(order) == list(range(len(tokens))) and "".join(tokens[i] for i in order) == expected
@@ -77,7 +105,9 @@ def test_the_output_is_attention_written_out():
         own = slice(h * width, (h + 1) * width)
         heads.append((q[:, own] @ k[:, own].T / width**0.5).softmax(-1) @ v[:, own])
     expected = torch.cat(heads, -1) @ block.mixer.w_o.weight.T
-    assert compare(IDS, new_order(len(IDS), "reverse"), plan).before == pytest.approx(expected.numpy(), abs=1e-5)
+    assert compare(IDS, new_order(len(IDS), "reverse"), plan).before == pytest.approx(
+        expected.numpy(), abs=1e-5
+    )
 
 
 @pytest.mark.parametrize("order", [[0, 1], [0, 0, 1], [0, 1, 3], []])
@@ -87,7 +117,11 @@ def test_an_order_that_is_none_is_refused(order):
 
 
 @pytest.mark.parametrize("position", SCHEMES)
-@pytest.mark.parametrize("fields", [{}, {"wiring": "post"}, {"mixer": "shared_qk"}, {"qk_norm": True}, {"ffn": "swiglu", "norm": "rmsnorm"}], ids=str)
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"wiring": "post"}, {"mixer": "shared_qk"}, {"qk_norm": True}, {"ffn": "swiglu", "norm": "rmsnorm"}],
+    ids=str,
+)
 def test_a_whole_model_without_positions_and_mask_sees_no_order(position, fields):
     model = loud(tiny(position=position, **fields), factor=4.0)
     order = new_order(len(TOKENS), "shuffle", 2)
@@ -106,7 +140,9 @@ def test_the_losses_are_those_of_the_text_in_each_order():
     for loss, ids in ((first.loss_in, TOKENS), (first.loss_out, TOKENS[::-1])):
         tokens = torch.tensor([list(ids)])
         with torch.no_grad():
-            assert loss == pytest.approx(float(torch.nn.functional.cross_entropy(model(tokens)[0, :-1], tokens[0, 1:])), abs=1e-5)
+            assert loss == pytest.approx(
+                float(torch.nn.functional.cross_entropy(model(tokens)[0, :-1], tokens[0, 1:])), abs=1e-5
+            )
     before, after = (record(model, ids)["norm_final"] for ids in (TOKENS, TOKENS[::-1]))
     size = np.sqrt((before**2).sum(-1).mean())
     assert first.moved == pytest.approx(np.linalg.norm(after[::-1] - before, axis=-1) / size, abs=1e-5)
@@ -114,12 +150,18 @@ def test_the_losses_are_those_of_the_text_in_each_order():
 
 
 def test_an_encoder_has_two_settings_and_no_losses():
-    settings = in_order_and_out(loud(tiny(causal=False, position="learned"), factor=4.0), TOKENS, new_order(len(TOKENS), "rotate"))
+    settings = in_order_and_out(
+        loud(tiny(causal=False, position="learned"), factor=4.0), TOKENS, new_order(len(TOKENS), "rotate")
+    )
     assert [(s.position, s.mask) for s in settings] == [(True, False), (False, False)]
     assert settings[0].relative > 0.01 and settings[1].relative < 1e-4 and settings[0].loss_in is None
 
 
 def test_a_model_that_never_mixes_knows_only_what_is_added():
-    settings = in_order_and_out(loud(ModelConfig(**{**tiny().to_dict(), "mixer": "none", "position": "learned"})), TOKENS, new_order(len(TOKENS), "reverse"))
+    settings = in_order_and_out(
+        loud(ModelConfig(**{**tiny().to_dict(), "mixer": "none", "position": "learned"})),
+        TOKENS,
+        new_order(len(TOKENS), "reverse"),
+    )
     by = {(s.position, s.mask): s.relative for s in settings}
     assert by[True, True] > 0.01 and by[False, True] == 0

@@ -16,8 +16,20 @@ from tests.engine.helpers import loud, tiny
 
 IDS = [3, 1, 4, 1, 5, 9]
 VARIANTS: list[dict[str, Any]] = [
-    {}, {"wiring": "post"}, {"wiring": "parallel"}, {"wiring": "none"}, {"norm": "none"}, {"mixer": "mean"}, {"mixer": "none"}, {"mixer": "similarity"},
-    {"mixer": "shared_qk"}, {"ffn": "none"}, {"ffn": "swiglu", "n_kv_heads": 2}, {"position": "rope"}, {"position": "t5"}, {"causal": False},
+    {},
+    {"wiring": "post"},
+    {"wiring": "parallel"},
+    {"wiring": "none"},
+    {"norm": "none"},
+    {"mixer": "mean"},
+    {"mixer": "none"},
+    {"mixer": "similarity"},
+    {"mixer": "shared_qk"},
+    {"ffn": "none"},
+    {"ffn": "swiglu", "n_kv_heads": 2},
+    {"position": "rope"},
+    {"position": "t5"},
+    {"causal": False},
 ]
 
 
@@ -28,7 +40,9 @@ def test_arrays_are_the_models_own_tensors(fields: dict[str, Any]) -> None:
     with torch.inference_mode():
         logits = model(torch.tensor([IDS]), recorder)
     found = record(model, IDS)
-    assert found.names() == list(recorder.tensors) and found.ids == tuple(IDS) and found.config == model.config
+    assert (
+        found.names() == list(recorder.tensors) and found.ids == tuple(IDS) and found.config == model.config
+    )
     for name, tensor in recorder.tensors.items():
         own = tensor.numpy() if name == "pos_embed" else tensor[0].numpy()
         np.testing.assert_array_equal(found[name], own)
@@ -58,7 +72,11 @@ def test_blocks_are_stacked_bottom_first() -> None:
 def test_only_keeps_what_was_asked_for() -> None:
     model = loud(tiny())
     assert record(model, IDS, only={"blocks.1.pattern"}).names() == ["blocks.1.pattern"]
-    assert record(model, IDS, only={"ffn_post", "logits"}).names() == ["blocks.0.ffn_post", "blocks.1.ffn_post", "logits"]
+    assert record(model, IDS, only={"ffn_post", "logits"}).names() == [
+        "blocks.0.ffn_post",
+        "blocks.1.ffn_post",
+        "logits",
+    ]
 
 
 def test_edits_change_what_comes_after_and_nothing_before() -> None:
@@ -80,7 +98,9 @@ def test_edits_change_what_comes_after_and_nothing_before() -> None:
     # By hand: what is missing from the stream is the third head's share of W_O.
     w_o = model.blocks[1].mixer.w_o.weight.detach().numpy()
     share = before["blocks.1.z"][2] @ w_o[:, 8:12].T
-    np.testing.assert_allclose(before["blocks.1.attn_out"] - after["blocks.1.attn_out"], share, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(
+        before["blocks.1.attn_out"] - after["blocks.1.attn_out"], share, rtol=1e-3, atol=1e-4
+    )
     assert np.abs(after.logits - before.logits).max() > 1e-2
     np.testing.assert_array_equal(record(model, IDS).logits, before.logits)
 
@@ -90,7 +110,10 @@ def test_an_edit_may_not_change_the_shape() -> None:
         record(loud(tiny()), IDS, edits={"blocks.0.z": lambda z: z[:, :1]})
 
 
-@pytest.mark.parametrize(("ids", "says"), [([], "at least one"), ([11], "between 0 and 10"), ([0, -1], "between 0 and 10"), (list(range(9)), "8")])
+@pytest.mark.parametrize(
+    ("ids", "says"),
+    [([], "at least one"), ([11], "between 0 and 10"), ([0, -1], "between 0 and 10"), (list(range(9)), "8")],
+)
 def test_ids_that_cannot_be_read(ids: list[int], says: str) -> None:
     with pytest.raises(ShapeError, match=says):
         record(loud(tiny(position="learned")), ids)
@@ -109,8 +132,12 @@ def test_probabilities_and_losses_are_those_of_torch() -> None:
 
 
 def test_log_softmax_holds_for_huge_logits() -> None:
-    np.testing.assert_allclose(log_softmax(np.array([[1e30, 1e30, -1e30]], dtype=np.float32))[0, :2], np.log(0.5))
+    np.testing.assert_allclose(
+        log_softmax(np.array([[1e30, 1e30, -1e30]], dtype=np.float32))[0, :2], np.log(0.5)
+    )
 
 
 def test_every_recorded_name_is_in_the_vocabulary() -> None:
-    assert {name.rpartition(".")[2] for name in record(loud(tiny(ffn="swiglu", position="rope")), IDS).names()} <= set(AXES)
+    assert {
+        name.rpartition(".")[2] for name in record(loud(tiny(ffn="swiglu", position="rope")), IDS).names()
+    } <= set(AXES)

@@ -36,7 +36,11 @@ VARIANTS = {
     "t5 encoder": {"position": "t5", "causal": False},
     "sinusoidal": {"position": "sinusoidal"},
 }
-NO_SUM = {"post": {"wiring": "post", "norm_bias": True}, "none": {"wiring": "none"}, "none, bare": {"wiring": "none", "norm": "none"}}
+NO_SUM = {
+    "post": {"wiring": "post", "norm_bias": True},
+    "none": {"wiring": "none"},
+    "none, bare": {"wiring": "none", "norm": "none"},
+}
 
 
 def looked_at(fields, factor=4.0):
@@ -78,11 +82,15 @@ def test_a_stream_that_is_no_sum_is_not_taken_apart(fields):
 
 
 def test_a_head_counts_for_what_its_removal_takes_from_the_logit_when_the_scale_is_frozen():
-    """Without a norm there is nothing to freeze: removing the last layer's head must change the logit by exactly its part."""
+    """Without a norm there is nothing to freeze: removing the last layer's head must change the logit by
+    exactly its part.
+    """
     model, recording = looked_at({"norm": "none", "ffn": "none", "attention_bias": True})
 
     def without(head):
-        return record(model, IDS, edits={"blocks.1.z": lambda z: z * (torch.arange(4) != head).view(1, 4, 1, 1)})
+        return record(
+            model, IDS, edits={"blocks.1.z": lambda z: z * (torch.arange(4) != head).view(1, 4, 1, 1)}
+        )
 
     for head in range(4):
         part = attribute(model, recording, 4, 7).heads[1, head]
@@ -109,7 +117,9 @@ def test_the_lens_at_the_last_layer_is_the_output_exactly(fields):
 def test_the_lens_reads_the_middle_as_a_shorter_model_would():
     """A model whose upper block writes nothing says what the lens says one block earlier."""
     model, recording = looked_at({"ffn_bias": True, "attention_bias": True, "norm_bias": True})
-    shorter = record(model, IDS, edits={"blocks.1.attn_out": torch.zeros_like, "blocks.1.ffn_out": torch.zeros_like})
+    shorter = record(
+        model, IDS, edits={"blocks.1.attn_out": torch.zeros_like, "blocks.1.ffn_out": torch.zeros_like}
+    )
     lens = logit_lens(model, recording)
     np.testing.assert_allclose(lens.log_probabilities[1], shorter.log_probabilities, atol=1e-5)
     assert np.abs(lens.log_probabilities[2] - shorter.log_probabilities).max() > 0.01
@@ -133,7 +143,9 @@ def test_norms_and_cosines_by_hand_for_every_variant(fields):
     lengths = norms([state.array for state in found])
     assert lengths.shape == (len(found), len(IDS))
     assert lengths[-1, 3] == pytest.approx(sum(v * v for v in found[-1].array[3].tolist()) ** 0.5, rel=1e-5)
-    np.testing.assert_array_equal(found[-1].array, outputs(recording)[-1])  # the last state is what the final norm reads
+    np.testing.assert_array_equal(
+        found[-1].array, outputs(recording)[-1]
+    )  # the last state is what the final norm reads
     pairs = [(write.array, write.onto) for write in writes(recording) if write.onto is not None]
     if pairs:
         a, b = (side[1].astype(float) for side in pairs[-1])
@@ -147,9 +159,15 @@ def test_each_write_is_added_to_the_stream_it_is_compared_with(wiring):
     for i in range(2):
         attention, ffn = by_name[f"blocks.{i}.attn_out"], by_name[f"blocks.{i}.ffn_out"]
         both = wiring == "parallel"
-        np.testing.assert_allclose(ffn.onto + ffn.array + (attention.array if both else 0), recording[f"blocks.{i}.resid_post"], atol=1e-5)
+        np.testing.assert_allclose(
+            ffn.onto + ffn.array + (attention.array if both else 0),
+            recording[f"blocks.{i}.resid_post"],
+            atol=1e-5,
+        )
         if not both:
-            np.testing.assert_allclose(attention.onto + attention.array, recording[f"blocks.{i}.resid_mid"], atol=1e-5)
+            np.testing.assert_allclose(
+                attention.onto + attention.array, recording[f"blocks.{i}.resid_mid"], atol=1e-5
+            )
 
 
 def test_a_cosine_with_nothing_is_zero():

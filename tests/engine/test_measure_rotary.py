@@ -1,4 +1,6 @@
-"""RoPE in numbers: against complex multiplication, against the model's own recording, and the two layouts against each other."""
+"""RoPE in numbers: against complex multiplication, against the model's own recording, and the two layouts
+against each other.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def test_frequencies_are_the_paper_s():
 
 def test_turns_within_the_context():
     found = rotary.turns(8, 10_000.0, 128)
-    assert found == pytest.approx([128 / (2 * math.pi), 12.8 / (2 * math.pi), 1.28 / (2 * math.pi), 0.128 / (2 * math.pi)])
+    assert found == pytest.approx(
+        [128 / (2 * math.pi), 12.8 / (2 * math.pi), 1.28 / (2 * math.pi), 0.128 / (2 * math.pi)]
+    )
     assert found[0] == pytest.approx(20.3718, abs=1e-4)
     assert (found < 1).sum() == 2
     llama = rotary.turns(128, 10_000.0, 4096)  # LLaMA 2: 18 of 64 pairs never complete a turn
@@ -43,17 +47,28 @@ def test_turns_within_the_context():
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 5000), st.integers(0, 2**31), st.sampled_from([100.0, 10_000.0, 1_000_000.0]), st.sampled_from([2, 4, 32]))
+@given(
+    st.integers(0, 5000),
+    st.integers(0, 2**31),
+    st.sampled_from([100.0, 10_000.0, 1_000_000.0]),
+    st.sampled_from([2, 4, 32]),
+)
 def test_vectors_turn_like_complex_numbers(position: int, seed: int, base: float, width: int):
     x = np.random.default_rng(seed).standard_normal(width)
-    assert rotary.rotated(x[None], [position], base)[0] == pytest.approx(complex_turn(x, position, base), abs=1e-9)
+    assert rotary.rotated(x[None], [position], base)[0] == pytest.approx(
+        complex_turn(x, position, base), abs=1e-9
+    )
 
 
 def test_the_tables_are_rope_s_own_in_double_precision():
     like = torch.zeros(1, dtype=torch.float32)
-    seams = Rope(ModelConfig(d_model=16, n_heads=1, d_head=16, position="rope", rope_theta=500.0)).prepare(40, like)
+    seams = Rope(ModelConfig(d_model=16, n_heads=1, d_head=16, position="rope", rope_theta=500.0)).prepare(
+        40, like
+    )
     cos, signed = rotary.tables(np.arange(40), 16, 500.0)
-    assert torch.allclose(seams.cos.double(), cos, atol=5e-6) and torch.allclose(seams.sin.double(), signed, atol=5e-6)
+    assert torch.allclose(seams.cos.double(), cos, atol=5e-6) and torch.allclose(
+        seams.sin.double(), signed, atol=5e-6
+    )
 
 
 def test_pair_terms_sum_to_the_score_and_one_of_them_by_hand():
@@ -68,7 +83,9 @@ def test_pair_terms_sum_to_the_score_and_one_of_them_by_hand():
 def test_the_score_of_ones_is_a_sum_of_cosines():
     distances = np.array([0, 1, 7, 300])
     curve = rotary.score_curve(np.ones(64), np.ones(64), 10_000.0, distances)
-    assert curve == pytest.approx([2 * sum(math.cos(d * 10_000 ** (-2 * i / 64)) for i in range(32)) for d in distances])
+    assert curve == pytest.approx(
+        [2 * sum(math.cos(d * 10_000 ** (-2 * i / 64)) for i in range(32)) for d in distances]
+    )
     assert curve[0] == pytest.approx(64)
 
 
@@ -86,7 +103,9 @@ def test_a_shift_of_both_leaves_the_score(query: int, key: int, shift: int, seed
     coarse, engine, exact = rotary.shift_check(q, k, query, key, shift, 10_000.0)
     assert [found.precision for found in (coarse, engine, exact)] == ["bfloat16", "float32", "float64"]
     assert exact.difference < 1e-8 and engine.difference < 2.0
-    assert engine.before == pytest.approx(exact.before, abs=0.05) and coarse.before == pytest.approx(exact.before, abs=3.0)
+    assert engine.before == pytest.approx(exact.before, abs=0.05) and coarse.before == pytest.approx(
+        exact.before, abs=3.0
+    )
     if shift == 0:
         assert coarse.difference == engine.difference == exact.difference == 0
     elif shift <= 100:
@@ -101,7 +120,9 @@ def test_precision_is_lost_far_out_and_first_in_the_coarse_one():
     assert far[2].difference < 1e-9
 
 
-@pytest.mark.parametrize("fields", [{}, {"qk_norm": True}, {"n_kv_heads": 2}, {"mixer": "shared_qk"}, {"mixer": "similarity"}])
+@pytest.mark.parametrize(
+    "fields", [{}, {"qk_norm": True}, {"n_kv_heads": 2}, {"mixer": "shared_qk"}, {"mixer": "similarity"}]
+)
 def test_what_meets_the_rotation_turns_into_what_was_recorded(fields):
     model = loud(tiny(position="rope", **fields))
     recording = record(model, some_tokens(model.config, 1)[0].tolist())
@@ -126,19 +147,28 @@ def test_the_layouts_are_the_same_up_to_the_order_of_dimensions():
     found = rotary.layouts(rng.standard_normal((9, 16)), rng.standard_normal((9, 16)), 10_000.0)
     assert found.difference("permuted") < 1e-12
     assert found.difference("wrong") > 0.1 and found.difference("crossed") > 0.1
-    assert max(found.moved[name] for name in ("half", "permuted", "wrong")) < 1e-12 < 0.1 < found.moved["crossed"]
+    assert (
+        max(found.moved[name] for name in ("half", "permuted", "wrong"))
+        < 1e-12
+        < 0.1
+        < found.moved["crossed"]
+    )
 
 
 def test_interleaved_turns_neighbours():
     x = torch.tensor([[1.0, 0.0, 0.0, 1.0]])
-    turned = rotary.rotate_interleaved(x, torch.tensor([[0.0, -1.0]]), torch.tensor([[1.0, 0.0]]))  # a quarter turn; half a turn
+    turned = rotary.rotate_interleaved(
+        x, torch.tensor([[0.0, -1.0]]), torch.tensor([[1.0, 0.0]])
+    )  # a quarter turn; half a turn
     assert turned.tolist() == [[0.0, 1.0, 0.0, -1.0]]
     order = rotary.half_split_order(6)
     assert order.tolist() == [0, 2, 4, 1, 3, 5]
 
 
 def test_interleaved_equals_gpt_j_s():
-    gptj = pytest.importorskip("transformers.models.gptj.modeling_gptj", reason="transformers is not installed")
+    gptj = pytest.importorskip(
+        "transformers.models.gptj.modeling_gptj", reason="transformers is not installed"
+    )
     x = torch.randn(1, 5, 2, 8, generator=torch.Generator().manual_seed(0))  # (batch, position, head, d_head)
     table = gptj.create_sinusoidal_positions(5, 8)  # sines, then cosines
     sin, cos = table[None, :, :4], table[None, :, 4:]

@@ -23,7 +23,9 @@ def fresh(scheme):
 
 
 def test_every_scheme_of_the_engine_is_on_the_bench():
-    assert set(SCHEMES) == set(POSITIONS) == set(ALL) and {scheme.seam for scheme in SCHEMES.values()} == set(SEAM_WORDS)
+    assert set(SCHEMES) == set(POSITIONS) == set(ALL) and {scheme.seam for scheme in SCHEMES.values()} == set(
+        SEAM_WORDS
+    )
 
 
 @pytest.mark.parametrize("scheme", ALL)
@@ -31,14 +33,21 @@ def test_a_scheme_enters_where_it_is_said_to(scheme):
     seams = fresh(scheme).positions.prepare(12, torch.zeros(1))
     q = torch.randn(1, 4, 12, 16, generator=torch.Generator().manual_seed(0))
     scores = torch.zeros(1, 4, 12, 12)
-    acts = {"embed": seams.embed(torch.zeros(1, 12, 64)) is not None, "rotate": not torch.equal(seams.rotate(q, q)[0], q),
-            "bias": not torch.equal(seams.bias(scores), scores)}
-    assert [seam for seam, does in acts.items() if does] == ([SCHEMES[scheme].seam] if SCHEMES[scheme].seam else [])
+    acts = {
+        "embed": seams.embed(torch.zeros(1, 12, 64)) is not None,
+        "rotate": not torch.equal(seams.rotate(q, q)[0], q),
+        "bias": not torch.equal(seams.bias(scores), scores),
+    }
+    assert [seam for seam, does in acts.items() if does] == (
+        [SCHEMES[scheme].seam] if SCHEMES[scheme].seam else []
+    )
 
 
 @pytest.mark.parametrize("scheme", ALL)
 def test_relative_schemes_see_the_distance_alone(scheme):
-    """The scores of equal content, moved along by five places: the same exactly where the scheme is relative, or knows nothing."""
+    """The scores of equal content, moved along by five places: the same exactly where the scheme is relative,
+    or knows nothing.
+    """
     seams = fresh(scheme).positions.prepare(20, torch.zeros(1))
     generator = torch.Generator().manual_seed(2)
     content = torch.randn(64, generator=generator)
@@ -47,16 +56,22 @@ def test_relative_schemes_see_the_distance_alone(scheme):
     heads = x.view(20, 4, 16).transpose(0, 1)[None]
     q, k = seams.rotate(heads, heads)
     scores = seams.bias(q @ k.transpose(-1, -2))[0]
-    moved = torch.allclose(scores[:, 10, 4], scores[:, 15, 9], atol=1e-3) and torch.allclose(scores[:, 12, 1], scores[:, 17, 6], atol=1e-3)
+    moved = torch.allclose(scores[:, 10, 4], scores[:, 15, 9], atol=1e-3) and torch.allclose(
+        scores[:, 12, 1], scores[:, 17, 6], atol=1e-3
+    )
     distance_counts = not torch.allclose(scores[:, 10, 4], scores[:, 10, 7], atol=1e-3)
     assert distance_counts == (scheme != "none")
     assert moved == (SCHEMES[scheme].carries != "absolute")
 
 
 @pytest.mark.parametrize("scheme", ALL)
-@pytest.mark.parametrize("config", [CONFIG, ModelConfig(vocab_size=30, context=100, d_model=48, n_layers=3, n_heads=6)])
+@pytest.mark.parametrize(
+    "config", [CONFIG, ModelConfig(vocab_size=30, context=100, d_model=48, n_layers=3, n_heads=6)]
+)
 def test_parameters_added_are_counted_on_the_models(scheme, config):
-    counted = count_parameters(replace(config, position=scheme)) - count_parameters(replace(config, position="none"))
+    counted = count_parameters(replace(config, position=scheme)) - count_parameters(
+        replace(config, position="none")
+    )
     assert parameters_added(config, scheme) == counted
 
 
@@ -69,7 +84,9 @@ def test_sizes_of_gpt2_small():
 def test_similarities_are_at_most_one(scheme):
     found = similarity(fresh(scheme), 256)
     reach = 64 if scheme == "learned" else 256
-    assert found.values.shape == (4 if scheme in ("alibi", "t5") else 1, reach) and len(found.lines) == len(found.values)
+    assert found.values.shape == (4 if scheme in ("alibi", "t5") else 1, reach) and len(found.lines) == len(
+        found.values
+    )
     assert found.distance.tolist() == list(range(reach)) and found.values.max() <= 1 + 1e-6
     if scheme != "t5":
         assert np.allclose(found.values[:, 0], 1)
@@ -102,9 +119,15 @@ def test_t5_is_a_share_of_the_largest_factor():
     model.positions.weight.copy_(torch.arange(32.0)[:, None] * torch.tensor([0.0, 0.1, -0.1, 1.0]))
     values = similarity(model, 200).values
     assert np.allclose(values[0], 1) and np.allclose(values.max(1), 1)
-    assert values[1, 0] == pytest.approx(math.exp(-3.1)) and values[1, 199] == pytest.approx(1) and values[2, 5] == pytest.approx(math.exp(-0.5))
+    assert (
+        values[1, 0] == pytest.approx(math.exp(-3.1))
+        and values[1, 199] == pytest.approx(1)
+        and values[2, 5] == pytest.approx(math.exp(-0.5))
+    )
 
 
 def test_an_untrained_table_knows_no_distance():
     values = similarity(fresh("learned"), 256).values[0, 1:48]
-    assert abs(values.mean() - 0.5) < 0.05 and values.std() < 0.05  # token and place are equally long at random
+    assert (
+        abs(values.mean() - 0.5) < 0.05 and values.std() < 0.05
+    )  # token and place are equally long at random

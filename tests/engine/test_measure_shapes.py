@@ -1,4 +1,6 @@
-"""The traced forward pass against the model's own, against closed forms, and attention by hand against arithmetic."""
+"""The traced forward pass against the model's own, against closed forms, and attention by hand against
+arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def named(steps, name):
 
 
 def assert_true_to(config: ModelConfig, tokens: int = 5) -> None:
-    """Every step's shape is that of a real forward pass, every real activation is a step or another one unchanged, and parameters add up."""
+    """Every step's shape is that of a real forward pass, every real activation is a step or another one
+    unchanged, and parameters add up.
+    """
     steps = trace(config, tokens)
     recorder = Recorder()
     with torch.inference_mode():
@@ -39,7 +43,11 @@ def assert_true_to(config: ModelConfig, tokens: int = 5) -> None:
         assert step.formula and step.words, step.name
         assert len(step.output.axes) == len(step.output.sizes), step.name
     for name in set(real) - {step.name for step in steps}:
-        assert any(torch.equal(recorder[name], recorder[step.name]) for step in steps if step.name in real and real[step.name] == real[name]), name
+        assert any(
+            torch.equal(recorder[name], recorder[step.name])
+            for step in steps
+            if step.name in real and real[step.name] == real[name]
+        ), name
     assert totals(steps)["parameters"] == parameter_formula(config)
     assert len({step.name for step in steps}) == len(steps)
     before: set[str] = set()
@@ -50,18 +58,38 @@ def assert_true_to(config: ModelConfig, tokens: int = 5) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from(["layernorm", "rmsnorm", "none"]), st.sampled_from(["pre", "post", "parallel", "none"]),
+    st.sampled_from(["layernorm", "rmsnorm", "none"]),
+    st.sampled_from(["pre", "post", "parallel", "none"]),
     st.sampled_from(["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "none"]),
     st.sampled_from(["none", "sinusoidal", "learned", "rope", "alibi", "t5"]),
-    st.sampled_from(["none", "mean", "similarity", "shared_qk", "attention"]), st.lists(st.booleans(), min_size=8, max_size=8),
+    st.sampled_from(["none", "mean", "similarity", "shared_qk", "attention"]),
+    st.lists(st.booleans(), min_size=8, max_size=8),
 )
 def test_any_architecture_is_traced_as_it_runs(norm, wiring, ffn, position, mixer, flags):
     tied, attention_bias, ffn_bias, gain, projected, causal, qk_norm, grouped = flags
-    assert_true_to(ModelConfig(
-        vocab_size=7, context=6, d_model=8, n_layers=3, n_heads=2, n_kv_heads=1 if grouped and mixer == "attention" else None, norm=norm, wiring=wiring,
-        ffn=ffn, position=position, mixer=mixer, tie_embeddings=tied, attention_bias=attention_bias, ffn_bias=ffn_bias, norm_gain=gain,
-        norm_bias=gain and norm == "layernorm", output_projection=projected, causal=causal, qk_norm=qk_norm,
-    ))
+    assert_true_to(
+        ModelConfig(
+            vocab_size=7,
+            context=6,
+            d_model=8,
+            n_layers=3,
+            n_heads=2,
+            n_kv_heads=1 if grouped and mixer == "attention" else None,
+            norm=norm,
+            wiring=wiring,
+            ffn=ffn,
+            position=position,
+            mixer=mixer,
+            tie_embeddings=tied,
+            attention_bias=attention_bias,
+            ffn_bias=ffn_bias,
+            norm_gain=gain,
+            norm_bias=gain and norm == "layernorm",
+            output_projection=projected,
+            causal=causal,
+            qk_norm=qk_norm,
+        )
+    )
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -74,7 +102,9 @@ def test_every_preset_adds_up(name):
 
 def test_the_largest_model_has_its_eight_key_heads():
     steps = trace(PRESETS["llama2-70b"].model, 4096)
-    assert named(steps, "blocks.79.q").output.sizes == (1, 64, 4096, 128) and named(steps, "blocks.79.k").output.sizes == (1, 8, 4096, 128)
+    assert named(steps, "blocks.79.q").output.sizes == (1, 64, 4096, 128) and named(
+        steps, "blocks.79.k"
+    ).output.sizes == (1, 8, 4096, 128)
     assert named(steps, "blocks.40.pattern").output.sizes == (1, 64, 4096, 4096)
 
 
@@ -86,24 +116,38 @@ def test_products_of_gpt2_are_the_closed_form():
 
 def test_a_grouped_product_counts_every_query_head():
     steps = trace(tiny(n_heads=4, n_kv_heads=2), 6)
-    assert named(steps, "blocks.0.scores").products == 2 * 4 * 6 * 6 * 4 == named(steps, "blocks.1.z").products
+    assert (
+        named(steps, "blocks.0.scores").products == 2 * 4 * 6 * 6 * 4 == named(steps, "blocks.1.z").products
+    )
 
 
 def test_multi_head_on_three_tokens_of_four():
     steps = trace(ModelConfig(context=3, d_model=4, n_layers=1, n_heads=2, position="none"), 3)
-    walk = [step.output.sizes for step in steps if step.bare in ("norm1", "qkv_heads", "q", "pattern", "z", "z_merged", "attn_out")]
+    walk = [
+        step.output.sizes
+        for step in steps
+        if step.bare in ("norm1", "qkv_heads", "q", "pattern", "z", "z_merged", "attn_out")
+    ]
     assert walk == [(1, 3, 4), (1, 3, 2, 2), (1, 2, 3, 2), (1, 2, 3, 3), (1, 2, 3, 2), (1, 3, 4), (1, 3, 4)]
 
 
 def test_a_small_gpt_ends_in_a_row_of_the_vocabulary_for_each_token():
     steps = trace(ModelConfig(vocab_size=1000, context=5, d_model=256, n_layers=6, n_heads=8), 5)
-    assert steps[0].name == "tokens" and steps[-1].name == "probabilities" and steps[-1].output.sizes == (1, 5, 1000)
+    assert (
+        steps[0].name == "tokens"
+        and steps[-1].name == "probabilities"
+        and steps[-1].output.sizes == (1, 5, 1000)
+    )
 
 
 def test_a_tied_unembedding_counts_nothing_new_and_says_what_it_shares():
     tied, untied = (named(trace(tiny(tie_embeddings=tie), 4), "logits") for tie in (True, False))
     assert (tied.parameters, tied.weights, tied.shared) == (0, (), ("embedding",))
-    assert (untied.parameters, untied.weights, untied.shared) == (11 * 16, (Shape("unembedding", (), (11, 16)),), ())
+    assert (untied.parameters, untied.weights, untied.shared) == (
+        11 * 16,
+        (Shape("unembedding", (), (11, 16)),),
+        (),
+    )
 
 
 def test_each_block_reads_from_the_block_below():
@@ -121,7 +165,11 @@ def test_the_lines_that_ran_are_the_lines_that_did_it():
 
     def text(name):
         ran = named(steps, name).ran
-        return [inspect.getsourcelines(r.source)[0][line - inspect.getsourcelines(r.source)[1]].strip() for r in ran for line in r.lines]
+        return [
+            inspect.getsourcelines(r.source)[0][line - inspect.getsourcelines(r.source)[1]].strip()
+            for r in ran
+            for line in r.lines
+        ]
 
     assert any("softmax" in line for line in text("blocks.0.pattern"))
     assert any("baddbmm" in line for line in text("blocks.0.scores"))
@@ -131,7 +179,14 @@ def test_the_lines_that_ran_are_the_lines_that_did_it():
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"ffn": "swiglu", "position": "rope", "n_kv_heads": 2}, {"mixer": "shared_qk"}, {"mixer": "similarity"}, {"ffn": "none"}]
+    "changes",
+    [
+        {},
+        {"ffn": "swiglu", "position": "rope", "n_kv_heads": 2},
+        {"mixer": "shared_qk"},
+        {"mixer": "similarity"},
+        {"ffn": "none"},
+    ],
 )
 def test_what_no_probe_sees_is_put_together_rightly(changes):
     model = loud(tiny(**changes))
@@ -143,7 +198,9 @@ def test_what_no_probe_sees_is_put_together_rightly(changes):
         found = tensor_of(step, recording)
         assert found is not None or step.bare == "position"
         if found is not None:
-            assert len(found[1]) == found[0].ndim and (step.bare.endswith("_heads") or found[0].shape == step.output.sizes[-found[0].ndim :]), step.name
+            assert len(found[1]) == found[0].ndim and (
+                step.bare.endswith("_heads") or found[0].shape == step.output.sizes[-found[0].ndim :]
+            ), step.name
         with torch.inference_mode():
             flat = {"qkv_flat": "w_qkv", "qk_flat": "w_qk", "v_flat": "w_v"}.get(step.bare)
             if step.block == 1 and flat:
@@ -165,7 +222,7 @@ def test_what_cannot_be_built_or_read_is_not_traced():
         trace(tiny(), 9)
 
 
-# By hand ------------------------------------------------------------------------------------------------------------------
+# By hand ----------------------------------------------------------------------------------------
 
 
 def test_the_two_heads_of_the_example():
@@ -184,7 +241,9 @@ def test_by_hand_is_what_torch_computes(heads):
     e = byhand.multi_head(q.tolist(), k.tolist(), v.tolist(), heads, [1])
     tensors = [torch.tensor(x).unflatten(-1, (heads, -1)).transpose(0, 1) for x in (q, k, v)]
     mask = torch.tensor([True, False, True]).expand(2, 3)
-    wanted = torch.nn.functional.scaled_dot_product_attention(*tensors, attn_mask=mask).transpose(0, 1).flatten(1)
+    wanted = (
+        torch.nn.functional.scaled_dot_product_attention(*tensors, attn_mask=mask).transpose(0, 1).flatten(1)
+    )
     np.testing.assert_allclose(e.out, wanted, atol=1e-12)
 
 

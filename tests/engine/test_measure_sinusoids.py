@@ -1,4 +1,6 @@
-"""Sinusoidal positions against the formula written out, number by number, and against the worked example of the curriculum."""
+"""Sinusoidal positions against the formula written out, number by number, and against the worked example of
+the curriculum.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ import torch
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.measure import sinusoids
-from engine.measure.sinusoids import frequencies, rotation_matrix, rotation_residual, similarity, table64, turn, wavelengths
+from engine.measure.sinusoids import (
+    frequencies,
+    rotation_matrix,
+    rotation_residual,
+    similarity,
+    table64,
+    turn,
+    wavelengths,
+)
 from engine.parts.positions import Sinusoidal, sinusoidal_table
 
 
@@ -20,7 +30,9 @@ def by_hand(p: int, dimension: int, width: int, base: float) -> float:
     return math.cos(angle) if dimension % 2 else math.sin(angle)
 
 
-@pytest.mark.parametrize(("width", "base", "start"), [(2, 10_000.0, 0), (8, 10_000.0, 3), (12, 50.0, 100), (6, 1_000_000.0, 511)])
+@pytest.mark.parametrize(
+    ("width", "base", "start"), [(2, 10_000.0, 0), (8, 10_000.0, 3), (12, 50.0, 100), (6, 1_000_000.0, 511)]
+)
 def test_the_table_is_the_formula(width, base, start):
     expected = np.array([[by_hand(p, i, width, base) for i in range(width)] for p in range(start, start + 7)])
     assert sinusoidal_table(7, width, base, start).numpy() == pytest.approx(expected, abs=1e-4)
@@ -40,7 +52,9 @@ def test_the_part_adds_the_table_of_base_10000_bit_by_bit():
 
 def test_wavelengths_go_from_two_pi_to_two_pi_base_to_the_d_minus_two_over_d():
     waves = wavelengths(64, 10_000.0)
-    assert waves[0] == pytest.approx(2 * math.pi) and waves[-1] == pytest.approx(2 * math.pi * 10_000 ** (62 / 64))
+    assert waves[0] == pytest.approx(2 * math.pi) and waves[-1] == pytest.approx(
+        2 * math.pi * 10_000 ** (62 / 64)
+    )
     assert waves[1:] / waves[:-1] == pytest.approx(np.full(31, 10_000 ** (2 / 64)))
     assert wavelengths(2, 7.0) == pytest.approx([2 * math.pi])
 
@@ -62,7 +76,9 @@ def test_one_matrix_carries_every_position_k_further(k):
         here, there = (np.array([by_hand(x, i, 12, 300.0) for i in range(12)]) for x in (p, p + k))
         assert matrix @ here == pytest.approx(there, abs=1e-12)
     assert matrix @ matrix.T == pytest.approx(np.eye(12), abs=1e-12)  # it keeps lengths
-    assert np.count_nonzero(np.abs(np.kron(np.eye(6), np.ones((2, 2))) - 1) * matrix) == 0  # nothing outside the blocks
+    assert (
+        np.count_nonzero(np.abs(np.kron(np.eye(6), np.ones((2, 2))) - 1) * matrix) == 0
+    )  # nothing outside the blocks
 
 
 def test_rotations_follow_each_other():
@@ -82,7 +98,9 @@ def test_likeness_depends_on_the_distance_alone():
     found = similarity(40, 32, 1_000.0)
     for p, q in ((0, 0), (3, 17), (39, 0)):
         expected = sum(by_hand(p, i, 32, 1_000.0) * by_hand(q, i, 32, 1_000.0) for i in range(32))
-        assert found.dots[p, q] == pytest.approx(expected, abs=1e-4) and found.by_distance[abs(p - q)] == pytest.approx(expected, abs=1e-10)
+        assert found.dots[p, q] == pytest.approx(expected, abs=1e-4) and found.by_distance[
+            abs(p - q)
+        ] == pytest.approx(expected, abs=1e-10)
     assert found.deviation < 1e-4 and found.deviation64 < 1e-12
     assert found.by_distance[0] == pytest.approx(16)  # the squared length, d/2
 
@@ -94,7 +112,9 @@ def test_the_deviation_would_be_seen(monkeypatch):
     assert similarity(40, 32).deviation > 0.05
 
 
-@pytest.mark.parametrize(("width", "base"), [(0, 10.0), (3, 10.0), (-2, 10.0), (4, 0.5), (4, float("nan")), (4, 1e13)])
+@pytest.mark.parametrize(
+    ("width", "base"), [(0, 10.0), (3, 10.0), (-2, 10.0), (4, 0.5), (4, float("nan")), (4, 1e13)]
+)
 def test_what_has_no_frequencies_is_refused(width, base):
     with pytest.raises(ConfigError):
         frequencies(width, base)

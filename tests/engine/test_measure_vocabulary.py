@@ -1,4 +1,6 @@
-"""Cuts that tile their text, vocabularies that are beginnings of larger ones, and the costs of CURRICULUM's table."""
+"""Cuts that tile their text, vocabularies that are beginnings of larger ones, and the costs of CURRICULUM's
+table.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,39 @@ import pytest
 from engine.config import ModelConfig
 from engine.corpora import Corpus
 from engine.errors import ConfigError, TokenizerError
-from engine.measure.vocabulary import Cut, costs, cut_bytes, cut_characters, cut_tokens, cut_words, lengths, passage, prefix, training_lengths
+from engine.measure.vocabulary import (
+    Cut,
+    costs,
+    cut_bytes,
+    cut_characters,
+    cut_tokens,
+    cut_words,
+    lengths,
+    passage,
+    prefix,
+    training_lengths,
+)
 from engine.model import build
 from engine.tokenizers import bpe, published
 from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.words import UNKNOWN, WordTokenizer
 
-LEARNED = "the theme of the thesis is the theory of these things; भाषा भाषा 语言 语言 语言 👩‍👧 👩‍👧 ththth aaaaaaaa\n" * 3
+LEARNED = (
+    "the theme of the thesis is the theory of these things; भाषा भाषा 语言 语言 语言 👩‍👧 👩‍👧 ththth"
+    " aaaaaaaa\n" * 3
+)
 TEXTS = (
-    "", "the thesis", " \n\t ", "भाषा मॉडल", "语言模型。数字", "👩‍👩‍👧‍👦🇩🇪👍🏽", "مرحبا بالعالم", "e\u0301\u0302x\u0301", "a\0b", "€" * 50, "a" * 3000,
+    "",
+    "the thesis",
+    " \n\t ",
+    "भाषा मॉडल",
+    "语言模型。数字",
+    "👩‍👩‍👧‍👦🇩🇪👍🏽",
+    "مرحبا بالعالم",
+    "e\u0301\u0302x\u0301",
+    "a\0b",
+    "€" * 50,
+    "a" * 3000,
 )
 
 
@@ -27,7 +53,9 @@ def learned() -> BpeTokenizer:
 
 def laid_out(cut: Cut, text: str) -> bytes:
     data = text.encode("utf-8")
-    return b"".join(data[start : start + length] for start, length in zip(cut.starts, cut.lengths, strict=True))
+    return b"".join(
+        data[start : start + length] for start, length in zip(cut.starts, cut.lengths, strict=True)
+    )
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: repr(text[:6]))
@@ -43,7 +71,11 @@ def test_the_tokens_of_a_cut_are_the_text(learned: BpeTokenizer, text: str) -> N
 
 def test_a_token_may_end_inside_a_character_and_its_bytes_are_known() -> None:
     cut = cut_tokens("€", bpe.train("€€ x", 257))  # E2 82 AC: one merge of two of its bytes
-    assert cut.lengths.tolist() in ([2, 1], [1, 2]) and cut.characters_per_token == 0.5 and cut.bytes_per_token == 1.5
+    assert (
+        cut.lengths.tolist() in ([2, 1], [1, 2])
+        and cut.characters_per_token == 0.5
+        and cut.bytes_per_token == 1.5
+    )
 
 
 def test_characters_outside_the_alphabet_are_unknown() -> None:
@@ -67,11 +99,14 @@ def test_between_words_there_are_blanks_and_nothing_else() -> None:
 def test_shown_keeps_the_first_tokens_and_counts_them_all(learned: BpeTokenizer) -> None:
     text = "the भाषा " * 40
     for whole, part in (
-        (cut_tokens(text, learned), cut_tokens(text, learned, 7)), (cut_bytes(text), cut_bytes(text, 7)),
+        (cut_tokens(text, learned), cut_tokens(text, learned, 7)),
+        (cut_bytes(text), cut_bytes(text, 7)),
         (cut_characters(text, "the "), cut_characters(text, "the ", 7)),
     ):
         reach = len(text[:7].encode("utf-8"))
-        assert part.tokens == whole.tokens and part.unknown == whole.unknown and len(part.ids) < len(whole.ids)
+        assert (
+            part.tokens == whole.tokens and part.unknown == whole.unknown and len(part.ids) < len(whole.ids)
+        )
         assert part.starts[-1] < reach <= whole.starts[len(part.ids)]
 
 
@@ -85,13 +120,25 @@ def test_a_smaller_vocabulary_is_the_beginning_of_a_larger(learned: BpeTokenizer
 
 def test_lengths_by_size_are_what_encoding_gives(learned: BpeTokenizer) -> None:
     sizes = (100, 256, 260, 300, 340, 5000)
-    assert lengths(learned, "the theory", sizes) == {size: len(bpe.train(LEARNED, size).encode("the theory")) for size in (256, 260, 300, learned.vocab_size)}
+    assert lengths(learned, "the theory", sizes) == {
+        size: len(bpe.train(LEARNED, size).encode("the theory"))
+        for size in (256, 260, 300, learned.vocab_size)
+    }
     whole = training_lengths(learned, sizes, len(LEARNED.encode()))
-    assert whole == {size: len(prefix(learned, size).encode(LEARNED)) for size in (256, 260, 300, learned.vocab_size)}
+    assert whole == {
+        size: len(prefix(learned, size).encode(LEARNED)) for size in (256, 260, 300, learned.vocab_size)
+    }
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "expected"), [("a b  c\n", 2, ("a b", 2)), ("a b", 5, ("a b", 2)), ("  a", 1, ("  a", 1)), ("", 3, ("", 0)), (" \n", 3, ("", 0))]
+    ("text", "words", "expected"),
+    [
+        ("a b  c\n", 2, ("a b", 2)),
+        ("a b", 5, ("a b", 2)),
+        ("  a", 1, ("  a", 1)),
+        ("", 3, ("", 0)),
+        (" \n", 3, ("", 0)),
+    ],
 )
 def test_passages_end_with_a_word(text: str, words: int, expected: tuple[str, int]) -> None:
     assert passage(text, words) == expected
@@ -105,7 +152,12 @@ def test_the_costs_of_the_textbooks_table() -> None:
 
 def test_totals_are_those_of_models_that_are_built() -> None:
     for tied in (True, False):
-        model = build(ModelConfig(vocab_size=300, d_model=128, n_layers=2, n_heads=2, position="rope", tie_embeddings=tied), device="meta")
+        model = build(
+            ModelConfig(
+                vocab_size=300, d_model=128, n_layers=2, n_heads=2, position="rope", tie_embeddings=tied
+            ),
+            device="meta",
+        )
         (cost,) = costs({"x": (300, 7)}, 128, 2)
         assert sum(p.numel() for p in model.parameters()) == (cost.tied if tied else cost.untied)
     assert cost.share == 300 * 128 / cost.tied
@@ -123,7 +175,10 @@ def test_a_thousand_words_of_shakespeare(shakespeare: Corpus) -> None:
     try:
         gpt2 = published.load("gpt2")
     except TokenizerError as error:
-        pytest.skip(f"gpt2's encoding is not on this machine ($TIKTOKEN_CACHE_DIR names the folder that holds it): {error}")
+        pytest.skip(
+            "gpt2's encoding is not on this machine ($TIKTOKEN_CACHE_DIR names the folder that holds it):"
+            f" {error}"
+        )
     assert len(gpt2.encode(text)) == 1606
     # A well-known lecture's 62 characters and 16 tokens: the beginning, cut while the text goes on.
     assert cut_tokens(shakespeare.text[:200], gpt2, 62).ids.tolist()[-2:] == [198, 198]

@@ -1,4 +1,6 @@
-"""The one model definition: every legal combination runs and tells the truth, and trusted libraries agree with it."""
+"""The one model definition: every legal combination runs and tells the truth, and trusted libraries agree
+with it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,13 @@ from engine.probe import Recorder
 from engine.sample import generate
 from tests.engine.helpers import loud, some_tokens, tiny
 
-CHOICES = {"norm": get_args(Norm), "wiring": get_args(Wiring), "ffn": get_args(Ffn), "position": get_args(Position), "mixer": get_args(Mixer)}
+CHOICES = {
+    "norm": get_args(Norm),
+    "wiring": get_args(Wiring),
+    "ffn": get_args(Ffn),
+    "position": get_args(Position),
+    "mixer": get_args(Mixer),
+}
 NORMS, WIRINGS, FFNS, POSITIONS, MIXERS = CHOICES.values()
 
 
@@ -50,12 +58,24 @@ def _truths(config: ModelConfig) -> None:
 @pytest.mark.parametrize("mixer", MIXERS)
 @pytest.mark.parametrize("position", POSITIONS)
 def test_every_combination_of_named_parts(position: str, mixer: str) -> None:
-    """norm x wiring x ffn x causal x tied x kv heads, for each position scheme and mixer: the full product."""
+    """norm x wiring x ffn x causal x tied x kv heads, for each position scheme and mixer: the full
+    product.
+    """
     kv_heads = (1, 2, 4) if mixer == "attention" else (4,)
     with torch.inference_mode():
-        for norm, wiring, ffn, causal, tied, n_kv_heads in product(NORMS, WIRINGS, FFNS, (True, False), (True, False), kv_heads):
+        for norm, wiring, ffn, causal, tied, n_kv_heads in product(
+            NORMS, WIRINGS, FFNS, (True, False), (True, False), kv_heads
+        ):
             config = tiny(
-                position=position, mixer=mixer, norm=norm, wiring=wiring, ffn=ffn, causal=causal, tie_embeddings=tied, n_kv_heads=n_kv_heads, n_layers=1
+                position=position,
+                mixer=mixer,
+                norm=norm,
+                wiring=wiring,
+                ffn=ffn,
+                causal=causal,
+                tie_embeddings=tied,
+                n_kv_heads=n_kv_heads,
+                n_layers=1,
             )
             try:
                 _truths(config)
@@ -63,7 +83,16 @@ def test_every_combination_of_named_parts(position: str, mixer: str) -> None:
                 raise AssertionError(f"{config}") from error
 
 
-FLAGS = ("qk_norm", "output_projection", "attention_bias", "ffn_bias", "norm_gain", "norm_bias", "causal", "tie_embeddings")
+FLAGS = (
+    "qk_norm",
+    "output_projection",
+    "attention_bias",
+    "ffn_bias",
+    "norm_gain",
+    "norm_bias",
+    "causal",
+    "tie_embeddings",
+)
 
 
 @given(
@@ -71,9 +100,14 @@ FLAGS = ("qk_norm", "output_projection", "attention_bias", "ffn_bias", "norm_gai
     flags=st.fixed_dictionaries({name: st.booleans() for name in FLAGS}),
     sizes=st.fixed_dictionaries(
         {
-            "n_layers": st.integers(1, 3), "n_heads": st.sampled_from([1, 2, 3, 4, 6]), "n_kv_heads": st.none() | st.integers(1, 4),
-            "d_model": st.sampled_from([12, 24]), "d_ff": st.none() | st.integers(1, 40), "d_head": st.none() | st.integers(1, 9),
-            "vocab_size": st.integers(2, 30), "context": st.integers(6, 12),
+            "n_layers": st.integers(1, 3),
+            "n_heads": st.sampled_from([1, 2, 3, 4, 6]),
+            "n_kv_heads": st.none() | st.integers(1, 4),
+            "d_model": st.sampled_from([12, 24]),
+            "d_ff": st.none() | st.integers(1, 40),
+            "d_head": st.none() | st.integers(1, 9),
+            "vocab_size": st.integers(2, 30),
+            "context": st.integers(6, 12),
         }
     ),
 )
@@ -114,27 +148,50 @@ def test_counted_parameters_equal_the_closed_form(name: str) -> None:
     assert count_parameters(PRESETS[name].model) == parameter_formula(PRESETS[name].model)
 
 
-@pytest.mark.parametrize(("name", "total"), [("gpt2", 124_439_808), ("llama2-7b", 6_738_415_616), ("llama2-70b", 68_976_648_192)])
+@pytest.mark.parametrize(
+    ("name", "total"), [("gpt2", 124_439_808), ("llama2-7b", 6_738_415_616), ("llama2-70b", 68_976_648_192)]
+)
 def test_published_totals(name: str, total: int) -> None:
     assert count_parameters(PRESETS[name].model) == total
 
 
 def test_textbook_totals() -> None:
     """The worked numbers of the unit: 4 d^2 + 2 d d_ff + 4 d for a block, 2Vd + 11Ld^2 for the bare stack."""
+
     def bare(d_model: int, **fields: object) -> ModelConfig:
-        return ModelConfig(d_model=d_model, vocab_size=65, position="none", norm_gain=False, tie_embeddings=False, **fields)
+        return ModelConfig(
+            d_model=d_model, vocab_size=65, position="none", norm_gain=False, tie_embeddings=False, **fields
+        )
 
     no_blocks = 2 * 65 * 512
     assert parameter_formula(bare(512, n_layers=1)) - no_blocks == 1_048_576 + 2_097_152
-    with_norms = ModelConfig(d_model=512, vocab_size=65, position="none", tie_embeddings=False, n_layers=1, norm_bias=True)
-    assert parameter_formula(with_norms) - no_blocks == 1_048_576 + 2_097_152 + 2_048 + 2 * 512  # and the final norm
-    assert parameter_formula(bare(256, n_layers=4, output_projection=False)) == 2 * 65 * 256 + 11 * 4 * 256**2 == 2_916_864
+    with_norms = ModelConfig(
+        d_model=512, vocab_size=65, position="none", tie_embeddings=False, n_layers=1, norm_bias=True
+    )
+    assert (
+        parameter_formula(with_norms) - no_blocks == 1_048_576 + 2_097_152 + 2_048 + 2 * 512
+    )  # and the final norm
+    assert (
+        parameter_formula(bare(256, n_layers=4, output_projection=False))
+        == 2 * 65 * 256 + 11 * 4 * 256**2
+        == 2_916_864
+    )
     # Heads and context change nothing (without a learned table).
-    assert len({parameter_formula(bare(256, n_heads=h, context=t)) for h in (1, 4, 8) for t in (16, 512)}) == 1
+    assert (
+        len({parameter_formula(bare(256, n_heads=h, context=t)) for h in (1, 4, 8) for t in (16, 512)}) == 1
+    )
 
 
 def test_initial_weights_are_the_documented_ones() -> None:
-    config = ModelConfig(d_model=192, n_layers=8, context=128, attention_bias=True, ffn_bias=True, norm_bias=True, tie_embeddings=False)
+    config = ModelConfig(
+        d_model=192,
+        n_layers=8,
+        context=128,
+        attention_bias=True,
+        ffn_bias=True,
+        norm_bias=True,
+        tie_embeddings=False,
+    )
     for name, parameter in build(config).named_parameters():
         if name.endswith("gain"):
             assert (parameter == 1).all(), name
@@ -180,7 +237,13 @@ def test_dropout_acts_in_training_only() -> None:
 
 
 @pytest.mark.parametrize(
-    "tokens", [torch.zeros(4, dtype=torch.int64), torch.zeros(1, 4), torch.zeros(1, 4, dtype=torch.int32), torch.zeros(1, 1, 4, dtype=torch.int64)]
+    "tokens",
+    [
+        torch.zeros(4, dtype=torch.int64),
+        torch.zeros(1, 4),
+        torch.zeros(1, 4, dtype=torch.int32),
+        torch.zeros(1, 1, 4, dtype=torch.int64),
+    ],
 )
 def test_tokens_of_another_shape_or_type_are_refused(tokens: torch.Tensor) -> None:
     with pytest.raises(ShapeError, match=r"tokens must be int64 of shape \(batch, position\)"):
@@ -206,11 +269,18 @@ def test_one_token_is_enough_and_none_is_not() -> None:
                 model(torch.zeros(shape, dtype=torch.int64))
 
 
-@pytest.mark.parametrize("fields", [
-    {"position": p} for p in ("none", "sinusoidal", "learned", "rope", "alibi", "t5")
-] + [{"wiring": w} for w in ("post", "parallel", "none")] + [{"mixer": m} for m in ("none", "mean", "similarity", "shared_qk")] + [
-    {"n_kv_heads": 2}, {"n_kv_heads": 1, "qk_norm": True, "position": "rope"}, {"d_head": 6, "ffn": "swiglu"},
-], ids=str)
+@pytest.mark.parametrize(
+    "fields",
+    [{"position": p} for p in ("none", "sinusoidal", "learned", "rope", "alibi", "t5")]
+    + [{"wiring": w} for w in ("post", "parallel", "none")]
+    + [{"mixer": m} for m in ("none", "mean", "similarity", "shared_qk")]
+    + [
+        {"n_kv_heads": 2},
+        {"n_kv_heads": 1, "qk_norm": True, "position": "rope"},
+        {"d_head": 6, "ffn": "swiglu"},
+    ],
+    ids=str,
+)
 def test_a_cache_changes_no_logit(fields: dict[str, Any]) -> None:
     """Read in three pieces, with keys and values kept, a text gives the logits of the whole."""
     config = tiny(**fields)
@@ -237,5 +307,8 @@ def test_generation_is_the_same_with_and_without_a_cache(position: str) -> None:
     """Past the context too, where the window moves on by half."""
     model = loud(tiny(position=position))
     for temperature in (0.0, 1.0):
-        texts = [list(generate(model, [1, 2, 3], 40, SampleConfig(temperature=temperature, seed=3), cached=cached)) for cached in (True, False)]
+        texts = [
+            list(generate(model, [1, 2, 3], 40, SampleConfig(temperature=temperature, seed=3), cached=cached))
+            for cached in (True, False)
+        ]
         assert texts[0] == texts[1] and len(texts[0]) == 40

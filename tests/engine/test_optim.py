@@ -39,7 +39,9 @@ def _torch_optimiser(model: Transformer, config: TrainConfig) -> torch.optim.Ada
 
 @pytest.mark.parametrize("grad_clip", [0.0, 0.5])
 def test_adamw_equals_torch_s(grad_clip: float) -> None:
-    """Twenty steps at a changing learning rate, with decay and clipping: the same weights and the same norms."""
+    """Twenty steps at a changing learning rate, with decay and clipping: the same weights and the same
+    norms.
+    """
     config = TrainConfig(learning_rate=3e-3, weight_decay=0.3, grad_clip=grad_clip, beta1=0.8, beta2=0.95)
     ours, theirs = build(CONFIG), build(CONFIG)
     optimiser, reference = Optimiser(ours, config, EXACT), _torch_optimiser(theirs, config)
@@ -67,10 +69,17 @@ def test_the_norm_is_reported_before_clipping() -> None:
 
 
 def test_every_parameter_has_one_slot() -> None:
-    for fields in ({}, {"position": "t5"}, {"mixer": "shared_qk", "attention_bias": True}, {"norm_gain": False, "tie_embeddings": False}):
+    for fields in (
+        {},
+        {"position": "t5"},
+        {"mixer": "shared_qk", "attention_bias": True},
+        {"norm_gain": False, "tie_embeddings": False},
+    ):
         model = build(tiny(**fields))
         slots = layout(model)
-        assert {s.name: tuple(s.shape) for s in slots} == {name: tuple(p.shape) for name, p in model.named_parameters()}
+        assert {s.name: tuple(s.shape) for s in slots} == {
+            name: tuple(p.shape) for name, p in model.named_parameters()
+        }
         assert [s.start for s in slots] == [0, *[s.stop for s in slots[:-1]]]
         for slot in slots:
             inside = slot.name.startswith("blocks.")
@@ -85,11 +94,17 @@ def test_the_model_s_weights_live_in_the_buffers() -> None:
         for name, p in model.named_parameters():
             assert p.dtype == dtype and torch.equal(p, before[name].to(dtype)), name
         optimiser.update(_loss(model, 0), 1.0)
-        assert all(not torch.equal(p.float(), before[name]) for name, p in model.named_parameters() if p.dim() == 2)
+        assert all(
+            not torch.equal(p.float(), before[name]) for name, p in model.named_parameters() if p.dim() == 2
+        )
 
 
-@given(rows=st.integers(1, 40), columns=st.integers(1, 40), seed=st.integers(0, 99), size=st.floats(1e-4, 1e4))
-def test_orthogonalise_brings_singular_values_near_one(rows: int, columns: int, seed: int, size: float) -> None:
+@given(
+    rows=st.integers(1, 40), columns=st.integers(1, 40), seed=st.integers(0, 99), size=st.floats(1e-4, 1e4)
+)
+def test_orthogonalise_brings_singular_values_near_one(
+    rows: int, columns: int, seed: int, size: float
+) -> None:
     """Jordan et al. 2024: between about 0.7 and 1.2, where the matrix had a direction to speak of."""
     g = torch.randn(2, rows, columns, generator=torch.Generator().manual_seed(seed)) * size
     before = torch.linalg.svd(g, full_matrices=False)
@@ -108,10 +123,16 @@ def test_orthogonalise_of_nothing_is_nothing() -> None:
     assert not orthogonalise(torch.zeros(1, 4, 6)).any()
 
 
-@pytest.mark.parametrize("fields", [{}, {"n_kv_heads": 2}, {"n_kv_heads": 1, "ffn": "swiglu"}, {"mixer": "shared_qk"}])
+@pytest.mark.parametrize(
+    "fields", [{}, {"n_kv_heads": 2}, {"n_kv_heads": 1, "ffn": "swiglu"}, {"mixer": "shared_qk"}]
+)
 def test_muon_takes_stacked_matrices_apart(fields: dict) -> None:
-    """A step by hand, matrix for matrix: Nesterov momentum, the nearest orthogonal matrix, scaled by sqrt(rows / columns)."""
-    config = TrainConfig(optimizer="muon", muon_learning_rate=0.03, muon_momentum=0.8, weight_decay=0.1, grad_clip=0.0)
+    """A step by hand, matrix for matrix: Nesterov momentum, the nearest orthogonal matrix, scaled by
+    sqrt(rows / columns).
+    """
+    config = TrainConfig(
+        optimizer="muon", muon_learning_rate=0.03, muon_momentum=0.8, weight_decay=0.1, grad_clip=0.0
+    )
     model, twin = build(tiny(**fields)), build(tiny(**fields))
     optimiser = Optimiser(model, config, EXACT)
     optimiser.muon_dtype = torch.float32
@@ -120,7 +141,9 @@ def test_muon_takes_stacked_matrices_apart(fields: dict) -> None:
     momentum = {name: torch.zeros_like(p) for name, p in twin.named_parameters()}
     for step in range(3):
         optimiser.update(_loss(model, step), 0.5)
-        gradients = dict(zip(momentum, torch.autograd.grad(_loss(twin, step), list(twin.parameters())), strict=True))
+        gradients = dict(
+            zip(momentum, torch.autograd.grad(_loss(twin, step), list(twin.parameters())), strict=True)
+        )
         with torch.no_grad():
             for name, p in twin.named_parameters():
                 if name not in heights:  # AdamW's; its own test is above
@@ -130,7 +153,11 @@ def test_muon_takes_stacked_matrices_apart(fields: dict) -> None:
                 ahead = gradients[name] + 0.8 * momentum[name]
                 p.mul_(1 - 0.015 * 0.1)
                 for weight, update in zip(p.split(heights[name]), ahead.split(heights[name]), strict=True):
-                    weight.sub_(0.015 * max(1, update.shape[0] / update.shape[1]) ** 0.5 * orthogonalise(update[None])[0])
+                    weight.sub_(
+                        0.015
+                        * max(1, update.shape[0] / update.shape[1]) ** 0.5
+                        * orthogonalise(update[None])[0]
+                    )
         for (name, p), q in zip(model.named_parameters(), twin.parameters(), strict=True):
             assert torch.allclose(p, q, atol=1e-4), (step, name)
 
@@ -171,7 +198,14 @@ def test_schedules(schedule: str) -> None:
     assert learning_rate_factor(config, 500) == pytest.approx(0.1)
 
 
-@given(steps=st.integers(1, 50), warmup=st.integers(0, 80), step=st.integers(0, 49), schedule=st.sampled_from(["constant", "linear", "cosine"]))
+@given(
+    steps=st.integers(1, 50),
+    warmup=st.integers(0, 80),
+    step=st.integers(0, 49),
+    schedule=st.sampled_from(["constant", "linear", "cosine"]),
+)
 def test_the_factor_is_always_a_share(steps: int, warmup: int, step: int, schedule: str) -> None:
-    factor = learning_rate_factor(TrainConfig(steps=steps, warmup_steps=warmup, schedule=schedule, min_lr_fraction=0.0), step)
+    factor = learning_rate_factor(
+        TrainConfig(steps=steps, warmup_steps=warmup, schedule=schedule, min_lr_fraction=0.0), step
+    )
     assert 0.0 <= factor <= 1.0

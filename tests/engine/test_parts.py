@@ -1,4 +1,6 @@
-"""Each part against a second, independent account of it: torch's own kernels, known values, worked numbers."""
+"""Each part against a second, independent account of it: torch's own kernels, known values, worked
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def _normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> T
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
-# --- attention ---------------------------------------------------------------------------------
+# --- attention ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -71,7 +73,9 @@ def test_mask_worked_example() -> None:
 
 
 def test_multi_head_worked_example() -> None:
-    """q = [1,2,3,4], k1 = [5,6,7,8], k2 = [9,0,1,2] with two heads: scores 17 and 9, then 53 and 11, before scaling."""
+    """q = [1,2,3,4], k1 = [5,6,7,8], k2 = [9,0,1,2] with two heads: scores 17 and 9, then 53 and 11, before
+    scaling.
+    """
     mixer = MIXERS["attention"](ModelConfig(d_model=4, n_heads=2).resolved())
     q = torch.tensor([[1.0, 2, 3, 4]]).view(1, 1, 2, 2).transpose(1, 2)
     k = torch.tensor([[5.0, 6, 7, 8], [9, 0, 1, 2]]).view(1, 2, 2, 2).transpose(1, 2)
@@ -122,7 +126,7 @@ def test_without_w_o_the_heads_go_back_side_by_side() -> None:
     assert torch.equal(recorder["attn_out"], recorder["z"].transpose(1, 2).flatten(2))
 
 
-# --- positions ---------------------------------------------------------------------------------
+# --- positions ----------------------------------------------------------------------------------
 
 
 def _seams(position: str, length: int, **fields: object) -> Seams:
@@ -142,15 +146,21 @@ def test_sinusoidal_table_equals_the_formula() -> None:
 @given(p=st.integers(0, 200), k=st.integers(0, 200))
 def test_sinusoidal_shift_is_a_rotation(p: int, k: int) -> None:
     """PE(p + k) = R(k) PE(p), the same R at every p."""
-    table = _seams("sinusoidal", 401).embed(torch.zeros(1)).double().view(401, -1, 2)  # (position, pair, sin and cos)
+    table = (
+        _seams("sinusoidal", 401).embed(torch.zeros(1)).double().view(401, -1, 2)
+    )  # (position, pair, sin and cos)
     theta = 10_000 ** (-torch.arange(0, 16, 2, dtype=torch.float64) / 16)
     cos, sin = (theta * k).cos(), (theta * k).sin()
-    rotated = torch.stack((table[p, :, 0] * cos + table[p, :, 1] * sin, table[p, :, 1] * cos - table[p, :, 0] * sin), -1)
+    rotated = torch.stack(
+        (table[p, :, 0] * cos + table[p, :, 1] * sin, table[p, :, 1] * cos - table[p, :, 0] * sin), -1
+    )
     assert torch.allclose(rotated, table[p + k], atol=1e-4)
 
 
 def test_rotation_worked_example() -> None:
-    """p = 5, k = 2, theta = 0.1: [0.479, 0.878] -> [0.644, 0.765] by R = [[0.980, 0.199], [-0.199, 0.980]]."""
+    """p = 5, k = 2, theta = 0.1: [0.479, 0.878] -> [0.644, 0.765] by R = [[0.980, 0.199], [-0.199,
+    0.980]].
+    """
     turn = torch.tensor([[math.cos(0.2), math.sin(0.2)], [-math.sin(0.2), math.cos(0.2)]])
     assert torch.allclose(turn, torch.tensor([[0.980, 0.199], [-0.199, 0.980]]), atol=5e-4)
     start = torch.tensor([math.sin(0.5), math.cos(0.5)])
@@ -182,12 +192,16 @@ def test_alibi_slopes_are_the_paper_s() -> None:
     assert alibi_slopes(8) == [2.0**-i for i in range(1, 9)]
     assert alibi_slopes(1) == [2.0**-8]
     # Not a power of two: the 8 of 8 heads, then every second one of 16.
-    assert alibi_slopes(12) == pytest.approx([2.0**-i for i in range(1, 9)] + [2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5])
+    assert alibi_slopes(12) == pytest.approx(
+        [2.0**-i for i in range(1, 9)] + [2.0**-0.5, 2.0**-1.5, 2.0**-2.5, 2.0**-3.5]
+    )
 
 
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 4, 6, 8, 12, 20])
 def test_alibi_slopes_equal_bloom_s(n_heads: int) -> None:
-    bloom = pytest.importorskip("transformers.models.bloom.modeling_bloom", reason="transformers is not installed")
+    bloom = pytest.importorskip(
+        "transformers.models.bloom.modeling_bloom", reason="transformers is not installed"
+    )
     theirs = bloom.build_alibi_tensor(torch.ones(1, 3), n_heads, torch.float32)  # slope * key position
     assert torch.allclose(torch.tensor(alibi_slopes(n_heads)), theirs[:, 0, 1])
 
@@ -195,7 +209,10 @@ def test_alibi_slopes_equal_bloom_s(n_heads: int) -> None:
 def test_alibi_bias_is_minus_slope_times_distance() -> None:
     bias = _seams("alibi", 5).bias(torch.zeros(1, 4, 5, 5))[0]
     for head, slope in enumerate(alibi_slopes(4)):
-        assert torch.allclose(bias[head], -slope * torch.tensor([[abs(q - k) for k in range(5)] for q in range(5)], dtype=torch.float32))
+        assert torch.allclose(
+            bias[head],
+            -slope * torch.tensor([[abs(q - k) for k in range(5)] for q in range(5)], dtype=torch.float32),
+        )
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
@@ -208,16 +225,29 @@ def test_t5_buckets_equal_t5_s(buckets: int, reach: int, bidirectional: bool) ->
 
 
 def test_t5_buckets_by_hand() -> None:
-    """Causal, 32 buckets: one bucket each up to distance 15, logarithmic from 16, the last one from 113 on; the future is distance 0."""
+    """Causal, 32 buckets: one bucket each up to distance 15, logarithmic from 16, the last one from 113 on;
+    the future is distance 0.
+    """
     bucket = t5_bucket(-torch.arange(200), False, 32, 128)
     assert bucket[:16].tolist() == list(range(16))
-    assert [bucket[d].item() for d in (16, 18, 19, 20, 21, 112, 113, 127, 128, 199)] == [16, 16, 17, 17, 18, 30, 31, 31, 31, 31]
+    assert [bucket[d].item() for d in (16, 18, 19, 20, 21, 112, 113, 127, 128, 199)] == [
+        16,
+        16,
+        17,
+        17,
+        18,
+        30,
+        31,
+        31,
+        31,
+        31,
+    ]
     assert (t5_bucket(torch.arange(1, 50), False, 32, 128) == 0).all()
     both = t5_bucket(torch.tensor([-3, 3]), True, 32, 128)
     assert both.tolist() == [3, 19]
 
 
-# --- norms and feed-forward --------------------------------------------------------------------
+# --- norms and feed-forward ---------------------------------------------------------------------
 
 
 def test_norms_equal_their_formulas() -> None:
@@ -226,7 +256,9 @@ def test_norms_equal_their_formulas() -> None:
     torch.nn.init.normal_(layer.gain)
     torch.nn.init.normal_(layer.bias)
     mean, variance = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, unbiased=False)
-    assert torch.allclose(layer(x), layer.gain * (x - mean) / (variance + 1e-5).sqrt() + layer.bias, atol=1e-5)
+    assert torch.allclose(
+        layer(x), layer.gain * (x - mean) / (variance + 1e-5).sqrt() + layer.bias, atol=1e-5
+    )
     rms = NORMS["rmsnorm"](tiny(norm="rmsnorm"))
     torch.nn.init.normal_(rms.gain)
     assert torch.allclose(rms(x), rms.gain * x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt(), atol=1e-5)
@@ -239,17 +271,21 @@ def test_norms_equal_their_formulas() -> None:
 def test_activations_equal_their_formulas() -> None:
     x = torch.linspace(-4, 4, 81)
     assert torch.equal(relu2(x), torch.where(x > 0, x * x, torch.zeros(())))
-    assert torch.allclose(gelu_tanh(x), 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))), atol=1e-6)
+    assert torch.allclose(
+        gelu_tanh(x), 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(("ffn", "activation"), [("swiglu", F.silu), ("geglu", F.gelu)])
 def test_the_gate_decides_how_much_passes(ffn: str, activation: object) -> None:
     part, x = FEEDFORWARDS[ffn](tiny(ffn=ffn).resolved()), _normal(2, 3, 16)
     gate, up = part.w_in.weight.split(part.w_in.row_blocks)
-    assert torch.allclose(part(x, identity), (activation(x @ gate.T) * (x @ up.T)) @ part.w_out.weight.T, atol=1e-5)
+    assert torch.allclose(
+        part(x, identity), (activation(x @ gate.T) * (x @ up.T)) @ part.w_out.weight.T, atol=1e-5
+    )
 
 
-# --- gradients ---------------------------------------------------------------------------------
+# --- gradients ----------------------------------------------------------------------------------
 
 
 def _wide(*shape: int, seed: int = 0) -> Tensor:
@@ -259,13 +295,22 @@ def _wide(*shape: int, seed: int = 0) -> Tensor:
 @pytest.mark.parametrize("mixer", ["mean", "similarity", "shared_qk", "attention"])
 @pytest.mark.parametrize("position", ["none", "rope", "t5"])
 def test_gradients_of_mixers(mixer: str, position: str) -> None:
-    config = tiny(d_model=8, n_heads=2, n_kv_heads=1 if mixer == "attention" else 2, mixer=mixer, position=position, qk_norm=True).resolved()
+    config = tiny(
+        d_model=8,
+        n_heads=2,
+        n_kv_heads=1 if mixer == "attention" else 2,
+        mixer=mixer,
+        position=position,
+        qk_norm=True,
+    ).resolved()
     part = MIXERS[mixer](config).double()
     scheme = POSITIONS[position](config).double()
     for parameter in scheme.parameters():
         torch.nn.init.normal_(parameter)
     x = _wide(2, 3, 8)
-    assert torch.autograd.gradcheck(lambda x: part(x, scheme.prepare(3, x), causal_mask(3, x), identity), (x,))
+    assert torch.autograd.gradcheck(
+        lambda x: part(x, scheme.prepare(3, x), causal_mask(3, x), identity), (x,)
+    )
 
 
 @pytest.mark.parametrize("ffn", [name for name in FEEDFORWARDS if name != "none"])
@@ -291,7 +336,9 @@ def test_gradients_of_the_small_functions() -> None:
 @pytest.mark.parametrize("wiring", ["pre", "post", "parallel", "none"])
 def test_gradients_of_a_whole_model(wiring: str) -> None:
     """Every parameter's gradient against finite differences, in float64."""
-    model = loud(tiny(d_model=4, n_heads=2, n_layers=1, d_ff=6, context=3, vocab_size=5, wiring=wiring, norm_bias=True)).double()
+    model = loud(
+        tiny(d_model=4, n_heads=2, n_layers=1, d_ff=6, context=3, vocab_size=5, wiring=wiring, norm_bias=True)
+    ).double()
     tokens = some_tokens(model.config, batch=1, length=3)
     names, values = zip(*model.named_parameters(), strict=True)
 

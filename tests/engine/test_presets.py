@@ -22,8 +22,20 @@ FIELDS = {field.name for kind in (ModelConfig, TrainConfig) for field in datacla
 
 def test_the_promised_names() -> None:
     assert TRAINABLE == ["fast", "classic", "modern", "mini"]
-    assert {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "gpt3-175b", "bert-base", "llama2-7b", "llama2-13b", "llama2-70b"} <= set(PRESETS)
-    assert {"mistral-7b", "llama3-8b", "qwen2.5-0.5b", "gemma-2b", "pythia-70m"} <= set(PRESETS) and set(ENCODER_DECODERS) == {"t5-base"}
+    assert {
+        "gpt2",
+        "gpt2-medium",
+        "gpt2-large",
+        "gpt2-xl",
+        "gpt3-175b",
+        "bert-base",
+        "llama2-7b",
+        "llama2-13b",
+        "llama2-70b",
+    } <= set(PRESETS)
+    assert {"mistral-7b", "llama3-8b", "qwen2.5-0.5b", "gemma-2b", "pythia-70m"} <= set(PRESETS) and set(
+        ENCODER_DECODERS
+    ) == {"t5-base"}
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -50,20 +62,36 @@ def test_trainable_presets_train(name: str) -> None:
     assert isinstance(last, Done) and last.reason == "finished"
 
 
-@pytest.mark.parametrize("name", [name for name, preset in (PRESETS | ENCODER_DECODERS).items() if not preset.trainable])
+@pytest.mark.parametrize(
+    "name", [name for name, preset in (PRESETS | ENCODER_DECODERS).items() if not preset.trainable]
+)
 def test_published_models_say_where_from_and_how_large(name: str) -> None:
     preset = (PRESETS | ENCODER_DECODERS)[name]
     assert preset.source and re.search(r"(19|20)\d\d", preset.source), "a year tells papers apart"
     assert preset.published and preset.title.endswith("(published)")
     for extra in preset.extras:
-        assert extra.component in COMPONENTS and all(isinstance(size, int) or hasattr(preset.model, size) for size in extra.shape)
+        assert extra.component in COMPONENTS and all(
+            isinstance(size, int) or hasattr(preset.model, size) for size in extra.shape
+        )
 
 
 def test_new_ones_are_what_they_are_known_for() -> None:
-    gemma, qwen, pythia, mistral = (PRESETS[name].model.resolved() for name in ("gemma-2b", "qwen2.5-0.5b", "pythia-70m", "mistral-7b"))
-    assert gemma.n_heads * (gemma.d_head or 0) == gemma.d_model and gemma.d_head == 256 and gemma.ffn == "geglu" and gemma.n_kv_heads == 1
+    gemma, qwen, pythia, mistral = (
+        PRESETS[name].model.resolved() for name in ("gemma-2b", "qwen2.5-0.5b", "pythia-70m", "mistral-7b")
+    )
+    assert (
+        gemma.n_heads * (gemma.d_head or 0) == gemma.d_model
+        and gemma.d_head == 256
+        and gemma.ffn == "geglu"
+        and gemma.n_kv_heads == 1
+    )
     assert qwen.attention_bias and not qwen.output_bias and not qwen.ffn_bias and qwen.tie_embeddings
-    assert (pythia.wiring, pythia.d_rotary, pythia.d_head, pythia.tie_embeddings) == ("parallel", 16, 64, False)
+    assert (pythia.wiring, pythia.d_rotary, pythia.d_head, pythia.tie_embeddings) == (
+        "parallel",
+        16,
+        64,
+        False,
+    )
     assert (mistral.n_heads, mistral.n_kv_heads) == (32, 8)
     t5 = ENCODER_DECODERS["t5-base"]
     assert t5.encoder is not None and not t5.encoder.causal and t5.model.causal
@@ -75,9 +103,16 @@ def test_mini_has_the_blackboard_s_sizes() -> None:
 
 
 def test_nothing_looks_at_a_preset_s_name() -> None:
-    """Rule 2: a configuration says all there is to say. Only the file of presets knows the published names."""
-    names = "|".join(re.escape(name) for name, preset in (PRESETS | ENCODER_DECODERS).items() if not preset.trainable)
+    """Rule 2: a configuration says all there is to say. Only the file of presets knows the published
+    names.
+    """
+    names = "|".join(
+        re.escape(name) for name, preset in (PRESETS | ENCODER_DECODERS).items() if not preset.trainable
+    )
     engine = Path(__file__).resolve().parents[2] / "engine"
     for path in engine.rglob("*.py"):
         if path.name != "presets.py":
-            assert not re.search(rf"""["']({names})["']""", path.read_text("utf-8")) or path.parent.name == "tokenizers", path
+            assert (
+                not re.search(rf"""["']({names})["']""", path.read_text("utf-8"))
+                or path.parent.name == "tokenizers"
+            ), path

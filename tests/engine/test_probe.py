@@ -27,7 +27,9 @@ def test_activations_come_in_the_order_of_the_vocabulary(wiring: str, ffn: str) 
     recorder = _record(wiring=wiring, ffn=ffn, position="rope")
     places = list(AXES)
     for prefix in ("blocks.0.", "blocks.1."):
-        block = [places.index(name.removeprefix(prefix)) for name in recorder.tensors if name.startswith(prefix)]
+        block = [
+            places.index(name.removeprefix(prefix)) for name in recorder.tensors if name.startswith(prefix)
+        ]
         assert block == sorted(block)
     names = [name for name in recorder.tensors if not name.startswith("blocks.")]
     assert names == ["tokens", "embed", "norm_final", "logits"]
@@ -44,7 +46,17 @@ def test_every_name_of_the_vocabulary_is_met_and_no_other() -> None:
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
 def test_sizes_are_those_of_the_axes(position: str, n_kv_heads: int) -> None:
     recorder = _record(position=position, n_kv_heads=n_kv_heads, ffn="geglu")
-    sizes = {"batch": 2, "query": 6, "key": 6, "head": 4, "kv_head": n_kv_heads, "d_model": 16, "d_head": 4, "d_ff": 24, "vocab": 11}
+    sizes = {
+        "batch": 2,
+        "query": 6,
+        "key": 6,
+        "head": 4,
+        "kv_head": n_kv_heads,
+        "d_model": 16,
+        "d_head": 4,
+        "d_ff": 24,
+        "vocab": 11,
+    }
     for name, shape in recorder.shapes().items():
         assert shape == tuple(sizes[axis] for axis in axes_of(name)), name
 
@@ -92,7 +104,9 @@ def test_seventy_billion_parameters_without_memory() -> None:
 
 
 def test_a_rank_that_is_not_the_vocabulary_s_is_refused() -> None:
-    with pytest.raises(ShapeError, match=r"q has shape \(2, 3\), but its axes are \(batch, head, query, d_head\)"):
+    with pytest.raises(
+        ShapeError, match=r"q has shape \(2, 3\), but its axes are \(batch, head, query, d_head\)"
+    ):
         Recorder()("q", torch.zeros(2, 3))
 
 
@@ -115,9 +129,14 @@ def test_an_edit_takes_effect_from_there_on() -> None:
     assert torch.equal(model(tokens), before["logits"])  # the model itself is as it was
 
 
-@pytest.mark.parametrize("name", ["blocks.0.resid_post", "embed", "norm_final", "blocks.1.pattern", "blocks.1.masked_scores", "logits"])
+@pytest.mark.parametrize(
+    "name",
+    ["blocks.0.resid_post", "embed", "norm_final", "blocks.1.pattern", "blocks.1.masked_scores", "logits"],
+)
 def test_patching_in_another_prompt_s_activation_gives_its_result(name: str) -> None:
-    """Replacing everything that flows on by another run's values gives that run's logits (where nothing flows around it)."""
+    """Replacing everything that flows on by another run's values gives that run's logits (where nothing flows
+    around it).
+    """
     model = loud(tiny(position="none", n_layers=2))
     source = Recorder()
     one, other = some_tokens(model.config, seed=1), some_tokens(model.config, seed=2)
@@ -129,7 +148,9 @@ def test_patching_in_another_prompt_s_activation_gives_its_result(name: str) -> 
 
 @pytest.mark.parametrize("edit", [lambda z: z[:, :1], lambda z: None, lambda z: 0.0])
 def test_an_edit_of_another_shape_is_refused(edit: object) -> None:
-    with pytest.raises(ShapeError, match=r"the edit of blocks\.0\.z must return a tensor of shape \(2, 4, 6, 4\)"):
+    with pytest.raises(
+        ShapeError, match=r"the edit of blocks\.0\.z must return a tensor of shape \(2, 4, 6, 4\)"
+    ):
         loud(tiny())(some_tokens(tiny()), Patcher({"blocks.0.z": edit}))
 
 
@@ -143,4 +164,6 @@ def test_two_readers_share_one_model() -> None:
     model(some_tokens(model.config, seed=1), one)
     model(some_tokens(model.config, seed=2, batch=3), two)
     assert one["tokens"].shape[0] == 2 and two["tokens"].shape[0] == 3
-    assert not any(isinstance(value, Recorder) for module in model.modules() for value in vars(module).values())
+    assert not any(
+        isinstance(value, Recorder) for module in model.modules() for value in vars(module).values()
+    )

@@ -1,4 +1,6 @@
-"""What the run service survives: killed and starved workers, divergence, a full disk, a dead server, its own end."""
+"""What the run service survives: killed and starved workers, divergence, a full disk, a dead server, its own
+end.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,26 @@ import pytest
 from engine.errors import RunError
 from engine.processes import ROOT, describe_exit
 from engine.runs import RunManager
-from tests.engine.running import LONG, MODEL, OWN_PID, PROFILE, SHORT, ended, lives, look, pid, reached, settled, spec, wait, workers_of
+from tests.engine.running import (
+    LONG,
+    MODEL,
+    OWN_PID,
+    PROFILE,
+    SHORT,
+    ended,
+    lives,
+    look,
+    pid,
+    reached,
+    settled,
+    spec,
+    wait,
+    workers_of,
+)
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="these tests look at processes through /proc")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="these tests look at processes through /proc"
+)
 ME = "me"
 
 
@@ -57,8 +76,12 @@ def test_a_killed_worker_ends_its_run_and_nothing_else(make: Callable[..., RunMa
     manager.extend(run, ME, 25)
     after = ended(manager, run)
     assert (after.status, after.message, after.step) == ("finished", "", last + 25)
-    assert (np.diff(after.history.steps) > 0).all(), "what came after the snapshot was written anew, not twice"
-    before = {s: x for s, x in zip(view.history.steps.tolist(), view.history.losses, strict=True) if s <= last}
+    assert (np.diff(after.history.steps) > 0).all(), (
+        "what came after the snapshot was written anew, not twice"
+    )
+    before = {
+        s: x for s, x in zip(view.history.steps.tolist(), view.history.losses, strict=True) if s <= last
+    }
     again = dict(zip(after.history.steps.tolist(), after.history.losses, strict=True))
     assert all(again[s] == before[s] for s in before.keys() & again.keys()) and before.keys() & again.keys()
 
@@ -83,7 +106,13 @@ def test_a_killed_spare_is_replaced(make: Callable[..., RunManager]) -> None:
     run = manager.start(spec(), ME)  # perhaps before anybody has noticed
     view = ended(manager, run)
     assert view.status == "finished" or "signal 9" in view.message
-    wait(lambda: manager._inside.workers._spare is not None and manager._inside.workers._spare is not spare and manager._inside.workers._spare.ready)
+    wait(
+        lambda: (
+            manager._inside.workers._spare is not None
+            and manager._inside.workers._spare is not spare
+            and manager._inside.workers._spare.ready
+        )
+    )
 
 
 def test_the_spare_makes_a_start_quick(make: Callable[..., RunManager]) -> None:
@@ -91,7 +120,9 @@ def test_the_spare_makes_a_start_quick(make: Callable[..., RunManager]) -> None:
     wait(lambda: manager._inside.workers._spare is not None and manager._inside.workers._spare.ready)
     spare = manager._inside.workers._spare
     run = manager.start(spec(LONG), ME)
-    assert spare is not None and pid(manager, run) == spare.pid, "the process that has imported torch already is the one that trains"
+    assert spare is not None and pid(manager, run) == spare.pid, (
+        "the process that has imported torch already is the one that trains"
+    )
     reached(manager, run, 1)
 
 
@@ -111,9 +142,16 @@ def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 5)
     worker = pid(manager, run)
-    manager._inside.profile = replace(manager.profile, max_worker_bytes=50 * 2**20)  # less than any process with torch holds
+    manager._inside.profile = replace(
+        manager.profile, max_worker_bytes=50 * 2**20
+    )  # less than any process with torch holds
     view = ended(manager, run)
-    assert view.status == "failed" and "GB of memory" in view.message and "smaller batch" in view.message and view.step >= 5
+    assert (
+        view.status == "failed"
+        and "GB of memory" in view.message
+        and "smaller batch" in view.message
+        and view.step >= 5
+    )
     wait(lambda: not lives(worker), 5)
 
 
@@ -129,7 +167,11 @@ def test_a_worker_that_gets_no_more_memory_says_so(make: Callable[..., RunManage
     assert text is not None
     run = manager.start(spec(replace(LONG, batch_size=64, eval_tokens=256), large, text=text * 4), ME)
     view = ended(manager, run)
-    assert view.status == "failed" and "not enough memory" in view.message and "smaller batch" in view.message.lower()
+    assert (
+        view.status == "failed"
+        and "not enough memory" in view.message
+        and "smaller batch" in view.message.lower()
+    )
     assert ended(manager, manager.start(spec(), ME)).status == "finished"
 
 
@@ -137,7 +179,8 @@ def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunMana
     manager = make()
     run = manager.start(spec(replace(LONG, snapshot_every=20)), ME)
     reached(manager, run, 30)
-    # No file of this process may grow beyond 4 kB from now on: each write fails in the middle, as on a full disk.
+    # No file of this process may grow beyond 4 kB from now on: each write fails in the middle, as on a full
+    # disk.
     resource.prlimit(pid(manager, run), resource.RLIMIT_FSIZE, (4096, 4096))
     wait(lambda: look(manager, run).warnings)
     at = look(manager, run)
@@ -148,7 +191,9 @@ def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunMana
     assert view.status == "stopped" and view.resumable and len(view.warnings) == 1
     assert view.history.evaluations[-1].step == view.step > view.snapshots[-1]
     folder = manager._inside.runs[run].folder
-    assert sorted(p.name for p in folder.iterdir()) == sorted(["text.txt", *(f"step-{s:09d}.safetensors" for s in view.snapshots)]), "no torn file"
+    assert sorted(p.name for p in folder.iterdir()) == sorted(
+        ["text.txt", *(f"step-{s:09d}.safetensors" for s in view.snapshots)]
+    ), "no torn file"
     assert manager.snapshot(run, view.snapshots[-1]).step == view.snapshots[-1]
 
 
@@ -158,7 +203,9 @@ def test_no_place_for_files_is_a_sentence(tmp_path: Path) -> None:
         RunManager(PROFILE, tmp_path / "file")
 
 
-def test_a_worker_that_does_not_stop_is_ended_by_force(make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_does_not_stop_is_ended_by_force(
+    make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("engine.runs.STOP_GRACE", 0.5)
     manager = make()
     run = manager.start(spec(LONG), ME)
@@ -214,7 +261,14 @@ def test_a_forgotten_manager_cleans_up_too(tmp_path: Path) -> None:
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 1)
     del manager  # a cleared cache does no more
-    wait(lambda: set(threading.enumerate()) <= threads and set(workers_of(OWN_PID)) <= processes and not list(tmp_path.iterdir()), 15)
+    wait(
+        lambda: (
+            set(threading.enumerate()) <= threads
+            and set(workers_of(OWN_PID)) <= processes
+            and not list(tmp_path.iterdir())
+        ),
+        15,
+    )
 
 
 SERVER = """
@@ -235,7 +289,13 @@ if __name__ == "__main__":
 
 def _serve(folder: Path, mode: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen([sys.executable, "-c", SERVER, str(folder), mode], stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT)
+    return subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(folder), mode],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=ROOT,
+    )
 
 
 def test_a_killed_server_leaves_no_orphan_and_the_next_one_sweeps(tmp_path: Path) -> None:
@@ -274,7 +334,9 @@ def test_two_managers_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     try:
-        assert len({m._inside.store.folder for m in made}) == 4 and all(m._inside.store.folder.is_dir() for m in made)
+        assert len({m._inside.store.folder for m in made}) == 4 and all(
+            m._inside.store.folder.is_dir() for m in made
+        )
         runs = [(m, m.start(spec(), ME)) for m in made[:2]]
         made[3].close()
         for manager, run in runs:
@@ -296,6 +358,8 @@ def test_pausing_at_any_moment_of_the_start(make: Callable[..., RunManager]) -> 
     assert reached(manager, run, 3).status == "running"
 
 
-@pytest.mark.parametrize("code, says", [(-9, "signal 9"), (-11, "SIGSEGV"), (1, "exit code 1"), (-99, "signal 99")])
+@pytest.mark.parametrize(
+    "code, says", [(-9, "signal 9"), (-11, "SIGSEGV"), (1, "exit code 1"), (-99, "signal 99")]
+)
 def test_exit_codes_are_sentences(code: int, says: str) -> None:
     assert says in describe_exit(code, "last words") and describe_exit(code)[-1] == "."

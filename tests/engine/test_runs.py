@@ -17,7 +17,22 @@ from engine.errors import CheckpointError, ConfigError, GlassformerError, RunErr
 from engine.records import Evaluation, Step
 from engine.runs import RunManager
 from engine.train import train
-from tests.engine.running import LONG, MODEL, PROFILE, SHORT, TEXT, Clock, ended, lives, look, pid, reached, settled, spec, wait
+from tests.engine.running import (
+    LONG,
+    MODEL,
+    PROFILE,
+    SHORT,
+    TEXT,
+    Clock,
+    ended,
+    lives,
+    look,
+    pid,
+    reached,
+    settled,
+    spec,
+    wait,
+)
 
 ME, STRANGER = "me", "somebody else"
 
@@ -56,9 +71,22 @@ def test_a_run_from_start_to_finish_gives_what_train_gives(manager: RunManager) 
     run = manager.start(spec(name="  first\nrun "), ME)
     assert look(manager, run).status in ("queued", "starting", "running") and len(run) >= 20
     view = ended(manager, run)
-    assert (view.status, view.message, view.name, view.step, view.total_steps) == ("finished", "", "first run", 30, 30)
-    assert view.parameters == sum(p.numel() for p in checkpoints.unpack(manager.checkpoint(run)).model.parameters())
-    assert "float32" in view.precision and view.tokens_per_second > 0 and view.seconds > 0 and view.warnings == ()
+    assert (view.status, view.message, view.name, view.step, view.total_steps) == (
+        "finished",
+        "",
+        "first run",
+        30,
+        30,
+    )
+    assert view.parameters == sum(
+        p.numel() for p in checkpoints.unpack(manager.checkpoint(run)).model.parameters()
+    )
+    assert (
+        "float32" in view.precision
+        and view.tokens_per_second > 0
+        and view.seconds > 0
+        and view.warnings == ()
+    )
 
     records = list(train(MODEL, SHORT, from_text(TEXT)))
     steps = [r for r in records if isinstance(r, Step)]
@@ -66,9 +94,13 @@ def test_a_run_from_start_to_finish_gives_what_train_gives(manager: RunManager) 
     np.testing.assert_allclose(view.history.losses, [s.loss for s in steps], rtol=1e-5)
     np.testing.assert_array_equal(view.history.tokens, [s.tokens for s in steps])
     evaluations = [r for r in records if isinstance(r, Evaluation)]
-    assert [(e.step, e.complete) for e in view.history.evaluations] == [(e.step, e.complete) for e in evaluations]
+    assert [(e.step, e.complete) for e in view.history.evaluations] == [
+        (e.step, e.complete) for e in evaluations
+    ]
     assert view.best_validation == pytest.approx(min(e.validation_loss for e in evaluations), rel=1e-5)
-    assert [s.step for s in view.history.samples] == [0, 10, 20, 30] and all(len(s.text) == 8 for s in view.history.samples)
+    assert [s.step for s in view.history.samples] == [0, 10, 20, 30] and all(
+        len(s.text) == 8 for s in view.history.samples
+    )
 
 
 def test_snapshots_can_be_looked_into_and_downloaded(manager: RunManager) -> None:
@@ -78,7 +110,10 @@ def test_snapshots_can_be_looked_into_and_downloaded(manager: RunManager) -> Non
     state = manager.snapshot(run, 20)
     assert state.step == 20
     loaded = checkpoints.unpack(manager.checkpoint(run, 20))
-    assert loaded.metrics["step"] == 20 and loaded.tokenizer.decode(loaded.tokenizer.encode("the dog")) == "the dog"
+    assert (
+        loaded.metrics["step"] == 20
+        and loaded.tokenizer.decode(loaded.tokenizer.encode("the dog")) == "the dog"
+    )
     for name, parameter in loaded.model.named_parameters():
         torch.testing.assert_close(parameter, state.weights()[name])
     with pytest.raises(RunError, match="step 7"):
@@ -94,10 +129,14 @@ def test_only_the_newest_snapshot_holds_what_it_takes_to_go_on(manager: RunManag
         more = {name for name in state.tensors if not name.startswith("model.")}
         assert any(name.startswith(("first.", "second.")) for name in more) == (step == view.snapshots[-1])
         assert bool(more) == (step == view.snapshots[-1])
-        assert saved[step].size == saved[step].path.stat().st_size, "the manager knows the size of the smaller file"
+        assert saved[step].size == saved[step].path.stat().st_size, (
+            "the manager knows the size of the smaller file"
+        )
         assert weights.keys() == state.weights().keys()
     assert max(saved[step].size for step in view.snapshots[:-1]) < 0.6 * saved[view.snapshots[-1]].size
-    assert sorted(p.name for p in saved[0].path.parent.glob("step-*")) == sorted(s.path.name for s in saved.values())
+    assert sorted(p.name for p in saved[0].path.parent.glob("step-*")) == sorted(
+        s.path.name for s in saved.values()
+    )
 
 
 def test_the_model_of_a_step_has_the_weights_of_its_file(manager: RunManager) -> None:
@@ -110,7 +149,11 @@ def test_the_model_of_a_step_has_the_weights_of_its_file(manager: RunManager) ->
         assert {name for name, _ in found.model.named_parameters()} == weights.keys()
         for name, parameter in found.model.named_parameters():
             torch.testing.assert_close(parameter, weights[name], rtol=0, atol=0)
-        assert found.config == MODEL.resolved() and not found.model.training and found.metrics["corpus"] == meta["corpus"]
+        assert (
+            found.config == MODEL.resolved()
+            and not found.model.training
+            and found.metrics["corpus"] == meta["corpus"]
+        )
         assert found.tokenizer.decode(found.tokenizer.encode("the dog")) == "the dog"
     assert not torch.equal(manager.model(run, 0).model.embedding, manager.model(run, 30).model.embedding)
     for unknown, says in (("no such run", "no such run"), (run, "step 7")):
@@ -147,10 +190,18 @@ def test_going_on_from_slimmed_snapshots_is_exact(manager: RunManager) -> None:
         assert ended(manager, parts).status == "finished"
     assert ended(manager, whole).snapshots == look(manager, parts).snapshots == (0, 10, 20, 30, 40, 50)
     for step in (30, 40, 50):
-        for one, other in zip(manager.model(whole, step).model.parameters(), manager.model(parts, step).model.parameters(), strict=True):
+        for one, other in zip(
+            manager.model(whole, step).model.parameters(),
+            manager.model(parts, step).model.parameters(),
+            strict=True,
+        ):
             torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-7)
     saved = manager._inside.runs[parts].snapshots
-    assert [step for step, s in saved.items() if len(manager.snapshot(parts, step).tensors) > len(manager.snapshot(parts, step).weights())] == [50]
+    assert [
+        step
+        for step, s in saved.items()
+        if len(manager.snapshot(parts, step).tensors) > len(manager.snapshot(parts, step).weights())
+    ] == [50]
     assert max(s.size for step, s in saved.items() if step < 50) < 0.6 * saved[50].size
 
 
@@ -226,7 +277,10 @@ def test_learning_rate_and_prompt_change_while_it_runs(manager: RunManager) -> N
     wait(lambda: look(manager, run).history.samples[-1].prompt == "dog")
     rates = look(manager, run).history.learning_rates
     assert rates[0] == pytest.approx(1e-3) and rates[-1] == pytest.approx(7e-4)
-    assert set(np.round(rates, 7)) == {np.float32(1e-3).round(7), np.float32(7e-4).round(7)}, "one change, for good"
+    assert set(np.round(rates, 7)) == {
+        np.float32(1e-3).round(7),
+        np.float32(7e-4).round(7),
+    }, "one change, for good"
     for bad in (float("nan"), -1.0, 1e9):
         with pytest.raises(ConfigError, match="learning_rate"):
             manager.set_learning_rate(run, ME, bad)
@@ -264,11 +318,21 @@ def test_restart_repeats_and_extend_goes_on(manager: RunManager) -> None:
 
 def test_only_the_owner_controls(manager: RunManager) -> None:
     run = manager.start(spec(LONG), ME)
-    assert manager.may_control(run, ME) and not manager.may_control(run, STRANGER) and not manager.may_control("no such run", ME)
+    assert (
+        manager.may_control(run, ME)
+        and not manager.may_control(run, STRANGER)
+        and not manager.may_control("no such run", ME)
+    )
     actions: list[Callable[[], Any]] = [
-        lambda: manager.pause(run, STRANGER), lambda: manager.resume(run, STRANGER), lambda: manager.step(run, STRANGER),
-        lambda: manager.stop(run, STRANGER), lambda: manager.set_learning_rate(run, STRANGER, 0.1), lambda: manager.set_prompt(run, STRANGER, "x"),
-        lambda: manager.restart(run, STRANGER), lambda: manager.extend(run, STRANGER, 5), lambda: manager.rename(run, STRANGER, "x"),
+        lambda: manager.pause(run, STRANGER),
+        lambda: manager.resume(run, STRANGER),
+        lambda: manager.step(run, STRANGER),
+        lambda: manager.stop(run, STRANGER),
+        lambda: manager.set_learning_rate(run, STRANGER, 0.1),
+        lambda: manager.set_prompt(run, STRANGER, "x"),
+        lambda: manager.restart(run, STRANGER),
+        lambda: manager.extend(run, STRANGER, 5),
+        lambda: manager.rename(run, STRANGER, "x"),
         lambda: manager.remove(run, STRANGER),
     ]
     for action in actions:
@@ -328,10 +392,17 @@ def test_limits_hold_on_the_server(manager: RunManager, wrong: Any, says: str) -
 
 
 def test_what_only_the_worker_can_find_out_is_a_sentence(manager: RunManager) -> None:
-    short_text = ended(manager, manager.start(spec(text="abcdefghij" * 3, model=replace(MODEL, vocab_size=10, context=64)), ME))
+    short_text = ended(
+        manager,
+        manager.start(spec(text="abcdefghij" * 3, model=replace(MODEL, vocab_size=10, context=64)), ME),
+    )
     assert short_text.status == "failed" and "more characters" in short_text.message
     wrong_size = ended(manager, manager.start(spec(model=replace(MODEL, vocab_size=5)), ME))
-    assert wrong_size.status == "failed" and wrong_size.message.startswith("vocab_size = 5: must be") and not wrong_size.resumable
+    assert (
+        wrong_size.status == "failed"
+        and wrong_size.message.startswith("vocab_size = 5: must be")
+        and not wrong_size.resumable
+    )
     with pytest.raises(RunError, match="start it again"):
         manager.extend(wrong_size.id, ME, 5)
 
@@ -373,7 +444,9 @@ def test_a_paused_run_gives_up_its_place(make: Callable[..., RunManager]) -> Non
     assert (look(manager, first).status, look(manager, first).place) == ("queued", 1)
     paused_at = settled_step(manager, first)
     manager.stop(second, ME)
-    assert reached(manager, first, paused_at + 1).status == "running" and pid(manager, first) == worker, "the same process goes on"
+    assert reached(manager, first, paused_at + 1).status == "running" and pid(manager, first) == worker, (
+        "the same process goes on"
+    )
 
 
 def settled_step(manager: RunManager, run: str) -> int:
@@ -450,7 +523,10 @@ def test_an_unwatched_run_does_not_take_a_place_from_the_queue(make: Callable[..
     manager._inside.tick()
     assert look(manager, gone).status == "paused" and look(manager, third).place == 1
     manager.watch(gone)
-    assert (look(manager, gone).status, look(manager, gone).place) == ("queued", 2), "it queues again, at the end"
+    assert (look(manager, gone).status, look(manager, gone).place) == (
+        "queued",
+        2,
+    ), "it queues again, at the end"
 
 
 def test_snapshots_stay_within_their_budgets(make: Callable[..., RunManager]) -> None:
@@ -463,7 +539,9 @@ def test_snapshots_stay_within_their_budgets(make: Callable[..., RunManager]) ->
         assert view.snapshots[0] == 0 and view.snapshots[-1] == 60 and len(view.snapshots) < 31
     files = {run: list(manager._inside.runs[run].folder.glob("*.safetensors")) for run in runs}
     for run in runs:
-        assert sorted(int(f.stem.removeprefix("step-")) for f in files[run]) == list(look(manager, run).snapshots), "the view and the disk agree"
+        assert sorted(int(f.stem.removeprefix("step-")) for f in files[run]) == list(
+            look(manager, run).snapshots
+        ), "the view and the disk agree"
         assert sum(f.stat().st_size for f in files[run]) <= 8 * size
     assert sum(f.stat().st_size for some in files.values() for f in some) <= 12 * size
 
@@ -475,8 +553,14 @@ def test_a_run_with_bpe_gives_what_train_gives_and_its_model_comes_back(manager:
     run = manager.start(spec(train_config, model), "me")
     view = ended(manager, run)
     assert view.status == "finished", view.message
-    expected = [record for record in train(model, train_config, corpus, device="cpu") if isinstance(record, Evaluation)]
-    assert [e.validation_bits for e in view.history.evaluations] == pytest.approx([expected[0].validation_bits, expected[-1].validation_bits], rel=1e-4)
+    expected = [
+        record
+        for record in train(model, train_config, corpus, device="cpu")
+        if isinstance(record, Evaluation)
+    ]
+    assert [e.validation_bits for e in view.history.evaluations] == pytest.approx(
+        [expected[0].validation_bits, expected[-1].validation_bits], rel=1e-4
+    )
     assert view.best_bits == pytest.approx(min(e.validation_bits or 0.0 for e in expected), rel=1e-4)
     found = checkpoints.unpack(manager.checkpoint(run))
     assert found.tokenizer.to_dict() == corpus.tokenizer.to_dict() == manager.model(run).tokenizer.to_dict()

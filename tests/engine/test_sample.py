@@ -30,7 +30,8 @@ def theirs(logits: torch.Tensor, config: SampleConfig, previous: list[int]) -> t
     made = {
         "repetition_penalty": lambda: hf.RepetitionPenaltyLogitsProcessor(config.repetition_penalty),
         "temperature": lambda: hf.TemperatureLogitsWarper(config.temperature),
-        "top_k": lambda: hf.TopKLogitsWarper(config.top_k), "top_p": lambda: hf.TopPLogitsWarper(config.top_p),
+        "top_k": lambda: hf.TopKLogitsWarper(config.top_k),
+        "top_p": lambda: hf.TopPLogitsWarper(config.top_p),
         "min_p": lambda: hf.MinPLogitsWarper(config.min_p),
     }
     scores, ids = logits[None].clone(), torch.tensor([previous])
@@ -42,12 +43,20 @@ def theirs(logits: torch.Tensor, config: SampleConfig, previous: list[int]) -> t
 
 @settings(max_examples=150, deadline=None)
 @given(
-    seed=st.integers(0, 10_000), size=st.integers(2, 90), temperature=st.sampled_from([0.2, 0.8, 1.0, 1.5]), k=st.integers(0, 100),
-    p=st.floats(0.0, 1.0), m=st.floats(0.0, 1.0), penalty=st.sampled_from([0.5, 1.0, 1.3, 5.0]), last=st.booleans(),
+    seed=st.integers(0, 10_000),
+    size=st.integers(2, 90),
+    temperature=st.sampled_from([0.2, 0.8, 1.0, 1.5]),
+    k=st.integers(0, 100),
+    p=st.floats(0.0, 1.0),
+    m=st.floats(0.0, 1.0),
+    penalty=st.sampled_from([0.5, 1.0, 1.3, 5.0]),
+    last=st.booleans(),
 )
 def test_the_stages_agree_with_hugging_face(seed, size, temperature, k, p, m, penalty, last):
     pytest.importorskip("transformers", reason="requirements-dev.txt has it")
-    config = SampleConfig(temperature=temperature, top_k=k, top_p=p, min_p=m, repetition_penalty=penalty, penalty_last=last)
+    config = SampleConfig(
+        temperature=temperature, top_k=k, top_p=p, min_p=m, repetition_penalty=penalty, penalty_last=last
+    )
     logits, previous = logits_of(size, seed), [0, size - 1, 0]
     ours, other = warp(logits, config, torch.tensor(previous)), theirs(logits, config, previous)
     assert torch.equal(torch.isneginf(ours), torch.isneginf(other))
@@ -59,27 +68,48 @@ def test_the_stages_agree_with_hugging_face(seed, size, temperature, k, p, m, pe
 def test_the_order_is_hugging_faces_own():
     """`generate` builds its list of processors itself: penalty, temperature, top-k, top-p, min-p."""
     transformers = pytest.importorskip("transformers", reason="requirements-dev.txt has it")
-    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=10, n_positions=8, n_embd=4, n_layer=1, n_head=1))
-    config = transformers.GenerationConfig(do_sample=True, temperature=0.5, top_k=5, top_p=0.9, min_p=0.1, repetition_penalty=1.2)
+    model = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(vocab_size=10, n_positions=8, n_embd=4, n_layer=1, n_head=1)
+    )
+    config = transformers.GenerationConfig(
+        do_sample=True, temperature=0.5, top_k=5, top_p=0.9, min_p=0.1, repetition_penalty=1.2
+    )
     found = model._get_logits_processor(config, input_ids_seq_length=1, device="cpu")
     names = [type(p).__name__ for p in found]
-    wanted = ["RepetitionPenaltyLogitsProcessor", "TemperatureLogitsWarper", "TopKLogitsWarper", "TopPLogitsWarper", "MinPLogitsWarper"]
+    wanted = [
+        "RepetitionPenaltyLogitsProcessor",
+        "TemperatureLogitsWarper",
+        "TopKLogitsWarper",
+        "TopPLogitsWarper",
+        "MinPLogitsWarper",
+    ]
     assert [n for n in names if n in wanted] == wanted
     assert order(OFF) == NAMES == ("repetition_penalty", "temperature", "top_k", "top_p", "min_p")
 
 
 def test_a_record_for_each_stage_says_what_it_removed():
     logits = torch.tensor([math.log(p) for p in (0.4, 0.3, 0.15, 0.1, 0.05)])
-    records = {s.name: s for s in stages(logits, SampleConfig(temperature=1.0, top_k=4, top_p=0.8, min_p=0.5))}
+    records = {
+        s.name: s for s in stages(logits, SampleConfig(temperature=1.0, top_k=4, top_p=0.8, min_p=0.5))
+    }
     assert list(records) == ["logits", *NAMES]
     assert records["logits"].kept == 5 and records["logits"].mass == 1.0
-    assert records["top_k"].removed.tolist() == [False, False, False, False, True] and records["top_k"].mass == pytest.approx(0.95)
-    # Renormalised over four: 0.421, 0.316, 0.158, 0.105. The first two reach 0.737, the third 0.895: it is still needed.
-    assert records["top_p"].removed.tolist() == [False, False, False, True, False] and records["top_p"].mass == pytest.approx(0.85 / 0.95)
+    assert records["top_k"].removed.tolist() == [False, False, False, False, True] and records[
+        "top_k"
+    ].mass == pytest.approx(0.95)
+    # Renormalised over four: 0.421, 0.316, 0.158, 0.105. The first two reach 0.737, the third 0.895: it is
+    # still needed.
+    assert records["top_p"].removed.tolist() == [False, False, False, True, False] and records[
+        "top_p"
+    ].mass == pytest.approx(0.85 / 0.95)
     # Half of the largest: 0.4 / 0.85 = 0.471, so 0.3 / 0.85 = 0.353 stays and 0.176 goes.
-    assert records["min_p"].removed.tolist() == [False, False, True, False, False] and records["min_p"].kept == 2
+    assert (
+        records["min_p"].removed.tolist() == [False, False, True, False, False] and records["min_p"].kept == 2
+    )
     assert records["min_p"].probabilities == pytest.approx([4 / 7, 3 / 7, 0, 0, 0])
-    assert records["logits"].entropy == pytest.approx(-sum(p * math.log(p) for p in (0.4, 0.3, 0.15, 0.1, 0.05)))
+    assert records["logits"].entropy == pytest.approx(
+        -sum(p * math.log(p) for p in (0.4, 0.3, 0.15, 0.1, 0.05))
+    )
     four = stages(torch.zeros(4), OFF)[-1]
     assert four.choices == pytest.approx(4.0)
 
@@ -112,17 +142,29 @@ def test_a_tiny_temperature_keeps_the_signs_that_the_penalty_reads():
 
 def test_ties_at_the_border():
     logits = torch.tensor([2.0, 1.0, 1.0, 0.0])
-    assert stages(logits, SampleConfig(temperature=1.0, top_k=2))[-1].kept == 3  # equals of the k-th stay, as in Hugging Face
+    assert (
+        stages(logits, SampleConfig(temperature=1.0, top_k=2))[-1].kept == 3
+    )  # equals of the k-th stay, as in Hugging Face
     even = torch.zeros(4)
-    assert stages(even, SampleConfig(temperature=1.0, top_p=0.5))[-1].probabilities.tolist() == [0.5, 0.5, 0.0, 0.0]
+    assert stages(even, SampleConfig(temperature=1.0, top_p=0.5))[-1].probabilities.tolist() == [
+        0.5,
+        0.5,
+        0.0,
+        0.0,
+    ]
     assert stages(even, SampleConfig(temperature=1.0, min_p=1.0))[-1].kept == 4
 
 
-@pytest.mark.parametrize("config", [SampleConfig(top_k=1), SampleConfig(top_p=0.0), SampleConfig(min_p=1.0), SampleConfig(temperature=0.0)])
+@pytest.mark.parametrize(
+    "config",
+    [SampleConfig(top_k=1), SampleConfig(top_p=0.0), SampleConfig(min_p=1.0), SampleConfig(temperature=0.0)],
+)
 def test_all_but_one_removed(config):
     records = stages(logits_of(30), config)
     assert records[-1].kept == 1 and records[-1].entropy == 0.0 and records[-1].choices == 1.0
-    assert records[-1].probabilities.max() == 1.0 and likeliest(torch.from_numpy(records[-1].logits)) == likeliest(logits_of(30))
+    assert records[-1].probabilities.max() == 1.0 and likeliest(
+        torch.from_numpy(records[-1].logits)
+    ) == likeliest(logits_of(30))
 
 
 def test_the_penalty_lowers_what_has_occurred_whatever_its_sign():
@@ -133,7 +175,10 @@ def test_the_penalty_lowers_what_has_occurred_whatever_its_sign():
 
 def test_the_penalty_first_or_last_matters_to_the_cuts():
     logits = torch.tensor([2.0, 1.8, 0.0])
-    first, last = (SampleConfig(temperature=1.0, top_k=1, repetition_penalty=3.0, penalty_last=flag) for flag in (False, True))
+    first, last = (
+        SampleConfig(temperature=1.0, top_k=1, repetition_penalty=3.0, penalty_last=flag)
+        for flag in (False, True)
+    )
     assert stages(logits, first, [0])[-1].probabilities.argmax() == 1
     assert stages(logits, last, [0])[-1].probabilities.argmax() == 0
 
@@ -144,14 +189,28 @@ def test_draws_follow_the_distribution_and_the_seed():
     counts = np.bincount([draw(p, float(u)) for u in us], minlength=4)
     assert counts[1] == 0 and np.abs(counts / 4000 - p).max() < 4 * math.sqrt(0.25 / 4000)
     assert torch.equal(uniform(3, 10), us[:10]) and not torch.equal(uniform(4, 10), us[:10])
-    assert draw(p, math.nextafter(1.0, 0.0)) == 3 and draw(np.array([0.0, 1.0, 0.0]), math.nextafter(1.0, 0.0)) == 1
+    assert (
+        draw(p, math.nextafter(1.0, 0.0)) == 3
+        and draw(np.array([0.0, 1.0, 0.0]), math.nextafter(1.0, 0.0)) == 1
+    )
     assert [draw(2 * p, u) for u in (0.1, 0.6, 0.9)] == [0, 2, 3]  # the sum need not be 1
 
 
-@pytest.mark.parametrize("wrong", [
-    {"temperature": -1.0}, {"temperature": math.nan}, {"top_k": -1}, {"top_k": 1.5}, {"top_p": 1.1}, {"min_p": -0.1}, {"repetition_penalty": 0.0},
-    {"seed": -1}, {"seed": 2**31}, {"penalty_last": 1},
-])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"temperature": -1.0},
+        {"temperature": math.nan},
+        {"top_k": -1},
+        {"top_k": 1.5},
+        {"top_p": 1.1},
+        {"min_p": -0.1},
+        {"repetition_penalty": 0.0},
+        {"seed": -1},
+        {"seed": 2**31},
+        {"penalty_last": 1},
+    ],
+)
 def test_settings_out_of_range_are_named(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         stages(torch.zeros(3), SampleConfig(**wrong))
@@ -165,14 +224,30 @@ def test_logits_that_cannot_be_drawn_from_are_refused():
 
 
 VARIANTS = {
-    "pre": {}, "post": {"wiring": "post"}, "parallel": {"wiring": "parallel"}, "no stream": {"wiring": "none"}, "rms": {"norm": "rmsnorm"},
+    "pre": {},
+    "post": {"wiring": "post"},
+    "parallel": {"wiring": "parallel"},
+    "no stream": {"wiring": "none"},
+    "rms": {"norm": "rmsnorm"},
     "no norm": {"norm": "none"},
-    "biases": {"attention_bias": True, "ffn_bias": True, "norm_bias": True}, "swiglu": {"ffn": "swiglu"}, "no ffn": {"ffn": "none"},
+    "biases": {"attention_bias": True, "ffn_bias": True, "norm_bias": True},
+    "swiglu": {"ffn": "swiglu"},
+    "no ffn": {"ffn": "none"},
     "rope": {"position": "rope"},
-    "alibi": {"position": "alibi"}, "t5": {"position": "t5"}, "sinusoidal": {"position": "sinusoidal"}, "none": {"position": "none"}, "mean": {"mixer": "mean"},
-    "similarity": {"mixer": "similarity"}, "shared": {"mixer": "shared_qk"}, "no mixer": {"mixer": "none"}, "grouped": {"n_kv_heads": 2, "position": "rope"},
-    "multi-query": {"n_kv_heads": 1, "position": "alibi"}, "qk norm": {"qk_norm": True, "position": "rope"}, "untied": {"tie_embeddings": False},
-    "no projection": {"output_projection": False}, "wide heads": {"d_head": 12},
+    "alibi": {"position": "alibi"},
+    "t5": {"position": "t5"},
+    "sinusoidal": {"position": "sinusoidal"},
+    "none": {"position": "none"},
+    "mean": {"mixer": "mean"},
+    "similarity": {"mixer": "similarity"},
+    "shared": {"mixer": "shared_qk"},
+    "no mixer": {"mixer": "none"},
+    "grouped": {"n_kv_heads": 2, "position": "rope"},
+    "multi-query": {"n_kv_heads": 1, "position": "alibi"},
+    "qk norm": {"qk_norm": True, "position": "rope"},
+    "untied": {"tie_embeddings": False},
+    "no projection": {"output_projection": False},
+    "wide heads": {"d_head": 12},
 }
 
 
@@ -181,7 +256,12 @@ def test_the_decoder_computes_what_the_model_computes(changes):
     """Token for token, past the context too, and its logits are the model's own."""
     model = loud(tiny(**changes))
     warm = SampleConfig(temperature=1.0, seed=5)
-    pairs = list(zip(*(steps(model, [1, 2, 3], 2 * model.config.context, warm, cached=c) for c in (True, False)), strict=True))
+    pairs = list(
+        zip(
+            *(steps(model, [1, 2, 3], 2 * model.config.context, warm, cached=c) for c in (True, False)),
+            strict=True,
+        )
+    )
     assert [a.token for a, _ in pairs] == [b.token for _, b in pairs]
     for a, b in pairs:
         assert torch.allclose(a.logits, b.logits, atol=2e-5 * float(b.logits.abs().max()) + 1e-6)
@@ -195,7 +275,11 @@ def test_what_a_step_reports():
     records = list(steps(model, [1], context + 3, SampleConfig(seed=1)))
     assert [r.position for r in records] == list(range(1, context + 4))
     moved = [r for r in records if r.begin]
-    assert moved[0].position == context + 1 and moved[0].begin == context + 1 - context // 2 and moved[0].computed == context // 2
+    assert (
+        moved[0].position == context + 1
+        and moved[0].begin == context + 1 - context // 2
+        and moved[0].computed == context // 2
+    )
     assert records[0].probability == pytest.approx(float(records[0].logits.softmax(-1)[records[0].token]))
 
 
@@ -222,10 +306,14 @@ def test_logits_that_were_read_stay_as_they_are():
         kept = [logits.clone() for logits in first]
         reader.reset()
         again = [reader.read([token]) for token in (3, 2, 1)]
-    assert all(torch.equal(a, b) for a, b in zip(first, kept, strict=True)) and not torch.equal(first[0], again[0])
+    assert all(torch.equal(a, b) for a, b in zip(first, kept, strict=True)) and not torch.equal(
+        first[0], again[0]
+    )
 
 
 def test_the_decoders_gelu_is_torchs():
     x = torch.linspace(-12, 12, 4801)[None]
     assert torch.allclose(_gelu(x), torch.nn.functional.gelu(x), atol=1e-6, rtol=1e-6)
-    assert torch.allclose(_gelu(x.bfloat16()).float(), torch.nn.functional.gelu(x.bfloat16()).float(), atol=0.04)
+    assert torch.allclose(
+        _gelu(x.bfloat16()).float(), torch.nn.functional.gelu(x.bfloat16()).float(), atol=0.04
+    )

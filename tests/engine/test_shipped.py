@@ -26,20 +26,32 @@ def test_a_shipped_checkpoint_is_its_recipe_and_writes_text(name: str) -> None:
     assert TrainConfig.from_dict(checkpoint.metrics["train"]) == RECIPES[name].train
     assert checkpoint.metrics["validation_loss"] <= 1.52
     curve = checkpoint.metrics["curve"]
-    assert [point["step"] for point in curve] == sorted({point["step"] for point in curve}) and curve[0]["step"] == 0
-    assert min(point["validation_loss"] for point in curve) == pytest.approx(checkpoint.metrics["validation_loss"], abs=0.01)
+    assert [point["step"] for point in curve] == sorted({point["step"] for point in curve}) and curve[0][
+        "step"
+    ] == 0
+    assert min(point["validation_loss"] for point in curve) == pytest.approx(
+        checkpoint.metrics["validation_loss"], abs=0.01
+    )
     text = complete(checkpoint.model, checkpoint.tokenizer, "KING RICHARD II:\n", 120, 0.5, seed=0)
-    assert len(text) == 120 and sum(word in text.lower() for word in (" the ", " and ", " of ", " to ", " i ", " my ")) >= 2
+    assert (
+        len(text) == 120
+        and sum(word in text.lower() for word in (" the ", " and ", " of ", " to ", " i ", " my ")) >= 2
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_shipped_checkpoint_reaches_its_loss(name: str) -> None:
     """Over the whole validation split, in windows of the model's context."""
     if corpora.shakespeare_path() is None:
-        pytest.skip("Tiny Shakespeare is not on this machine: set GLASSFORMER_DATA to the folder that holds tinyshakespeare.txt")
+        pytest.skip(
+            "Tiny Shakespeare is not on this machine: set GLASSFORMER_DATA to the folder that holds"
+            " tinyshakespeare.txt"
+        )
     checkpoint = load(ROOT / "checkpoints" / name)
     corpus = corpora.load("shakespeare")
     assert corpus.tokenizer == checkpoint.tokenizer
     with torch.inference_mode():
-        loss = evaluate(checkpoint.model, Batches(corpus, checkpoint.config, TrainConfig()), corpus.validation)
+        loss = evaluate(
+            checkpoint.model, Batches(corpus, checkpoint.config, TrainConfig()), corpus.validation
+        )
     assert loss == pytest.approx(checkpoint.metrics["validation_loss"], abs=0.01)

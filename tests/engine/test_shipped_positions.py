@@ -1,4 +1,6 @@
-"""The six small models under checkpoints/positions: alike but for their positions, and what is recorded of them is measured again."""
+"""The six small models under checkpoints/positions: alike but for their positions, and what is recorded of
+them is measured again.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ import torch
 from engine import corpora
 from engine.checkpoints import load
 from engine.config import TrainConfig
-from engine.measure.extrapolation import TIMES, Curve, curve, farthest_bucket, position_losses, stopgap, window_starts
+from engine.measure.extrapolation import (
+    TIMES,
+    Curve,
+    curve,
+    farthest_bucket,
+    position_losses,
+    stopgap,
+    window_starts,
+)
 from engine.measure.schemes import ordered_schemes, parameters_added
 from engine.model import build
 from engine.pretrain import POSITION_RECIPES, RECIPES
@@ -32,9 +42,14 @@ def live(model, tokens, windows):
 
 
 def test_one_for_each_scheme_and_beside_the_others():
-    assert sorted(NAMES) == sorted(f"positions/{scheme}" for scheme in ordered_schemes()) and not set(NAMES) & set(RECIPES)
+    assert sorted(NAMES) == sorted(f"positions/{scheme}" for scheme in ordered_schemes()) and not set(
+        NAMES
+    ) & set(RECIPES)
     files = [path for name in NAMES for path in (ROOT / name).iterdir()]
-    assert sum(path.stat().st_size for path in files) < 4 * 2**20 and max(path.stat().st_size for path in files) < 500 * 2**10
+    assert (
+        sum(path.stat().st_size for path in files) < 4 * 2**20
+        and max(path.stat().st_size for path in files) < 500 * 2**10
+    )
 
 
 def test_they_differ_in_their_positions_and_in_nothing_else():
@@ -50,14 +65,22 @@ def test_a_model_is_its_recipe_and_has_its_record(name):
     found, recipe = shipped(name), POSITION_RECIPES[name]
     assert found.config == replace(recipe.model, vocab_size=65).resolved()
     assert TrainConfig.from_dict(found.metrics["train"]) == recipe.train
-    assert sum(p.numel() for p in found.model.parameters()) == sum(p.numel() for p in shipped("positions/none").model.parameters()) + parameters_added(
-        found.config, found.config.position)
+    assert sum(p.numel() for p in found.model.parameters()) == sum(
+        p.numel() for p in shipped("positions/none").model.parameters()
+    ) + parameters_added(found.config, found.config.position)
     assert found.metrics["validation_loss"] < 1.66 and found.metrics["date"]
-    assert min(point["validation_loss"] for point in found.metrics["curve"]) == pytest.approx(found.metrics["validation_loss"], abs=0.01)
+    assert min(point["validation_loss"] for point in found.metrics["curve"]) == pytest.approx(
+        found.metrics["validation_loss"], abs=0.01
+    )
     record = Curve.from_dict(found.metrics["extrapolation"])
     assert record.width == 8 and len(record.mean) == 32 and record.windows == 1739
-    assert np.isnan(record.mean[8:]).all() == (name == "positions/learned") and np.isfinite(record.mean[:8]).all()
-    assert record.mean[:8].mean() == pytest.approx(found.metrics["validation_loss"], abs=0.02)  # the same text in the same windows
+    assert (
+        np.isnan(record.mean[8:]).all() == (name == "positions/learned")
+        and np.isfinite(record.mean[:8]).all()
+    )
+    assert record.mean[:8].mean() == pytest.approx(
+        found.metrics["validation_loss"], abs=0.02
+    )  # the same text in the same windows
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -66,7 +89,10 @@ def test_a_model_reaches_its_loss_and_its_record(name, shakespeare):
     assert found.tokenizer == shakespeare.tokenizer
     loss = evaluate(found.model, Batches(shakespeare, found.config, TrainConfig()), shakespeare.validation)
     assert loss == pytest.approx(found.metrics["validation_loss"], abs=0.005)
-    again, record = live(found.model, shakespeare.validation, 64), Curve.from_dict(found.metrics["extrapolation"])
+    again, record = (
+        live(found.model, shakespeare.validation, 64),
+        Curve.from_dict(found.metrics["extrapolation"]),
+    )
     assert again.tail[0] == pytest.approx(record.tail[0], abs=4 * again.tail[1])
     if name != "positions/learned":
         assert again.excess[4][0] == pytest.approx(record.excess[4][0], abs=5 * again.excess[4][1] + 0.01)
@@ -76,7 +102,11 @@ def test_what_the_page_tells_of_them():
     """ALiBi holds, the others do not; within the context every scheme is better than none."""
     losses = {name: shipped(name).metrics["validation_loss"] for name in NAMES}
     assert max(losses, key=lambda name: losses[name]) == "positions/none"
-    far = {name: Curve.from_dict(shipped(name).metrics["extrapolation"]).excess[4][0] for name in NAMES if name != "positions/learned"}
+    far = {
+        name: Curve.from_dict(shipped(name).metrics["extrapolation"]).excess[4][0]
+        for name in NAMES
+        if name != "positions/learned"
+    }
     assert far.pop("positions/alibi") < 0.02 and min(far.values()) > 1.0
 
 
@@ -90,7 +120,10 @@ def test_t5_buckets_that_training_never_met_are_as_they_began():
 
 def test_filling_those_buckets_is_most_of_the_cure(shakespeare):
     model = shipped("positions/t5").model
-    bare, filled = live(model, shakespeare.validation, 32), live(stopgap(model, "far"), shakespeare.validation, 32)
+    bare, filled = (
+        live(model, shakespeare.validation, 32),
+        live(stopgap(model, "far"), shakespeare.validation, 32),
+    )
     assert filled.excess[4][0] < 0.2 * bare.excess[4][0]
 
 

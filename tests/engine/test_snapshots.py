@@ -15,10 +15,18 @@ from engine.processes import ROOT
 from engine.snapshots import MAX_SNAPSHOTS, Store, clear_partial, thinned
 
 
-@given(st.dictionaries(st.integers(0, 10_000), st.integers(1, 100), min_size=1, max_size=300), st.integers(0, 5000))
+@given(
+    st.dictionaries(st.integers(0, 10_000), st.integers(1, 100), min_size=1, max_size=300),
+    st.integers(0, 5000),
+)
 def test_thinning_keeps_the_newest_and_if_it_can_the_first(sizes: dict[int, int], budget: int) -> None:
     kept = thinned(sizes, budget)
-    assert kept == sorted(kept) and set(kept) <= set(sizes) and kept[-1] == max(sizes) and len(kept) <= MAX_SNAPSHOTS
+    assert (
+        kept == sorted(kept)
+        and set(kept) <= set(sizes)
+        and kept[-1] == max(sizes)
+        and len(kept) <= MAX_SNAPSHOTS
+    )
     assert sum(sizes[step] for step in kept) <= budget or kept == [max(sizes)]
     assert kept[0] == min(sizes) or len(kept) == 1
     assert thinned({step: sizes[step] for step in kept}, budget) == kept
@@ -39,7 +47,10 @@ def test_a_store_comes_and_goes(tmp_path: Path) -> None:
 
 
 def test_only_dead_managers_are_swept(tmp_path: Path) -> None:
-    script = "import os, sys; from pathlib import Path; from engine.snapshots import Store; Store(Path(sys.argv[1])).make(); os._exit(0)"
+    script = (
+        "import os, sys; from pathlib import Path; from engine.snapshots import Store;"
+        " Store(Path(sys.argv[1])).make(); os._exit(0)"
+    )
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, cwd=ROOT)
     (dead,) = tmp_path.glob("manager-*")
     first = Store(tmp_path)
@@ -71,15 +82,23 @@ for _ in range(8):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_usual_place_is_private_and_goes_with_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_usual_place_is_private_and_goes_with_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     store = Store()
-    assert store.parent.parent == tmp_path and store.parent.stat().st_mode & 0o077 == 0 and store.folder.stat().st_mode & 0o077 == 0
+    assert (
+        store.parent.parent == tmp_path
+        and store.parent.stat().st_mode & 0o077 == 0
+        and store.folder.stat().st_mode & 0o077 == 0
+    )
     store.close()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_place_that_others_may_write_to_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_that_others_may_write_to_is_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     usual = Store()
     usual.close()

@@ -28,7 +28,9 @@ TEXTS = {
 def naive(text: str, vocab_size: int, split: Split) -> list[Merge]:
     """Everything counted anew for every merge."""
     ids, tokens = {token: i for i, token in enumerate(BYTES)}, list(BYTES)
-    words = [([ids[bytes([b])] for b in piece.encode()], n) for piece, n in Counter(pieces(text, split)).items()]
+    words = [
+        ([ids[bytes([b])] for b in piece.encode()], n) for piece, n in Counter(pieces(text, split)).items()
+    ]
     merges: list[Merge] = []
     while len(tokens) < vocab_size:
         counts: Counter[tuple[int, int]] = Counter()
@@ -54,11 +56,15 @@ def test_merges_are_those_of_a_naive_trainer(text: str, split: Split) -> None:
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_merges_are_those_of_hugging_face(text: str) -> None:
-    tokenizers = pytest.importorskip("tokenizers", reason="Hugging Face's tokenizers comes with requirements-dev.txt")
+    tokenizers = pytest.importorskip(
+        "tokenizers", reason="Hugging Face's tokenizers comes with requirements-dev.txt"
+    )
     alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = tokenizers.trainers.BpeTrainer(vocab_size=320, initial_alphabet=alphabet, show_progress=False, special_tokens=[])
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=320, initial_alphabet=alphabet, show_progress=False, special_tokens=[]
+    )
     theirs.train_from_iterator([text], trainer)
     letters = dict(zip(BYTES, sorted(alphabet), strict=True))
     own = train(text, 320)
@@ -68,7 +74,9 @@ def test_merges_are_those_of_hugging_face(text: str) -> None:
 
 
 TRAINED = train("".join(TEXTS.values()), 400)
-ANY = st.text(st.characters(exclude_categories=()))  # halves of characters (lone surrogates) included: `st.text()` alone has none
+ANY = st.text(
+    st.characters(exclude_categories=())
+)  # halves of characters (lone surrogates) included: `st.text()` alone has none
 
 
 @given(ANY)
@@ -111,19 +119,33 @@ def test_characters_to_start_from() -> None:
     assert from_dict(json.loads(json.dumps(own.to_dict()))) == own
 
 
-@pytest.mark.parametrize("values", [
-    {}, {"level": "byte", "split": "words", "merges": [[0, 999, 1, 1]]}, {"level": "byte", "split": "words", "merges": [[0, 1]]},
-    {"level": "char", "split": "words", "base": "aa", "merges": []}, {"level": "byte", "split": "x", "merges": []},
-    {"level": "byte", "split": "none", "merges": [[True, 1, 1, 1]]},
-    {"level": "byte", "split": "none", "merges": [[0, 0, 1, 1], *([256 + i, 256 + i, 1, 1] for i in range(60))]},
-])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"level": "byte", "split": "words", "merges": [[0, 999, 1, 1]]},
+        {"level": "byte", "split": "words", "merges": [[0, 1]]},
+        {"level": "char", "split": "words", "base": "aa", "merges": []},
+        {"level": "byte", "split": "x", "merges": []},
+        {"level": "byte", "split": "none", "merges": [[True, 1, 1, 1]]},
+        {
+            "level": "byte",
+            "split": "none",
+            "merges": [[0, 0, 1, 1], *([256 + i, 256 + i, 1, 1] for i in range(60))],
+        },
+    ],
+)
 def test_a_file_that_is_none_is_refused(values: dict[str, object]) -> None:
     with pytest.raises(TokenizerError):
         from_dict({"kind": "bpe", **values})
 
 
 def test_what_cannot_be_learned_from() -> None:
-    for arguments in ({"text": "", "vocab_size": 300}, {"text": "abc", "vocab_size": 255}, {"text": "abc", "vocab_size": 2, "level": "char"}):
+    for arguments in (
+        {"text": "", "vocab_size": 300},
+        {"text": "abc", "vocab_size": 255},
+        {"text": "abc", "vocab_size": 2, "level": "char"},
+    ):
         with pytest.raises(TokenizerError):
             train(**arguments)  # type: ignore[arg-type]
     with pytest.raises(TokenizerError, match="ids must lie between"):

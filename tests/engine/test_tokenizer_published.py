@@ -1,4 +1,6 @@
-"""Published encodings: the numbers that are known of them, special tokens that stay out of text, and machines without a network."""
+"""Published encodings: the numbers that are known of them, special tokens that stay out of text, and machines
+without a network.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,30 @@ import tiktoken
 
 from engine.errors import TokenizerError
 from engine.tokenizers import published
-from engine.tokenizers.published import END_OF_TEXT, PUBLISHED, PublishedTokenizer, load, load_all, ready, whole_characters
+from engine.tokenizers.published import (
+    END_OF_TEXT,
+    PUBLISHED,
+    PublishedTokenizer,
+    load,
+    load_all,
+    ready,
+    whole_characters,
+)
 
 LINE = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
-TEXTS = ("", LINE, "भाषा मॉडल", "语言模型", "👩‍👩‍👧‍👦🇩🇪", "مرحبا", "e\u0301\u0302", "\0\0", "a" * 100_000, " " * 10_000 + "a", END_OF_TEXT * 2)
+TEXTS = (
+    "",
+    LINE,
+    "भाषा मॉडल",
+    "语言模型",
+    "👩‍👩‍👧‍👦🇩🇪",
+    "مرحبا",
+    "e\u0301\u0302",
+    "\0\0",
+    "a" * 100_000,
+    " " * 10_000 + "a",
+    END_OF_TEXT * 2,
+)
 
 
 @pytest.fixture(params=["gpt2", "cl100k_base"])
@@ -24,7 +46,9 @@ def have(name: str) -> PublishedTokenizer:
     try:
         return load(name)
     except TokenizerError as error:
-        pytest.skip(f"{name} is not on this machine ($TIKTOKEN_CACHE_DIR names the folder that holds it): {error}")
+        pytest.skip(
+            f"{name} is not on this machine ($TIKTOKEN_CACHE_DIR names the folder that holds it): {error}"
+        )
 
 
 @pytest.fixture
@@ -33,7 +57,12 @@ def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def small(name: str) -> PublishedTokenizer:
-    return PublishedTokenizer(name, tiktoken.Encoding(name, pat_str=r"(?s:.)", mergeable_ranks={bytes([b]): b for b in range(256)}, special_tokens={}))
+    return PublishedTokenizer(
+        name,
+        tiktoken.Encoding(
+            name, pat_str=r"(?s:.)", mergeable_ranks={bytes([b]): b for b in range(256)}, special_tokens={}
+        ),
+    )
 
 
 def test_the_lectures_line_is_61_characters_and_15_tokens() -> None:
@@ -71,7 +100,13 @@ def test_half_characters_are_read_as_replacement_characters(encoding: PublishedT
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("é😀", ("é😀", 0)), ("\udc00\ud800", ("\ufffd\ufffd", 2)), ("\ud83d\ude00\ud83d", ("😀\ufffd", 1)), ("�", ("�", 0)), ("", ("", 0))],
+    [
+        ("é😀", ("é😀", 0)),
+        ("\udc00\ud800", ("\ufffd\ufffd", 2)),
+        ("\ud83d\ude00\ud83d", ("😀\ufffd", 1)),
+        ("�", ("�", 0)),
+        ("", ("", 0)),
+    ],
 )
 def test_whole_characters(text: str, expected: tuple[str, int]) -> None:
     assert whole_characters(text) == expected
@@ -104,8 +139,14 @@ def test_an_unknown_name_is_refused() -> None:
     assert load_all(["gpt-17"]) == ({}, {})
 
 
-def test_without_a_network_the_error_says_what_to_do_and_the_next_call_tries_again(nothing_loaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[Exception | PublishedTokenizer] = [ConnectionError("no route"), ValueError("Hash mismatch"), small("gpt2")]
+def test_without_a_network_the_error_says_what_to_do_and_the_next_call_tries_again(
+    nothing_loaded: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[Exception | PublishedTokenizer] = [
+        ConnectionError("no route"),
+        ValueError("Hash mismatch"),
+        small("gpt2"),
+    ]
 
     def read(name: str) -> PublishedTokenizer:
         answer = answers.pop(0)
@@ -124,7 +165,9 @@ def test_without_a_network_the_error_says_what_to_do_and_the_next_call_tries_aga
     assert load("gpt2") is load("gpt2") and not answers
 
 
-def test_a_download_that_hangs_holds_up_neither_the_caller_nor_the_others(nothing_loaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_that_hangs_holds_up_neither_the_caller_nor_the_others(
+    nothing_loaded: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arrive, begun = threading.Event(), []
 
     def read(name: str) -> PublishedTokenizer:

@@ -26,12 +26,26 @@ from tests.engine.helpers import VERSE, verse
 CORPUS = verse()
 MODEL = ModelConfig(vocab_size=CORPUS.vocab_size, context=16, d_model=32, n_layers=2, n_heads=2)
 TRAIN = TrainConfig(
-    steps=20, batch_size=4, learning_rate=3e-3, warmup_steps=4, precision="float32",
-    eval_every=10, eval_tokens=256, sample_every=10, sample_length=8, snapshot_every=10,
+    steps=20,
+    batch_size=4,
+    learning_rate=3e-3,
+    warmup_steps=4,
+    precision="float32",
+    eval_every=10,
+    eval_tokens=256,
+    sample_every=10,
+    sample_length=8,
+    snapshot_every=10,
 )
 
 
-def run(model: ModelConfig = MODEL, corpus: Corpus = CORPUS, resume: TrainState | None = None, control: Control | None = None, **fields: Any) -> list[Record]:
+def run(
+    model: ModelConfig = MODEL,
+    corpus: Corpus = CORPUS,
+    resume: TrainState | None = None,
+    control: Control | None = None,
+    **fields: Any,
+) -> list[Record]:
     return list(train(model, replace(TRAIN, **fields), corpus, device="cpu", resume=resume, control=control))
 
 
@@ -43,7 +57,7 @@ def only(records: list[Record], kind: type) -> list[Any]:
     return [record for record in records if isinstance(record, kind)]
 
 
-# --- what is told ------------------------------------------------------------------------------
+# --- what is told -------------------------------------------------------------------------------
 
 
 def test_records_come_in_the_promised_order() -> None:
@@ -79,10 +93,15 @@ def test_one_batch_can_be_learned_by_heart() -> None:
     corpus = from_text("the quick brown fox jumps over a lazy dog", "fox")
     for optimizer in ("adamw", "muon"):
         model = replace(MODEL, vocab_size=corpus.vocab_size, context=32)
-        assert losses(run(model, corpus, steps=200, optimizer=optimizer, learning_rate=1e-2, weight_decay=0.0))[-1] < 0.15
+        assert (
+            losses(run(model, corpus, steps=200, optimizer=optimizer, learning_rate=1e-2, weight_decay=0.0))[
+                -1
+            ]
+            < 0.15
+        )
 
 
-# --- again, exactly ----------------------------------------------------------------------------
+# --- again, exactly -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -93,7 +112,9 @@ def test_the_same_seed_gives_the_same_losses(precision: str) -> None:
 
 
 def test_looking_does_not_change_what_is_learned() -> None:
-    assert losses(run(dropout_model := replace(MODEL, dropout=0.2))) == losses(run(dropout_model, eval_every=3, sample_every=1, snapshot_every=7))
+    assert losses(run(dropout_model := replace(MODEL, dropout=0.2))) == losses(
+        run(dropout_model, eval_every=3, sample_every=1, snapshot_every=7)
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,12 +162,20 @@ def test_float32_and_bfloat16_stay_together() -> None:
 
 
 def test_two_trainings_side_by_side_do_not_disturb_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rule 7: no process-wide state. Records asked for in turn are those of each alone, and torch is left as it was."""
-    paths = {"float32": Numerics(torch.device("cpu"), torch.float32, "medium", ""), "bfloat16": Numerics(torch.device("cpu"), torch.bfloat16, "highest", "")}
+    """Rule 7: no process-wide state. Records asked for in turn are those of each alone, and torch is left as
+    it was.
+    """
+    paths = {
+        "float32": Numerics(torch.device("cpu"), torch.float32, "medium", ""),
+        "bfloat16": Numerics(torch.device("cpu"), torch.bfloat16, "highest", ""),
+    }
     monkeypatch.setattr("engine.train.choose", lambda precision, device: paths[precision])
     precision, generator = torch.get_float32_matmul_precision(), torch.random.get_rng_state()
     dropout = replace(MODEL, dropout=0.3)
-    one, two = train(dropout, TRAIN, CORPUS, device="cpu"), train(MODEL, replace(TRAIN, precision="bfloat16"), CORPUS, device="cpu")
+    one, two = (
+        train(dropout, TRAIN, CORPUS, device="cpu"),
+        train(MODEL, replace(TRAIN, precision="bfloat16"), CORPUS, device="cpu"),
+    )
     both = [], []
     for records, training in cycle(zip(both, (one, two), strict=True)):
         record = next(training, None)
@@ -161,7 +190,7 @@ def test_two_trainings_side_by_side_do_not_disturb_each_other(monkeypatch: pytes
     assert torch.get_float32_matmul_precision() == precision
 
 
-# --- taking part -------------------------------------------------------------------------------
+# --- taking part --------------------------------------------------------------------------------
 
 
 def _until(records: Iterator[Record], step: int) -> None:
@@ -183,7 +212,9 @@ def test_stop_ends_after_the_current_step() -> None:
 
 def test_a_new_learning_rate_and_a_new_prompt() -> None:
     control = Control()
-    records = train(MODEL, replace(TRAIN, schedule="constant", warmup_steps=0), CORPUS, control=control, device="cpu")
+    records = train(
+        MODEL, replace(TRAIN, schedule="constant", warmup_steps=0), CORPUS, control=control, device="cpu"
+    )
     _until(records, 8)
     control.learning_rate, control.prompt = 1e-4, "green"
     rest = list(records)
@@ -211,12 +242,21 @@ def test_a_snapshot_on_demand() -> None:
 def test_any_prompt_gives_text(prompt: str) -> None:
     samples = only(run(steps=1, sample_prompt=prompt), Sample)
     assert all(len(sample.text) == 8 and set(sample.text) <= set(VERSE) for sample in samples)
-    assert all(sample.prompt == "".join(c for c in prompt if c in VERSE) for sample in samples)  # shown as the model saw it
+    assert all(
+        sample.prompt == "".join(c for c in prompt if c in VERSE) for sample in samples
+    )  # shown as the model saw it
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_a_learning_rate_of_a_thousand_diverges_and_says_so(optimizer: str) -> None:
-    records = run(learning_rate=1e3, muon_learning_rate=1e3, warmup_steps=0, grad_clip=0.0, optimizer=optimizer, steps=300)
+    records = run(
+        learning_rate=1e3,
+        muon_learning_rate=1e3,
+        warmup_steps=0,
+        grad_clip=0.0,
+        optimizer=optimizer,
+        steps=300,
+    )
     assert only(records, Step), "the steps until then are told"
     end = records[-1]
     assert isinstance(end, Done)
@@ -227,13 +267,21 @@ def test_a_learning_rate_of_a_thousand_diverges_and_says_so(optimizer: str) -> N
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_every_snapshot_of_a_diverging_training_is_usable(optimizer: str) -> None:
     """The last snapshot is what a person is offered afterwards: it must hold numbers."""
-    records = run(learning_rate=1e3, muon_learning_rate=1e3, warmup_steps=0, grad_clip=0.0, optimizer=optimizer, steps=300, snapshot_every=1)
+    records = run(
+        learning_rate=1e3,
+        muon_learning_rate=1e3,
+        warmup_steps=0,
+        grad_clip=0.0,
+        optimizer=optimizer,
+        steps=300,
+        snapshot_every=1,
+    )
     assert records[-1].reason == "diverged"
     for snapshot in only(records, Snapshot):
         assert all(torch.isfinite(tensor).all() for tensor in snapshot.state.tensors.values()), snapshot.step
 
 
-# --- batches -----------------------------------------------------------------------------------
+# --- batches ------------------------------------------------------------------------------------
 
 
 @given(length=st.integers(1, 6), extra=st.integers(1, 6))
@@ -262,7 +310,10 @@ def test_masked_batches_hide_what_they_ask_for(rate: float, seed: int) -> None:
     hidden = batch.targets >= 0
     assert hidden.any(dim=1).all()
     assert (batch.inputs[hidden] == 10).all()
-    assert torch.equal(torch.where(hidden, batch.targets, batch.inputs), tokens[torch.tensor([0, 40])[:, None] + torch.arange(20)])
+    assert torch.equal(
+        torch.where(hidden, batch.targets, batch.inputs),
+        tokens[torch.tensor([0, 40])[:, None] + torch.arange(20)],
+    )
 
 
 def test_the_whole_validation_split_is_measured() -> None:
@@ -272,7 +323,9 @@ def test_the_whole_validation_split_is_measured() -> None:
     tokens, total, count = CORPUS.validation, 0.0, 0
     for start in range(0, len(tokens) - 16, 16):
         logits = model(tokens[None, start : start + 16])[0]
-        total += torch.nn.functional.cross_entropy(logits, tokens[start + 1 : start + 17], reduction="sum").item()
+        total += torch.nn.functional.cross_entropy(
+            logits, tokens[start + 1 : start + 17], reduction="sum"
+        ).item()
         count += 16
     assert count > len(tokens) - 17
     assert evaluate(model, batches, tokens) == pytest.approx(total / count, rel=1e-5)
@@ -285,7 +338,7 @@ def test_an_encoder_learns_to_fill_gaps() -> None:
     assert len(only(records, Sample)[-1].text) == 16
 
 
-# --- what does not go together -----------------------------------------------------------------
+# --- what does not go together ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -299,7 +352,9 @@ def test_an_encoder_learns_to_fill_gaps() -> None:
         (MODEL, {"steps": 0}, "steps"),
     ],
 )
-def test_a_wrong_combination_is_refused_at_once(model: ModelConfig, fields: dict[str, Any], field: str) -> None:
+def test_a_wrong_combination_is_refused_at_once(
+    model: ModelConfig, fields: dict[str, Any], field: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         train(model, replace(TRAIN, **fields), CORPUS)  # before the first record is asked for
     assert caught.value.field == field
@@ -318,7 +373,7 @@ def test_a_short_text_still_has_a_validation_loss() -> None:
     assert all(math.isfinite(e.validation_loss) and math.isfinite(e.train_loss) for e in evaluations)
 
 
-# --- bits per character ------------------------------------------------------------------------
+# --- bits per character -------------------------------------------------------------------------
 
 
 def test_of_characters_they_are_nats_over_ln_2() -> None:
@@ -326,7 +381,10 @@ def test_of_characters_they_are_nats_over_ln_2() -> None:
     for step in only(records, Step):
         assert step.bits == pytest.approx(step.loss / math.log(2))
     for e in only(records, Evaluation):
-        assert (e.train_bits, e.validation_bits) == (pytest.approx(e.train_loss / math.log(2)), pytest.approx(e.validation_loss / math.log(2)))
+        assert (e.train_bits, e.validation_bits) == (
+            pytest.approx(e.train_loss / math.log(2)),
+            pytest.approx(e.validation_loss / math.log(2)),
+        )
 
 
 def test_of_bytes_on_ascii_they_are_nats_over_ln_2() -> None:
@@ -340,7 +398,9 @@ def test_of_bytes_on_ascii_they_are_nats_over_ln_2() -> None:
 @pytest.mark.parametrize("limit", [0, 64])
 def test_bits_by_an_independent_computation(tokenizer: str, limit: int) -> None:
     """-log2 p of every predicted token, one window at a time, over the characters that their bytes begin."""
-    corpus = from_text("Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich 🙂.\n" * 30, tokenizer=tokenizer)
+    corpus = from_text(
+        "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich 🙂.\n" * 30, tokenizer=tokenizer
+    )
     config = replace(MODEL, vocab_size=corpus.vocab_size)
     model = build(config, seed=3)
     batches = Batches(corpus, config, replace(TRAIN, tokenizer=tokenizer))
@@ -351,7 +411,9 @@ def test_bits_by_an_independent_computation(tokenizer: str, limit: int) -> None:
             p = torch.softmax(model(batch.inputs)[0].double(), dim=-1)
         for i, target in enumerate(batch.targets[0].tolist()):
             bits -= math.log2(p[i, target])
-            characters += sum(1 for byte in corpus.tokenizer.decode_bytes([target]) if byte < 128 or byte >= 192)  # type: ignore[attr-defined]
+            characters += sum(
+                1 for byte in corpus.tokenizer.decode_bytes([target]) if byte < 128 or byte >= 192
+            )  # type: ignore[attr-defined]
     found = measure(model, batches, corpus.validation, limit)
     assert found.characters == characters and found.bits == pytest.approx(bits / characters, rel=1e-5)
     if not limit:  # every token of the split but the first of each rest is predicted: so are its characters
@@ -373,7 +435,14 @@ def test_a_model_that_knows_nothing_needs_log2_v_bits_a_token() -> None:
 def test_bpe_learns_and_its_samples_are_whole_characters() -> None:
     text = "größer, süßer, Öl; 日本語 und 🙂!\n" * 40
     corpus = from_text(text, tokenizer="bpe:270")
-    records = run(replace(MODEL, vocab_size=corpus.vocab_size), corpus, steps=40, tokenizer="bpe:270", sample_length=7, sample_prompt="ö ")
+    records = run(
+        replace(MODEL, vocab_size=corpus.vocab_size),
+        corpus,
+        steps=40,
+        tokenizer="bpe:270",
+        sample_length=7,
+        sample_prompt="ö ",
+    )
     evaluations = only(records, Evaluation)
     assert evaluations[-1].validation_bits < evaluations[0].validation_bits / 2
     assert all("\ufffd" not in sample.text for sample in only(records, Sample))
@@ -392,7 +461,10 @@ def test_masked_bpe_hides_with_the_last_id() -> None:
     corpus = from_text(VERSE, tokenizer="bpe:300")
     model = replace(MODEL, vocab_size=corpus.vocab_size + 1, causal=False)
     evaluations = only(run(model, corpus, steps=5, tokenizer="bpe:300", objective="masked"), Evaluation)
-    assert all(math.isfinite(e.validation_bits) and 0 < e.validation_bits < e.validation_loss / math.log(2) for e in evaluations)
+    assert all(
+        math.isfinite(e.validation_bits) and 0 < e.validation_bits < e.validation_loss / math.log(2)
+        for e in evaluations
+    )
 
 
 def test_config_and_corpus_must_be_cut_alike() -> None:
@@ -403,5 +475,8 @@ def test_config_and_corpus_must_be_cut_alike() -> None:
 
 def test_an_evaluation_with_a_large_vocabulary_is_cut_into_small_batches() -> None:
     corpus = replace(CORPUS, tokenizer=CharTokenizer("".join(map(chr, range(0x4E00, 0x4E00 + 20_000)))))
-    sizes = [len(batch.inputs) for batch in Batches(corpus, replace(MODEL, context=64), TRAIN).windows(corpus.train, 0)]
+    sizes = [
+        len(batch.inputs)
+        for batch in Batches(corpus, replace(MODEL, context=64), TRAIN).windows(corpus.train, 0)
+    ]
     assert max(sizes) * 64 * 20_000 <= MAX_LOGITS

@@ -21,13 +21,23 @@ from tests.engine.running import MODEL, SHORT, TEXT
 def _worker(*options: str, **fields: Any) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, *options, "-m", "engine.worker", "1"]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=ROOT, **fields)
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=ROOT, **fields
+    )
 
 
 def _order(folder: Path) -> bytes:
     (folder / "text.txt").write_text(TEXT)
     configs = {"model": MODEL.to_dict(), "train": SHORT.to_dict()}
-    return dump({"kind": "train", **configs, "corpus": "text", "text": str(folder / "text.txt"), "folder": str(folder)})
+    return dump(
+        {
+            "kind": "train",
+            **configs,
+            "corpus": "text",
+            "text": str(folder / "text.txt"),
+            "folder": str(folder),
+        }
+    )
 
 
 def _pipes(worker: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
@@ -49,7 +59,10 @@ def test_a_worker_speaks_only_the_protocol_and_imports_no_screen(tmp_path: Path)
     records = [decode(values) for m in messages if m["kind"] == "records" for values in m["items"]]
     assert isinstance(records[-1], Done) and sum(isinstance(r, Step) for r in records) == SHORT.steps
     assert len(messages) < 20, "a fast training's steps are sent in bundles"
-    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in (tmp_path / "imports").read_text().splitlines()}
+    imported = {
+        line.rpartition("|")[2].strip().partition(".")[0]
+        for line in (tmp_path / "imports").read_text().splitlines()
+    }
     assert "torch" in imported and "engine" in imported
     assert not imported & {"streamlit", "plotly", "pandas", "ui", "pages", "app"}
 
@@ -76,7 +89,11 @@ def test_records_survive_the_pipe(record: Record) -> None:
 
 
 def test_a_diverged_loss_survives_the_pipe() -> None:
-    got = decode(load(dump({"kind": "records", "items": [encode(Step(1, float("nan"), 1.0, 1.0, 1, 1.0))]}))["items"][0])
+    got = decode(
+        load(dump({"kind": "records", "items": [encode(Step(1, float("nan"), 1.0, 1.0, 1, 1.0))]}))["items"][
+            0
+        ]
+    )
     assert isinstance(got, Step) and got.loss != got.loss
 
 
@@ -94,7 +111,11 @@ def test_only_records_are_decoded(values: list[Any]) -> None:
 
 def test_a_snapshot_never_goes_through_the_pipe() -> None:
     with pytest.raises((TypeError, ValueError)):
-        decode(load(dump({"kind": "records", "items": [encode(Snapshot(1, TrainState(1, 1.0, {})))]}))["items"][0])
+        decode(
+            load(dump({"kind": "records", "items": [encode(Snapshot(1, TrainState(1, 1.0, {})))]}))["items"][
+                0
+            ]
+        )
 
 
 @pytest.mark.parametrize("error, says", [

@@ -1,4 +1,6 @@
-"""What the tests of pages share: a stage in place of the run manager, and Plotly's own checks of every figure that a page draws."""
+"""What the tests of pages share: a stage in place of the run manager, and Plotly's own checks of every figure
+that a page draws.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from ui.figures.specs import Figure
 
 
 def unpacked(value: Any) -> Any:
-    """What the browser sees: packed arrays as lists, and nothing where there is None, NaN or an empty list."""
+    """What the browser sees: packed arrays as lists, and nothing where there is None, NaN or an empty
+    list.
+    """
     if isinstance(value, dict) and "bdata" in value:
         array = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
         shape = [int(n) for n in value["shape"].split(",")] if "shape" in value else [-1]
@@ -32,9 +36,17 @@ def unpacked(value: Any) -> Any:
 def differences(ours: Any, theirs: Any, path: str = "figure") -> list[str]:
     """Where two unpacked figures differ, and how."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
-        return [line for key in ours.keys() | theirs.keys() for line in differences(ours.get(key), theirs.get(key), f"{path}.{key}")]
+        return [
+            line
+            for key in ours.keys() | theirs.keys()
+            for line in differences(ours.get(key), theirs.get(key), f"{path}.{key}")
+        ]
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
-        return [line for i, pair in enumerate(zip(ours, theirs, strict=True)) for line in differences(*pair, f"{path}[{i}]")]
+        return [
+            line
+            for i, pair in enumerate(zip(ours, theirs, strict=True))
+            for line in differences(*pair, f"{path}[{i}]")
+        ]
     return [] if ours == theirs else [f"{path}: {ours!r:.80} is sent, Plotly would send {theirs!r:.80}"]
 
 
@@ -44,14 +56,22 @@ def shape(value: Any) -> Any:
         return tuple(sorted((key, shape(one)) for key, one in value.items()))
     if isinstance(value, list | tuple):
         return sorted({repr(shape(one)) if isinstance(one, dict) else type(one).__name__ for one in value})
-    return str(value.dtype) if isinstance(value, np.ndarray) else value if isinstance(value, str) and len(value) < 20 else type(value).__name__
+    return (
+        str(value.dtype)
+        if isinstance(value, np.ndarray)
+        else value
+        if isinstance(value, str) and len(value) < 20
+        else type(value).__name__
+    )
 
 
 @pytest.fixture
 def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     """A run manager without workers, in the place of the server's."""
     stage = StageManager()
-    torch.set_num_threads(1)  # as the server's does: thousands of tiny operations would wait for a second thread
+    torch.set_num_threads(
+        1
+    )  # as the server's does: thousands of tiny operations would wait for a second thread
     monkeypatch.setattr(state, "manager", lambda: stage)
     return stage
 
@@ -61,14 +81,21 @@ CHECKED: set[str] = set()  # Plotly's checks take longer than the rest of a page
 
 @pytest.fixture(autouse=True)
 def plotly_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is sent unchecked is what Plotly's checked figure would send, for each new kind of figure; a property that Plotly does not know raises."""
+    """What is sent unchecked is what Plotly's checked figure would send, for each new kind of figure; a
+    property that Plotly does not know raises.
+    """
     real = plot.payload
 
     def payload(figure: Any, **rest: Any) -> bytes:
         sent = real(figure, **rest)
-        if isinstance(figure, Figure) and (kind := repr((shape(figure.traces), shape(figure.arrangement)))) not in CHECKED:
+        if (
+            isinstance(figure, Figure)
+            and (kind := repr((shape(figure.traces), shape(figure.arrangement)))) not in CHECKED
+        ):
             CHECKED.add(kind)
-            ours, theirs = (unpacked(json.loads(one)["figure"]) for one in (sent, real(figure.checked, **rest)))
+            ours, theirs = (
+                unpacked(json.loads(one)["figure"]) for one in (sent, real(figure.checked, **rest))
+            )
             assert not differences(ours, theirs)
         return sent
 

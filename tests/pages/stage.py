@@ -17,7 +17,9 @@ from engine.records import Evaluation, Sample, Step
 from engine.run_state import RunSpec, RunView
 from engine.tokenizers.char import CharTokenizer
 
-LETTERS = "".join(map(chr, (10, *range(32, 127), *range(161, 700))))  # the alphabet of its models, as long as they need
+LETTERS = "".join(
+    map(chr, (10, *range(32, 127), *range(161, 700)))
+)  # the alphabet of its models, as long as they need
 
 
 def history(steps: int) -> HistoryLog:
@@ -26,7 +28,17 @@ def history(steps: int) -> HistoryLog:
     log.add(Evaluation(0, 4.2, 4.2, 0.0, False, 4.2 / math.log(2), 4.2 / math.log(2)))
     log.add(Sample(0, "\n", "xq<b>zj</b>"))
     for step in range(1, steps + 1):
-        log.add(Step(step, 2.0 + 2.0 / step, 1.0 / step, 1e-3, 768 * step, 0.02 * step, (2.0 + 2.0 / step) / math.log(2)))
+        log.add(
+            Step(
+                step,
+                2.0 + 2.0 / step,
+                1.0 / step,
+                1e-3,
+                768 * step,
+                0.02 * step,
+                (2.0 + 2.0 / step) / math.log(2),
+            )
+        )
     if steps:
         log.add(Evaluation(steps, 2.05, 2.1, 0.02 * steps, True, 2.05 / math.log(2), 2.1 / math.log(2)))
         log.add(Sample(steps, "\n", "ROMEO: what light"))
@@ -36,11 +48,26 @@ def history(steps: int) -> HistoryLog:
 def view_of(spec: RunSpec, run: str, status: Any = "running", steps: int = 40, **rest: Any) -> RunView:
     log = history(steps)
     values = {
-        "place": 0, "message": "", "precision": "float32 on this processor", "resumable": steps > 0, "warnings": (), "snapshots": (0, steps), "name": spec.name,
+        "place": 0,
+        "message": "",
+        "precision": "float32 on this processor",
+        "resumable": steps > 0,
+        "warnings": (),
+        "snapshots": (0, steps),
+        "name": spec.name,
     } | rest
     return RunView(
-        id=run, spec=spec, status=status, step=steps, total_steps=spec.train.steps, seconds=0.02 * steps,
-        tokens_per_second=38_400.0, history=log.view(), parameters=parameter_formula(spec.model), version=1, **values,
+        id=run,
+        spec=spec,
+        status=status,
+        step=steps,
+        total_steps=spec.train.steps,
+        seconds=0.02 * steps,
+        tokens_per_second=38_400.0,
+        history=log.view(),
+        parameters=parameter_formula(spec.model),
+        version=1,
+        **values,
     )
 
 
@@ -101,10 +128,25 @@ class StageManager:
         spec = self.views[run].spec
         config = spec.model
         model = build(config, seed=step or 0).requires_grad_(False).eval()
-        return Checkpoint(model, model.config, CharTokenizer(LETTERS[: config.vocab_size - (not config.causal)]), {"corpus": spec.corpus, "step": step})
+        return Checkpoint(
+            model,
+            model.config,
+            CharTokenizer(LETTERS[: config.vocab_size - (not config.causal)]),
+            {"corpus": spec.corpus, "step": step},
+        )
 
     def __getattr__(self, what: str) -> Any:
-        if what not in ("pause", "resume", "step", "stop", "set_learning_rate", "set_prompt", "restart", "extend", "checkpoint"):
+        if what not in (
+            "pause",
+            "resume",
+            "step",
+            "stop",
+            "set_learning_rate",
+            "set_prompt",
+            "restart",
+            "extend",
+            "checkpoint",
+        ):
             raise AttributeError(what)
 
         def ask(run: str, *arguments: Any) -> None:

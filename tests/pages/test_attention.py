@@ -1,4 +1,6 @@
-"""The attention page alone: every view, every option once, every kind of model, and links that make no sense."""
+"""The attention page alone: every view, every option once, every kind of model, and links that make no
+sense.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,36 @@ from ui.attention_numbers import standing_out
 PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "attention.py")
 VIEWS = ("Heads", "Step by step", "Switch things off", "Numbers", "√d_k", "Shared keys")
 VARIANTS: list[dict[str, Any]] = [
-    {"wiring": "post"}, {"wiring": "parallel"}, {"wiring": "none"}, {"norm": "none"}, {"mixer": "none"}, {"mixer": "mean"}, {"mixer": "similarity"},
-    {"mixer": "shared_qk"}, {"ffn": "none"}, {"output_projection": False}, {"tie_embeddings": False}, {"n_kv_heads": 2}, {"n_kv_heads": 1},
-    {"causal": False, "vocab_size": 12}, {"qk_norm": True, "position": "rope"}, {"position": "alibi"}, {"position": "t5"}, {"position": "none"},
-    {"position": "sinusoidal"}, {"attention_bias": True}, {"n_layers": 1, "n_heads": 1}, {"n_layers": 3, "n_heads": 16, "d_head": 2},
+    {"wiring": "post"},
+    {"wiring": "parallel"},
+    {"wiring": "none"},
+    {"norm": "none"},
+    {"mixer": "none"},
+    {"mixer": "mean"},
+    {"mixer": "similarity"},
+    {"mixer": "shared_qk"},
+    {"ffn": "none"},
+    {"output_projection": False},
+    {"tie_embeddings": False},
+    {"n_kv_heads": 2},
+    {"n_kv_heads": 1},
+    {"causal": False, "vocab_size": 12},
+    {"qk_norm": True, "position": "rope"},
+    {"position": "alibi"},
+    {"position": "t5"},
+    {"position": "none"},
+    {"position": "sinusoidal"},
+    {"attention_bias": True},
+    {"n_layers": 1, "n_heads": 1},
+    {"n_layers": 3, "n_heads": 16, "d_head": 2},
     {"mixer": "mean", "position": "alibi"},
 ]
 
 
 @pytest.fixture
-def variant(monkeypatch: pytest.MonkeyPatch, manager: StageManager, request: pytest.FixtureRequest) -> dict[str, Any]:
+def variant(
+    monkeypatch: pytest.MonkeyPatch, manager: StageManager, request: pytest.FixtureRequest
+) -> dict[str, Any]:
     """The model on the page is a tiny one with these fields; its alphabet has eleven characters."""
     fields: dict[str, Any] = request.param
     made = loud(tiny(**fields), factor=4.0).requires_grad_(False)
@@ -47,7 +69,11 @@ def opened(**query: str) -> AppTest:
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption, page.markdown) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
 
 
 def seen(page: AppTest, key: str) -> bool:
@@ -66,8 +92,14 @@ def seen(page: AppTest, key: str) -> bool:
 @pytest.mark.parametrize("view", VIEWS)
 def test_each_view_opens_by_its_link_and_draws_only_itself(manager, view):
     page = opened(attention_view=view)
-    drawn = {"Heads": "attention_grid", "Step by step": "attention_stage_plot", "Switch things off": "attention_kl", "Numbers": "attention_sink",
-             "√d_k": "attention_scaling", "Shared keys": "attention_shared"}
+    drawn = {
+        "Heads": "attention_grid",
+        "Step by step": "attention_stage_plot",
+        "Switch things off": "attention_kl",
+        "Numbers": "attention_sink",
+        "√d_k": "attention_scaling",
+        "Shared keys": "attention_shared",
+    }
     assert [name for name, key in drawn.items() if seen(page, key)] == [view]
 
 
@@ -98,7 +130,11 @@ def test_each_view_takes_one_token(variant, view):
         ("Switch things off", "attention_how", ("zero", "its mean")),
         ("Switch things off", "attention_order", ("as written", "shuffled", "reversed")),
         ("Switch things off", "attention_each", ("true",)),
-        ("Numbers", "attention_number", ("Entropy", "Relative entropy", "Distance", "Previous token", "First token", "Induction")),
+        (
+            "Numbers",
+            "attention_number",
+            ("Entropy", "Relative entropy", "Distance", "Previous token", "First token", "Induction"),
+        ),
         ("√d_k", "attention_scale", ("none", "1/√d_k", "1/d_k", "own")),
         ("Shared keys", "attention_sizes", ("this model", "LLaMA-2 70B", "LLaMA-2 7B", "GPT-2 small", "own")),
         ("Shared keys", "attention_bytes", ("float32", "16 bits", "8 bits")),
@@ -133,7 +169,9 @@ def test_a_chosen_head_and_switched_heads_survive_another_view(manager):
     assert page.session_state["attention_off"] == ["1.2"]
 
 
-@pytest.mark.parametrize("variant", [{"attention_bias": False, "n_layers": 1, "n_heads": 2}], ids=str, indirect=True)
+@pytest.mark.parametrize(
+    "variant", [{"attention_bias": False, "n_layers": 1, "n_heads": 2}], ids=str, indirect=True
+)
 def test_a_link_to_a_head_that_this_model_does_not_have_falls_back(variant):
     page = opened(attention_layer="4", attention_head="4")
     assert "`blocks.0.pattern[0]`" in sentences(page)
@@ -147,22 +185,45 @@ def test_shared_keys_that_do_not_divide_are_explained(manager):
 
 def test_seventy_billion_is_counted_right(manager):
     page = opened(attention_view="Shared keys", attention_sizes="LLaMA-2 70B")
-    assert "Grouped-query" in sentences(page) and "320 KiB for each token" in sentences(page) and "87.5% less" in sentences(page)
+    assert (
+        "Grouped-query" in sentences(page)
+        and "320 KiB for each token" in sentences(page)
+        and "87.5% less" in sentences(page)
+    )
 
 
 @pytest.mark.parametrize(
     "query",
     [
-        {"attention_view": "<script>"}, {"attention_layer": "99"}, {"attention_layer": "-1"}, {"attention_head": "x"}, {"attention_as": "Pie"},
-        {"attention_view": "Step by step", "attention_query": "10000"}, {"attention_view": "Step by step", "attention_key": "9999", "attention_stage": "no"},
-        {"attention_view": "Step by step", "attention_query": "3", "attention_key": "5"}, {"attention_view": "Switch things off", "attention_off": "9.9"},
-        {"attention_view": "Switch things off", "attention_off": "1.1,x,<b>", "attention_how": "huh", "attention_order": "up"},
+        {"attention_view": "<script>"},
+        {"attention_layer": "99"},
+        {"attention_layer": "-1"},
+        {"attention_head": "x"},
+        {"attention_as": "Pie"},
+        {"attention_view": "Step by step", "attention_query": "10000"},
+        {"attention_view": "Step by step", "attention_key": "9999", "attention_stage": "no"},
+        {"attention_view": "Step by step", "attention_query": "3", "attention_key": "5"},
+        {"attention_view": "Switch things off", "attention_off": "9.9"},
+        {
+            "attention_view": "Switch things off",
+            "attention_off": "1.1,x,<b>",
+            "attention_how": "huh",
+            "attention_order": "up",
+        },
         {"attention_view": "Switch things off", "attention_order": "shuffled", "attention_shuffle": "-5"},
-        {"attention_view": "Switch things off", "attention_at": "-1", "attention_mask": "perhaps"}, {"attention_view": "Numbers", "attention_number": "IQ"},
-        {"attention_view": "√d_k", "attention_dk": "100000"}, {"attention_view": "√d_k", "attention_dk": "0"},
+        {"attention_view": "Switch things off", "attention_at": "-1", "attention_mask": "perhaps"},
+        {"attention_view": "Numbers", "attention_number": "IQ"},
+        {"attention_view": "√d_k", "attention_dk": "100000"},
+        {"attention_view": "√d_k", "attention_dk": "0"},
         {"attention_view": "√d_k", "attention_seed": "-1"},
-        {"attention_view": "√d_k", "attention_scale": "own", "attention_exponent": "99"}, {"attention_view": "√d_k", "attention_zeros": "0"},
-        {"attention_view": "Shared keys", "attention_sizes": "own", "attention_heads": "1000000", "attention_kv": "0"},
+        {"attention_view": "√d_k", "attention_scale": "own", "attention_exponent": "99"},
+        {"attention_view": "√d_k", "attention_zeros": "0"},
+        {
+            "attention_view": "Shared keys",
+            "attention_sizes": "own",
+            "attention_heads": "1000000",
+            "attention_kv": "0",
+        },
     ],
     ids=str,
 )
@@ -175,7 +236,12 @@ def test_heads_that_stand_out_are_named():
     shifted[0, 0] = 1
     sink = np.zeros((8, 8), np.float32)
     sink[:, 0] = 1
-    patterns = np.stack([np.stack([shifted, sink]), np.stack([np.tril(np.ones((8, 8), np.float32)) / np.arange(1, 9)[:, None]] * 2)])
+    patterns = np.stack(
+        [
+            np.stack([shifted, sink]),
+            np.stack([np.tril(np.ones((8, 8), np.float32)) / np.arange(1, 9)[:, None]] * 2),
+        ]
+    )
     lines = standing_out(head_numbers(patterns, causal=True), causal=True)
     assert any("Layer 0, head 0 (100%)" in line and "previous token" in line for line in lines)
     assert any("ayer 0, head 1 (100%)" in line and "first token" in line for line in lines)

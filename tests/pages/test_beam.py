@@ -1,4 +1,6 @@
-"""The view "Beam search" of the Generation page: its knobs, what it compares, and links written by strangers."""
+"""The view "Beam search" of the Generation page: its knobs, what it compares, and links written by
+strangers.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def test_a_wider_beam_is_at_least_as_probable_and_the_seed_moves_the_sample():
     page = opened(beam_width="8", beam_depth="10")
     found = entries(page)
     assert found["log-probability"][0] >= found["log-probability"][1] - 1e-4
-    assert np.allclose(np.exp(found["log-probability"]), found["probability"]) and (found["tokens"] == 10).all()
+    assert (
+        np.allclose(np.exp(found["log-probability"]), found["probability"]) and (found["tokens"] == 10).all()
+    )
     drawn = found["it wrote"][2]
     page.number_input(key="beam_seed").set_value(3).run()
     assert not page.exception and entries(page)["it wrote"][2] != drawn
@@ -60,10 +64,23 @@ def test_every_stop_and_penalty(stop: str):
     assert found["it wrote"][1][:-1].count({"space": "␣", "line": "⏎", "full stop": "."}.get(stop, "\0")) == 0
 
 
-@pytest.mark.parametrize("query", [
-    {"beam_width": "99"}, {"beam_width": "-1"}, {"beam_width": "x"}, {"beam_depth": "1000000"}, {"beam_depth": "nan"}, {"beam_penalty": "inf"},
-    {"beam_penalty": "-9"}, {"beam_stop": "<b>"}, {"beam_seed": "-4"}, {"text": ""}, {"text": "🙂"}, {"text": "a" * 3000},
-])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"beam_width": "99"},
+        {"beam_width": "-1"},
+        {"beam_width": "x"},
+        {"beam_depth": "1000000"},
+        {"beam_depth": "nan"},
+        {"beam_penalty": "inf"},
+        {"beam_penalty": "-9"},
+        {"beam_stop": "<b>"},
+        {"beam_seed": "-4"},
+        {"text": ""},
+        {"text": "🙂"},
+        {"text": "a" * 3000},
+    ],
+)
 def test_a_strangers_link_is_no_error(query):
     opened(**query)
 
@@ -74,7 +91,9 @@ def test_an_encoder_has_nothing_to_search(monkeypatch: pytest.MonkeyPatch):
     from engine import presets
     from ui import subject
 
-    encoder = replace(presets.PRESETS["classic"], model=replace(presets.PRESETS["classic"].model, causal=False, n_layers=1))
+    encoder = replace(
+        presets.PRESETS["classic"], model=replace(presets.PRESETS["classic"].model, causal=False, n_layers=1)
+    )
     monkeypatch.setitem(presets.PRESETS, "classic", encoder)
     subject._untrained.clear()
     page = opened(model="untrained-classic")
@@ -103,14 +122,22 @@ def test_the_tree_draws_each_node_once_and_the_winners_way_is_filled():
     for depth in range(1, 7):
         level = [n for n in found.nodes if n.depth == depth and n.index in place]
         assert sorted(place[n.index] for n in level) == list(range(len(level)))
-        assert all(place[n.index] < 3 for n in level if n.kept) and sum(not n.kept for n in level) <= PRUNED_ROWS
+        assert (
+            all(place[n.index] < 3 for n in level if n.kept) and sum(not n.kept for n in level) <= PRUNED_ROWS
+        )
     figure = beam_tree(found, [str(n.token) for n in found.nodes], [""] * len(found.nodes), root="x")
     named = {trace.name: trace for trace in figure.data if trace.name}
-    assert [found.nodes[i].token for i in sorted(named["winner"].customdata)] == list(found.path(found.winner))
+    assert [found.nodes[i].token for i in sorted(named["winner"].customdata)] == list(
+        found.path(found.winner)
+    )
     assert len(named["kept"].x) + len(named["winner"].x) == sum(n.kept for n in found.nodes)
     scores = next(trace for trace in figure.data if trace.mode == "text")
     first = next(n for n in found.nodes if n.kept)
-    assert len(scores.text) == 18 and float(scores.text[0].replace("−", "-")) == pytest.approx(first.log_probability, abs=0.01)
+    assert len(scores.text) == 18 and float(scores.text[0].replace("−", "-")) == pytest.approx(
+        first.log_probability, abs=0.01
+    )
     order = [trace.mode for trace in figure.data]
-    assert order.index("text") > 4 and order[:5] == ["lines"] * 5  # each score has a gap in the edges behind it
+    assert (
+        order.index("text") > 4 and order[:5] == ["lines"] * 5
+    )  # each score has a gap in the edges behind it
     assert all(x % 1 == 0.5 for x in scores.x)  # half-way between two boxes

@@ -32,7 +32,13 @@ def test_a_name_is_not_markup():
 
 def test_no_steps_and_losses_that_are_not_numbers_still_draw():
     loss_curves(Curve("empty"), {}, 2)
-    broken = Curve("b", *[np.array([1.0, 2.0])] * 2, np.array([np.nan, np.inf]), *[np.array([0.0])] * 2, np.array([np.nan]))
+    broken = Curve(
+        "b",
+        *[np.array([1.0, 2.0])] * 2,
+        np.array([np.nan, np.inf]),
+        *[np.array([0.0])] * 2,
+        np.array([np.nan]),
+    )
     low, high = loss_curves(broken, BASELINES, 65, x="time").layout.yaxis.range
     assert 0 <= low < high < 20
     small_curve(np.zeros(0), np.zeros(0), title="gradient norm", log=True)
@@ -52,7 +58,9 @@ def test_thinned_points_keep_both_ends():
 def test_in_bits_per_character_everything_is_in_bits():
     log = history(40).view()
     nats, bits = curve_of("one", log), curve_of("one", log, 0, "bits")
-    assert np.allclose(bits.losses, nats.losses / math.log(2)) and np.allclose(bits.eval_losses, nats.eval_losses / math.log(2))
+    assert np.allclose(bits.losses, nats.losses / math.log(2)) and np.allclose(
+        bits.eval_losses, nats.eval_losses / math.log(2)
+    )
     figure = loss_curves(bits, {"uniform": 4.79, "unigram": 3.98}, 512, unit="bits", token="token")
     said = [a.text for a in figure.layout.annotations if a.xref == "paper"]
     assert said == ["knowing nothing (log₂ 512 a token): 4.79", "token frequencies: 3.98"]

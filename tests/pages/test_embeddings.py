@@ -1,4 +1,6 @@
-"""The embeddings' page alone: every view with every option, every kind of model and vocabulary, and URLs written by strangers."""
+"""The embeddings' page alone: every view with every option, every kind of model and vocabulary, and URLs
+written by strangers.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +43,20 @@ def opened(**query: str) -> AppTest:
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption, page.markdown) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
 
 
 def with_run(manager: StageManager, steps: tuple[int, ...] = (0, 20, 40), **fields: Any) -> str:
-    spec = RunSpec(ModelConfig(**{"vocab_size": 30, **SMALL, **fields}), TrainConfig(steps=40), corpus="python", name="mine")
+    spec = RunSpec(
+        ModelConfig(**{"vocab_size": 30, **SMALL, **fields}),
+        TrainConfig(steps=40),
+        corpus="python",
+        name="mine",
+    )
     manager.views["r"] = view_of(spec, "r", "done", snapshots=steps)
     return "run-r"
 
@@ -61,7 +72,9 @@ def test_the_lookup_follows_a_position(manager):
 @pytest.mark.parametrize("position", ["none", "sinusoidal", "learned", "rope", "alibi", "t5"])
 @pytest.mark.parametrize("tied", [True, False])
 def test_the_lookup_says_what_becomes_of_positions_and_of_the_matrix(manager, monkeypatch, position, tied):
-    preset = replace(presets.PRESETS["classic"], model=ModelConfig(**SMALL, position=position, tie_embeddings=tied))
+    preset = replace(
+        presets.PRESETS["classic"], model=ModelConfig(**SMALL, position=position, tie_embeddings=tied)
+    )
     monkeypatch.setattr(subject, "PRESETS", {"classic": preset})
     monkeypatch.setattr(subject, "TRAINABLE", {"classic": preset})
     said = sentences(opened(model="untrained-classic"))
@@ -72,9 +85,18 @@ def test_the_lookup_says_what_becomes_of_positions_and_of_the_matrix(manager, mo
 @pytest.mark.parametrize("picture", ["2-D", "3-D"])
 def test_the_map_with_every_option(manager, picture):
     name = with_run(manager)
-    for query in ({"embed_colour": "frequency"}, {"model": "untrained-modern"}, {"model": name, "embed_colour": "frequency"}, {"model": name, "step": "20"}):
+    for query in (
+        {"embed_colour": "frequency"},
+        {"model": "untrained-modern"},
+        {"model": name, "embed_colour": "frequency"},
+        {"model": name, "step": "20"},
+    ):
         said = sentences(opened(embed_view=MAP, embed_picture=picture, **query))
-        assert "The picture keeps" in said and "are among the 6 nearest dots" in said and "cannot be counted" not in said, query
+        assert (
+            "The picture keeps" in said
+            and "are among the 6 nearest dots" in said
+            and "cannot be counted" not in said
+        ), query
 
 
 def test_axes_of_the_newest_step_stay_and_own_ones_hold_more(manager):
@@ -86,7 +108,9 @@ def test_axes_of_the_newest_step_stay_and_own_ones_hold_more(manager):
     assert kept["of this step"] > kept["of the newest step"] + 5
     newest = sentences(opened(embed_view=MAP, model=name, embed_axes="of the newest step"))
     own = sentences(opened(embed_view=MAP, model=name, embed_axes="of this step"))
-    assert newest.split("The picture keeps ")[1][:5] == own.split("The picture keeps ")[1][:5]  # at the newest step they are the same
+    assert (
+        newest.split("The picture keeps ")[1][:5] == own.split("The picture keeps ")[1][:5]
+    )  # at the newest step they are the same
 
 
 def test_a_chosen_token_names_its_neighbours(manager):
@@ -98,7 +122,11 @@ def test_a_chosen_token_names_its_neighbours(manager):
 
 def test_a_trained_model_has_found_its_classes_and_an_untrained_one_has_not(manager):
     said = sentences(opened(embed_view=CLASSES))
-    assert "none of 100 shuffles reaches that" in said and "its own capital" in said and "vowels" in str(opened(embed_view=CLASSES).dataframe[0].value)
+    assert (
+        "none of 100 shuffles reaches that" in said
+        and "its own capital" in said
+        and "vowels" in str(opened(embed_view=CLASSES).dataframe[0].value)
+    )
     said = sentences(opened(embed_view=CLASSES, model="untrained-classic"))
     assert "none of 100 shuffles" not in said and "Before the first step" in said
 
@@ -111,7 +139,9 @@ def test_the_course_over_a_run_is_measured_bit_by_bit(manager, monkeypatch):
     for _ in range(3):
         page.run()
         assert not page.exception
-    assert "still to be measured" not in sentences(page) and "do not stand out" in sentences(page)  # the stage's models are random
+    assert "still to be measured" not in sentences(page) and "do not stand out" in sentences(
+        page
+    )  # the stage's models are random
 
 
 def test_a_snapshot_that_went_away_leaves_a_gap(manager, monkeypatch):
@@ -137,7 +167,12 @@ def test_pieces_of_a_bpe_are_looked_at_too(manager, monkeypatch, view):
 
     def model(run: str, step: int | None = None) -> Checkpoint:
         config = ModelConfig(**SMALL, vocab_size=tokenizer.vocab_size)
-        return Checkpoint(build(config, seed=step or 0).requires_grad_(False).eval(), config.resolved(), tokenizer, {"corpus": "python"})
+        return Checkpoint(
+            build(config, seed=step or 0).requires_grad_(False).eval(),
+            config.resolved(),
+            tokenizer,
+            {"corpus": "python"},
+        )
 
     monkeypatch.setattr(manager, "model", model)
     page = opened(embed_view=view, model=name, text="the cat sat", embed_token="␣the")
@@ -146,30 +181,54 @@ def test_pieces_of_a_bpe_are_looked_at_too(manager, monkeypatch, view):
     if view == LOOKUP:
         assert f"The other {tokenizer.vocab_size - 3} rows of $E$ are not drawn" in said
     elif view == MAP:
-        assert "“␣the”" in said and "class: begins a word" in said and "never occur in the text of the training are left out" in said
+        assert (
+            "“␣the”" in said
+            and "class: begins a word" in said
+            and "never occur in the text of the training are left out" in said
+        )
     else:
         assert "never occur in the text of the training are left out" in said
 
 
 def known_of(counts: list[int] | None, size: int) -> Vocabulary:
     words = tuple(f"w{i}" for i in range(size))
-    return Vocabulary(words, ("one",), np.zeros(size, int), None if counts is None else np.array(counts), False, np.zeros((0, 2), int))
+    return Vocabulary(
+        words,
+        ("one",),
+        np.zeros(size, int),
+        None if counts is None else np.array(counts),
+        False,
+        np.zeros((0, 2), int),
+    )
 
 
 def test_tokens_that_were_never_met_are_neither_drawn_nor_neighbours():
     known = known_of([0, 5, 0, 9, 1, 7], 6)
-    assert known.met.tolist() == [1, 3, 4, 5] and known.drawn(2).tolist() == [3, 5] and "2 tokens that never occur" in known.left_out
+    assert (
+        known.met.tolist() == [1, 3, 4, 5]
+        and known.drawn(2).tolist() == [3, 5]
+        and "2 tokens that never occur" in known.left_out
+    )
     for all_of_them in (known_of(None, 6), known_of([0, 0, 1, 1, 0, 0], 6), known_of([1, 2, 3, 4, 5, 6], 6)):
         assert all_of_them.met.tolist() == [0, 1, 2, 3, 4, 5] and not all_of_them.left_out
-    # The same matrix with many rows that nothing has taught: they must not make all that was taught look alike.
+    # The same matrix with many rows that nothing has taught: they must not make all that was taught look
+    # alike.
     taught = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
     matrix = np.concatenate((taught, np.full((200, 16), -5, np.float32)))
     ids, cosine = embeddings_map._neighbours.__wrapped__(("m", 0), 3, matrix, np.arange(8))
     alone = neighbours(taught, 3, embeddings_map.NEIGHBOURS)
-    assert ids.tolist() == alone[0].tolist() and np.allclose(cosine, alone[1]) and cosine.max() < 0.7 < neighbours(matrix, 3, 1)[1][0]
+    assert (
+        ids.tolist() == alone[0].tolist()
+        and np.allclose(cosine, alone[1])
+        and cosine.max() < 0.7 < neighbours(matrix, 3, 1)[1][0]
+    )
     seen = embeddings_map._map.__wrapped__(("m", 0), -1, True, matrix, np.arange(8))
     own = embeddings_map._map.__wrapped__(("m", 0), -1, True, taught, np.arange(8))
-    assert np.allclose(seen.scores[:8], own.scores, atol=1e-4) and np.allclose(seen.kept, own.kept) and seen.ranges == own.ranges
+    assert (
+        np.allclose(seen.scores[:8], own.scores, atol=1e-4)
+        and np.allclose(seen.kept, own.kept)
+        and seen.ranges == own.ranges
+    )
 
 
 def test_a_large_vocabulary_is_drawn_in_part(manager, monkeypatch):
@@ -188,13 +247,22 @@ def test_a_text_that_is_not_at_hand_is_not_counted(manager, monkeypatch):
     assert "none of 100 shuffles" in sentences(opened(embed_view=CLASSES))
 
 
-@pytest.mark.parametrize("query", [
-    {"embed_view": "<script>"}, {"embed_position": "99999"}, {"embed_position": "-1"}, {"embed_position": "²"},
-    {"embed_view": MAP, "embed_token": "<b>no such</b>"}, {"embed_view": MAP, "embed_token": "x" * 3000},
-    {"embed_view": MAP, "embed_picture": "4-D", "embed_colour": "nan", "embed_axes": "-5"},
-    {"embed_view": MAP, "embed_picture": "3-D", "embed_turn": "nan,1e9"}, {"embed_view": MAP, "embed_picture": "3-D", "embed_turn": "9" * 40 + ",²"},
-    {"embed_view": CLASSES, "text": ""}, {"embed_view": MAP, "model": "run-nobody", "step": "10000000000"},
-])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"embed_view": "<script>"},
+        {"embed_position": "99999"},
+        {"embed_position": "-1"},
+        {"embed_position": "²"},
+        {"embed_view": MAP, "embed_token": "<b>no such</b>"},
+        {"embed_view": MAP, "embed_token": "x" * 3000},
+        {"embed_view": MAP, "embed_picture": "4-D", "embed_colour": "nan", "embed_axes": "-5"},
+        {"embed_view": MAP, "embed_picture": "3-D", "embed_turn": "nan,1e9"},
+        {"embed_view": MAP, "embed_picture": "3-D", "embed_turn": "9" * 40 + ",²"},
+        {"embed_view": CLASSES, "text": ""},
+        {"embed_view": MAP, "model": "run-nobody", "step": "10000000000"},
+    ],
+)
 def test_a_url_written_by_a_stranger_does_no_harm(manager, query):
     page = opened(**query)
     assert not page.error and "no such" not in sentences(page)
@@ -216,8 +284,17 @@ def test_a_class_is_told_by_its_shape_as_well_as_its_colour():
 
 def test_frequency_has_one_scale_however_many_classes_there_are():
     figure = figures.token_map(
-        np.eye(4, dtype=np.float32), list("abcd"), np.arange(4), ("vowels", "consonants"), np.arange(4) % 2, labelled=np.ones(4, bool), chosen=0,
-        near=np.array([1]), titles=["x", "y"], ranges=((0, 1), (0, 1)), frequency=np.arange(4.0),
+        np.eye(4, dtype=np.float32),
+        list("abcd"),
+        np.arange(4),
+        ("vowels", "consonants"),
+        np.arange(4) % 2,
+        labelled=np.ones(4, bool),
+        chosen=0,
+        near=np.array([1]),
+        titles=["x", "y"],
+        ranges=((0, 1), (0, 1)),
+        frequency=np.arange(4.0),
     )
     assert [trace.marker.showscale for trace in figure.data[1:3]] == [True, False]
 
@@ -226,7 +303,15 @@ def test_markup_in_a_token_is_drawn_as_it_stands():
     words = ["<b>", "a", "&"]
     scores = np.eye(3, dtype=np.float32)
     figure = figures.token_map(
-        scores, words, np.arange(3), ("vowels",), np.zeros(3, int), labelled=np.ones(3, bool), chosen=0, near=np.array([1]), titles=["x", "y"],
+        scores,
+        words,
+        np.arange(3),
+        ("vowels",),
+        np.zeros(3, int),
+        labelled=np.ones(3, bool),
+        chosen=0,
+        near=np.array([1]),
+        titles=["x", "y"],
         ranges=((0, 1), (0, 1)),
     )
     assert list(figure.data[1].text) == ["&lt;b&gt;", "a", "&amp;"]

@@ -36,28 +36,55 @@ def opened(**query: str) -> AppTest:
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption, page.markdown, page.subheader) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown, page.subheader)
+        for e in kind
+    )
 
 
 def test_it_opens_on_the_most_active_neuron_and_finds_its_contexts(short_corpus):
     page = opened()
-    layer, neuron = page.number_input(key="feedforward_layer").value, page.number_input(key="feedforward_neuron").value
+    layer, neuron = (
+        page.number_input(key="feedforward_layer").value,
+        page.number_input(key="feedforward_neuron").value,
+    )
     assert f"Neuron {neuron} of layer {layer}" in sentences(page)
     first = page.dataframe[0].value.iloc[0]
     assert (first["layer"], first["neuron"]) == (layer, neuron)
     assert "From 1,152 tokens read, 128 at a time" in sentences(page)
-    assert (page.query_params["feedforward_layer"], page.query_params["feedforward_neuron"]) == (str(layer), str(neuron))
+    assert (page.query_params["feedforward_layer"], page.query_params["feedforward_neuron"]) == (
+        str(layer),
+        str(neuron),
+    )
 
 
 def test_a_link_chooses_the_neuron(short_corpus):
-    query = {"layer": "1", "neuron": "17", "rows": "all", "span": "all", "view": "Neurons", "token": "3", "norm": "false"}
+    query = {
+        "layer": "1",
+        "neuron": "17",
+        "rows": "all",
+        "span": "all",
+        "view": "Neurons",
+        "token": "3",
+        "norm": "false",
+    }
     page = opened(**{f"feedforward_{name}": value for name, value in query.items()})
-    assert "Neuron 17 of layer 1" in sentences(page) and "(position 3)" in sentences(page) and "No norm is applied." in sentences(page)
+    assert (
+        "Neuron 17 of layer 1" in sentences(page)
+        and "(position 3)" in sentences(page)
+        and "No norm is applied." in sentences(page)
+    )
 
 
 @pytest.mark.parametrize("value", ["-1", "9" * 30, "abc", "<b>", "1.5", "nan", ""])
 def test_a_neuron_that_is_not_there_falls_back(short_corpus, value):
-    page = opened(**{f"feedforward_{name}": value for name in ("layer", "neuron", "rows", "span", "view", "token", "norm", "side")})
+    page = opened(
+        **{
+            f"feedforward_{name}": value
+            for name in ("layer", "neuron", "rows", "span", "view", "token", "norm", "side")
+        }
+    )
     assert "Neuron " in sentences(page)
 
 
@@ -114,24 +141,34 @@ def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     assert "<i>" not in drawn and "&lt;i&gt;" in drawn
 
 
-# The other views, and every kind of model -----------------------------------------------------------------------------------
+# The other views, and every kind of model -------------------------------------------------------
 
-ODD = [
-    {"ffn": kind} for kind in ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "none")
-] + [
-    {"wiring": "post"}, {"wiring": "parallel"}, {"wiring": "none"}, {"norm": "none"}, {"norm": "rmsnorm", "norm_gain": False},
-    {"mixer": "none"}, {"mixer": "mean"},
-    {"mixer": "none", "ffn": "none", "norm": "none", "position": "none"}, {"causal": False, "vocab_size": 91}, {"tie_embeddings": False, "ffn_bias": True},
-    {"d_ff": 1, "n_layers": 1}, {"n_kv_heads": 1, "position": "rope"},
+ODD = [{"ffn": kind} for kind in ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "none")] + [
+    {"wiring": "post"},
+    {"wiring": "parallel"},
+    {"wiring": "none"},
+    {"norm": "none"},
+    {"norm": "rmsnorm", "norm_gain": False},
+    {"mixer": "none"},
+    {"mixer": "mean"},
+    {"mixer": "none", "ffn": "none", "norm": "none", "position": "none"},
+    {"causal": False, "vocab_size": 91},
+    {"tie_embeddings": False, "ffn_bias": True},
+    {"d_ff": 1, "n_layers": 1},
+    {"n_kv_heads": 1, "position": "rope"},
 ]
 
 
 @pytest.mark.parametrize("view", ["Neurons", "Activation functions", "Parameters"])
 @pytest.mark.parametrize("fields", ODD, ids=str)
 def test_every_model_in_every_view(manager, fields, view):
-    config = ModelConfig(**{"vocab_size": 90, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, **fields})
+    config = ModelConfig(
+        **{"vocab_size": 90, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, **fields}
+    )
     run = "ff-" + "-".join(f"{k}{v}" for k, v in fields.items())
-    manager.views[run] = view_of(RunSpec(config, TrainConfig(steps=40), "text", "abc " * 20, name=run), run, "finished", 40)
+    manager.views[run] = view_of(
+        RunSpec(config, TrainConfig(steps=40), "text", "abc " * 20, name=run), run, "finished", 40
+    )
     page = opened(model=f"run-{run}", feedforward_view=view)
     if view == "Neurons" and fields.get("ffn") == "none":
         assert "has no feed-forward networks" in sentences(page) and not page.dataframe
@@ -145,7 +182,9 @@ def test_every_model_in_every_view(manager, fields, view):
 def test_a_run_reads_the_corpus_only_when_asked(manager, short_corpus):
     """The scrubber would otherwise read it anew at each step."""
     config = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=2, n_heads=2)
-    manager.views["reads"] = view_of(RunSpec(config, TrainConfig(steps=40), "shakespeare", name="reads"), "reads", "finished", 40)
+    manager.views["reads"] = view_of(
+        RunSpec(config, TrainConfig(steps=40), "shakespeare", name="reads"), "reads", "finished", 40
+    )
     page = opened(model="run-reads")
     assert "Not read yet" in sentences(page)
     page.button(key="feedforward_read").click().run()
@@ -165,8 +204,13 @@ def test_the_other_views_take_any_link(view, value):
 
 def test_functions_and_gates_can_be_chosen():
     page = opened(feedforward_view="Activation functions", model="shakespeare-modern")
-    assert "own function is **SiLU, on the gate of SwiGLU**" in sentences(page) and "0.000473" in sentences(page)
-    for key, values in {"feedforward_gate": ("geglu", "swiglu"), "feedforward_form": ("slices", "map")}.items():
+    assert "own function is **SiLU, on the gate of SwiGLU**" in sentences(page) and "0.000473" in sentences(
+        page
+    )
+    for key, values in {
+        "feedforward_gate": ("geglu", "swiglu"),
+        "feedforward_form": ("slices", "map"),
+    }.items():
         for value in values:
             page.button_group(key=key).set_value(value).run()
             assert not page.exception

@@ -1,4 +1,6 @@
-"""The view "Token by token" of the Generation page: what the browser may ask for, links, limits, and every kind of model."""
+"""The view "Token by token" of the Generation page: what the browser may ask for, links, limits, and every
+kind of model.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,21 @@ from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page, view_of
 from ui import generation, generation_session
 from ui.figures.generation import surprise
-from ui.generation_session import BATCH, BRANCHES, LINK, Limits, Session, answer, begin, link, message, parse, reason, resting, token_of
+from ui.generation_session import (
+    BATCH,
+    BRANCHES,
+    LINK,
+    Limits,
+    Session,
+    answer,
+    begin,
+    link,
+    message,
+    parse,
+    reason,
+    resting,
+    token_of,
+)
 from ui.subject import Subject
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation.py")
@@ -40,7 +56,11 @@ def opened(**query: str) -> AppTest:
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption, page.markdown) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
 
 
 def session_of(page: AppTest) -> Session:
@@ -48,7 +68,9 @@ def session_of(page: AppTest) -> Session:
 
 
 def reader(vocab: str = "abcdefghijk", ids: tuple[int, ...] = (1, 2, 3), **fields: Any) -> Subject:
-    return Subject(("test", -1), "Test", loud(tiny(**fields), seed=3, factor=4.0), CharTokenizer(vocab), "bcd", ids, None)
+    return Subject(
+        ("test", -1), "Test", loud(tiny(**fields), seed=3, factor=4.0), CharTokenizer(vocab), "bcd", ids, None
+    )
 
 
 class Browser:
@@ -63,7 +85,14 @@ class Browser:
 
     def ask(self, do: str, **rest: Any) -> dict[str, Any]:
         self.asks += 1
-        ask = {"id": f"me-{self.asks}", "session": "name", "have": len(self.nodes), "leaf": self.told["leaf"], "at": self.told["at"], "do": do} | rest
+        ask = {
+            "id": f"me-{self.asks}",
+            "session": "name",
+            "have": len(self.nodes),
+            "leaf": self.told["leaf"],
+            "at": self.told["at"],
+            "do": do,
+        } | rest
         answer(self.session, ask, self.subject, WARM, self.limits)
         self.told = self._take(ask)
         return self.told
@@ -87,7 +116,11 @@ class Browser:
 
 def test_the_first_batch_is_there_at_once_and_the_rest_comes_when_it_is_asked_for():
     browser = Browser(reader())
-    assert len(browser.nodes) == BATCH and browser.told["fresh"] and browser.told["ends"][str(browser.told["leaf"])] == [BATCH, ""]
+    assert (
+        len(browser.nodes) == BATCH
+        and browser.told["fresh"]
+        and browser.told["ends"][str(browser.told["leaf"])] == [BATCH, ""]
+    )
     while not browser.told["ends"][str(browser.told["leaf"])][1]:
         browser.ask("more")
     assert browser.path() == list(generate(browser.subject.model, (1, 2, 3), 100, WARM))
@@ -106,7 +139,10 @@ def test_an_ask_is_done_once_and_a_page_that_was_away_gets_everything_again():
     assert len(json.loads(message(browser.session, {}, browser.subject, LIMITS)["nodes"])) == size
     other = {**again, "session": "another", "id": "me-7"}
     answer(browser.session, other, browser.subject, WARM, LIMITS)
-    assert len(browser.session.tree) == size and message(browser.session, other, browser.subject, LIMITS)["from"] == 0
+    assert (
+        len(browser.session.tree) == size
+        and message(browser.session, other, browser.subject, LIMITS)["from"] == 0
+    )
 
 
 def test_a_pick_begins_a_branch_and_deleting_it_leads_back():
@@ -114,8 +150,17 @@ def test_a_pick_begins_a_branch_and_deleting_it_leads_back():
     first, leaf = browser.path(), browser.told["leaf"]
     other = next(t for t in range(11) if t != first[9])
     told = browser.ask("pick", after=8, token=other)
-    assert told["move"] == 1 and told["at"] == 10 and browser.path()[:9] == first[:9] and browser.path()[9] == other and len(browser.path()) > 10
-    assert len(told["leaves"]) == 2 and link(browser.session)[:2] == (f"{BATCH}_{len(browser.path())}-10.{other}", "1.10")
+    assert (
+        told["move"] == 1
+        and told["at"] == 10
+        and browser.path()[:9] == first[:9]
+        and browser.path()[9] == other
+        and len(browser.path()) > 10
+    )
+    assert len(told["leaves"]) == 2 and link(browser.session)[:2] == (
+        f"{BATCH}_{len(browser.path())}-10.{other}",
+        "1.10",
+    )
     back = browser.ask("pick", after=8, token=first[9])  # the token of the first branch: it is there
     assert back["leaf"] == leaf and len(back["leaves"]) == 2
     told = browser.ask("delete", branch=leaf)
@@ -127,22 +172,46 @@ def test_a_token_can_be_typed():
     subject = reader()
     assert token_of("c", subject) == (2, "")
     assert token_of("ca", subject)[0] == 2 and "2 tokens" in token_of("ca", subject)[1]
-    assert token_of("", subject)[0] == -1 and token_of("☃", subject)[0] == -1 and "☃" in token_of("☃", subject)[1]
+    assert (
+        token_of("", subject)[0] == -1
+        and token_of("☃", subject)[0] == -1
+        and "☃" in token_of("☃", subject)[1]
+    )
     spaced = reader("abcdefghi \n")
-    assert token_of("␣", spaced)[0] == spaced.tokenizer.encode(" ")[0] and token_of("⏎", spaced)[0] == spaced.tokenizer.encode("\n")[0]
+    assert (
+        token_of("␣", spaced)[0] == spaced.tokenizer.encode(" ")[0]
+        and token_of("⏎", spaced)[0] == spaced.tokenizer.encode("\n")[0]
+    )
     browser = Browser(subject)
     told = browser.ask("pick", after=None, text="k")
     assert browser.path()[0] == 10 and told["at"] == 1
     assert "no token" in browser.ask("pick", after=None, text="🙂")["said"]
 
 
-@pytest.mark.parametrize("ask", [
-    {"do": "pick", "after": 99, "token": 1}, {"do": "pick", "after": -5, "token": 1}, {"do": "pick", "after": "x", "token": 1},
-    {"do": "pick", "after": 2, "token": 11}, {"do": "pick", "after": 2, "token": -1}, {"do": "pick", "after": 2, "token": 1.5},
-    {"do": "pick", "after": 2, "token": math.nan}, {"do": "delete", "branch": 1}, {"do": "delete", "branch": None}, {"do": "fly"}, {"do": None},
-    {"do": "more", "leaf": 10**9}, {"do": "more", "leaf": True, "at": "9"}, {"at": -3}, {"at": 1e300}, {"have": -1}, {"have": 10**9}, {"have": "all"},
-    {"leaf": [1]},
-])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        {"do": "pick", "after": 99, "token": 1},
+        {"do": "pick", "after": -5, "token": 1},
+        {"do": "pick", "after": "x", "token": 1},
+        {"do": "pick", "after": 2, "token": 11},
+        {"do": "pick", "after": 2, "token": -1},
+        {"do": "pick", "after": 2, "token": 1.5},
+        {"do": "pick", "after": 2, "token": math.nan},
+        {"do": "delete", "branch": 1},
+        {"do": "delete", "branch": None},
+        {"do": "fly"},
+        {"do": None},
+        {"do": "more", "leaf": 10**9},
+        {"do": "more", "leaf": True, "at": "9"},
+        {"at": -3},
+        {"at": 1e300},
+        {"have": -1},
+        {"have": 10**9},
+        {"have": "all"},
+        {"leaf": [1]},
+    ],
+)
 def test_what_makes_no_sense_is_left_undone(ask):
     subject = reader()
     session = begin("name", subject, WARM, LIMITS, "", "")
@@ -198,13 +267,36 @@ def test_a_long_link_leaves_branches_out_and_says_so():
     branches, place_, out = link(session)
     assert len(branches) <= LINK and out > 0 and place_.endswith(".4")
     kept = parse(branches, 11, Limits(30, 400))
-    assert kept[int(place_.split(".")[0])][0] == tree.picks(session.leaf) and len(kept) + out == len(tree.leaves())
+    assert kept[int(place_.split(".")[0])][0] == tree.picks(session.leaf) and len(kept) + out == len(
+        tree.leaves()
+    )
     assert str(out) in generation_session.left_out(out) and generation_session.left_out(0) == ""
 
 
-@pytest.mark.parametrize("text", [
-    "", "x", "-", "_", "12-", "12-3", "12-3.", "12-3.99", "12-5.1-3.2", "12-0.1", "9999999", "1²", "12-3.1_", "0", "__", "5" * 5000, "12-3.1-3.1", "nan", "1e3",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "-",
+        "_",
+        "12-",
+        "12-3",
+        "12-3.",
+        "12-3.99",
+        "12-5.1-3.2",
+        "12-0.1",
+        "9999999",
+        "1²",
+        "12-3.1_",
+        "0",
+        "__",
+        "5" * 5000,
+        "12-3.1-3.1",
+        "nan",
+        "1e3",
+    ],
+)
 def test_a_strangers_branches(text):
     for picks, length in parse(text, 11, LIMITS):
         assert 0 < length <= LIMITS.most and all(0 < depth <= length and token < 11 for depth, token in picks)
@@ -222,7 +314,9 @@ def test_a_text_stops_after_a_string_and_goes_on_when_it_is_taken_away():
     assert reason(path, browser.session.parts, Limits(4, 400, stop)) == (4, "length")
     browser.limits = Limits(100, 400, stop)
     told = browser.ask("more")
-    assert told["ends"][str(told["leaf"])] == [where, "stop"] and len(browser.nodes) == BATCH  # no more is written
+    assert (
+        told["ends"][str(told["leaf"])] == [where, "stop"] and len(browser.nodes) == BATCH
+    )  # no more is written
     assert [node.token for node in resting(browser.session, browser.limits, False)] == browser.path()[:where]
     browser.limits = LIMITS
     assert len(json.loads(browser.ask("more")["nodes"])) == BATCH
@@ -238,7 +332,9 @@ def test_what_is_summed_up_follows_when_the_writing_pauses():
 def test_bytes_that_are_part_of_a_character_are_shown_as_bytes_and_joined_as_text():
     tokenizer = _bytes()
     config = ModelConfig(**{**tiny().to_dict(), "vocab_size": 256})
-    subject = Subject(("bytes", -1), "Bytes", build(config, 0).eval(), tokenizer, "é", tuple(tokenizer.encode("é")), None)
+    subject = Subject(
+        ("bytes", -1), "Bytes", build(config, 0).eval(), tokenizer, "é", tuple(tokenizer.encode("é")), None
+    )
     browser = Browser(subject)
     assert [browser.words[str(t)] for t in subject.ids] == [["⟨C3⟩", "c3"], ["⟨A9⟩", "a9"]]
     assert bytes.fromhex("".join(browser.words[str(t)][1] for t in browser.told["prompt"])).decode() == "é"
@@ -252,14 +348,16 @@ def _bytes() -> Any:
     return corpora.from_text("Some text, é and €. " * 40, "bytes", tokenizer="byte").tokenizer
 
 
-# The page ----------------------------------------------------------------------------------------------------------------
+# The page ---------------------------------------------------------------------------------------
 
 
 def test_the_page_writes_the_first_tokens_and_says_what_they_cost():
     page = opened()
     assert page.segmented_control(key="generation_view").options[0] == "Token by token"
     session = session_of(page)
-    assert len(session.tree) == BATCH and f"The {BATCH} tokens written so far cost the model" in sentences(page)
+    assert len(session.tree) == BATCH and f"The {BATCH} tokens written so far cost the model" in sentences(
+        page
+    )
     total = -sum(node.log_p for node in session.tree.path(session.leaf))
     assert f"{total / BATCH:.2f} nats each: a perplexity of {math.exp(total / BATCH):.2f}" in sentences(page)
 
@@ -271,11 +369,15 @@ def test_the_same_seed_writes_the_same_text_and_another_one_another():
 
     assert written() == written(generation_seed="0") != written(generation_seed="1")
     assert written(generation_temperature="0") == written(generation_temperature="0", generation_seed="5")
-    assert written(generation_top_k="1", generation_temperature="1.5") == written(generation_temperature="0", generation_top_p="1")
+    assert written(generation_top_k="1", generation_temperature="1.5") == written(
+        generation_temperature="0", generation_top_p="1"
+    )
 
 
 def test_a_tree_written_again_has_a_name_of_its_own():
-    """Its tokens are numbered anew: a browser that outlived the server must not mix them with those it has."""
+    """Its tokens are numbered anew: a browser that outlived the server must not mix them with those it
+    has.
+    """
     one, two = (session_of(opened(generation_tree=tree)).name for tree in ("40", "20_40-3.5"))
     assert one != two and one.partition(".")[0] == two.partition(".")[0]
 
@@ -283,10 +385,23 @@ def test_a_tree_written_again_has_a_name_of_its_own():
 def test_settings_put_back_bring_the_tree_back(monkeypatch: pytest.MonkeyPatch):
     page = opened()
     first = session_of(page)
-    ask = {"id": "b-1", "session": first.name, "have": BATCH, "leaf": BATCH - 1, "at": 5, "do": "pick", "after": 4, "token": 7}
+    ask = {
+        "id": "b-1",
+        "session": first.name,
+        "have": BATCH,
+        "leaf": BATCH - 1,
+        "at": 5,
+        "do": "pick",
+        "after": 4,
+        "token": 7,
+    }
     monkeypatch.setattr(generation, "_asked", lambda: ask)
     page.run()
-    assert not page.exception and len(first.tree.leaves()) == 2 and "-6.7" in str(page.query_params["generation_tree"])
+    assert (
+        not page.exception
+        and len(first.tree.leaves()) == 2
+        and "-6.7" in str(page.query_params["generation_tree"])
+    )
     page.slider(key="generation_temperature").set_value(1.5).run()
     assert not page.exception and session_of(page) is not first and len(session_of(page).tree.leaves()) == 1
     assert "generation_tree" not in page.query_params
@@ -297,7 +412,12 @@ def test_settings_put_back_bring_the_tree_back(monkeypatch: pytest.MonkeyPatch):
 def test_the_link_of_a_branch_opens_it():
     page = opened(generation_tree="20_20-6.7", generation_at="1.9")
     session = session_of(page)
-    assert session.at == 9 and session.tree.picks(session.leaf) == ((6, 7),) and not session.fresh and not session.todo
+    assert (
+        session.at == 9
+        and session.tree.picks(session.leaf) == ((6, 7),)
+        and not session.fresh
+        and not session.todo
+    )
     assert "1 of them you picked" in sentences(page)
 
 
@@ -311,14 +431,31 @@ def test_a_token_of_almost_no_probability_is_not_said_to_have_none():
     assert "token 20, with p = 1 in " in sentences(page) and "p = 0.00%" not in sentences(page)
 
 
-def test_a_newer_step_of_a_training_writes_the_same_branches_in_its_own_words(manager: StageManager, monkeypatch: pytest.MonkeyPatch):
-    spec = RunSpec(ModelConfig(**{**tiny().to_dict(), "vocab_size": 90}), TrainConfig(steps=40), "text", "abc " * 20, name="mine")
+def test_a_newer_step_of_a_training_writes_the_same_branches_in_its_own_words(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch
+):
+    spec = RunSpec(
+        ModelConfig(**{**tiny().to_dict(), "vocab_size": 90}),
+        TrainConfig(steps=40),
+        "text",
+        "abc " * 20,
+        name="mine",
+    )
     manager.views["steps"] = view_of(spec, "steps", "running", 40, snapshots=(0, 10))
     ask: dict[str, Any] = {}
     monkeypatch.setattr(generation, "_asked", lambda: ask)
     page = opened(model="run-steps", text="ab")
     first = session_of(page)
-    ask |= {"id": "b-1", "session": first.name, "have": BATCH, "leaf": BATCH - 1, "at": 5, "do": "pick", "after": 4, "token": 7}
+    ask |= {
+        "id": "b-1",
+        "session": first.name,
+        "have": BATCH,
+        "leaf": BATCH - 1,
+        "at": 5,
+        "do": "pick",
+        "after": 4,
+        "token": 7,
+    }
     page.run()
     assert first.tree.picks(first.leaf) == ((6, 7),)
     manager.change("steps", snapshots=(0, 10, 20))
@@ -326,19 +463,35 @@ def test_a_newer_step_of_a_training_writes_the_same_branches_in_its_own_words(ma
     assert not page.exception
     newer = session_of(page)
     assert newer.name != first.name and len(page.session_state[generation.SESSIONS]) == 1
-    assert newer.tree.picks(newer.leaf) == ((6, 7),) and newer.at == 6 and newer.tree.tokens(newer.leaf) != first.tree.tokens(first.leaf)
+    assert (
+        newer.tree.picks(newer.leaf) == ((6, 7),)
+        and newer.at == 6
+        and newer.tree.tokens(newer.leaf) != first.tree.tokens(first.leaf)
+    )
     assert generation_session.again(newer) == generation_session.again(first)
 
 
 def test_a_link_still_being_written_is_handed_on_whole():
     browser = Browser(reader(), Limits(400, 400), "400_400-6.7_400-9.1", "2.30")
-    assert browser.told["todo"] and generation_session.again(browser.session) == ("400_400-6.7_400-9.1", "2.30")
+    assert browser.told["todo"] and generation_session.again(browser.session) == (
+        "400_400-6.7_400-9.1",
+        "2.30",
+    )
     assert generation_session.again(Browser(reader()).session) == ("", "")  # nobody has looked at it yet
 
 
-@pytest.mark.parametrize("length, words", [
-    ("0", "nothing is written"), ("-5", "nothing is written"), ("1000000", "at most 1,000"), ("9" * 400, None), ("x", None), ("nan", None), ("7", None),
-])
+@pytest.mark.parametrize(
+    "length, words",
+    [
+        ("0", "nothing is written"),
+        ("-5", "nothing is written"),
+        ("1000000", "at most 1,000"),
+        ("9" * 400, None),
+        ("x", None),
+        ("nan", None),
+        ("7", None),
+    ],
+)
 def test_lengths_are_bounded_and_named(length, words):
     page = opened(generation_length=length)
     assert words is None or words in sentences(page)
@@ -350,17 +503,26 @@ def test_lengths_are_bounded_and_named(length, words):
         assert not page.exception and len(session_of(page).tree) == 12
 
 
-@pytest.mark.parametrize("value", ["", "x", "-1", "nan", "inf", "1e400", "10000000000", "9" * 400, "½", "<b>", "true"])
+@pytest.mark.parametrize(
+    "value", ["", "x", "-1", "nan", "inf", "1e400", "10000000000", "9" * 400, "½", "<b>", "true"]
+)
 def test_a_strangers_settings_are_no_error(value):
     names = ("temperature", "top_k", "top_p", "min_p", "penalty", "seed", "length", "stop", "tree", "at")
     page = opened(**{f"generation_{name}": value for name in names})
     assert len(session_of(page).tree) <= BATCH
 
 
-@pytest.mark.parametrize("query", [
-    {"text": ""}, {"text": "🙂"}, {"text": "x" * 10_000}, {"text": "KING☃"}, {"generation_view": "Nothing"},
-    {"generation_stop": "⏎⏎"},
-])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"text": ""},
+        {"text": "🙂"},
+        {"text": "x" * 10_000},
+        {"text": "KING☃"},
+        {"generation_view": "Nothing"},
+        {"generation_stop": "⏎⏎"},
+    ],
+)
 def test_texts_of_every_kind(query):
     page = opened(**query)
     assert len(session_of(page).tree.prompt) <= 128
@@ -368,17 +530,36 @@ def test_texts_of_every_kind(query):
         assert "tokens; the first" in sentences(page)
 
 
-@pytest.mark.parametrize("fields", [
-    {"causal": False}, {"position": "rope", "wiring": "parallel"}, {"mixer": "none", "ffn": "none"}, {"wiring": "post", "norm_bias": True}, {"context": 8},
-    {"context": 1},
-], ids=["masked", "rope", "nothing", "post", "short", "one"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"causal": False},
+        {"position": "rope", "wiring": "parallel"},
+        {"mixer": "none", "ffn": "none"},
+        {"wiring": "post", "norm_bias": True},
+        {"context": 8},
+        {"context": 1},
+    ],
+    ids=["masked", "rope", "nothing", "post", "short", "one"],
+)
 def test_every_kind_of_model(fields, monkeypatch: pytest.MonkeyPatch):
-    small = ModelConfig(**{**presets.PRESETS["classic"].model.to_dict(), "n_layers": 1, "d_model": 16, "n_heads": 2, "d_ff": 32, **fields})
+    small = ModelConfig(
+        **{
+            **presets.PRESETS["classic"].model.to_dict(),
+            "n_layers": 1,
+            "d_model": 16,
+            "n_heads": 2,
+            "d_ff": 32,
+            **fields,
+        }
+    )
     monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=small))
     from ui import subject
 
     subject._untrained.clear()
-    page = opened(model="untrained-classic", generation_top_k="5", generation_penalty="1.2", generation_min_p="0.01")
+    page = opened(
+        model="untrained-classic", generation_top_k="5", generation_penalty="1.2", generation_min_p="0.01"
+    )
     subject._untrained.clear()
     if not small.causal:
         assert "does not write on" in sentences(page)
@@ -412,7 +593,9 @@ def test_the_figure_holds_the_numbers():
     nats = np.array([0.5, 2.0, 0.1])
     figure = surprise(["a", "␣", "⏎"], nats, np.array([False, True, False]), math.log(65))
     bars, mean, picked = figure.data
-    assert bars.y.tolist() == pytest.approx([0.5, 2.0, 0.1]) and bars.marker.color.tolist() == pytest.approx(np.exp(-nats).tolist())
+    assert bars.y.tolist() == pytest.approx([0.5, 2.0, 0.1]) and bars.marker.color.tolist() == pytest.approx(
+        np.exp(-nats).tolist()
+    )
     assert mean.y.tolist() == pytest.approx([0.5, 1.25, 2.6 / 3]) and list(picked.x) == [2]
     assert len(surprise(["a"], nats[:1], np.array([False]), 1.0).data) == 2
     assert figure.layout.xaxis.tickangle == 0  # turned characters run into each other on a phone

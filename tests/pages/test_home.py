@@ -31,7 +31,10 @@ def test_every_preset_is_drawn(name):
     home = opened(name)
     assert not home.exception
     drawn = the_map(home)
-    assert PRESETS[name].title in drawn["alt"] and str(PRESETS[name].model.n_layers) in drawn["map"]["parts"]["block"]["title"]
+    assert (
+        PRESETS[name].title in drawn["alt"]
+        and str(PRESETS[name].model.n_layers) in drawn["map"]["parts"]["block"]["title"]
+    )
     assert any(PRESETS[name].title in text.value for text in home.markdown)
 
 
@@ -48,12 +51,16 @@ def test_more_published_models_are_in_a_list():
     assert "mistral-7b" not in app.pills(key="preset").options
     app.selectbox(key="home_published").select("mistral-7b").run()
     assert "Mistral 7B" in the_map(app)["alt"] and "7,241,732,096 parameters" in the_map(app)["alt"]
-    assert "mistral-7b" in app.pills(key="preset").options and app.selectbox(key="home_published").value is None
+    assert (
+        "mistral-7b" in app.pills(key="preset").options and app.selectbox(key="home_published").value is None
+    )
     app.pills(key="preset").set_value("gpt2").run()
     assert "GPT-2 small" in the_map(app)["alt"] and not app.exception
 
 
-@pytest.mark.parametrize("value", ["", "<script>alert(1)</script>", "FAST", "gpt2,fast", "x" * 5000, "../../etc/passwd", "\x00"])
+@pytest.mark.parametrize(
+    "value", ["", "<script>alert(1)</script>", "FAST", "gpt2,fast", "x" * 5000, "../../etc/passwd", "\x00"]
+)
 def test_nonsense_in_the_url_shows_the_first_preset(value):
     app = opened(value)
     assert not app.exception
@@ -71,7 +78,10 @@ def test_train_one_now_starts_a_training_and_shows_it(chosen, trained, monkeypat
     assert app.session_state["preset"] == trained
     assert [what for what in stage.asked if what[0] == "start"] == [("start", "run-0")]
     spec = stage.views["run-0"].spec
-    assert (spec.train, replace(spec.model, vocab_size=65)) == (PRESETS[trained].train, PRESETS[trained].model)
+    assert (spec.train, replace(spec.model, vocab_size=65)) == (
+        PRESETS[trained].train,
+        PRESETS[trained].model,
+    )
     app.run()
     assert len(stage.views) == 1  # once
     assert any("rain" in title.value for title in app.title)

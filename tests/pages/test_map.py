@@ -13,9 +13,18 @@ from engine.presets import PRESETS
 from ui.figures.map import model_map
 
 VARIANTS = [
-    ModelConfig(wiring=wiring, position=position, norm=norm, mixer=mixer, ffn=ffn, tie_embeddings=position == "learned")
+    ModelConfig(
+        wiring=wiring,
+        position=position,
+        norm=norm,
+        mixer=mixer,
+        ffn=ffn,
+        tie_embeddings=position == "learned",
+    )
     for wiring, position, norm, (mixer, ffn) in product(
-        ("pre", "post", "parallel", "none"), ("learned", "rope"), ("layernorm", "none"),
+        ("pre", "post", "parallel", "none"),
+        ("learned", "rope"),
+        ("layernorm", "none"),
         (("attention", "gelu"), ("none", "gelu"), ("attention", "none"), ("none", "none")),
     )
 ]
@@ -27,11 +36,21 @@ def boxes(layout, *kinds):
 
 
 def inside(a, b):
-    return b["x"] <= a["x"] and a["x"] + a["w"] <= b["x"] + b["w"] and b["y"] <= a["y"] and a["y"] + a["h"] <= b["y"] + b["h"]
+    return (
+        b["x"] <= a["x"]
+        and a["x"] + a["w"] <= b["x"] + b["w"]
+        and b["y"] <= a["y"]
+        and a["y"] + a["h"] <= b["y"] + b["h"]
+    )
 
 
 def apart(a, b):
-    return a["x"] + a["w"] <= b["x"] or b["x"] + b["w"] <= a["x"] or a["y"] + a["h"] <= b["y"] or b["y"] + b["h"] <= a["y"]
+    return (
+        a["x"] + a["w"] <= b["x"]
+        or b["x"] + b["w"] <= a["x"]
+        or a["y"] + a["h"] <= b["y"]
+        or b["y"] + b["h"] <= a["y"]
+    )
 
 
 @pytest.mark.parametrize("shape", ["wide", "tall"])
@@ -43,9 +62,22 @@ def test_nothing_overlaps_and_nothing_leaves_the_sheet(shape):
         for a, b in combinations(boxes(layout, "box", "plus"), 2):
             assert apart(a, b), (config, a, b)
         for box in boxes(layout):
-            assert box["x"] >= 0 and box["y"] >= 0 and box["x"] + box["w"] <= layout["width"] and box["y"] + box["h"] <= layout["height"]
+            assert (
+                box["x"] >= 0
+                and box["y"] >= 0
+                and box["x"] + box["w"] <= layout["width"]
+                and box["y"] + box["h"] <= layout["height"]
+            )
             assert box["id"] in drawn["parts"]
-            if box["id"] in ("norm1", "norm2", "attention", "feedforward", "sum_attention", "sum_feedforward", "sum_both"):
+            if box["id"] in (
+                "norm1",
+                "norm2",
+                "attention",
+                "feedforward",
+                "sum_attention",
+                "sum_feedforward",
+                "sum_both",
+            ):
                 assert inside(box, frame), (config, box)
         for arrow in layout["arrows"]:
             assert all(0 <= x <= layout["width"] and 0 <= y <= layout["height"] for x, y in arrow["points"])
@@ -59,7 +91,9 @@ def test_numbers_on_the_map_add_up_to_the_model(name):
     parts, total = model_map(config)["parts"], 0
     for part, count in component_parameters(config).items():
         rows = dict(parts[part]["rows"]) if part in parts else {"parameters": "0"}
-        total += int(rows.get("in all blocks", rows["parameters"].removesuffix(" in each block")).replace(",", ""))
+        total += int(
+            rows.get("in all blocks", rows["parameters"].removesuffix(" in each block")).replace(",", "")
+        )
         assert part in parts or count == 0
     assert total == sum(component_parameters(config).values())
 
@@ -67,28 +101,50 @@ def test_numbers_on_the_map_add_up_to_the_model(name):
 def test_positions_stand_where_they_act():
     for position in ("learned", "sinusoidal"):
         drawn = model_map(ModelConfig(position=position))
-        assert {"position", "sum_position"} <= {box["id"] for box in drawn["wide"]["boxes"]} and not boxes(drawn["wide"], "chip")
+        assert {"position", "sum_position"} <= {box["id"] for box in drawn["wide"]["boxes"]} and not boxes(
+            drawn["wide"], "chip"
+        )
     for position in ("rope", "alibi", "t5"):
         layout = model_map(ModelConfig(position=position))["tall"]
         home = next(box for box in layout["boxes"] if box["id"] == "attention")
-        assert inside(boxes(layout, "chip")[0], home) and "sum_position" not in {box["id"] for box in layout["boxes"]}
+        assert inside(boxes(layout, "chip")[0], home) and "sum_position" not in {
+            box["id"] for box in layout["boxes"]
+        }
     assert "position" not in model_map(ModelConfig(position="none"))["parts"]
 
 
 def test_wirings_differ_where_they_should():
-    pre, post, parallel, none = (model_map(ModelConfig(wiring=w))["wide"] for w in ("pre", "post", "parallel", "none"))
-    sums = [{box["id"] for box in boxes(layout, "plus")} - {"sum_position"} for layout in (pre, post, parallel, none)]
-    assert sums == [{"sum_attention", "sum_feedforward"}, {"sum_attention", "sum_feedforward"}, {"sum_both"}, set()]
+    pre, post, parallel, none = (
+        model_map(ModelConfig(wiring=w))["wide"] for w in ("pre", "post", "parallel", "none")
+    )
+    sums = [
+        {box["id"] for box in boxes(layout, "plus")} - {"sum_position"}
+        for layout in (pre, post, parallel, none)
+    ]
+    assert sums == [
+        {"sum_attention", "sum_feedforward"},
+        {"sum_attention", "sum_feedforward"},
+        {"sum_both"},
+        set(),
+    ]
     assert "norm_final" not in {box["id"] for box in post["boxes"]}
-    norm, plus = (next(box for box in post["boxes"] if box["id"] == name) for name in ("norm1", "sum_attention"))
-    assert norm["x"] > plus["x"] and abs(norm["y"] + norm["h"] / 2 - plus["y"] - plus["h"] / 2) < 1  # on the road, after the sum
+    norm, plus = (
+        next(box for box in post["boxes"] if box["id"] == name) for name in ("norm1", "sum_attention")
+    )
+    assert (
+        norm["x"] > plus["x"] and abs(norm["y"] + norm["h"] / 2 - plus["y"] - plus["h"] / 2) < 1
+    )  # on the road, after the sum
 
 
 def test_tie_and_mask_are_shown():
     tied, untied = model_map(ModelConfig(tie_embeddings=True)), model_map(ModelConfig(tie_embeddings=False))
-    assert [a["kind"] for a in tied["wide"]["arrows"]].count("tie") == 1 and "tie" not in [a["kind"] for a in untied["tall"]["arrows"]]
+    assert [a["kind"] for a in tied["wide"]["arrows"]].count("tie") == 1 and "tie" not in [
+        a["kind"] for a in untied["tall"]["arrows"]
+    ]
     assert "causal mask" in model_map(ModelConfig())["parts"]["attention"]["lines"]
-    assert not any("causal" in line for line in model_map(PRESETS["bert-base"].model)["parts"]["attention"]["lines"])
+    assert not any(
+        "causal" in line for line in model_map(PRESETS["bert-base"].model)["parts"]["attention"]["lines"]
+    )
 
 
 def test_only_given_pages_are_linked_and_all_is_plain_data():

@@ -1,4 +1,6 @@
-"""The positions page alone: its views "Why" and "Sinusoidal" with every option, every kind of model, and URLs written by strangers."""
+"""The positions page alone: its views "Why" and "Sinusoidal" with every option, every kind of model, and URLs
+written by strangers.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,11 @@ def opened(**query: str) -> AppTest:
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption, page.markdown) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
 
 
 def metrics(page: AppTest) -> list[str]:
@@ -105,15 +111,33 @@ def test_a_trained_model_is_read_in_and_out_of_order():
     assert rounding, said
     for unit in ("words", "tokens"):
         page.get_by_key("why_unit").set_value(unit).run()
-        for setting in ("no positions, mask", "positions, no mask", "no positions, no mask", "positions, mask"):
+        for setting in (
+            "no positions, mask",
+            "positions, no mask",
+            "no positions, no mask",
+            "positions, mask",
+        ):
             page.get_by_key("why_setting").set_value(setting).run()
             assert not page.exception and not page.error
 
 
-@pytest.mark.parametrize("fields", [
-    *({"position": scheme} for scheme in SCHEMES), {"causal": False}, {"mixer": "none"}, {"mixer": "mean"}, {"mixer": "shared_qk"}, {"wiring": "post"},
-    {"wiring": "none"}, {"norm": "none"}, {"qk_norm": True, "position": "rope"}, {"n_kv_heads": 2, "position": "t5"}, {"context": 1},
-], ids=str)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        *({"position": scheme} for scheme in SCHEMES),
+        {"causal": False},
+        {"mixer": "none"},
+        {"mixer": "mean"},
+        {"mixer": "shared_qk"},
+        {"wiring": "post"},
+        {"wiring": "none"},
+        {"norm": "none"},
+        {"qk_norm": True, "position": "rope"},
+        {"n_kv_heads": 2, "position": "t5"},
+        {"context": 1},
+    ],
+    ids=str,
+)
 def test_every_kind_of_model_is_measured_or_explained(monkeypatch, fields):
     preset = replace(presets.PRESETS["classic"], model=ModelConfig(**{**SMALL, **fields}))
     monkeypatch.setattr(subject, "PRESETS", {"classic": preset})
@@ -121,11 +145,16 @@ def test_every_kind_of_model_is_measured_or_explained(monkeypatch, fields):
     subject.st.cache_resource.clear()
     page = opened(**TRAINED, model="untrained-classic")
     assert not page.error
-    assert ("only one order" if fields.get("context") == 1 else "the order makes no difference") in sentences(page)
+    assert ("only one order" if fields.get("context") == 1 else "the order makes no difference") in sentences(
+        page
+    )
     subject.st.cache_resource.clear()
 
 
-@pytest.mark.parametrize("text", ["x", "oneword", "\n\n", "   ", "a\u202eb\u0301 \U0001f600 \x00 c", "<b>bold</b> [x](y) $z$ " * 30])
+@pytest.mark.parametrize(
+    "text",
+    ["x", "oneword", "\n\n", "   ", "a\u202eb\u0301 \U0001f600 \x00 c", "<b>bold</b> [x](y) $z$ " * 30],
+)
 def test_any_text_is_read(text):
     for query in ({"why_sentence": text}, {**TRAINED, "text": text}):
         page = opened(**query)
@@ -171,24 +200,61 @@ def test_an_odd_width_is_made_even_with_a_sentence():
     assert "d = 32 is used instead of 33" in sentences(page)
 
 
-@pytest.mark.parametrize("query", [
-    {"positions_view": "<script>"}, {"why_on": "x"}, {"why_scheme": "abacus"}, {"why_order": "9"}, {"why_order": "shuffle", "why_seed": "-4"},
-    {"why_order": "shuffle", "why_seed": "1e400"}, {"why_order": "shuffle", "why_seed": "9" * 400}, {"why_causal": "perhaps"}, {"why_rows": ""},
-    {**TRAINED, "why_setting": "none", "why_unit": "years"},
-    {**WAVES, "sinusoid_part": "Sundial"}, {**WAVES, "sinusoid_length": "-1", "sinusoid_width": "nan", "sinusoid_base": "-3"},
-    {**WAVES, "sinusoid_length": "1000000000", "sinusoid_width": "511", "sinusoid_base": "inf"},
-    {**WAVES, "sinusoid_part": "Similarity", "sinusoid_length": "1e400", "sinusoid_width": "7" * 400},
-    {**WAVES, "sinusoid_part": "Clock", "clock_position": "9" * 50, "sinusoid_width": "x", "sinusoid_length": ""},
-    {**WAVES, "sinusoid_part": "Clock", "clock_position": "<b>"}, {**WAVES, "sinusoid_part": "Clock", "clock_position": ""},
-    *({**WAVES, "sinusoid_part": "Rotation", "sinusoid_pair": v, "sinusoid_step": v, "sinusoid_position": v} for v in ("99999", "-1e400", "inf", "-7", "½")),
-], ids=str)
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"positions_view": "<script>"},
+        {"why_on": "x"},
+        {"why_scheme": "abacus"},
+        {"why_order": "9"},
+        {"why_order": "shuffle", "why_seed": "-4"},
+        {"why_order": "shuffle", "why_seed": "1e400"},
+        {"why_order": "shuffle", "why_seed": "9" * 400},
+        {"why_causal": "perhaps"},
+        {"why_rows": ""},
+        {**TRAINED, "why_setting": "none", "why_unit": "years"},
+        {**WAVES, "sinusoid_part": "Sundial"},
+        {**WAVES, "sinusoid_length": "-1", "sinusoid_width": "nan", "sinusoid_base": "-3"},
+        {**WAVES, "sinusoid_length": "1000000000", "sinusoid_width": "511", "sinusoid_base": "inf"},
+        {**WAVES, "sinusoid_part": "Similarity", "sinusoid_length": "1e400", "sinusoid_width": "7" * 400},
+        {
+            **WAVES,
+            "sinusoid_part": "Clock",
+            "clock_position": "9" * 50,
+            "sinusoid_width": "x",
+            "sinusoid_length": "",
+        },
+        {**WAVES, "sinusoid_part": "Clock", "clock_position": "<b>"},
+        {**WAVES, "sinusoid_part": "Clock", "clock_position": ""},
+        *(
+            {
+                **WAVES,
+                "sinusoid_part": "Rotation",
+                "sinusoid_pair": v,
+                "sinusoid_step": v,
+                "sinusoid_position": v,
+            }
+            for v in ("99999", "-1e400", "inf", "-7", "½")
+        ),
+    ],
+    ids=str,
+)
 def test_a_url_written_by_a_stranger_does_no_harm(query):
     page = opened(**query)
     assert not page.error and "Why it matters" in sentences(page)
 
 
 def test_the_clock_takes_its_position_from_the_link_within_its_range(monkeypatch):
-    for value, expected in (("7", 7), ("63", 63), ("64", 63), ("-2", 5), ("²", 5), ("", 5), ("9999999", 5), ("999999", 63)):
+    for value, expected in (
+        ("7", 7),
+        ("63", 63),
+        ("64", 63),
+        ("-2", 5),
+        ("²", 5),
+        ("", 5),
+        ("9999999", 5),
+        ("999999", 63),
+    ):
         monkeypatch.setattr(clock.st, "query_params", {clock.POSITION: value})
         assert clock.linked(64) == expected, value
     monkeypatch.setattr(clock.st, "query_params", {})
@@ -196,7 +262,11 @@ def test_the_clock_takes_its_position_from_the_link_within_its_range(monkeypatch
 
 
 def test_of_many_hands_the_first_and_the_last_are_kept():
-    assert clock.shown(256)[0] == 0 and clock.shown(256)[-1] == 255 and len(set(clock.shown(256))) == clock.MOST_HANDS
+    assert (
+        clock.shown(256)[0] == 0
+        and clock.shown(256)[-1] == 255
+        and len(set(clock.shown(256))) == clock.MOST_HANDS
+    )
     assert clock.shown(33)[-1] == 32 and clock.shown(1) == [0]
 
 
@@ -204,7 +274,10 @@ def test_of_many_hands_the_first_and_the_last_are_kept():
 
 
 def test_zero_has_a_place_on_the_logarithmic_axis_and_keeps_its_number_in_the_hover():
-    figure = figures.scheme_dots({"no mask": dict.fromkeys(SCHEMES, 0.0), "causal mask": dict.fromkeys(SCHEMES, 1.5)}, ("no mask", "rope"))
+    figure = figures.scheme_dots(
+        {"no mask": dict.fromkeys(SCHEMES, 0.0), "causal mask": dict.fromkeys(SCHEMES, 1.5)},
+        ("no mask", "rope"),
+    )
     assert list(figure.data[0].y) == [figures.FLOOR] * 6 and list(figure.data[0].customdata) == [0.0] * 6
     assert [i for i, ring in enumerate(figure.data[0].marker.line.width) if ring] == [SCHEMES.index("rope")]
 

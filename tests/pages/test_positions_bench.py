@@ -1,4 +1,6 @@
-"""Positions, side by side: the view with every option, without the text, without the models, and URLs written by strangers."""
+"""Positions, side by side: the view with every option, without the text, without the models, and URLs written
+by strangers.
+"""
 
 from __future__ import annotations
 
@@ -44,25 +46,47 @@ def measured(page: AppTest) -> AppTest:
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption, page.markdown) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
 
 
 def test_all_six_are_measured_and_summed_up(manager, shakespeare):
     page = opened()
     facts = page.table[0].value
-    assert facts.loc["Learned", ["parameters here", "at GPT-2 small's sizes"]].tolist() == ["4,096", "786,432"] and facts.loc["RoPE", "parameters here"] == "0"
+    assert (
+        facts.loc["Learned", ["parameters here", "at GPT-2 small's sizes"]].tolist() == ["4,096", "786,432"]
+        and facts.loc["RoPE", "parameters here"] == "0"
+    )
     measured(page)
     said = sentences(page)
-    assert "8 windows of 256 characters" in said and "cost at most 0.05 nats more: ALiBi" in said and "no row for position 64" in said
+    assert (
+        "8 windows of 256 characters" in said
+        and "cost at most 0.05 nats more: ALiBi" in said
+        and "no row for position 64" in said
+    )
     numbers = page.table[1].value
-    assert list(numbers.index) == [scheme.title for scheme in SCHEMES.values()] and numbers.loc["Learned", "more at 256"] == "no answer"
-    assert numbers.loc["None", "validation loss (nats)"] == "1.647" and numbers.loc["None", "against none"] == "+0.000"
+    assert (
+        list(numbers.index) == [scheme.title for scheme in SCHEMES.values()]
+        and numbers.loc["Learned", "more at 256"] == "no answer"
+    )
+    assert (
+        numbers.loc["None", "validation loss (nats)"] == "1.647"
+        and numbers.loc["None", "against none"] == "+0.000"
+    )
 
 
-@pytest.mark.parametrize("query", [
-    {"bench_show": "Above own last 64", "bench_unit": "bits"}, {"bench_windows": "128", "bench_bin": "1"}, {"bench_bin": "16", "bench_trained": "true"},
-    {"bench_bin": "4", "bench_windows": "all"},
-])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"bench_show": "Above own last 64", "bench_unit": "bits"},
+        {"bench_windows": "128", "bench_bin": "1"},
+        {"bench_bin": "16", "bench_trained": "true"},
+        {"bench_bin": "4", "bench_windows": "all"},
+    ],
+)
 def test_every_option_is_drawn(manager, shakespeare, query):
     page = measured(opened(**query))
     assert not page.error
@@ -89,7 +113,11 @@ def test_without_the_text_the_record_is_shown_and_said_to_be_one(manager, monkey
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
     page = opened(bench_windows="all", bench_stopgaps="T5: unmet buckets filled")
     said = sentences(page)
-    assert "not on this machine" in said and "were measured when the models were trained, on 20" in said and "Measured now" not in said
+    assert (
+        "not on this machine" in said
+        and "were measured when the models were trained, on 20" in said
+        and "Measured now" not in said
+    )
     assert "ALiBi (+0.00)" in said and len(page.table[1].value) == 6
 
 
@@ -101,10 +129,20 @@ def test_without_the_models_a_sentence_says_how_to_make_them(manager, monkeypatc
     positions_bench._models.clear()
 
 
-@pytest.mark.parametrize("query", [
-    {"bench_schemes": "<b>x</b>"}, {"bench_schemes": ""}, {"bench_show": "x" * 500}, {"bench_unit": "-1"}, {"bench_windows": "10000000"}, {"bench_bin": "0"},
-    {"bench_stopgaps": "nan"}, {"bench_trained": "perhaps"}, {"bench_bin": "NaN", "bench_windows": "-5", "bench_unit": "1e9"},
-])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"bench_schemes": "<b>x</b>"},
+        {"bench_schemes": ""},
+        {"bench_show": "x" * 500},
+        {"bench_unit": "-1"},
+        {"bench_windows": "10000000"},
+        {"bench_bin": "0"},
+        {"bench_stopgaps": "nan"},
+        {"bench_trained": "perhaps"},
+        {"bench_bin": "NaN", "bench_windows": "-5", "bench_unit": "1e9"},
+    ],
+)
 def test_a_url_written_by_a_stranger_does_no_harm(manager, shakespeare, query):
     page = opened(**query)
     assert not page.error and "<b>x" not in sentences(page)
@@ -112,28 +150,53 @@ def test_a_url_written_by_a_stranger_does_no_harm(manager, shakespeare, query):
 
 def some_curve(ends: bool) -> Curve:
     mean = np.linspace(2, 1, 32)
-    return Curve(8, np.where(np.arange(32) < 8, mean, np.nan) if ends else mean, np.full(32, 0.1), 9, (1.5, 0.1), {2: (0.0, 0.1), 4: (0.0, 0.1)})
+    return Curve(
+        8,
+        np.where(np.arange(32) < 8, mean, np.nan) if ends else mean,
+        np.full(32, 0.1),
+        9,
+        (1.5, 0.1),
+        {2: (0.0, 0.1), 4: (0.0, 0.1)},
+    )
 
 
 def test_a_curve_that_ends_lies_on_top_with_its_end_marked():
-    lines = [figures.Line("Learned", "learned", some_curve(True)), figures.Line("RoPE", "rope", some_curve(False))]
+    lines = [
+        figures.Line("Learned", "learned", some_curve(True)),
+        figures.Line("RoPE", "rope", some_curve(False)),
+    ]
     figure = figures.position_losses(lines, 64)
     named = [trace for trace in figure.data if trace.mode == "lines+markers"]
-    assert [trace.name for trace in named] == ["RoPE", "Learned"] and [trace.legendrank for trace in named] == [1, 0]
-    assert named[1].marker.size[-1] > 2 * named[1].marker.size[0] and named[1].x[-1] == 59.5 and len(named[0].x) == 32
+    assert [trace.name for trace in named] == ["RoPE", "Learned"] and [
+        trace.legendrank for trace in named
+    ] == [1, 0]
+    assert (
+        named[1].marker.size[-1] > 2 * named[1].marker.size[0]
+        and named[1].x[-1] == 59.5
+        and len(named[0].x) == 32
+    )
 
 
 def test_bits_and_the_own_window_are_drawn_as_such():
     lines = [figures.Line("RoPE", "rope", some_curve(False), stopgap=True)]
-    plain, above = figures.position_losses(lines, 64), figures.position_losses(lines, 64, scale=2.0, unit="bits", above=True)
-    assert np.allclose((plain.data[1].y - 1.5) * 2, above.data[1].y, atol=1e-5) and "bits" in above.layout.yaxis.title.text
+    plain, above = (
+        figures.position_losses(lines, 64),
+        figures.position_losses(lines, 64, scale=2.0, unit="bits", above=True),
+    )
+    assert (
+        np.allclose((plain.data[1].y - 1.5) * 2, above.data[1].y, atol=1e-5)
+        and "bits" in above.layout.yaxis.title.text
+    )
     assert plain.data[1].line.dash == "dash"
 
 
 def test_six_panels_share_one_axis():
     from engine.config import ModelConfig
 
-    found = {name: (s.title, similarity(build(ModelConfig(d_model=32, position=name)), 128), None) for name, s in SCHEMES.items()}
+    found = {
+        name: (s.title, similarity(build(ModelConfig(d_model=32, position=name)), 128), None)
+        for name, s in SCHEMES.items()
+    }
     figure = figures.similarity_panels(found, 64, 128)
     axes = [figure.layout[f"yaxis{i or ''}"] for i in ("", 2, 3, 4, 5, 6)]
     assert len({tuple(axis.range) for axis in axes}) == 1 and len({tuple(axis.domain) for axis in axes}) == 2

@@ -1,4 +1,6 @@
-"""The ALiBi and T5 views alone: every topic with every option, every kind of model, and URLs written by strangers."""
+"""The ALiBi and T5 views alone: every topic with every option, every kind of model, and URLs written by
+strangers.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +30,32 @@ pytestmark = pytest.mark.usefixtures("manager")
 
 def opened(view: str, topic: str, model: str = CLASSIC, **query: str) -> AppTest:
     key = "alibi_topic" if view == "ALiBi" else "t5_topic"
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **{"positions_view": view, key: topic, "model": model} | query)
+    return open_page(
+        AppTest.from_file(PAGE, default_timeout=60),
+        **{"positions_view": view, key: topic, "model": model} | query,
+    )
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption, page.markdown) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
 
 
 def test_eight_heads_have_the_paper_s_slopes():
     page = opened("ALiBi", SLOPES, alibi_heads="8")
-    assert [*page.dataframe[0].value["slope"]] == ["1/2", "1/4", "1/8", "1/16", "1/32", "1/64", "1/128", "1/256"]
+    assert [*page.dataframe[0].value["slope"]] == [
+        "1/2",
+        "1/4",
+        "1/8",
+        "1/16",
+        "1/32",
+        "1/64",
+        "1/128",
+        "1/256",
+    ]
     page.get_by_key("alibi_heads").set_value(12).run()
     assert [*page.dataframe[0].value["slope"]][8:] == ["2^(−0.5)", "2^(−1.5)", "2^(−2.5)", "2^(−3.5)"]
     assert "12 is not a power of two" in sentences(page)
@@ -66,7 +84,9 @@ def test_the_matrix_with_every_option():
 
 def test_the_effect_on_a_pattern():
     page = opened("ALiBi", EFFECT, alibi_layer="0", alibi_head="0")
-    assert "looks **4.81** tokens away without the bias and **2.06** with it" in sentences(page) and "by hand" in sentences(page)
+    assert "looks **4.81** tokens away without the bias and **2.06** with it" in sentences(
+        page
+    ) and "by hand" in sentences(page)
     page.get_by_key("alibi_times").set_value(16).run()
     assert "by hand" in sentences(page) and not page.exception
 
@@ -84,7 +104,10 @@ def test_the_small_model_that_was_trained_with_alibi_can_be_chosen():
 
 def test_buckets_with_every_option():
     page = opened("T5", STEPS)
-    assert [*page.dataframe[0].value["key − query"]][15:17] == ["−15", "−16 to −18"] and "from **113** on" in sentences(page)
+    assert [*page.dataframe[0].value["key − query"]][15:17] == [
+        "−15",
+        "−16 to −18",
+    ] and "from **113** on" in sentences(page)
     page.get_by_key("t5_mask").set_value("both ways").run()
     assert "**31 of 32** buckets are ever used" in sentences(page)
     for buckets in BUCKETS:
@@ -107,14 +130,24 @@ def test_the_small_model_that_was_trained_with_t5_stands_in():
         pytest.skip("checkpoints/positions/t5 is not there")
     page = opened("T5", LEARNED, t5_head="3")
     assert "Shown instead: a small model trained with T5's bias" in sentences(page)
-    assert "32 buckets × 4 heads = 128 learned numbers" in sentences(page) and "never used within the context" in sentences(page)
+    assert "32 buckets × 4 heads = 128 learned numbers" in sentences(
+        page
+    ) and "never used within the context" in sentences(page)
 
 
 VARIANTS = {
-    "alibi": {"position": "alibi"}, "alibi, both ways": {"position": "alibi", "causal": False}, "t5": {"position": "t5"},
-    "t5, both ways": {"position": "t5", "causal": False}, "t5, long": {"position": "t5", "context": 256}, "t5, many heads": {"position": "t5", "n_heads": 16},
-    "no mixer": {"mixer": "none", "position": "none"}, "mean": {"mixer": "mean", "position": "none"}, "one head": {"n_heads": 1, "position": "t5"},
-    "many layers": {"n_layers": 12, "n_heads": 8}, "grouped": {"n_kv_heads": 2, "position": "rope"}, "forty heads": {"n_heads": 40, "d_model": 80},
+    "alibi": {"position": "alibi"},
+    "alibi, both ways": {"position": "alibi", "causal": False},
+    "t5": {"position": "t5"},
+    "t5, both ways": {"position": "t5", "causal": False},
+    "t5, long": {"position": "t5", "context": 256},
+    "t5, many heads": {"position": "t5", "n_heads": 16},
+    "no mixer": {"mixer": "none", "position": "none"},
+    "mean": {"mixer": "mean", "position": "none"},
+    "one head": {"n_heads": 1, "position": "t5"},
+    "many layers": {"n_layers": 12, "n_heads": 8},
+    "grouped": {"n_kv_heads": 2, "position": "rope"},
+    "forty heads": {"n_heads": 40, "d_model": 80},
 }
 
 
@@ -147,16 +180,37 @@ def test_any_text(text):
         assert not opened(view, topic, text=text).error
 
 
-@pytest.mark.parametrize("query", [
-    {"alibi_topic": "<script>"}, {"alibi_heads": "-4"}, {"alibi_heads": "1000000000"}, {"alibi_heads": "NaN", "alibi_times": "-1"},
-    {"alibi_topic": MATRIX, "alibi_length": "10000000", "alibi_mask": "sideways", "alibi_matrix_head": "99"},
-    {"alibi_topic": MATRIX, "alibi_heads": "1", "alibi_matrix_head": "5"},
-    {"alibi_topic": EFFECT, "alibi_layer": "77", "alibi_head": "-1", "alibi_times": "inf", "alibi_source": "my own"},
-    {"positions_view": "T5", "t5_topic": "nothing"}, {"positions_view": "T5", "t5_buckets": "31", "t5_far": "1e99", "t5_mask": "<b>"},
-    {"positions_view": "T5", "t5_buckets": "128", "t5_far": "8"}, {"positions_view": "T5", "t5_topic": LEARNED, "t5_head": "4000"},
-])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"alibi_topic": "<script>"},
+        {"alibi_heads": "-4"},
+        {"alibi_heads": "1000000000"},
+        {"alibi_heads": "NaN", "alibi_times": "-1"},
+        {
+            "alibi_topic": MATRIX,
+            "alibi_length": "10000000",
+            "alibi_mask": "sideways",
+            "alibi_matrix_head": "99",
+        },
+        {"alibi_topic": MATRIX, "alibi_heads": "1", "alibi_matrix_head": "5"},
+        {
+            "alibi_topic": EFFECT,
+            "alibi_layer": "77",
+            "alibi_head": "-1",
+            "alibi_times": "inf",
+            "alibi_source": "my own",
+        },
+        {"positions_view": "T5", "t5_topic": "nothing"},
+        {"positions_view": "T5", "t5_buckets": "31", "t5_far": "1e99", "t5_mask": "<b>"},
+        {"positions_view": "T5", "t5_buckets": "128", "t5_far": "8"},
+        {"positions_view": "T5", "t5_topic": LEARNED, "t5_head": "4000"},
+    ],
+)
 def test_a_url_written_by_a_stranger_does_no_harm(query):
-    page = open_page(AppTest.from_file(PAGE, default_timeout=60), **{"positions_view": "ALiBi", "model": CLASSIC} | query)
+    page = open_page(
+        AppTest.from_file(PAGE, default_timeout=60), **{"positions_view": "ALiBi", "model": CLASSIC} | query
+    )
     assert not page.error and "<b>" not in sentences(page)
 
 

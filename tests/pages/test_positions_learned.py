@@ -1,4 +1,6 @@
-"""The view "Learned" of the Positions page: a table that was trained, one that was not, and models that have none."""
+"""The view "Learned" of the Positions page: a table that was trained, one that was not, and models that have
+none.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,11 @@ def opened(**query: str) -> AppTest:
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption, page.markdown) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
 
 
 def test_the_shipped_table_has_learned_what_near_is(manager):
@@ -56,12 +62,21 @@ def test_a_model_without_a_table_offers_one_that_has(manager, monkeypatch, posit
     page = opened(model="untrained-classic")
     assert "no learned table" in sentences(page) and not page.metric
     page.get_by_key("learned_switch").click().run()
-    assert not page.exception and page.selectbox(key="subject_model").value == "shakespeare-classic" and page.metric
+    assert (
+        not page.exception
+        and page.selectbox(key="subject_model").value == "shakespeare-classic"
+        and page.metric
+    )
 
 
 def test_the_course_over_a_run(manager, monkeypatch):
     monkeypatch.setattr(embeddings_course, "SLICE_SECONDS", 0.0)
-    spec = RunSpec(ModelConfig(**SMALL, vocab_size=30, position="learned"), TrainConfig(steps=40), corpus="python", name="mine")
+    spec = RunSpec(
+        ModelConfig(**SMALL, vocab_size=30, position="learned"),
+        TrainConfig(steps=40),
+        corpus="python",
+        name="mine",
+    )
     manager.views["r"] = view_of(spec, "r", "done", snapshots=(0, 20, 40))
     page = opened(model="run-r", step="20")
     assert "2 more snapshots are still to be measured" in sentences(page) and "32 × 16" in sentences(page)

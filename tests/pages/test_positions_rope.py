@@ -1,4 +1,6 @@
-"""The RoPE view alone: every topic with every option, models that turn and models that do not, and URLs written by strangers."""
+"""The RoPE view alone: every topic with every option, models that turn and models that do not, and URLs
+written by strangers.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,21 @@ pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(topic: str, model: str = MODERN, **query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), positions_view="RoPE", rope_topic=topic, model=model, **query)
+    return open_page(
+        AppTest.from_file(PAGE, default_timeout=60),
+        positions_view="RoPE",
+        rope_topic=topic,
+        model=model,
+        **query,
+    )
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption, page.markdown) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
 
 
 def test_arrows_are_the_model_s_and_a_shift_leaves_the_score():
@@ -74,7 +86,9 @@ def test_every_curve_of_the_score():
 
 
 def test_a_link_reproduces_a_curve():
-    page = opened(DISTANCE, rope_base="1,000,000", rope_reach="4,096", rope_vectors="q = k = ones", rope_width="64")
+    page = opened(
+        DISTANCE, rope_base="1,000,000", rope_reach="4,096", rope_vectors="q = k = ones", rope_width="64"
+    )
     assert "Base 1,000,000: at distance 0 the score is **8.000**, at 4,096" in sentences(page)
 
 
@@ -84,7 +98,11 @@ def test_turns_count_the_pairs_that_never_complete_one():
     page.get_by_key("rope_sizes").set_value("LLaMA 2 7B").run()
     assert "**18 of 64 pairs" in sentences(page) and "Touvron et al. 2023" in sentences(page)
     page.get_by_key("rope_sizes").set_value("your own").run()
-    for key, options in (("rope_turn_width", WIDTHS), ("rope_turn_base", BASES), ("rope_turn_context", CONTEXTS)):
+    for key, options in (
+        ("rope_turn_width", WIDTHS),
+        ("rope_turn_base", BASES),
+        ("rope_turn_context", CONTEXTS),
+    ):
         for option in options:
             page.get_by_key(key).set_value(option).run()
             assert not page.exception and "never complete a turn" in sentences(page), (key, option)
@@ -99,9 +117,18 @@ def test_the_layouts_are_the_same_and_the_mix_up_costs():
 
 
 VARIANTS = {
-    "qk-norm": {"qk_norm": True}, "grouped": {"n_kv_heads": 2}, "shared": {"mixer": "shared_qk"}, "similarity": {"mixer": "similarity"},
-    "mean": {"mixer": "mean"}, "no mixer": {"mixer": "none"}, "masked": {"causal": False}, "one pair": {"d_head": 2}, "base 200": {"rope_theta": 200.0},
-    "many heads": {"n_heads": 16, "n_layers": 12}, "odd heads": {"position": "alibi", "d_head": 7}, "wide": {"d_head": 128},
+    "qk-norm": {"qk_norm": True},
+    "grouped": {"n_kv_heads": 2},
+    "shared": {"mixer": "shared_qk"},
+    "similarity": {"mixer": "similarity"},
+    "mean": {"mixer": "mean"},
+    "no mixer": {"mixer": "none"},
+    "masked": {"causal": False},
+    "one pair": {"d_head": 2},
+    "base 200": {"rope_theta": 200.0},
+    "many heads": {"n_heads": 16, "n_layers": 12},
+    "odd heads": {"position": "alibi", "d_head": 7},
+    "wide": {"d_head": 128},
 }
 
 
@@ -119,7 +146,9 @@ def test_every_kind_of_model(monkeypatch, fields):
     subject.st.cache_resource.clear()
 
 
-@pytest.mark.parametrize("text", ["A", "\n", "", "x" * 3000, "<b>bold</b> :material/home: **", "\u05d0\u0301\U0001f600"])
+@pytest.mark.parametrize(
+    "text", ["A", "\n", "", "x" * 3000, "<b>bold</b> :material/home: **", "\u05d0\u0301\U0001f600"]
+)
 def test_any_text(text):
     page = opened(ARROWS, text=text)
     for topic in (DISTANCE, LAYOUTS):
@@ -127,16 +156,30 @@ def test_any_text(text):
         assert not page.exception and not page.error, topic
 
 
-@pytest.mark.parametrize("query", [
-    {"rope_topic": "<script>"}, {"rope_at": "1-2"}, {"rope_at": "-1--1--1"}, {"rope_at": "²-³-¹"}, {"rope_at": "9" * 400}, {"rope_at": "99999999-1-1"},
-    {"rope_query": "-5", "rope_key": "10000"}, {"rope_shift": "NaN"}, {"rope_shift": "-10"}, {"rope_layer": "99", "rope_head": "-1"},
-    {"rope_topic": DISTANCE, "rope_base": "0", "rope_reach": "1e9", "rope_vectors": "nothing"},
-    {"rope_topic": DISTANCE, "rope_base": "inf", "rope_vectors": "q = k = ones", "rope_width": "3"},
-    {"rope_topic": TURNS, "rope_sizes": "GPT-9"}, {"rope_topic": TURNS, "rope_sizes": "your own", "rope_turn_width": "7", "rope_turn_context": "-1"},
-    {"rope_topic": LAYOUTS, "rope_layer": "x", "rope_head": "1" * 400},
-])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"rope_topic": "<script>"},
+        {"rope_at": "1-2"},
+        {"rope_at": "-1--1--1"},
+        {"rope_at": "²-³-¹"},
+        {"rope_at": "9" * 400},
+        {"rope_at": "99999999-1-1"},
+        {"rope_query": "-5", "rope_key": "10000"},
+        {"rope_shift": "NaN"},
+        {"rope_shift": "-10"},
+        {"rope_layer": "99", "rope_head": "-1"},
+        {"rope_topic": DISTANCE, "rope_base": "0", "rope_reach": "1e9", "rope_vectors": "nothing"},
+        {"rope_topic": DISTANCE, "rope_base": "inf", "rope_vectors": "q = k = ones", "rope_width": "3"},
+        {"rope_topic": TURNS, "rope_sizes": "GPT-9"},
+        {"rope_topic": TURNS, "rope_sizes": "your own", "rope_turn_width": "7", "rope_turn_context": "-1"},
+        {"rope_topic": LAYOUTS, "rope_layer": "x", "rope_head": "1" * 400},
+    ],
+)
 def test_a_url_written_by_a_stranger_does_no_harm(query):
-    page = open_page(AppTest.from_file(PAGE, default_timeout=60), **{"positions_view": "RoPE", "model": MODERN} | query)
+    page = open_page(
+        AppTest.from_file(PAGE, default_timeout=60), **{"positions_view": "RoPE", "model": MODERN} | query
+    )
     assert not page.error and "GPT-9" not in sentences(page)
 
 

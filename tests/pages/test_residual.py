@@ -1,4 +1,6 @@
-"""The residual stream's page alone: every view with every option, every kind of model, and URLs written by strangers."""
+"""The residual stream's page alone: every view with every option, every kind of model, and URLs written by
+strangers.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,27 @@ PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "residual.py")
 LENS, PUSH, NORMS, ROAD = "Logit lens", "Who pushed the logit", "Norms", "The gradient highway"
 
 VARIANTS = {
-    "post": {"wiring": "post", "norm_bias": True}, "parallel": {"wiring": "parallel"}, "none": {"wiring": "none"}, "no norm": {"norm": "none"},
-    "post, no norm": {"wiring": "post", "norm": "none"}, "no mixer": {"mixer": "none"}, "mean": {"mixer": "mean"}, "similarity": {"mixer": "similarity"},
-    "shared": {"mixer": "shared_qk"}, "no ffn": {"ffn": "none"}, "nothing": {"mixer": "none", "ffn": "none", "position": "none"},
-    "nothing, none": {"mixer": "none", "ffn": "none", "wiring": "none"}, "no projection": {"output_projection": False}, "untied": {"tie_embeddings": False},
-    "grouped": {"n_kv_heads": 2, "attention_bias": True}, "masked": {"causal": False}, "qk-norm": {"qk_norm": True, "position": "rope"},
-    "alibi": {"position": "alibi"}, "t5": {"position": "t5"}, "sinusoidal": {"position": "sinusoidal"}, "deep": {"n_layers": 12, "n_heads": 8},
+    "post": {"wiring": "post", "norm_bias": True},
+    "parallel": {"wiring": "parallel"},
+    "none": {"wiring": "none"},
+    "no norm": {"norm": "none"},
+    "post, no norm": {"wiring": "post", "norm": "none"},
+    "no mixer": {"mixer": "none"},
+    "mean": {"mixer": "mean"},
+    "similarity": {"mixer": "similarity"},
+    "shared": {"mixer": "shared_qk"},
+    "no ffn": {"ffn": "none"},
+    "nothing": {"mixer": "none", "ffn": "none", "position": "none"},
+    "nothing, none": {"mixer": "none", "ffn": "none", "wiring": "none"},
+    "no projection": {"output_projection": False},
+    "untied": {"tie_embeddings": False},
+    "grouped": {"n_kv_heads": 2, "attention_bias": True},
+    "masked": {"causal": False},
+    "qk-norm": {"qk_norm": True, "position": "rope"},
+    "alibi": {"position": "alibi"},
+    "t5": {"position": "t5"},
+    "sinusoidal": {"position": "sinusoidal"},
+    "deep": {"n_layers": 12, "n_heads": 8},
 }
 
 
@@ -41,7 +58,11 @@ def opened(**query: str) -> AppTest:
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption, page.markdown) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
 
 
 def test_the_lens_is_first_and_its_cell_is_in_the_url(manager):
@@ -69,8 +90,12 @@ def test_norms_say_that_shares_sum_to_one(manager):
 def test_the_highway_measures_and_says_what_it_saw(manager):
     page = opened(residual_view=ROAD)
     for key, options in (
-        ("residual_deepest", ["24", "96"]), ("residual_seeds", ["1"]), ("residual_norm", ["none", "RMSNorm"]),
-        ("residual_init", ["writes not scaled", "1/√inputs"]), ("residual_gradient", ["each block's weights"]), ("residual_blocks", ["2"]),
+        ("residual_deepest", ["24", "96"]),
+        ("residual_seeds", ["1"]),
+        ("residual_norm", ["none", "RMSNorm"]),
+        ("residual_init", ["writes not scaled", "1/√inputs"]),
+        ("residual_gradient", ["each block's weights"]),
+        ("residual_blocks", ["2"]),
     ):
         for option in options:
             page.get_by_key(key).set_value(option).run()
@@ -81,7 +106,9 @@ def test_the_highway_measures_and_says_what_it_saw(manager):
 def test_the_highway_goes_on_where_it_was_until_all_is_measured(manager, monkeypatch):
     monkeypatch.setattr(residual_highway, "FIRST_SECONDS", 1e-9)
     monkeypatch.setattr(residual_highway, "SLICE_SECONDS", 1e-9)
-    page = opened(residual_view=ROAD, residual_seeds="1", residual_norm="RMSNorm")  # one model in each run of the script
+    page = opened(
+        residual_view=ROAD, residual_seeds="1", residual_norm="RMSNorm"
+    )  # one model in each run of the script
     for _ in range(5):
         assert "fresh models" not in sentences(page)
         page.run()
@@ -108,12 +135,28 @@ def test_every_kind_of_model_is_drawn_or_explained(manager, monkeypatch, view, f
     subject.st.cache_resource.clear()
 
 
-@pytest.mark.parametrize("query", [
-    {"residual_view": "<script>"}, {"residual_cell": "99999-99999"}, {"residual_cell": "-1--1"}, {"residual_cell": "²-³"}, {"residual_cell": "x" * 500},
-    {"residual_shade": "nothing"}, {"residual_view": PUSH, "residual_target": "<b>no such</b>", "residual_versus": "nobody"},
-    {"residual_view": PUSH, "residual_position": "-5"}, {"residual_view": NORMS, "residual_position": "4000"},
-    {"residual_view": ROAD, "residual_deepest": "1000000", "residual_norm": "x", "residual_init": "y", "residual_seeds": "-1", "residual_blocks": "7"},
-])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"residual_view": "<script>"},
+        {"residual_cell": "99999-99999"},
+        {"residual_cell": "-1--1"},
+        {"residual_cell": "²-³"},
+        {"residual_cell": "x" * 500},
+        {"residual_shade": "nothing"},
+        {"residual_view": PUSH, "residual_target": "<b>no such</b>", "residual_versus": "nobody"},
+        {"residual_view": PUSH, "residual_position": "-5"},
+        {"residual_view": NORMS, "residual_position": "4000"},
+        {
+            "residual_view": ROAD,
+            "residual_deepest": "1000000",
+            "residual_norm": "x",
+            "residual_init": "y",
+            "residual_seeds": "-1",
+            "residual_blocks": "7",
+        },
+    ],
+)
 def test_a_url_written_by_a_stranger_does_no_harm(manager, query):
     page = opened(**query)
     assert not page.error and "no such" not in sentences(page)

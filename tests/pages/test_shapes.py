@@ -1,4 +1,6 @@
-"""The Shapes page alone: every view, every source, every step of models of every kind, and what strangers write into its URL."""
+"""The Shapes page alone: every view, every source, every step of models of every kind, and what strangers
+write into its URL.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,19 @@ def opened(**query: str) -> AppTest:
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.success, page.info, page.caption, page.markdown, page.code) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (
+            page.error,
+            page.warning,
+            page.success,
+            page.info,
+            page.caption,
+            page.markdown,
+            page.code,
+        )
+        for e in kind
+    )
 
 
 def formulas(page: AppTest) -> str:
@@ -39,7 +53,9 @@ def test_every_source_is_traced_and_its_totals_are_said(source):
     said = sentences(page)
     assert "parameters ·" in said and "FLOP in products" in said
     assert ("Shapes only" in said) == (source != shapes.OWN)
-    assert {"gpt2": "124,439,808", "llama2-7b": "6,738,415,616", "llama2-70b": "68,976,648,192"}.get(source, "") in said
+    assert {"gpt2": "124,439,808", "llama2-7b": "6,738,415,616", "llama2-70b": "68,976,648,192"}.get(
+        source, ""
+    ) in said
     assert len(page.latex) == 1 and "The lines that just ran" in said
 
 
@@ -55,24 +71,54 @@ def test_a_step_that_is_not_there_is_replaced(step):
     assert len(page.latex) == 1
 
 
-@pytest.mark.parametrize("query", [{VIEW: "nothing"}, {SOURCE: "<img>"}, {VIEW: "hand", "shapes_example": "x"}, {VIEW: "wrong", "shapes_mistake": "x"}])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {VIEW: "nothing"},
+        {SOURCE: "<img>"},
+        {VIEW: "hand", "shapes_example": "x"},
+        {VIEW: "wrong", "shapes_mistake": "x"},
+    ],
+)
 def test_names_that_do_not_exist_fall_back(query):
     assert "x" not in opened(**query).query_params.values()
 
 
 CONFIGS = [
-    {"wiring": "post"}, {"wiring": "parallel"}, {"wiring": "none"}, {"norm": "none"}, {"norm": "rmsnorm"}, {"mixer": "none"}, {"mixer": "mean"},
-    {"mixer": "similarity"}, {"mixer": "shared_qk"}, {"ffn": "none"}, {"ffn": "geglu"}, {"output_projection": False}, {"tie_embeddings": False},
-    {"n_kv_heads": 1}, {"causal": False, "vocab_size": 6}, {"qk_norm": True, "position": "rope"}, {"position": "sinusoidal"}, {"position": "alibi"},
-    {"position": "t5"}, {"position": "none"}, {"mixer": "none", "ffn": "none"}, {"attention_bias": True, "ffn_bias": True, "norm_bias": True},
+    {"wiring": "post"},
+    {"wiring": "parallel"},
+    {"wiring": "none"},
+    {"norm": "none"},
+    {"norm": "rmsnorm"},
+    {"mixer": "none"},
+    {"mixer": "mean"},
+    {"mixer": "similarity"},
+    {"mixer": "shared_qk"},
+    {"ffn": "none"},
+    {"ffn": "geglu"},
+    {"output_projection": False},
+    {"tie_embeddings": False},
+    {"n_kv_heads": 1},
+    {"causal": False, "vocab_size": 6},
+    {"qk_norm": True, "position": "rope"},
+    {"position": "sinusoidal"},
+    {"position": "alibi"},
+    {"position": "t5"},
+    {"position": "none"},
+    {"mixer": "none", "ffn": "none"},
+    {"attention_bias": True, "ffn_bias": True, "norm_bias": True},
 ]
 
 
 @pytest.mark.parametrize("fields", CONFIGS, ids=str)
 def test_every_step_of_every_kind_of_model_draws(fields, monkeypatch):
-    config = ModelConfig(**{"vocab_size": 5, "context": 6, "d_model": 8, "n_layers": 2, "n_heads": 2} | fields)
+    config = ModelConfig(
+        **{"vocab_size": 5, "context": 6, "d_model": 8, "n_layers": 2, "n_heads": 2} | fields
+    )
     model = loud(config)
-    monkeypatch.setattr(subject, "_model", lambda *_: Checkpoint(model, model.config, CharTokenizer("abcd<"), {}))
+    monkeypatch.setattr(
+        subject, "_model", lambda *_: Checkpoint(model, model.config, CharTokenizer("abcd<"), {})
+    )
     key = "-".join(f"{a}{b}" for a, b in fields.items())  # a key of its own: the recordings are cached by it
     monkeypatch.setattr(subject, "_choose_model", lambda: f"untrained-{key}")
     monkeypatch.setattr(subject, "title_of", lambda *_: "A model")
@@ -100,7 +146,9 @@ def test_walking_is_written_into_the_url_and_another_model_keeps_the_step_by_nam
 def test_two_heads_by_hand():
     page = opened(shapes_view="hand")
     said = formulas(page)
-    assert r"\begin{bmatrix} 17 & 9 \end{bmatrix}" in said and r"\begin{bmatrix} 53 & 11 \end{bmatrix}" in said
+    assert (
+        r"\begin{bmatrix} 17 & 9 \end{bmatrix}" in said and r"\begin{bmatrix} 53 & 11 \end{bmatrix}" in said
+    )
     assert r"1 \cdot 5 + 2 \cdot 6 = 17" in said
     page.text_input(key="shapes_q").set_value("2 2 3 4").run()
     assert r"\begin{bmatrix} 22 & 18 \end{bmatrix}" in formulas(page)
@@ -155,8 +203,14 @@ def test_wrong_shapes_are_run_and_explained():
     assert page.success and not page.exception
 
 
-@pytest.mark.parametrize(("scores", "said"), [("1000,999,0", "0.73"), ("-800,-800,-801,0", "0.42"), ("710,1,5", "1")])
+@pytest.mark.parametrize(
+    ("scores", "said"), [("1000,999,0", "0.73"), ("-800,-800,-801,0", "0.42"), ("710,1,5", "1")]
+)
 def test_huge_scores_overflow_nothing(scores, said):
     page = opened(shapes_view="hand", shapes_example="mask", shapes_scores=scores)
     assert "taken off all of them first" in sentences(page)
-    assert formulas(page).rstrip().endswith(f"= {said}\n$$") and "inf" not in formulas(page) and r"\frac{0}" not in formulas(page)
+    assert (
+        formulas(page).rstrip().endswith(f"= {said}\n$$")
+        and "inf" not in formulas(page)
+        and r"\frac{0}" not in formulas(page)
+    )

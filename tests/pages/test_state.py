@@ -31,7 +31,12 @@ def test_owner_is_secret_and_lasts_as_long_as_the_session():
 
 def test_only_plain_values_come_out_of_a_url():
     none = "None"
-    for run, view, expected in (("abc_-9", "b", ["abc_-9", "b"]), ("<script>", "c", [none] * 2), ("x" * 65, "", [none] * 2), ("a/../b", "a", [none, "a"])):
+    for run, view, expected in (
+        ("abc_-9", "b", ["abc_-9", "b"]),
+        ("<script>", "c", [none] * 2),
+        ("x" * 65, "", [none] * 2),
+        ("a/../b", "a", [none, "a"]),
+    ):
         app = AppTest.from_function(script, default_timeout=20)
         app.query_params["run"], app.query_params["view"] = run, view
         assert values(app.run())[2:] == expected

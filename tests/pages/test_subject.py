@@ -1,4 +1,6 @@
-"""The bar of the pages that look inside: which model, which step, which text. On a page of its own that shows what it was given."""
+"""The bar of the pages that look inside: which model, which step, which text. On a page of its own that shows
+what it was given.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,23 @@ TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
 STEPS = (0, 10, 20, 40)
 
 
-def put(manager: StageManager, run: str, steps: tuple[int, ...] = STEPS, model: ModelConfig = TINY, status: str = "finished") -> str:
-    """A run among the manager's; the name its model has in the bar. Runs are named after their test: the app caches models by their names."""
-    manager.views[run] = view_of(RunSpec(model, TrainConfig(steps=40), "text", "abc " * 20, name=f"my {run}"), run, status, 40, snapshots=steps)
+def put(
+    manager: StageManager,
+    run: str,
+    steps: tuple[int, ...] = STEPS,
+    model: ModelConfig = TINY,
+    status: str = "finished",
+) -> str:
+    """A run among the manager's; the name its model has in the bar. Runs are named after their test: the app
+    caches models by their names.
+    """
+    manager.views[run] = view_of(
+        RunSpec(model, TrainConfig(steps=40), "text", "abc " * 20, name=f"my {run}"),
+        run,
+        status,
+        40,
+        snapshots=steps,
+    )
     return f"run-{run}"
 
 
@@ -35,10 +51,19 @@ def script() -> None:
 
     with subject_bar() as given:
         found = given.recording()
-        st.json({
-            "key": list(given.key), "title": given.title, "ids": list(given.ids), "labels": given.labels, "text": given.text, "corpus": given.corpus,
-            "vocabulary": len(given.vocabulary), "shape": list(found.logits.shape), "weight": float(given.model.embedding[0, 0]),
-        })
+        st.json(
+            {
+                "key": list(given.key),
+                "title": given.title,
+                "ids": list(given.ids),
+                "labels": given.labels,
+                "text": given.text,
+                "corpus": given.corpus,
+                "vocabulary": len(given.vocabulary),
+                "shape": list(found.logits.shape),
+                "weight": float(given.model.embedding[0, 0]),
+            }
+        )
 
 
 def opened(**query: str) -> AppTest:
@@ -53,7 +78,9 @@ def given(page: AppTest) -> dict:
 
 
 def said(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption) for e in kind)
+    return " | ".join(
+        str(e.value) for kind in (page.error, page.warning, page.info, page.caption) for e in kind
+    )
 
 
 def in_url(page: AppTest, name: str) -> str | None:
@@ -61,13 +88,15 @@ def in_url(page: AppTest, name: str) -> str | None:
     return value[0] if isinstance(value, list) else value
 
 
-# The model --------------------------------------------------------------------------------------------------------------
+# The model --------------------------------------------------------------------------------------
 
 
 def test_it_opens_on_the_first_shipped_model_and_the_first_example(manager):
     page = opened()
     got = given(page)
-    assert got["key"] == [FIRST_MODEL, NEWEST] and got["text"] == FIRST_TEXT and got["corpus"] == "shakespeare"
+    assert (
+        got["key"] == [FIRST_MODEL, NEWEST] and got["text"] == FIRST_TEXT and got["corpus"] == "shakespeare"
+    )
     assert "".join(got["labels"]) == FIRST_TEXT.replace(" ", "␣").replace("\n", "⏎")
     assert got["shape"] == [len(FIRST_TEXT), 65] and got["vocabulary"] == 65
     assert in_url(page, "model") == FIRST_MODEL and in_url(page, "step") is None
@@ -81,11 +110,23 @@ def test_every_model_can_be_chosen(manager):
     for name in wanted:
         page.selectbox(key="subject_model").select(name).run()
         got = given(page)
-        assert got["key"] == [name, NEWEST] and got["shape"][0] == len(got["ids"]) and in_url(page, "model") == name
+        assert (
+            got["key"] == [name, NEWEST]
+            and got["shape"][0] == len(got["ids"])
+            and in_url(page, "model") == name
+        )
 
 
 @pytest.mark.parametrize(
-    ("model", "why"), [("gpt2", "no such model"), ("../../etc", None), ("<script>", None), ("x" * 5000, None), ("run-gone", "not on this server"), ("", None)]
+    ("model", "why"),
+    [
+        ("gpt2", "no such model"),
+        ("../../etc", None),
+        ("<script>", None),
+        ("x" * 5000, None),
+        ("run-gone", "not on this server"),
+        ("", None),
+    ],
 )
 def test_a_model_that_is_not_there_falls_back(manager, model, why):
     page = opened(model=model)
@@ -100,19 +141,26 @@ def test_a_step_says_nothing_about_a_model_without_a_training(manager, step):
     assert given(page)["key"] == [FIRST_MODEL, NEWEST] and in_url(page, "step") is None
 
 
-# A run, and its steps ---------------------------------------------------------------------------------------------------
+# A run, and its steps ---------------------------------------------------------------------------
 
 
 def test_the_newest_snapshot_is_shown_first(manager):
     name = put(manager, "newest-first")
     page = opened(model=name)
     got = given(page)
-    assert got["key"] == [name, 40] and got["title"] == "Your run: my newest-first" and got["corpus"] is None and in_url(page, "step") is None
+    assert (
+        got["key"] == [name, 40]
+        and got["title"] == "Your run: my newest-first"
+        and got["corpus"] is None
+        and in_url(page, "step") is None
+    )
     assert "newest: step 40 of 40" in said(page) and ("model", "newest-first", 40) in manager.asked
     assert got["shape"] == [16, 90]
 
 
-@pytest.mark.parametrize(("asked", "shown"), [("10", 10), ("0", 0), ("14", 10), ("16", 20), ("39", 40), ("999999", 40)])
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("10", 10), ("0", 0), ("14", 10), ("16", 20), ("39", 40), ("999999", 40)]
+)
 def test_the_step_in_the_url_chooses_the_nearest_snapshot_that_is_kept(manager, asked, shown):
     name = put(manager, f"step-{asked}")
     page = opened(model=name, step=asked)
@@ -200,7 +248,7 @@ def test_an_encoder_has_a_mask_token(manager):
     assert got["vocabulary"] == 91 and got["shape"] == [16, 91]
 
 
-# The text ---------------------------------------------------------------------------------------------------------------
+# The text ---------------------------------------------------------------------------------------
 
 
 def test_examples_can_be_picked(manager):
@@ -213,10 +261,16 @@ def test_examples_can_be_picked(manager):
 def test_unknown_characters_are_left_out_and_named(manager):
     page = opened(text="Hé llo*w {}")
     assert given(page)["text"] == "H llow "
-    assert "alphabet of 65 characters does not have" in said(page) and "é" in said(page) and "left out" in said(page)
+    assert (
+        "alphabet of 65 characters does not have" in said(page)
+        and "é" in said(page)
+        and "left out" in said(page)
+    )
 
 
-@pytest.mark.parametrize(("text", "why"), [(" ", None), ("{}[]", "None of these characters"), ("日本", "None of these characters")])
+@pytest.mark.parametrize(
+    ("text", "why"), [(" ", None), ("{}[]", "None of these characters"), ("日本", "None of these characters")]
+)
 def test_a_text_with_nothing_in_it(manager, text, why):
     page = opened(text=text)
     got = given(page)
@@ -259,7 +313,7 @@ def test_tokens_are_shown_with_their_blanks():
     assert [show_token(t) for t in (" ", "\n", "\t", "", "a b", "\ud800")] == ["␣", "⏎", "⇥", "∅", "a␣b", "?"]
 
 
-# The scrubber -----------------------------------------------------------------------------------------------------------
+# The scrubber -----------------------------------------------------------------------------------
 
 
 def curve(*losses: float):
@@ -273,18 +327,30 @@ def test_losses_are_the_measured_ones_of_the_batches_before():
     losses = [5.0 - 0.1 * i for i in range(40)]
     found = losses_at([0, 1, 2, SMOOTH, SMOOTH + 5, 40, 99], curve(*losses))
     window = [losses[5 : SMOOTH + 5], losses[40 - SMOOTH :]]
-    expected = [losses[0], losses[0], np.mean(losses[:2]), np.mean(losses[:SMOOTH]), np.mean(window[0]), np.mean(window[1]), np.mean(window[1])]
+    expected = [
+        losses[0],
+        losses[0],
+        np.mean(losses[:2]),
+        np.mean(losses[:SMOOTH]),
+        np.mean(window[0]),
+        np.mean(window[1]),
+        np.mean(window[1]),
+    ]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_where_nothing_was_measured_there_is_no_loss():
     assert losses_at([0, 10], curve()) == [None, None] and losses_at([], curve(1.0)) == []
-    assert losses_at([2, 3], curve(3.0, float("nan"), 1.0)) == [None, None] and losses_at([1], curve(3.0, float("inf"))) == [3.0]
+    assert losses_at([2, 3], curve(3.0, float("nan"), 1.0)) == [None, None] and losses_at(
+        [1], curve(3.0, float("inf"))
+    ) == [3.0]
 
 
 def test_models_of_runs_are_not_kept_without_end():
     """Sixty steps of a scrubbed run must not all stay in memory."""
-    assert subject._snapshot._info.max_entries is not None and subject._recording._info.max_entries is not None
+    assert (
+        subject._snapshot._info.max_entries is not None and subject._recording._info.max_entries is not None
+    )
 
 
 def test_a_text_is_never_cut_inside_a_character():
@@ -303,7 +369,10 @@ def test_bytes_that_are_no_character_are_shown_as_bytes():
     model = build(ModelConfig(vocab_size=258, context=8, d_model=8, n_layers=1, n_heads=1))
     looked = Subject(("m", 0), "", model, tokenizer, "€ t", tuple(tokenizer.encode("€ t")), None)
     assert looked.labels == ["⟨E2⟩", "⟨82⟩", "⟨AC⟩", "␣", "t"]
-    assert not any("\ufffd" in word or "\0" in word for word in looked.vocabulary) and len(set(looked.vocabulary)) == 258
+    assert (
+        not any("\ufffd" in word or "\0" in word for word in looked.vocabulary)
+        and len(set(looked.vocabulary)) == 258
+    )
 
 
 def test_a_long_text_is_cut_and_its_length_is_said():
@@ -312,7 +381,9 @@ def test_a_long_text_is_cut_and_its_length_is_said():
 
     page = opened()
     page.text_area(key="text").set_value("a" * 10_000).run()
-    assert len(page.text_area(key="text").value) == MAX_TEXT and "has 10,000 characters; the first 2,000" in captions(page)
+    assert len(
+        page.text_area(key="text").value
+    ) == MAX_TEXT and "has 10,000 characters; the first 2,000" in captions(page)
     page.text_area(key="text").set_value("short").run()
     assert given(page)["text"] == "short" and "characters; the first" not in captions(page)
     linked = opened(text="b" * 3000)

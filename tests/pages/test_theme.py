@@ -14,9 +14,15 @@ CONFIG = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml"
 # Machado, Oliveira & Fernandes 2009, severity 1, on linear RGB.
 SIGHT = {
     "normal": np.eye(3),
-    "protanopia": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
-    "deuteranopia": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
-    "tritanopia": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "tritanopia": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+    ),
 }
 
 
@@ -26,7 +32,11 @@ def linear(colour):
 
 
 def lab(rgb):
-    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ np.clip(rgb, 0, 1) / np.array([0.9505, 1, 1.089])
+    xyz = (
+        np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+        @ np.clip(rgb, 0, 1)
+        / np.array([0.9505, 1, 1.089])
+    )
     f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
@@ -58,7 +68,9 @@ def test_scales_go_one_way(page):
     pairs = theme.palette()
     sequence = [lab(linear(pairs[f"seq{i}"][page]))[0] for i in range(len(theme.SEQUENTIAL))]
     assert all(np.diff(sequence) < 0) if page == 0 else all(np.diff(sequence) > 0)
-    distance = [abs(lab(linear(pairs[f"div{i}"][page]))[0] - lab(linear(pairs["div3"][page]))[0]) for i in range(7)]
+    distance = [
+        abs(lab(linear(pairs[f"div{i}"][page]))[0] - lab(linear(pairs["div3"][page]))[0]) for i in range(7)
+    ]
     assert distance[0] > distance[1] > distance[2] > distance[3] < distance[4] < distance[5] < distance[6]
 
 

@@ -19,11 +19,16 @@ from ui.token_words import LONGEST, is_partial, show_bytes
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "tokens.py")
 ODD = {
-    "null bytes": "\0\0 a\0b a\0b", "half a character": "\ud83d\ud83d a \ud83d\ud83d",
+    "null bytes": "\0\0 a\0b a\0b",
+    "half a character": "\ud83d\ud83d a \ud83d\ud83d",
     "right to left": "\u202eabc abc\u202c \u05e9\u05dc\u05d5\u05dd \u05e9\u05dc\u05d5\u05dd",
-    "combining marks": "e\u0301e\u0301 \u0301\u0301 e\u0301", "joiners": "👩\u200d👩\u200d👧 \u200d\u200d 👩\u200d👩\u200d👧", "one sign": "x",
+    "combining marks": "e\u0301e\u0301 \u0301\u0301 e\u0301",
+    "joiners": "👩\u200d👩\u200d👧 \u200d\u200d 👩\u200d👩\u200d👧",
+    "one sign": "x",
     "one word": "ab" * 50_000,
-    "blanks": " \n\t  \n\t ", "markup": "<script>alert(1)</script> **x** $y$ <script>", "long passage": "the cat sat on the mat " * 400,
+    "blanks": " \n\t  \n\t ",
+    "markup": "<script>alert(1)</script> **x** $y$ <script>",
+    "long passage": "the cat sat on the mat " * 400,
 }
 
 
@@ -32,7 +37,11 @@ def opened(**query: str) -> AppTest:
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.success, page.caption, page.markdown) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.success, page.caption, page.markdown)
+        for e in kind
+    )
 
 
 def with_text(text: str, **query: str) -> AppTest:
@@ -50,7 +59,9 @@ def test_every_part_of_what_came_out(level, split):
         assert not page.exception and not page.error, part
         said = sentences(page)
         if part == "As tiktoken":
-            assert ("The same ids" in said) == (level == "Bytes") and ("always starts from the 256 bytes" in said) == (level == "Characters")
+            assert ("The same ids" in said) == (level == "Bytes") and (
+                "always starts from the 256 bytes" in said
+            ) == (level == "Characters")
         if part == "Four ways to start":
             assert "run across a border of words" in said
         if part == "Compression":
@@ -64,7 +75,11 @@ def test_every_example_and_every_source():
     page = opened(bpe_new="40")
     for example in EXAMPLES:
         page.get_by_key("bpe_example").set_value(example).run()
-        assert not page.exception and not page.error and page.text_area(key=bpe_text.TYPED).value == EXAMPLES[example]
+        assert (
+            not page.exception
+            and not page.error
+            and page.text_area(key=bpe_text.TYPED).value == EXAMPLES[example]
+        )
         assert page.query_params.get("bpe_text", EXAMPLES["Sea shells"]) == EXAMPLES[example]
     page.get_by_key("bpe_from").set_value("Python manual").run()
     assert not page.exception and "Learned from the Python manual" in sentences(page)
@@ -79,7 +94,9 @@ def test_a_shakespeare_that_is_not_here_is_replaced_and_said(monkeypatch):
 @pytest.mark.parametrize("text", ODD.values(), ids=ODD)
 def test_odd_texts_neither_crash_nor_hang(text, level):
     for split in bpe_player.SPLITS:
-        page = with_text(text, bpe_level=level, bpe_split=split, bpe_new="60", bpe_part="As tiktoken", bpe_step="3")
+        page = with_text(
+            text, bpe_level=level, bpe_split=split, bpe_new="60", bpe_part="As tiktoken", bpe_step="3"
+        )
         assert not page.error
         if text == "x":
             assert "nothing to merge" in sentences(page)
@@ -95,21 +112,45 @@ def test_text_up_to_the_limit_and_no_further(monkeypatch):
     limit = profiles.PROFILES["local"].max_watched
     assert limit == 1_000_000 > profiles.PROFILES["hosted"].max_watched
     page = with_text("the cat sat " * (limit // 12), bpe_new="20")
-    assert "All 999,996 characters count; the first 2,000 are shown" in sentences(page) and "bpe_text" not in page.query_params
+    assert (
+        "All 999,996 characters count; the first 2,000 are shown" in sentences(page)
+        and "bpe_text" not in page.query_params
+    )
     page = with_text("a" * (limit + 5))
     assert "at most 1,000,000 are allowed here. Shorten it by 5." in sentences(page)
     monkeypatch.setenv(profiles.VARIABLE, "hosted")
     assert "at most 200,000 are allowed here" in sentences(with_text("a" * 200_001))
     monkeypatch.setattr(bpe_text, "affordable", lambda text, level, split, limit: 100)
-    assert "merges are learned from its first 100 of 2,000 characters" in sentences(with_text("ab" * 1000, bpe_split="Leave it whole", bpe_new="3"))
+    assert "merges are learned from its first 100 of 2,000 characters" in sentences(
+        with_text("ab" * 1000, bpe_split="Leave it whole", bpe_new="3")
+    )
 
 
-@pytest.mark.parametrize("query", [
-    {"tokens_view": "<script>"}, {"bpe_new": "-5"}, {"bpe_new": "1000000000"}, {"bpe_new": "nan"}, {"bpe_new": "9" * 400}, {"bpe_new": "1e3"}, {"bpe_new": "0"},
-    {"bpe_step": "-1"}, {"bpe_step": "9" * 50}, {"bpe_step": "²"}, {"bpe_token": "99999"}, {"bpe_token": "x"}, {"bpe_level": "half"}, {"bpe_split": ""},
-    {"bpe_from": "/etc/passwd"}, {"bpe_part": "nothing"}, {"bpe_unit": "miles"}, {"bpe_text": ""}, {"bpe_text": "<b>x</b> <b>x</b>"},
-    {"bpe_text": "\0\x1b\u202e"},
-])
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"tokens_view": "<script>"},
+        {"bpe_new": "-5"},
+        {"bpe_new": "1000000000"},
+        {"bpe_new": "nan"},
+        {"bpe_new": "9" * 400},
+        {"bpe_new": "1e3"},
+        {"bpe_new": "0"},
+        {"bpe_step": "-1"},
+        {"bpe_step": "9" * 50},
+        {"bpe_step": "²"},
+        {"bpe_token": "99999"},
+        {"bpe_token": "x"},
+        {"bpe_level": "half"},
+        {"bpe_split": ""},
+        {"bpe_from": "/etc/passwd"},
+        {"bpe_part": "nothing"},
+        {"bpe_unit": "miles"},
+        {"bpe_text": ""},
+        {"bpe_text": "<b>x</b> <b>x</b>"},
+        {"bpe_text": "\0\x1b\u202e"},
+    ],
+)
 def test_a_url_written_by_a_stranger_does_no_harm(query):
     page = opened(**query)
     assert not page.error
@@ -120,7 +161,9 @@ def test_a_link_says_where_the_player_is():
     page = opened(bpe_step="7", bpe_token="260")
     assert page.query_params["bpe_step"] == "7" and page.query_params["bpe_token"] == "260"
     page = opened(bpe_step="100000", bpe_token="100000")
-    assert page.query_params["bpe_step"] == "32" and "bpe_token" not in page.query_params  # 33 merges, of which the last is 32
+    assert (
+        page.query_params["bpe_step"] == "32" and "bpe_token" not in page.query_params
+    )  # 33 merges, of which the last is 32
 
 
 def test_frames_are_small_and_can_be_played():
@@ -140,12 +183,22 @@ def test_frames_are_small_and_can_be_played():
 
 def test_characters_without_a_symbol_are_shown_as_they_are():
     seen = watch("abab", 2, level="char")
-    assert bpe_player.frames_of(seen, replay(seen.tokenizer, "axb\u0301a"), "axb\u0301a", False)["unknown"] == ["x", "◌\u0301"]
+    assert bpe_player.frames_of(seen, replay(seen.tokenizer, "axb\u0301a"), "axb\u0301a", False)[
+        "unknown"
+    ] == ["x", "◌\u0301"]
 
 
 def test_a_part_of_a_character_is_shown_as_bytes():
-    assert show_bytes("é".encode()[:1]) == "⟨C3⟩" and show_bytes("€".encode()[1:]) == "⟨82 AC⟩" and show_bytes(b"a\xff") == "a⟨FF⟩"
-    assert show_bytes(b" \n\t") == "␣⏎⇥" and show_bytes(b"\0") == "␀" and show_bytes("\u202e".encode()) == "U+202E"
+    assert (
+        show_bytes("é".encode()[:1]) == "⟨C3⟩"
+        and show_bytes("€".encode()[1:]) == "⟨82 AC⟩"
+        and show_bytes(b"a\xff") == "a⟨FF⟩"
+    )
+    assert (
+        show_bytes(b" \n\t") == "␣⏎⇥"
+        and show_bytes(b"\0") == "␀"
+        and show_bytes("\u202e".encode()) == "U+202E"
+    )
     family = "👩\u200d👩\u200d👧"
     assert show_bytes(family.encode()) == family and show_bytes(family[:2].encode()) == "👩U+200D"
     assert show_bytes("\ud83d".encode("utf-8", "surrogatepass")) == "U+D83D"
@@ -162,6 +215,8 @@ def test_the_table_of_merges_is_the_training():
 
 
 def test_figures_hold_the_numbers():
-    figure = figures.compression({"a": np.array([1.0, 2.0, 2.5]), "b<b>": np.array([1.0, 1.5, 1.75])}, "characters per token")
+    figure = figures.compression(
+        {"a": np.array([1.0, 2.0, 2.5]), "b<b>": np.array([1.0, 1.5, 1.75])}, "characters per token"
+    )
     assert figure.data[0].y[-1] == 2.5 and len(figure.data) == 2
     assert [int(v) for v in figures.four_ways(["x", "y"], [9, 8], [3, 2]).data[1].x] == [3, 2]

@@ -17,7 +17,11 @@ from ui.controls import CONTROLS, TRAINABLE, preset_values
 
 PAGE = str(Path(__file__).parents[2] / "pages" / "start" / "train.py")
 HINTS = {**get_type_hints(ModelConfig), **get_type_hints(TrainConfig)}
-CHOICES = {name: get_args(HINTS[name]) for name in CONTROLS if isinstance(HINTS[name], type(get_type_hints(ModelConfig)["norm"]))}
+CHOICES = {
+    name: get_args(HINTS[name])
+    for name in CONTROLS
+    if isinstance(HINTS[name], type(get_type_hints(ModelConfig)["norm"]))
+}
 
 
 def opened(**query: str) -> AppTest:
@@ -31,7 +35,11 @@ def opened(**query: str) -> AppTest:
 
 
 def sentences(page: AppTest) -> str:
-    return " | ".join(str(e.value) for kind in (page.error, page.warning, page.info, page.caption, page.markdown) for e in kind)
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
 
 
 def clicked(page: AppTest, key: str) -> AppTest:
@@ -55,7 +63,9 @@ def test_every_preset_fills_everything_in_and_starts(manager):
 
 
 def test_every_field_of_the_configs_has_a_control_with_a_help():
-    assert set(ModelConfig.__dataclass_fields__) | set(TrainConfig.__dataclass_fields__) == set(CONTROLS) | {"vocab_size"}
+    assert set(ModelConfig.__dataclass_fields__) | set(TrainConfig.__dataclass_fields__) == set(CONTROLS) | {
+        "vocab_size"
+    }
     assert all(control.help and "\n" not in control.help for control in CONTROLS.values())
 
 
@@ -77,7 +87,9 @@ def test_an_illegal_combination_is_explained_beside_its_control_and_cannot_be_st
     page = opened(n_heads="3")
     assert page.button(key="train").disabled
     said = [e.value for e in page.error]
-    assert len(said) == 2 and all("must divide d_model" in s for s in said)  # by the button, and by the control
+    assert len(said) == 2 and all(
+        "must divide d_model" in s for s in said
+    )  # by the button, and by the control
     page.number_input(key="n_heads").set_value(8).run()
     assert not page.error and not page.button(key="train").disabled
 
@@ -105,7 +117,12 @@ def test_a_link_opens_with_the_preset_it_names_and_its_differences(manager):
     assert page.session_state["preset"] == "modern"
     clicked(page, "train")
     spec = manager.views["run-0"].spec
-    assert (spec.model.d_model, spec.model.ffn, spec.train.learning_rate, spec.train.optimizer) == (64, "swiglu", 0.005, "adamw")
+    assert (spec.model.d_model, spec.model.ffn, spec.train.learning_rate, spec.train.optimizer) == (
+        64,
+        "swiglu",
+        0.005,
+        "adamw",
+    )
     assert "width 64" in spec.name
 
 
@@ -117,13 +134,31 @@ def test_opening_a_link_starts_nothing(manager):
 @pytest.mark.parametrize(
     "query",
     [
-        {"preset": "gpt2"}, {"preset": "<script>"}, {"d_model": "abc"}, {"d_model": "9" * 40}, {"learning_rate": "nan"}, {"learning_rate": "1e999"},
-        {"ffn": "no such"}, {"data": "../../etc/passwd"}, {"causal": "maybe"}, {"axis": "space"}, {"run": "no-such-run"}, {"run": "x" * 5000}, {"seed": "-1"},
-        {"sample_prompt": "\x00<b>" + "y" * 3000}, {"n_layers": "9007199254740993"}, {"n_kv_heads": ""}, {"dropout": "-inf"}, {"n_heads": "0"},
-        {"tokenizer": "words"}, {"tokenizer": "bpe", "vocabulary": "9" * 400}, {"tokenizer": "bpe", "vocabulary": "nan"},
+        {"preset": "gpt2"},
+        {"preset": "<script>"},
+        {"d_model": "abc"},
+        {"d_model": "9" * 40},
+        {"learning_rate": "nan"},
+        {"learning_rate": "1e999"},
+        {"ffn": "no such"},
+        {"data": "../../etc/passwd"},
+        {"causal": "maybe"},
+        {"axis": "space"},
+        {"run": "no-such-run"},
+        {"run": "x" * 5000},
+        {"seed": "-1"},
+        {"sample_prompt": "\x00<b>" + "y" * 3000},
+        {"n_layers": "9007199254740993"},
+        {"n_kv_heads": ""},
+        {"dropout": "-inf"},
+        {"n_heads": "0"},
+        {"tokenizer": "words"},
+        {"tokenizer": "bpe", "vocabulary": "9" * 400},
+        {"tokenizer": "bpe", "vocabulary": "nan"},
         {"tokenizer": "byte", "vocabulary": "x"},
         {"loss_in": "furlongs"},
-        {"d_model": "9" * 400}, {"steps": "-" + "1" * 5000, "learning_rate": "9" * 400},
+        {"d_model": "9" * 400},
+        {"steps": "-" + "1" * 5000, "learning_rate": "9" * 400},
     ],
 )
 def test_an_absurd_link_falls_back_or_is_explained(manager, query):
@@ -136,7 +171,13 @@ def test_an_absurd_link_falls_back_or_is_explained(manager, query):
 def test_words_from_a_link_are_shown_as_they_are(manager):
     page = opened(sample_prompt="![a](https://example.org/b.png) :material/home: www.example.org")
     (note,) = [c.value for c in page.caption if c.value.startswith("Changed")]
-    assert r"\!\[a\]\(https" in note and "https\\:" not in note and "www.example" not in note and ":material" not in note and "home\\:" not in note
+    assert (
+        r"\!\[a\]\(https" in note
+        and "https\\:" not in note
+        and "www.example" not in note
+        and ":material" not in note
+        and "home\\:" not in note
+    )
     refused = opened(sample_prompt="![a](//e.org/a.png)" + "x" * 3000, seed="-1")
     assert "![a](" not in sentences(refused)
 
@@ -166,11 +207,18 @@ def test_pasted_text_is_described_and_trained_on(manager):
     assert "distinct" in sentences(page) and "·be·or" in page.code[0].value
     clicked(page, "train")
     spec = manager.views["run-0"].spec
-    assert spec.corpus == "text" and spec.text.startswith("to be") and spec.model.vocab_size == len(set(spec.text))
+    assert (
+        spec.corpus == "text"
+        and spec.text.startswith("to be")
+        and spec.model.vocab_size == len(set(spec.text))
+    )
     assert "pasted" not in page.query_params
 
 
-@pytest.mark.parametrize("text", ["short", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "only a little more than twenty characters"])
+@pytest.mark.parametrize(
+    "text",
+    ["short", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "only a little more than twenty characters"],
+)
 def test_a_text_that_is_too_short_is_told_how_much_is_missing(manager, text):
     page = opened(data="paste")
     page.text_area(key="pasted").set_value(text).run()
@@ -252,8 +300,14 @@ def test_the_run_is_drawn_and_its_buttons_ask_the_manager(manager):
     clicked(page, "restart_button")
     asked = [a for a in manager.asked if a[0] not in ("watch", "start")]
     assert asked == [
-        ("pause", "run-0"), ("step", "run-0"), ("resume", "run-0"), ("set_learning_rate", "run-0", 0.003), ("set_prompt", "run-0", "ROMEO:\n"),
-        ("stop", "run-0"), ("extend", "run-0", 300), ("restart", "run-0"),
+        ("pause", "run-0"),
+        ("step", "run-0"),
+        ("resume", "run-0"),
+        ("set_learning_rate", "run-0", 0.003),
+        ("set_prompt", "run-0", "ROMEO:\n"),
+        ("stop", "run-0"),
+        ("extend", "run-0", 300),
+        ("restart", "run-0"),
     ]
 
 
@@ -263,7 +317,12 @@ def test_against_time_and_queue_place_and_failure(manager):
     manager.change("run-0", place=2)
     page.run()
     assert "place 2 in the queue" in sentences(page)
-    manager.change("run-0", status="failed", message="The training process was ended by the system.", warnings=("a snapshot could not be saved",))
+    manager.change(
+        "run-0",
+        status="failed",
+        message="The training process was ended by the system.",
+        warnings=("a snapshot could not be saved",),
+    )
     page.run()
     assert "was ended by the system" in sentences(page) and "a snapshot could not be saved" in sentences(page)
     assert not page.button(key="extend_button").disabled
@@ -306,8 +365,14 @@ def test_after_a_new_name_the_same_run_is_in_hand(manager):
     clicked(page, "train")
     page.multiselect(key="overlaid").select("run-1").run()
     page.text_input(key="name-run-1").set_value("another").run()
-    assert page.selectbox(key="run_in_hand").value == "run-1" and page.selectbox(key="run_in_hand").proto.set_value
-    assert page.multiselect(key="overlaid").value == ["run-1"] and page.multiselect(key="overlaid").proto.set_value
+    assert (
+        page.selectbox(key="run_in_hand").value == "run-1"
+        and page.selectbox(key="run_in_hand").proto.set_value
+    )
+    assert (
+        page.multiselect(key="overlaid").value == ["run-1"]
+        and page.multiselect(key="overlaid").proto.set_value
+    )
 
 
 def test_a_link_to_a_run_takes_that_run_in_hand(manager):
@@ -320,7 +385,9 @@ def test_a_link_to_a_run_takes_that_run_in_hand(manager):
         assert opened(run=run).selectbox(key="run_in_hand").value == run
     page = opened(run="run-1")
     page.selectbox(key="run_in_hand").select("run-0").run()
-    assert page.selectbox(key="run_in_hand").value == "run-0", "a choice made by hand holds while the same run is shown"
+    assert page.selectbox(key="run_in_hand").value == "run-0", (
+        "a choice made by hand holds while the same run is shown"
+    )
 
 
 def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
@@ -344,7 +411,9 @@ def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
     assert ("extend", "run-0", 200) in manager.asked
     clicked(page, "remove_run")
     assert list(manager.views) == ["run-1"]
-    assert "run" not in page.query_params or "run-0" not in page.query_params["run"], "the address names no run that is gone"
+    assert "run" not in page.query_params or "run-0" not in page.query_params["run"], (
+        "the address names no run that is gone"
+    )
     assert "is not on this server" not in sentences(page)
 
 
@@ -354,13 +423,23 @@ def test_a_model_can_be_uploaded_and_asked_for_a_text(manager):
     from engine.tokenizers.char import CharTokenizer
 
     tokenizer = CharTokenizer.train("abcdefgh \n")
-    config = ModelConfig(vocab_size=tokenizer.vocab_size, context=16, d_model=24, n_layers=1, n_heads=3, position="alibi")
+    config = ModelConfig(
+        vocab_size=tokenizer.vocab_size, context=16, d_model=24, n_layers=1, n_heads=3, position="alibi"
+    )
     page = opened()
-    page.get_by_key("model_upload").upload("model.zip", pack(build(config), tokenizer, {"evaluations": [{"validation_loss": 1.9}], "train": {"steps": 77}}))
+    page.get_by_key("model_upload").upload(
+        "model.zip",
+        pack(build(config), tokenizer, {"evaluations": [{"validation_loss": 1.9}], "train": {"steps": 77}}),
+    )
     page.run()
     assert not page.exception and "validation loss 1.900" in sentences(page)
     clicked(page, "use_settings")
-    assert [page.session_state[f] for f in ("d_model", "position", "n_layers", "steps")] == [24, "alibi", 1, 77]
+    assert [page.session_state[f] for f in ("d_model", "position", "n_layers", "steps")] == [
+        24,
+        "alibi",
+        1,
+        77,
+    ]
     page.button[[b.label for b in page.button].index("Write")].click().run()
     assert not page.exception and any(len(c.value) > 200 for c in page.code)
     again = opened()
@@ -369,18 +448,29 @@ def test_a_model_can_be_uploaded_and_asked_for_a_text(manager):
     assert not again.exception and "not a readable zip" in sentences(again)
 
 
-@pytest.mark.parametrize("loss", [10**400, -1, float("nan"), "low"], ids=["endless", "negative", "nan", "words"])
+@pytest.mark.parametrize(
+    "loss", [10**400, -1, float("nan"), "low"], ids=["endless", "negative", "nan", "words"]
+)
 def test_a_model_file_that_somebody_edited_breaks_nothing(manager, loss):
     from engine.checkpoints import pack
     from engine.model import build
     from engine.tokenizers.char import CharTokenizer
 
-    config, train = ModelConfig(vocab_size=3, context=8, d_model=8, n_layers=1, n_heads=1), TrainConfig(sample_prompt="a\ud800").to_dict()
+    config, train = (
+        ModelConfig(vocab_size=3, context=8, d_model=8, n_layers=1, n_heads=1),
+        TrainConfig(sample_prompt="a\ud800").to_dict(),
+    )
     page = opened()
-    zipped = pack(build(config), CharTokenizer("\ud800\ud801\ud802"), {"evaluations": [{"validation_loss": loss}], "train": train})
+    zipped = pack(
+        build(config),
+        CharTokenizer("\ud800\ud801\ud802"),
+        {"evaluations": [{"validation_loss": loss}], "train": train},
+    )
     page.get_by_key("model_upload").upload("model.zip", zipped)
     page.run()
-    assert not page.exception and "A whole model" in sentences(page) and "validation loss" not in sentences(page)
+    assert (
+        not page.exception and "A whole model" in sentences(page) and "validation loss" not in sentences(page)
+    )
     page.button[[b.label for b in page.button].index("Write")].click().run()
     assert not page.exception and any("???" in c.value for c in page.code)
     clicked(page, "use_settings")
@@ -410,16 +500,21 @@ def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
     assert not looked().get("progress")
 
 
-# Tokenizers -----------------------------------------------------------------------------------------------------------------
+# Tokenizers -------------------------------------------------------------------------------------
 
 
 def unescaped(page: AppTest) -> str:
     return sentences(page).replace("\u2060", "").replace("\\", "")
 
 
-@pytest.mark.parametrize(("query", "cut", "size"), [
-    ({"tokenizer": "byte"}, "byte", 256), ({"tokenizer": "bpe", "vocabulary": "300"}, "bpe:300", 300), ({"tokenizer": "bpe:300"}, "bpe:300", 300),
-])
+@pytest.mark.parametrize(
+    ("query", "cut", "size"),
+    [
+        ({"tokenizer": "byte"}, "byte", 256),
+        ({"tokenizer": "bpe", "vocabulary": "300"}, "bpe:300", 300),
+        ({"tokenizer": "bpe:300"}, "bpe:300", 300),
+    ],
+)
 @pytest.mark.parametrize("objective", ["next_token", "masked"])
 def test_a_tokenizer_in_a_link_is_trained_with(manager, query, cut, size, objective):
     page = opened(**query, objective=objective, causal="true" if objective == "next_token" else "false")
@@ -427,7 +522,10 @@ def test_a_tokenizer_in_a_link_is_trained_with(manager, query, cut, size, object
     assert any("|" in c.value for c in page.code), "the tokens of the text are shown"
     clicked(page, "train")
     spec = manager.views["run-0"].spec
-    assert (spec.train.tokenizer, spec.model.vocab_size) == (cut, size + (objective == "masked")) and cut in spec.name
+    assert (spec.train.tokenizer, spec.model.vocab_size) == (
+        cut,
+        size + (objective == "masked"),
+    ) and cut in spec.name
     assert "cannot be compared between tokenizers" in sentences(page)
 
 
@@ -445,7 +543,9 @@ def test_a_vocabulary_beyond_the_limits_in_one_word_is_refused(manager, cut):
 @pytest.mark.parametrize("vocabulary", ["256", "0", "-5", "1000000000", "8193"])
 def test_a_vocabulary_beyond_the_limits_is_refused_beside_its_control(manager, vocabulary):
     page = opened(tokenizer="bpe", vocabulary=vocabulary)
-    assert page.button(key="train").disabled and ("bpe:V" in sentences(page) or "at most 8,192" in sentences(page))
+    assert page.button(key="train").disabled and (
+        "bpe:V" in sentences(page) or "at most 8,192" in sentences(page)
+    )
 
 
 def test_the_hosted_limit_of_a_vocabulary(manager, monkeypatch):
@@ -457,33 +557,49 @@ def test_the_hosted_limit_of_a_vocabulary(manager, monkeypatch):
 def test_choosing_bpe_and_going_back_to_the_preset(manager):
     page = opened()
     page.get_by_key("tokenizer").set_value("bpe").run()
-    assert not page.exception and page.number_input(key="vocabulary").value == 512 and "bpe:512" in unescaped(page)
+    assert (
+        not page.exception
+        and page.number_input(key="vocabulary").value == 512
+        and "bpe:512" in unescaped(page)
+    )
     clicked(page, "back_to_preset")
-    assert page.session_state["tokenizer"] == "char" and "vocabulary" not in [n.key for n in page.number_input]
+    assert page.session_state["tokenizer"] == "char" and "vocabulary" not in [
+        n.key for n in page.number_input
+    ]
 
 
 def test_a_short_pasted_text_in_bpe_says_what_to_do(manager):
     page = opened(data="paste", tokenizer="bpe")
     page.text_area(key="pasted").set_value("only a little more than twenty characters").run()
-    assert not page.exception and page.button(key="train").disabled and "smaller vocabulary" in sentences(page)
+    assert (
+        not page.exception and page.button(key="train").disabled and "smaller vocabulary" in sentences(page)
+    )
     page.text_area(key="pasted").set_value("größer und süßer, 日本語 🙂 " * 400).run()
     assert not page.exception and not any("\ufffd" in c.value for c in page.code)
 
 
 def test_runs_of_different_tokenizers_are_laid_over_each_other_in_bits_per_character(manager, monkeypatch):
     drawn = []
-    monkeypatch.setattr("ui.losses.plot", lambda figure, **rest: drawn.append((figure.layout.yaxis.title.text, rest["alt"])))
+    monkeypatch.setattr(
+        "ui.losses.plot", lambda figure, **rest: drawn.append((figure.layout.yaxis.title.text, rest["alt"]))
+    )
     page = opened()
     clicked(page, "train")
     page.get_by_key("loss_in").set_value("bits per character").run()
-    assert drawn[-2][0] == "loss (nats per character)" and drawn[-1][0] == "loss (bits per character)" and "bits" in drawn[-1][1]
+    assert (
+        drawn[-2][0] == "loss (nats per character)"
+        and drawn[-1][0] == "loss (bits per character)"
+        and "bits" in drawn[-1][1]
+    )
     page.get_by_key("loss_in").set_value("nats per token").run()
     page.get_by_key("tokenizer").set_value("byte").run()
     clicked(page, "train")
     assert drawn[-1][0] == "loss (nats per byte)"
     page.multiselect(key="overlaid").select("run-0").run()
     assert not page.exception and drawn[-1][0] == "loss (bits per character)"
-    assert "different tokens" in sentences(page) and "loss_in" not in [g.key for g in page.get("button_group")]
+    assert "different tokens" in sentences(page) and "loss_in" not in [
+        g.key for g in page.get("button_group")
+    ]
     assert "tokens char → byte" in str(page.dataframe[0].value["different from the one before"][1])
     assert list(page.dataframe[0].value["bits / character"]) == pytest.approx([2.1 / math.log(2)] * 2)
 
@@ -496,10 +612,15 @@ def test_a_bpe_model_can_be_uploaded(manager):
     tokenizer = bpe.train("the cat and the hat €€€", 262)
     config = ModelConfig(vocab_size=tokenizer.vocab_size, context=16, d_model=24, n_layers=1, n_heads=3)
     page = opened()
-    page.get_by_key("model_upload").upload("model.zip", pack(build(config), tokenizer, {"train": TrainConfig(tokenizer="bpe:262").to_dict()}))
+    page.get_by_key("model_upload").upload(
+        "model.zip", pack(build(config), tokenizer, {"train": TrainConfig(tokenizer="bpe:262").to_dict()})
+    )
     page.run()
     assert not page.exception and "vocabulary of 262 tokens" in sentences(page)
     page.button[[b.label for b in page.button].index("Write")].click().run()
     assert not page.exception and page.code and not any("\ufffd" in c.value for c in page.code)
     clicked(page, "use_settings")
-    assert (page.session_state["tokenizer"], page.session_state["vocabulary"]) == ("bpe", 262) and "bpe:262" in unescaped(page)
+    assert (page.session_state["tokenizer"], page.session_state["vocabulary"]) == (
+        "bpe",
+        262,
+    ) and "bpe:262" in unescaped(page)

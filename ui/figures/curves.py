@@ -19,7 +19,11 @@ Unit = Literal["nats", "bits"]  # nats per token, or bits per character
 MOST_LETTERS, LETTER = 10, 8  # of a token at an axis; pixels of one
 OTHERS = tuple(f"run{i}" for i in range(6))
 
-BASELINE_WORDS = {"uniform": "knowing nothing ({log} {v}{each})", "unigram": "{what} frequencies", "bigram": "{what} pairs"}
+BASELINE_WORDS = {
+    "uniform": "knowing nothing ({log} {v}{each})",
+    "unigram": "{what} frequencies",
+    "bigram": "{what} pairs",
+}
 
 
 def _empty() -> np.ndarray:
@@ -28,7 +32,9 @@ def _empty() -> np.ndarray:
 
 @dataclass(frozen=True)
 class Curve:
-    """One run's losses, in nats per token or in bits per character. All arrays are one-dimensional; the `eval_*` belong to each other, the rest too."""
+    """One run's losses, in nats per token or in bits per character. All arrays are one-dimensional; the
+    `eval_*` belong to each other, the rest too.
+    """
 
     name: str
     steps: np.ndarray = field(default_factory=_empty)
@@ -44,19 +50,38 @@ class Curve:
 
 
 def loss_curves(
-    main: Curve | None, baselines: Mapping[str, float], vocab_size: int, *, x: XAxis = "step", others: Sequence[Curve] = (), end: float | None = None,
-    unit: Unit = "nats", token: str = "character",
+    main: Curve | None,
+    baselines: Mapping[str, float],
+    vocab_size: int,
+    *,
+    x: XAxis = "step",
+    others: Sequence[Curve] = (),
+    end: float | None = None,
+    unit: Unit = "nats",
+    token: str = "character",
 ) -> go.Figure:
-    """Training and validation loss of `main`, the validation loss of `others`, and what predictors without a network reach.
+    """Training and validation loss of `main`, the validation loss of `others`, and what predictors without a
+    network reach.
 
-    Curves and baselines are in `unit`; `token` says what a token is, in words.
-    `end` is where the x axis stops while the curves are still short of it, so that the axis holds still as they grow.
-    Built as one dictionary: adding to a figure piece by piece takes ten times as long, and this one is made several times a second.
+    Curves and baselines are in `unit`; `token` says what a token is, in words. `end` is where the x axis
+    stops while the curves are still short of it, so that the axis holds still as they grow. Built as one
+    dictionary: adding to a figure piece by piece takes ten times as long, and this one is made several times
+    a second.
     """
     parts: list[Parts] = [_baselines(baselines, vocab_size, unit, token)]
     parts += [_other(other, x, colour(OTHERS[index % len(OTHERS)])) for index, other in enumerate(others)]
     parts += [_main(main, x)] if main is not None else []
-    reach = max([end or 0.0, *(float(along[-1]) for curve in (*others, *([main] if main else [])) for along in curve.along(x) if len(along))])
+    reach = max(
+        [
+            end or 0.0,
+            *(
+                float(along[-1])
+                for curve in (*others, *([main] if main else []))
+                for along in curve.along(x)
+                if len(along)
+            ),
+        ]
+    )
     y_range = _loss_range(main, others, baselines)
     labels = _apart([label for part in parts for label in part.labels], y_range)
     layout = base_layout(
@@ -65,7 +90,10 @@ def loss_curves(
         showlegend=False,
         hovermode="closest" if others else "x unified",
         xaxis=_x_axis("step" if x == "step" else "training time (s)", reach or None),
-        yaxis={"title": {"text": f"loss (nats per {token})" if unit == "nats" else "loss (bits per character)"}, "range": y_range},
+        yaxis={
+            "title": {"text": f"loss (nats per {token})" if unit == "nats" else "loss (bits per character)"},
+            "range": y_range,
+        },
         shapes=[shape for part in parts for shape in part.shapes],
         annotations=[*(note for part in parts for note in part.notes), *labels],
     )
@@ -87,34 +115,100 @@ def _main(curve: Curve, x: XAxis) -> Parts:
     thin, thick = {"color": colour("training"), "width": 1.2}, {"color": colour("validation"), "width": 3}
     traces = (
         _line(at, curve.losses, "training (each batch)", line=thin, opacity=0.75, hovertemplate="%{y:.3f}"),
-        _line(eval_at, curve.eval_losses, "validation", line=thick, marker={"size": 7}, mode="lines+markers", cliponaxis=False, hovertemplate="%{y:.4f}"),
+        _line(
+            eval_at,
+            curve.eval_losses,
+            "validation",
+            line=thick,
+            marker={"size": 7},
+            mode="lines+markers",
+            cliponaxis=False,
+            hovertemplate="%{y:.4f}",
+        ),
     )
-    front = max([float(end[-1]) for end in (at, eval_at) if len(end)], default=0.0)  # both labels stand right of both curves
-    ends = [(name, front, float(y[-1])) for name, y in (("training", curve.losses), ("validation", curve.eval_losses)) if len(y)]
-    return Parts(traces, labels=tuple(_label(where, value, f"{name} {value:.2f}", colour(name)) for name, where, value in ends if math.isfinite(value)))
+    front = max(
+        [float(end[-1]) for end in (at, eval_at) if len(end)], default=0.0
+    )  # both labels stand right of both curves
+    ends = [
+        (name, front, float(y[-1]))
+        for name, y in (("training", curve.losses), ("validation", curve.eval_losses))
+        if len(y)
+    ]
+    return Parts(
+        traces,
+        labels=tuple(
+            _label(where, value, f"{name} {value:.2f}", colour(name))
+            for name, where, value in ends
+            if math.isfinite(value)
+        ),
+    )
 
 
 def _other(curve: Curve, x: XAxis, shade: str) -> Parts:
     _, at = curve.along(x)
     name = plain(curve.name)
     hover = f"{name}: %{{y:.4f}}<extra></extra>"
-    trace = _line(at, curve.eval_losses, name, line={"color": shade, "width": 2}, marker={"size": 5}, mode="lines+markers", hovertemplate=hover)
+    trace = _line(
+        at,
+        curve.eval_losses,
+        name,
+        line={"color": shade, "width": 2},
+        marker={"size": 5},
+        mode="lines+markers",
+        hovertemplate=hover,
+    )
     named = len(at) > 0 and math.isfinite(curve.eval_losses[-1])
-    return Parts((trace,), labels=(_label(float(at[-1]), float(curve.eval_losses[-1]), plain(short(curve.name)), shade),) if named else ())
+    return Parts(
+        (trace,),
+        labels=(
+            (_label(float(at[-1]), float(curve.eval_losses[-1]), plain(short(curve.name)), shade),)
+            if named
+            else ()
+        ),
+    )
 
 
 def _baselines(baselines: Mapping[str, float], vocab_size: int, unit: Unit, token: str) -> Parts:
-    """Dotted lines right across, each with its name and value above its right end, where the curves have long gone below."""
-    line, font = {"color": colour("quiet"), "width": 1.2, "dash": "dot"}, {"color": colour("quiet"), "size": 12}
+    """Dotted lines right across, each with its name and value above its right end, where the curves have long
+    gone below.
+    """
+    line, font = (
+        {"color": colour("quiet"), "width": 1.2, "dash": "dot"},
+        {"color": colour("quiet"), "size": 12},
+    )
     log = {"nats": "ln", "bits": "log₂"}[unit]
     each = f" a {token}" if unit == "bits" and token != "character" else ""
     what = "letter" if token == "character" else token
-    said = {name: BASELINE_WORDS.get(name, name).format(v=f"{vocab_size:,}", log=log, each=each, what=what) for name in baselines}
+    said = {
+        name: BASELINE_WORDS.get(name, name).format(v=f"{vocab_size:,}", log=log, each=each, what=what)
+        for name in baselines
+    }
     words = {name: f"{said[name]}: {value:.2f}" for name, value in baselines.items()}
     return Parts(
-        shapes=tuple({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line, "layer": "below"} for y in baselines.values()),
+        shapes=tuple(
+            {
+                "type": "line",
+                "xref": "paper",
+                "x0": 0,
+                "x1": 1,
+                "y0": y,
+                "y1": y,
+                "line": line,
+                "layer": "below",
+            }
+            for y in baselines.values()
+        ),
         notes=tuple(
-            {"xref": "paper", "x": 1, "y": y, "text": words[name], "showarrow": False, "xanchor": "right", "yanchor": "bottom", "font": font}
+            {
+                "xref": "paper",
+                "x": 1,
+                "y": y,
+                "text": words[name],
+                "showarrow": False,
+                "xanchor": "right",
+                "yanchor": "bottom",
+                "font": font,
+            }
             for name, y in baselines.items()
         ),
     )
@@ -135,8 +229,12 @@ def _label(x: float, y: float, text: str, shade: str) -> dict[str, Any]:
     return {"x": x, "y": y, "text": text, "showarrow": False, "xanchor": "left", "xshift": 6} | look
 
 
-def _apart(labels: list[dict[str, Any]], y_range: list[float], height: int = 240, line: int = 17) -> list[dict[str, Any]]:
-    """The labels, moved up or down (pixels) until no two share a line. `height` is about that of the plot's inside."""
+def _apart(
+    labels: list[dict[str, Any]], y_range: list[float], height: int = 240, line: int = 17
+) -> list[dict[str, Any]]:
+    """The labels, moved up or down (pixels) until no two share a line. `height` is about that of the plot's
+    inside.
+    """
     scale = height / (y_range[1] - y_range[0])
     placed, lowest = [], -math.inf
     for label in sorted(labels, key=lambda label: label["y"]):
@@ -149,16 +247,21 @@ def _apart(labels: list[dict[str, Any]], y_range: list[float], height: int = 240
 
 
 def _x_axis(title: str, end: float | None) -> dict[str, Any]:
-    return {"title": {"text": title}, "rangemode": "tozero", "showgrid": False} | ({"range": [0, end]} if end else {})
+    return {"title": {"text": title}, "rangemode": "tozero", "showgrid": False} | (
+        {"range": [0, end]} if end else {}
+    )
 
 
 def _loss_range(main: Curve | None, others: Sequence[Curve], baselines: Mapping[str, float]) -> list[float]:
     """Holds still as far as it can: from a little above ln V down to the lowest loss, in steps of half a nat.
 
-    A loss that explodes is left to run out of the picture; the range stays readable, and a double click shows all.
+    A loss that explodes is left to run out of the picture; the range stays readable, and a double click shows
+    all.
     """
     top = max(baselines.values(), default=4.0)
-    values = [curve.eval_losses for curve in (*others, *([main] if main else []))] + ([main.losses] if main else [])
+    values = [curve.eval_losses for curve in (*others, *([main] if main else []))] + (
+        [main.losses] if main else []
+    )
     finite = np.concatenate([np.asarray(v, dtype=np.float64) for v in values]) if values else _empty()
     finite = finite[np.isfinite(finite)]
     lowest = min([*baselines.values(), *([float(finite.min())] if finite.size else [])], default=0.0)
@@ -166,49 +269,96 @@ def _loss_range(main: Curve | None, others: Sequence[Curve], baselines: Mapping[
     return [max(0.0, math.floor((lowest - 0.1) * 2) / 2), min(max(top, highest), 3 * top) * 1.06]
 
 
-def small_curve(x: np.ndarray, y: np.ndarray, *, title: str, shade: str = "quiet", log: bool = False, end: float | None = None) -> go.Figure:
+def small_curve(
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    title: str,
+    shade: str = "quiet",
+    log: bool = False,
+    end: float | None = None,
+) -> go.Figure:
     """One thin line over steps: x (n,), y (n,)."""
     y_axis = {"type": "log", "nticks": 4} if log else {"type": "linear", "rangemode": "tozero", "nticks": 4}
-    layout = base_layout(uirevision=title, margin={"l": 48, "r": 12, "t": 8, "b": 34}, showlegend=False, xaxis=_x_axis("step", end), yaxis=y_axis)
-    line = _line(x, y, title, line={"color": colour(shade), "width": 1.5}, hovertemplate="%{y:.4g}<extra></extra>")
+    layout = base_layout(
+        uirevision=title,
+        margin={"l": 48, "r": 12, "t": 8, "b": 34},
+        showlegend=False,
+        xaxis=_x_axis("step", end),
+        yaxis=y_axis,
+    )
+    line = _line(
+        x, y, title, line={"color": colour(shade), "width": 1.5}, hovertemplate="%{y:.4g}<extra></extra>"
+    )
     return go.Figure({"data": [line], "layout": layout})
 
 
 def curve_table(history: Any) -> pd.DataFrame:
-    """One row for each kept step and each evaluation, ordered by step: what the CSV holds. Empty cells where a quantity was not measured."""
+    """One row for each kept step and each evaluation, ordered by step: what the CSV holds. Empty cells where
+    a quantity was not measured.
+    """
     steps = pd.DataFrame(
         {
-            "step": np.asarray(history.steps), "seconds": history.seconds, "tokens": history.tokens,
-            "batch_loss": history.losses, "batch_bits_per_character": history.bits, "grad_norm": history.grad_norms, "learning_rate": history.learning_rates,
+            "step": np.asarray(history.steps),
+            "seconds": history.seconds,
+            "tokens": history.tokens,
+            "batch_loss": history.losses,
+            "batch_bits_per_character": history.bits,
+            "grad_norm": history.grad_norms,
+            "learning_rate": history.learning_rates,
         }
     )
     looked = pd.DataFrame(
-        [(e.step, e.train_loss, e.validation_loss, e.train_bits, e.validation_bits, e.complete) for e in history.evaluations],
-        columns=["step", "train_loss", "validation_loss", "train_bits_per_character", "validation_bits_per_character", "validation_complete"],
+        [
+            (e.step, e.train_loss, e.validation_loss, e.train_bits, e.validation_bits, e.complete)
+            for e in history.evaluations
+        ],
+        columns=[
+            "step",
+            "train_loss",
+            "validation_loss",
+            "train_bits_per_character",
+            "validation_bits_per_character",
+            "validation_complete",
+        ],
     ).drop_duplicates("step", keep="last")
     return steps.merge(looked, on="step", how="outer").sort_values("step", ignore_index=True)
 
 
 def curve_of(name: str, history: Any, points: int = 0, unit: Unit = "nats") -> Curve:
-    """The arrays of a run's history (engine.history.History) that the loss chart draws; at most `points` steps, spread evenly, when points > 0."""
-    seen = {e.step: e for e in history.evaluations}  # a complete evaluation replaces the quick one of the same step
+    """The arrays of a run's history (engine.history.History) that the loss chart draws; at most `points`
+    steps, spread evenly, when points > 0.
+    """
+    seen = {
+        e.step: e for e in history.evaluations
+    }  # a complete evaluation replaces the quick one of the same step
     looked = [seen[step] for step in sorted(seen)]
     some = spread(len(history.steps), points)
     return Curve(
-        name, history.steps[some], history.seconds[some], (history.losses if unit == "nats" else history.bits)[some],
+        name,
+        history.steps[some],
+        history.seconds[some],
+        (history.losses if unit == "nats" else history.bits)[some],
         np.array([e.step for e in looked], dtype=np.int64),
         np.array([e.seconds for e in looked], dtype=np.float32),
-        np.array([e.validation_loss if unit == "nats" else e.validation_bits for e in looked], dtype=np.float32),  # None becomes NaN
+        np.array(
+            [e.validation_loss if unit == "nats" else e.validation_bits for e in looked], dtype=np.float32
+        ),  # None becomes NaN
     )
 
 
 def spread(count: int, points: int) -> np.ndarray:
-    """Indices of at most `points` of `count` entries, spread evenly, the first and the last among them; all when points is 0.
+    """Indices of at most `points` of `count` entries, spread evenly, the first and the last among them; all
+    when points is 0.
 
     >>> spread(10, 4).tolist()
     [0, 3, 6, 9]
     """
-    return np.arange(count) if not points or count <= points else np.linspace(0, count - 1, points).astype(np.int64)
+    return (
+        np.arange(count)
+        if not points or count <= points
+        else np.linspace(0, count - 1, points).astype(np.int64)
+    )
 
 
 def short(name: str, characters: int = 17) -> str:
@@ -221,7 +371,8 @@ def short(name: str, characters: int = 17) -> str:
 
 
 def crowded(labels: Sequence[str], width: int = 600) -> int:
-    """How many letters the longest of some tokens needs, where they do not fit side by side below a figure of that many pixels; else 0.
+    """How many letters the longest of some tokens needs, where they do not fit side by side below a figure of
+    that many pixels; else 0.
 
     Tokens of one letter always stay as they are: they are read across.
 

@@ -1,8 +1,8 @@
 """The map of a Transformer, drawn from its configuration: boxes and arrows as plain data, in two layouts.
 
-The residual stream is a road. `s` runs along it and `c` is the distance from it; each sublayer is a side road that
-leaves, passes a norm and the sublayer, and comes back. `wide` lets the road run left to right, `tall` top to bottom.
-The browser chooses by the width it has (ui/assets/map.js).
+The residual stream is a road. `s` runs along it and `c` is the distance from it; each sublayer is a side road
+that leaves, passes a norm and the sublayer, and comes back. `wide` lets the road run left to right, `tall`
+top to bottom. The browser chooses by the width it has (ui/assets/map.js).
 """
 
 from __future__ import annotations
@@ -92,9 +92,27 @@ class _Sizes:
     back: float  # from a sublayer's end to its way back
 
 
-WIDE = _Sizes(norm_s=138, norm_c=(46, 96), sub_s=196, sub_c=(126, 262), road_norm_s=112, road_norm_c=(-28, 28), gap=14, back=18)
+WIDE = _Sizes(
+    norm_s=138,
+    norm_c=(46, 96),
+    sub_s=196,
+    sub_c=(126, 262),
+    road_norm_s=112,
+    road_norm_c=(-28, 28),
+    gap=14,
+    back=18,
+)
 WIDE_POST = replace(WIDE, sub_s=180, road_norm_s=112, gap=10, back=14)  # norms on the road take room there
-TALL = _Sizes(norm_s=54, norm_c=(24, 112), sub_s=134, sub_c=(128, 304), road_norm_s=46, road_norm_c=(-18, 112), gap=14, back=18)
+TALL = _Sizes(
+    norm_s=54,
+    norm_c=(24, 112),
+    sub_s=134,
+    sub_c=(128, 304),
+    road_norm_s=46,
+    road_norm_c=(-18, 112),
+    gap=14,
+    back=18,
+)
 
 
 def model_map(config: ModelConfig, pages: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -113,7 +131,10 @@ def model_map(config: ModelConfig, pages: Mapping[str, str] | None = None) -> di
 
 
 def _plain(sheet: _Sheet) -> dict[str, Any]:
-    right = max([b.x + b.w + (6 if b.kind == "frame" else 0) for b in sheet.boxes] + [x for a in sheet.arrows for x, _ in a.points])
+    right = max(
+        [b.x + b.w + (6 if b.kind == "frame" else 0) for b in sheet.boxes]
+        + [x for a in sheet.arrows for x, _ in a.points]
+    )
     low = max([b.y + b.h for b in sheet.boxes] + [y for a in sheet.arrows for _, y in a.points])
     drawn = {name: [asdict(item) for item in getattr(sheet, name)] for name in ("boxes", "arrows", "labels")}
     return {"width": right + 10, "height": low + 10} | drawn
@@ -139,8 +160,18 @@ def _block(sheet: _Sheet, z: _Sizes, c: ModelConfig, start: float) -> float:
         _branch(sheet, z, sub, before, middle)
         across = sum(z.sub_c) / 2
         if c.wiring == "none":
-            sheet.line("stream", "residual", (s, 0), (middle, 0), (middle, (z.norm_c if before else z.sub_c)[0]))
-            sheet.line("stream", "residual", (middle + z.sub_s / 2, across), (end, across), (end, 0), (end + PLUS, 0), head=False)
+            sheet.line(
+                "stream", "residual", (s, 0), (middle, 0), (middle, (z.norm_c if before else z.sub_c)[0])
+            )
+            sheet.line(
+                "stream",
+                "residual",
+                (middle + z.sub_s / 2, across),
+                (end, across),
+                (end, 0),
+                (end + PLUS, 0),
+                head=False,
+            )
         else:
             sheet.line("branch", sub, (middle, 0), (middle, (z.norm_c if before else z.sub_c)[0]))
             sheet.line("branch", sub, (middle + z.sub_s / 2, across), (end, across), (end, PLUS))
@@ -162,16 +193,28 @@ def _branch(sheet: _Sheet, z: _Sizes, sub: str, norm: str | None, middle: float)
 
 
 def _parallel(sheet: _Sheet, z: _Sizes, subs: list[tuple[str, str | None]], start: float) -> float:
-    """Both sublayers read at one place and write at one place: a rail for reading, a rail beyond them for writing."""
+    """Both sublayers read at one place and write at one place: a rail for reading, a rail beyond them for
+    writing.
+    """
     read, write = z.norm_c[0] / 2 + 4, z.sub_c[1] + 16
     middles = [start + z.gap + z.sub_s / 2, start + 2 * z.gap + 1.5 * z.sub_s]
     end = middles[1] + z.sub_s / 2 + z.back
     tap = start + z.gap
     for (sub, norm), middle in zip(subs, middles, strict=True):
         _branch(sheet, z, sub, norm, middle)
-        sheet.line("branch", sub, (tap, 0), (tap, read), (middle, read), (middle, (z.norm_c if norm else z.sub_c)[0]))
+        sheet.line(
+            "branch", sub, (tap, 0), (tap, read), (middle, read), (middle, (z.norm_c if norm else z.sub_c)[0])
+        )
     across = sum(z.sub_c) / 2
-    sheet.line("branch", subs[0][0], (middles[0], z.sub_c[1]), (middles[0], write), (end, write), (end, across), head=False)
+    sheet.line(
+        "branch",
+        subs[0][0],
+        (middles[0], z.sub_c[1]),
+        (middles[0], write),
+        (end, write),
+        (end, across),
+        head=False,
+    )
     sheet.line("branch", subs[1][0], (middles[1] + z.sub_s / 2, across), (end, across), (end, PLUS))
     sheet.line("stream", "residual", (start, 0), (end - PLUS, 0), head=False)
     sheet.plus("sum_both", end)
@@ -195,7 +238,9 @@ def _frame(sheet: _Sheet, parts: Mapping[str, Part], s: tuple[float, float], c: 
     sheet.boxes.insert(0, sheet.boxes.pop())
     frame = sheet.boxes[0]
     each = parts["block"].lines[0]
-    indent, size, each = (14.0, 19, each) if sheet.wide else (38.0, 15, each.replace("parameters", "params"))  # past the road
+    indent, size, each = (
+        (14.0, 19, each) if sheet.wide else (38.0, 15, each.replace("parameters", "params"))
+    )  # past the road
     sheet.labels.append(Label(frame.x + indent, frame.y + 27, parts["block"].title, size=size, strong=True))
     sheet.labels.append(Label(frame.x + frame.w - 12, frame.y + 27, each, "end", 15 if sheet.wide else 12.5))
     return frame
@@ -206,24 +251,38 @@ def _added(parts: Mapping[str, Part]) -> bool:
 
 
 def _wide(c: ModelConfig, parts: Mapping[str, Part]) -> _Sheet:
-    """A U: input comes down on the left, the road runs right through the block, output goes up on the right."""
+    """A U: input comes down on the left, the road runs right through the block, output goes up on the
+    right.
+    """
     left, column, gap, top, foot = 2.0, 176.0, 34.0, 32.0, 404.0
     road = left + column - 26  # where the road comes down
     sheet = _Sheet(True, y0=foot)
     tokens, table = (top, top + 62), (top + 98, top + 190)
-    sheet.boxes += [Box("tokens", "box", left, tokens[0], column, 62), Box("embedding", "box", left, table[0], column, 92)]
-    sheet.arrows.append(Arrow("branch", "residual", ((left + column / 2, tokens[1]), (left + column / 2, table[0]))))
+    sheet.boxes += [
+        Box("tokens", "box", left, tokens[0], column, 62),
+        Box("embedding", "box", left, table[0], column, 92),
+    ]
+    sheet.arrows.append(
+        Arrow("branch", "residual", ((left + column / 2, tokens[1]), (left + column / 2, table[0])))
+    )
     enter = left + column + gap
     if _added(parts):
         middle = (table[1] + foot) / 2 - 10
         sheet.boxes.append(Box("position", "box", left, middle - 46, column - 64, 92))
         sheet.boxes.append(Box("sum_position", "plus", road - PLUS, middle - PLUS, 2 * PLUS, 2 * PLUS))
-        sheet.arrows.append(Arrow("branch", "position", ((left + column - 64, middle), (road - PLUS, middle))))
-    sheet.arrows.append(Arrow("stream", "residual", ((road, table[1]), (road, foot), (enter + 10.5, foot)), False))
+        sheet.arrows.append(
+            Arrow("branch", "position", ((left + column - 64, middle), (road - PLUS, middle)))
+        )
+    sheet.arrows.append(
+        Arrow("stream", "residual", ((road, table[1]), (road, foot), (enter + 10.5, foot)), False)
+    )
 
     sizes = WIDE_POST if c.wiring == "post" and c.norm != "none" else WIDE
     end = _block(sheet, sizes, c, enter + 10)
-    last, end = end - sizes.gap - 0.5, max(end, enter + 330)  # the frame's words need room, however little is in it
+    last, end = (
+        end - sizes.gap - 0.5,
+        max(end, enter + 330),
+    )  # the frame's words need room, however little is in it
     frame = _frame(sheet, parts, (enter, end), (-60, sizes.sub_c[1] + (70 if c.wiring == "parallel" else 46)))
     sheet.labels.append(Label(frame.x + 14, frame.y + frame.h - 14, _road_name(c, parts), size=16))
     _chip(sheet, parts)
@@ -236,13 +295,26 @@ def _wide(c: ModelConfig, parts: Mapping[str, Part]) -> _Sheet:
         sheet.arrows.append(Arrow("stream", "residual", ((centre, foot - 36), (centre, table[1]))))
     else:
         sheet.arrows.append(Arrow("stream", "residual", ((last, foot), (centre, foot), (centre, table[1]))))
-    sheet.boxes += [Box("unembedding", "box", right, table[0], column, 92), Box("softmax", "box", right, tokens[0], column, 62)]
+    sheet.boxes += [
+        Box("unembedding", "box", right, table[0], column, 92),
+        Box("softmax", "box", right, tokens[0], column, 62),
+    ]
     sheet.arrows.append(Arrow("branch", "output", ((centre, table[0]), (centre, tokens[1]))))
     if parts["unembedding"].tied:
         a, b, y = left + column, right, table[0] + 20
-        sheet.arrows.append(Arrow("tie", "embedding", ((a, y), (a + gap / 2, y), (a + gap / 2, 20), (b - gap / 2, 20), (b - gap / 2, y), (b, y)), False))
+        sheet.arrows.append(
+            Arrow(
+                "tie",
+                "embedding",
+                ((a, y), (a + gap / 2, y), (a + gap / 2, 20), (b - gap / 2, 20), (b - gap / 2, y), (b, y)),
+                False,
+            )
+        )
         sheet.labels.append(Label((a + b) / 2, 40, "tied: one matrix, used twice", "middle", 15))
-    sheet.labels += [Label(left, 19, "1  Input", size=17, strong=True), Label(right + column, 19, "3  Output", "end", 17, True)]
+    sheet.labels += [
+        Label(left, 19, "1  Input", size=17, strong=True),
+        Label(right + column, 19, "3  Output", "end", 17, True),
+    ]
     return sheet
 
 
@@ -285,5 +357,7 @@ def _tall(c: ModelConfig, parts: Mapping[str, Part]) -> _Sheet:
     if parts["unembedding"].tied:
         tables = {b.id: b.y + b.h / 2 for b in sheet.boxes if b.id in ("embedding", "unembedding")}
         edge, top, low = sheet.x0 + full[1], tables["embedding"], tables["unembedding"]
-        sheet.arrows.append(Arrow("tie", "embedding", ((edge, top), (edge + 17, top), (edge + 17, low), (edge, low)), False))
+        sheet.arrows.append(
+            Arrow("tie", "embedding", ((edge, top), (edge + 17, top), (edge + 17, low), (edge, low)), False)
+        )
     return sheet

@@ -1,4 +1,6 @@
-"""What is said about each part on the map: its name, its numbers, one sentence. All computed from the configuration."""
+"""What is said about each part on the map: its name, its numbers, one sentence. All computed from the
+configuration.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from engine.probe import axes_of
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the map. `lines` stand in its box; `text` and `rows` (name, value) in the panel beside it."""
+    """One part of the map. `lines` stand in its box; `text` and `rows` (name, value) in the panel beside
+    it.
+    """
 
     colour: str
     title: str
@@ -25,39 +29,120 @@ class Part:
 
 
 NORMS = {"layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
-FFNS = {"relu": "ReLU", "relu2": "squared ReLU", "gelu": "GELU", "gelu_tanh": "GELU (tanh)", "swiglu": "SwiGLU", "geglu": "GEGLU"}
+FFNS = {
+    "relu": "ReLU",
+    "relu2": "squared ReLU",
+    "gelu": "GELU",
+    "gelu_tanh": "GELU (tanh)",
+    "swiglu": "SwiGLU",
+    "geglu": "GEGLU",
+}
 POSITIONS = {
     "sinusoidal": (
-        "Position", "sine waves",
-        "Fixed sine and cosine waves of many lengths are added to the embeddings: every position gets a pattern of its own, and nothing has to be learned.",
+        "Position",
+        "sine waves",
+        (
+            "Fixed sine and cosine waves of many lengths are added to the embeddings: every position gets a"
+            " pattern of its own, and nothing has to be learned."
+        ),
     ),
     "learned": (
-        "Position", "learned table", "A learned vector for each position is added to the token's vector. Beyond the table's last row the model cannot read.",
+        "Position",
+        "learned table",
+        (
+            "A learned vector for each position is added to the token's vector. Beyond the table's last row"
+            " the model cannot read."
+        ),
     ),
     "rope": (
-        "RoPE: turns q and k", "", "Queries and keys are turned by an angle that grows with their position, so a score sees only how far apart two tokens are.",
+        "RoPE: turns q and k",
+        "",
+        (
+            "Queries and keys are turned by an angle that grows with their position, so a score sees only how"
+            " far apart two tokens are."
+        ),
     ),
-    "alibi": ("ALiBi: bias on scores", "", "Each head subtracts a fixed amount per step of distance from its scores: far tokens have to shout to be heard."),
-    "t5": ("T5: bias on scores", "", "Each head adds a learned number for the distance between two tokens; large distances share a bucket."),
+    "alibi": (
+        "ALiBi: bias on scores",
+        "",
+        (
+            "Each head subtracts a fixed amount per step of distance from its scores: far tokens have to"
+            " shout to be heard."
+        ),
+    ),
+    "t5": (
+        "T5: bias on scores",
+        "",
+        (
+            "Each head adds a learned number for the distance between two tokens; large distances share a"
+            " bucket."
+        ),
+    ),
 }
 MIXERS = {
-    "mean": ("Average", "Every token takes the plain average of all it may see: nobody is listened to more than anybody else."),
-    "similarity": ("Similarity", "Tokens are weighed by how alike their vectors are. With no matrices between, each mostly finds itself."),
-    "shared_qk": ("Attention, Q = K", "One matrix makes both queries and keys, so a token scores highest with its own likes."),
-    "attention": ("Attention", "Tokens talk. A query is compared with the keys; the softmax of the scores says how much of each value is taken."),
+    "mean": (
+        "Average",
+        (
+            "Every token takes the plain average of all it may see: nobody is listened to more than anybody"
+            " else."
+        ),
+    ),
+    "similarity": (
+        "Similarity",
+        (
+            "Tokens are weighed by how alike their vectors are. With no matrices between, each mostly finds"
+            " itself."
+        ),
+    ),
+    "shared_qk": (
+        "Attention, Q = K",
+        "One matrix makes both queries and keys, so a token scores highest with its own likes.",
+    ),
+    "attention": (
+        "Attention",
+        (
+            "Tokens talk. A query is compared with the keys; the softmax of the scores says how much of each"
+            " value is taken."
+        ),
+    ),
 }
 WIRINGS = {
-    "pre": "Each sublayer reads {copy} of the stream and adds its result to it. The stream itself runs through untouched, which is why deep stacks train.",
-    "post": "Each sublayer's result is added to the stream{normed}: the wiring of 2017. Gradients must pass every norm, so deep stacks need a warm-up.",
-    "parallel": "Attention and feed-forward read the same stream at the same time, and both add to it: one wait instead of two (GPT-J, PaLM).",
-    "none": "There is no stream here: what a sublayer makes replaces what it read. Take the shortcut away and see how badly it learns.",
+    "pre": (
+        "Each sublayer reads {copy} of the stream and adds its result to it. The stream itself runs through"
+        " untouched, which is why deep stacks train."
+    ),
+    "post": (
+        "Each sublayer's result is added to the stream{normed}: the wiring of 2017. Gradients must pass every"
+        " norm, so deep stacks need a warm-up."
+    ),
+    "parallel": (
+        "Attention and feed-forward read the same stream at the same time, and both add to it: one wait"
+        " instead of two (GPT-J, PaLM)."
+    ),
+    "none": (
+        "There is no stream here: what a sublayer makes replaces what it read. Take the shortcut away and see"
+        " how badly it learns."
+    ),
 }
 
 
 def describe(c: ModelConfig) -> dict[str, Part]:
-    """The parts of a resolved configuration, by their id on the map. A part that the model lacks is not there."""
-    parts = {"tokens": _tokens(c), "embedding": _embedding(c), "position": _position(c), **_sums(c), "block": _block(c)}
-    parts |= {"norm1": _norm(c, "norm1"), "attention": _attention(c), "norm2": _norm(c, "norm2"), "feedforward": _feedforward(c)}
+    """The parts of a resolved configuration, by their id on the map. A part that the model lacks is not
+    there.
+    """
+    parts = {
+        "tokens": _tokens(c),
+        "embedding": _embedding(c),
+        "position": _position(c),
+        **_sums(c),
+        "block": _block(c),
+    }
+    parts |= {
+        "norm1": _norm(c, "norm1"),
+        "attention": _attention(c),
+        "norm2": _norm(c, "norm2"),
+        "feedforward": _feedforward(c),
+    }
     parts |= {"norm_final": _norm(c, "norm_final"), "unembedding": _unembedding(c), "softmax": _softmax(c)}
     return {name: part for name, part in parts.items() if part is not None}
 
@@ -76,13 +161,17 @@ def parameters(n: int) -> str:
 
 
 def _shapes(c: ModelConfig, *names: str) -> tuple[tuple[str, str], ...]:
-    """Rows for those of the named activations that this model has; one sequence, so without the batch axis."""
+    """Rows for those of the named activations that this model has; one sequence, so without the batch
+    axis.
+    """
     trace = shape_trace(c)
     rows = []
     for name in names:
         if name in trace:
             pairs = [(a, n) for a, n in zip(axes_of(name), trace[name], strict=True) if a != "batch"]
-            rows.append((name, f"({', '.join(a for a, _ in pairs)}) = ({', '.join(f'{n:,}' for _, n in pairs)})"))
+            rows.append(
+                (name, f"({', '.join(a for a, _ in pairs)}) = ({', '.join(f'{n:,}' for _, n in pairs)})")
+            )
     return tuple(rows)
 
 
@@ -94,7 +183,13 @@ def _count(c: ModelConfig, name: str) -> int:
 
 def _counted(c: ModelConfig, name: str) -> tuple[tuple[str, str], ...]:
     one, total = _count(c, name), component_parameters(c)[name]
-    rows = [("parameters", f"{one:,}" + (" in each block" if name in ("norm1", "attention", "norm2", "feedforward") and one else ""))]
+    rows = [
+        (
+            "parameters",
+            f"{one:,}"
+            + (" in each block" if name in ("norm1", "attention", "norm2", "feedforward") and one else ""),
+        )
+    ]
     if one != total:
         rows.append(("in all blocks", f"{total:,}"))
     if one:
@@ -103,12 +198,24 @@ def _counted(c: ModelConfig, name: str) -> tuple[tuple[str, str], ...]:
 
 
 def _tokens(c: ModelConfig) -> Part:
-    text = f"The text, cut into tokens and written as {c.context:,} whole numbers below {c.vocab_size:,}. T is the context: all that the model sees at once."
-    return Part("embedding", "Tokens", (dims("T", (c.context,)) + " ids",), text, (*_shapes(c, "tokens"), ("parameters", "0")))
+    text = (
+        f"The text, cut into tokens and written as {c.context:,} whole numbers below {c.vocab_size:,}. T is"
+        " the context: all that the model sees at once."
+    )
+    return Part(
+        "embedding",
+        "Tokens",
+        (dims("T", (c.context,)) + " ids",),
+        text,
+        (*_shapes(c, "tokens"), ("parameters", "0")),
+    )
 
 
 def _embedding(c: ModelConfig) -> Part:
-    text = f"A table with a row for each of the {c.vocab_size:,} tokens (V). A token's row is its vector of {c.d_model:,} numbers (d), which enters the stream."
+    text = (
+        f"A table with a row for each of the {c.vocab_size:,} tokens (V). A token's row is its vector of"
+        f" {c.d_model:,} numbers (d), which enters the stream."
+    )
     lines = (dims("V, d", (c.vocab_size, c.d_model)), parameters(_count(c, "embedding")))
     return Part("embedding", "Embedding", lines, text, (*_shapes(c, "embed"), *_counted(c, "embedding")))
 
@@ -118,40 +225,95 @@ def _position(c: ModelConfig) -> Part | None:
         return None
     title, line, text = POSITIONS[c.position]
     inside = c.position not in ("sinusoidal", "learned")
-    lines = () if inside else (line, f"{_count(c, 'position'):,} params" if _count(c, "position") else "no params")
-    rows = _shapes(c, "q_rot", "k_rot") if c.position == "rope" else _shapes(c, "scores") if inside else _shapes(c, "pos_embed")
+    lines = (
+        ()
+        if inside
+        else (line, f"{_count(c, 'position'):,} params" if _count(c, "position") else "no params")
+    )
+    rows = (
+        _shapes(c, "q_rot", "k_rot")
+        if c.position == "rope"
+        else _shapes(c, "scores")
+        if inside
+        else _shapes(c, "pos_embed")
+    )
     return Part("position", title, lines, text, (*rows, *_counted(c, "position")), inside=inside)
 
 
 def _sums(c: ModelConfig) -> dict[str, Part]:
     shape = _shapes(c, "resid_pre", "resid_mid", "resid_post")
     position = "The position's vector is added to the token's, number by number."
-    update = "{} is added to the stream: an update, not a replacement. Everything written before is still there."
+    update = (
+        "{} is added to the stream: an update, not a replacement. Everything written before is still there."
+    )
     return {
-        "sum_position": Part("residual", "Sum: embed + pos_embed", (), position, _shapes(c, "embed", "pos_embed", "resid_pre")),
-        "sum_attention": Part("residual", "Sum: resid_mid = resid_pre + attn_out", (), update.format("What attention found"), shape),
-        "sum_feedforward": Part("residual", "Sum: resid_post = resid_mid + ffn_out", (), update.format("What the feed-forward network made"), shape),
-        "sum_both": Part("residual", "Sum: resid_post = resid_pre + attn_out + ffn_out", (), update.format("The result of both sublayers"), shape),
+        "sum_position": Part(
+            "residual", "Sum: embed + pos_embed", (), position, _shapes(c, "embed", "pos_embed", "resid_pre")
+        ),
+        "sum_attention": Part(
+            "residual",
+            "Sum: resid_mid = resid_pre + attn_out",
+            (),
+            update.format("What attention found"),
+            shape,
+        ),
+        "sum_feedforward": Part(
+            "residual",
+            "Sum: resid_post = resid_mid + ffn_out",
+            (),
+            update.format("What the feed-forward network made"),
+            shape,
+        ),
+        "sum_both": Part(
+            "residual",
+            "Sum: resid_post = resid_pre + attn_out + ffn_out",
+            (),
+            update.format("The result of both sublayers"),
+            shape,
+        ),
     }
 
 
 def _block(c: ModelConfig) -> Part:
     each = sum(_count(c, name) for name in ("norm1", "attention", "norm2", "feedforward"))
     share = each * c.n_layers / sum(component_parameters(c).values())
-    rows = (*_shapes(c, "resid_pre", "resid_post"), ("parameters", f"{each:,} in each of {c.n_layers:,}"), ("of the model", f"{share:.1%}"))
+    rows = (
+        *_shapes(c, "resid_pre", "resid_post"),
+        ("parameters", f"{each:,} in each of {c.n_layers:,}"),
+        ("of the model", f"{share:.1%}"),
+    )
     lines = (f"{parameters(each)} each" if each else "no parameters",)
     normed = c.norm != "none"
-    text = WIRINGS[c.wiring].format(copy="a normalised copy" if normed else "a copy", normed=", and the sum is normalised" if normed else "")
-    return Part("residual", f"2  Block × {c.n_layers:,}", lines, text, rows, dims("T, d", (c.context, c.d_model)))
+    text = WIRINGS[c.wiring].format(
+        copy="a normalised copy" if normed else "a copy",
+        normed=", and the sum is normalised" if normed else "",
+    )
+    return Part(
+        "residual", f"2  Block × {c.n_layers:,}", lines, text, rows, dims("T, d", (c.context, c.d_model))
+    )
 
 
 def _norm(c: ModelConfig, name: str) -> Part | None:
     absent = {"norm1": c.mixer == "none", "norm2": c.ffn == "none", "norm_final": c.wiring == "post"}[name]
     if c.norm == "none" or absent:
         return None
-    what = "Each token's vector is " + {"layernorm": "shifted to mean 0 and scaled to spread 1", "rmsnorm": "scaled to root-mean-square 1"}[c.norm]
-    learned = ", then each of its numbers gets a learned gain" + (" and bias" if c.norm_bias else "") if c.norm_gain else ", and nothing here is learned"
-    where = {"norm1": "", "norm2": "", "norm_final": " The last norm sees the sum of everything all blocks wrote."}[name]
+    what = (
+        "Each token's vector is "
+        + {
+            "layernorm": "shifted to mean 0 and scaled to spread 1",
+            "rmsnorm": "scaled to root-mean-square 1",
+        }[c.norm]
+    )
+    learned = (
+        ", then each of its numbers gets a learned gain" + (" and bias" if c.norm_bias else "")
+        if c.norm_gain
+        else ", and nothing here is learned"
+    )
+    where = {
+        "norm1": "",
+        "norm2": "",
+        "norm_final": " The last norm sees the sum of everything all blocks wrote.",
+    }[name]
     count = _count(c, name)
     title = ("Final " if name == "norm_final" else "") + NORMS[c.norm]
     lines = (parameters(count),) if name == "norm_final" else (f"{count:,} params" if count else "no params",)
@@ -165,7 +327,11 @@ def _attention(c: ModelConfig) -> Part | None:
     heads = f"{c.n_heads} head{'s' if c.n_heads > 1 else ''} × {c.d_head}"
     heads += f" · {c.n_kv_heads} KV" if c.n_kv_heads != c.n_heads else ""
     mask = "causal mask" if c.causal else "no mask: all see all"
-    sight = " The mask hides what comes later." if c.causal else " There is no mask: every token sees every other, before and after it."
+    sight = (
+        " The mask hides what comes later."
+        if c.causal
+        else " There is no mask: every token sees every other, before and after it."
+    )
     lines = (heads, mask, parameters(_count(c, "attention")))
     rows = (*_shapes(c, "q", "k", "v", "pattern", "attn_out"), *_counted(c, "attention"))
     return Part("attention", title, lines, text + sight, rows)
@@ -174,27 +340,63 @@ def _attention(c: ModelConfig) -> Part | None:
 def _feedforward(c: ModelConfig) -> Part | None:
     if c.ffn == "none":
         return None
-    text = "Each token thinks for itself: its vector is widened, passed through a bend, and narrowed again. No token sees another here."
+    text = (
+        "Each token thinks for itself: its vector is widened, passed through a bend, and narrowed again. No"
+        " token sees another here."
+    )
     if c.ffn in GATED:
-        text = "Each token thinks for itself: one half of the widened vector decides how much of the other passes, then it is narrowed again."
+        text = (
+            "Each token thinks for itself: one half of the widened vector decides how much of the other"
+            " passes, then it is narrowed again."
+        )
     d_ff = cast(int, c.d_ff)
     lines = (f"{c.d_model:,} → {d_ff:,} → {c.d_model:,}", FFNS[c.ffn], parameters(_count(c, "feedforward")))
-    return Part("feedforward", "Feed-forward", lines, text, (*_shapes(c, "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"), *_counted(c, "feedforward")))
+    return Part(
+        "feedforward",
+        "Feed-forward",
+        lines,
+        text,
+        (*_shapes(c, "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"), *_counted(c, "feedforward")),
+    )
 
 
 def _unembedding(c: ModelConfig) -> Part:
     tied = c.tie_embeddings
-    text = f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit) for every token that could come next."
+    text = (
+        f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit) for"
+        " every token that could come next."
+    )
     if not c.causal:
-        text = f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit) for every token that could stand there."
+        text = (
+            f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit)"
+            " for every token that could stand there."
+        )
     saved = c.vocab_size * c.d_model
-    text += f" It is the embedding's own table, which saves {saved:,} parameters." if tied else " This table is not the embedding's."
-    lines = (dims("d, V", (c.d_model, c.vocab_size)), "= Embeddingᵀ, tied" if tied else parameters(_count(c, "unembedding")))
-    return Part("output", "Unembedding", lines, text, (*_shapes(c, "logits"), *_counted(c, "unembedding")), tied=tied)
+    text += (
+        f" It is the embedding's own table, which saves {saved:,} parameters."
+        if tied
+        else " This table is not the embedding's."
+    )
+    lines = (
+        dims("d, V", (c.d_model, c.vocab_size)),
+        "= Embeddingᵀ, tied" if tied else parameters(_count(c, "unembedding")),
+    )
+    return Part(
+        "output", "Unembedding", lines, text, (*_shapes(c, "logits"), *_counted(c, "unembedding")), tied=tied
+    )
 
 
 def _softmax(c: ModelConfig) -> Part:
     aim = "the next token" if c.causal else "the hidden token"
-    text = f"The {c.vocab_size:,} scores of each position become probabilities that sum to 1: the model's guess at {aim}."
+    text = (
+        f"The {c.vocab_size:,} scores of each position become probabilities that sum to 1: the model's guess"
+        f" at {aim}."
+    )
     sizes = (c.context, c.vocab_size)
-    return Part("output", "Softmax", (dims("T, V", sizes),), text, (("probabilities", dims("query, vocab", sizes)), ("parameters", "0")))
+    return Part(
+        "output",
+        "Softmax",
+        (dims("T, V", sizes),),
+        text,
+        (("probabilities", dims("query, vocab", sizes)), ("parameters", "0")),
+    )

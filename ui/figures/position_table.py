@@ -15,8 +15,13 @@ def table_heatmap(table: np.ndarray) -> go.Figure:
     """table (position, d_model), position 0 on top."""
     reach = float(np.quantile(np.abs(table), 0.995)) or 1.0
     heat = {
-        "type": "heatmap", "z": table.astype(np.float32), "zmin": -reach, "zmax": reach, "colorscale": DIVERGING,
-        "hovertemplate": "position %{y}, dimension %{x}: %{z:.4f}<extra></extra>", "colorbar": {"nticks": 5},
+        "type": "heatmap",
+        "z": table.astype(np.float32),
+        "zmin": -reach,
+        "zmax": reach,
+        "colorscale": DIVERGING,
+        "hovertemplate": "position %{y}, dimension %{x}: %{z:.4f}<extra></extra>",
+        "colorbar": {"nticks": 5},
     }
     return go.Figure({"data": [heat], "layout": _square("dimension", "position")})
 
@@ -24,15 +29,22 @@ def table_heatmap(table: np.ndarray) -> go.Figure:
 def alike_heatmap(values: np.ndarray) -> go.Figure:
     """Cosines (position, position), -1 to 1."""
     heat = {
-        "type": "heatmap", "z": values.astype(np.float32), "zmin": -1, "zmax": 1, "colorscale": DIVERGING,
-        "hovertemplate": "positions %{y} and %{x}: cosine %{z:.4f}<extra></extra>", "colorbar": {"nticks": 5},
+        "type": "heatmap",
+        "z": values.astype(np.float32),
+        "zmin": -1,
+        "zmax": 1,
+        "colorscale": DIVERGING,
+        "hovertemplate": "positions %{y} and %{x}: cosine %{z:.4f}<extra></extra>",
+        "colorbar": {"nticks": 5},
     }
     return go.Figure({"data": [heat], "layout": _square("position", "position")})
 
 
 def _square(x: str, y: str) -> dict[str, Any]:
     return base_layout(
-        margin={"l": 48, "r": 8, "t": 8, "b": 40}, showlegend=False, xaxis={"title": {"text": x}, "showgrid": False, "zeroline": False},
+        margin={"l": 48, "r": 8, "t": 8, "b": 40},
+        showlegend=False,
+        xaxis={"title": {"text": x}, "showgrid": False, "zeroline": False},
         yaxis={"title": {"text": y}, "autorange": "reversed", "showgrid": False, "zeroline": False},
     )
 
@@ -41,23 +53,39 @@ def path(scores: np.ndarray, kept: np.ndarray) -> go.Figure:
     """Positions on two principal components (position, 2), joined in order and coloured by position."""
     at = np.arange(len(scores))
     scale = [[i / 5, stop[1]] for i, stop in enumerate(SEQUENTIAL[1:])]  # without the page's own colour
-    marker = {"size": 8, "color": at.astype(np.float32), "colorscale": scale, "showscale": True, "line": {"width": 1, "color": colour("position")}}
+    marker = {
+        "size": 8,
+        "color": at.astype(np.float32),
+        "colorscale": scale,
+        "showscale": True,
+        "line": {"width": 1, "color": colour("position")},
+    }
     trace = {
-        "type": "scatter", "mode": "lines+markers+text", "x": scores[:, 0], "y": scores[:, 1], "line": {"color": colour("position", 40), "width": 1.5},
-        "marker": marker | {"colorbar": {"title": {"text": "position", "side": "right"}}}, 
+        "type": "scatter",
+        "mode": "lines+markers+text",
+        "x": scores[:, 0],
+        "y": scores[:, 1],
+        "line": {"color": colour("position", 40), "width": 1.5},
+        "marker": marker | {"colorbar": {"title": {"text": "position", "side": "right"}}},
         "text": _names(scores),
-        "textposition": _outside(scores), "hovertemplate": "position %{customdata}: %{x:.3f}, %{y:.3f}<extra></extra>", "customdata": at.astype(np.int32),
+        "textposition": _outside(scores),
+        "hovertemplate": "position %{customdata}: %{x:.3f}, %{y:.3f}<extra></extra>",
+        "customdata": at.astype(np.int32),
         "cliponaxis": False,
     }
     layout = base_layout(
-        margin={"l": 52, "r": 8, "t": 20, "b": 44}, showlegend=False, xaxis={"title": {"text": f"component 1 ({kept[0]:.1%})"}},
+        margin={"l": 52, "r": 8, "t": 20, "b": 44},
+        showlegend=False,
+        xaxis={"title": {"text": f"component 1 ({kept[0]:.1%})"}},
         yaxis={"title": {"text": f"component 2 ({kept[1]:.1%})"}},
     )
     return go.Figure({"data": [trace], "layout": layout})
 
 
 def _names(scores: np.ndarray, apart: float = 0.08) -> list[str]:
-    """The first, the last and some positions between, of those that are not too near each other to be read; the others are nameless."""
+    """The first, the last and some positions between, of those that are not too near each other to be read;
+    the others are nameless.
+    """
     flat, last = _flat(scores), len(scores) - 1
     named: list[int] = []
     for i in [0, last, *range(0, last, max(1, len(scores) // 8))]:
@@ -78,45 +106,119 @@ def _outside(scores: np.ndarray) -> list[str]:
     along = np.roll(flat, -2, axis=0) - np.roll(flat, 2, axis=0)
     along[:2], along[-2:] = flat[2] - flat[0], flat[-1] - flat[-3]
     across = np.stack((-along[:, 1], along[:, 0]), axis=1)
-    across *= np.where((across * flat).sum(1, keepdims=True) < 0, -1.0, 1.0) / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-12)
-    sides = [("left" if x < -0.5 else "right" if x > 0.5 else "center", "bottom" if y < -0.5 else "top" if y > 0.5 else "middle") for x, y in across]
+    across *= np.where((across * flat).sum(1, keepdims=True) < 0, -1.0, 1.0) / np.maximum(
+        np.linalg.norm(across, axis=1, keepdims=True), 1e-12
+    )
+    sides = [
+        (
+            "left" if x < -0.5 else "right" if x > 0.5 else "center",
+            "bottom" if y < -0.5 else "top" if y > 0.5 else "middle",
+        )
+        for x, y in across
+    ]
     return [f"{'top' if (x, y) == ('center', 'middle') else y} {x}" for x, y in sides]
 
 
-def two_lines(curves: Sequence[tuple[str, np.ndarray, np.ndarray | None]], x: str, y: str, *, first: int = 0) -> go.Figure:
-    """(name, values (n,), spread (n,) or None): the learned table first, drawn full, then the sinusoidal one, dashed. x counts from `first`."""
+def two_lines(
+    curves: Sequence[tuple[str, np.ndarray, np.ndarray | None]], x: str, y: str, *, first: int = 0
+) -> go.Figure:
+    """(name, values (n,), spread (n,) or None): the learned table first, drawn full, then the sinusoidal one,
+    dashed. x counts from `first`.
+    """
     traces: list[dict[str, Any]] = []
-    for (name, values, spread), shade, dash in zip(curves, ("position", "validation"), ("solid", "dash"), strict=False):
+    for (name, values, spread), shade, dash in zip(
+        curves, ("position", "validation"), ("solid", "dash"), strict=False
+    ):
         at = np.arange(first, first + len(values))
         if spread is not None and spread.max() > 1e-5:
-            traces.append({
-                "type": "scatter", "mode": "lines", "x": np.concatenate([at, at[::-1]]), "y": np.concatenate([values + spread, (values - spread)[::-1]]),
-                "fill": "toself", "fillcolor": colour(shade, 20), "line": {"width": 0, "color": colour(shade, 20)}, "hoverinfo": "skip", "showlegend": False,
-            })
-        traces.append({
-            "type": "scatter", "mode": "lines", "x": at, "y": values.astype(np.float32), "name": name,
-            "line": {"color": colour(shade), "width": 2.5, "dash": dash}, "hovertemplate": "%{y:.4f}",
-        })
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "x": np.concatenate([at, at[::-1]]),
+                    "y": np.concatenate([values + spread, (values - spread)[::-1]]),
+                    "fill": "toself",
+                    "fillcolor": colour(shade, 20),
+                    "line": {"width": 0, "color": colour(shade, 20)},
+                    "hoverinfo": "skip",
+                    "showlegend": False,
+                }
+            )
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": at,
+                "y": values.astype(np.float32),
+                "name": name,
+                "line": {"color": colour(shade), "width": 2.5, "dash": dash},
+                "hovertemplate": "%{y:.4f}",
+            }
+        )
     layout = base_layout(
-        margin={"l": 52, "r": 12, "t": 30, "b": 44}, hovermode="x unified", xaxis={"title": {"text": x}, "showgrid": False},
+        margin={"l": 52, "r": 12, "t": 30, "b": 44},
+        hovermode="x unified",
+        xaxis={"title": {"text": x}, "showgrid": False},
         yaxis={"title": {"text": y}, "zeroline": True, "zerolinecolor": colour("quiet")},
     )
     return go.Figure({"data": traces, "layout": layout})
 
 
 def rising(steps: np.ndarray, values: np.ndarray, level: float, shown: int, end: float) -> go.Figure:
-    """The learned table's correlation (step,); a dotted line at the sinusoidal one's `level`; a dashed one marks the step that is `shown`."""
+    """The learned table's correlation (step,); a dotted line at the sinusoidal one's `level`; a dashed one
+    marks the step that is `shown`.
+    """
     trace = {
-        "type": "scatter", "mode": "lines+markers", "x": steps, "y": values.astype(np.float32), "marker": {"size": 7},
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": steps,
+        "y": values.astype(np.float32),
+        "marker": {"size": 7},
         "line": {"color": colour("position"), "width": 3},
         "hovertemplate": "step %{x}: %{y:.4f}<extra></extra>",
     }
-    still = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": level, "y1": level, "line": {"color": colour("validation"), "dash": "dot"}}
-    here = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": shown, "x1": shown, "line": {"color": colour("attention"), "width": 1.5, "dash": "dash"}}
-    name = {"xref": "paper", "x": 1, "xanchor": "right", "y": level, "yanchor": "bottom", "text": f"sinusoidal: {level:.2f}", "showarrow": False}
+    still = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": level,
+        "y1": level,
+        "line": {"color": colour("validation"), "dash": "dot"},
+    }
+    here = {
+        "type": "line",
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "x0": shown,
+        "x1": shown,
+        "line": {"color": colour("attention"), "width": 1.5, "dash": "dash"},
+    }
+    name = {
+        "xref": "paper",
+        "x": 1,
+        "xanchor": "right",
+        "y": level,
+        "yanchor": "bottom",
+        "text": f"sinusoidal: {level:.2f}",
+        "showarrow": False,
+    }
     layout = base_layout(
-        margin={"l": 52, "r": 12, "t": 12, "b": 44}, showlegend=False, shapes=[still, here], annotations=[name | {"font": {"color": colour("validation")}}],
-        xaxis={"title": {"text": "step of the training"}, "showgrid": False, "range": [-0.02 * end, 1.02 * end]},
-        yaxis={"title": {"text": "correlation"}, "zeroline": True, "zerolinecolor": colour("quiet"), "range": [min(-0.15, float(values.min()) - 0.05), 1.08]},
+        margin={"l": 52, "r": 12, "t": 12, "b": 44},
+        showlegend=False,
+        shapes=[still, here],
+        annotations=[name | {"font": {"color": colour("validation")}}],
+        xaxis={
+            "title": {"text": "step of the training"},
+            "showgrid": False,
+            "range": [-0.02 * end, 1.02 * end],
+        },
+        yaxis={
+            "title": {"text": "correlation"},
+            "zeroline": True,
+            "zerolinecolor": colour("quiet"),
+            "range": [min(-0.15, float(values.min()) - 0.05), 1.08],
+        },
     )
     return go.Figure({"data": [trace], "layout": layout})

@@ -1,4 +1,6 @@
-"""Arrays -> figures of the position schemes side by side: what each knows of distance, and the loss by position. Pure functions."""
+"""Arrays -> figures of the position schemes side by side: what each knows of distance, and the loss by
+position. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,22 @@ from engine.measure.schemes import Similarity
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 
-SCHEME_COLOURS = {"none": "quiet", "sinusoidal": "run2", "learned": "run3", "rope": "training", "alibi": "run0", "t5": "validation"}
-SCHEME_SYMBOLS = {"none": "x", "sinusoidal": "diamond", "learned": "square", "rope": "triangle-up", "alibi": "circle", "t5": "cross"}
+SCHEME_COLOURS = {
+    "none": "quiet",
+    "sinusoidal": "run2",
+    "learned": "run3",
+    "rope": "training",
+    "alibi": "run0",
+    "t5": "validation",
+}
+SCHEME_SYMBOLS = {
+    "none": "x",
+    "sinusoidal": "diamond",
+    "learned": "square",
+    "rope": "triangle-up",
+    "alibi": "circle",
+    "t5": "cross",
+}
 HIGHEST = 6.0  # nats: where the axis ends at the latest; knowing nothing is ln 65 = 4.17
 
 
@@ -29,8 +45,12 @@ class Line:
     partial: bool = False
 
 
-def similarity_panels(panels: Mapping[str, tuple[str, Similarity, Similarity | None]], context: int, reach: int) -> go.Figure:
-    """scheme -> (title, at initialisation, after training): a panel each, three in a row, all on one axis from 0 to `reach`."""
+def similarity_panels(
+    panels: Mapping[str, tuple[str, Similarity, Similarity | None]], context: int, reach: int
+) -> go.Figure:
+    """scheme -> (title, at initialisation, after training): a panel each, three in a row, all on one axis
+    from 0 to `reach`.
+    """
     traces: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     notes, shapes = [], []
@@ -43,17 +63,45 @@ def similarity_panels(panels: Mapping[str, tuple[str, Similarity, Similarity | N
         for found, when in ((trained, "after training"), (fresh, "untrained")):
             traces += [] if found is None else _panel_lines(found, when, shade, axis)
         axes[f"xaxis{axis}"] = {
-            "domain": [left, left + 0.3], "range": [0, reach], "anchor": f"y{axis}", "showgrid": False, "zeroline": False,
-            "tickvals": [0, context, 2 * context, 4 * context], "title": {"text": "distance" if row == rows - 1 or i + 3 >= len(panels) else "", "standoff": 4},
+            "domain": [left, left + 0.3],
+            "range": [0, reach],
+            "anchor": f"y{axis}",
+            "showgrid": False,
+            "zeroline": False,
+            "tickvals": [0, context, 2 * context, 4 * context],
+            "title": {"text": "distance" if row == rows - 1 or i + 3 >= len(panels) else "", "standoff": 4},
         }
-        axes[f"yaxis{axis}"] = {"domain": [bottom, top], "range": [-0.35, 1.12], "anchor": f"x{axis}", "tickvals": [0, 0.5, 1]}
-        where = {"xref": "paper", "yref": "paper", "x": left, "y": top + 0.01, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+        axes[f"yaxis{axis}"] = {
+            "domain": [bottom, top],
+            "range": [-0.35, 1.12],
+            "anchor": f"x{axis}",
+            "tickvals": [0, 0.5, 1],
+        }
+        where = {
+            "xref": "paper",
+            "yref": "paper",
+            "x": left,
+            "y": top + 0.01,
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "showarrow": False,
+        }
         notes.append({"text": f"<b>{title}</b> · {fresh.quantity}", "font": {"size": 13}} | where)
-        shapes.append({
-            "type": "line", "xref": f"x{axis}", "yref": f"y{axis} domain", "x0": context, "x1": context, "y0": 0, "y1": 1,
-            "line": {"color": colour("quiet"), "width": 1, "dash": "dot"},
-        })
-    layout = base_layout(margin={"l": 36, "r": 8, "t": 4, "b": 40}, showlegend=False, annotations=notes, shapes=shapes)
+        shapes.append(
+            {
+                "type": "line",
+                "xref": f"x{axis}",
+                "yref": f"y{axis} domain",
+                "x0": context,
+                "x1": context,
+                "y0": 0,
+                "y1": 1,
+                "line": {"color": colour("quiet"), "width": 1, "dash": "dot"},
+            }
+        )
+    layout = base_layout(
+        margin={"l": 36, "r": 8, "t": 4, "b": 40}, showlegend=False, annotations=notes, shapes=shapes
+    )
     return go.Figure({"data": traces, "layout": layout | axes})
 
 
@@ -61,21 +109,37 @@ def _panel_lines(found: Similarity, when: str, shade: str, axis: str) -> list[di
     fresh = when == "untrained"
     return [
         {
-            "type": "scatter", "mode": "lines", "x": found.distance, "y": values.astype(np.float32), "xaxis": f"x{axis}", "yaxis": f"y{axis}", "name": name,
-            "line": {"color": colour(shade), "width": 2 if fresh else 1.5, "dash": "solid" if fresh else "dot"}, "opacity": 1 if fresh else 0.9,
+            "type": "scatter",
+            "mode": "lines",
+            "x": found.distance,
+            "y": values.astype(np.float32),
+            "xaxis": f"x{axis}",
+            "yaxis": f"y{axis}",
+            "name": name,
+            "line": {
+                "color": colour(shade),
+                "width": 2 if fresh else 1.5,
+                "dash": "solid" if fresh else "dot",
+            },
+            "opacity": 1 if fresh else 0.9,
             "hovertemplate": f"distance %{{x}}<br>%{{y:.4f}}<extra>{when}, {name}</extra>",
         }
         for name, values in zip(found.lines, found.values, strict=True)
     ]
 
 
-def position_losses(lines: Sequence[Line], context: int, *, scale: float = 1.0, unit: str = "nats", above: bool = False) -> go.Figure:
-    """Loss by position, with a band of one standard error. `scale` turns nats into `unit`; `above` draws what is above each model's own sliding window.
+def position_losses(
+    lines: Sequence[Line], context: int, *, scale: float = 1.0, unit: str = "nats", above: bool = False
+) -> go.Figure:
+    """Loss by position, with a band of one standard error. `scale` turns nats into `unit`; `above` draws what
+    is above each model's own sliding window.
 
     Dotted, from `context` on: what a window that slides along gets.
     """
     traces: list[dict[str, Any]] = []
-    for rank, line in sorted(enumerate(lines), key=lambda pair: np.isnan(pair[1].curve.mean).any()):  # what ends early lies on top, where its end is seen
+    for rank, line in sorted(
+        enumerate(lines), key=lambda pair: np.isnan(pair[1].curve.mean).any()
+    ):  # what ends early lies on top, where its end is seen
         c, base = line.curve, line.curve.tail[0] if above else 0.0
         x, y, error = c.first + (c.width - 1) / 2, (c.mean - base) * scale, c.error * scale
         shade = SCHEME_COLOURS[line.scheme]
@@ -83,39 +147,97 @@ def position_losses(lines: Sequence[Line], context: int, *, scale: float = 1.0, 
         band = there & np.isfinite(error)
         if band.any():
             edge = np.concatenate((x[band], x[band][::-1]))
-            traces.append({
-                "type": "scatter", "x": edge, "y": np.concatenate((y[band] + error[band], (y[band] - error[band])[::-1])), "fill": "toself", "mode": "lines",
-                "line": {"width": 0}, "fillcolor": colour(shade, 20), "hoverinfo": "skip", "showlegend": False, "legendgroup": line.name,
-            })
-        traces.append({
-            "type": "scatter", "mode": "lines+markers" if c.width > 1 else "lines", "x": x[there], "y": y[there].astype(np.float32), "name": line.name,
-            "legendgroup": line.name, "customdata": _places(c)[there], "opacity": 0.55 if line.partial else 1.0,
-            "line": {"color": colour(shade), "width": 2, "dash": "dash" if line.stopgap else "solid"},
-            "legendrank": rank,
-            "marker": {"size": _sizes(there), "line": {"width": 0}, "symbol": SCHEME_SYMBOLS[line.scheme] + ("-open" if line.stopgap else "")},
-            "hovertemplate": f"%{{y:.3f}} {unit}, positions %{{customdata}}",
-        })
+            traces.append(
+                {
+                    "type": "scatter",
+                    "x": edge,
+                    "y": np.concatenate((y[band] + error[band], (y[band] - error[band])[::-1])),
+                    "fill": "toself",
+                    "mode": "lines",
+                    "line": {"width": 0},
+                    "fillcolor": colour(shade, 20),
+                    "hoverinfo": "skip",
+                    "showlegend": False,
+                    "legendgroup": line.name,
+                }
+            )
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers" if c.width > 1 else "lines",
+                "x": x[there],
+                "y": y[there].astype(np.float32),
+                "name": line.name,
+                "legendgroup": line.name,
+                "customdata": _places(c)[there],
+                "opacity": 0.55 if line.partial else 1.0,
+                "line": {"color": colour(shade), "width": 2, "dash": "dash" if line.stopgap else "solid"},
+                "legendrank": rank,
+                "marker": {
+                    "size": _sizes(there),
+                    "line": {"width": 0},
+                    "symbol": SCHEME_SYMBOLS[line.scheme] + ("-open" if line.stopgap else ""),
+                },
+                "hovertemplate": f"%{{y:.3f}} {unit}, positions %{{customdata}}",
+            }
+        )
         if not line.stopgap and not above:
-            traces.append({
-                "type": "scatter", "mode": "lines", "x": [context, len(c.mean) * c.width], "y": [c.tail[0] * scale] * 2, "showlegend": False,
-                "legendgroup": line.name, "line": {"color": colour(shade), "width": 1.2, "dash": "dot"}, "hoverinfo": "skip",
-            })
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "x": [context, len(c.mean) * c.width],
+                    "y": [c.tail[0] * scale] * 2,
+                    "showlegend": False,
+                    "legendgroup": line.name,
+                    "line": {"color": colour(shade), "width": 1.2, "dash": "dot"},
+                    "hoverinfo": "skip",
+                }
+            )
     low, high = _range(lines, scale, above)
     end = max([len(line.curve.mean) * line.curve.width for line in lines], default=4 * context)
     rules = [(t * context, "solid" if t == 1 else "dot") for t in range(1, end // context)]
     shapes = [
         {
-            "type": "line", "yref": "paper", "x0": at, "x1": at, "y0": 0, "y1": 1, "layer": "below",
+            "type": "line",
+            "yref": "paper",
+            "x0": at,
+            "x1": at,
+            "y0": 0,
+            "y1": 1,
+            "layer": "below",
             "line": {"color": colour("quiet"), "width": 1.2, "dash": dash},
         }
         for at, dash in rules
     ]
-    note = {"text": f"trained up to here ({context})", "x": context, "yref": "paper", "y": 1, "showarrow": False, "xanchor": "left", "yanchor": "top"}
+    note = {
+        "text": f"trained up to here ({context})",
+        "x": context,
+        "yref": "paper",
+        "y": 1,
+        "showarrow": False,
+        "xanchor": "left",
+        "yanchor": "top",
+    }
     layout = base_layout(
-        uirevision=f"bench-{unit}-{above}", margin={"l": 48, "r": 12, "t": 52, "b": 44}, hovermode="x", shapes=shapes,
+        uirevision=f"bench-{unit}-{above}",
+        margin={"l": 48, "r": 12, "t": 52, "b": 44},
+        hovermode="x",
+        shapes=shapes,
         annotations=[note | {"xshift": 5, "font": {"color": colour("quiet"), "size": 12}}],
-        xaxis={"title": {"text": "position"}, "range": [0, end], "tickvals": np.arange(0, end + 1, context // 2), "showgrid": False, "zeroline": False},
-        yaxis={"title": {"text": f"{'above its own last ' + str(context) if above else 'loss'} ({unit} per character)"}, "range": [low, high]},
+        xaxis={
+            "title": {"text": "position"},
+            "range": [0, end],
+            "tickvals": np.arange(0, end + 1, context // 2),
+            "showgrid": False,
+            "zeroline": False,
+        },
+        yaxis={
+            "title": {
+                "text": f"{'above its own last ' + str(context) if above else 'loss'} ({unit} per character)"
+            },
+            "range": [low, high],
+        },
     )
     return go.Figure({"data": traces, "layout": layout})
 
@@ -130,11 +252,15 @@ def _sizes(there: np.ndarray) -> np.ndarray:
 
 def _places(curve: Curve) -> np.ndarray:
     """Which positions a bin holds, as words: (bin,)"""
-    return np.array([str(a) if curve.width == 1 else f"{a} to {a + curve.width - 1}" for a in curve.first.tolist()])
+    return np.array(
+        [str(a) if curve.width == 1 else f"{a} to {a + curve.width - 1}" for a in curve.first.tolist()]
+    )
 
 
 def _range(lines: Sequence[Line], scale: float, above: bool) -> tuple[float, float]:
-    """Holds all that is finite, but the first bin, where nothing has been read yet, only as far as it fits below HIGHEST."""
+    """Holds all that is finite, but the first bin, where nothing has been read yet, only as far as it fits
+    below HIGHEST.
+    """
     values = [line.curve.mean - (line.curve.tail[0] if above else 0.0) for line in lines]
     every = np.concatenate(values) if values else np.zeros(1)
     every = every[np.isfinite(every)]

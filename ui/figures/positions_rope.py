@@ -1,4 +1,6 @@
-"""Arrays -> figures of RoPE: the score against distance, turns within the context, which dimensions pair. Pure functions."""
+"""Arrays -> figures of RoPE: the score against distance, turns within the context, which dimensions pair.
+Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -14,50 +16,101 @@ PAIR_COLOURS = ("position", "attention", "validation", "run0", "output", "run2",
 
 
 def score_curves(distances: np.ndarray, curves: Mapping[str, np.ndarray], context: int) -> go.Figure:
-    """q.k against the distance (distance,), the first curve thick; the end of the context is marked where it is in the picture."""
+    """q.k against the distance (distance,), the first curve thick; the end of the context is marked where it
+    is in the picture.
+    """
     traces = []
     for i, (name, values) in enumerate(curves.items()):
-        line = {"color": colour("position"), "width": 2.5} if i == 0 else {"color": colour("quiet"), "width": 1.5, "dash": "dash"}
-        traces.append({
-            "type": "scatter", "mode": "lines", "name": name, "x": distances.astype(np.float32), "y": values.astype(np.float32), "line": line,
-            "hovertemplate": "distance %{x}<br>%{y:.4f}<extra>" + name + "</extra>",
-        })
+        line = (
+            {"color": colour("position"), "width": 2.5}
+            if i == 0
+            else {"color": colour("quiet"), "width": 1.5, "dash": "dash"}
+        )
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": name,
+                "x": distances.astype(np.float32),
+                "y": values.astype(np.float32),
+                "line": line,
+                "hovertemplate": "distance %{x}<br>%{y:.4f}<extra>" + name + "</extra>",
+            }
+        )
     shapes: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     if context < distances[-1]:
         dotted = {"color": colour("quiet"), "dash": "dot", "width": 1.2}
-        shapes.append({"type": "line", "x0": context, "x1": context, "yref": "paper", "y0": 0, "y1": 1, "line": dotted})
-        text = {"text": f"context {context:,}", "font": {"color": colour("quiet"), "size": 12}, "showarrow": False}
-        notes.append({"x": context, "yref": "paper", "y": 1, "xanchor": "left", "yanchor": "top", "xshift": 4} | text)
+        shapes.append(
+            {"type": "line", "x0": context, "x1": context, "yref": "paper", "y0": 0, "y1": 1, "line": dotted}
+        )
+        text = {
+            "text": f"context {context:,}",
+            "font": {"color": colour("quiet"), "size": 12},
+            "showarrow": False,
+        }
+        notes.append(
+            {"x": context, "yref": "paper", "y": 1, "xanchor": "left", "yanchor": "top", "xshift": 4} | text
+        )
     layout = base_layout(
-        margin={"l": 60, "r": 12, "t": 34, "b": 44}, shapes=shapes, annotations=notes,
-        xaxis={"title": {"text": "distance: query − key, in positions"}, "showgrid": False, "zeroline": False, "range": [0, float(distances[-1])]},
+        margin={"l": 60, "r": 12, "t": 34, "b": 44},
+        shapes=shapes,
+        annotations=notes,
+        xaxis={
+            "title": {"text": "distance: query − key, in positions"},
+            "showgrid": False,
+            "zeroline": False,
+            "range": [0, float(distances[-1])],
+        },
         yaxis={"title": {"text": "score"}, "zeroline": True},
     )
     return go.Figure({"data": traces, "layout": layout})
 
 
 def turn_bars(turns: np.ndarray, theta: np.ndarray) -> go.Figure:
-    """Full turns of each pair within the context, (pair,), on a logarithmic axis; pairs that complete none are grey."""
+    """Full turns of each pair within the context, (pair,), on a logarithmic axis; pairs that complete none
+    are grey.
+    """
     full = turns >= 1
     pairs = np.arange(len(turns))
     traces = []
     for name, mask, shade in (("complete a turn", full, "position"), ("never complete one", ~full, "quiet")):
         if not mask.any():
             continue
-        traces.append({
-            "type": "bar", "name": name, "x": pairs[mask], "y": turns[mask].astype(np.float64), "marker": {"color": colour(shade)},
-            "customdata": np.stack((theta[mask], 2 * np.pi / theta[mask]), -1),
-            "hovertemplate": "pair %{x}<br>%{y:.4g} turns in the context<br>θ = %{customdata[0]:.3g} rad per position<br>"
-            "one turn in %{customdata[1]:,.4g} positions<extra></extra>",
-        })
+        traces.append(
+            {
+                "type": "bar",
+                "name": name,
+                "x": pairs[mask],
+                "y": turns[mask].astype(np.float64),
+                "marker": {"color": colour(shade)},
+                "customdata": np.stack((theta[mask], 2 * np.pi / theta[mask]), -1),
+                "hovertemplate": (
+                    "pair %{x}<br>%{y:.4g} turns in the context<br>θ = %{customdata[0]:.3g} rad per"
+                    " position<br>one turn in %{customdata[1]:,.4g} positions<extra></extra>"
+                ),
+            }
+        )
     low, high = np.log10(min(turns.min(), 0.5)), np.log10(max(turns.max(), 2.0))
-    one = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "line": {"color": colour("output"), "width": 1.5, "dash": "dot"}}
+    one = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": 1,
+        "y1": 1,
+        "line": {"color": colour("output"), "width": 1.5, "dash": "dot"},
+    }
     layout = base_layout(
-        margin={"l": 60, "r": 12, "t": 34, "b": 44}, bargap=0.15, shapes=[one],
+        margin={"l": 60, "r": 12, "t": 34, "b": 44},
+        bargap=0.15,
+        shapes=[one],
         xaxis={"title": {"text": "pair i, fast to slow"}, "showgrid": False, "zeroline": False},
         yaxis={
-            "title": {"text": "turns within the context"}, "type": "log", "range": [low - 0.15, high + 0.15], "exponentformat": "power",
+            "title": {"text": "turns within the context"},
+            "type": "log",
+            "range": [low - 0.15, high + 0.15],
+            "exponentformat": "power",
             "dtick": 1 if high - low < 6 else 2,
         },
     )
@@ -65,7 +118,9 @@ def turn_bars(turns: np.ndarray, theta: np.ndarray) -> go.Figure:
 
 
 def layout_diagram(width: int = 8) -> go.Figure:
-    """Two rows of dimensions, one for each layout; an arc joins the two that turn together, in the pair's colour."""
+    """Two rows of dimensions, one for each layout; an arc joins the two that turn together, in the pair's
+    colour.
+    """
     half = width // 2
     rows = {
         "half-split (LLaMA, NeoX, this engine)": [(i, i + half) for i in range(half)],
@@ -78,21 +133,55 @@ def layout_diagram(width: int = 8) -> go.Figure:
         owner = {d: i for i, pair in enumerate(pairs) for d in pair}
         for i, (a, b) in enumerate(pairs):
             t = np.linspace(0, np.pi, 40)
-            x, up = (a + b) / 2 - np.cos(t) * (b - a) / 2, y + 0.32 + np.sin(t) * (0.3 + 0.17 * (b - a) + 0.05 * i * (b - a > 1))
-            traces.append({
-                "type": "scatter", "mode": "lines", "x": x.astype(np.float32), "y": up.astype(np.float32), "hoverinfo": "skip",
-                "line": {"color": colour(PAIR_COLOURS[i % len(PAIR_COLOURS)]), "width": 2.5},
-            })
-        traces.append({
-            "type": "scatter", "mode": "markers+text", "x": np.arange(width), "y": np.full(width, y), "text": [str(d) for d in range(width)],
-            "textfont": {"size": 16, "color": "var(--gf-seq0)"},
-            "marker": {"symbol": "square", "size": 32, "color": [colour(PAIR_COLOURS[owner[d] % len(PAIR_COLOURS)]) for d in range(width)]},
-            "customdata": [f"dimension {d}: pair {owner[d]}, turns with dimension {sum(pairs[owner[d]]) - d}" for d in range(width)],
-            "hovertemplate": "%{customdata}<extra>" + name + "</extra>",
-        })
-        notes.append({"x": -0.45, "y": y - 0.62, "text": name, "showarrow": False, "xanchor": "left", "font": {"size": 14}})
+            x, up = (
+                (a + b) / 2 - np.cos(t) * (b - a) / 2,
+                y + 0.32 + np.sin(t) * (0.3 + 0.17 * (b - a) + 0.05 * i * (b - a > 1)),
+            )
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "x": x.astype(np.float32),
+                    "y": up.astype(np.float32),
+                    "hoverinfo": "skip",
+                    "line": {"color": colour(PAIR_COLOURS[i % len(PAIR_COLOURS)]), "width": 2.5},
+                }
+            )
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers+text",
+                "x": np.arange(width),
+                "y": np.full(width, y),
+                "text": [str(d) for d in range(width)],
+                "textfont": {"size": 16, "color": "var(--gf-seq0)"},
+                "marker": {
+                    "symbol": "square",
+                    "size": 32,
+                    "color": [colour(PAIR_COLOURS[owner[d] % len(PAIR_COLOURS)]) for d in range(width)],
+                },
+                "customdata": [
+                    f"dimension {d}: pair {owner[d]}, turns with dimension {sum(pairs[owner[d]]) - d}"
+                    for d in range(width)
+                ],
+                "hovertemplate": "%{customdata}<extra>" + name + "</extra>",
+            }
+        )
+        notes.append(
+            {
+                "x": -0.45,
+                "y": y - 0.62,
+                "text": name,
+                "showarrow": False,
+                "xanchor": "left",
+                "font": {"size": 14},
+            }
+        )
     layout = base_layout(
-        margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=False, annotations=notes, xaxis={"visible": False, "range": [-0.6, width - 0.4]},
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        showlegend=False,
+        annotations=notes,
+        xaxis={"visible": False, "range": [-0.6, width - 0.4]},
         yaxis={"visible": False, "range": [-0.95, 3.75]},
     )
     return go.Figure({"data": traces, "layout": layout})

@@ -17,8 +17,11 @@ ROOM = 220  # pixels across
 Labels = Mapping[str, Sequence[str]]  # axis -> what its places are called
 
 
-def tensor_map(values: np.ndarray, axes: tuple[str, ...], labels: Labels, *, name: str, limit: float | None = None) -> go.Figure:
-    """A matrix (or a vector, drawn as one row) as a heatmap, its axes named. `limit` is the largest size of the whole tensor's numbers.
+def tensor_map(
+    values: np.ndarray, axes: tuple[str, ...], labels: Labels, *, name: str, limit: float | None = None
+) -> go.Figure:
+    """A matrix (or a vector, drawn as one row) as a heatmap, its axes named. `limit` is the largest size of
+    the whole tensor's numbers.
 
     Numbers in [0, 1] run from the page's colour, signed ones around zero; −∞ stays empty.
     """
@@ -29,13 +32,19 @@ def tensor_map(values: np.ndarray, axes: tuple[str, ...], labels: Labels, *, nam
     if name in SHARES or name == "tokens":
         scale = {"colorscale": SEQUENTIAL, "zmin": 0, "zmax": 1 if name in SHARES else limit}
     trace = {
-        "type": "heatmap", "z": finite, "x": _names(across, matrix.shape[1], labels), "y": _names(down, matrix.shape[0], labels),
+        "type": "heatmap",
+        "z": finite,
+        "x": _names(across, matrix.shape[1], labels),
+        "y": _names(down, matrix.shape[0], labels),
         "hovertemplate": f"{down} %{{y}}<br>{across} %{{x}}<br>{name} = %{{z:.4g}}<extra></extra>",
-        "colorbar": {"thickness": 12, "len": 0.9, "x": 1.01}, **scale,
+        "colorbar": {"thickness": 12, "len": 0.9, "x": 1.01},
+        **scale,
     }
     tall = crowded(labels.get(across, ())[: matrix.shape[1]], ROOM)
     layout = base_layout(
-        margin={"l": 62, "r": 8, "t": 8, "b": 56 + LETTER * tall}, showlegend=False, uirevision=f"{name}-{matrix.shape}",
+        margin={"l": 62, "r": 8, "t": 8, "b": 56 + LETTER * tall},
+        showlegend=False,
+        uirevision=f"{name}-{matrix.shape}",
         xaxis=_axis(across, matrix.shape[1], labels) | {"tickangle": -90 if tall else 0},
         yaxis=_axis(down, matrix.shape[0], labels) | {"autorange": "reversed"},
     )
@@ -70,10 +79,18 @@ def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
     """Every place is labelled where there is room, else every n-th."""
     every = max(1, -(-count // (MOST_TICKS if name in labels else MOST_NUMBERS)))
     places = list(range(0, count, every))
-    shown = [_escaped(short(labels[name][i], MOST_LETTERS)) if name in labels and i < len(labels[name]) else str(i) for i in places]
+    shown = [
+        _escaped(short(labels[name][i], MOST_LETTERS)) if name in labels and i < len(labels[name]) else str(i)
+        for i in places
+    ]
     names = _names(name, count, labels)
     found: dict[str, object] = {
-        "title": {"text": name}, "type": "category", "tickvals": [names[i] for i in places], "ticktext": shown, "showgrid": False, "tickangle": 0,
+        "title": {"text": name},
+        "type": "category",
+        "tickvals": [names[i] for i in places],
+        "ticktext": shown,
+        "showgrid": False,
+        "tickangle": 0,
     }
     return found | ({"visible": False} if not name else {})
 
@@ -82,10 +99,25 @@ def weight_bars(keys: Sequence[str], right: np.ndarray, late: np.ndarray) -> go.
     """Weights of one query over its keys: masked before the softmax, and after it."""
     bars = [
         {
-            "type": "bar", "x": list(keys), "y": values, "name": f"{name} (sum {values.sum():.2f})", "marker": {"color": colour(part)},
-            "text": [f"{v:.2f}" for v in values], "textposition": "outside", "cliponaxis": False, "hovertemplate": "%{x}: %{y:.4f}<extra>" + name + "</extra>",
+            "type": "bar",
+            "x": list(keys),
+            "y": values,
+            "name": f"{name} (sum {values.sum():.2f})",
+            "marker": {"color": colour(part)},
+            "text": [f"{v:.2f}" for v in values],
+            "textposition": "outside",
+            "cliponaxis": False,
+            "hovertemplate": "%{x}: %{y:.4f}<extra>" + name + "</extra>",
         }
-        for name, values, part in (("mask before softmax", right, "attention"), ("mask after softmax", late, "quiet"))
+        for name, values, part in (
+            ("mask before softmax", right, "attention"),
+            ("mask after softmax", late, "quiet"),
+        )
     ]
-    layout = base_layout(barmode="group", yaxis={"title": {"text": "weight"}, "range": [0, 1.1]}, xaxis={"title": {"text": "key"}}, bargap=0.3)
+    layout = base_layout(
+        barmode="group",
+        yaxis={"title": {"text": "weight"}, "range": [0, 1.1]},
+        xaxis={"title": {"text": "key"}},
+        bargap=0.3,
+    )
     return go.Figure({"data": bars, "layout": layout})

@@ -1,15 +1,16 @@
 """The one place where colours are chosen. One colour for one part of the model, everywhere.
 
-Figures are made on the server, which does not know whether the reader has a light or a dark page. So they hold
-*names* of colours, `var(--gf-attention)`, and `ui/plot.py` puts the light or the dark value in, in the browser.
+Figures are made on the server, which does not know whether the reader has a light or a dark page. So they
+hold *names* of colours, `var(--gf-attention)`, and `ui/plot.py` puts the light or the dark value in, in the
+browser.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-# part -> (on a light page, on a dark page). Held apart for readers with protanopia, deuteranopia and tritanopia
-# as well (tests/pages/test_theme.py measures it).
+# part -> (on a light page, on a dark page). Held apart for readers with protanopia, deuteranopia and
+# tritanopia as well (tests/pages/test_theme.py measures it).
 PART_COLOURS: dict[str, tuple[str, str]] = {
     "embedding": ("#2746C8", "#6C74FF"),
     "position": ("#C574AD", "#F48FE6"),
@@ -20,7 +21,8 @@ PART_COLOURS: dict[str, tuple[str, str]] = {
     "output": ("#8F1414", "#F2503C"),
 }
 
-# Curves of a training; no part of the model. `quiet` is for reference lines, `run0` ... for runs laid over another.
+# Curves of a training; no part of the model. `quiet` is for reference lines, `run0` ... for runs laid over
+# another.
 CURVE_COLOURS: dict[str, tuple[str, str]] = {
     "validation": ("#1F66A8", "#6CB2F2"),
     "training": ("#B45309", "#F5A351"),
@@ -65,12 +67,15 @@ DIVERGING: list[list[Any]] = _names("div", len(_DIVERGING))
 
 def palette() -> dict[str, tuple[str, str]]:
     """Every colour name with its light and its dark value: what the browser needs to resolve them."""
-    scales = {f"seq{i}": pair for i, pair in enumerate(_SEQUENTIAL)} | {f"div{i}": pair for i, pair in enumerate(_DIVERGING)}
+    scales = {f"seq{i}": pair for i, pair in enumerate(_SEQUENTIAL)} | {
+        f"div{i}": pair for i, pair in enumerate(_DIVERGING)
+    }
     return PART_COLOURS | CURVE_COLOURS | scales
 
 
 def colour(part: str, opacity: int = 100) -> str:
-    """The name of a part's or a curve's colour, for any Plotly colour field; `opacity` in percent. Raises KeyError for another.
+    """The name of a part's or a curve's colour, for any Plotly colour field; `opacity` in percent. Raises
+    KeyError for another.
 
     >>> colour("attention"), colour("attention", 30)
     ('var(--gf-attention)', 'var(--gf-attention-30)')
@@ -80,8 +85,9 @@ def colour(part: str, opacity: int = 100) -> str:
 
 
 def base_layout(**changes: Any) -> dict[str, Any]:
-    """Plotly layout that every figure starts from: no frame, room for labels, one hover box. Text and grid colours
-    follow the page by themselves. `changes` are layered on top."""
+    """Plotly layout that every figure starts from: no frame, room for labels, one hover box. Text and grid
+    colours follow the page by themselves. `changes` are layered on top.
+    """
     layout: dict[str, Any] = {
         "template": None,
         "margin": {"l": 56, "r": 16, "t": 28, "b": 44},

@@ -209,8 +209,8 @@ def _fewer(corpus: Corpus) -> str:
 def _cut_text(corpus: Corpus) -> str:
     """The first tokens of the text, a bar between them."""
     bits = [
-        tokenizers.readable(corpus.tokenizer.decode_bytes([i]))
-        for i in corpus.train[: EXCERPT // 4].tolist()  # type: ignore[attr-defined]
+        tokenizers.readable(corpus.tokenizer.decode_bytes([i]))  # type: ignore[attr-defined]
+        for i in corpus.train[: EXCERPT // 4].tolist()
     ]
     return visible_text("|".join(bits))
 

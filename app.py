@@ -10,8 +10,9 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from ui import plot, server, site, state
-from ui.training import sidebar_status
+from ui import server, site, state
+from ui.players import plot
+from ui.status import sidebar_status
 
 ASSETS = Path(__file__).parent / "ui" / "assets"
 LOGO, WORDMARK = ASSETS / "logo.svg", ASSETS / "wordmark.svg"

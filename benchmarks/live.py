@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import Goals, finish, table
-from engine import corpora, profiles
+from engine import corpora
 from engine.presets import PRESETS
-from engine.runs import RunManager, RunSpec
+from engine.service import profiles
+from engine.service.manager import RunManager, RunSpec
 from tests.browser.server import ARGUMENTS, chromium_path, serve
 
 STEPS = 5_000  # more than any measurement here needs, and what the hosted profile allows

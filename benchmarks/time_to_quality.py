@@ -24,8 +24,8 @@ from benchmarks.report import Goals, finish, table
 from engine import corpora
 from engine.numerics import choose, keep_memory
 from engine.presets import PRESETS
-from engine.records import Evaluation
-from engine.train import train
+from engine.training.records import Evaluation
+from engine.training.train import train
 
 # A schedule decays over its whole budget, so each budget is a training of its own: (steps, loss to reach).
 BUDGETS = {"fast": (PRESETS["fast"].train.steps, 1.88), "fast, 600 steps": (600, 1.70)}  # type: ignore[union-attr]

@@ -3,8 +3,9 @@ matmul peak.
 
     python -m benchmarks.training [--rounds 20] [--config A B C] [--precision float32 bfloat16]
 
-Ours is the app's own path: engine.model with its probes in place, engine.optim, the `classic` architecture
-(learned positions, LayerNorm, GELU, biases, tied), so that all three models hold the same parameters.
+Ours is the app's own path: engine.model with its probes in place, engine.training.optim, the `classic`
+architecture (learned positions, LayerNorm, GELU, biases, tied), so that all three models hold the same
+parameters.
 
 float32 means float32: where the processor's "medium" products would be bfloat16 (AMX), the engine does not
 use them. What they would give is measured beside it as `medium`, and is no goal.
@@ -25,9 +26,9 @@ from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig, TrainConfig
 from engine.model import build
 from engine.numerics import choose, keep_memory, onednn_is_exact
-from engine.optim import Optimiser
 from engine.presets import PRESETS
-from engine.train import Batch, loss_of
+from engine.training.optim import Optimiser
+from engine.training.train import Batch, loss_of
 
 CONFIGS = {
     "A": (128, 4, 4, 64, 12),

@@ -29,8 +29,8 @@ from engine.config import ModelConfig
 from engine.errors import CheckpointError, GlassformerError
 from engine.ledger import parameter_formula
 from engine.model import Transformer, build
-from engine.records import TrainState
 from engine.tokenizers import Tokenizer
+from engine.training.records import TrainState
 
 WEIGHTS, CONFIG, TOKENIZER, METRICS = "model.safetensors", "config.json", "tokenizer.json", "metrics.json"
 MAX_ZIP_BYTES = 512 * 2**20  # unpacked; a zip can claim any size

@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 from engine.config import MIN_BPE, ModelConfig, TrainConfig, bpe_size
 from engine.presets import PRESETS, Preset
 from ui import state
-from ui.words import whole
+from ui.text.markdown import whole
 
 TRAINABLE = {name: preset for name, preset in PRESETS.items() if preset.train is not None}
 FIRST = "fast"
@@ -230,7 +230,7 @@ LOOKS = (
     ),
     Control("snapshot_early", "Early snapshots", "Also after 1, 2, 4, 8 … steps: most is learned early."),
 )
-DATA = (  # drawn by ui.data, above the groups: the text is cut before anything else is known
+DATA = (  # drawn by pages.start.train.data, above the groups: the text is cut before anything else is known
     Control(
         "tokenizer",
         "Tokens",

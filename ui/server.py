@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 import anyio
 from streamlit.runtime.pages_manager import PagesManager
 
-from ui import plot, state
+from ui import state
+from ui.players import plot
 
 
 @asynccontextmanager

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Entry:
-    """A page. `explains` are the parts of the home page's map (ids of `ui.figures.map_text`) that lead to
-    it.
+    """A page. `explains` are the parts of the home page's map (ids of `pages.start.home.map_text`) that lead
+    to it.
     """
 
     section: str
@@ -33,7 +33,7 @@ class Entry:
 ENTRIES: tuple[Entry, ...] = (
     Entry(
         "Start",
-        "start/home.py",
+        "start/home/page.py",
         "Home",
         ":material/home:",
         "",
@@ -41,7 +41,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Start",
-        "start/train.py",
+        "start/train/page.py",
         "Train",
         ":material/play_circle:",
         "train",
@@ -49,7 +49,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Text to vectors",
-        "input/tokens.py",
+        "input/tokens/page.py",
         "Tokens",
         ":material/text_fields:",
         "tokens",
@@ -58,7 +58,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Text to vectors",
-        "input/embeddings.py",
+        "input/embeddings/page.py",
         "Embeddings",
         ":material/scatter_plot:",
         "embeddings",
@@ -67,7 +67,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Text to vectors",
-        "input/positions.py",
+        "input/positions/page.py",
         "Positions",
         ":material/schedule:",
         "positions",
@@ -76,7 +76,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Look inside",
-        "inside/shapes.py",
+        "inside/shapes/page.py",
         "Shapes",
         ":material/view_in_ar:",
         "shapes",
@@ -85,7 +85,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Look inside",
-        "inside/attention.py",
+        "inside/attention/page.py",
         "Attention",
         ":material/hub:",
         "attention",
@@ -94,7 +94,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Look inside",
-        "inside/residual.py",
+        "inside/residual/page.py",
         "Residual stream",
         ":material/stacked_line_chart:",
         "residual",
@@ -103,7 +103,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Look inside",
-        "inside/feedforward.py",
+        "inside/feedforward/page.py",
         "Feed-forward",
         ":material/memory:",
         "feedforward",
@@ -112,7 +112,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Vectors to text",
-        "output/sampling.py",
+        "output/sampling/page.py",
         "Sampling",
         ":material/casino:",
         "sampling",
@@ -121,7 +121,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Vectors to text",
-        "output/generation.py",
+        "output/generation/page.py",
         "Generation",
         ":material/edit_note:",
         "generation",
@@ -129,7 +129,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Models",
-        "models/parameters.py",
+        "models/parameters/page.py",
         "Parameters",
         ":material/table_chart:",
         "parameters",
@@ -147,7 +147,7 @@ def explanations() -> dict[str, str]:
     """Part of the map -> path of the page that explains it: a page about that part, else Shapes, which shows
     them all.
     """
-    everything = "inside/shapes.py"
+    everything = "inside/shapes/page.py"
     pages = sorted(
         built(), key=lambda entry: entry.file != everything
     )  # a page about the one part goes over Shapes

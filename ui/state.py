@@ -14,8 +14,8 @@ import streamlit as st
 
 if TYPE_CHECKING:
     from engine.corpora import Corpus
-    from engine.profiles import Profile
-    from engine.runs import RunManager
+    from engine.service.manager import RunManager
+    from engine.service.profiles import Profile
 
 COOKIE = "glassformer"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")  # what secrets.token_urlsafe() makes
@@ -24,7 +24,7 @@ _SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 def profile() -> Profile:
     """The limits of this server: `local`, or what $GLASSFORMER_PROFILE names."""
-    from engine import profiles
+    from engine.service import profiles
 
     return profiles.current()
 
@@ -35,7 +35,7 @@ def manager() -> RunManager:
     import threadpoolctl
     import torch
 
-    from engine.runs import RunManager
+    from engine.service.manager import RunManager
 
     # If any thread of this process ran a multi-threaded op, loops in other threads would drop to half speed.
     torch.set_num_threads(1)

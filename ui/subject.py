@@ -30,15 +30,15 @@ from engine.presets import PRESETS
 from engine.tokenizers import Tokenizer, token_bytes, written
 from ui import state
 from ui.controls import TRAINABLE, visible
-from ui.scrubber import NEWEST, asked, scrubber
+from ui.players.scrubber import NEWEST, asked, scrubber
 from ui.site import ROOT
-from ui.token_words import show_bytes
-from ui.words import safe, whole
+from ui.text.markdown import safe, whole
+from ui.text.tokens import show_bytes
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from engine.run_state import RunView
+    from engine.service.state import RunView
 
 SHIPPED = {
     "shakespeare-classic": "Shakespeare, classic (trained)",

@@ -1,5 +1,5 @@
-"""`ui.plot` in a real Chromium: one lasting node, zoom that survives, files that can be saved. Served below a
-sub-path, as hosts do.
+"""`ui.players.plot` in a real Chromium: one lasting node, zoom that survives, files that can be saved. Served
+below a sub-path, as hosts do.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import pytest
 
 from tests.browser.conftest import settled
 from tests.browser.server import ROOT, serve
-from ui.plot import ensure_static
+from ui.players.plot import ensure_static
 
 SCRIPT = """
 import numpy as np, pandas as pd, plotly.graph_objects as go, streamlit as st
 from ui.figures import theme
-from ui.plot import plot
+from ui.players.plot import plot
 
 @st.fragment(run_every=0.2)
 def live():

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
-from engine.profiles import PROFILES, Profile
-from engine.runs import RunManager, RunSpec, RunView
+from engine.service.manager import RunManager, RunSpec, RunView
+from engine.service.profiles import PROFILES, Profile
 
 TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind at all. " * 8
 MODEL = ModelConfig(vocab_size=len(set(TEXT)), context=8, d_model=16, n_layers=1, n_heads=2)
@@ -111,7 +111,7 @@ def workers_of(parent: int | None = None) -> list[int]:
             command, stat = (folder / "cmdline").read_bytes(), (folder / "stat").read_text()
         except OSError:
             continue
-        if (parent is None and b"engine.worker" in command) or (
+        if (parent is None and b"engine.service.worker" in command) or (
             parent is not None and int(stat.rpartition(")")[2].split()[1]) == parent
         ):
             found.append(int(folder.name))

@@ -36,8 +36,8 @@ from engine.checkpoints import (
 )
 from engine.errors import CheckpointError
 from engine.model import Transformer
-from engine.records import TrainState
 from engine.tokenizers.char import CharTokenizer
+from engine.training.records import TrainState
 from tests.engine.helpers import loud, some_tokens, tiny
 
 LETTERS = CharTokenizer("abcdefghijk")  # eleven, as tiny() has

@@ -221,7 +221,7 @@ def test_a_text_that_bpe_swallows_whole_is_refused_with_a_way_out() -> None:
 
 
 def test_a_state_of_before_a_field_existed_still_belongs_to_its_recipe() -> None:
-    from engine.pretrain import RECIPES, _filled_in
+    from engine.training.pretrain import RECIPES, _filled_in
 
     for recipe in RECIPES.values():
         made_by = {"model": recipe.model.to_dict(), "train": recipe.train.to_dict()}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.history import MAX_EVALUATIONS, MAX_SAMPLES, HistoryLog
-from engine.records import Done, Evaluation, Sample, Step
+from engine.service.history import MAX_EVALUATIONS, MAX_SAMPLES, HistoryLog
+from engine.training.records import Done, Evaluation, Sample, Step
 
 
 def _step(n: int, loss: float = 1.0) -> Step:

@@ -16,7 +16,7 @@ from torch import Tensor
 from engine.config import TrainConfig
 from engine.model import Transformer, build
 from engine.numerics import Numerics, choose
-from engine.optim import Optimiser, layout, learning_rate_factor, orthogonalise
+from engine.training.optim import Optimiser, layout, learning_rate_factor, orthogonalise
 from tests.engine.helpers import some_tokens, tiny
 
 EXACT = Numerics(torch.device("cpu"), torch.float32, "highest", "float32")

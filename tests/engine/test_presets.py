@@ -12,8 +12,8 @@ from engine.config import ModelConfig, TrainConfig
 from engine.ledger import COMPONENTS
 from engine.model import build
 from engine.presets import ENCODER_DECODERS, PRESETS
-from engine.records import Done
-from engine.train import train
+from engine.training.records import Done
+from engine.training.train import train
 from tests.engine.helpers import verse
 
 TRAINABLE = [name for name, preset in PRESETS.items() if preset.trainable]

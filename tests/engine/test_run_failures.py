@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from engine.errors import RunError
-from engine.processes import ROOT, describe_exit
-from engine.runs import RunManager
+from engine.service.manager import RunManager
+from engine.service.processes import ROOT, describe_exit
 from tests.engine.running import (
     LONG,
     MODEL,
@@ -206,7 +206,7 @@ def test_no_place_for_files_is_a_sentence(tmp_path: Path) -> None:
 def test_a_worker_that_does_not_stop_is_ended_by_force(
     make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.runs.STOP_GRACE", 0.5)
+    monkeypatch.setattr("engine.service.manager.STOP_GRACE", 0.5)
     manager = make()
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 5)
@@ -274,7 +274,7 @@ def test_a_forgotten_manager_cleans_up_too(tmp_path: Path) -> None:
 SERVER = """
 import sys, time
 from pathlib import Path
-from engine.runs import RunManager
+from engine.service.manager import RunManager
 from tests.engine.running import LONG, PROFILE, reached, spec
 if __name__ == "__main__":
     manager = RunManager(PROFILE, Path(sys.argv[1]))

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from engine import checkpoints, profiles
+from engine import checkpoints
 from engine.corpora import from_text
 from engine.errors import CheckpointError, ConfigError, GlassformerError, RunError
-from engine.records import Evaluation, Step
-from engine.runs import RunManager
-from engine.train import train
+from engine.service import profiles
+from engine.service.manager import RunManager
+from engine.training.records import Evaluation, Step
+from engine.training.train import train
 from tests.engine.running import (
     LONG,
     MODEL,

@@ -11,9 +11,9 @@ import torch
 from engine import corpora
 from engine.checkpoints import load
 from engine.config import TrainConfig
-from engine.pretrain import RECIPES
 from engine.sample import complete
-from engine.train import Batches, evaluate
+from engine.training.pretrain import RECIPES
+from engine.training.train import Batches, evaluate
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(RECIPES)

@@ -25,8 +25,8 @@ from engine.measure.extrapolation import (
 )
 from engine.measure.schemes import ordered_schemes, parameters_added
 from engine.model import build
-from engine.pretrain import POSITION_RECIPES, RECIPES
-from engine.train import Batches, evaluate
+from engine.training.pretrain import POSITION_RECIPES, RECIPES
+from engine.training.train import Batches, evaluate
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
 NAMES = list(POSITION_RECIPES)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.processes import ROOT
-from engine.snapshots import MAX_SNAPSHOTS, Store, clear_partial, thinned
+from engine.service.processes import ROOT
+from engine.service.snapshots import MAX_SNAPSHOTS, Store, clear_partial, thinned
 
 
 @given(
@@ -48,7 +48,7 @@ def test_a_store_comes_and_goes(tmp_path: Path) -> None:
 
 def test_only_dead_managers_are_swept(tmp_path: Path) -> None:
     script = (
-        "import os, sys; from pathlib import Path; from engine.snapshots import Store;"
+        "import os, sys; from pathlib import Path; from engine.service.snapshots import Store;"
         " Store(Path(sys.argv[1])).make(); os._exit(0)"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True, cwd=ROOT)
@@ -68,7 +68,7 @@ def test_many_processes_may_begin_and_end_at_once(tmp_path: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-from engine.snapshots import Store
+from engine.service.snapshots import Store
 for _ in range(8):
     store = Store(Path(sys.argv[1]))
     run = store.make()

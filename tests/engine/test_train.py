@@ -18,9 +18,17 @@ from engine.corpora import Corpus, from_text
 from engine.errors import CheckpointError, ConfigError, CorpusError
 from engine.model import build
 from engine.numerics import Numerics
-from engine.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
 from engine.tokenizers.char import CharTokenizer
-from engine.train import MAX_LOGITS, Batches, evaluate, masked_batch, measure, next_token_batch, train
+from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
+from engine.training.train import (
+    MAX_LOGITS,
+    Batches,
+    evaluate,
+    masked_batch,
+    measure,
+    next_token_batch,
+    train,
+)
 from tests.engine.helpers import VERSE, verse
 
 CORPUS = verse()
@@ -169,7 +177,7 @@ def test_two_trainings_side_by_side_do_not_disturb_each_other(monkeypatch: pytes
         "float32": Numerics(torch.device("cpu"), torch.float32, "medium", ""),
         "bfloat16": Numerics(torch.device("cpu"), torch.bfloat16, "highest", ""),
     }
-    monkeypatch.setattr("engine.train.choose", lambda precision, device: paths[precision])
+    monkeypatch.setattr("engine.training.train.choose", lambda precision, device: paths[precision])
     precision, generator = torch.get_float32_matmul_precision(), torch.random.get_rng_state()
     dropout = replace(MODEL, dropout=0.3)
     one, two = (

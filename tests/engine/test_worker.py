@@ -11,16 +11,16 @@ from typing import IO, Any
 import pytest
 
 from engine.errors import ConfigError, CorpusError
-from engine.processes import ROOT
-from engine.protocol import decode, dump, encode, load
-from engine.records import Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
-from engine.worker import explain
+from engine.service.processes import ROOT
+from engine.service.protocol import decode, dump, encode, load
+from engine.service.worker import explain
+from engine.training.records import Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
 from tests.engine.running import MODEL, SHORT, TEXT
 
 
 def _worker(*options: str, **fields: Any) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, *options, "-m", "engine.worker", "1"]
+    command = [sys.executable, *options, "-m", "engine.service.worker", "1"]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=ROOT, **fields
     )

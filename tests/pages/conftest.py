@@ -14,8 +14,9 @@ import pytest
 import torch
 
 from tests.pages.stage import StageManager
-from ui import plot, state
+from ui import state
 from ui.figures.specs import Figure
+from ui.players import plot
 
 
 def unpacked(value: Any) -> Any:

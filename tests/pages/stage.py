@@ -10,12 +10,12 @@ from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import Checkpoint
 from engine.errors import RunError
-from engine.history import HistoryLog
 from engine.ledger import parameter_formula
 from engine.model import build
-from engine.records import Evaluation, Sample, Step
-from engine.run_state import RunSpec, RunView
+from engine.service.history import HistoryLog
+from engine.service.state import RunSpec, RunView
 from engine.tokenizers.char import CharTokenizer
+from engine.training.records import Evaluation, Sample, Step
 
 LETTERS = "".join(
     map(chr, (10, *range(32, 127), *range(161, 700)))

@@ -14,12 +14,12 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import Checkpoint
 from engine.measure.heads import head_numbers
 from engine.tokenizers.char import CharTokenizer
+from pages.inside.attention.numbers import standing_out
 from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page
 from ui import subject
-from ui.attention_numbers import standing_out
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "attention.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "attention" / "page.py")
 VIEWS = ("Heads", "Step by step", "Switch things off", "Numbers", "√d_k", "Shared keys")
 VARIANTS: list[dict[str, Any]] = [
     {"wiring": "post"},

@@ -12,12 +12,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.sample import beam_search
+from pages.output.generation import beam
+from pages.output.generation.beam_figures import PRUNED_ROWS, beam_tree, rows
 from tests.engine.helpers import loud, tiny
 from tests.pages.stage import open_page
-from ui import beam
-from ui.figures.beam import PRUNED_ROWS, beam_tree, rows
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation" / "page.py")
 
 
 pytestmark = pytest.mark.usefixtures("manager")

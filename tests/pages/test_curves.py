@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from tests.pages.stage import history
-from ui.figures.curves import Curve, crowded, curve_of, curve_table, loss_curves, small_curve, spread
+from ui.figures.curves import Curve, curve_of, curve_table, loss_curves, small_curve, spread
+from ui.figures.labels import crowded
 
 BASELINES = {"uniform": math.log(65), "unigram": 3.35, "bigram": 2.48}
 

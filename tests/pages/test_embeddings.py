@@ -18,14 +18,17 @@ from engine.config import ModelConfig, TrainConfig
 from engine.errors import RunError
 from engine.measure.embeddings import neighbours
 from engine.model import build
-from engine.run_state import RunSpec
+from engine.service.state import RunSpec
 from engine.tokenizers import bpe
+from pages.input.embeddings import cloud as embeddings_cloud
+from pages.input.embeddings import figures
+from pages.input.embeddings import map as embeddings_map
+from pages.input.embeddings.shared import Vocabulary
 from tests.pages.stage import StageManager, open_page, view_of
-from ui import embeddings_cloud, embeddings_course, embeddings_map, state, subject
-from ui.embeddings import Vocabulary
-from ui.figures import embeddings as figures
+from ui import course as embeddings_course
+from ui import state, subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "embeddings.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "embeddings" / "page.py")
 LOOKUP, MAP, CLASSES = "The lookup", "The map", "Do alike tokens find each other?"
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
 
@@ -233,15 +236,15 @@ def test_tokens_that_were_never_met_are_neither_drawn_nor_neighbours():
 
 def test_a_large_vocabulary_is_drawn_in_part(manager, monkeypatch):
     name = with_run(manager, vocab_size=600)
-    monkeypatch.setattr("ui.embeddings.DRAWN", 50)
-    monkeypatch.setattr("ui.embeddings._text", lambda corpus: None)
+    monkeypatch.setattr("pages.input.embeddings.shared.DRAWN", 50)
+    monkeypatch.setattr("pages.input.embeddings.shared._text", lambda corpus: None)
     for picture in ("2-D", "3-D"):
         page = opened(embed_view=MAP, model=name, embed_picture=picture)
         assert "of 600 tokens are drawn" in sentences(page)
 
 
 def test_a_text_that_is_not_at_hand_is_not_counted(manager, monkeypatch):
-    monkeypatch.setattr("ui.embeddings._text", lambda corpus: None)
+    monkeypatch.setattr("pages.input.embeddings.shared._text", lambda corpus: None)
     page = opened(embed_view=MAP, embed_colour="frequency")
     assert "cannot be counted" in sentences(page) and "is not known here" in sentences(page)
     assert "none of 100 shuffles" in sentences(opened(embed_view=CLASSES))

@@ -11,12 +11,14 @@ from streamlit.testing.v1 import AppTest
 from engine import corpora
 from engine.config import ModelConfig, TrainConfig
 from engine.model import build
-from engine.run_state import RunSpec
+from engine.service.state import RunSpec
+from pages.inside.feedforward import contexts as feedforward_contexts
+from pages.inside.feedforward import figures
+from pages.inside.feedforward import parameters as feedforward_parameters
 from tests.pages.stage import open_page, view_of
-from ui import feedforward_contexts, feedforward_parameters, state
-from ui.figures import feedforward as figures
+from ui import state
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "feedforward.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "feedforward" / "page.py")
 
 
 pytestmark = pytest.mark.usefixtures("manager")

@@ -18,15 +18,14 @@ from streamlit.testing.v1 import AppTest
 from engine import presets
 from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.model import build
-from engine.run_state import RunSpec
 from engine.sample import generate
 from engine.sample.branches import Tree
+from engine.service.state import RunSpec
 from engine.tokenizers.char import CharTokenizer
-from tests.engine.helpers import loud, tiny
-from tests.pages.stage import StageManager, open_page, view_of
-from ui import generation, generation_session
-from ui.figures.generation import surprise
-from ui.generation_session import (
+from pages.output.generation import session as generation_session
+from pages.output.generation import write as generation
+from pages.output.generation.figures import surprise
+from pages.output.generation.session import (
     BATCH,
     BRANCHES,
     LINK,
@@ -41,9 +40,11 @@ from ui.generation_session import (
     resting,
     token_of,
 )
+from tests.engine.helpers import loud, tiny
+from tests.pages.stage import StageManager, open_page, view_of
 from ui.subject import Subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation" / "page.py")
 WARM = SampleConfig(temperature=1.0, seed=3)
 LIMITS = Limits(100, 400)
 

@@ -13,11 +13,13 @@ from streamlit.testing.v1 import AppTest
 from engine import presets
 from engine.config import ModelConfig
 from engine.measure.caching import Speed, cache_size
+from pages.output.generation import cache as kv_cache
+from pages.output.generation import cache_bytes as kv_cache_bytes
+from pages.output.generation import cache_figures as figures
 from tests.pages.stage import StageManager, open_page
-from ui import kv_cache, kv_cache_bytes, state, subject
-from ui.figures import caching as figures
+from ui import state, subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation" / "page.py")
 
 
 @pytest.fixture(autouse=True)

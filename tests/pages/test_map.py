@@ -10,7 +10,7 @@ import pytest
 from engine.config import ModelConfig
 from engine.ledger import component_parameters
 from engine.presets import PRESETS
-from ui.figures.map import model_map
+from pages.start.home.map_drawing import model_map
 
 VARIANTS = [
     ModelConfig(
@@ -148,6 +148,6 @@ def test_tie_and_mask_are_shown():
 
 
 def test_only_given_pages_are_linked_and_all_is_plain_data():
-    drawn = model_map(replace(PRESETS["modern"].model), {"attention": "pages/inside/attention.py"})
+    drawn = model_map(replace(PRESETS["modern"].model), {"attention": "pages/inside/attention/page.py"})
     assert [name for name, part in drawn["parts"].items() if part["page"]] == ["attention"]
     json.dumps(drawn, allow_nan=False)

@@ -11,14 +11,15 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
-from engine.run_state import RunSpec
+from engine.service.state import RunSpec
+from pages.models.parameters import choice as parameters_model
+from pages.models.parameters import memory as parameters_memory
+from pages.models.parameters.choice import ALL, GROUPS, plain
 from tests.pages.stage import open_page
-from ui import parameters_memory, parameters_model
 from ui.figures import parameters as figures
 from ui.figures.theme import _SEQUENTIAL, PART_COLOURS
-from ui.parameters_model import ALL, GROUPS, plain
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "models" / "parameters.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "models" / "parameters" / "page.py")
 VIEWS = ("Where they are", "Two models", "FLOPs", "Memory", "By hand")
 
 
@@ -335,7 +336,7 @@ def test_norms_share_one_name_in_the_legend():
 def test_lines_meet_at_the_crossover():
     import numpy as np
 
-    from ui.parameters_flops import by_part
+    from pages.models.parameters.flops import by_part
 
     counted = plain("llama2-7b").ledger
     at = counted.crossover()

@@ -9,9 +9,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from ui import plot as module
 from ui.figures import theme
 from ui.figures.specs import Figure, Heatmap, Scatter
+from ui.players import plot as module
 
 
 def sent(figure, data=None):

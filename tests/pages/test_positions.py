@@ -15,11 +15,12 @@ from streamlit.testing.v1 import AppTest
 from engine import presets
 from engine.config import ModelConfig
 from engine.measure.permutation import SCHEMES
+from pages.input.positions import clock, figures
+from pages.input.positions import sinusoidal as positions_sinusoidal
 from tests.pages.stage import open_page
-from ui import clock, positions_sinusoidal, subject
-from ui.figures import positions as figures
+from ui import subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "positions.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "positions" / "page.py")
 ORDER = ["Why", "Sinusoidal", "Learned", "RoPE", "ALiBi", "T5", "Side by side"]
 TRAINED = {"why_on": "A trained model"}
 WAVES = {"positions_view": "Sinusoidal"}

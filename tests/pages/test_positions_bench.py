@@ -14,11 +14,13 @@ from engine import corpora
 from engine.measure.extrapolation import Curve
 from engine.measure.schemes import SCHEMES, similarity
 from engine.model import build
+from pages.input.positions import bench as positions_bench
+from pages.input.positions import bench_figures as figures
+from pages.input.positions import bench_losses as positions_bench_losses
 from tests.pages.stage import StageManager, open_page
-from ui import positions_bench, positions_bench_losses, state
-from ui.figures import positions_bench as figures
+from ui import state
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "positions.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "positions" / "page.py")
 VIEW = "Side by side"
 
 
@@ -125,7 +127,7 @@ def test_without_the_models_a_sentence_says_how_to_make_them(manager, monkeypatc
     monkeypatch.setattr(positions_bench, "FOLDER", tmp_path)
     positions_bench._models.clear()
     page = opened()
-    assert "python -m engine.pretrain positions" in page.error[0].value
+    assert "python -m engine.training.pretrain positions" in page.error[0].value
     positions_bench._models.clear()
 
 

@@ -13,13 +13,15 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig
+from pages.input.positions import bias_figures as figures
+from pages.input.positions import head as positions_head
+from pages.input.positions import t5 as positions_t5
+from pages.input.positions.alibi import ALIBI_TOPICS, LENGTHS, MULTIPLIERS
+from pages.input.positions.t5 import BUCKETS, FARTHEST, T5_TOPICS
 from tests.pages.stage import open_page
-from ui import positions_head, positions_t5, subject
-from ui.figures import positions_bias as figures
-from ui.positions_bias import ALIBI_TOPICS, LENGTHS, MULTIPLIERS
-from ui.positions_t5 import BUCKETS, FARTHEST, T5_TOPICS
+from ui import subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "positions.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "positions" / "page.py")
 SLOPES, MATRIX, EFFECT = ALIBI_TOPICS
 STEPS, LEARNED = T5_TOPICS
 CLASSIC = "shakespeare-classic"

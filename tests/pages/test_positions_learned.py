@@ -13,12 +13,13 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig, TrainConfig
-from engine.run_state import RunSpec
+from engine.service.state import RunSpec
+from pages.input.positions import learned_figures as figures
 from tests.pages.stage import StageManager, open_page, view_of
-from ui import embeddings_course, state, subject
-from ui.figures import position_table as figures
+from ui import course as embeddings_course
+from ui import state, subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "positions.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "positions" / "page.py")
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
 
 

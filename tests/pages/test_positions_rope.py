@@ -13,13 +13,13 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig
+from pages.input.positions import rope_figures as figures
+from pages.input.positions.arrows import parse
+from pages.input.positions.rope import BASES, CONTEXTS, REACHES, SHIFTS, TOPICS, WIDTHS
 from tests.pages.stage import open_page
 from ui import subject
-from ui.figures import positions_rope as figures
-from ui.positions_rope import BASES, CONTEXTS, REACHES, SHIFTS, TOPICS, WIDTHS
-from ui.rope_arrows import parse
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "positions.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "positions" / "page.py")
 ARROWS, DISTANCE, TURNS, LAYOUTS = TOPICS
 MODERN, CLASSIC = "shakespeare-modern", "shakespeare-classic"
 

@@ -12,11 +12,13 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig
+from pages.inside.residual import figures
+from pages.inside.residual import highway as residual_highway
+from pages.inside.residual import lens as residual
 from tests.pages.stage import StageManager, open_page
-from ui import residual, residual_highway, state, subject
-from ui.figures import residual as figures
+from ui import state, subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "residual.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "residual" / "page.py")
 LENS, PUSH, NORMS, ROAD = "Logit lens", "Who pushed the logit", "Norms", "The gradient highway"
 
 VARIANTS = {

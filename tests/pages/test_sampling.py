@@ -13,11 +13,13 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig, SampleConfig
+from pages.output.sampling import figures
+from pages.output.sampling import stages as sampling
 from tests.pages.stage import StageManager, open_page
-from ui import sampler, sampling, state
-from ui.figures import sampling as figures
+from ui import state
+from ui.players import sampler
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "sampling.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "sampling" / "page.py")
 VIEWS = ("Stage by stage", "A thousand draws", "Temperatures")
 
 

@@ -12,11 +12,12 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig
 from engine.tokenizers.char import CharTokenizer
+from pages.inside.shapes import walk as shapes
 from tests.engine.helpers import loud
 from tests.pages.stage import open_page
-from ui import shapes, subject
+from ui import subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "shapes.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "shapes" / "page.py")
 VIEW, SOURCE = "shapes_view", "shapes_source"
 
 

@@ -9,15 +9,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
-from engine.history import HistoryLog
 from engine.model import build
-from engine.records import Step
-from engine.run_state import RunSpec
+from engine.service.history import HistoryLog
+from engine.service.state import RunSpec
 from engine.tokenizers.char import CharTokenizer
+from engine.training.records import Step
 from tests.pages.stage import StageManager, open_page, view_of
 from ui import subject
 from ui.controls import TRAINABLE
-from ui.scrubber import NEWEST, SMOOTH, losses_at
+from ui.players.scrubber import NEWEST, SMOOTH, losses_at
 from ui.subject import EXAMPLES, FIRST_MODEL, FIRST_TEXT, MAX_TEXT, SHIPPED, Subject, read, show_token
 
 TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)

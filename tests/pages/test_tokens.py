@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import corpora, profiles
+from engine import corpora
+from engine.service import profiles
 from engine.tokenizers.bpe_watch import replay, watch
+from pages.input.tokens import bpe as bpe_player
+from pages.input.tokens import bpe_figures as figures
+from pages.input.tokens import bpe_result, bpe_text
+from pages.input.tokens.bpe_text import EXAMPLES
 from tests.pages.stage import open_page
-from ui import bpe_player, bpe_result, bpe_text
-from ui.bpe_text import EXAMPLES
-from ui.figures import bpe as figures
-from ui.token_words import LONGEST, is_partial, show_bytes
+from ui.text.tokens import LONGEST, is_partial, show_bytes
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "tokens.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "tokens" / "page.py")
 ODD = {
     "null bytes": "\0\0 a\0b a\0b",
     "half a character": "\ud83d\ud83d a \ud83d\ud83d",

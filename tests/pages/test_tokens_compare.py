@@ -17,12 +17,15 @@ from engine.measure.vocabulary import cut_bytes, cut_tokens, cut_words
 from engine.tokenizers import bpe, published
 from engine.tokenizers.published import END_OF_TEXT, PUBLISHED, PublishedTokenizer
 from engine.tokenizers.words import WordTokenizer
+from pages.input.tokens import chips as token_chips
+from pages.input.tokens import compare as tokens_compare
+from pages.input.tokens import cost as tokens_cost
+from pages.input.tokens import figures, shared
 from tests.pages.stage import open_page
-from ui import state, token_chips, token_words, tokens_compare, tokens_cost
-from ui import tokens_shared as shared
-from ui.figures import vocabulary as figures
+from ui import state
+from ui.text import tokens as token_words
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "tokens.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "tokens" / "page.py")
 COMPARE, COST = "Compare tokenizers", "What vocabulary size costs"
 NASTY = {
     "null": "a\0b\0",

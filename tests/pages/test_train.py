@@ -12,10 +12,10 @@ from streamlit.testing.v1 import AppTest
 from engine import corpora
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import CorpusError
-from ui import training
+from pages.start.train import run as training
 from ui.controls import CONTROLS, TRAINABLE, preset_values
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "start" / "train.py")
+PAGE = str(Path(__file__).parents[2] / "pages" / "start" / "train" / "page.py")
 HINTS = {**get_type_hints(ModelConfig), **get_type_hints(TrainConfig)}
 CHOICES = {
     name: get_args(HINTS[name])
@@ -479,7 +479,7 @@ def test_a_model_file_that_somebody_edited_breaks_nothing(manager, loss):
 
 def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
     def script():
-        from ui.training import sidebar_status
+        from ui.status import sidebar_status
 
         sidebar_status()
 
@@ -581,7 +581,8 @@ def test_a_short_pasted_text_in_bpe_says_what_to_do(manager):
 def test_runs_of_different_tokenizers_are_laid_over_each_other_in_bits_per_character(manager, monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        "ui.losses.plot", lambda figure, **rest: drawn.append((figure.layout.yaxis.title.text, rest["alt"]))
+        "pages.start.train.losses.plot",
+        lambda figure, **rest: drawn.append((figure.layout.yaxis.title.text, rest["alt"])),
     )
     page = opened()
     clicked(page, "train")

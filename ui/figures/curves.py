@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from ui.figures import specs as go
+from ui.figures.labels import plain, short
 from ui.figures.theme import base_layout, colour
 
 XAxis = Literal["step", "time"]
 Unit = Literal["nats", "bits"]  # nats per token, or bits per character
 
-MOST_LETTERS, LETTER = 10, 8  # of a token at an axis; pixels of one
 OTHERS = tuple(f"run{i}" for i in range(6))
 
 BASELINE_WORDS = {
@@ -326,8 +326,8 @@ def curve_table(history: Any) -> pd.DataFrame:
 
 
 def curve_of(name: str, history: Any, points: int = 0, unit: Unit = "nats") -> Curve:
-    """The arrays of a run's history (engine.history.History) that the loss chart draws; at most `points`
-    steps, spread evenly, when points > 0.
+    """The arrays of a run's history (engine.service.history.History) that the loss chart draws; at most
+    `points` steps, spread evenly, when points > 0.
     """
     seen = {
         e.step: e for e in history.evaluations
@@ -359,30 +359,3 @@ def spread(count: int, points: int) -> np.ndarray:
         if not points or count <= points
         else np.linspace(0, count - 1, points).astype(np.int64)
     )
-
-
-def short(name: str, characters: int = 17) -> str:
-    """A name that fits beside a chart; the whole one is in the hover.
-
-    >>> short("classic, layers 2, steps 400")
-    'classic, layers…'
-    """
-    return name if len(name) <= characters else name[: characters - 1].rstrip(" ,") + "…"
-
-
-def crowded(labels: Sequence[str], width: int = 600) -> int:
-    """How many letters the longest of some tokens needs, where they do not fit side by side below a figure of
-    that many pixels; else 0.
-
-    Tokens of one letter always stay as they are: they are read across.
-
-    >>> crowded("abc"), crowded(["First", "␣Citizen"] * 10)
-    (0, 8)
-    """
-    longest = min(max(map(len, labels), default=0), MOST_LETTERS)
-    return longest if longest > 1 and longest * LETTER * len(labels) > width else 0
-
-
-def plain(text: str) -> str:
-    """A name that Plotly draws as it stands: it would take <b> and the like for markup."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,8 +1,8 @@
 """The one place where colours are chosen. One colour for one part of the model, everywhere.
 
 Figures are made on the server, which does not know whether the reader has a light or a dark page. So they
-hold *names* of colours, `var(--gf-attention)`, and `ui/plot.py` puts the light or the dark value in, in the
-browser.
+hold *names* of colours, `var(--gf-attention)`, and `ui/players/plot.py` puts the light or the dark value in,
+in the browser.
 """
 
 from __future__ import annotations

@@ -1,0 +1,345 @@
+"""The run service: trainings in processes of their own, started, watched, paused, continued and cleaned up
+after.
+
+One RunManager serves a whole server. A run is *active* (queued, starting, running, paused) or has ended
+(finished, stopped, failed). A paused run gives up its place, so that nobody waits for it, and keeps its
+process, so that it goes on exactly; resumed, it queues like any other. Beyond `max_paused`, the processes
+paused longest are saved, ended, and started again when wanted.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from engine.checkpoints import Checkpoint, load_state, load_weights, model_with, pack
+from engine.config import ModelConfig
+from engine.errors import CheckpointError, ConfigError, RunError
+from engine.service import profiles
+from engine.service.profiles import MAX_NAME, MAX_PROMPT, Profile
+from engine.service.scheduler import STOP_GRACE, Scheduler
+from engine.service.state import Run, RunSpec, RunView, Status
+from engine.tokenizers import from_dict
+from engine.training.records import TrainState
+
+T = TypeVar("T")
+
+__all__ = ["RunManager", "RunSpec", "RunView", "Status"]
+
+
+class RunManager:
+    """Thread-safe. Ends its processes and removes its files at `close()`, when it is collected, and when the
+    interpreter ends.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        folder: Path | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        spare: bool = True,
+    ) -> None:
+        """`folder` is where managers keep their files, each in one of its own. Raises RunError when none can
+        be made there.
+        """
+        self.profile = profile
+        self._inside = Scheduler(profile, folder, clock, spare)
+        self._finalizer = weakref.finalize(self, self._inside.shutter())
+
+    # Asking for a run ---------------------------------------------------------------------------
+
+    def start(self, spec: RunSpec, owner: str) -> str:
+        """The id of a new run, which begins as soon as there is a place. Raises ConfigError or RunError for
+        what is not allowed.
+        """
+        spec = replace(spec, name=_clean(spec.name), text=spec.text if spec.corpus == "text" else None)
+        profiles.check(self.profile, spec)
+        with self._inside.lock:
+            self._check_open()
+            if sum(run.owner == owner for run in self._inside.runs.values()) >= self.profile.max_runs_kept:
+                raise RunError(
+                    f"You have {self.profile.max_runs_kept} runs, the most that are kept here: remove one"
+                    " first."
+                )
+            run = Run(secrets.token_urlsafe(16), owner, spec, self._inside.store.make(), self._inside.clock())
+            run.name = self._free_name(spec.name, owner)
+            self._inside.runs[run.id] = run
+            try:
+                self._inside.write_text(run)
+                self._inside.enqueue(run)
+            except RunError:
+                self._inside.forget(run)
+                raise
+            self._inside.seen[owner] = self._inside.clock()
+            return run.id
+
+    def restart(self, run_id: str, owner: str) -> str:
+        """The same specification and seed, so the same initial weights and batches, as a new run."""
+        return self.start(self._owned(run_id, owner).spec, owner)
+
+    def extend(self, run_id: str, owner: str, steps: int) -> str | None:
+        """Lets a run that has ended train `steps` further steps from its last snapshot. The curve after that
+        snapshot is written anew.
+        """
+        with self._inside.lock:
+            run = self._owned(run_id, owner)
+            if run.active:
+                raise RunError(
+                    "This run is still going: stop it, or wait until it ends, before continuing it for"
+                    " longer."
+                )
+            if run.newest is None:
+                raise RunError(
+                    "No snapshot of this run was saved, so it cannot be continued: start it again instead."
+                )
+            total = run.newest + steps
+            if steps < 1 or total > self.profile.max_steps:
+                most = self.profile.max_steps - run.newest
+                raise ConfigError(
+                    "steps",
+                    steps,
+                    f"must be between 1 and {most:,} here, after the {run.newest:,} of the last snapshot",
+                )
+            before = run.total_steps
+            run.total_steps = total
+            try:
+                self._inside.enqueue(run)
+            except RunError:
+                run.total_steps = before
+                raise
+            return run.id
+
+    # Looking at runs ----------------------------------------------------------------------------
+
+    def view(self, run_id: str) -> RunView | None:
+        """For anybody who knows the id; None when there is no such run (any more). Cheap while nothing
+        changes.
+        """
+        with self._inside.lock:
+            run = self._inside.runs.get(run_id)
+            return run.view(self._inside.place(run)) if run else None
+
+    def runs(self, owner: str) -> list[RunView]:
+        """An owner's runs, oldest first. Asking counts as a sign of life: what has ended is kept for
+        longer.
+        """
+        with self._inside.lock:
+            self._inside.seen[owner] = self._inside.clock()
+            return [
+                run.view(self._inside.place(run)) for run in self._inside.runs.values() if run.owner == owner
+            ]
+
+    def may_control(self, run_id: str, owner: str) -> bool:
+        """Whether this owner started it."""
+        with self._inside.lock:
+            run = self._inside.runs.get(run_id)
+            return run is not None and secrets.compare_digest(run.owner.encode(), owner.encode())
+
+    def watch(self, run_id: str) -> None:
+        """Says that somebody is looking. Lets a run go on that was paused because nobody was; one paused by
+        its owner stays so.
+        """
+        with self._inside.lock:
+            run = self._inside.runs.get(run_id)
+            if run is None or self._inside.closed:
+                return
+            run.last_watched = self._inside.seen[run.owner] = self._inside.clock()
+            if run.status == "paused" and run.by_lease:
+                self._inside.go_on(run)
+
+    def snapshot(self, run_id: str, step: int) -> TrainState:
+        """The state after a step in `view.snapshots`: of the newest whole, of the others the weights alone.
+
+        Raises RunError when it is not kept (any more), CheckpointError when it is damaged.
+        """
+        return self._read_snapshot(run_id, step, load_state)[0]
+
+    def model(self, run_id: str, step: int | None = None) -> Checkpoint:
+        """The model as it was after a step in `view.snapshots` (the last by default), to look into. Raises as
+        `snapshot`.
+        """
+        weights, meta = self._read_snapshot(run_id, step, load_weights)
+        model = model_with(ModelConfig.from_dict(meta["model"]), weights, "this snapshot")
+        return Checkpoint(
+            model,
+            model.config,
+            from_dict(meta["tokenizer"]),
+            {"corpus": meta["corpus"], "step": step, "train": meta["train"]},
+        )
+
+    def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
+        """A zip that `engine.checkpoints.unpack` reads: the model after a step (the last snapshot by
+        default). Raises as `snapshot`.
+        """
+        state, meta = self._read_snapshot(run_id, step, load_state)
+        view = self.view(run_id)
+        evaluations = [asdict(e) for e in view.history.evaluations if e.step <= state.step] if view else []
+        name = view.name if view else ""
+        metrics = {
+            "name": name,
+            "corpus": meta["corpus"],
+            "step": state.step,
+            "seconds": state.seconds,
+            "train": meta["train"],
+            "evaluations": evaluations,
+        }
+        return pack(
+            model_with(ModelConfig.from_dict(meta["model"]), state.weights(), "this snapshot"),
+            from_dict(meta["tokenizer"]),
+            metrics,
+        )
+
+    # Steering a run; RunError for somebody who did not start it, or when its state does not allow it
+    # -------------------
+
+    def pause(self, run_id: str, owner: str) -> None:
+        """Before the next step. It gives up its place, and stays paused whoever watches."""
+        with self._inside.lock:
+            run = self._owned(run_id, owner, active=True)
+            self._inside.hold(run, by_lease=False)
+
+    def resume(self, run_id: str, owner: str) -> None:
+        """Goes on exactly where it paused, when there is a place."""
+        with self._inside.lock:
+            run = self._owned(run_id, owner, active=True)
+            if run.status == "paused":
+                self._inside.go_on(run)
+
+    def step(self, run_id: str, owner: str) -> None:
+        """Does one step, and is paused after it."""
+        with self._inside.lock:
+            run = self._owned(run_id, owner, active=True)
+            if run.parking:
+                raise RunError("This run is just being saved: try again in a moment.")
+            self._inside.hold(run, by_lease=False)
+            if run.worker is None:
+                self._inside.launch(run)
+            if run.worker is not None:
+                run.worker.send("step")
+
+    def stop(self, run_id: str, owner: str) -> None:
+        """Ends it after the current step, with a last evaluation, sample and snapshot."""
+        with self._inside.lock:
+            run = self._owned(run_id, owner)
+            if run.stop_by is not None:
+                return
+            run = self._owned(run_id, owner, active=True)
+            if run in self._inside.queue:
+                self._inside.queue.remove(run)
+            if run.worker is None:
+                run.change(status="stopped", message="", by_lease=False)
+            else:
+                run.change(parking=False, idle=False, stop_by=self._inside.clock() + STOP_GRACE)
+                run.worker.send("stop")
+
+    def set_learning_rate(self, run_id: str, owner: str, learning_rate: float) -> None:
+        """A new peak for AdamW from the next step on (Muon's moves in proportion); kept when an ended run is
+        continued.
+        """
+        if not (
+            isinstance(learning_rate, int | float)
+            and math.isfinite(learning_rate)
+            and 0 <= learning_rate <= 1e6
+        ):
+            raise ConfigError("learning_rate", learning_rate, "must be between 0 and 1e+06")
+        self._set(run_id, owner, "learning_rate", float(learning_rate))
+
+    def set_prompt(self, run_id: str, owner: str, prompt: str) -> None:
+        """What the next samples start from."""
+        if len(prompt) > MAX_PROMPT:
+            raise ConfigError("prompt", prompt[:20] + "…", f"may have at most {MAX_PROMPT:,} characters")
+        self._set(run_id, owner, "prompt", prompt)
+
+    def rename(self, run_id: str, owner: str, name: str) -> None:
+        with self._inside.lock:
+            run = self._owned(run_id, owner)
+            run.change(name=self._free_name(_clean(name), owner, run))
+
+    def remove(self, run_id: str, owner: str) -> None:
+        """Ends it if need be, and frees its memory and its files."""
+        with self._inside.lock:
+            self._inside.forget(self._owned(run_id, owner))
+            self._inside.dispatch()
+
+    def close(self) -> None:
+        """Ends every process and thread, and removes every file. May be called twice."""
+        with self._inside.lock:
+            self._inside.closed = True
+            self._inside.queue.clear()
+        self._finalizer()
+
+    # Inside -------------------------------------------------------------------------------------
+
+    def _free_name(self, name: str, owner: str, own: Run | None = None) -> str:
+        """The name, or with a number where another run of this owner has it: a list of names tells the runs
+        apart.
+        """
+        taken = {run.name for run in self._inside.runs.values() if run.owner == owner and run is not own}
+        numbered = (f"{name[: MAX_NAME - 6]} ({i})" for i in range(2, len(taken) + 3))
+        return (
+            name if not name or name not in taken else next(other for other in numbered if other not in taken)
+        )
+
+    def _owned(self, run_id: str, owner: str, active: bool = False) -> Run:
+        with self._inside.lock:
+            self._check_open()
+            run = self._inside.runs.get(run_id)
+            if run is None:
+                raise RunError("There is no such run (any more).")
+            if not self.may_control(run_id, owner):
+                raise RunError(
+                    "This run was started in another browser: it can be watched here, but not controlled."
+                )
+            if active and not run.active:
+                raise RunError(
+                    f"This run has {run.status if run.status != 'stopped' else 'been stopped'} already:"
+                    " continue it for longer, or start it again."
+                )
+            if active and run.stop_by is not None:
+                raise RunError("This run is just being stopped.")
+            run.last_watched = self._inside.seen[owner] = self._inside.clock()
+            return run
+
+    def _check_open(self) -> None:
+        if self._inside.closed:
+            raise RunError("The server is shutting down.")
+
+    def _set(self, run_id: str, owner: str, name: str, value: float | str) -> None:
+        with self._inside.lock:
+            run = self._owned(run_id, owner)
+            run.change(**{name: value})
+            if run.worker is not None:
+                run.worker.send(name, value=value)
+
+    def _read_snapshot(
+        self, run_id: str, step: int | None, read: Callable[[Path], tuple[T, dict[str, Any]]]
+    ) -> tuple[T, dict[str, Any]]:
+        with self._inside.lock:
+            run = self._inside.runs.get(run_id)
+            if run is None:
+                raise RunError("There is no such run (any more).")
+            step = run.newest if step is None else step
+            saved = run.snapshots.get(step) if step is not None else None
+        if saved is None:
+            raise RunError(
+                "No snapshot of this run was saved yet."
+                if step is None
+                else f"No snapshot of step {step} is kept."
+            )
+        try:
+            return read(saved.path)
+        except CheckpointError:
+            if not saved.path.exists():  # thinned while it was being read
+                raise RunError(f"The snapshot of step {step} is no longer kept.") from None
+            raise
+
+
+def _clean(name: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in name).split())[:MAX_NAME]

@@ -1,0 +1,201 @@
+"""What one person, and all of them together, may ask of this server: limits, enforced whatever a widget
+allowed.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.config import ModelConfig, TrainConfig, bpe_size
+from engine.corpora import CORPORA
+from engine.errors import ConfigError, RunError
+from engine.ledger import parameter_formula
+from engine.training.train import MAX_LOGITS
+
+if TYPE_CHECKING:
+    from engine.service.state import RunSpec
+
+VARIABLE = "GLASSFORMER_PROFILE"
+MB, GB = 2**20, 2**30
+MAX_PROMPT, MAX_SAMPLE, MAX_NAME = 2_000, 2_000, 80  # characters
+
+
+def _cores() -> int:
+    """Cores that this process may use (a container is often given fewer than the machine has)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _memory() -> int:
+    """Bytes of main memory; 8 GB where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 8 * GB
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Limits on one training, on one owner, and on the whole server. Times are seconds, sizes bytes unless
+    they say otherwise.
+    """
+
+    name: str
+    max_parameters: int
+    max_steps: int
+    max_text: int  # characters of pasted or uploaded text
+    max_context: int
+    max_batch_tokens: int  # batch_size x context
+    max_layers: int = 64
+    max_watched: int = 1_000_000  # characters of a text whose merges are watched (Tokens)
+    max_vocabulary: int = 8_192  # of a bpe tokenizer
+    max_runs: int = 1  # training at once; the others wait in a queue
+    max_queued: int = 20
+    max_queued_each: int = 20  # of one owner, so that nobody fills the whole queue
+    max_paused: int = 4  # paused processes kept alive; older ones are saved and ended, and go on from there
+    max_runs_kept: int = 20  # of one owner, whatever their state
+    threads_per_run: int = 1
+    lease_seconds: float = 600.0  # unwatched for longer: paused
+    forget_seconds: float = 24 * 3600.0  # paused or ended, and unwatched for longer: removed
+    snapshot_bytes: int = 512 * MB  # on disk, of one run
+    snapshot_bytes_total: int = 4 * GB
+    max_worker_bytes: int = 0  # memory of one training process; 0: no limit
+
+
+def _threads(cores: int) -> int:
+    """A second thread makes a training 1.6 times as fast, later ones add little at these sizes.
+
+    On two cores the page that shows the training needs one of them: with two threads that wait for each other
+    it then ran at 8.4 steps a second, with one at 9.8 (`python -m benchmarks.live`).
+    """
+    return 1 if cores <= 2 else max(2, min(4, cores // 2))
+
+
+# The hosted server keeps its other core for the people who look at pages.
+PROFILES: dict[str, Profile] = {
+    "local": Profile(
+        "local",
+        max_parameters=20_000_000,
+        max_steps=100_000,
+        max_text=5_000_000,
+        max_context=512,
+        max_batch_tokens=65_536,
+        max_runs=max(1, _cores() - 1),
+        max_runs_kept=100,
+        threads_per_run=_threads(_cores()),
+        max_worker_bytes=_memory() * 3 // 4,
+    ),
+    "hosted": Profile(
+        "hosted",
+        max_parameters=4_000_000,
+        max_steps=5_000,
+        max_text=500_000,
+        max_watched=200_000,
+        max_context=256,
+        max_batch_tokens=8_192,
+        max_vocabulary=2_048,
+        max_runs=max(1, _cores() - 1),
+        max_queued_each=3,
+        max_runs_kept=12,
+        threads_per_run=1,
+        lease_seconds=15.0,
+        forget_seconds=1800.0,
+        snapshot_bytes=128 * MB,
+        snapshot_bytes_total=2 * GB,
+        max_worker_bytes=3 * GB // 2,
+    ),
+}
+
+
+def current() -> Profile:
+    """The profile named by $GLASSFORMER_PROFILE, `local` when it is not set. Raises ConfigError for another
+    name.
+    """
+    name = os.environ.get(VARIABLE) or "local"
+    if name not in PROFILES:
+        raise ConfigError(VARIABLE, name, f"must be one of {', '.join(PROFILES)}")
+    return PROFILES[name]
+
+
+def check(profile: Profile, spec: RunSpec) -> None:
+    """Raises ConfigError for a field that is wrong or too large here, RunError for a text that is."""
+    model, train = spec.model.validate(), spec.train.validate()
+    _at_most("n_layers", model.n_layers, profile.max_layers)
+    _at_most("context", model.context, profile.max_context)
+    _at_most("steps", train.steps, profile.max_steps)
+    _at_most("sample_length", train.sample_length, MAX_SAMPLE)
+    if len(train.sample_prompt) > MAX_PROMPT:
+        raise ConfigError(
+            "sample_prompt", train.sample_prompt[:20] + "…", f"may have at most {MAX_PROMPT:,} characters"
+        )
+    check_tokenizer(profile, train.tokenizer)
+    tokens = train.batch_size * model.context
+    if tokens > profile.max_batch_tokens:
+        fits = max(1, profile.max_batch_tokens // model.context)
+        allowed = f"at most {profile.max_batch_tokens:,} are allowed here, so {fits:,} at this context"
+        raise ConfigError("batch_size", train.batch_size, f"makes {tokens:,} tokens a step; {allowed}")
+    parameters = parameter_formula(model)
+    if parameters > profile.max_parameters:
+        allowed = f"at most {profile.max_parameters:,} are allowed here: make it narrower or shallower"
+        raise ConfigError("d_model", model.d_model, f"makes a model of {parameters:,} parameters; {allowed}")
+    need = estimate_bytes(model, train)
+    if 0 < profile.max_worker_bytes < need:
+        allowed = (
+            f"there are {profile.max_worker_bytes / GB:.1f} GB: choose a smaller batch, context or model"
+        )
+        raise ConfigError(
+            "batch_size",
+            train.batch_size,
+            f"would need about {need / GB:.1f} GB of memory with this model; {allowed}",
+        )
+    _check_text(profile, spec)
+
+
+def check_tokenizer(profile: Profile, tokenizer: str) -> None:
+    """Raises ConfigError for a TrainConfig.tokenizer that is none, or whose vocabulary is too large here."""
+    if (size := bpe_size(tokenizer) or 0) > profile.max_vocabulary:
+        raise ConfigError(
+            "tokenizer",
+            tokenizer,
+            f"asks for a vocabulary of {size:,} tokens; at most {profile.max_vocabulary:,} are allowed here",
+        )
+
+
+def estimate_bytes(model: ModelConfig, train: TrainConfig) -> int:
+    """A rough upper estimate of a training's memory in bytes: libraries, optimiser state, and what backward
+    keeps.
+
+    20 bytes a parameter (master weights, gradients, two moments, a copy); 20 vectors of d_model and 3 of d_ff
+    for each token and layer; 4 patterns of batch x heads x context x context for each layer; 4 times the
+    logits of a step or of an evaluation; all as float32.
+    """
+    c = model.resolved()
+    tokens = train.batch_size * c.context
+    kept = c.n_layers * (
+        tokens * (20 * c.d_model + 3 * (c.d_ff or 0)) + 4 * train.batch_size * c.n_heads * c.context**2
+    )
+    logits = max(
+        tokens * c.vocab_size, min(64 * c.context * c.vocab_size, max(MAX_LOGITS, c.context * c.vocab_size))
+    )
+    return 350 * MB + 20 * parameter_formula(c) + 4 * (kept + 4 * logits)
+
+
+def _check_text(profile: Profile, spec: RunSpec) -> None:
+    if spec.corpus != "text":
+        if spec.corpus not in CORPORA:
+            raise RunError(
+                f"no corpus is called {spec.corpus!r}; there are {', '.join(CORPORA)}, and your own text"
+            )
+        return
+    if not spec.text:
+        raise RunError("there is no text to train on: paste or upload one")
+    if len(spec.text) > profile.max_text:
+        raise RunError(
+            f"the text has {len(spec.text):,} characters; at most {profile.max_text:,} are allowed here"
+        )
+
+
+def _at_most(field: str, value: int, limit: int) -> None:
+    if value > limit:
+        raise ConfigError(field, value, f"must be at most {limit:,} here")

@@ -1,0 +1,149 @@
+"""Files of runs: a private folder for each manager, swept when its process is gone, and snapshots within a
+budget.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from engine.errors import RunError
+from engine.service.history import thin
+
+MAX_SNAPSHOTS = 200  # of one run, however small they are
+GATE, OWN = ".sweep.lock", ".alive.lock"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A snapshot on disk."""
+
+    path: Path
+    size: int  # bytes
+
+
+def thinned(sizes: Mapping[int, int], budget: int, limit: int = MAX_SNAPSHOTS) -> list[int]:
+    """The steps to keep, so that the sizes (step -> bytes) fit a budget: every second one is dropped until
+    they do.
+
+    The first and the newest stay; the newest alone when two are too many.
+
+    >>> thinned({0: 10, 25: 10, 50: 10, 75: 10, 100: 10}, budget=35)
+    [0, 50, 100]
+    """
+    steps = sorted(sizes)
+    while len(steps) > 1 and (len(steps) > limit or sum(sizes[step] for step in steps) > budget):
+        steps = thin(steps) if len(steps) > 2 else steps[-1:]
+    return steps
+
+
+class Store:
+    """One manager's folder. Its lock file is held while the process lives, so that others can tell a dead
+    one's folder.
+
+    Making a folder and sweeping happen behind one gate, which all managers of the parent folder share: no
+    folder is seen before its lock is held.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
+        """Raises RunError when the folder cannot be made, or belongs to somebody else."""
+        self._temporary = parent is None
+        self.parent = (
+            Path(tempfile.gettempdir()) / f"glassformer-{_user()}" if parent is None else Path(parent)
+        )
+        try:
+            self.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self._temporary and not _is_ours(self.parent):
+                self.parent = Path(tempfile.mkdtemp(prefix="glassformer-"))
+            with self._gate():
+                self.parent.mkdir(mode=0o700, exist_ok=True)
+                self._sweep()
+                self.folder = self.parent / f"manager-{os.getpid()}-{secrets.token_hex(4)}"
+                self.folder.mkdir(mode=0o700)
+                self._alive = _lock(self.folder / OWN)
+                self._alive.acquire(blocking=False)
+        except OSError as error:
+            advice = "Free some space there, or name another place with TMPDIR"
+            raise RunError(
+                f"no folder for snapshots can be made in {self.parent}: {error.strerror or error}. {advice}"
+            ) from error
+
+    def make(self) -> Path:
+        """A new folder for one run. Raises RunError when there is no room for one."""
+        folder = self.folder / f"run-{secrets.token_hex(8)}"
+        try:
+            folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise RunError(f"the run has no place on disk: {error.strerror or error}") from error
+        return folder
+
+    def remove(self, folder: Path) -> None:
+        """Frees a run's files."""
+        if folder.parent == self.folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Removes every file of this manager, and what the gate leaves when it was the last."""
+        try:
+            with self._gate():
+                shutil.rmtree(self.folder, ignore_errors=True)
+                self._alive.release(force=True)
+                shutil.rmtree(
+                    self.folder, ignore_errors=True
+                )  # where an open file cannot be removed, it goes now
+                if all(entry.name == GATE for entry in self.parent.iterdir()):
+                    (self.parent / GATE).unlink(missing_ok=True)
+                    if self._temporary:
+                        self.parent.rmdir()
+        except OSError:  # the parent folder has been removed under us: then there is nothing left to remove
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _gate(self) -> FileLock:
+        return _lock(self.parent / GATE)
+
+    def _sweep(self) -> None:
+        """Removes the folders of managers that have ended without closing. The gate must be held."""
+        for folder in self.parent.glob("manager-*"):
+            lock = _lock(folder / OWN)
+            try:
+                lock.acquire(blocking=False)
+            except (Timeout, OSError):
+                continue  # alive, or not ours to touch
+            shutil.rmtree(folder, ignore_errors=True)
+            lock.release(force=True)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def clear_partial(folder: Path) -> None:
+    """Removes files that a killed worker had begun and not finished."""
+    for path in folder.glob(".*"):
+        path.unlink(missing_ok=True)
+
+
+def _lock(path: Path) -> FileLock:
+    # Taken and released by different threads: the housekeeping may outlive the thread that made the manager.
+    return FileLock(path, timeout=30, thread_local=False)
+
+
+def _user() -> str:
+    return str(os.getuid()) if hasattr(os, "getuid") else "user"
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder in a place that everybody may write to is really this user's, and no link."""
+    if not hasattr(os, "getuid"):
+        return True
+    state = folder.lstat()
+    return (
+        folder.is_dir()
+        and not folder.is_symlink()
+        and state.st_uid == os.getuid()
+        and not state.st_mode & 0o022
+    )

@@ -1,0 +1,285 @@
+"""One training in a process of its own: `python -m engine.service.worker THREADS`, started and driven by
+engine.service.manager.
+
+This process is the only place that sets what is process-wide (threads, allocator). Its reader thread must
+never run a torch operation: a second thread that has would halve the speed of a two-thread training.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.service.protocol import dump, encode, load
+
+if TYPE_CHECKING:
+    from engine.corpora import Corpus
+    from engine.training.records import Record, Snapshot, TrainState
+
+# a page that somebody is waiting for goes first; on a machine with nothing else to do this costs nothing
+NICENESS = 10
+FLUSH_SECONDS = 0.05  # steps are sent in bundles: a fast training makes hundreds a second
+Message = dict[str, Any]
+
+
+class Outbox:
+    """Records and messages to the manager, in order, a bundle at a time."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._records: list[list[Any]] = []
+        self._flushed = time.monotonic()
+
+    def add(self, record: Record, at_once: bool) -> None:
+        self._records.append(encode(record))
+        if at_once or time.monotonic() - self._flushed >= FLUSH_SECONDS:
+            self.flush()
+
+    def send(self, kind: str, **values: Any) -> None:
+        self.flush()
+        self._write(dump({"kind": kind, **values}))
+
+    def flush(self) -> None:
+        if self._records:
+            self._write(dump({"kind": "records", "items": self._records}))
+            self._records = []
+        self._flushed = time.monotonic()
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+        except OSError:  # nobody reads any more
+            os._exit(0)
+
+
+class Session:
+    """One training: its order, its commands, and whether it is paused."""
+
+    def __init__(self, order: Message, commands: queue.SimpleQueue[Message], outbox: Outbox) -> None:
+        from engine.config import ModelConfig, TrainConfig
+        from engine.training.records import Control
+
+        self.order, self.commands, self.outbox = order, commands, outbox
+        self.model = ModelConfig.from_dict(order["model"])
+        self.config = TrainConfig.from_dict(order["train"])
+        self.control = Control(learning_rate=order.get("learning_rate"), prompt=order.get("prompt"))
+        self.paused = bool(order.get("paused"))
+        self.steps_wanted = 0  # single steps, while paused
+        self.newest: Path | None = (
+            Path(order["resume"]) if order.get("resume") else None
+        )  # the one snapshot to go on from
+        self.looks_due = (
+            0  # what a pause still lets through: the evaluation, sample and snapshot of the step just done
+        )
+
+    def run(self) -> None:
+        """Trains and reports. Raises whatever goes wrong."""
+        from engine.numerics import choose
+
+        corpus = self._corpus()
+        records = self._records(corpus)
+        self.outbox.send("started", precision=choose(self.config.precision).sentence)
+        while True:
+            self._obey()
+            record = next(records, None)
+            if record is None:
+                return
+            self._report(record, corpus)
+
+    def _corpus(self) -> Corpus:
+        from engine import corpora
+
+        path = self.order.get("text")
+        tokenizer = self.config.tokenizer
+        if path:
+            return corpora.from_text(
+                Path(path).read_bytes().decode("utf-8", "surrogatepass"), tokenizer=tokenizer
+            )
+        return corpora.load(self.order["corpus"], tokenizer=tokenizer)
+
+    def _records(self, corpus: Corpus) -> Iterator[Record]:
+        from engine.checkpoints import load_state
+        from engine.training.train import train
+
+        state: TrainState | None = load_state(self.order["resume"])[0] if self.order.get("resume") else None
+        return train(self.model, self.config, corpus, control=self.control, resume=state)
+
+    def _obey(self) -> None:
+        """Carries out the commands that have come; while paused, waits for them without using the
+        processor.
+        """
+        while True:
+            waiting = self.paused and not self.steps_wanted and not self.looks_due
+            if waiting:
+                self.outbox.flush()
+            try:
+                command = self.commands.get(block=waiting)
+            except queue.Empty:
+                return
+            match command["kind"]:
+                case "pause" if not self.control.stop:
+                    self.paused, self.steps_wanted = True, 0
+                case "resume":
+                    self.paused, self.steps_wanted = False, 0
+                case "step":
+                    self.paused, self.steps_wanted = True, self.steps_wanted + 1
+                case "learning_rate":
+                    self.control.learning_rate = float(command["value"])
+                case "prompt":
+                    self.control.prompt = str(command["value"])
+                case "stop":
+                    self.paused, self.control.stop = False, True
+
+    def _report(self, record: Record, corpus: Corpus) -> None:
+        from engine.training.records import Snapshot, Step
+        from engine.training.train import snapshot_due
+
+        if isinstance(record, Step):
+            c = self.config
+            due = [every > 0 and record.step % every == 0 for every in (c.eval_every, c.sample_every)]
+            self.looks_due = sum(due) + snapshot_due(c, record.step)
+            self.steps_wanted = max(0, self.steps_wanted - 1)
+            if record.step >= c.steps:
+                self.paused = False  # only the last look remains
+        else:
+            self.looks_due = max(0, self.looks_due - 1)
+        if isinstance(record, Snapshot):
+            self._save(record, corpus)
+        else:
+            self.outbox.add(record, at_once=self.paused or not isinstance(record, Step))
+
+    def _save(self, snapshot: Snapshot, corpus: Corpus) -> None:
+        """Writes a snapshot whole or not at all; a full disk does not end the training."""
+        from safetensors import SafetensorError
+
+        from engine.checkpoints import save_state
+
+        path = Path(self.order["folder"]) / f"step-{snapshot.step:09d}.safetensors"
+        meta = {
+            "model": self.model.to_dict(),
+            "train": self.config.to_dict(),
+            "tokenizer": corpus.tokenizer.to_dict(),
+            "corpus": corpus.name,
+        }
+        try:
+            size = save_state(path, snapshot.state, meta)
+        except (OSError, SafetensorError, MemoryError) as error:
+            why = (
+                (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+            )
+            self.outbox.send(
+                "warning", text=f"A snapshot could not be saved ({why}). Training goes on without it."
+            )
+        else:
+            self.outbox.send("snapshot", step=snapshot.step, path=str(path), bytes=size)
+            self._slim(path)
+
+    def _slim(self, newest: Path) -> None:
+        """Takes the optimiser's state out of the snapshot before: only the newest is ever gone on from, and a
+        third of the bytes is enough to look.
+        """
+        from safetensors import SafetensorError
+
+        from engine.checkpoints import slim_state
+        from engine.errors import CheckpointError
+
+        before, self.newest = self.newest, newest
+        if before is None or before == newest:
+            return
+        try:
+            size = slim_state(before)
+        except (OSError, SafetensorError, CheckpointError, MemoryError):
+            return  # thinned out meanwhile, or the disk is full: it stays as it is
+        self.outbox.send(
+            "snapshot", step=int(before.stem.removeprefix("step-")), path=str(before), bytes=size
+        )
+
+
+def explain(error: Exception) -> str:
+    """What ended a training, as a sentence."""
+    from engine.errors import ConfigError, GlassformerError
+
+    text = str(error).strip()
+    if isinstance(error, ConfigError):
+        return text + "."  # begins with the name of a field, as it is written
+    if isinstance(error, GlassformerError):
+        return _sentence(text)
+    if isinstance(error, MemoryError) or any(
+        words in text.lower() for words in ("can't allocate memory", "not enough memory", "out of memory")
+    ):
+        return "There was not enough memory for this training. A smaller batch, context or model needs less."
+    return _sentence(
+        f"The training failed with {type(error).__name__}"
+        + (f": {text.splitlines()[0][:300]}" if text else "")
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _read(commands: queue.SimpleQueue[Message]) -> None:
+    """Passes commands on. The end of the input means that the manager has ended, however it did: then so does
+    this process.
+    """
+    with open(0, "rb", closefd=False) as lines:
+        for line in lines:
+            commands.put(load(line))
+    os._exit(0)
+
+
+def _prepare(threads: int) -> None:
+    """Everything process-wide, and two steps of the smallest training: the first use of each operation is
+    slow.
+    """
+    import torch
+
+    from engine.config import ModelConfig, TrainConfig
+    from engine.corpora import from_text
+    from engine.numerics import keep_memory
+    from engine.training.train import train
+
+    torch.set_num_threads(threads)
+    keep_memory()
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    corpus = from_text("the quick brown fox jumps over the lazy dog " * 4)
+    tiny = ModelConfig(corpus.vocab_size, context=8, d_model=16, n_layers=1, n_heads=2)
+    for _ in train(
+        tiny, replace(TrainConfig(), steps=2, batch_size=2, optimizer="muon", sample_length=2), corpus
+    ):
+        pass
+
+
+def main() -> None:
+    """Reads an order, trains, reports and ends. Never returns to the interpreter's own shutdown, which could
+    hang on the reader.
+    """
+    outbox = Outbox(os.dup(1))
+    os.dup2(2, 1)  # a library that prints must not speak the protocol
+    sys.stdout = sys.stderr
+    commands: queue.SimpleQueue[Message] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(commands,), daemon=True).start()
+    _prepare(int(sys.argv[1]))
+    outbox.send("ready")
+    try:
+        Session(commands.get(), commands, outbox).run()
+    except Exception as error:
+        traceback.print_exc()
+        outbox.send("failed", text=explain(error))
+    outbox.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Training as a generator of records, and what it is made of."""

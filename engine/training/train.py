@@ -1,0 +1,386 @@
+"""Training, as a generator of records: a notebook loops over it, a worker sends them on, nothing prints.
+
+    for record in train(ModelConfig(), TrainConfig(), corpora.load("python")):
+        ...
+
+Not asking for the next record is how a training is paused.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.config import ModelConfig, TrainConfig
+from engine.corpora import Corpus, check_length
+from engine.errors import CheckpointError, ConfigError
+from engine.model import Transformer, build
+from engine.numerics import choose
+from engine.sample import complete
+from engine.training.optim import Optimiser, learning_rate_factor
+from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
+
+KINDS = {"char": "characters", "byte": "bytes", "bpe": "BPE tokens"}
+MAX_LOGITS = (
+    2**24
+)  # of one forward pass of an evaluation: with a large vocabulary, 64 windows at once would take gigabytes
+
+
+@dataclass(frozen=True)
+class Batch:
+    """inputs (batch, position); targets (batch, position), with -1 where nothing is to be predicted."""
+
+    inputs: Tensor
+    targets: Tensor
+
+
+def next_token_batch(tokens: Tensor, starts: Tensor, length: int) -> Batch:
+    """Windows at `starts` (batch,), and the same windows one place further on as targets.
+
+    The last window that fits starts at len(tokens) - length - 1, because the targets reach one further.
+    """
+    windows = tokens[starts[:, None] + torch.arange(length + 1)]  # (batch, position + 1)
+    return Batch(windows[:, :-1].contiguous(), windows[:, 1:].contiguous())
+
+
+def masked_batch(
+    tokens: Tensor, starts: Tensor, length: int, rate: float, mask_id: int, generator: torch.Generator
+) -> Batch:
+    """Windows in which a share of the tokens is replaced by `mask_id`, to be guessed from both sides (Devlin
+    et al. 2018).
+    """
+    windows = tokens[starts[:, None] + torch.arange(length)]
+    hidden = torch.rand(windows.shape, generator=generator) < rate
+    hidden[:, 0] |= ~hidden.any(dim=1)  # every window has something to guess
+    return Batch(windows.masked_fill(hidden, mask_id), windows.masked_fill(~hidden, -1))
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A mean over windows of a text. `nats` for each predicted token; `bits` for each character of the
+    predicted tokens.
+
+    nats = sum / tokens, bits = sum / characters / ln 2, where `sum` is -log p over the predicted tokens. A
+    character that lies in two tokens counts where it begins (engine.tokenizers.characters), so that the
+    tokens of a text have exactly its characters.
+
+    Nats per token, and perplexity, their exponential, depend on how the text is cut: a longer token is harder
+    to guess but says more at once. Bits per character divide by something that every tokenizer leaves alone.
+    (They are an upper bound on what the model as a distribution over texts would give: one way of cutting the
+    text is counted, and others could spell it too.) The masked objective guesses the hidden tokens alone, and
+    hiding a longer one hides more at once: there, compare within one tokenizer.
+    """
+
+    nats: float
+    tokens: int
+    characters: int
+
+    @property
+    def bits(self) -> float:
+        """NaN where no predicted token begins a character."""
+        return self.nats * self.tokens / self.characters / math.log(2) if self.characters else math.nan
+
+
+def loss_of(model: Transformer, batch: Batch, device: torch.device) -> Tensor:
+    """Mean cross-entropy in nats per predicted token, in float32 whatever the model computes in."""
+    logits = model(batch.inputs.to(device))  # (batch, position, vocab)
+    return F.cross_entropy(logits.flatten(0, 1).float(), batch.targets.to(device).flatten(), ignore_index=-1)
+
+
+class Batches:
+    """Where windows come from. A batch depends on the seed and the step alone, so that a resumed training
+    sees the same ones.
+    """
+
+    def __init__(self, corpus: Corpus, model: ModelConfig, config: TrainConfig) -> None:
+        check_length(corpus, model.context)
+        self.corpus, self.length, self.config = corpus, model.context, config
+        self.mask_id = corpus.vocab_size
+        of = torch.from_numpy(corpus.token_characters)
+        self._characters = None if bool((of == 1).all()) else of
+
+    def at(self, step: int) -> Batch:
+        """A random training batch, (batch_size, context)."""
+        generator = torch.Generator().manual_seed((self.config.seed * 1_000_003 + step) % 2**63)
+        high = len(self.corpus.train) - self.length  # exclusive: starts 0 .. len - length - 1
+        return self._make(
+            self.corpus.train,
+            torch.randint(high, (self.config.batch_size,), generator=generator),
+            self.length,
+            generator,
+        )
+
+    def loss(self, nats: float, batch: Batch) -> Loss:
+        """The mean loss of a batch, with what it is a mean over."""
+        predicted = batch.targets[batch.targets >= 0]
+        characters = len(predicted) if self._characters is None else int(self._characters[predicted].sum())
+        return Loss(nats, len(predicted), characters)
+
+    def windows(self, tokens: Tensor, limit: int, size: int = 64) -> Iterator[Batch]:
+        """Windows side by side over a split: all of it, or about `limit` tokens spread evenly when limit
+        > 0.
+        """
+        length = min(
+            self.length, len(tokens) - 1
+        )  # the last tenth of a short text may be shorter than a window
+        starts = torch.arange(0, len(tokens) - length, length)
+        if 0 < limit < len(starts) * length:
+            starts = starts[torch.linspace(0, len(starts) - 1, max(1, limit // length)).long()]
+        generator = torch.Generator().manual_seed(0)
+        size = max(1, min(size, MAX_LOGITS // (length * self.corpus.vocab_size)))
+        for some in starts.split(size):
+            yield self._make(tokens, some, length, generator)
+
+    def _make(self, tokens: Tensor, starts: Tensor, length: int, generator: torch.Generator) -> Batch:
+        if self.config.objective == "masked":
+            return masked_batch(tokens, starts, length, self.config.mask_rate, self.mask_id, generator)
+        return next_token_batch(tokens, starts, length)
+
+
+@torch.inference_mode()
+def measure(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> Loss:
+    """The loss over windows of a split, each `context` long: the whole split, or about `limit` tokens."""
+    device = next(model.parameters()).device
+    training = model.training
+    model.eval()
+    total, count, characters = 0.0, 0, 0
+    for batch in batches.windows(tokens, limit):
+        found = batches.loss(float(loss_of(model, batch, device)), batch)
+        total += found.nats * found.tokens
+        count, characters = count + found.tokens, characters + found.characters
+    model.train(training)
+    return Loss(total / count if count else math.nan, count, characters)
+
+
+def evaluate(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> float:
+    """`measure` in nats per token."""
+    return measure(model, batches, tokens, limit).nats
+
+
+def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
+    """Raises ConfigError or CorpusError when the three do not go together."""
+    model.validate()
+    config.validate()
+    if config.tokenizer != corpus.cut:
+        raise ConfigError(
+            "tokenizer",
+            config.tokenizer,
+            f"must be that of the corpus, {corpus.cut}: load the corpus with the tokenizer of the config",
+        )
+    masked = config.objective == "masked"
+    if masked and model.causal:
+        raise ConfigError(
+            "causal", True, "must be False for the masked objective: the model fills gaps from both sides"
+        )
+    if not masked and not model.causal:
+        raise ConfigError(
+            "causal",
+            False,
+            "must be True for next-token training: without the mask every position sees the token it should"
+            " predict",
+        )
+    need = corpus.vocab_size + masked
+    if model.vocab_size != need:
+        mask = " and the mask" if masked else ""
+        raise ConfigError(
+            "vocab_size",
+            model.vocab_size,
+            f"must be {need} for the corpus {corpus.name!r}: its {corpus.vocab_size}"
+            f" {KINDS[corpus.kind]}{mask}",
+        )
+    check_length(corpus, model.context)
+
+
+def train(
+    model_config: ModelConfig,
+    train_config: TrainConfig,
+    corpus: Corpus,
+    *,
+    control: Control | None = None,
+    resume: TrainState | None = None,
+    device: str | torch.device = "auto",
+) -> Iterator[Record]:
+    """Trains a model and yields what happens: an Evaluation, a Sample and a Snapshot before the first step, a
+    Step after each, the others at their intervals, and at the end a complete Evaluation, a Sample, a Snapshot
+    and Done.
+
+    The same configs, corpus and seed give the same losses on the same machine; so does going on from a
+    snapshot by `resume`. To train for longer, resume with a larger `steps`: the schedule is then that of the
+    longer training. Raises ConfigError or CorpusError at once, before the first record is asked for, when the
+    three do not go together.
+    """
+    check(model_config, train_config, corpus)
+    return _Training(model_config, train_config, corpus, control or Control(), device).records(resume)
+
+
+class _Training:
+    def __init__(
+        self,
+        model_config: ModelConfig,
+        config: TrainConfig,
+        corpus: Corpus,
+        control: Control,
+        device: str | torch.device,
+    ) -> None:
+        self.config, self.corpus, self.control = config, corpus, control
+        self.numerics = choose(config.precision, device)
+        self.model = build(model_config, config.seed).to(self.numerics.device)
+        self.optimiser = Optimiser(self.model, config, self.numerics)
+        self.batches = Batches(corpus, model_config, config)
+        self.step, self.seconds = 0, 0.0
+
+    def records(self, resume: TrainState | None) -> Iterator[Record]:
+        if resume is not None:
+            self._restore(resume)
+        yield from self._look(complete=False, every=True)
+        while self.step < self.config.steps and not self.control.stop:
+            record = self._one_step()
+            if not (
+                math.isfinite(record.loss) and math.isfinite(record.grad_norm)
+            ):  # either way the weights are now lost
+                yield record
+                what = (
+                    f"gradient norm became {record.grad_norm}"
+                    if math.isfinite(record.loss)
+                    else f"loss became {record.loss}"
+                )
+                message = (
+                    f"the {what} at step {record.step}: the training diverged. A lower learning rate or"
+                    " gradient clipping helps"
+                )
+                yield Done(self.step, "diverged", message, self.seconds)
+                return
+            yield record
+            if self.step < self.config.steps and not self.control.stop:
+                yield from self._look(complete=False)
+        yield from self._look(complete=True, every=True)
+        stopped = self.step < self.config.steps
+        message = (
+            f"stopped at step {self.step} of {self.config.steps}"
+            if stopped
+            else f"all {self.config.steps} steps done"
+        )
+        yield Done(self.step, "stopped" if stopped else "finished", message, self.seconds)
+
+    def _one_step(self) -> Step:
+        started = time.perf_counter()
+        factor = learning_rate_factor(self.config, self.step)
+        if self.control.learning_rate is not None:  # a new peak, changed by hand; Muon's moves in proportion
+            factor *= self.control.learning_rate / max(self.config.learning_rate, 1e-12)
+        batch = self.batches.at(self.step)
+        with (
+            self.numerics.scope(),
+            _seeded(self.config.seed, self.step, self.numerics.device, self.model.config.dropout > 0),
+        ):
+            loss = loss_of(self.model, batch, self.numerics.device)
+            value = float(loss.detach())
+            norm = self.optimiser.update(loss, factor)
+        self.step += 1
+        self.seconds += time.perf_counter() - started
+        tokens = self.step * batch.inputs.numel()
+        return Step(
+            self.step,
+            value,
+            norm,
+            self.config.learning_rate * factor,
+            tokens,
+            self.seconds,
+            self.batches.loss(value, batch).bits,
+        )
+
+    def _look(self, complete: bool, every: bool = False) -> Iterator[Record]:
+        """Whatever is due at this step."""
+        config, control = self.config, self.control
+        # Nothing is yielded from inside a scope: while the caller holds a record, torch is as the caller left
+        # it.
+        if every or _due(self.step, config.eval_every):
+            yield self._evaluation(complete)
+        if config.sample_every and (every or _due(self.step, config.sample_every)):
+            yield self._sample()
+        if every or control.snapshot or snapshot_due(config, self.step):
+            control.snapshot = False
+            yield Snapshot(self.step, TrainState(self.step, self.seconds, self.optimiser.state()))
+
+    def _evaluation(self, complete: bool) -> Evaluation:
+        limit = self.config.eval_tokens
+        with self.numerics.scope():
+            training = measure(
+                self.model, self.batches, self.corpus.train, limit or len(self.corpus.validation)
+            )
+            validation = measure(self.model, self.batches, self.corpus.validation, 0 if complete else limit)
+        return Evaluation(
+            self.step,
+            training.nats,
+            validation.nats,
+            self.seconds,
+            complete or not limit,
+            training.bits,
+            validation.bits,
+        )
+
+    def _sample(self) -> Sample:
+        prompt = self.config.sample_prompt if self.control.prompt is None else self.control.prompt
+        unknown = set(self.corpus.tokenizer.unknown(prompt))
+        prompt = "".join(c for c in prompt if c not in unknown)  # what the model really sees
+        seed = self.config.seed + self.step
+        model = self.model
+        if self.numerics.device.type == "cpu" and self.numerics.dtype != torch.float32:
+            model = copy.deepcopy(
+                model
+            ).float()  # one row at a time, bfloat16 takes a processor twice as long
+        text = complete(
+            model,
+            self.corpus.tokenizer,
+            prompt,
+            self.config.sample_length,
+            self.config.sample_temperature,
+            seed,
+        )
+        return Sample(self.step, prompt, text)
+
+    def _restore(self, state: TrainState) -> None:
+        try:
+            self.optimiser.load_state(state.tensors)
+        except (KeyError, RuntimeError) as error:
+            raise CheckpointError(f"this snapshot is not of this model: {error}") from error
+        self.step, self.seconds = state.step, state.seconds
+
+
+def snapshot_due(config: TrainConfig, step: int) -> bool:
+    """Whether a snapshot is kept after a step: at the interval and, where asked for, after 1, 2, 4, 8 … steps
+    up to it.
+    """
+    early = config.snapshot_early and 0 < step < config.snapshot_every and step & (step - 1) == 0
+    return early or _due(step, config.snapshot_every)
+
+
+def _due(step: int, every: int) -> bool:
+    return every > 0 and step % every == 0
+
+
+class _seeded:
+    """Draws of dropout inside depend on seed and step alone; torch's own generators are as before
+    afterwards.
+    """
+
+    def __init__(self, seed: int, step: int, device: torch.device, needed: bool) -> None:
+        devices = [device] if device.type == "cuda" else []
+        self.fork = torch.random.fork_rng(devices=devices) if needed else None
+        self.value = (seed * 1_000_003 + step) % 2**63
+
+    def __enter__(self) -> None:
+        if self.fork is not None:
+            self.fork.__enter__()
+            torch.manual_seed(self.value)
+
+    def __exit__(self, *error: Any) -> None:
+        if self.fork is not None:
+            self.fork.__exit__(*error)

@@ -1,0 +1,99 @@
+"""Tokens in three dimensions, turned in the browser. Drawn as SVG: no WebGL is asked for, which not every
+machine has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from pages.input.embeddings.figures import class_look
+from pages.input.embeddings.shared import CLOUD, Vocabulary
+from ui.figures import theme
+from ui.players.component import mounted
+
+TURN = "embed_turn"
+FIRST = (30, 20)  # degrees: about the vertical axis, and up
+MOST_TILT = 90
+
+
+def cloud(
+    scores: np.ndarray,
+    known: Vocabulary,
+    ids: np.ndarray,
+    labelled: np.ndarray,
+    *,
+    chosen: int,
+    near: np.ndarray,
+    titles: Sequence[str],
+    reach: float,
+    frequency: np.ndarray | None,
+    data: pd.DataFrame,
+    alt: str,
+) -> None:
+    """scores (vocab, 3). All three axes have one scale, so that distances are true ones of the three
+    components. Angles are kept in the URL.
+    """
+    points = (scores[ids] / reach).astype(np.float64)  # around the mean token, within a ball of radius 1
+    place = {int(n): i for i, n in enumerate(ids)}
+    present = [i for i in range(len(known.names)) if (known.classes[ids] == i).any()]
+    looks = [class_look(known.names[i]) for i in present]
+    shade = None
+    if frequency is not None:
+        shade = np.round(frequency[ids] / max(float(frequency.max()), 1e-6) * 100).astype(int).tolist()
+    message = {
+        "points": points.round(4).ravel().tolist(),
+        "ids": ids.tolist(),
+        "words": [known.words[i] for i in ids],
+        "named": labelled[ids].tolist(),
+        "classes": [present.index(int(c)) for c in known.classes[ids]],
+        "chosen": place[chosen],
+        "near": [place[int(n)] for n in near],
+        "names": [known.names[i] for i in present],
+        "looks": looks,
+        "titles": list(titles),
+        "shade": shade,
+        "letters": known.letters,
+        "angles": list(_angles()),
+        "palette": theme.palette(),
+        "alt": alt,
+        "csv": data.to_csv(index=False),
+        "top": None if frequency is None else round(float(frequency.max()), 2),
+    }
+    result = mounted("cloud")(
+        key=CLOUD, data=message, on_turn_change=lambda: None, on_clicked_change=lambda: None
+    )
+    turned = getattr(result, "turn", None)
+    found = _read(turned) if isinstance(turned, str) else None
+    if found == FIRST:
+        st.query_params.pop(TURN, None)
+    elif found is not None:
+        st.query_params[TURN] = f"{found[0]},{found[1]}"
+
+
+def _angles() -> tuple[int, int]:
+    """The angles of the picture: turned to in this session, else the URL's, else the first ones."""
+    held = st.session_state.get(CLOUD)
+    turned = held.get("turn") if held is not None and hasattr(held, "get") else None
+    for text in (turned, st.query_params.get(TURN)):
+        if isinstance(text, str) and (found := _read(text)) is not None:
+            return found
+    return FIRST
+
+
+def _read(text: str) -> tuple[int, int] | None:
+    """Two whole numbers of degrees, brought into their range; None for anything else.
+
+    >>> _read("400,-100"), _read("1,x"), _read("30,20")
+    ((40, -90), None, (30, 20))
+    """
+    parts = text.split(",")
+    if len(parts) != 2 or any(
+        len(p) > 5 or not p.removeprefix("-").isascii() or not p.removeprefix("-").isdecimal() for p in parts
+    ):
+        return None
+    turn, tilt = (int(p) for p in parts)
+    return turn % 360, max(-MOST_TILT, min(MOST_TILT, tilt))

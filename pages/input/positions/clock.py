@@ -1,0 +1,57 @@
+"""The many-handed clock: a hand for each frequency of the sinusoidal positions. It runs in the browser; the
+frequencies are sent once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from ui.figures import theme
+from ui.players.component import mounted
+
+POSITION = "clock_position"  # in the URL, where the browser itself writes it
+MOST_HANDS = 32
+
+
+def clock(thetas: np.ndarray, length: int, *, key: str) -> None:
+    """Draws it. `thetas` (pair,) are radians a position, the fastest first; positions go from 0 to length -
+    1.
+
+    Of more than MOST_HANDS pairs, evenly spaced ones are shown, the first and the last among them; the clock
+    says so.
+    """
+    pairs = shown(len(thetas))
+    data = {
+        "thetas": [float(thetas[i]) for i in pairs],
+        "pairs": pairs,
+        "of": len(thetas),
+        "last": length - 1,
+        "position": linked(length),
+        "name": POSITION,
+        "palette": theme.palette(),
+    }
+    mounted("clock")(key=key, data=data)
+
+
+def shown(count: int) -> list[int]:
+    """The pairs that get a hand.
+
+    >>> shown(3), len(shown(256)), shown(256)[-1]
+    ([0, 1, 2], 32, 255)
+    """
+    return (
+        list(range(count))
+        if count <= MOST_HANDS
+        else np.linspace(0, count - 1, MOST_HANDS).round().astype(int).tolist()
+    )
+
+
+def linked(length: int) -> int:
+    """The position in the URL, which may be anything, within 0 .. length - 1."""
+    named = st.query_params.get(POSITION, "")
+    return (
+        min(int(named), length - 1)
+        if named.isascii() and named.isdecimal() and len(named) < 7
+        else min(5, length - 1)
+    )

@@ -1,0 +1,243 @@
+"""The view "Learned" of the Positions page: a trained table of position vectors, beside the sinusoidal one of
+the same size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import streamlit as st
+
+from engine.measure.embeddings import principal, project
+from engine.measure.position_table import Alike, alike, learned_table, sinusoidal
+from engine.model import Transformer
+from pages.input.positions import learned_figures as figures
+from ui import explain
+from ui.course import course, steps_of
+from ui.players.plot import plot
+from ui.subject import FIRST_MODEL, SHIPPED, Subject
+
+MOST = 512  # positions that are drawn
+LEARNED, SINUSOIDAL = "learned", "sinusoidal"
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A table of positions with what is measured of it."""
+
+    table: np.ndarray = field(repr=False)  # (position, d_model)
+    alike: Alike = field(repr=False)
+    path: np.ndarray = field(repr=False)  # (position, 2): on its own first two principal components
+    kept: np.ndarray = field(repr=False)  # (2,): their shares of the variance
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _learned(key: tuple[str, int], _table: np.ndarray) -> _Table:
+    return _measured(_table)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _sinusoidal(length: int, d_model: int) -> _Table:
+    return _measured(sinusoidal(length, d_model))
+
+
+def _measured(table: np.ndarray) -> _Table:
+    scores, kept = project(table, principal(table, 2).axes)
+    return _Table(table, alike(table), scores, kept)
+
+
+def draw_learned(subject: Subject) -> None:
+    """Both tables as heatmaps, as paths, and by the likeness of their positions; their lengths; what it says
+    of distance.
+    """
+    table = learned_table(subject.model)
+    if table is None:
+        _offer(subject)
+        return
+    if len(table) < 3:
+        st.info(
+            f"This table has {len(table)} positions: too few to compare any. Choose a model with a longer"
+            " context."
+        )
+        return
+    if len(table) > MOST:
+        st.caption(f":material/info: The first {MOST} of {len(table):,} positions are shown.")
+        table = table[:MOST]
+    pair = {LEARNED: _learned(subject.key, table), SINUSOIDAL: _sinusoidal(*table.shape)}
+    length, width = table.shape
+    for draw in (
+        _draw_table,
+        _draw_path,
+        _draw_alike,
+    ):  # row by row, so that on a phone too the two stand next to each other
+        for column, name in zip(st.columns(2, gap="medium"), pair, strict=True):
+            with column:
+                draw(name, pair[name], length, width)
+    _draw_lines(pair)
+    steps = steps_of(subject)
+    if steps:
+        st.markdown(
+            "**When it learns what “near” is**: the correlation of the cosine with −distance, over the"
+            " training"
+        )
+        draw = partial(
+            _draw_course, level=pair[SINUSOIDAL].alike.correlation, shown=subject.key[1], end=steps[-1]
+        )
+        course("positions", subject.key[0], steps, _correlation, draw)
+    explain.takeaway(_summary(subject, pair))
+
+
+def _offer(subject: Subject) -> None:
+    kind = subject.config.position
+    there = {
+        "none": "no positions at all",
+        "sinusoidal": "sinusoidal positions, which are computed and never trained",
+        "rope": "RoPE, which turns queries and keys by fixed angles",
+        "alibi": "ALiBi, which takes a fixed penalty off the scores",
+        "t5": "T5's relative bias, which learns a number for each distance and head",
+    }.get(kind, kind)
+    st.info(f"This model has {there}: there is no learned table to look at.")
+    if st.button(
+        f"Look at {SHIPPED[FIRST_MODEL]}, which has one",
+        key="learned_switch",
+        icon=":material/swap_horiz:",
+        on_click=_switch,
+    ):
+        st.rerun()  # the bar as well
+
+
+def _switch() -> None:
+    st.session_state["subject_model"] = FIRST_MODEL
+
+
+def _draw_table(name: str, found: _Table, length: int, width: int) -> None:
+    title = (
+        f"Learned: {length} × {width} = {length * width:,} parameters"
+        if name == LEARNED
+        else "Sinusoidal, same size: no parameters"
+    )
+    st.markdown(f"**{title}**")
+    columns = [f"d{i}" for i in range(width)]
+    plot(
+        figures.table_heatmap(found.table),
+        key=f"learned_table_{name}",
+        height=320,
+        name=f"{name}-positions",
+        data={"position": np.arange(length), **dict(zip(columns, found.table.T, strict=True))},
+        alt=f"Heatmap: the {name} vectors of {length} positions (down) over {width} dimensions (across).",
+    )
+
+
+def _draw_path(name: str, found: _Table, length: int, width: int) -> None:
+    st.markdown(f"{name.capitalize()}: path on two principal components")
+    plot(
+        figures.path(found.path, found.kept),
+        key=f"learned_path_{name}",
+        height=330,
+        name=f"{name}-path",
+        data={"position": np.arange(length), "pc1": found.path[:, 0], "pc2": found.path[:, 1]},
+        alt=f"The {name} positions as a path on two principal components, joined in order.",
+    )
+
+
+def _draw_alike(name: str, found: _Table, length: int, width: int) -> None:
+    st.markdown(f"{name.capitalize()}: cosine of every two positions")
+    plot(
+        figures.alike_heatmap(found.alike.cosines),
+        key=f"learned_alike_{name}",
+        height=350,
+        name=f"{name}-cosines",
+        data={
+            "position": np.arange(length),
+            **{f"p{i}": column for i, column in enumerate(found.alike.cosines.T)},
+        },
+        alt=f"Heatmap of the cosine between every two {name} position vectors, from -1 to 1.",
+    )
+    st.metric(
+        "Correlation of the cosine with −distance",
+        f"{found.alike.correlation:+.3f}" if np.isfinite(found.alike.correlation) else "not defined",
+    )
+
+
+def _draw_lines(pair: dict[str, _Table]) -> None:
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**How alike, by distance**")
+        curves = [(name, found.alike.by_distance[1:], found.alike.spread[1:]) for name, found in pair.items()]
+        columns = {f"{name}_mean": mean for name, mean, _ in curves} | {
+            f"{name}_sd": spread for name, _, spread in curves
+        }
+        plot(
+            figures.two_lines(curves, "distance between two positions", "mean cosine", first=1),
+            key="learned_distance",
+            height=300,
+            name="cosine-by-distance",
+            data={"distance": np.arange(1, len(curves[0][1]) + 1)} | columns,
+            alt=(
+                "Lines: mean cosine of two positions against their distance, learned and sinusoidal; the band"
+                " is one standard deviation."
+            ),
+        )
+        st.caption(
+            "Band: one standard deviation over the pairs at that distance. The sinusoidal table has none:"
+            " there, only the distance counts."
+        )
+    with right:
+        st.markdown("**How long, by position**")
+        lines = [(name, found.alike.norms, None) for name, found in pair.items()]
+        plot(
+            figures.two_lines(lines, "position", "length of the vector"),
+            key="learned_norms",
+            height=300,
+            name="position-norms",
+            data={"position": np.arange(len(lines[0][1]))} | {name: values for name, values, _ in lines},
+            alt="Lines: Euclidean length of each position's vector, learned and sinusoidal.",
+        )
+        width = pair[SINUSOIDAL].table.shape[1]
+        st.caption(
+            f"A sinusoidal vector has the same length everywhere, $\\sqrt{{d/2}} = {np.sqrt(width / 2):.2f}$,"
+            " since $\\sin^2 + \\cos^2 = 1$."
+        )
+
+
+def _correlation(model: Transformer) -> float | None:
+    table = learned_table(model)
+    return None if table is None else alike(table[:MOST]).correlation
+
+
+def _draw_course(points: dict[int, float], level: float, shown: int, end: int) -> None:
+    values = np.array(list(points.values()))
+    plot(
+        figures.rising(np.asarray(list(points)), values, level, shown, float(end)),
+        key="learned_course",
+        height=280,
+        name="nearness-over-training",
+        data={"step": list(points), "correlation": values},
+        alt=(
+            "Line: correlation between cosine and nearness of the learned positions at each snapshot; dotted:"
+            " the sinusoidal table's."
+        ),
+    )
+
+
+def _summary(subject: Subject, pair: dict[str, _Table]) -> str:
+    learned, other = pair[LEARNED], pair[SINUSOIDAL]
+    near = learned.alike.by_distance[1]
+    first = float(learned.alike.norms[0] / max(float(np.median(learned.alike.norms)), 1e-12))
+    told = (
+        "Near positions have found each other: nobody told the table that 4 comes after 3."
+        if learned.alike.correlation > 0.3
+        else (
+            "Near positions are hardly more alike than far ones here: the table has not learned what “near”"
+            " is, or not yet."
+        )
+    )
+    return (
+        f"**Cosine and nearness: {learned.alike.correlation:+.2f} learned, {other.alike.correlation:+.2f}"
+        f" sinusoidal.** Neighbours in the learned table have a mean cosine of {near:+.2f}"
+        f" ({other.alike.by_distance[1]:+.2f} sinusoidal). {told} Position 0 is {first:.1f} times as long as"
+        f" the median position. Two components keep {learned.kept.sum():.0%} of the learned table's variance,"
+        f" {other.kept.sum():.0%} of the sinusoidal one's."
+    )

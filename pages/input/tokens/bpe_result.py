@@ -1,0 +1,249 @@
+"""What came out of a training of merges: the curve, the list, the four ways to start, and the same thing as a
+tiktoken.Encoding.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.tokenizers.bpe import BpeTokenizer
+from engine.tokenizers.bpe_watch import Watched, Way
+from engine.tokenizers.bpe_watch import four_ways as train_four_ways
+from pages.input.tokens import bpe_figures as figures
+from pages.input.tokens.bpe_text import Texts
+from ui.players.plot import plot
+from ui.text.markdown import safe
+from ui.text.tokens import show_bytes
+
+if TYPE_CHECKING:
+    from pages.input.tokens.watching import Watching
+
+COMPARED = 20_000  # characters on which the four ways are compared
+UNITS = ("tokens left, % of the start", "characters per token", "bytes per token")
+WAYS = {
+    ("byte", "words"): "bytes, cut into words",
+    ("byte", "none"): "bytes, left whole",
+    ("char", "words"): "characters, cut into words",
+    ("char", "none"): "characters, left whole",
+}
+PARTS = ("Compression", "The merges", "Four ways to start", "As tiktoken")
+
+
+def draw_result(watching: Watching, texts: Texts, new_tokens: int) -> None:
+    """One of four parts, as chosen."""
+    st.subheader("What came out")
+    part = st.segmented_control(
+        "Shown",
+        PARTS,
+        default=PARTS[0],
+        required=True,
+        key="bpe_part",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    if part == "The merges":
+        _draw_merges(watching.seen)
+    elif part == "Four ways to start":
+        _draw_ways(texts, new_tokens)
+    elif part == "As tiktoken":
+        _draw_tiktoken(watching.seen.tokenizer, texts.passage)
+    else:
+        _draw_compression(watching, texts)
+
+
+def _draw_compression(watching: Watching, texts: Texts) -> None:
+    unit = st.segmented_control(
+        "Measure", UNITS, default=UNITS[0], required=True, key="bpe_unit", bind="query-params"
+    )
+    unit = unit if unit in UNITS else UNITS[0]
+    seen, passage = watching.seen, texts.passage
+    lengths = {texts.name: (seen.lengths, seen.characters, seen.bytes)}
+    if not texts.same:
+        shown = watching.shown.lengths(len(seen.tokenizer.merges))
+        lengths["the passage shown"] = (shown, len(passage), len(passage.encode("utf-8", "surrogatepass")))
+    curves, table = {}, pd.DataFrame({"merges": np.arange(len(seen.lengths))})
+    for name, (tokens, characters, size) in lengths.items():
+        values = dict(zip(UNITS, (100 * tokens / tokens[0], characters / tokens, size / tokens), strict=True))
+        curves[name] = values[unit]
+        for measure, column in ({"tokens left": tokens} | values).items():
+            table[f"{measure}, {name}"] = column
+    plot(
+        figures.compression(curves, unit),
+        key="bpe_compression",
+        height=320,
+        data=table,
+        name="bpe-compression",
+        alt=(
+            f"{unit} against the number of merges made: from {next(iter(curves.values()))[0]:.3g} to"
+            f" {next(iter(curves.values()))[-1]:.3g} for {texts.name}."
+        ),
+    )
+    saved = -np.diff(seen.lengths)
+    st.caption(
+        f"The first merge made {texts.name} {saved[0]:,} tokens shorter, the last {saved[-1]:,}: frequent"
+        " pairs come first, so a later merge removes fewer tokens. The CSV has all measures."
+    )
+
+
+def _draw_merges(seen: Watched) -> None:
+    st.dataframe(
+        merges_table(seen),
+        hide_index=True,
+        height=360,
+        key="bpe_merges",
+        column_config={
+            "count": st.column_config.NumberColumn(format="localized"),
+            "tokens left": st.column_config.NumberColumn(format="localized"),
+        },
+    )
+    st.caption(
+        "In the order in which they were learned. Hexadecimal pairs are bytes that make no whole character"
+        " yet. The table's tools search it and save it. Counts are of neighbours, overlaps included: “aaa”"
+        " holds the pair “a”, “a” twice, and one merge."
+    )
+
+
+def merges_table(seen: Watched) -> pd.DataFrame:
+    """A row for each merge."""
+    own = seen.tokenizer
+    tokens = [show_bytes(token) for token in own.tokens]
+    following = [
+        f"{tokens[r[0][0][0]]} + {tokens[r[0][0][1]]}: {r[0][1]:,}" if r else "" for r in seen.runners_up
+    ]
+    rows = [
+        (m.rank, tokens[m.pair[0]], tokens[m.pair[1]], tokens[m.token], m.token, m.count, m.length, after)
+        for m, after in zip(own.merges, following, strict=True)
+    ]
+    return pd.DataFrame(
+        rows, columns=["merge", "left", "right", "token", "id", "count", "tokens left", "next in line"]
+    )
+
+
+@st.cache_resource(max_entries=16, show_spinner="Training four tokenizers …")
+def _ways(text: str, new_tokens: int) -> list[Way]:
+    return train_four_ways(text, new_tokens)
+
+
+def _draw_ways(texts: Texts, new_tokens: int) -> None:
+    text = texts.learned[:COMPARED]
+    ways = _ways(text, new_tokens)
+    names = [WAYS[way.level, way.split] for way in ways]
+    table = pd.DataFrame(
+        {
+            "way": names,
+            "tokens at the start": [w.start for w in ways],
+            "tokens left": [w.length for w in ways],
+            "vocabulary": [w.vocab_size for w in ways],
+            "characters per token": [len(text) / w.length for w in ways],
+            "tokens that cross a word border": [len(w.crossing) for w in ways],
+        }
+    )
+    plot(
+        figures.four_ways(names, [w.start for w in ways], [w.length for w in ways]),
+        key="bpe_ways",
+        height=330,
+        data=table,
+        name="bpe-four-ways",
+        alt=(
+            f"Tokens of the same text at the start and after up to {new_tokens} merges, for four ways to"
+            " start: "
+        )
+        + ", ".join(f"{n} {w.length:,}" for n, w in zip(names, ways, strict=True))
+        + ".",
+    )
+    st.dataframe(
+        table,
+        hide_index=True,
+        key="bpe_ways_table",
+        column_config={"characters per token": st.column_config.NumberColumn(format="%.2f")},
+    )
+    cut = (
+        f"the first {COMPARED:,} characters of {texts.name}" if len(text) < len(texts.learned) else texts.name
+    )
+    st.caption(
+        f"Four trainings on {cut}, each for up to {new_tokens:,} new tokens. A vocabulary that starts from"
+        " characters has every character of the text, and one that is not among them cannot be encoded at"
+        " all. From bytes nothing is ever unknown, but a character of several bytes must be merged first."
+        + (
+            " Where one or two tokens are left, the whole text has become a token: it was learned by heart."
+            if min(w.length for w in ways) <= 2
+            else ""
+        )
+    )
+    crossing = ways[1].crossing
+    if crossing:
+        some = " · ".join(f"“{safe(show_bytes(token))}”" for token in crossing[:10])
+        st.markdown(
+            f"Left whole, {len(crossing):,} of the tokens learned from bytes run across a border of words,"
+            f" such as {some}. They save tokens here, and would be useless elsewhere: a place in the"
+            " vocabulary for each word *and* for each way it happens to meet its neighbour."
+        )
+    else:
+        st.markdown(
+            "Left whole, none of these tokens runs across a border of words: there are too few merges, or too"
+            " few words, for that."
+        )
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _theirs(frozen: str, passage: str) -> list[int]:
+    """The passage's ids by tiktoken, from the tokenizer written down."""
+    return BpeTokenizer.from_dict(json.loads(frozen)).as_tiktoken().encode_ordinary(passage)
+
+
+def _draw_tiktoken(own: BpeTokenizer, passage: str) -> None:
+    frozen = json.dumps(own.to_dict())
+    if own.level == "char":
+        st.info(
+            "tiktoken always starts from the 256 bytes, so a tokenizer that starts from characters cannot be"
+            " handed over. Choose “Bytes” above, and both can be compared."
+        )
+    else:
+        mine, theirs = own.encode(passage), _theirs(frozen, passage)
+        if mine == theirs:
+            st.success(
+                f"The same ids: ours and tiktoken's agree in all {len(mine):,} tokens of the passage.",
+                icon=":material/check:",
+            )
+        else:
+            first = next(
+                (i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b),
+                min(len(mine), len(theirs)),
+            )
+            st.error(
+                f"The ids differ from token {first:,} on: ours has {len(mine):,}, tiktoken {len(theirs):,}."
+            )
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "position": np.arange(len(mine)),
+                    "token": [show_bytes(own.tokens[i]) for i in mine],
+                    "our id": mine,
+                    "tiktoken's id": pd.Series(theirs).reindex(range(len(mine))),
+                }
+            ),
+            hide_index=True,
+            height=240,
+            key="bpe_ids",
+        )
+        st.caption("Computed just now, by both, from the same ranks. In a notebook:")
+        st.code(
+            "import json\nfrom engine.tokenizers.bpe import BpeTokenizer\n\nown ="
+            ' BpeTokenizer.from_dict(json.load(open("tokenizer.json")))\nencoding = own.as_tiktoken()  # a'
+            ' tiktoken.Encoding\nencoding.encode_ordinary("any text")',
+            language="python",
+        )
+    st.download_button(
+        "Download this tokenizer (JSON)",
+        frozen,
+        "tokenizer.json",
+        "application/json",
+        icon=":material/download:",
+        on_click="ignore",
+        key="bpe_download",
+    )

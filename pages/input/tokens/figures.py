@@ -1,0 +1,188 @@
+"""Arrays -> figures of tokenizers. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ui.figures import specs as go
+from ui.figures.labels import plain
+from ui.figures.theme import SEQUENTIAL, base_layout, colour
+
+# kind of tokenizer -> colour: what needs no learning, our own, the published ones.
+SIDES = {
+    "characters": "top center",
+    "bytes": "middle right",
+    "gpt2": "bottom center",
+    "cl100k_base": "top center",
+    "o200k_base": "middle right",
+}  # of labels
+STRONG = 0.58  # of the scale: above, a cell's number is written in the page's own colour
+KINDS = {"plain": "quiet", "ours": "run0", "published": "training"}
+
+
+def token_bars(names: Sequence[str], kinds: Sequence[str], tokens: np.ndarray, each: np.ndarray) -> go.Figure:
+    """Tokens of one text (tokenizer,), with the characters that each token holds on average (tokenizer,)."""
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": tokens.astype(np.float64),
+        "y": list(names),
+        "marker": {"color": [colour(KINDS[kind]) for kind in kinds]},
+        "text": [f"{n:,}" for n in tokens.tolist()],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "customdata": each.astype(np.float32),
+        "hovertemplate": "%{y}: %{x:,} tokens<br>%{customdata:.2f} characters each<extra></extra>",
+    }
+    layout = base_layout(
+        margin={"l": 104, "r": 56, "t": 8, "b": 44},
+        showlegend=False,
+        bargap=0.3,
+        xaxis={"title": {"text": "tokens"}, "rangemode": "tozero", "nticks": 6},
+        yaxis={"autorange": "reversed", "type": "category", "nticks": len(names)},
+    )
+    return go.Figure({"data": [bars], "layout": layout})
+
+
+def line_table(
+    lines: Sequence[str], names: Sequence[str], counts: np.ndarray, per_character: np.ndarray
+) -> go.Figure:
+    """Tokens of each line by each tokenizer: counts (line, tokenizer), shaded by tokens per character (line,
+    tokenizer).
+    """
+    rows = [f"{i}" for i in range(len(lines))]
+    hover = [
+        [
+            f"{plain(name)}, line {i}<br>“{plain(line)}”<br>{count:,} tokens, {rate:.2f} a character"
+            for name, count, rate in zip(names, row, rates, strict=True)
+        ]
+        for i, (line, row, rates) in enumerate(
+            zip(lines, counts.tolist(), per_character.tolist(), strict=True)
+        )
+    ]
+    top = max(1.0, float(per_character.max(initial=0.0)))
+    # A trace of their own: of text on a heatmap Plotly makes all cells alike or chooses badly, and a middle
+    # shade needs a choice for each page.
+    numbers = {
+        "type": "scatter",
+        "mode": "text",
+        "x": [name for _ in rows for name in names],
+        "y": [row for row in rows for _ in names],
+        "text": [f"{n:,}" for n in counts.ravel().tolist()],
+        "hoverinfo": "skip",
+        "textfont": {
+            "color": [
+                SEQUENTIAL[0][1] if rate > STRONG * top else SEQUENTIAL[-1][1]
+                for rate in per_character.ravel().tolist()
+            ]
+        },
+    }
+    cells = {
+        "type": "heatmap",
+        "z": per_character.astype(np.float32),
+        "x": list(names),
+        "y": rows,
+        "colorscale": SEQUENTIAL,
+        "zmin": 0.0,
+        "zmax": top,
+        "xgap": 2,
+        "ygap": 2,
+        "hovertext": hover,
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "colorbar": {"thickness": 12, "nticks": 5, "title": {"text": "tokens per<br>character"}},
+    }
+    layout = base_layout(
+        margin={"l": 44, "r": 8, "t": 8, "b": 64},
+        showlegend=False,
+        xaxis={"type": "category", "showgrid": False},
+        yaxis={
+            "type": "category",
+            "autorange": "reversed",
+            "showgrid": False,
+            "title": {"text": "line"},
+            "nticks": len(rows),
+        },
+    )
+    return go.Figure({"data": [cells, numbers], "layout": layout})
+
+
+def cost_curve(
+    sizes: np.ndarray,
+    values: np.ndarray,
+    points: Sequence[tuple[str, str, int, float]],
+    *,
+    title: str,
+    unit: str,
+    log: bool = False,
+    hover: str = ",.0f",
+) -> go.Figure:
+    """A cost (size,) against the vocabulary (size,) of our BPE, and others as `points`: (name, kind,
+    vocabulary, cost).
+    """
+    line: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": sizes.astype(np.float64),
+        "y": values.astype(np.float64),
+        "name": "our BPE",
+        "line": {"color": colour(KINDS["ours"]), "width": 3},
+        "marker": {"size": 6},
+        "hovertemplate": f"our BPE, V %{{x:,}}<br>%{{y:{hover}}} {unit}<extra></extra>",
+    }
+    marks = [
+        {
+            "type": "scatter",
+            "mode": "markers+text",
+            "x": [vocabulary],
+            "y": [value],
+            "text": [name],
+            "textposition": _side(name, vocabulary, log),
+            "cliponaxis": False,
+            "textfont": {"size": 12},
+            "marker": {"size": 10, "symbol": "diamond", "color": colour(KINDS[kind])},
+            "hovertemplate": f"{name}, V %{{x:,}}<br>%{{y:{hover}}} {unit}<extra></extra>",
+        }
+        for name, kind, vocabulary, value in points
+    ]
+    layout = base_layout(
+        uirevision=f"{title}-{log}",
+        margin={"l": 60, "r": 16, "t": 34, "b": 44},
+        showlegend=False,
+        title={"text": title, "font": {"size": 15}, "x": 0.02, "y": 0.98, "yanchor": "top"},
+        xaxis={
+            "title": {"text": "vocabulary V"},
+            "type": "log",
+            "range": [0.95, 5.95],
+            "tickvals": [64, 1024, 16384, 262144],
+            "ticktext": ["64", "1k", "16k", "256k"],
+            "tickangle": 0,
+        },
+        yaxis={
+            "nticks": 6,
+            "exponentformat": "SI",
+            "separatethousands": True,
+            **(
+                {"type": "log", "dtick": 1}
+                if log
+                else {
+                    "range": [
+                        0,
+                        1.15 * max([float(values.max(initial=1.0)), *(point[3] for point in points)]),
+                    ]
+                }
+            ),
+        },
+    )
+    return go.Figure({"data": [line, *marks], "layout": layout})
+
+
+def _side(name: str, vocabulary: int, log: bool) -> str:
+    """Where a point's name stands: on logarithmic axes costs grow to the right, so there is room beside
+    them.
+    """
+    if log:
+        return "middle left" if vocabulary > 20_000 else "middle right"
+    return SIDES.get(name, "top center")

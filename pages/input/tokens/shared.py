@@ -1,0 +1,272 @@
+"""What the views that compare tokenizers share: the text of one's own, the text that BPE learns from, and the
+tokenizers themselves.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import streamlit as st
+
+from engine.errors import CorpusError, TokenizerError
+from engine.measure.vocabulary import prefix
+from engine.tokenizers import bpe, published
+from engine.tokenizers.bpe import BpeTokenizer
+from engine.tokenizers.published import PUBLISHED, PublishedTokenizer, whole_characters
+from engine.tokenizers.words import WordTokenizer
+from ui import state
+from ui.text.markdown import safe
+
+KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+TEXT, EXAMPLE = "compare_text", "compare_example"
+LINK = 6000  # characters of an address that a text may take; a longer one stays out of it
+SOURCES = {"shakespeare": "Tiny Shakespeare", "python": "The Python manual", "yours": "Your text"}
+LARGEST = 8192  # the one training from which all smaller vocabularies are cut
+LINE = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
+
+# name -> (text, what to notice). All sentences are our own, but the first.
+EXAMPLES = {
+    "First Citizen": (
+        LINE,
+        (
+            "The first line of Tiny Shakespeare. Frequent words are one token; the space before a word"
+            " belongs to it. “What vocabulary size costs” counts this very line."
+        ),
+    ),
+    "Languages": (
+        "A language model reads numbers, not letters.\nEin Sprachmodell liest Zahlen, keine Buchstaben.\n"
+        "Un modèle de langue lit des nombres, pas des lettres.\nЯзыковая модель читает числа, а не буквы.\n"  # noqa: RUF001
+        "भाषा मॉडल अक्षर नहीं, संख्याएँ पढ़ता है।\n语言模型读的是数字，而不是字母。\n"  # noqa: RUF001
+        "言語モデルが読むのは文字ではなく数字です。\n"
+        "نموذج اللغة يقرأ الأرقام لا الحروف.",
+        (
+            "One meaning, eight prices. gpt2 learned from English: it has whole words for the first line and"
+            " little more than bytes for Hindi. Later vocabularies are fairer, not fair. Whoever pays by the"
+            " token pays for this, and a context holds less of such a language."
+        ),
+    ),
+    "Numbers and sums": (
+        "7 + 5 = 12\n127 + 677 = 804\n1275 + 6773 = 8048\n12345678 + 1 = 12345679\n3.14159 is not 3,141,590",
+        (
+            "gpt2 cuts digits wherever a merge happened to be learned, so equal digits fall into different"
+            " pieces. cl100k_base and o200k_base take digits by threes, from the left, while sums carry from"
+            " the right. Much of the trouble that models have with sums begins here."
+        ),
+    ),
+    "Spaces and capitals": (
+        "hello Hello HELLO\nhello\n hello\n  hello\nthe The THE\nNew York, new york, NEW YORK",
+        (
+            "To us the same word; to the model different ids with nothing in common but what it learns about"
+            " them. A space counts as part of the word that follows, and capitals make rare pieces."
+        ),
+    ),
+    "Code": (
+        (
+            "def mean(values):\n    total = 0\n    for value in values:\n        if value is not None:\n     "
+            "       total += value\n    return total / len(values)\n"
+        ),
+        (
+            "Indentation is a run of blanks. gpt2 pays one token for each of them but the last, which belongs"
+            " to the word; cl100k_base has single tokens for whole runs, which made code much shorter. Let"
+            " our BPE learn from the Python manual and look again."
+        ),
+    ),
+    "Emoji": (
+        "👍 👍🏽 👋🏿\n👩‍👩‍👧‍👦 👨‍🚀\n🇩🇪 🇯🇵 🇧🇷\n❤️ 🙂 ☕",
+        (
+            "One picture may be many characters: a skin tone is a second one, a flag two letters, a family"
+            " four people held together by joiners (ZWJ). A token with a dotted line is only part of a"
+            " character, so its bytes are shown, such as F0 9F."
+        ),
+    ),
+    "A rare name": (
+        "Nebuchadnezzar met Xiomara Okonkwo-Szczepańska in Llanfairpwllgwyngyll.",
+        (
+            "No list of words has these names, so “Words” can only say *unknown*. Subwords spell them out of"
+            " known pieces: nothing is lost, it just takes more tokens. Where the cuts fall says nothing"
+            " about how the name is built."
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What our own tokenizers learn from. `own` is the text itself where it is one's own, else empty:
+    together with `name` it names the text in caches.
+    """
+
+    name: str
+    own: str
+    text: str
+
+
+def own_text(height: int = 150) -> str | None:
+    """The box and the examples. Returns the text in whole characters, or None, with a sentence, where it is
+    too long.
+    """
+    if TEXT not in st.session_state:
+        named = st.query_params.get(TEXT)
+        st.session_state[TEXT] = (
+            named[: 2 * LINK] if named is not None else st.session_state.get("kept_compare_text", LINE)
+        )
+    limit = state.profile().max_watched
+    hint = (
+        f"Anything, up to {limit:,} characters. Ctrl+Enter takes it over. A long text is not part of the"
+        " link."
+    )
+    held, halves = whole_characters(str(st.session_state[TEXT]))
+    if halves:
+        st.session_state[TEXT] = held
+    typed = st.text_area("Your text", key=TEXT, height=height, persist_state="session", help=hint) or ""
+    st.session_state["kept_compare_text"] = typed
+    st.pills(
+        "Examples",
+        list(EXAMPLES),
+        key=EXAMPLE,
+        label_visibility="collapsed",
+        wrap=True,
+        on_change=_take_example,
+    )
+    text, more = whole_characters(typed)
+    _to_link(text)
+    if len(text) > limit:
+        st.error(
+            f"The text has {len(text):,} characters; at most {limit:,} are allowed here. Shorten it by"
+            f" {len(text) - limit:,}."
+        )
+        return None
+    if halves + more:
+        st.caption(
+            f":material/info: {halves + more:,} half characters (lone surrogates) cannot stand in UTF-8: each"
+            " tokenizer reads U+FFFD in their place."
+        )
+    return text
+
+
+def _take_example() -> None:
+    chosen = st.session_state.get(EXAMPLE)
+    if chosen in EXAMPLES:
+        st.session_state[TEXT] = EXAMPLES[chosen][0]
+        st.session_state[EXAMPLE] = None
+
+
+def _to_link(text: str) -> None:
+    fits = len(text) <= LINK and len(quote(text)) <= LINK
+    if text == LINE or not fits:
+        st.query_params.pop(TEXT, None)
+        if not fits:
+            st.caption("The text is too long for the link: who opens it sees another.")
+    elif st.query_params.get(TEXT) != text:
+        st.query_params[TEXT] = text
+
+
+def choose_source(key: str, label: str, hint: str) -> str:
+    """One of SOURCES, kept in the URL under `key`."""
+    name: str = st.segmented_control(
+        label,
+        list(SOURCES),
+        default="shakespeare",
+        required=True,
+        key=key,
+        format_func=SOURCES.__getitem__,
+        help=hint,
+        wrap=True,
+        **KEPT,
+    )
+    return name if name in SOURCES else "shakespeare"
+
+
+def source(name: str, own: str) -> Sources | None:
+    """The text of a source; None, with a sentence, where one's own is empty. Where Tiny Shakespeare cannot be
+    had, the Python manual.
+    """
+    if name == "yours":
+        if own:
+            return Sources("yours", own, own)
+        st.info(
+            "There is nothing to learn from in an empty text: the tokenizers below learned from the Python"
+            " manual."
+        )
+        name = "python"
+    try:
+        return Sources(name, "", state.corpus(name).text)
+    except CorpusError as error:
+        st.info(f"{safe(str(error))}. The Python manual is used instead.")
+        return Sources("python", "", state.corpus("python").text)
+
+
+def trained(found: Sources) -> BpeTokenizer:
+    """Byte-level BPE with words kept apart, as far as LARGEST or as the text goes; once for each text."""
+    return _trained(found.name, found.own, found.text)
+
+
+def smaller(found: Sources, size: int) -> BpeTokenizer:
+    """The same training, stopped at `size` tokens."""
+    return _smaller(found.name, found.own, size, trained(found))
+
+
+def known_words(found: Sources) -> WordTokenizer | None:
+    """The words of the text; None where it has none."""
+    return _words(found.name, found.own, found.text)
+
+
+@st.cache_resource(max_entries=6, show_spinner="Learning merges …")
+def _trained(name: str, own: str, _text: str) -> BpeTokenizer:
+    return bpe.train(_text, LARGEST)
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def _smaller(name: str, own: str, size: int, _whole: BpeTokenizer) -> BpeTokenizer:
+    return prefix(_whole, size)
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def _words(name: str, own: str, _text: str) -> WordTokenizer | None:
+    try:
+        return WordTokenizer.train(_text)
+    except TokenizerError:
+        return None
+
+
+@st.cache_data(max_entries=6, show_spinner=False)
+def alphabet(name: str, own: str, _text: str) -> str:
+    """The distinct characters of a text, by code point."""
+    return "".join(sorted(set(_text)))
+
+
+def encodings(names: list[str]) -> dict[str, PublishedTokenizer]:
+    """The published encodings of these names that can be had. For the others a line says why, and a button
+    tries again.
+    """
+    failed = _failures()
+    wanted = [name for name in names if name in PUBLISHED]
+    fresh = [name for name in wanted if name not in failed]
+    found: dict[str, PublishedTokenizer] = {}
+    if fresh:
+        with (
+            nullcontext()
+            if all(map(published.ready, fresh))
+            else st.spinner("Reading the published vocabularies …")
+        ):
+            found, problems = published.load_all(fresh)
+        failed.update(problems)
+    missing = [name for name in wanted if name in failed and name not in found]
+    if missing:
+        why, again = st.columns([6, 1], vertical_alignment="center")
+        why.caption(
+            f":material/cloud_off: Shown without {', '.join(map(safe, missing))}. {safe(failed[missing[0]])}."
+        )
+        again.button("Try again", key="compare_retry", on_click=failed.clear)
+    return {name: found[name] for name in wanted if name in found}
+
+
+@st.cache_resource(ttl=600, show_spinner=False)
+def _failures() -> dict[str, str]:
+    """Encoding -> why it could not be had, for a while: without this an offline page would try the network at
+    every click.
+    """
+    return {}

@@ -1,0 +1,347 @@
+"""Arrays -> figures of attention. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from engine.measure.heads import Sink
+from engine.measure.scaling import Scaled
+from ui.figures import specs as go
+from ui.figures.labels import plain
+from ui.figures.patterns import matrix_heatmap, token_axis
+from ui.figures.theme import SEQUENTIAL, base_layout, colour
+
+
+def head_heatmap(values: np.ndarray, name: str, *, top: float | None = None) -> go.Figure:
+    """One cell for each head: values (layer, head), from 0 up; layers go down."""
+    layers, heads = values.shape
+    reach = top if top is not None else float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
+    heat = {
+        "type": "heatmap",
+        "z": values.astype(np.float32),
+        "zmin": 0,
+        "zmax": reach or 1.0,
+        "colorscale": SEQUENTIAL,
+        "xgap": 2,
+        "ygap": 2,
+        "x": np.arange(heads),
+        "y": np.arange(layers),
+        "texttemplate": "%{z:.3g}" if heads <= 12 else "",
+        "textfont": {"size": 13},
+        "hovertemplate": f"layer %{{y}}, head %{{x}}<br>{name} %{{z:.4f}}<extra></extra>",
+        "colorbar": {"title": {"text": name, "side": "right"}},
+    }
+    layout = base_layout(
+        margin={"l": 52, "r": 8, "t": 8, "b": 44},
+        showlegend=False,
+        xaxis={"title": {"text": "head"}, "dtick": 1, "showgrid": False},
+        yaxis={"title": {"text": "layer"}, "dtick": 1, "autorange": "reversed", "showgrid": False},
+    )
+    return go.Figure({"data": [heat], "layout": layout})
+
+
+def head_table(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """One row for each head, from arrays (layer, head). Layers and heads count from 0."""
+    layers, heads = next(iter(columns.values())).shape
+    places = {"layer": np.repeat(np.arange(layers), heads), "head": np.tile(np.arange(heads), layers)}
+    return pd.DataFrame(places | {name: values.reshape(-1) for name, values in columns.items()})
+
+
+def two_bars(table: pd.DataFrame) -> go.Figure:
+    """Probabilities before and after, side by side: columns token, before, after."""
+    rows = np.arange(len(table))
+    traces = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": name,
+            "x": table[name].to_numpy(np.float32),
+            "y": rows,
+            "marker": {"color": shade},
+            "hovertemplate": "%{y} %{x:.4f}<extra>" + name + "</extra>",
+        }
+        for name, shade in (("before", colour("quiet")), ("after", colour("output")))
+    ]
+    layout = base_layout(
+        margin={"l": 30, "r": 12, "t": 28, "b": 44},
+        barmode="group",
+        bargap=0.25,
+        xaxis={"title": {"text": "probability"}, "rangemode": "tozero"},
+        yaxis=token_axis(list(table["token"]), "", size=14, range=[len(table) - 0.5, -0.5]),
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def kl_bars(kl: np.ndarray, labels: Sequence[str], chosen: int) -> go.Figure:
+    """One bar for each position: kl (query,), nats; the chosen one stands out."""
+    shades = [colour("output") if i == chosen else colour("quiet") for i in range(len(kl))]
+    bars = {
+        "type": "bar",
+        "x": np.arange(len(kl)),
+        "y": kl.astype(np.float32),
+        "marker": {"color": shades},
+        "customdata": [plain(label) for label in labels],
+        "hovertemplate": "after %{customdata}, position %{x}<br>%{y:.4f} nats<extra></extra>",
+    }
+    top = float(np.nanmax(kl)) if np.isfinite(kl).any() else 0.0
+    layout = base_layout(
+        margin={"l": 56, "r": 8, "t": 8, "b": 44},
+        showlegend=False,
+        bargap=0.1,
+        xaxis={"title": {"text": "position"}, "showgrid": False},
+        yaxis={"title": {"text": "KL (nats)"}, "range": [0, max(top, 1e-3) * 1.05]},
+    )
+    return go.Figure({"data": [bars], "layout": layout})
+
+
+def sink_bars(found: Sink) -> go.Figure:
+    """Length of the value vector at position 0 beside the mean of the others, for every key-value head."""
+    layers, kv = found.first_norm.shape
+    places = [
+        [f"layer {i}" for i in range(layers) for _ in range(kv)],
+        [f"{h}" for _ in range(layers) for h in range(kv)],
+    ]
+    traces = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": places,
+            "y": values.reshape(-1).astype(np.float32),
+            "marker": {"color": shade},
+            "hovertemplate": "%{x}<br>%{y:.3f}<extra>" + name + "</extra>",
+        }
+        for name, values, shade in (
+            ("first position", found.first_norm, colour("attention")),
+            ("mean of the others", found.other_norm, colour("quiet")),
+        )
+    ]
+    layout = base_layout(
+        margin={"l": 56, "r": 8, "t": 30, "b": 60},
+        barmode="group",
+        bargap=0.2,
+        xaxis={"title": {"text": "key-value head"}, "showgrid": False},
+        yaxis={"title": {"text": "length of v"}, "rangemode": "tozero"},
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.Figure:
+    """Matrices (position, width) side by side, signed, on one scale; each named above its columns."""
+    values = np.concatenate(list(parts.values()), axis=1)
+    figure = matrix_heatmap(
+        values,
+        labels,
+        "value",
+        signed=True,
+        columns=[str(i) for i in range(values.shape[1])],
+        across="dimension",
+    )
+    edges = np.cumsum([0, *(p.shape[1] for p in parts.values())])
+    line = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": {"color": colour("quiet"), "width": 1}}
+    layout = {
+        "xaxis": {
+            "tickmode": "array",
+            "tickvals": (edges[:-1] + edges[1:] - 1) / 2,
+            "ticktext": list(parts),
+            "tickfont": {"size": 14},
+        },
+        "yaxis": {"title": {"text": "token"}},
+        "shapes": [line | {"x0": x - 0.5, "x1": x - 0.5} for x in edges[1:-1]],
+    }
+    return figure.changed(layout, hovertemplate="token %{y}, column %{x}<br>%{z:.4f}<extra></extra>")
+
+
+SCALED = ("quiet", "attention")  # without the scale, with it
+
+
+def scaling_curves(curves: Mapping[str, Scaled], here: Mapping[str, Scaled], most: float) -> go.Figure:
+    """Spread, entropy and two sizes of the gradient over d_k (logarithmic); `here`, one d_k, is marked;
+    `most`: the largest possible entropy.
+    """
+    chosen = float(next(iter(here.values())).widths[0])
+    panels = (
+        ("spread of the scores", "spread"),
+        ("entropy (nats)", "entropy"),
+        ("gradient, ‖∂p/∂s‖", "jacobian"),
+        ("mean |∂pᵢ/∂sⱼ|", "slope"),
+    )
+    dashed = {"color": colour("validation"), "width": 1.5, "dash": "dash"}
+    dotted = {"color": colour("quiet"), "width": 1, "dash": "dot"}
+    traces: list[dict[str, Any]] = []
+    shapes: list[dict[str, Any]] = [
+        {
+            "type": "line",
+            "xref": "x2 domain",
+            "yref": "y2",
+            "x0": 0,
+            "x1": 1,
+            "y0": most,
+            "y1": most,
+            "line": dashed,
+        }
+    ]
+    notes, axes = [], {}
+    for i, (title, field) in enumerate(panels):
+        axis, left, bottom = "" if i == 0 else str(i + 1), 0.54 * (i % 2), 0.58 * (1 - i // 2)
+        traces += [
+            _curve(name, c.widths, getattr(c, field), shade, axis, i == 0)
+            for shade, (name, c) in zip(SCALED, curves.items(), strict=False)
+        ]
+        for shade, (name, c) in zip(SCALED, here.items(), strict=False):
+            traces.append(
+                _curve(name, c.widths, getattr(c, field), shade, axis, False)
+                | {
+                    "mode": "markers",
+                    "marker": {"size": 11, "color": colour(shade)},
+                }
+            )
+        under = {
+            "title": {"text": "d_k"},
+            "tickvals": [1, 8, 64, 512],
+            "anchor": f"y{axis}",
+            "showgrid": False,
+        }
+        axes[f"xaxis{axis}"] = {"type": "log", "domain": [left, left + 0.46]} | under
+        small: dict[str, Any] = {"nticks": 5, "tickformat": ".0e" if field == "slope" else "~g"}
+        axes[f"yaxis{axis}"] = {
+            "rangemode": "tozero",
+            "anchor": f"x{axis}",
+            "domain": [bottom, bottom + 0.36],
+        } | small
+        where = {
+            "xref": "paper",
+            "yref": "paper",
+            "x": left,
+            "y": bottom + 0.37,
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "showarrow": False,
+        }
+        notes.append({"text": title} | where)
+        shapes.append(
+            {
+                "type": "line",
+                "xref": f"x{axis}",
+                "yref": f"y{axis} domain",
+                "x0": chosen,
+                "x1": chosen,
+                "y0": 0,
+                "y1": 1,
+                "line": dotted,
+            }
+        )
+    for i, found in enumerate(curves.values()):
+        theory = _curve(
+            "theory", found.widths, found.widths ** (0.5 - found.exponent), "validation", "", i == 0
+        )
+        traces.append(theory | {"mode": "lines", "line": dashed})
+    legend = {"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom"}
+    layout = base_layout(
+        margin={"l": 52, "r": 8, "t": 44, "b": 46}, shapes=shapes, annotations=notes, legend=legend
+    )
+    return go.Figure({"data": traces, "layout": layout | axes})
+
+
+def _curve(name: str, x: np.ndarray, y: np.ndarray, shade: str, axis: str, legend: bool) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": x,
+        "y": y,
+        "xaxis": f"x{axis}",
+        "yaxis": f"y{axis}",
+        "showlegend": legend,
+        "legendgroup": name,
+        "line": {"color": colour(shade), "width": 2},
+        "marker": {"size": 5},
+        "hovertemplate": "d_k %{x}<br>%{y:.4g}<extra>" + name + "</extra>",
+    }
+
+
+def example_bars(examples: Mapping[str, np.ndarray]) -> go.Figure:
+    """The weights of one query, largest first, for each scale: (key,)."""
+    traces = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": np.arange(1, len(p) + 1),
+            "y": p.astype(np.float32),
+            "marker": {"color": colour(shade)},
+            "hovertemplate": "key %{x}<br>weight %{y:.4f}<extra>" + name + "</extra>",
+        }
+        for shade, (name, p) in zip(SCALED, examples.items(), strict=False)
+    ]
+    layout = base_layout(
+        barmode="group",
+        bargap=0.1,
+        xaxis={"title": {"text": "keys of one query, by weight"}, "showgrid": False},
+        yaxis={"title": {"text": "weight"}, "range": [0, 1]},
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def shared_figure(n_heads: int, n_kv: int) -> go.Figure:
+    """Query heads in a row, the key-value heads they read below, a line from each to its own; one colour for
+    a group.
+    """
+    group = n_heads // n_kv
+    shades = [
+        colour(name) for name in ("attention", "run0", "validation", "run1", "run2", "run4", "run3", "run5")
+    ]
+    kv_x = [(i + 0.5) * group - 0.5 for i in range(n_kv)]
+    traces = []
+    for shade in range(min(len(shades), n_kv)):
+        xs: list[float | None] = []
+        ys: list[float | None] = []
+        for head in (h for h in range(n_heads) if (h // group) % len(shades) == shade):
+            xs += [head, kv_x[head // group], None]
+            ys += [1, 0, None]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": xs,
+                "y": ys,
+                "line": {"color": shades[shade], "width": 1.5},
+                "hoverinfo": "skip",
+            }
+        )
+    size = max(5, min(18, 200 // n_heads))  # they touch nowhere, not even on a phone
+    for x, y, words, count in (
+        (list(range(n_heads)), 1, "query head", group),
+        (kv_x, 0, "key-value head", 1),
+    ):
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": x,
+                "y": [y] * len(x),
+                "customdata": [f"{words} {i} of {len(x)}" for i in range(len(x))],
+                "marker": {
+                    "size": size,
+                    "symbol": "circle" if y else "square",
+                    "color": [shades[(i // count) % len(shades)] for i in range(len(x))],
+                },
+                "hovertemplate": "%{customdata}<extra></extra>",
+            }
+        )
+    layout = base_layout(
+        margin={"l": 120, "r": 8, "t": 12, "b": 8},
+        showlegend=False,
+        xaxis={"visible": False, "range": [-0.8, n_heads - 0.2]},
+        yaxis={
+            "tickmode": "array",
+            "tickvals": [0, 1],
+            "ticktext": ["keys, values", "queries"],
+            "range": [-0.3, 1.3],
+            "showgrid": False,
+            "zeroline": False,
+        },
+    )
+    return go.Figure({"data": traces, "layout": layout})

@@ -1,0 +1,118 @@
+"""The view "Heads": all patterns at once, and the chosen one enlarged."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from engine.measure.heads import HeadNumbers, head_numbers, induction_scores
+from engine.measure.recording import Recording
+from engine.model import Transformer
+from engine.parts.attention import Attention
+from pages.inside.attention.shared import KEPT, arcs, choose_head, has_heads, head_grid
+from ui import explain
+from ui.figures.patterns import heatmap_height, pattern_heatmap, pattern_table
+from ui.layout import fewer_labels_on_phones
+from ui.players.plot import plot
+from ui.subject import Subject
+
+AS = "attention_as"
+
+
+def heads_view(subject: Subject) -> None:
+    config = subject.config
+    if not has_heads(config):
+        return
+    recording = subject.recording()
+    patterns = recording.stacked("pattern")
+    numbers = numbers_of(subject)
+    place = st.container()
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        layer, head = choose_head(config)
+        kind = st.segmented_control(
+            "Drawn as", ["Heatmap", "Arcs"], default="Heatmap", key=AS, **KEPT, required=True
+        )
+    with place:
+        head_grid(subject, patterns, hints(numbers), (layer, head))
+    weights = patterns[layer, head]
+    if kind == "Arcs":
+        arcs(subject, patterns[layer], layer, head)
+    else:
+        alt = (
+            f"Pattern of layer {layer}, head {head}: the weight that each token (down) gives to each token it"
+            " sees (to the right), from 0 to 1."
+        )
+        table = pattern_table(weights, subject.labels)
+        name = f"pattern-layer-{layer}-head-{head}"
+        fewer_labels_on_phones(len(weights))
+        plot(
+            pattern_heatmap(weights, subject.labels),
+            key="attention_pattern",
+            alt=alt,
+            height=heatmap_height(len(weights)),
+            data=table,
+            name=name,
+        )
+    st.caption(
+        f"This is `blocks.{layer}.pattern[{head}]`: {len(weights)} × {len(weights)} weights."
+        f" {hints(numbers)[layer * config.n_heads + head]}"
+    )
+    explain.reading(
+        see=(
+            "One row for each token that looks, one column for each token it can look at. A row's weights sum"
+            " to 1"
+        )
+        + (
+            ", and nothing above the diagonal has any: those tokens come later."
+            if config.causal
+            else ". This model has no mask, so it looks both ways."
+        ),
+        why=(
+            "The pattern says *from where* information moves. What is moved is another matter: that is `v`"
+            " and $W_O$, in “Step by step”."
+        ),
+        attempt=(
+            "Look for a strong line just below the diagonal (a head that reads the previous token) and a"
+            " strong first column (a head that rests there). With a run of yours, drag the step back: at"
+            " first all heads spread alike."
+        ),
+    )
+    explain.show_code(Attention, Attention.forward, head_numbers)
+
+
+def hints(numbers: HeadNumbers) -> list[str]:
+    """A sentence for each head, layer by layer."""
+    layers, heads = numbers.entropy.shape
+    if not np.isfinite(numbers.first).any():
+        return [
+            f"Layer {i}, head {h}: there is one token, and it takes all the weight."
+            for i in range(layers)
+            for h in range(heads)
+        ]
+    return [
+        f"Layer {i}, head {h}: looks {numbers.distance[i, h]:.1f} tokens away on average,"
+        f" {numbers.previous[i, h]:.0%} of its weight on the previous token, {numbers.first[i, h]:.0%} on the"
+        " first."
+        for i in range(layers)
+        for h in range(heads)
+    ]
+
+
+def numbers_of(subject: Subject) -> HeadNumbers:
+    return _numbers(subject.key, subject.ids, subject.recording(), induction_of(subject))
+
+
+def induction_of(subject: Subject) -> np.ndarray | None:
+    return _induction(subject.key, subject.tokenizer.vocab_size, subject.model)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _induction(key: tuple[str, int], vocab: int, _model: Transformer) -> np.ndarray | None:
+    return induction_scores(_model, vocab=min(vocab, _model.config.vocab_size))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _numbers(
+    key: tuple[str, int], ids: tuple[int, ...], _recording: Recording, _induction: np.ndarray | None
+) -> HeadNumbers:
+    return head_numbers(_recording.stacked("pattern"), _recording.config.causal, _induction)

@@ -1,0 +1,139 @@
+"""What the views of the attention page share: the choice of a head, and the two components that draw patterns
+in the browser.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from engine.config import ModelConfig
+from ui.figures import theme
+from ui.players.component import mounted
+from ui.subject import Subject
+
+MAX_PIXELS = 300_000  # of all small pictures together; beyond that they are drawn coarser
+KEPT: dict[str, Any] = {
+    "bind": "query-params",
+    "persist_state": "session",
+}  # every control is in the URL, and stays when another view is drawn
+LAYER, HEAD = "attention_layer", "attention_head"
+GRID = "attention_grid"
+HEAD_COLOURS = ("attention", "run0", "validation", "run1", "run2", "run4", "run3", "run5")
+
+
+def has_heads(config: ModelConfig) -> bool:
+    """Says so where there are none."""
+    if config.mixer == "none":
+        st.info(
+            "This model has no mixer: its tokens never look at each other, so there is no pattern to show."
+            " Choose another model above."
+        )
+        return False
+    return True
+
+
+def choose_head(config: ModelConfig) -> tuple[int, int]:
+    """Two small choosers, in the URL too; returns (layer, head), both counted from 0 as in `blocks.0.`."""
+    with st.container(horizontal=True, gap="medium"):
+        layer = _choose("Layer", LAYER, config.n_layers)
+        head = _choose("Head", HEAD, config.n_heads)
+    return layer, head
+
+
+def _choose(label: str, key: str, count: int) -> int:
+    options = list(range(count))
+    held = st.session_state.get(key)
+    if held not in options and (
+        held is not None or st.query_params.get(key, "") not in [str(i) for i in options]
+    ):
+        st.session_state[key] = (
+            count - 1 if isinstance(held, int) else 0
+        )  # another model, or a link that names no head of this one
+    if count <= 8:
+        found = st.segmented_control(label, options, key=key, **KEPT, required=True)
+    else:
+        found = st.selectbox(label, options, key=key, **KEPT, width=120)
+    return found if found in options else 0
+
+
+def take_head() -> None:
+    """A head was clicked in the grid: the choosers follow."""
+    held = st.session_state.get(GRID)
+    chosen = held.get("chosen") if held is not None else None
+    layer, _, head = str(chosen).partition(",")
+    if layer.isdecimal() and head.isdecimal() and len(layer) < 5 and len(head) < 5:
+        st.session_state[LAYER], st.session_state[HEAD] = int(layer), int(head)
+
+
+def head_grid(subject: Subject, patterns: np.ndarray, hints: Sequence[str], chosen: tuple[int, int]) -> None:
+    """Every head's pattern as a small picture: patterns (layer, head, query, key), hints one for each. A
+    click goes to `take_head`.
+    """
+    layers, heads = patterns.shape[:2]
+    pixels, size = _pixels(subject.key, subject.ids, patterns)
+    alt = (
+        f"The patterns of {layers} layers with {heads} heads each, as small pictures: queries go down, keys"
+        " to the right, dark is much weight."
+    )
+    data = {
+        "layers": layers,
+        "heads": heads,
+        "size": size,
+        "pixels": pixels,
+        "hints": list(hints),
+        "chosen": [int(c) for c in chosen],
+        "palette": theme.palette(),
+        "alt": alt,
+    }
+    mounted("headgrid")(key=GRID, data=data, on_chosen_change=take_head)
+
+
+def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
+    """Two columns of tokens with lines between them, for the heads of one layer: patterns (head, query,
+    key).
+    """
+    colours = theme.palette()
+    data = {
+        "weights": _weights(subject.key, subject.ids, layer, patterns),
+        "tokens": subject.labels,
+        "heads": len(patterns),
+        "layer": layer,
+        "head": head,
+        "colours": [colours[name] for name in HEAD_COLOURS],
+        "alt": (
+            f"Layer {layer}: lines from the tokens that look, left, to the tokens that are looked at, right;"
+            " the stronger a line, the more weight."
+        ),
+        "hint": (
+            "Left: the token that looks. Right: what it looks at. Point at a token, or walk with the arrow"
+            " keys. Weights below 0.02 are drawn for the token in hand only."
+        ),
+    }
+    mounted("arcs")(key="attention_arcs", data=data)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _pixels(key: tuple[str, int], ids: tuple[int, ...], _patterns: np.ndarray) -> tuple[str, int]:
+    """(base64 of uint8 (layer, head, row, column), rows). Large ones shrink by taking the largest of
+    neighbouring weights.
+    """
+    size = _patterns.shape[-1]
+    step = 1
+    while _patterns.shape[0] * _patterns.shape[1] * (size / step) ** 2 > MAX_PIXELS and size // step > 24:
+        step += 1
+    rows = -(-size // step)
+    padded = np.zeros((*_patterns.shape[:2], rows * step, rows * step), dtype=np.float32)
+    padded[..., :size, :size] = np.nan_to_num(_patterns)
+    small = padded.reshape(*_patterns.shape[:2], rows, step, rows, step).max((3, 5))
+    return base64.b64encode(np.rint(small * 255).astype(np.uint8).tobytes()).decode("ascii"), rows
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _weights(key: tuple[str, int], ids: tuple[int, ...], layer: int, _patterns: np.ndarray) -> str:
+    """base64 of uint16 (head, query, key): a weight in steps of 1/65535."""
+    return base64.b64encode(np.rint(np.nan_to_num(_patterns) * 65535).astype("<u2").tobytes()).decode("ascii")

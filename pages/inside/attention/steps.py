@@ -1,0 +1,265 @@
+"""The view "Step by step": one head from q, k and v to what it writes into the stream."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.measure import heads as measured
+from engine.measure.heads import Stages
+from engine.measure.recording import Recording
+from engine.model import Transformer
+from engine.parts.attention import Attention
+from pages.inside.attention.figures import parts_heatmap
+from pages.inside.attention.shared import KEPT, choose_head, has_heads
+from ui import explain
+from ui.figures.patterns import heatmap_height, matrix_heatmap, pattern_heatmap, pattern_table
+from ui.layout import fewer_labels_on_phones
+from ui.players.plot import plot
+from ui.players.tokens import token_strip
+from ui.subject import Subject
+from ui.text.markdown import safe
+
+STAGES = ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")
+FORMULAS = {
+    "q, k, v": "$q = x W_Q$, $k = x W_K$, $v = x W_V$. Each token makes a question, a label and a message.",
+    "q·k": (
+        "$s_{ij} = q_i \\cdot k_j$. How well the label of key $j$ answers the question of query $i$. Any"
+        " sign, any size."
+    ),
+    "÷ √d": (
+        "$s_{ij} / \\sqrt{d_{head}}$. The division keeps the spread near 1, whatever the width of the head."
+    ),
+    "mask": "$s_{ij} + M_{ij}$, with $M_{ij} = -\\infty$ where $j > i$. The blank half lies in the future.",
+    "softmax": "$p_{ij} = e^{s_{ij}} / \\sum_k e^{s_{ik}}$. Each row becomes weights that sum to 1.",
+    "· v": "$z_i = \\sum_j p_{ij} v_j$. The messages, mixed by the weights.",
+    "W_O": "$z_i W_O$, with this head's rows of $W_O$. What this head adds to the residual stream.",
+}
+
+
+def steps_view(subject: Subject) -> None:
+    config = subject.config
+    if not has_heads(config):
+        return
+    recording = subject.recording()
+    layer, head = choose_head(config)
+    found = _stages(subject.key, subject.ids, layer, head, recording, subject.model)
+    stage = st.segmented_control(
+        "Stage", list(STAGES), default=STAGES[1], key="attention_stage", required=True, **KEPT
+    )
+    stage = stage if stage in STAGES else STAGES[1]
+    st.markdown(FORMULAS[stage] + _variant(subject, stage, found))
+    _picture(subject, recording, found, stage, layer, head)
+    recorded = recording[f"blocks.{layer}.pattern"][head]
+    gap = float(np.abs(found.pattern - recorded).max())
+    st.caption(
+        "Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded"
+        f" one by at most {gap:.0e}."
+    )
+    st.markdown("### The same as numbers")
+    query = token_strip(
+        subject.labels, key="attention_query", chosen=len(subject.ids) - 1, label="The token that looks"
+    )
+    table = _table(subject, found, query)
+    numbers = {c: st.column_config.NumberColumn(format="%.4f") for c in table.columns[2:]}
+    st.dataframe(
+        table,
+        hide_index=True,
+        width="stretch",
+        height=min(38 + 35 * len(table), 320),
+        column_config=numbers,
+        key="attention_rows",
+    )
+    key = _choose_key(subject, found, query)
+    st.markdown(arithmetic(subject, found, query, key))
+    _written(recording, found, query, layer)
+    explain.reading(
+        see="One stage of one head for the whole text, then every number of the chosen row.",
+        why=(
+            "Nothing here is more than multiplication, addition and one exponential. All that a head knows is"
+            " in the four matrices."
+        ),
+        attempt=(
+            "Go from “÷ √d” to “softmax”: small differences of scores become large differences of weight. "
+            "Choose a token early in the text: few keys, large weights."
+        ),
+    )
+    explain.show_code(Attention, Attention.forward, measured.stages)
+
+
+def _choose_key(subject: Subject, found: Stages, query: int) -> int:
+    """The key to write out: the strongest, or one of the keys that are seen, then in the URL."""
+    name, strongest = "attention_key", -1
+    options = [strongest, *range(query + 1 if subject.config.causal else len(subject.ids))]
+    if name not in st.session_state:
+        named = st.query_params.get(name, "")
+        st.session_state[name] = int(named) if named.isdecimal() and len(named) < 6 else strongest
+    if st.session_state[name] not in options:
+        st.session_state[name] = strongest
+    best = int(found.pattern[query].argmax())
+
+    def words(i: int) -> str:
+        at = best if i == strongest else i
+        return (
+            f"{'the strongest: ' if i == strongest else ''}{subject.labels[at]} at {at}, weight"
+            f" {found.pattern[query, at]:.4f}"
+        )
+
+    chosen = st.selectbox("Written out for one key", options, key=name, format_func=words, width=340)
+    if chosen == strongest:
+        st.query_params.pop(name, None)
+    elif st.query_params.get(name) != str(chosen):
+        st.query_params[name] = str(chosen)
+    return best if chosen == strongest else chosen
+
+
+def _variant(subject: Subject, stage: str, found: Stages) -> str:
+    """What is different in this model, in a sentence."""
+    config = subject.config
+    words = ""
+    if stage == "q, k, v" and config.mixer in ("similarity", "mean"):
+        words = " This model's mixer has no such matrices: q, k and v are the token's own vector."
+    elif stage == "q, k, v" and config.mixer == "shared_qk":
+        words = " This model's queries and keys are the same vectors."
+    elif stage == "q·k" and found.raw is None:
+        words = " This model's mixer is a plain mean: it does not compare, and all scores are 0."
+    elif stage == "q·k" and (config.qk_norm or config.position == "rope"):
+        done = {
+            "brought to a standard size (QK-norm)": config.qk_norm,
+            "turned by their position (RoPE)": config.position == "rope",
+        }
+        words = (
+            f" Before that, q and k are {' and '.join(what for what, is_done in done.items() if is_done)}."
+        )
+    elif stage == "÷ √d" and found.bias is not None:
+        words = " This model's positions also add a bias for the distance here; it is included."
+    elif stage == "mask" and not config.causal:
+        words = " **This model is an encoder: it has no mask, and the stage changes nothing.**"
+    elif stage == "W_O" and not config.output_projection:
+        words = " **This model has no output projection: the head's slice of the stream gets z as it is.**"
+    return words
+
+
+def _picture(
+    subject: Subject, recording: Recording, found: Stages, stage: str, layer: int, head: int
+) -> None:
+    labels, where = subject.labels, f"layer {layer}, head {head}"
+    name, height = f"stage-{STAGES.index(stage) + 1}-layer-{layer}-head-{head}", heatmap_height(len(labels))
+    if stage in ("q, k, v", "· v", "W_O"):
+        if stage == "q, k, v":
+            kv = head * recording[f"blocks.{layer}.k"].shape[0] // subject.config.n_heads
+            parts = {
+                "q": recording[f"blocks.{layer}.q"][head],
+                "k": recording[f"blocks.{layer}.k"][kv],
+                "v": found.v,
+            }
+            if subject.config.qk_norm or subject.config.position == "rope":
+                parts = {"q": parts["q"], "q_rot": found.q, "k": parts["k"], "k_rot": found.k, "v": found.v}
+        else:
+            parts = {"z": found.z} if stage == "· v" else {"written to the stream": found.written}
+        alt = f"{', '.join(parts)} of {where}: one row for each token, one column for each dimension."
+        columns = [f"{part} {i}" for part, values in parts.items() for i in range(values.shape[1])]
+        table = pd.DataFrame(np.concatenate(list(parts.values()), axis=1), columns=columns)
+        plot(
+            parts_heatmap(parts, labels),
+            key="attention_stage_plot",
+            alt=alt,
+            height=height,
+            data=table,
+            name=name,
+        )
+        return
+    fewer_labels_on_phones(len(labels))
+    values = {
+        "q·k": found.scaled * 0 if found.raw is None else found.raw,
+        "÷ √d": _scores(found),
+        "mask": found.masked,
+        "softmax": found.pattern,
+    }[stage]
+    alt = f"{stage} of {where}: one row for each query, one column for each key."
+    figure = (
+        pattern_heatmap(values, labels)
+        if stage == "softmax"
+        else matrix_heatmap(values, labels, "score", signed=True)
+    )
+    plot(
+        figure,
+        key="attention_stage_plot",
+        alt=alt,
+        height=height,
+        data=pattern_table(values, labels),
+        name=name,
+    )
+
+
+def _scores(found: Stages) -> np.ndarray:
+    return found.scaled if found.bias is None else found.scaled + found.bias
+
+
+def _table(subject: Subject, found: Stages, query: int) -> pd.DataFrame:
+    """One row for each key, one column for each stage."""
+    columns = {"position": np.arange(len(subject.ids)), "key": subject.labels}
+    if found.raw is not None:
+        columns["q·k"] = found.raw[query]
+    columns["÷ √d"] = found.scaled[query]
+    if found.bias is not None:
+        columns["+ bias"] = _scores(found)[query]
+    if subject.config.causal:
+        columns["masked"] = found.masked[query]
+    return pd.DataFrame(columns | {"e^(s − max)": found.exponentials[query], "weight": found.pattern[query]})
+
+
+def arithmetic(subject: Subject, found: Stages, query: int, key: int) -> str:
+    """The way from q and k to one weight, written out (Markdown)."""
+    q, k, width = found.q[query], found.k[key], found.q.shape[1]
+    here, there = (f"{safe(subject.labels[i])} (position {i})" for i in (query, key))
+    lines = [f"**How {here} comes to give {found.pattern[query, key]:.4f} of its weight to {there}**\n"]
+    if found.raw is not None:
+        terms = " + ".join(f"({q[i]:.2f})({k[i]:.2f})" for i in range(min(3, width)))
+        rest = f" + \\ldots\\ ({width - 3}\\ more)" if width > 3 else ""
+        lines.append(f"$q \\cdot k = {terms}{rest} = {found.raw[query, key]:.4f}$\n")
+        lines.append(
+            f"$s = {found.raw[query, key]:.4f} / \\sqrt{{{width}}} = {found.scaled[query, key]:.4f}$\n"
+        )
+    else:
+        lines.append("$s = 0$: a plain mean compares nothing.\n")
+    if found.bias is not None:
+        lines.append(
+            f"$s + \\text{{bias}} = {found.scaled[query, key]:.4f} + ({found.bias[query, key]:.4f}) ="
+            f" {found.masked[query, key]:.4f}$\n"
+        )
+    row = found.masked[query]
+    lines.append(
+        f"$e^{{s - \\max}} = e^{{{row[key]:.4f} - ({row.max():.4f})}} ="
+        f" {found.exponentials[query, key]:.4f}$\n"
+    )
+    total = found.exponentials[query].sum()
+    seen = int(np.isfinite(row).sum())
+    lines.append(
+        f"$p = {found.exponentials[query, key]:.4f} / {total:.4f} = {found.pattern[query, key]:.4f}$, a sum"
+        f" over the {seen} keys that it sees."
+    )
+    return "\n".join(lines)
+
+
+def _written(recording: Recording, found: Stages, query: int, layer: int) -> None:
+    before = float(np.linalg.norm(recording[f"blocks.{layer}.resid_pre"][query]))
+    together = float(np.linalg.norm(recording[f"blocks.{layer}.attn_out"][query]))
+    own = float(np.linalg.norm(found.written[query]))
+    explain.takeaway(
+        f"At this token the head writes a vector of length {own:.3f}; all heads of layer {layer} together"
+        f" write one of length {together:.3f}. The stream before has length {before:.3f}."
+    )
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _stages(
+    key: tuple[str, int],
+    ids: tuple[int, ...],
+    layer: int,
+    head: int,
+    _recording: Recording,
+    _model: Transformer,
+) -> Stages:
+    return measured.stages(_model, _recording, layer, head)

@@ -1,0 +1,300 @@
+"""The view "Switch things off": the model runs again without some of its parts, and the page says what
+changed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.config import ModelConfig
+from engine.measure.ablation import Ablation, Comparison, Order, Switches, compare, each_head_off, edits_for
+from engine.measure.recording import Recording
+from engine.model import Transformer
+from pages.inside.attention.figures import head_heatmap, head_table, kl_bars, two_bars
+from pages.inside.attention.shared import KEPT, has_heads
+from ui import explain
+from ui.players.plot import plot
+from ui.players.tokens import token_strip
+from ui.subject import Subject
+from ui.text.markdown import safe
+
+ORDERS: dict[str, Order] = {"as written": "kept", "shuffled": "shuffled", "reversed": "reversed"}
+HOW: dict[str, Ablation] = {"zero": "zero", "its mean": "mean"}
+POSITIONS = {
+    "learned": "the learned table is not added",
+    "sinusoidal": "the sine waves are not added",
+    "rope": "queries and keys are not turned",
+    "alibi": "the penalty for distance is taken away",
+    "t5": "the learned distance biases are taken away",
+    "none": "this model has none",
+}
+SHOWN = 8  # candidates before and after
+
+
+def switches_view(subject: Subject) -> None:
+    config = subject.config
+    if not has_heads(config):
+        return
+    st.markdown(
+        "The weights stay as they are. The forward pass runs again with something missing, and the prediction"
+        " tells how much the model leaned on it."
+    )
+    place = token_strip(
+        subject.labels,
+        key="attention_at",
+        chosen=len(subject.ids) - 1,
+        label="The position whose prediction is compared",
+    )
+    switches = _controls(config, place)
+    found = _compared(subject.key, subject.ids, switches, subject.recording(), subject.model)
+    _summary(subject, found, switches, place)
+    after, before = (_top(subject, r, place) for r in (found.after, found.before))
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        words = [*dict.fromkeys([*before, *after])][: 2 * SHOWN]
+        probabilities = [np.exp(r.log_probabilities[place][words]) for r in (found.before, found.after)]
+        table = pd.DataFrame(
+            {
+                "token": [subject.vocabulary[i] for i in words],
+                "before": probabilities[0],
+                "after": probabilities[1],
+            }
+        )
+        alt = f"The likeliest tokens after position {place}, before and after the change."
+        st.markdown(
+            f"**What comes after {safe(subject.labels[place])}?**"
+            if config.causal
+            else f"**What stands at {safe(subject.labels[place])}?**"
+        )
+        plot(
+            two_bars(table),
+            key="attention_tops",
+            alt=alt,
+            height=90 + 28 * len(words),
+            data=table,
+            name="before-and-after",
+        )
+    with right:
+        st.markdown("**Where the prediction changed**")
+        table = pd.DataFrame(
+            {"position": np.arange(len(found.kl)), "token": subject.labels, "kl_nats": found.kl}
+        )
+        alt = "KL divergence between the prediction before and after, one bar for each position."
+        plot(
+            kl_bars(found.kl, subject.labels, place),
+            key="attention_kl",
+            alt=alt,
+            height=320,
+            data=table,
+            name="kl",
+        )
+    _how(config)
+    _each(subject)
+    explain.reading(
+        see=(
+            "Left, the candidates before and after. Right, how far apart the two predictions are at each"
+            " position: KL(before ‖ after), in nats. 0 means no change."
+        ),
+        why="A pattern shows where a head looks. Only an intervention shows whether the model *needs* it.",
+        attempt=(
+            "Switch one head off after the other and find one that this text does not need. Then remove the"
+            " position: which heads relied on it?"
+        ),
+    )
+    explain.show_code(edits_for, compare)
+
+
+def _controls(config: ModelConfig, place: int) -> Switches:
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        words = (
+            "Off: every token also sees the ones after it."
+            if config.causal
+            else "This model is an encoder: it has no mask."
+        )
+        mask = st.toggle("Mask", True, key="attention_mask", disabled=not config.causal, help=words, **KEPT)
+        scale = st.toggle(
+            "Scale", True, key="attention_scaled", help="Off: the scores are not divided by √d_head.", **KEPT
+        )
+        position = st.toggle(
+            "Position",
+            True,
+            key="attention_position",
+            disabled=config.position == "none",
+            help=f"Off: {POSITIONS[config.position]}.",
+            **KEPT,
+        )
+    names = [f"{i}.{h}" for i in range(config.n_layers) for h in range(config.n_heads)]
+    held = st.session_state.get("attention_off")
+    if isinstance(held, list) and any(name not in names for name in held):
+        st.session_state["attention_off"] = [name for name in held if name in names]
+    off = st.multiselect(
+        "Heads that are off (layer.head)",
+        names,
+        key="attention_off",
+        placeholder="none: all heads work",
+        **KEPT,
+    )
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            "All", key="attention_off_all", on_click=_put, args=(names,), help="Switches every head off."
+        )
+        for i in range(min(config.n_layers, 8)):
+            mine = [name for name in names if name.startswith(f"{i}.")]
+            words = f"Switches the heads of layer {i} off, and only those."
+            st.button(f"Layer {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=words)
+        st.button("None", key="attention_off_none", on_click=_put, args=([],), help="All heads work again.")
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        how = st.segmented_control(
+            "A head that is off gives", list(HOW), default="zero", key="attention_how", required=True, **KEPT
+        )
+        order = st.segmented_control(
+            "Tokens before the chosen one",
+            list(ORDERS),
+            default="as written",
+            key="attention_order",
+            required=True,
+            **KEPT,
+        )
+        seed = (
+            st.number_input("Shuffle number", 0, 9999, 0, key="attention_shuffle", width=160, **KEPT)
+            if order == "shuffled"
+            else 0
+        )
+    chosen = tuple(
+        (int(layer), int(head)) for layer, head in (name.split(".") for name in off if name in names)
+    )
+    return Switches(
+        mask=mask or not config.causal,
+        scale=scale,
+        position=position or config.position == "none",
+        heads_off=chosen,
+        ablation=HOW.get(how, "zero"),
+        order=ORDERS.get(order, "kept"),
+        seed=seed if isinstance(seed, int) and 0 <= seed <= 9999 else 0,
+        place=place,
+    )
+
+
+def _put(names: list[str]) -> None:
+    st.session_state["attention_off"] = names
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _compared(
+    key: tuple[str, int], ids: tuple[int, ...], switches: Switches, _before: Recording, _model: Transformer
+) -> Comparison:
+    return compare(_model, _before, switches)
+
+
+def _top(subject: Subject, recording: Recording, place: int) -> list[int]:
+    return np.argsort(-recording.logits[place], kind="stable")[:SHOWN].tolist()
+
+
+def _summary(subject: Subject, found: Comparison, switches: Switches, place: int) -> None:
+    same = switches == Switches(place=place, seed=switches.seed, ablation=switches.ablation)
+    columns = st.columns(3)
+    with columns[0]:
+        if found.loss_before is None or found.loss_after is None:
+            st.metric("Loss on this text", "–")
+            why = (
+                "no token follows the chosen one"
+                if subject.config.causal
+                else "this model fills gaps; it does not predict the next token"
+            )
+            st.caption(f"Not measured: {why}.")
+        else:
+            change = found.loss_after - found.loss_before
+            delta = f"{change:+.3f}" if abs(change) >= 0.0005 else None
+            st.metric(
+                "Loss on this text, nats per token", f"{found.loss_after:.3f}", delta, delta_color="inverse"
+            )
+            st.caption(
+                f"{found.loss_before:.3f} before"
+                + (f"; from position {found.start} on" if found.start else "")
+            )
+    with columns[1]:
+        st.metric(f"KL at {safe(subject.labels[place])} (position {place})", f"{found.kl[place]:.3f} nats")
+        st.caption("KL(before ‖ after) of the prediction there")
+    with columns[2]:
+        st.metric("KL, mean over positions", f"{np.nanmean(found.kl):.3f} nats")
+        st.caption("over the positions that hold the same tokens as before")
+    if same:
+        st.caption(":material/info: Everything is on, so nothing has changed yet.")
+    if not switches.mask:
+        st.caption(
+            ":material/info: Without the mask, a token sees the very token it should predict; but it never"
+            " learned to use that, so the loss need not fall."
+        )
+    if subject.config.mixer == "mean" and not switches.scale:
+        st.caption(
+            ":material/info: This model's mixer is a plain mean: it has no scores, so there is nothing to"
+            " scale."
+        )
+    if (
+        set(switches.heads_off)
+        >= {(i, h) for i in range(subject.config.n_layers) for h in range(subject.config.n_heads)}
+        and switches.ablation == "zero"
+    ):
+        c = subject.config
+        bias = (
+            c.attention_bias
+            and c.output_bias
+            and c.output_projection
+            and c.mixer in ("attention", "shared_qk")
+        )
+        rest = (
+            "but for the output bias $b_O$, which every token still gets"
+            if bias
+            else "exactly as if there were no attention"
+        )
+        st.caption(f":material/info: Every head is off: attention writes nothing, {rest}.")
+
+
+def _how(config: ModelConfig) -> None:
+    zeroed = "`pos_embed` is set to zero." if config.position in ("learned", "sinusoidal") else ""
+    with st.expander("How each part is switched off"):
+        st.markdown(f"""
+- **Mask**: `masked_scores` is replaced by `scores`, so the softmax runs over all keys.
+- **Scale**: `q_rot` is multiplied by $\\sqrt{{d_{{head}}}}$, which undoes the division. A position's bias on
+  the scores stays as it is.
+- **Position** ({config.position}): {POSITIONS[config.position]}. {zeroed}
+- **Heads**: `z` of the head is set to zero, or at every position to its mean over this text. Zero takes
+  away more: also what the head always writes, whatever the text. The mean is taken over the whole text, so it
+  carries a little of what comes later.
+- **Tokens before the chosen one** change places; the chosen one and all after it stay. Only positions
+  from there on are compared.
+""")
+
+
+def _each(subject: Subject) -> None:
+    if not st.toggle(
+        "Every head, one at a time", key="attention_each", **KEPT, help="Switches each head off alone."
+    ):
+        return
+    how = HOW.get(st.session_state.get("attention_how", "zero"), "zero")
+    values = _every_head(subject.key, subject.ids, how, subject.recording(), subject.model)
+    layer, head = np.unravel_index(np.nanargmax(values) if np.isfinite(values).any() else 0, values.shape)
+    alt = "Mean KL divergence when one head is switched off, one cell for each layer and head."
+    table = head_table({"kl_nats": values})
+    plot(
+        head_heatmap(values, "KL (nats)"),
+        key="attention_each_plot",
+        alt=alt,
+        height=110 + 42 * len(values),
+        data=table,
+        name="each-head-off",
+    )
+    explain.takeaway(
+        f"Alone, layer {layer}, head {head} is missed most on this text: without it the prediction moves by"
+        f" {values[layer, head]:.3f} nats on average. The least missed moves it by {np.nanmin(values):.4f}."
+        " Heads can stand in for each other, so these numbers do not add up."
+    )
+
+
+@st.cache_resource(max_entries=64, show_spinner="Each head in turn …")
+def _every_head(
+    key: tuple[str, int], ids: tuple[int, ...], how: Ablation, _before: Recording, _model: Transformer
+) -> np.ndarray:
+    return each_head_off(_model, _before, how)

@@ -1,0 +1,328 @@
+"""Arrays -> figures of the residual stream: the lens, who pushed a logit, norms, shares, gradients by depth.
+Pure functions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ui.figures import specs as go
+from ui.figures.axes import MONO, rows_axis, symmetric, token_axis
+from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
+from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
+
+PART_WORDS = {
+    "embedding": "embedding",
+    "position": "position",
+    "attention": "attention",
+    "feedforward": "feed-forward",
+    "norm": "norm's bias",
+}
+
+
+def _bar(title: str) -> dict[str, Any]:
+    """A scale that lies above the figure, so that the cells get its width."""
+    place = {
+        "orientation": "h",
+        "x": 0,
+        "xanchor": "left",
+        "y": 1.0,
+        "yanchor": "bottom",
+        "len": 0.4,
+        "thickness": 10,
+        "nticks": 5,
+    }
+    return place | {
+        "title": {"text": title, "side": "top", "font": {"size": 13}},
+        "ticklabelposition": "outside top",
+        "tickfont": {"size": 12},
+    }
+
+
+def lens_table(
+    words: Sequence[Sequence[str]],
+    values: np.ndarray,
+    labels: Sequence[str],
+    depths: Sequence[str],
+    *,
+    settled: np.ndarray,
+    chosen: tuple[int, int],
+    title: str,
+    top: float,
+    hover: Sequence[Sequence[str]],
+) -> go.Figure:
+    """`words`, `values`, `hover`: (depth, query). Cells hold the guessed token; a click gives depth * query
+    count + query.
+
+    The line runs below the first depth from which on the guess is the final one.
+    """
+    rows, columns = values.shape
+    tall = crowded(labels)
+    size, fits = (
+        (11, max(1, 620 // 7 // columns)) if tall else (13, MOST_LETTERS)
+    )  # letters of a guess in its cell; the hover has all of them
+    heat = go.Heatmap(
+        z=values.astype(np.float32),
+        text=[[plain(short(w, fits)) for w in row] for row in words],
+        texttemplate="%{text}",
+        textfont={**MONO, "size": size},
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        customdata=np.arange(rows * columns, dtype=np.int32).reshape(rows, columns),
+        colorscale=SEQUENTIAL,
+        zmin=0,
+        zmax=max(top, 1e-6),
+        xgap=1,
+        ygap=1,
+        colorbar=_bar(title),
+    )
+    edges = np.repeat(np.arange(columns + 1), 2)[1:-1] - 0.5
+    line = go.Scatter(
+        x=edges,
+        y=np.repeat(settled, 2) - 0.5,
+        mode="lines",
+        line={"color": colour("output"), "width": 2},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    depth, position = chosen
+    corners = {"x0": position - 0.5, "x1": position + 0.5, "y0": depth - 0.5, "y1": depth + 0.5}
+    box = {"type": "rect", "line": {"color": colour("attention"), "width": 3}} | corners
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 8, "b": 44 + LETTER * tall},
+        showlegend=False,
+        shapes=[box],
+        xaxis=token_axis(labels, upright=tall > 0),
+        yaxis=rows_axis(depths, range=[-0.52, rows - 0.48]),
+        uirevision=f"lens-{columns}",
+    )
+    return go.Figure({"data": [heat, line], "layout": layout})
+
+
+def top_tokens(words: Sequence[str], probabilities: np.ndarray, final: np.ndarray) -> go.Figure:
+    """The likeliest tokens at one place (token,), best on top, beside what the finished model gives them."""
+    at = -np.arange(len(words))
+    bars = go.Bar(
+        x=probabilities,
+        y=at,
+        orientation="h",
+        name="here",
+        marker={"color": colour("residual")},
+        hovertemplate="%{x:.4f}",
+    )
+    ends = go.Scatter(
+        x=final,
+        y=at,
+        mode="markers",
+        name="at the output",
+        hovertemplate="%{x:.4f}",
+        marker={"color": colour("output"), "symbol": "diamond", "size": 9},
+    )
+    layout = base_layout(
+        margin={"l": 8, "r": 12, "t": 26, "b": 40},
+        xaxis={"title": {"text": "probability"}, "rangemode": "tozero", "nticks": 5},
+        yaxis={
+            "tickvals": at,
+            "ticktext": [plain(w) for w in words],
+            "tickfont": MONO,
+            "showgrid": False,
+            "zeroline": False,
+        },
+    )
+    return go.Figure({"data": [bars, ends], "layout": layout})
+
+
+def part_bars(
+    labels: Sequence[str],
+    parts: Sequence[str],
+    values: np.ndarray,
+    *,
+    title: str,
+    marks: np.ndarray | None = None,
+    marks_name: str = "",
+    names: Mapping[str, str] = PART_WORDS,
+    hover: str = "%{x}: %{y:+.3f}",
+    **y_axis: Any,
+) -> go.Figure:
+    """A bar for each of `labels`, in the colour of its part; `marks` are diamonds over them."""
+    at = np.arange(len(labels))
+    traces: list[go.Trace] = []
+    kinds = np.asarray(parts)
+    texts = [plain(label) for label in labels]
+    for part in dict.fromkeys(parts):
+        own = kinds == part
+        traces.append(
+            go.Bar(
+                x=at[own],
+                y=values[own],
+                name=names.get(part, part),
+                marker={"color": colour(part)},
+                customdata=[texts[i] for i in at[own]],
+                hovertemplate=hover.replace("%{x}", "%{customdata}") + "<extra></extra>",
+            )
+        )
+    if marks is not None:
+        traces.append(
+            go.Scatter(
+                x=at,
+                y=marks,
+                mode="markers",
+                name=marks_name,
+                marker={"symbol": "diamond-open", "size": 8, "color": colour("quiet"), "line": {"width": 2}},
+                hovertemplate="%{y:+.3f}",
+            )
+        )
+    angle = -90 if len(labels) > 14 else 0 if len(labels) <= 6 else -45
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 30, "b": 8},
+        bargap=0.15,
+        xaxis=rows_axis(texts, tickangle=angle, tickfont={"size": 12}, range=[-0.6, len(labels) - 0.4]),
+        yaxis={
+            "title": {"text": title},
+            "zeroline": True,
+            "zerolinecolor": colour("quiet"),
+            "zerolinewidth": 1,
+        }
+        | y_axis,
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def signed_map(
+    values: np.ndarray, columns: Sequence[str], rows: Sequence[str], *, x: str, y: str, unit: str
+) -> go.Figure:
+    """values (row, column), blue below zero, orange above; row 0 at the bottom."""
+    top = symmetric(values)
+    heat = go.Heatmap(
+        z=values.astype(np.float32),
+        zmin=-top,
+        zmax=top,
+        colorscale=DIVERGING,
+        xgap=1,
+        ygap=1,
+        hovertemplate=f"{y} %{{y}}, {x} %{{x}}: %{{z:+.3f}} {unit}<extra></extra>",
+        colorbar={"title": {"text": unit, "side": "top"}},
+        texttemplate="%{z:+.2f}" if values.size <= 64 else None,
+    )
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        showlegend=False,
+        xaxis=rows_axis(columns, title={"text": x}, tickangle=0),
+        yaxis=rows_axis(rows, title={"text": y}),
+    )
+    return go.Figure({"data": [heat], "layout": layout})
+
+
+def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str]) -> go.Figure:
+    """Norms (state, query), the embedding at the bottom, darker for longer."""
+    heat = go.Heatmap(
+        z=values.astype(np.float32),
+        zmin=0,
+        zmax=max(float(values.max()), 1e-6),
+        colorscale=SEQUENTIAL,
+        customdata=np.broadcast_to(np.asarray([plain(label) for label in labels]), values.shape).tolist(),
+        hovertemplate="%{y}, token “%{customdata}”: %{z:.3f}<extra></extra>",
+        colorbar=_bar("norm of the stream"),
+    )
+    tall = crowded(labels)
+    margin = {"l": 8, "r": 8, "t": 8, "b": 44 + LETTER * tall}
+    layout = base_layout(
+        margin=margin, showlegend=False, xaxis=token_axis(labels, upright=tall > 0), yaxis=rows_axis(rows)
+    )
+    return go.Figure({"data": [heat], "layout": layout})
+
+
+def stream_line(mean: np.ndarray, one: np.ndarray, rows: Sequence[str], one_name: str) -> go.Figure:
+    """Norm of the stream by state: the mean over tokens, and one token."""
+    at = np.arange(len(rows))
+    traces = [
+        go.Scatter(x=at, y=y, mode="lines+markers", name=name, line=line, hovertemplate="%{y:.3f}")
+        for y, name, line in (
+            (mean, "mean over tokens", {"color": colour("residual"), "width": 3}),
+            (one, plain(one_name), {"color": colour("quiet"), "width": 1.5, "dash": "dot"}),
+        )
+    ]
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 30, "b": 8},
+        hovermode="x unified",
+        xaxis=rows_axis(rows, tickangle=-90 if len(rows) > 14 else -45, tickfont={"size": 12}),
+        yaxis={"title": {"text": "norm of the stream"}, "rangemode": "tozero"},
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+# The gradient highway ---------------------------------------------------------------------------
+
+WIRING_COLOURS = {"pre": "run0", "post": "run2", "none": "run4"}
+WIRING_WORDS = {"pre": "pre-norm", "post": "post-norm", "none": "no residual"}
+_DASHES = {"pre": "solid", "post": "dash", "none": "dot"}
+
+
+def roads(
+    curves: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    *,
+    x: str,
+    y: str,
+    flat: bool = False,
+    end: float | None = None,
+) -> go.Figure:
+    """wiring -> (x, y), on a logarithmic y axis. What is 0 or not finite has no place there and is left out.
+
+    `flat` draws a line at 1; `end` is where the x axis stops while the curves are still short of it.
+    """
+    traces = []
+    for wiring, (at, values) in curves.items():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            kept = np.where(np.isfinite(values) & (values > 0), values, np.nan)
+        traces.append(
+            go.Scatter(
+                x=at,
+                y=kept,
+                mode="lines+markers",
+                name=WIRING_WORDS[wiring],
+                marker={"size": 6 if len(at) < 30 else 4},
+                hovertemplate="%{y:.3g}",
+                line={"color": colour(WIRING_COLOURS[wiring]), "width": 2.5, "dash": _DASHES[wiring]},
+            )
+        )
+    decades = _decades([v for _, v in curves.values()], flat)
+    one = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": 1,
+        "y1": 1,
+        "line": {"color": colour("quiet"), "dash": "dot", "width": 1.2},
+    }
+    shapes = [one] if flat else []
+    layout = base_layout(
+        margin={"l": 8, "r": 12, "t": 30, "b": 44},
+        hovermode="x unified",
+        shapes=shapes,
+        xaxis={"title": {"text": x}, "showgrid": False, "zeroline": False}
+        | ({"range": [0, 1.03 * end]} if end else {}),
+        yaxis={
+            "title": {"text": y},
+            "type": "log",
+            "exponentformat": "power",
+            "tickfont": {"size": 12},
+            "range": decades,
+            "tick0": 0,
+            "dtick": max(1, math.ceil((decades[1] - decades[0]) / 7)),
+        },
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def _decades(values: Sequence[np.ndarray], flat: bool) -> list[float]:
+    """A range of log10 that is never narrower than two decades, so that what is flat looks flat."""
+    every = np.concatenate([*values, [1.0] if flat else []]) if values else np.ones(1)
+    shown = np.log10(every[np.isfinite(every) & (every > 0)]) if len(every) else np.zeros(1)
+    low, high = (float(shown.min()), float(shown.max())) if shown.size else (-1.0, 1.0)
+    wanting = max(0.0, 2.0 - (high - low)) / 2
+    return [low - wanting - 0.15, high + wanting + 0.15]

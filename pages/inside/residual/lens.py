@@ -1,0 +1,223 @@
+"""The logit lens: a table of guesses by depth and token, and what stands in one of its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from engine.config import ModelConfig
+from engine.measure.lens import Lens, logit_lens
+from pages.inside.residual import figures
+from ui import explain
+from ui.figures.labels import plain
+from ui.layout import scrolled
+from ui.players.plot import plot
+from ui.subject import Subject
+from ui.text.markdown import safe
+
+CELL = "residual_cell"
+SHADES = ("Probability of the guess", "KL to the output")
+
+
+def depth_names(config: ModelConfig) -> list[str]:
+    """What the stream is called before the first block and after each; the last is the output."""
+    names = ["embed", *(f"block {i}" for i in range(config.n_layers))]
+    return [*names[:-1], f"{names[-1]} = output"]
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _lens(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> Lens:
+    return logit_lens(_subject.model, _subject.recording())
+
+
+def draw_lens(subject: Subject) -> None:
+    """A table of guesses by depth and token; a click on a cell opens it."""
+    if subject.config.wiring == "none":
+        st.info(
+            "This model has no residual stream: each sublayer *replaces* what it reads, so what stands"
+            " between two blocks was never meant for the unembedding. The lens can still be held there, but"
+            " expect it to make little sense before the last block."
+        )
+    if subject.config.wiring == "post" and subject.config.norm != "none":
+        st.caption(
+            "A post-norm model has no final norm: the lens reads the stream after each block's second norm,"
+            " and the embedding as it is."
+        )
+    lens, vocabulary, names = (
+        _lens(subject.key, subject.ids, subject),
+        subject.vocabulary,
+        depth_names(subject.config),
+    )
+    shade = st.segmented_control(
+        "Colour", SHADES, default=SHADES[0], required=True, key="residual_shade", bind="query-params"
+    )
+    sure = shade != SHADES[1]
+    table = st.container(key="residual_table")
+    chosen = _cell(lens.guess.shape)
+    values = lens.probability if sure else lens.kl
+    words = [[vocabulary[i] for i in row] for row in lens.guess]
+    figure = figures.lens_table(
+        words,
+        values,
+        subject.labels,
+        names,
+        settled=lens.settled,
+        chosen=chosen,
+        hover=_hints(lens, subject, names, words),
+        title="probability" if sure else "KL (nats)",
+        top=1.0 if sure else float(lens.kl[1:].max()),
+    )
+    with table:
+        scrolled("residual_table", 11 * len(subject.labels) + 120)
+        clicked = plot(
+            figure,
+            key="residual_lens",
+            height=max(230, 26 * len(names) + 130),
+            name="logit-lens",
+            data=_lens_rows(subject, lens, names),
+            alt=(
+                f"Logit lens: the likeliest next token at each of {len(names)} depths for each of"
+                f" {len(subject.labels)} tokens, by {SHADES[not sure]}."
+            ),
+        )
+    if clicked is not None and (cell := _place(clicked, lens.guess.shape)) != chosen and cell is not None:
+        _go(*cell)
+        st.rerun()
+    beyond = (
+        " The scale ends at the largest KL above that row."
+        if not sure and lens.kl[0].max() > lens.kl[1:].max()
+        else ""
+    )
+    st.caption(
+        f"Bottom row: the embedding alone.{beyond} Top row: the model's output. Above the red line the guess"
+        " is already the final one. Click a cell."
+    )
+    _draw_cell(subject, lens, names, *chosen)
+    explain.takeaway(_settling(lens, names))
+
+
+def position_word(config: ModelConfig) -> str:
+    """A causal model guesses what comes after a token; an encoder, what stands there."""
+    return "after" if config.causal else "at"
+
+
+def _hints(
+    lens: Lens, subject: Subject, names: Sequence[str], words: Sequence[Sequence[str]]
+) -> list[list[str]]:
+    """What the box over a cell says: (depth, query)."""
+    tokens, where = [plain(label) for label in subject.labels], position_word(subject.config)
+    return [
+        [
+            f"{name}, {where} “{token}”<br>guess “{plain(word)}”, probability {p:.3f}<br>KL to the output"
+            f" {kl:.3f} nats"
+            for token, word, p, kl in zip(tokens, row, probabilities, kls, strict=True)
+        ]
+        for name, row, probabilities, kls in zip(names, words, lens.probability, lens.kl, strict=True)
+    ]
+
+
+def _place(text: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """The cell that a click names."""
+    index = int(text) if text.isdecimal() and len(text) < 9 else -1
+    return divmod(index, shape[1]) if 0 <= index < shape[0] * shape[1] else None
+
+
+def _cell(shape: tuple[int, ...]) -> tuple[int, int]:
+    """(depth, position) from the URL, kept inside the table; at first the middle depth of the last token."""
+    depth, _, position = st.query_params.get(CELL, "").partition("-")
+    if depth.isdecimal() and position.isdecimal() and max(len(depth), len(position)) < 5:
+        return min(int(depth), shape[0] - 1), min(int(position), shape[1] - 1)
+    return shape[0] // 2, shape[1] - 1
+
+
+def _lens_rows(subject: Subject, lens: Lens, names: Sequence[str]) -> dict[str, Any]:
+    depth, position = (grid.ravel() for grid in np.indices(lens.guess.shape))
+    return {
+        "depth": np.asarray(names)[depth],
+        "position": position,
+        "token": np.asarray(subject.labels)[position],
+        "guess": np.asarray(subject.vocabulary)[lens.guess.ravel()],
+        "probability": lens.probability.ravel(),
+        "kl_nats": lens.kl.ravel(),
+        "settled": depth >= lens.settled[position],
+    }
+
+
+def _draw_cell(subject: Subject, lens: Lens, names: Sequence[str], depth: int, position: int) -> None:
+    ids = lens.top(depth, position)
+    here, final = (
+        np.exp(lens.log_probabilities[depth, position, ids]),
+        np.exp(lens.log_probabilities[-1, position, ids]),
+    )
+    words = [subject.vocabulary[i] for i in ids]
+    chart, text = st.columns([3, 2], gap="medium", vertical_alignment="center")
+    with chart:
+        plot(
+            figures.top_tokens(words, here, final),
+            key="residual_top",
+            height=300,
+            name="lens-top-10",
+            data={"token": words, "here": here, "at_the_output": final},
+            alt=f"The ten likeliest next tokens at {names[depth]}, position {position}.",
+        )
+    with text:
+        _move_buttons(depth, position, lens.guess.shape)
+        st.markdown(
+            f"**{safe(names[depth])}**, {position_word(subject.config)} token {position},"
+            f" “{safe(subject.labels[position])}”"
+        )
+        settled, final_guess = int(lens.settled[position]), subject.vocabulary[lens.guess[-1, position]]
+        following = (
+            f" In the text “{safe(subject.labels[position + 1])}” follows."
+            if position + 1 < len(subject.ids) and subject.config.causal
+            else ""
+        )
+        st.markdown(
+            f"Stopping here, the model would guess “{safe(words[0])}” with probability {here[0]:.3f}; this is"
+            f" **{lens.kl[depth, position]:.3f} nats** from its final distribution. The final guess,"
+            f" “{safe(final_guess)}”, is on top from **{safe(names[settled])}** on.{following}"
+        )
+
+
+def _move_buttons(depth: int, position: int, shape: tuple[int, ...]) -> None:
+    """From cell to cell without a mouse."""
+    row = st.container(horizontal=True, gap="small")
+    for name, icon, d, p in (
+        ("Previous token", "arrow_back", depth, position - 1),
+        ("Next token", "arrow_forward", depth, position + 1),
+        ("One block up", "arrow_upward", depth + 1, position),
+        ("One block down", "arrow_downward", depth - 1, position),
+    ):
+        inside = 0 <= d < shape[0] and 0 <= p < shape[1]
+        key = f"residual_{icon}"
+        row.button(
+            "", icon=f":material/{icon}:", key=key, help=name, disabled=not inside, on_click=_go, args=(d, p)
+        )
+
+
+def _go(depth: int, position: int) -> None:
+    st.query_params[CELL] = f"{depth}-{position}"
+
+
+def _settling(lens: Lens, names: Sequence[str]) -> str:
+    """Which layer settles the tokens, counted."""
+    counts = np.bincount(lens.settled, minlength=len(names))
+    by = np.cumsum(counts)
+    half = int(np.argmax(2 * by >= len(lens.settled)))
+    told = ", ".join(f"{names[d]}: {n}" for d, n in enumerate(counts) if n)
+    kl = lens.kl.mean(1)
+    drop = int(np.argmax(kl[:-1] - kl[1:])) + 1
+    step = (
+        f"The largest step towards the output is {names[drop]}'s: mean KL {kl[drop - 1]:.2f} → {kl[drop]:.2f}"
+        " nats."
+        if kl[drop - 1] > kl[drop]
+        else ""
+    )
+    return (
+        f"**Half of the tokens are settled by {names[half]}** ({by[half]} of {len(lens.settled)}). First"
+        f" depth from which on the top guess stays: {told}. At the embedding the guesses are {kl[0]:.2f} nats"
+        f" from the output on average. {step}"
+    )

@@ -1,0 +1,123 @@
+"""Activations -> small heatmaps, and weights -> bars. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from ui.figures import specs as go
+from ui.figures.labels import LETTER, MOST_LETTERS, crowded, short
+from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
+
+SHARES = ("pattern", "probabilities")  # numbers in [0, 1]
+MOST_TICKS, MOST_NUMBERS = 20, 8
+ROOM = 220  # pixels across
+Labels = Mapping[str, Sequence[str]]  # axis -> what its places are called
+
+
+def tensor_map(
+    values: np.ndarray, axes: tuple[str, ...], labels: Labels, *, name: str, limit: float | None = None
+) -> go.Figure:
+    """A matrix (or a vector, drawn as one row) as a heatmap, its axes named. `limit` is the largest size of
+    the whole tensor's numbers.
+
+    Numbers in [0, 1] run from the page's colour, signed ones around zero; −∞ stays empty.
+    """
+    matrix, (down, across) = as_matrix(values, axes)
+    finite = np.where(np.isfinite(matrix), matrix, np.nan).astype(np.float32)
+    limit = limit or 1.0
+    scale: dict[str, object] = {"colorscale": DIVERGING, "zmin": -limit, "zmax": limit}
+    if name in SHARES or name == "tokens":
+        scale = {"colorscale": SEQUENTIAL, "zmin": 0, "zmax": 1 if name in SHARES else limit}
+    trace = {
+        "type": "heatmap",
+        "z": finite,
+        "x": _names(across, matrix.shape[1], labels),
+        "y": _names(down, matrix.shape[0], labels),
+        "hovertemplate": f"{down} %{{y}}<br>{across} %{{x}}<br>{name} = %{{z:.4g}}<extra></extra>",
+        "colorbar": {"thickness": 12, "len": 0.9, "x": 1.01},
+        **scale,
+    }
+    tall = crowded(labels.get(across, ())[: matrix.shape[1]], ROOM)
+    layout = base_layout(
+        margin={"l": 62, "r": 8, "t": 8, "b": 56 + LETTER * tall},
+        showlegend=False,
+        uirevision=f"{name}-{matrix.shape}",
+        xaxis=_axis(across, matrix.shape[1], labels) | {"tickangle": -90 if tall else 0},
+        yaxis=_axis(down, matrix.shape[0], labels) | {"autorange": "reversed"},
+    )
+    return go.Figure({"data": [trace], "layout": layout})
+
+
+def as_matrix(values: np.ndarray, axes: tuple[str, ...]) -> tuple[np.ndarray, tuple[str, str]]:
+    return (values[None, :], ("", axes[0])) if values.ndim == 1 else (values, (axes[0], axes[1]))
+
+
+def table(values: np.ndarray, axes: tuple[str, ...]) -> pd.DataFrame:
+    """The numbers as columns along the shorter axis: a table of many columns is slow."""
+    matrix, (down, across) = as_matrix(values, axes)
+    if matrix.shape[1] > matrix.shape[0] and down:
+        matrix, down, across = matrix.T, across, down
+    frame = pd.DataFrame(matrix, columns=[f"{across} {j}" for j in range(matrix.shape[1])])
+    frame.insert(0, down or "row", np.arange(len(matrix)))
+    return frame
+
+
+def _names(axis: str, count: int, labels: Labels) -> list[str]:
+    """Each place's own name: its index, and its token where there is one."""
+    known = labels.get(axis, ())
+    return [f"{i}: {_escaped(known[i])}" if i < len(known) else str(i) for i in range(count)]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
+    """Every place is labelled where there is room, else every n-th."""
+    every = max(1, -(-count // (MOST_TICKS if name in labels else MOST_NUMBERS)))
+    places = list(range(0, count, every))
+    shown = [
+        _escaped(short(labels[name][i], MOST_LETTERS)) if name in labels and i < len(labels[name]) else str(i)
+        for i in places
+    ]
+    names = _names(name, count, labels)
+    found: dict[str, object] = {
+        "title": {"text": name},
+        "type": "category",
+        "tickvals": [names[i] for i in places],
+        "ticktext": shown,
+        "showgrid": False,
+        "tickangle": 0,
+    }
+    return found | ({"visible": False} if not name else {})
+
+
+def weight_bars(keys: Sequence[str], right: np.ndarray, late: np.ndarray) -> go.Figure:
+    """Weights of one query over its keys: masked before the softmax, and after it."""
+    bars = [
+        {
+            "type": "bar",
+            "x": list(keys),
+            "y": values,
+            "name": f"{name} (sum {values.sum():.2f})",
+            "marker": {"color": colour(part)},
+            "text": [f"{v:.2f}" for v in values],
+            "textposition": "outside",
+            "cliponaxis": False,
+            "hovertemplate": "%{x}: %{y:.4f}<extra>" + name + "</extra>",
+        }
+        for name, values, part in (
+            ("mask before softmax", right, "attention"),
+            ("mask after softmax", late, "quiet"),
+        )
+    ]
+    layout = base_layout(
+        barmode="group",
+        yaxis={"title": {"text": "weight"}, "range": [0, 1.1]},
+        xaxis={"title": {"text": "key"}},
+        bargap=0.3,
+    )
+    return go.Figure({"data": bars, "layout": layout})

@@ -1,0 +1,213 @@
+"""How much memory a model needs to write and to be trained, how that grows with the text, and what it fits
+into.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.ledger import DTYPES, GB, TRAINED_IN, Ledger, kv_numbers
+from pages.models.parameters.choice import Choice
+from pages.models.parameters.flops import LENGTHS, length_slider
+from ui import explain
+from ui.figures import parameters as figures
+from ui.players.plot import plot
+
+DEVICES = {"phone": 8 * GB, "laptop": 16 * GB, "card": 24 * GB, "big card": 80 * GB}
+BATCHES = tuple(2**k for k in range(11))
+DTYPE = "bfloat16"
+
+
+def memory_view(choice: Choice) -> None:
+    ledger = choice.ledger
+    left, middle, right = st.columns([7, 4, 4], gap="medium")
+    with left:
+        dtype = st.segmented_control(
+            "Numbers are kept as",
+            list(DTYPES),
+            default=DTYPE,
+            required=True,
+            key="parameters_dtype",
+            bind="query-params",
+        )
+        dtype = dtype if dtype in DTYPES else DTYPE
+    with middle:
+        batch = st.select_slider(
+            "Texts at once (batch)", BATCHES, 1, key="parameters_batch", bind="query-params"
+        )
+        batch = batch if batch in BATCHES else 1
+    with right:
+        tokens = length_slider("parameters_length", ledger.config.context)
+    if tokens > ledger.config.context:
+        table = " would need a longer table of positions, and" if ledger.config.position == "learned" else ""
+        st.caption(
+            f":material/info: Beyond this model's context of {ledger.config.context:,} it{table} would have"
+            " to be trained for it."
+        )
+    _growing(choice, dtype, batch, tokens)
+    _uses(choice, dtype, batch, tokens)
+    _fits(choice, dtype, batch, tokens)
+
+
+def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
+    """Weights and KV cache over the length of the text, for three ways of sharing keys."""
+    lengths = np.array(LENGTHS, dtype=np.int64)
+    c = choice.config
+    if not kv_numbers(c):
+        why = (
+            "it has no mixer."
+            if c.mixer == "none"
+            else "it has no causal mask, so every later token changes them."
+        )
+        st.info(f"This model keeps no keys and values: {why}")
+        return
+    ways = {"KV cache": choice.ledger}
+    for name, heads in (("a key head each (MHA)", c.n_heads), ("one key head (MQA)", 1)):
+        other = choice.variant(n_kv_heads=heads) if c.mixer == "attention" and heads != c.n_kv_heads else None
+        if other is not None:
+            ways[name] = other
+    lines = {
+        name: np.array([each.memory(dtype, batch, int(n)).kv_cache for n in lengths], dtype=np.float64)
+        for name, each in ways.items()
+    }
+    lines["weights + KV cache"] = lines["KV cache"] + choice.ledger.memory(dtype).weights
+    cache = choice.ledger.memory(dtype, batch, tokens).kv_cache
+    twice = "2 · " if choice.ledger.encoder else ""
+    st.markdown(
+        f"**KV cache at T = {tokens:,}: {figures.gigabytes(cache)}** = {twice}2 · L · H_kv · d_head · T ·"
+        f" batch · bytes = {twice}2 · {c.n_layers} · {c.n_kv_heads} · {c.d_head} · {tokens:,} · {batch:,} ·"
+        f" {max(DTYPES[dtype], 2):g}"
+        + (", for what the decoder wrote and what the encoder read." if choice.ledger.encoder else ".")
+    )
+    ends = "; ".join(f"{name} {figures.gigabytes(v[-1])} at a million tokens" for name, v in lines.items())
+    alt = f"Memory of {choice.title} over the length of the text: {ends}."
+    table = pd.DataFrame({"tokens": lengths, **lines})
+    plot(
+        figures.memory_by_length(lengths, lines, DEVICES, tokens),
+        key="parameters_cache",
+        alt=alt,
+        height=400,
+        data=table,
+        name="kv-cache",
+    )
+
+
+def _uses(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
+    memory = choice.ledger.memory(dtype, batch, tokens)
+    uses = {"to write": {"weights": memory.weights, "KV cache": memory.kv_cache}}
+    if dtype in TRAINED_IN:
+        uses["to train"] = {
+            "weights": memory.weights,
+            "gradients": memory.gradients,
+            "master copy": memory.master,
+            "AdamW averages": memory.moments,
+            "activations": memory.activations,
+        }
+    table = pd.DataFrame(
+        [{"use": use, "what": what, "bytes": n} for use, parts in uses.items() for what, n in parts.items()]
+    )
+    sums = "; ".join(f"{use} {figures.gigabytes(sum(parts.values()))}" for use, parts in uses.items())
+    alt = f"Memory of {choice.title} in {dtype}: {sums}."
+    plot(
+        figures.memory_bars(uses),
+        key="parameters_memory",
+        alt=alt,
+        height=270 if len(uses) > 1 else 200,
+        data=table,
+        name="memory",
+    )
+    if dtype in TRAINED_IN:
+        st.caption(
+            "AdamW keeps two float32 averages for each weight, and a float32 copy where weights have fewer"
+            " bits: 16 bytes a parameter in all, with gradients. Activations: what backward needs of the"
+            " forward pass as this engine computes it, with attention's patterns written out and without"
+            " dropout; fused kernels and recomputing need far less."
+        )
+    else:
+        st.caption(
+            f"Models are not trained in {dtype}: choose bfloat16 or float32 for that. Keys and values stay in"
+            " 16 bits; the scales beside quantised weights are left out."
+        )
+
+
+def _fits(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
+    st.subheader("What does it fit into?", anchor=False)
+    memory = choice.ledger.memory(dtype, batch, tokens)
+    needs = {"weights": memory.weights, f"with KV cache, T = {tokens:,}": memory.inference} | (
+        {"training": memory.training} if dtype in TRAINED_IN else {}
+    )
+    rows = [
+        {
+            "": _named(name, size),
+            **{
+                use: f"{'✓' if need <= size else '✗'}  {figures.gigabytes(need)}"
+                for use, need in needs.items()
+            },
+        }
+        for name, size in DEVICES.items()
+    ]
+    st.table(pd.DataFrame(rows).set_index(""), border="horizontal")
+    st.markdown(
+        "\n".join(
+            f"- **{_named(name, size)}**: {fits_line(choice.ledger, size, batch, tokens)}"
+            for name, size in DEVICES.items()
+        )
+    )
+    st.caption(
+        "1 GB is 2³⁰ bytes here, as memory is sold. A phone of 8 GB and a laptop of 16 GB are assumed, with"
+        " nothing else in them; in truth the system needs some of it, too. Lines name the most bits that fit,"
+        " of float32, bfloat16, int8 and int4."
+    )
+
+
+def _named(name: str, size: int) -> str:
+    """
+    >>> _named("phone", 8 * GB), _named("card", 80 * GB)
+    ('phone, 8 GB', 'card, 80 GB')
+    """
+    return f"{name.removeprefix('big ')}, {size // GB} GB"
+
+
+def fits_line(ledger: Ledger, size: int, batch: int, tokens: int) -> str:
+    """What can be done with a model within `size` bytes: in as many bits as fit."""
+    write = next((d for d in DTYPES if ledger.memory(d, batch, tokens).inference <= size), None)
+    bare = next((d for d in DTYPES if ledger.memory(d).weights <= size), None)
+    train = next((d for d in TRAINED_IN if ledger.memory(d, batch, tokens).training <= size), None)
+    if write is None:
+        smallest = figures.gigabytes(ledger.memory("int4").weights)
+        return (
+            f"its weights fit in {bare}, but not with this KV cache."
+            if bare
+            else f"not even in int4, {smallest} of weights."
+        )
+    found = f"writes in {write}"
+    least = figures.gigabytes(ledger.memory("bfloat16", batch, tokens).training)
+    return (
+        f"{found}, and can be trained in {train}."
+        if train
+        else f"{found}; to be trained it would need {least}."
+    )
+
+
+def takeaway(choice: Choice) -> None:
+    c, weights = choice.config, choice.ledger.memory(DTYPE).weights
+    numbers = kv_numbers(c, choice.ledger.encoder)
+    if not numbers:
+        explain.takeaway(
+            f"In bfloat16 the weights take {figures.gigabytes(weights)}; training takes eight times that,"
+            " before any activation."
+        )
+        return
+    level, group = weights / (2 * numbers), c.n_heads // (c.n_kv_heads or 1)
+    shared = (
+        f"With a key head for each of its {c.n_heads} query heads it would be {group} times as large."
+        if group > 1
+        else "Grouped keys (GQA) divide it."
+    )
+    explain.takeaway(
+        f"A token in the cache takes {figures.gigabytes(2 * numbers)} in bfloat16, so at **{level:,.0f}"
+        " tokens** (one text, or many together) the cache is as large as the weights,"
+        f" {figures.gigabytes(weights)}. {shared}"
+    )

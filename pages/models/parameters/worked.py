@@ -1,0 +1,138 @@
+"""Worked examples as on the blackboard: the same ledger, for the sizes that are counted by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from engine.config import ModelConfig
+from engine.ledger import component_parameters, ledger
+from engine.presets import PRESETS
+from pages.models.parameters.where import rows_table
+from ui import explain
+
+BLOCK = ModelConfig(vocab_size=1, context=1, d_model=512, d_ff=2048, n_layers=1, n_heads=8, norm_bias=True)
+BARE = ModelConfig(
+    vocab_size=65,
+    d_model=256,
+    n_layers=4,
+    n_heads=4,
+    position="none",
+    norm_gain=False,
+    output_projection=False,
+    tie_embeddings=False,
+)
+LECTURE = replace(BARE, d_model=128, output_projection=True)
+
+
+def worked_view() -> None:
+    _block()
+    _bare()
+    _lecture()
+    _tied()
+
+
+def _block() -> None:
+    counts = component_parameters(BLOCK)
+    norms = counts["norm1"] + counts["norm2"]
+    st.subheader("One block: d = 512, d_ff = 2,048", anchor=False)
+    columns = [*st.columns(2), *st.columns(2)]
+    with columns[0]:
+        explain.worked(
+            "Attention",
+            f"{counts['attention']:,}",
+            r"$4\,d^2 = 4\cdot 512^2$: $W_Q, W_K, W_V, W_O$, without biases",
+        )
+    with columns[1]:
+        explain.worked(
+            "Feed-forward",
+            f"{counts['feedforward']:,}",
+            r"$2\,d\,d_{ff} = 2\cdot 512\cdot 2048$, without biases",
+        )
+    with columns[2]:
+        explain.worked(
+            "Norms", f"{norms:,}", r"$2\cdot 2\,d = 4\cdot 512$: two LayerNorms with gain and bias"
+        )
+    with columns[3]:
+        total = counts["attention"] + counts["feedforward"] + norms
+        explain.worked(
+            "Together", f"{total:,}", f"{counts['feedforward'] / total:.1%} of it in the feed-forward network"
+        )
+
+
+def _bare() -> None:
+    st.subheader("A whole model without biases, norms' gains and W_O: V = 65, d = 256, L = 4", anchor=False)
+    total = ledger(BARE).total
+    heads = {ledger(replace(BARE, n_heads=h, context=t)).total for h in (1, 4, 8) for t in (16, 512, 4096)}
+    left, right = st.columns([2, 3], gap="medium", vertical_alignment="center")
+    with left:
+        explain.worked(
+            "Parameters", f"{total:,}", r"$2\,V d + 11\,L\,d^2 = 2\cdot 65\cdot 256 + 11\cdot 4\cdot 256^2$"
+        )
+    with right:
+        st.markdown(
+            "Embedding and unembedding: $V\\cdot d$ each. A block: $3d^2$ for $W_Q, W_K, W_V$ and $8d^2$ for"
+            " the feed-forward network.\n\nCounted with 1, 4 and 8 heads and for 16, 512 and 4,096 tokens:"
+            f" {_different(heads)}. Heads only cut $d$ into pieces, and attention's matrices act on one token"
+            " at a time."
+        )
+
+
+def _different(totals: set[int]) -> str:
+    return (
+        f"always {next(iter(totals)):,}"
+        if len(totals) == 1
+        else " or ".join(f"{n:,}" for n in sorted(totals))
+    )
+
+
+def _lecture() -> None:
+    st.subheader(
+        "A table says about 1.6 million for 4 layers of width 128. The count says 0.81", anchor=False
+    )
+    classic, eight = ledger(PRESETS["classic"].model), ledger(replace(PRESETS["classic"].model, n_layers=8))
+    bare = ledger(LECTURE)
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        explain.worked(
+            "4 layers × 128, bare",
+            f"{bare.total:,}",
+            r"$2\,V d + 12\,L\,d^2 = 2\cdot 65\cdot 128 + 12\cdot 4\cdot 128^2$",
+        )
+        words = f"with biases, gains and {classic.config.context} positions, tied: the rows beside this"
+        explain.worked("As the preset classic", f"{classic.total:,}", words)
+        explain.worked(
+            "With 8 layers",
+            f"{eight.total:,}",
+            "would be 1.6 million: the table's number belongs to a model twice as deep",
+        )
+    with right:
+        table = rows_table(classic)[["tensor", "formula", "times", "parameters"]]
+        st.dataframe(
+            pd.concat(
+                [
+                    table,
+                    pd.DataFrame(
+                        [{"tensor": "all", "formula": "", "times": None, "parameters": classic.total}]
+                    ),
+                ]
+            ),
+            hide_index=True,
+            height=520,
+            column_config={"parameters": st.column_config.NumberColumn(format="localized")},
+        )
+
+
+def _tied() -> None:
+    st.subheader("One matrix for both ends of GPT-2: V = 50,257, d = 768", anchor=False)
+    model = PRESETS["gpt2"].model
+    tied, untied = ledger(model).total, ledger(replace(model, tie_embeddings=False)).total
+    columns = st.columns(3)
+    with columns[0]:
+        explain.worked("Tied", f"{tied:,}", "as published")
+    with columns[1]:
+        explain.worked("Untied", f"{untied:,}", f"{untied / tied - 1:.0%} more")
+    with columns[2]:
+        explain.worked("Saved", f"{untied - tied:,}", r"$V\cdot d = 50{,}257\cdot 768$ (Press & Wolf 2017)")

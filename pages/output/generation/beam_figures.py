@@ -1,0 +1,195 @@
+"""The tree of a beam search as a figure: a column for each step, the best branch on top. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.sample import Beam, Node
+from ui.figures import specs as go
+from ui.figures.axes import MONO
+from ui.figures.labels import plain
+from ui.figures.theme import base_layout, colour
+
+PRUNED_ROWS = 4  # the best of the pruned that are drawn at each step
+ABOVE = 0.28  # rows from an edge's end to its score
+EDGE_WORDS = 100  # with more edges of a kind than that, their scores are left to the boxes
+
+
+def rows(beam: Beam) -> dict[int, int]:
+    """Node index -> row, 0 on top: by total at its step, kept ones first. Pruned ones below PRUNED_ROWS of
+    their kind have none.
+    """
+    found: dict[int, int] = {}
+    for depth in range(1, beam.nodes[-1].depth + 1):
+        level = sorted(
+            (node for node in beam.nodes if node.depth == depth),
+            key=lambda node: (not node.kept, -node.total, node.index),
+        )
+        kept = sum(node.kept for node in level)
+        found |= {node.index: row for row, node in enumerate(level[: kept + PRUNED_ROWS])}
+    return found
+
+
+def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: str) -> go.Figure:
+    """words (node,): each node's token; texts (node,): its branch. Blue-grey: pruned; the output's colour:
+    kept; filled: the winner's way.
+    """
+    place = rows(beam)
+    way = _way(beam)
+    shown = [node for node in beam.nodes if node.index in place]
+    traces = [
+        _edges(beam, place, [n for n in shown if not n.kept], "quiet", 1, "dot"),
+        _edges(beam, place, [n for n in shown if n.kept], "output", 1.5, "solid"),
+        _edges(beam, place, [n for n in shown if n.index in way], "output", 4, "solid"),
+    ]
+    scored = [
+        (nodes, shade)
+        for nodes, shade in (
+            ([n for n in shown if n.kept], None),
+            ([n for n in shown if not n.kept], "quiet"),
+        )
+        if len(nodes) <= EDGE_WORDS
+    ]
+    traces += [_gaps(place, nodes) for nodes, _ in scored] + [
+        _scores(place, nodes, shade) for nodes, shade in scored
+    ]
+    groups = (
+        ("pruned", [n for n in shown if not n.kept], "quiet", 1.0),
+        ("kept", [n for n in shown if n.kept and n.index not in way], "output", 1.6),
+        ("winner", [n for n in shown if n.index in way], "output", 0.0),
+    )
+    for name, nodes, shade, width in groups:
+        winner = name == "winner"
+        traces.append(
+            go.Scatter(
+                x=[n.depth for n in nodes],
+                y=[-place[n.index] for n in nodes],
+                mode="markers+text",
+                name=name,
+                text=[plain(words[n.index]) for n in nodes],
+                textfont=MONO
+                | {"color": "var(--gf-seq0)" if winner else colour(shade) if name == "pruned" else None},
+                marker={
+                    "symbol": "square",
+                    "size": 24,
+                    "color": colour(shade) if winner else "var(--gf-seq0)",
+                    "line": {"width": width, "color": colour(shade)},
+                },
+                customdata=np.asarray([n.index for n in nodes], dtype=np.int32),
+                hovertext=[_hint(n, texts) for n in nodes],
+                hovertemplate="%{hovertext}<extra></extra>",
+            )
+        )
+    traces.append(
+        go.Scatter(
+            x=[0],
+            y=[0],
+            mode="markers+text",
+            text=[plain(root)],
+            textfont=MONO,
+            hoverinfo="skip",
+            showlegend=False,
+            marker={
+                "symbol": "square",
+                "size": 28,
+                "color": "var(--gf-seq0)",
+                "line": {"width": 1.5, "color": colour("quiet")},
+            },
+        )
+    )
+    lowest = max(place.values(), default=0)
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 30, "b": 40},
+        hovermode="closest",
+        xaxis={
+            "title": {"text": "tokens written"},
+            "range": [-0.5, beam.nodes[-1].depth + 0.5],
+            "dtick": 1,
+            "showgrid": False,
+            "zeroline": False,
+        },
+        yaxis={"visible": False, "range": [-lowest - 0.6, 0.6]},
+        uirevision=f"beam-{beam.nodes[-1].depth}-{lowest}",
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def _way(beam: Beam) -> set[int]:
+    """The winner's nodes."""
+    found, at = set(), beam.nodes[beam.winner] if beam.nodes else None
+    while at is not None:
+        found.add(at.index)
+        at = None if at.parent is None else beam.nodes[at.parent]
+    return found
+
+
+def _ends(beam: Beam, place: dict[int, int], node: Node) -> tuple[float, float, float, float]:
+    """From the parent to the node: x, y, x, y."""
+    parent = None if node.parent is None else beam.nodes[node.parent]
+    return (node.depth - 1, 0.0 if parent is None else -place[parent.index], node.depth, -place[node.index])
+
+
+def _edges(
+    beam: Beam, place: dict[int, int], nodes: Sequence[Node], shade: str, width: float, dash: str
+) -> go.Trace:
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for node in nodes:
+        x0, y0, x1, y1 = _ends(beam, place, node)
+        x += [x0, x1, None]
+        y += [y0, y1, None]
+    line = {"color": colour(shade, 100 if width > 1 else 50), "width": width, "dash": dash}
+    return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+
+
+def _scores(place: dict[int, int], nodes: Sequence[Node], shade: str | None) -> go.Trace:
+    """The log-probability of each token, half-way between the boxes, in the row where its edge arrives: no
+    other edge arrives there.
+    """
+    return go.Scatter(
+        x=[node.depth - 0.5 for node in nodes],
+        y=[-place[node.index] + ABOVE for node in nodes],
+        mode="text",
+        showlegend=False,
+        text=[score(node.log_probability) for node in nodes],
+        textposition="middle center",
+        hoverinfo="skip",
+        textfont={"size": 11, "color": None if shade is None else colour(shade)},
+    )
+
+
+def _gaps(place: dict[int, int], nodes: Sequence[Node]) -> go.Trace:
+    """The page's own colour behind each score, so that edges which pass there do not strike it through."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for node in nodes:
+        x += [node.depth - 0.72, node.depth - 0.28, None]
+        y += [ABOVE - place[node.index]] * 2 + [None]
+    return go.Scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        line={"color": "var(--gf-seq0)", "width": 11},
+    )
+
+
+def score(log_probability: float) -> str:
+    """
+    >>> score(-1.234), score(-0.004), score(-0.0)
+    ('−1.23', '≈0', '0')
+    """
+    return (
+        "0" if log_probability == 0 else "≈0" if log_probability > -0.005 else f"−{abs(log_probability):.2f}"
+    )
+
+
+def _hint(node: Node, texts: Sequence[str]) -> str:
+    end = "finished" if node.finished else "kept" if node.kept else "pruned"
+    return (
+        f"“{plain(texts[node.index])}”<br>log p of this token {node.log_probability:.3f} (p ="
+        f" {np.exp(node.log_probability):.3f})<br>sum {node.total:.3f} · score {node.score:.3f}<br>{end}"
+    )

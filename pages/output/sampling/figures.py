@@ -1,0 +1,121 @@
+"""Arrays -> figures of the Sampling page. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ui.figures import specs as go
+from ui.figures.axes import MONO, token_axis
+from ui.figures.labels import plain
+from ui.figures.theme import SEQUENTIAL, base_layout, colour
+
+
+def stage_map(words: Sequence[str], values: np.ndarray, stages: Sequence[str]) -> go.Figure:
+    """Probabilities (stage, token) as cells, the first stage on top; tokens along the bottom, likeliest
+    first.
+    """
+    heat = go.Heatmap(
+        z=values.astype(np.float32),
+        y=list(stages),
+        zmin=0,
+        zmax=max(float(values.max()), 1e-6),
+        colorscale=SEQUENTIAL,
+        xgap=1,
+        ygap=1,
+        customdata=np.broadcast_to(np.asarray([plain(w) for w in words]), values.shape),
+        hovertemplate="“%{customdata}” after %{y}: p = %{z:.5f}<extra></extra>",
+        colorbar={"title": {"text": "p", "side": "top"}, "thickness": 10},
+    )
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 8, "b": 40},
+        showlegend=False,
+        xaxis=token_axis(words, "token, likeliest first"),
+        yaxis={"autorange": "reversed", "showgrid": False, "ticks": ""},
+    )
+    return go.Figure({"data": [heat], "layout": layout})
+
+
+def temperatures(words: Sequence[str], values: np.ndarray, titles: Sequence[str]) -> go.Figure:
+    """Probabilities (temperature, token) as one panel of bars for each temperature, all on one scale."""
+    at = -np.arange(len(words))
+    count, gap = len(titles), 0.018
+    width = (1 - gap * (count - 1)) / count
+    traces = []
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 30, "b": 40},
+        showlegend=False,
+        bargap=0.25,
+        yaxis={
+            "tickvals": at,
+            "ticktext": [plain(w) for w in words],
+            "tickfont": MONO,
+            "showgrid": False,
+            "zeroline": False,
+        },
+        annotations=[
+            {
+                "text": title,
+                "x": i * (width + gap) + width / 2,
+                "y": 1.0,
+                "xref": "paper",
+                "yref": "paper",
+                "xanchor": "center",
+                "yanchor": "bottom",
+                "showarrow": False,
+            }
+            for i, title in enumerate(titles)
+        ],
+    )
+    top = float(values.max()) * 1.05
+    for i, title in enumerate(titles):
+        axis = "" if i == 0 else str(i + 1)
+        begin = i * (width + gap)
+        layout[f"xaxis{axis}"] = {
+            "domain": [begin, min(1.0, begin + width)],
+            "range": [0, top],
+            "nticks": 3,
+            "anchor": "y",
+            "tickformat": ".1~f",
+            "title": {"text": "probability" if i == count // 2 else ""},
+        }
+        traces.append(
+            go.Bar(
+                x=values[i].astype(np.float32),
+                y=at,
+                orientation="h",
+                xaxis=f"x{axis}",
+                yaxis="y",
+                marker={"color": colour("output")},
+                customdata=[plain(w) for w in words],
+                hovertemplate=f"“%{{customdata}}” at {title}: %{{x:.4f}}<extra></extra>",
+            )
+        )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def shares(words: Sequence[str], probabilities: np.ndarray, drawn: np.ndarray) -> go.Figure:
+    """Share of the draws (token,) as bars, the probability as a mark on each."""
+    at = np.arange(len(words))
+    bars = go.Bar(
+        x=at,
+        y=drawn.astype(np.float32),
+        name="share of the draws",
+        marker={"color": colour("output")},
+        hovertemplate="share %{y:.4f}<extra></extra>",
+    )
+    marks = go.Scatter(
+        x=at,
+        y=probabilities,
+        mode="markers",
+        name="probability",
+        hovertemplate="p = %{y:.4f}<extra></extra>",
+        marker={"symbol": "line-ew", "size": 18, "line": {"width": 3, "color": colour("quiet")}},
+    )
+    layout = base_layout(
+        margin={"l": 48, "r": 8, "t": 30, "b": 44},
+        xaxis=token_axis(words, "token, likeliest first"),
+        yaxis={"rangemode": "tozero"},
+    )
+    return go.Figure({"data": [bars, marks], "layout": layout})

@@ -1,0 +1,50 @@
+"""The map of a Transformer on screen. Its boxes and arrows come from `pages.start.home.map_drawing`; the
+browser only draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from engine.config import ModelConfig
+from pages.start.home.map_drawing import model_map
+from ui.figures.theme import PART_COLOURS
+
+_ASSETS = Path(__file__).parents[3] / "ui" / "assets"
+
+
+def transformer_map(
+    config: ModelConfig, *, key: str, alt: str, pages: Mapping[str, str] | None = None
+) -> str | None:
+    """Draws `config`; every part can be pointed at, focused and read. `pages` maps a part to the page that
+    explains it.
+
+    Returns the id of a part whose page was asked for, once; else None.
+    """
+    data = {
+        "map": _cached_map(config, tuple(sorted((pages or {}).items()))),
+        "palette": PART_COLOURS,
+        "alt": alt,
+    }
+    result = _mount()(key=key, data=data, on_opened_change=lambda: None)
+    opened = getattr(result, "opened", None)
+    return opened if isinstance(opened, str) and opened in (pages or {}) else None
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _cached_map(config: ModelConfig, pages: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    return model_map(config, dict(pages))
+
+
+@cache
+def _mount() -> Callable[..., Any]:
+    return st.components.v2.component(
+        "glassformer_map",
+        css=(_ASSETS / "map.css").read_text("utf-8"),
+        js=(_ASSETS / "map.js").read_text("utf-8"),
+    )

@@ -1,0 +1,363 @@
+"""The map of a Transformer, drawn from its configuration: boxes and arrows as plain data, in two layouts.
+
+The residual stream is a road. `s` runs along it and `c` is the distance from it; each sublayer is a side road
+that leaves, passes a norm and the sublayer, and comes back. `wide` lets the road run left to right, `tall`
+top to bottom. The browser chooses by the width it has (ui/assets/map.js).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from engine.config import ModelConfig
+from pages.start.home.map_text import Part, describe
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A part at a place. `kind`: box, plus (a sum), chip (inside another box), frame (around the block)."""
+
+    id: str
+    kind: str
+    x: float
+    y: float
+    w: float
+    h: float
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A line through points. `kind`: stream (the road), branch (a side road), tie (the same matrix twice)."""
+
+    kind: str
+    part: str
+    points: tuple[Point, ...]
+    head: bool = True
+
+
+@dataclass(frozen=True)
+class Label:
+    x: float
+    y: float
+    text: str
+    anchor: str = "start"
+    size: float = 14
+    strong: bool = False
+
+
+@dataclass
+class _Sheet:
+    """What has been drawn so far; `at` turns (s, c) into (x, y)."""
+
+    wide: bool
+    x0: float = 0.0
+    y0: float = 0.0
+    boxes: list[Box] = field(default_factory=list)
+    arrows: list[Arrow] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+
+    def at(self, s: float, c: float) -> Point:
+        return (self.x0 + s, self.y0 - c) if self.wide else (self.x0 + c, self.y0 + s)
+
+    def box(self, name: str, s: tuple[float, float], c: tuple[float, float], kind: str = "box") -> None:
+        (xa, ya), (xb, yb) = self.at(s[0], c[0]), self.at(s[1], c[1])
+        self.boxes.append(Box(name, kind, min(xa, xb), min(ya, yb), abs(xb - xa), abs(yb - ya)))
+
+    def plus(self, name: str, s: float, c: float = 0.0) -> None:
+        self.box(name, (s - PLUS, s + PLUS), (c - PLUS, c + PLUS), "plus")
+
+    def line(self, kind: str, part: str, *points: Point, head: bool = True) -> None:
+        """`points` are (s, c)."""
+        self.arrows.append(Arrow(kind, part, tuple(self.at(*p) for p in points), head))
+
+
+PLUS = 14.0  # radius of a sum
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Of one layout. `*_s` along the road, `*_c` away from it."""
+
+    norm_s: float
+    norm_c: tuple[float, float]
+    sub_s: float
+    sub_c: tuple[float, float]
+    road_norm_s: float  # a norm that sits on the road (post-norm)
+    road_norm_c: tuple[float, float]
+    gap: float
+    back: float  # from a sublayer's end to its way back
+
+
+WIDE = _Sizes(
+    norm_s=138,
+    norm_c=(46, 96),
+    sub_s=196,
+    sub_c=(126, 262),
+    road_norm_s=112,
+    road_norm_c=(-28, 28),
+    gap=14,
+    back=18,
+)
+WIDE_POST = replace(WIDE, sub_s=180, road_norm_s=112, gap=10, back=14)  # norms on the road take room there
+TALL = _Sizes(
+    norm_s=54,
+    norm_c=(24, 112),
+    sub_s=134,
+    sub_c=(128, 304),
+    road_norm_s=46,
+    road_norm_c=(-18, 112),
+    gap=14,
+    back=18,
+)
+
+
+def model_map(config: ModelConfig, pages: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Everything the browser needs to draw `config`: both layouts, and what is said about each part.
+
+    `pages` maps a part's id to the address of the page that explains it; parts without one lead nowhere.
+    Raises ConfigError when the configuration cannot be built.
+    """
+    c = config.validate().resolved()
+    parts = describe(c)
+    return {
+        "wide": _plain(_wide(c, parts)),
+        "tall": _plain(_tall(c, parts)),
+        "parts": {name: asdict(part) | {"page": (pages or {}).get(name)} for name, part in parts.items()},
+    }
+
+
+def _plain(sheet: _Sheet) -> dict[str, Any]:
+    right = max(
+        [b.x + b.w + (6 if b.kind == "frame" else 0) for b in sheet.boxes]
+        + [x for a in sheet.arrows for x, _ in a.points]
+    )
+    low = max([b.y + b.h for b in sheet.boxes] + [y for a in sheet.arrows for _, y in a.points])
+    drawn = {name: [asdict(item) for item in getattr(sheet, name)] for name in ("boxes", "arrows", "labels")}
+    return {"width": right + 10, "height": low + 10} | drawn
+
+
+def _sublayers(c: ModelConfig) -> list[tuple[str, str | None]]:
+    """(sublayer, its norm) in order; absent ones are not there."""
+    pairs = [("attention", "norm1")] if c.mixer != "none" else []
+    pairs += [("feedforward", "norm2")] if c.ffn != "none" else []
+    return [(sub, None if c.norm == "none" else norm) for sub, norm in pairs]
+
+
+def _block(sheet: _Sheet, z: _Sizes, c: ModelConfig, start: float) -> float:
+    """Draws the block's inside from `start` on the road; returns where it ends."""
+    subs = _sublayers(c)
+    if c.wiring == "parallel" and len(subs) == 2:
+        return _parallel(sheet, z, subs, start)
+    s = clear = start  # how far the road, and the room beside it, are taken
+    for sub, norm in subs:
+        middle = max(clear + z.gap / 2 + z.sub_s / 2, s + z.gap)
+        end = middle + z.sub_s / 2 + z.back
+        before = None if c.wiring == "post" else norm
+        _branch(sheet, z, sub, before, middle)
+        across = sum(z.sub_c) / 2
+        if c.wiring == "none":
+            sheet.line(
+                "stream", "residual", (s, 0), (middle, 0), (middle, (z.norm_c if before else z.sub_c)[0])
+            )
+            sheet.line(
+                "stream",
+                "residual",
+                (middle + z.sub_s / 2, across),
+                (end, across),
+                (end, 0),
+                (end + PLUS, 0),
+                head=False,
+            )
+        else:
+            sheet.line("branch", sub, (middle, 0), (middle, (z.norm_c if before else z.sub_c)[0]))
+            sheet.line("branch", sub, (middle + z.sub_s / 2, across), (end, across), (end, PLUS))
+            sheet.line("stream", "residual", (s, 0), (end - PLUS, 0), head=False)
+            sheet.plus(f"sum_{sub}", end)
+        s = clear = end + PLUS
+        if c.wiring == "post" and norm:
+            sheet.line("stream", "residual", (s, 0), (s + z.gap, 0))
+            sheet.box(norm, (s + z.gap, s + z.gap + z.road_norm_s), z.road_norm_c)
+            s += z.gap + z.road_norm_s
+    return s + z.gap
+
+
+def _branch(sheet: _Sheet, z: _Sizes, sub: str, norm: str | None, middle: float) -> None:
+    if norm:
+        sheet.box(norm, (middle - z.norm_s / 2, middle + z.norm_s / 2), z.norm_c)
+        sheet.line("branch", sub, (middle, z.norm_c[1]), (middle, z.sub_c[0]))
+    sheet.box(sub, (middle - z.sub_s / 2, middle + z.sub_s / 2), z.sub_c)
+
+
+def _parallel(sheet: _Sheet, z: _Sizes, subs: list[tuple[str, str | None]], start: float) -> float:
+    """Both sublayers read at one place and write at one place: a rail for reading, a rail beyond them for
+    writing.
+    """
+    read, write = z.norm_c[0] / 2 + 4, z.sub_c[1] + 16
+    middles = [start + z.gap + z.sub_s / 2, start + 2 * z.gap + 1.5 * z.sub_s]
+    end = middles[1] + z.sub_s / 2 + z.back
+    tap = start + z.gap
+    for (sub, norm), middle in zip(subs, middles, strict=True):
+        _branch(sheet, z, sub, norm, middle)
+        sheet.line(
+            "branch", sub, (tap, 0), (tap, read), (middle, read), (middle, (z.norm_c if norm else z.sub_c)[0])
+        )
+    across = sum(z.sub_c) / 2
+    sheet.line(
+        "branch",
+        subs[0][0],
+        (middles[0], z.sub_c[1]),
+        (middles[0], write),
+        (end, write),
+        (end, across),
+        head=False,
+    )
+    sheet.line("branch", subs[1][0], (middles[1] + z.sub_s / 2, across), (end, across), (end, PLUS))
+    sheet.line("stream", "residual", (start, 0), (end - PLUS, 0), head=False)
+    sheet.plus("sum_both", end)
+    return end + PLUS + z.gap
+
+
+def _chip(sheet: _Sheet, parts: Mapping[str, Part]) -> None:
+    """Positions that enter inside attention (RoPE, ALiBi, T5) sit inside its box."""
+    home = next((b for b in sheet.boxes if b.id == "attention"), None)
+    if home and "position" in parts and parts["position"].inside:
+        sheet.boxes.append(Box("position", "chip", home.x + 8, home.y + home.h - 38, home.w - 16, 30))
+
+
+def _road_name(c: ModelConfig, parts: Mapping[str, Part]) -> str:
+    return f"{'passed on' if c.wiring == 'none' else 'residual stream'}  {parts['block'].shape}"
+
+
+def _frame(sheet: _Sheet, parts: Mapping[str, Part], s: tuple[float, float], c: tuple[float, float]) -> Box:
+    """The frame around a block. It comes first, so that everything else lies on it."""
+    sheet.box("block", s, c, "frame")
+    sheet.boxes.insert(0, sheet.boxes.pop())
+    frame = sheet.boxes[0]
+    each = parts["block"].lines[0]
+    indent, size, each = (
+        (14.0, 19, each) if sheet.wide else (38.0, 15, each.replace("parameters", "params"))
+    )  # past the road
+    sheet.labels.append(Label(frame.x + indent, frame.y + 27, parts["block"].title, size=size, strong=True))
+    sheet.labels.append(Label(frame.x + frame.w - 12, frame.y + 27, each, "end", 15 if sheet.wide else 12.5))
+    return frame
+
+
+def _added(parts: Mapping[str, Part]) -> bool:
+    return "position" in parts and not parts["position"].inside
+
+
+def _wide(c: ModelConfig, parts: Mapping[str, Part]) -> _Sheet:
+    """A U: input comes down on the left, the road runs right through the block, output goes up on the
+    right.
+    """
+    left, column, gap, top, foot = 2.0, 176.0, 34.0, 32.0, 404.0
+    road = left + column - 26  # where the road comes down
+    sheet = _Sheet(True, y0=foot)
+    tokens, table = (top, top + 62), (top + 98, top + 190)
+    sheet.boxes += [
+        Box("tokens", "box", left, tokens[0], column, 62),
+        Box("embedding", "box", left, table[0], column, 92),
+    ]
+    sheet.arrows.append(
+        Arrow("branch", "residual", ((left + column / 2, tokens[1]), (left + column / 2, table[0])))
+    )
+    enter = left + column + gap
+    if _added(parts):
+        middle = (table[1] + foot) / 2 - 10
+        sheet.boxes.append(Box("position", "box", left, middle - 46, column - 64, 92))
+        sheet.boxes.append(Box("sum_position", "plus", road - PLUS, middle - PLUS, 2 * PLUS, 2 * PLUS))
+        sheet.arrows.append(
+            Arrow("branch", "position", ((left + column - 64, middle), (road - PLUS, middle)))
+        )
+    sheet.arrows.append(
+        Arrow("stream", "residual", ((road, table[1]), (road, foot), (enter + 10.5, foot)), False)
+    )
+
+    sizes = WIDE_POST if c.wiring == "post" and c.norm != "none" else WIDE
+    end = _block(sheet, sizes, c, enter + 10)
+    last, end = (
+        end - sizes.gap - 0.5,
+        max(end, enter + 330),
+    )  # the frame's words need room, however little is in it
+    frame = _frame(sheet, parts, (enter, end), (-60, sizes.sub_c[1] + (70 if c.wiring == "parallel" else 46)))
+    sheet.labels.append(Label(frame.x + 14, frame.y + frame.h - 14, _road_name(c, parts), size=16))
+    _chip(sheet, parts)
+
+    right = end + gap
+    centre = right + column / 2
+    if "norm_final" in parts:
+        sheet.boxes.append(Box("norm_final", "box", right, foot - 36, column, 72))
+        sheet.arrows.append(Arrow("stream", "residual", ((last, foot), (right, foot))))
+        sheet.arrows.append(Arrow("stream", "residual", ((centre, foot - 36), (centre, table[1]))))
+    else:
+        sheet.arrows.append(Arrow("stream", "residual", ((last, foot), (centre, foot), (centre, table[1]))))
+    sheet.boxes += [
+        Box("unembedding", "box", right, table[0], column, 92),
+        Box("softmax", "box", right, tokens[0], column, 62),
+    ]
+    sheet.arrows.append(Arrow("branch", "output", ((centre, table[0]), (centre, tokens[1]))))
+    if parts["unembedding"].tied:
+        a, b, y = left + column, right, table[0] + 20
+        sheet.arrows.append(
+            Arrow(
+                "tie",
+                "embedding",
+                ((a, y), (a + gap / 2, y), (a + gap / 2, 20), (b - gap / 2, 20), (b - gap / 2, y), (b, y)),
+                False,
+            )
+        )
+        sheet.labels.append(Label((a + b) / 2, 40, "tied: one matrix, used twice", "middle", 15))
+    sheet.labels += [
+        Label(left, 19, "1  Input", size=17, strong=True),
+        Label(right + column, 19, "3  Output", "end", 17, True),
+    ]
+    return sheet
+
+
+def _tall(c: ModelConfig, parts: Mapping[str, Part]) -> _Sheet:
+    """One road from top to bottom, for a phone."""
+    sheet = _Sheet(False, x0=26.0)
+    full, s = (-24.0, 314.0), 28.0
+    sheet.labels.append(Label(2, 18, "1  Input", size=15, strong=True))
+
+    def on_road(name: str, height: float, kind: str = "stream") -> None:
+        nonlocal s
+        if name != "tokens":
+            sheet.line(kind, "output" if name == "softmax" else "residual", (s, 0), (s + 26, 0))
+            s += 26
+        sheet.box(name, (s, s + height), full)
+        s += height
+
+    on_road("tokens", 58)
+    on_road("embedding", 80, "branch")
+    start = s + 26
+    if _added(parts):
+        sheet.box("position", (s + 18, s + 92), (44, full[1]))
+        sheet.line("branch", "position", (s + 55, 44), (s + 55, PLUS))
+        start = s + 110
+    first = start + 42
+    sheet.line("stream", "residual", (s, 0), (first + 0.5, 0), head=False)
+    if _added(parts):
+        sheet.plus("sum_position", s + 55)
+    end = _block(sheet, TALL, c, first) + 26
+    frame = _frame(sheet, parts, (start, end), full)
+    sheet.labels.append(Label(frame.x + 44, frame.y + frame.h - 14, _road_name(c, parts), size=14))
+    sheet.line("stream", "residual", (end - 26 - TALL.gap - 0.5, 0), (end + 0.5, 0), head=False)
+    _chip(sheet, parts)
+    s = end
+    sheet.labels.append(Label(sheet.x0 + full[1], s + 19, "3  Output", "end", 15, True))
+    if "norm_final" in parts:
+        on_road("norm_final", 66)
+    on_road("unembedding", 80)
+    on_road("softmax", 58, "branch")
+    if parts["unembedding"].tied:
+        tables = {b.id: b.y + b.h / 2 for b in sheet.boxes if b.id in ("embedding", "unembedding")}
+        edge, top, low = sheet.x0 + full[1], tables["embedding"], tables["unembedding"]
+        sheet.arrows.append(
+            Arrow("tie", "embedding", ((edge, top), (edge + 17, top), (edge + 17, low), (edge, low)), False)
+        )
+    return sheet

@@ -1,0 +1,225 @@
+"""What to train on: a text that is always there, or one's own. Draws the data group of the training page."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from engine import corpora, tokenizers
+from engine.config import bpe_size
+from engine.corpora import Corpus
+from engine.errors import ConfigError, CorpusError
+from engine.service import profiles
+from engine.service.profiles import Profile
+from ui import state
+from ui.controls import label_of, tokenizer_control
+from ui.text.markdown import safe
+
+SOURCES = ("shakespeare", "python", "paste", "upload")
+OWN = ("paste", "upload")
+EXCERPT = 280  # characters
+
+
+@dataclass(frozen=True)
+class Data:
+    """`name` is what a RunSpec calls it ('text' for one's own, which is then in `text`). Without a corpus,
+    `problem` says why.
+    """
+
+    name: str
+    text: str | None
+    corpus: Corpus | None
+    problem: str = ""
+    tokenizer: str = "char"  # TrainConfig.tokenizer, as asked for
+
+
+def data_group(profile: Profile) -> Data:
+    """The data controls. The choice is in the URL; a text of one's own is not: it is too long for a link."""
+    with st.expander("Data", icon=":material/menu_book:"):
+        source = st.segmented_control(
+            "Text",
+            SOURCES,
+            default="shakespeare",
+            required=True,
+            key="data",
+            bind="query-params",
+            width="stretch",
+            wrap=True,
+            help="Tiny Shakespeare, the Python manual, or your own text, pasted or uploaded (UTF-8).",
+        )
+        cut = tokenizer_control()
+        data = replace(_chosen(str(source), profile, cut), tokenizer=cut)
+        if data.problem:
+            (st.error if data.corpus is None and (data.text or source not in OWN) else st.info)(data.problem)
+        if data.corpus is not None:
+            _describe(data.corpus)
+    return data
+
+
+def _chosen(source: str, profile: Profile, cut: str) -> Data:
+    """The text, cut into tokens; with a tokenizer that is not allowed here, a sentence instead."""
+    try:
+        profiles.check_tokenizer(profile, cut)
+    except ConfigError as error:
+        return Data(
+            "text" if source in OWN else source,
+            None,
+            None,
+            f"**{label_of(error.field)}** {safe(cut[:40])}: {error.allowed}.",
+        )
+    return _own(source, profile, cut) if source in OWN else _built_in(source, cut)
+
+
+def _built_in(source: str, cut: str) -> Data:
+    name, note = ("python" if source == "python" else "shakespeare"), ""
+    if name == "shakespeare" and corpora.shakespeare_path() is None:
+        note = _fetch_shakespeare()
+        name = "python" if note else name
+    try:
+        return Data(name, None, state.corpus(name, cut), note)
+    except CorpusError as error:
+        return Data(
+            "python", None, state.corpus("python", cut), f"{error}. The Python manual is used instead."
+        )
+
+
+def _fetch_shakespeare() -> str:
+    """Downloads it with a progress bar. Returns '' or, where it cannot be had, one sentence; asks again only
+    after a while.
+    """
+    if failed := _recent_failure():
+        return failed[-1]
+    words = "Downloading Tiny Shakespeare (1.1 MB), once"
+    bar = st.progress(0.0, text=words)
+    try:
+        corpora.load(
+            "shakespeare",
+            lambda done, total: bar.progress(min(1.0, done / total) if total else 0.0, text=words),
+        )
+    except CorpusError:
+        failed.append(
+            "Tiny Shakespeare is not on this machine and could not be downloaded, so the Python manual is"
+            " used: it needs no network."
+        )
+        return failed[-1]
+    finally:
+        bar.empty()
+    return ""
+
+
+@st.cache_resource(ttl=120, show_spinner=False)
+def _recent_failure() -> list[str]:
+    """A note that outlives reruns: without it an offline page would try the network at every click."""
+    return []
+
+
+def _own(source: str, profile: Profile, cut: str) -> Data:
+    st.caption("Your text is not part of the link: it is too long for one.")
+    if source == "paste":
+        hint = "Paste at least a few thousand characters: the more, the better."
+        text = st.text_area("Your text", key="pasted", height=160, persist_state="session", placeholder=hint)
+        problem = "" if text else "Paste a text to train on."
+    else:
+        text, problem = _uploaded(profile)
+    if not text:
+        return Data("text", None, None, problem)
+    if len(text) > profile.max_text:
+        over = len(text) - profile.max_text
+        return Data(
+            "text",
+            text,
+            None,
+            f"The text has {len(text):,} characters; at most {profile.max_text:,} are allowed here. Shorten"
+            f" it by {over:,}.",
+        )
+    try:
+        return Data("text", text, own_corpus(text, cut))
+    except CorpusError as error:
+        return Data("text", text, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
+
+
+def _uploaded(profile: Profile) -> tuple[str, str]:
+    """(text, sentence). The last good upload is kept, since an uploader forgets its file when another page is
+    opened.
+    """
+    file = st.file_uploader(
+        "A text file (UTF-8)", key="upload", max_upload_size=max(1, math.ceil(profile.max_text * 4 / 2**20))
+    )
+    if file is not None:
+        try:
+            text = file.getvalue().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            return (
+                "",
+                (
+                    f"{safe(file.name)} is not UTF-8 text (byte {error.start:,} does not fit): save it as"
+                    " UTF-8 plain text and upload it again."
+                ),
+            )
+        if "\0" in text:
+            return (
+                "",
+                (
+                    f"{safe(file.name)} is not text: it holds zero bytes, as pictures, archives and office"
+                    " documents do. Save it as plain text."
+                ),
+            )
+        if not text:
+            return "", f"{safe(file.name)} is empty."
+        st.session_state["uploaded"] = (file.name, text)
+    name, text = st.session_state.get("uploaded", ("", ""))
+    if name and file is None:
+        st.caption(f"Still in use: {len(text):,} characters uploaded earlier.")
+    return text, "" if text else "Upload a text to train on."
+
+
+@st.cache_resource(max_entries=6, show_spinner=False)
+def own_corpus(text: str, tokenizer: str) -> Corpus:
+    """Tokenized and split once for each text and tokenizer. Raises CorpusError."""
+    return corpora.from_text(text, tokenizer=tokenizer)
+
+
+def _describe(corpus: Corpus) -> None:
+    split = (
+        f"Train on the first **{len(corpus.train):,}**, validate on the last **{len(corpus.validation):,}**."
+    )
+    if corpus.kind == "char":
+        st.markdown(f"**{corpus.characters:,}** characters, **{corpus.vocab_size}** distinct. {split}")
+        st.code(visible_text(corpus.text[:EXCERPT]), language=None, wrap_lines=True)
+        return
+    what, short = ("bytes", "") if corpus.kind == "byte" else ("tokens", _fewer(corpus))
+    st.markdown(
+        f"**{corpus.characters:,}** characters are **{len(corpus.train) + len(corpus.validation):,}** {what},"
+        f" **{corpus.characters_per_token:.2f}** characters in each, out of a vocabulary of"
+        f" **{corpus.vocab_size:,}**{short}. {split}"
+    )
+    st.caption("The beginning, with a bar between tokens:")
+    st.code(_cut_text(corpus), language=None, wrap_lines=True)
+
+
+def _fewer(corpus: Corpus) -> str:
+    """Said where a text had no more pairs to merge than these."""
+    asked = bpe_size(corpus.cut) or 0
+    return (
+        f" (asked for {asked:,}: no further pairs are left in this text)" if corpus.vocab_size < asked else ""
+    )
+
+
+def _cut_text(corpus: Corpus) -> str:
+    """The first tokens of the text, a bar between them."""
+    bits = [
+        tokenizers.readable(corpus.tokenizer.decode_bytes([i]))  # type: ignore[attr-defined]
+        for i in corpus.train[: EXCERPT // 4].tolist()
+    ]
+    return visible_text("|".join(bits))
+
+
+def visible_text(text: str) -> str:
+    """Spaces and line breaks that can be seen.
+
+    >>> visible_text("to be")
+    'to·be'
+    """
+    return text.replace(" ", "·").replace("\n", "⏎\n").replace("\t", "⇥")

@@ -1,0 +1,179 @@
+"""The losses of a run: as a chart, alone or beside other runs, and as numbers. In nats per token, or in bits
+per character.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import streamlit as st
+
+from engine.errors import ConfigError, CorpusError
+from engine.service.state import RunSpec, RunView
+from engine.training.records import Evaluation
+from pages.start.train.data import own_corpus
+from ui import state
+from ui.figures import curves
+from ui.players.plot import plot
+from ui.text.markdown import token_word
+
+LIVE_POINTS = 500  # of a curve that is sent again several times a second; once it rests, all of them are
+LOSS_IN = ["nats per token", "bits per character"]
+COMPARABLE = (
+    "Nats per token and perplexity cannot be compared between tokenizers, because a longer token is harder to"
+    " guess but says more at once; bits per character can, because every tokenizer has the same characters to"
+    " account for."
+)
+
+
+def losses(view: RunView, overlaid: tuple[str, ...]) -> None:
+    """The chart of a run, `overlaid` runs beside it: in the unit that was chosen, or in bits per character
+    where only that is comparable.
+    """
+    manager = state.manager()
+    beside = [other for run in overlaid if run != view.id and (other := manager.view(run)) is not None]
+    mixed = any(other.spec.train.tokenizer != view.spec.train.tokenizer for other in beside)
+    with st.container(horizontal=True, gap="small"):
+        x = st.segmented_control(
+            "Loss against",
+            ["step", "time"],
+            default="step",
+            required=True,
+            key="axis",
+            bind="query-params",
+            label_visibility="collapsed",
+        )
+        unit: curves.Unit = "bits" if mixed else _unit()
+    axis: curves.XAxis = "time" if x == "time" else "step"
+    end = float(view.total_steps) if axis == "step" else None
+    others = [curves.curve_of(other.name, other.history, 1, unit) for other in beside]
+    own = curves.curve_of(view.name, view.history, LIVE_POINTS if view.active else 0, unit)
+    lines, word = baselines(view.spec, unit), token_word(view.spec.train.tokenizer)
+    figure = curves.loss_curves(
+        own, lines, vocabulary(view.spec), x=axis, others=others, end=end, unit=unit, token=word
+    )
+    table = (
+        None if view.active else curves.curve_table(view.history)
+    )  # a table is too much to send at every look
+    plot(
+        figure,
+        key="loss_chart",
+        alt=_loss_words(view, unit),
+        height=300,
+        data=table,
+        name=f"loss-{slug(view.name)}",
+    )
+    if mixed:
+        why = COMPARABLE if word == "character" else ""  # else it stands below the numbers
+        st.caption(
+            "These runs cut the text into different tokens, so their losses are drawn in bits per character."
+            f" {why}"
+        )
+
+
+def _unit() -> curves.Unit:
+    chosen = st.segmented_control(
+        "Loss in",
+        LOSS_IN,
+        default=LOSS_IN[0],
+        required=True,
+        key="loss_in",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    return "bits" if chosen == LOSS_IN[1] else "nats"
+
+
+def vocabulary(spec: RunSpec) -> int:
+    """Tokens that the text is made of: the vocabulary without a masked model's mask."""
+    return spec.model.vocab_size - (spec.train.objective == "masked")
+
+
+def baselines(spec: RunSpec, unit: curves.Unit = "nats") -> Mapping[str, float]:
+    """Losses that predictors without a network reach on the corpus of a run; none where its text is no longer
+    here.
+    """
+    cut = spec.train.tokenizer
+    try:
+        corpus = (
+            own_corpus(spec.text, cut)
+            if spec.corpus == "text" and spec.text
+            else state.corpus(spec.corpus, cut)
+        )
+    except (CorpusError, ConfigError):
+        return {}
+    return corpus.baselines if unit == "nats" else corpus.baselines_in_bits
+
+
+def _loss_words(view: RunView, unit: curves.Unit) -> str:
+    if not view.history.evaluations:
+        return f"Training and validation loss of {view.name}: nothing measured yet"
+    first, last = view.history.evaluations[0], view.history.evaluations[-1]
+    if unit == "nats":
+        course = (
+            f"from {first.validation_loss:.2f} to {last.validation_loss:.2f} nats per"
+            f" {token_word(view.spec.train.tokenizer)} after step {last.step}"
+        )
+    else:
+        course = (
+            f"from {number(bits(first), '.2f')} to {number(bits(last), '.2f')} bits per character after step"
+            f" {last.step}"
+        )
+    return f"Training and validation loss of {view.name}: validation went {course}"
+
+
+def numbers(view: RunView) -> None:
+    """The newest validation loss in the three ways in which it is told."""
+    look = view.history.evaluations[-1] if view.history.evaluations else None
+    loss = look.validation_loss if look else math.nan
+    word = token_word(view.spec.train.tokenizer)
+    help_bits = [
+        "The loss of all tokens together, divided by their characters and by ln 2: comparable between"
+        " tokenizers."
+    ]
+    if view.spec.train.objective == "masked":
+        help_bits.append(
+            "But for the masked objective compare within one tokenizer: hiding a longer token hides more at"
+            " once."
+        )
+    with st.grid("auto", min_column_width=135):
+        st.metric(
+            "Validation loss",
+            number(loss, ".3f"),
+            help=f"Nats per {word} on text that the model does not train on.",
+        )
+        st.metric(
+            "Perplexity",
+            number(math.exp(min(loss, 50.0)), ".2f"),
+            help=f"e to the loss: among how many equally likely {word}s it hesitates.",
+        )
+        st.metric(
+            "Bits / character", number(bits(look) if look else math.nan, ".3f"), help=" ".join(help_bits)
+        )
+    if word != "character":
+        st.caption(COMPARABLE)
+
+
+def bits(look: Evaluation) -> float:
+    """Validation loss in bits per character; NaN where it was not measured."""
+    return math.nan if look.validation_bits is None else look.validation_bits
+
+
+def number(value: float, form: str) -> str:
+    """A number in a format; a dash where there is none.
+
+    >>> number(1.23456, ".2f"), number(float("nan"), ".2f")
+    ('1.23', '–')
+    """
+    return format(value, form) if math.isfinite(value) else "–"
+
+
+def slug(text: str) -> str:
+    """A name that any file system takes.
+
+    >>> slug("Fast: 2 layers!")
+    'fast-2-layers'
+    """
+    words = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split()
+    return "-".join(words)[:60] or "run"

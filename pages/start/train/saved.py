@@ -1,0 +1,112 @@
+"""A model that was downloaded earlier, used again: looked over, asked for a text, its sizes put into the
+controls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import streamlit as st
+
+from engine import checkpoints
+from engine.checkpoints import Checkpoint
+from engine.config import TrainConfig
+from engine.errors import CheckpointError, GlassformerError
+from engine.ledger import parameter_formula
+from engine.sample import complete
+from engine.tokenizers import Tokenizer
+from engine.tokenizers.bpe import BpeTokenizer
+from ui.controls import fill, visible
+from ui.text.markdown import safe, whole
+
+MAX_MB = 64
+LENGTH = 300  # tokens of text asked for at a time
+
+
+@st.cache_resource(max_entries=4, show_spinner="Checking the model …")
+def _unpacked(digest: str, _data: bytes) -> Checkpoint:
+    """Cached by content; `digest` is its SHA-256."""
+    return checkpoints.unpack(_data)
+
+
+def saved_model() -> None:
+    """The uploader and, once a model is there, what can be done with it."""
+    with st.expander("Use a model downloaded earlier", icon=":material/upload_file:"):
+        file = st.file_uploader(
+            "A zip from the Model button above", key="model_upload", max_upload_size=MAX_MB
+        )
+        if file is None:
+            return
+        data = file.getvalue()
+        try:
+            found = _unpacked(hashlib.sha256(data).hexdigest(), data)
+        except CheckpointError as error:
+            st.error(safe(f"{str(error)[0].upper()}{str(error)[1:]}."))
+            return
+        _show(found)
+
+
+def _reached(metrics: dict[str, Any]) -> str:
+    """The last validation loss in a file that anybody may have written."""
+    looks = metrics.get("evaluations")
+    last = looks[-1] if isinstance(looks, list) and looks else metrics
+    loss = last.get("validation_loss") if isinstance(last, dict) else None
+    plausible = isinstance(loss, int | float) and not isinstance(loss, bool) and 0 <= loss < 1e6
+    return f", validation loss {loss:.3f}" if plausible else ""
+
+
+def _cut_into(tokenizer: Tokenizer) -> str:
+    if isinstance(tokenizer, BpeTokenizer):
+        return (
+            f"vocabulary of {tokenizer.vocab_size:,} tokens (BPE)"
+            if tokenizer.merges
+            else "its tokens are bytes"
+        )
+    return f"alphabet of {tokenizer.vocab_size:,} characters"
+
+
+def _settings(found: Checkpoint) -> dict[str, Any]:
+    """Its architecture and, where the file says it, how it was trained."""
+    settings = {name: value for name, value in found.config.to_dict().items() if name != "vocab_size"}
+    try:
+        settings |= (
+            TrainConfig.from_dict(found.metrics.get("train") or {}).validate().to_dict()
+            if found.metrics.get("train")
+            else {}
+        )
+    except (GlassformerError, TypeError):
+        pass  # a hand-made file: its architecture alone is used
+    return settings
+
+
+def _show(found: Checkpoint) -> None:
+    st.markdown(
+        f"A whole model: **{parameter_formula(found.config):,}** parameters, {found.config.n_layers} layers,"
+        f" width {found.config.d_model}, {_cut_into(found.tokenizer)}{_reached(found.metrics)}."
+    )
+    st.button(
+        "Put its settings into the controls",
+        icon=":material/tune:",
+        on_click=fill,
+        args=(_settings(found),),
+        key="use_settings",
+    )
+    with st.form("write", border=False):
+        left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
+        prompt = left.text_input(
+            "Prompt", value="⏎", key="saved_prompt", max_chars=200, help="⏎ is a line break."
+        )
+        warmth = middle.number_input(
+            "Temperature", value=0.8, min_value=0.0, max_value=3.0, step=0.1, key="saved_temperature"
+        )
+        if right.form_submit_button("Write", icon=":material/edit_note:", width="stretch"):
+            try:
+                text = complete(
+                    found.model, found.tokenizer, visible(prompt or ""), LENGTH, float(warmth), seed=0
+                )
+                st.session_state["written"] = visible(prompt or "") + text if found.config.causal else text
+            except GlassformerError as error:
+                st.error(safe(str(error)))
+    if written := st.session_state.get("written"):
+        st.code(whole(written), language=None, wrap_lines=True)

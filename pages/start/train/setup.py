@@ -1,0 +1,174 @@
+"""What is about to be trained: is it possible, how large is it, how long will it take, and why is the preset
+as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine.errors import ConfigError, GlassformerError
+from engine.ledger import parameter_formula
+from engine.presets import PRESETS, Preset
+from engine.service import profiles
+from engine.service.state import RunSpec, RunView
+from engine.training.train import check
+from pages.start.train.data import Data
+from pages.start.train.estimate import estimate
+from ui import state
+from ui.controls import CONTROLS, DATA, GROUPS, Values, changes, configs, fill, label_of, preset_values, show
+from ui.text.markdown import safe, token_word
+
+SOMEWHERE_ELSE = ""  # a problem that belongs to no control
+
+
+@dataclass(frozen=True)
+class Setup:
+    """`spec` is what Train would start; `problems` (field -> sentence) say why it cannot be, if it cannot."""
+
+    spec: RunSpec
+    problems: dict[str, str]
+    validation_tokens: int
+    characters_per_token: float = 1.0
+
+
+def setup(preset: Preset, values: Values, data: Data) -> Setup:
+    """Puts the controls' values and the text together, and checks them as the server will."""
+    model, train = configs(values, data.corpus.vocab_size if data.corpus else preset.model.vocab_size)
+    spec = RunSpec(
+        model, train, data.name, data.text if data.name == "text" else None, name=name_of(preset, values)
+    )
+    problems: dict[str, str] = {}
+    for look in (model.validate, train.validate):
+        _note(problems, look)
+    if not problems:
+        _note(problems, lambda: profiles.check(state.profile(), spec))
+    if data.corpus is None:
+        if "tokenizer" not in problems:  # which is why there is none
+            problems.setdefault(SOMEWHERE_ELSE, data.problem)
+    elif not problems:
+        _note(problems, lambda: check(model, train, data.corpus))
+    return Setup(
+        spec,
+        problems,
+        len(data.corpus.validation) if data.corpus else 0,
+        data.corpus.characters_per_token if data.corpus else 1.0,
+    )
+
+
+def _note(problems: dict[str, str], look) -> None:  # type: ignore[no-untyped-def]
+    try:
+        look()
+    except ConfigError as error:
+        field = error.field if error.field in CONTROLS else SOMEWHERE_ELSE
+        problems.setdefault(field, f"**{label_of(error.field)}** {safe(show(error.value))}: {error.allowed}.")
+    except GlassformerError as error:
+        problems.setdefault(SOMEWHERE_ELSE, f"{str(error)[0].upper()}{str(error)[1:]}.")
+
+
+def name_of(preset: Preset, values: Values) -> str:
+    """A name for the run: the preset's, and the first settings that were changed."""
+    key = next((name for name, other in PRESETS.items() if other is preset), "run")
+    found = [
+        f"{label_of(field).lower()} {show(new)}"
+        for field, (_, new) in changed(preset, values).items()
+        if field != "sample_prompt"
+    ]
+    return ", ".join([key, *found[:2], *(["…"] if len(found) > 2 else [])])[: profiles.MAX_NAME]
+
+
+def changed(preset: Preset, values: Values) -> dict[str, tuple[object, object]]:
+    """The controls that were moved away from the preset."""
+    assert preset.train is not None
+    return changes({**preset.model.to_dict(), **preset.train.to_dict()}, values)
+
+
+def mark_problems(problems: Mapping[str, str], places: Mapping[str, DeltaGenerator]) -> None:
+    """Each sentence beside the control it is about."""
+    for field, sentence in problems.items():
+        if field in places:
+            places[field].error(sentence)
+
+
+def derived(spec: RunSpec, problems: Mapping[str, str], places: Mapping[str, DeltaGenerator]) -> None:
+    """The sizes that follow from others, as they will be."""
+    if not problems:
+        c = spec.model.resolved()
+        places["Model: sizes"].caption(
+            f"Together: {c.n_heads} heads of width {c.d_head}, {c.n_kv_heads} key-value heads, feed-forward"
+            f" width {c.d_ff:,}."
+        )
+
+
+def summary(chosen: Setup, last: RunView | None) -> None:
+    """Parameters, tokens in a step, and how long it will take; or what stands in the way."""
+    if chosen.problems:
+        groups = {"Data": DATA, **GROUPS}
+        for field, sentence in chosen.problems.items():
+            where = next(
+                (group for group, controls in groups.items() if any(c.field == field for c in controls)), ""
+            )
+            st.error(f"{sentence} (Under *{where}*.)" if where else sentence)
+        return
+    model, train = chosen.spec.model, chosen.spec.train
+    guess = estimate(model, train, chosen.validation_tokens, state.profile(), last)
+    per_token = chosen.characters_per_token
+    what = token_word(train.tokenizer)
+    read = (
+        f" (about {train.batch_size * model.context * per_token:,.0f} characters)" if what == "token" else ""
+    )
+    st.markdown(
+        f"**{parameter_formula(model):,}** parameters, vocabulary of **{model.vocab_size:,}** {what}s  \n"
+        f"**{train.batch_size * model.context:,}** tokens a step{read}, {train.steps:,} steps  \n"
+        + (
+            f"about **{guess.words}** :gray[(estimated {guess.source})]"
+            if guess
+            else ":gray[How long it takes is known after a first run.]"
+        )
+    )
+
+
+def changes_note(preset: Preset, values: Values) -> None:
+    """What was changed from the preset, and the way back."""
+    found = changed(preset, values)
+    if not found:
+        return
+    assert preset.train is not None
+    words = (
+        f"{label_of(field).lower()} {safe(show(old))} → **{safe(show(new))}**"
+        for field, (old, new) in found.items()
+    )
+    st.caption(f"Changed from the preset: {', '.join(words)}.")
+    back = {**preset.model.to_dict(), **preset.train.to_dict()}
+    st.button(
+        "Back to the preset",
+        type="tertiary",
+        icon=":material/undo:",
+        on_click=fill,
+        args=(back,),
+        key="back_to_preset",
+    )
+
+
+def preset_notes(preset: Preset) -> None:
+    """All in which a preset differs from `classic`, with the reasons: nothing about it is hidden."""
+    base, own = preset_values(PRESETS["classic"]), preset_values(preset)
+    fields = [f for f in own if own[f] != base[f] or f in preset.why]
+    lines = []
+    for field in fields:
+        why = f": {preset.why[field]}" if field in preset.why else ""
+        old = f" (classic: {show(base[field])})" if own[field] != base[field] else ""
+        value = (
+            show(own[field])
+            if own[field]
+            else "derived"
+            if field in ("d_ff", "d_head", "n_kv_heads")
+            else show(own[field])
+        )
+        lines.append(f"- {label_of(field)} **{value}**{old}{why}.")
+    st.markdown("\n".join(lines) if lines else f"**{preset.title}.** {preset.summary}")
+    if preset.source:
+        st.caption(f"After {preset.source}.")

@@ -1,0 +1,202 @@
+"""Earlier runs of this browser: what they changed, what they reached, and what can be done with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from engine.service.state import RunSpec, RunView
+from pages.start.train.losses import slug
+from pages.start.train.run import act, select
+from ui import state
+from ui.controls import changes, label_of, show
+from ui.figures.curves import curve_table
+from ui.status import duration_exact
+
+COLUMNS = {
+    "best validation loss": st.column_config.NumberColumn(
+        help="Nats per token: comparable between runs with the same tokenizer.", format="%.3f"
+    ),
+    "bits / character": st.column_config.NumberColumn(
+        help="The same loss in bits per character: comparable between tokenizers.", format="%.3f"
+    ),
+}
+TABLE_SECONDS = 2.0  # between looks at the runs in the table, while one of them is active
+
+
+def runs_table() -> list[str]:
+    """Draws the table and its controls. Returns the ids of the runs to lay over the chart."""
+    views = state.manager().runs(state.owner())
+    if not views:
+        return []
+    st.subheader("Earlier runs", anchor=False)
+    st.fragment(_overview, run_every=TABLE_SECONDS if any(view.active for view in views) else None)()
+    ids, names = [view.id for view in views], {view.id: view.name for view in views}
+    _forget_removed(names)
+    _follow_shown(names)
+    left, right = st.columns(2)
+    with left:
+        chosen = st.selectbox(
+            "Take one of them",
+            ids,
+            format_func=lambda run: names.get(run, run),
+            key="run_in_hand",
+            help="The buttons below are about this one.",
+        )
+    with right:
+        overlaid = st.multiselect(
+            "Lay over the chart",
+            ids,
+            format_func=lambda run: names.get(run, run),
+            key="overlaid",
+            persist_state="session",
+            placeholder="Choose runs to compare",
+            help="Their validation curves are drawn beside the one shown.",
+        )
+    view = next((view for view in views if view.id == chosen), None)
+    if view is not None:
+        _actions(view)
+    return list(overlaid)
+
+
+def _overview() -> None:
+    """The table, kept up to date while something runs."""
+    st.dataframe(
+        table(state.manager().runs(state.owner())),
+        hide_index=True,
+        width="stretch",
+        key="runs_overview",
+        column_config=COLUMNS,
+    )
+
+
+def _forget_removed(names: dict[str, str]) -> None:
+    """A removed run is no longer an option, so no widget may hold it."""
+    if kept := st.session_state.get("overlaid"):
+        st.session_state["overlaid"] = [run for run in kept if run in names]
+    if st.session_state.get("run_in_hand") not in names:
+        st.session_state.pop("run_in_hand", None)
+
+
+def _follow_shown(names: dict[str, str]) -> None:
+    """Another run is shown than before, by a link or a reload: the buttons are then about that one, not about
+    the first of the list.
+    """
+    shown = st.session_state.get("run_id")
+    if shown in names and (
+        shown != st.session_state.get("run_followed") or "run_in_hand" not in st.session_state
+    ):
+        st.session_state["run_in_hand"] = shown
+    st.session_state["run_followed"] = shown
+
+
+def table(views: list[RunView]) -> pd.DataFrame:
+    """One row a run, oldest first."""
+    rows = []
+    for before, view in zip([None, *views[:-1]], views, strict=True):
+        rows.append(
+            {
+                "run": view.name,
+                "different from the one before": difference(before.spec if before else None, view.spec),
+                "best validation loss": view.best_validation,
+                "bits / character": view.best_bits,
+                "steps": f"{view.step:,} of {view.total_steps:,}",
+                "time": duration_exact(view.seconds),
+                "state": view.status,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def difference(before: RunSpec | None, after: RunSpec) -> str:
+    """The settings in which two runs differ, in words."""
+    if before is None:
+        return "(the first)"
+    found = changes(_flat(before), _flat(after))
+    return (
+        ", ".join(f"{label_of(name).lower()} {show(old)} → {show(new)}" for name, (old, new) in found.items())
+        or "nothing: the same settings"
+    )
+
+
+def _flat(spec: RunSpec) -> dict[str, Any]:
+    own = f"your text ({len(spec.text or ''):,} characters)" if spec.corpus == "text" else spec.corpus
+    values = {"text": own, **spec.model.resolved().to_dict(), **spec.train.to_dict()}
+    del values["vocab_size"]  # follows from the text and its tokenizer
+    return values
+
+
+def _actions(view: RunView) -> None:
+    manager, run, file = state.manager(), view.id, slug(view.name)
+    with st.container(horizontal=True):
+        st.button("Show", icon=":material/visibility:", on_click=select, args=(run,), key="show_run")
+        with st.popover("Rename", icon=":material/edit:"):
+            st.text_input(
+                "New name", value=view.name, key=f"name-{run}", max_chars=80, on_change=_rename, args=(run,)
+            )
+        st.button(
+            "Continue",
+            icon=":material/fast_forward:",
+            disabled=view.active or not view.resumable,
+            on_click=_continue,
+            args=(view,),
+            key="continue_run",
+            help="As many steps again, from its last snapshot.",
+        )
+        st.button(
+            "Remove",
+            icon=":material/delete:",
+            on_click=_remove,
+            args=(run,),
+            key="remove_run",
+            help="Ends it if it runs, and deletes its files.",
+        )
+        st.download_button(
+            "Curve",
+            lambda: curve_table(view.history).to_csv(index=False),
+            f"{file}.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            key="curve_csv",
+            help="Steps, losses, gradient norms and learning rates as CSV.",
+        )
+        st.download_button(
+            "Model",
+            lambda: manager.checkpoint(run),
+            f"{file}.zip",
+            "application/zip",
+            icon=":material/download:",
+            on_click="ignore",
+            key="model_zip",
+            disabled=not view.snapshots,
+            help=(
+                "Weights (safetensors), configuration and tokenizer (JSON) in one zip. It can be uploaded"
+                " here again."
+            ),
+        )
+
+
+def _remove(run: str) -> None:
+    """Removes a run, and its id from the address when it was the one shown."""
+    act(state.manager().remove, run, state.owner())
+    if state.manager().view(run) is None and st.query_params.get("run") == run:
+        st.query_params.pop("run", None)
+        st.session_state.pop("run_id", None)
+
+
+def _rename(run: str) -> None:
+    name = str(st.session_state[f"name-{run}"] or "").strip()
+    if name:
+        act(state.manager().rename, run, state.owner(), name)
+        # Widgets know their choice by its words, which are other ones now: without this they would fall back
+        # to the first run.
+        st.session_state["run_in_hand"] = run
+        st.session_state["overlaid"] = list(st.session_state.get("overlaid", []))
+
+
+def _continue(view: RunView) -> None:
+    act(state.manager().extend, view.id, state.owner(), view.spec.train.steps)
+    select(view.id)

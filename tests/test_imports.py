@@ -1,0 +1,150 @@
+"""The direction of imports (docs/architecture.md): down only, no screen in the engine, no page in another."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ENGINE = sorted((ROOT / "engine").rglob("*.py"))
+SCREEN = sorted((ROOT / "ui").rglob("*.py")) + sorted((ROOT / "pages").rglob("*.py")) + [ROOT / "app.py"]
+EVERYTHING = [*ENGINE, *SCREEN]
+
+# Lowest first. A module may import from its own layer and from those below it; of two names that fit, the longer counts.
+LAYERS = (
+    ("engine.errors",),
+    ("engine.config", "engine.probe"),
+    ("engine.tokenizers", "engine.presets", "engine.numerics", "engine.training.records"),
+    ("engine.corpora", "engine.parts"),
+    ("engine.model",),
+    ("engine.checkpoints", "engine.ledger", "engine.sample"),
+    ("engine.measure",),
+    ("engine.training",),
+    ("engine.service",),
+    ("ui.text", "ui.site", "ui.layout", "ui.figures"),
+    ("ui.state", "ui.explain", "ui.players"),
+    ("ui.controls", "ui.status"),
+    ("ui.subject",),
+    ("ui.look", "ui.course", "ui.server"),
+    ("pages",),
+    ("app",),
+)
+LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}
+BETWEEN_PAGES: set[tuple[str, str]] = (
+    set()
+)  # (room, room that it may import from): none, and it should stay so
+FOREIGN = {"streamlit", "plotly"}
+UNSAFE = {"pickle", "shelve", "marshal", "dill", "joblib"}
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path) for path in EVERYTHING}
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports anywhere, at the top or inside a function; ours by their full names."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide the direction"
+            assert node.module is not None
+            inside = {f"{node.module}.{alias.name}" for alias in node.names} & MODULES
+            found |= inside or {node.module}
+    return found
+
+
+def layer_of(module: str) -> int:
+    """Of the longest name in LAYERS that the module lies in."""
+    parts = module.split(".")
+    for end in range(len(parts), 0, -1):
+        if (name := ".".join(parts[:end])) in LAYER:
+            return LAYER[name]
+    raise AssertionError(f"{module} has no layer: give it one in this test")
+
+
+def ours(names: set[str]) -> set[str]:
+    return {name for name in names if name.partition(".")[0] in {"engine", "ui", "pages", "app"}}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", ENGINE, ids=name_of)
+def test_the_engine_has_no_screen(path: Path) -> None:
+    tops = {name.partition(".")[0] for name in imports(path)}
+    assert not tops & (FOREIGN | {"ui", "pages", "app", "tests", "benchmarks"})
+    assert not tops & UNSAFE, "checkpoints are never pickled"
+
+
+@pytest.mark.parametrize("path", EVERYTHING, ids=name_of)
+def test_imports_go_down_only(path: Path) -> None:
+    own = module_of(path)
+    if own in ("engine", "ui"):
+        assert not ours(imports(path))
+        return
+    above = {name for name in ours(imports(path)) if layer_of(name) > layer_of(own)}
+    assert not above, f"{own} imports {above}, which lie above it"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "pages").rglob("*.py")), ids=name_of)
+def test_no_room_imports_from_another(path: Path) -> None:
+    own = room(module_of(path))
+    for other in {room(name) for name in ours(imports(path)) if name.startswith("pages.")} - {own}:
+        assert (own, other) in BETWEEN_PAGES, f"{own} imports from {other}: what both need belongs to ui/"
+
+
+def room(module: str) -> str:
+    """The page that a module of pages/ belongs to.
+
+    >>> room("pages.inside.attention.heads")
+    'inside.attention'
+    """
+    return ".".join(module.split(".")[1:3])
+
+
+def test_every_layer_exists() -> None:
+    """A name in LAYERS that nothing is called would let a misplaced module pass."""
+    for name in LAYER:
+        assert any(module == name or module.startswith(name + ".") for module in MODULES), name
+
+
+def test_no_cycle() -> None:
+    """Modules that import each other cannot be read one after the other."""
+    graph = {module_of(path): {n for n in imports(path) & MODULES} for path in EVERYTHING}
+    done: set[str] = set()
+
+    def visit(module: str, road: tuple[str, ...]) -> None:
+        assert module not in road, f"a cycle: {' -> '.join(road[road.index(module) :])} -> {module}"
+        if module not in done:
+            for below in sorted(graph[module]):
+                visit(below, (*road, module))
+            done.add(module)
+
+    for module in sorted(graph):
+        visit(module, ())
+
+
+def test_configs_need_no_torch() -> None:
+    """A page can offer its controls before torch has been imported."""
+    script = "import engine.config, engine.presets, engine.errors, sys; sys.exit('torch' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, check=False)
+    assert done.returncode == 0
+
+
+def test_no_pickle_in_the_engine() -> None:
+    for path in ENGINE:
+        source = path.read_text("utf-8")
+        assert "torch.load" not in source and "torch.save" not in source, path

@@ -1,0 +1,93 @@
+"""Heatmaps of weights between tokens, and the tables behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ui.figures import specs as go
+from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
+from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout
+
+MONO = "monospace"
+
+
+def token_axis(labels: Sequence[str], title: str, size: int = 13, **rest: Any) -> dict[str, Any]:
+    """An axis with a tick for every token; every second, third ... where there are more than 64."""
+    step = -(-len(labels) // 64)
+    ticks = range(0, len(labels), step)
+    texts = [plain(short(labels[i], MOST_LETTERS)) for i in ticks]
+    axis = {
+        "title": {"text": title},
+        "tickmode": "array",
+        "tickvals": list(ticks),
+        "ticktext": texts,
+        "tickangle": 0,
+    }
+    # "allow": without it, Plotly measures every label to hide those that reach over the edge, which takes
+    # longer than all the rest (90 of 106 ms).
+    still = {"ticklabeloverflow": "allow", "showgrid": False, "zeroline": False, "ticks": ""}
+    return axis | {"tickfont": {"family": MONO, "size": size}} | still | rest
+
+
+def pattern_heatmap(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:
+    """weights (query, key) in [0, 1]; queries go down."""
+    return matrix_heatmap(weights, labels, "weight", signed=False)
+
+
+def heatmap_height(rows: int) -> int:
+    """Pixels that give every label its line."""
+    return max(340, 76 + round(12.6 * min(rows, 64)))
+
+
+def matrix_heatmap(
+    values: np.ndarray,
+    labels: Sequence[str],
+    name: str,
+    *,
+    signed: bool,
+    columns: Sequence[str] | None = None,
+    across: str = "key: the token looked at",
+) -> go.Figure:
+    """values (query, key) or (query, anything). -inf is left blank. Signed ones are shown around zero."""
+    shown = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
+    reach = float(np.nanmax(np.abs(shown))) if np.isfinite(shown).any() else 1.0
+    limits = (
+        {"zmin": -reach, "zmax": reach, "zmid": 0, "colorscale": DIVERGING}
+        if signed
+        else {"zmin": 0, "zmax": 1, "colorscale": SEQUENTIAL}
+    )
+    words = columns or labels
+    tall = 0 if columns is not None else crowded(labels)  # letters of tokens that have to stand upright
+    heat = {
+        "type": "heatmap",
+        "z": shown,
+        "hoverongaps": False,
+        "hovertemplate": f"query %{{y}} → key %{{x}}<br>{name} %{{z:.4f}}<extra></extra>",
+        "colorbar": {"title": {"text": name, "side": "right"}},
+        **limits,
+    }
+    layout = base_layout(
+        margin={
+            "l": 44 + LETTER * min(max(map(len, labels), default=1), MOST_LETTERS),
+            "r": 8,
+            "t": 30 + LETTER * tall,
+            "b": 8,
+        },
+        showlegend=False,
+        xaxis=(
+            token_axis(words, across, side="top", tickangle=-90 if tall else 0)
+            if columns is None
+            else {"title": {"text": across}, "side": "top", "showgrid": False, "zeroline": False}
+        ),
+        yaxis=token_axis(labels, "query: the token that looks", autorange="reversed", size=12),
+    )
+    return go.Figure({"data": [heat], "layout": layout})
+
+
+def pattern_table(weights: np.ndarray, labels: Sequence[str]) -> dict[str, Any]:
+    """One row for each query; the columns are named by position and token."""
+    names = [f"{i} {label}" for i, label in enumerate(labels)]
+    return {"query": names, **dict(zip(names, np.asarray(weights, dtype=np.float32).T, strict=True))}

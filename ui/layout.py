@@ -1,0 +1,25 @@
+"""What a figure does on a narrow screen."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+
+def scrolled(key: str, width: int) -> None:
+    """Figures in the container `key` are at least `width` pixels wide; where the page is narrower they scroll
+    sideways.
+    """
+    st.html(
+        f"<style>.st-key-{key} {{ overflow-x: auto; }} .st-key-{key} .gf-plot {{ min-width: {int(width)}px;"
+        " }</style>"
+    )
+
+
+def fewer_labels_on_phones(count: int) -> None:
+    """A narrow screen has no room for a label above every column: there, every third, fourth ... is shown."""
+    step = -(-min(count, 64) * 11 // 230)
+    if step > 1:
+        st.html(
+            "<style>@media (max-width: 640px) { .gf-plot .xaxislayer-above"
+            f" .xtick:not(:nth-child({step}n+1)) {{ display: none; }} }}</style>"
+        )

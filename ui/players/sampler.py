@@ -1,0 +1,126 @@
+"""Temperature and the cuts over logits that are sent once: the browser answers a slider at once, the server
+checks and keeps the link.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from engine.config import SampleConfig
+from engine.errors import ConfigError
+from ui.figures import theme
+from ui.players.component import mounted
+
+KEY = "sampler"
+START = SampleConfig(temperature=0.8, top_p=0.95)  # until a slider moves
+NAMES = (
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "repetition_penalty",
+    "penalty_last",
+)  # in the URL as sampling_temperature ...
+ROWS = 20  # tokens that are drawn
+
+
+def settings(seed: int) -> SampleConfig:
+    """As the sliders stand, else as the link says; what is out of range counts as not said. Keeps the link up
+    to date.
+    """
+    held = st.session_state.get(KEY)
+    values = held.get("settings") if held is not None and hasattr(held, "get") else None
+    if not isinstance(values, Mapping):
+        values = {name: parsed(name, st.query_params.get(f"sampling_{name}")) for name in NAMES}
+    config = valid(values, seed)
+    for name in NAMES:
+        value = getattr(config, name)
+        said = (
+            ""
+            if value == getattr(START, name)
+            else str(int(value))
+            if isinstance(value, bool)
+            else f"{value:g}"
+        )
+        if said != st.query_params.get(f"sampling_{name}", ""):
+            if said:
+                st.query_params[f"sampling_{name}"] = said
+            else:
+                st.query_params.pop(f"sampling_{name}", None)
+    return config
+
+
+def valid(values: Mapping[str, Any], seed: int) -> SampleConfig:
+    """The settings that can be used; each one that cannot falls back to START's.
+
+    >>> valid({"temperature": 0.5, "top_k": -3, "top_p": "x"}, 7) == replace(START, temperature=0.5, seed=7)
+    True
+    """
+    config = replace(START, seed=seed)
+    for name in NAMES:
+        value = values.get(name)
+        kind = type(getattr(START, name))
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if number and kind in (int, float):
+            value = kind(value)
+        try:
+            config = SampleConfig(**{**config.to_dict(), name: value}).validate()
+        except ConfigError:
+            continue
+    return config
+
+
+def parsed(name: str, text: str | None) -> float | int | bool | None:
+    """A setting from a link, or None.
+
+    >>> parsed("top_k", "5"), parsed("penalty_last", "1"), parsed("top_p", "nan"), parsed("top_p", None)
+    (5, True, None, None)
+    """
+    if name == "penalty_last":
+        return text == "1"
+    try:
+        number = float(text or "nan")
+    except ValueError:
+        return None
+    if not math.isfinite(number):
+        return None
+    return int(number) if name == "top_k" else number
+
+
+def sampler(
+    logits: np.ndarray,
+    labels: Sequence[str],
+    previous: Sequence[int],
+    config: SampleConfig,
+    numbers: np.ndarray,
+    *,
+    mode: str,
+) -> None:
+    """Draws the sliders and, by `mode`, the table of "stages" or the "draws".
+
+    logits (vocab,) float32; labels (vocab,); previous: ids so far; numbers (draw,) float64 in [0, 1): the
+    first one draws the token.
+    """
+    data = {
+        "logits": packed(logits, np.float32),
+        "labels": list(labels),
+        "seen": sorted(set(map(int, previous))),
+        "numbers": packed(numbers, np.float64),
+        "settings": {name: getattr(config, name) for name in (*NAMES, "seed")},
+        "mode": mode,
+        "rows": ROWS,
+        "palette": theme.palette(),
+    }
+    mounted("sampler")(key=KEY, data=data, on_settings_change=lambda: None)
+
+
+def packed(values: np.ndarray, kind: type) -> str:
+    """The values' bytes in base64."""
+    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")

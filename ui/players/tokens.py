@@ -1,0 +1,59 @@
+"""A text as a row of tokens that can be pointed at and chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+from ui.figures import theme
+from ui.players.plot import ASSETS
+
+
+@cache
+def _mount() -> Callable[..., Any]:
+    return st.components.v2.component(
+        "glassformer_tokens",
+        css=(ASSETS / "tokens.css").read_text("utf-8"),
+        js=(ASSETS / "tokens.js").read_text("utf-8"),
+        isolate_styles=False,
+    )
+
+
+def token_strip(
+    labels: Sequence[str],
+    *,
+    key: str,
+    chosen: int,
+    label: str,
+    values: Sequence[float] | None = None,
+    hints: Sequence[str] | None = None,
+) -> int:
+    """Draws the tokens, `chosen` marked, and returns the index that is chosen now: clicked, or reached by the
+    arrow keys.
+
+    `chosen` is what holds until somebody chooses; a value outside the text counts as its last token. `values`
+    in [0, 1] shade the tokens, `hints` are shown on hover. The choice is kept in the URL under `key`; on
+    another text it stays while it fits.
+    """
+    count = len(labels)
+    held = st.session_state.get(key)
+    index = held.get("index") if held is not None and hasattr(held, "get") else None
+    if not isinstance(index, int):
+        named = st.query_params.get(key, "")
+        index = int(named) if named.isdecimal() and len(named) < 6 else chosen
+    index = index if 0 <= index < count else count - 1
+    if str(index) != st.query_params.get(key):
+        st.query_params[key] = str(index)
+    data = {
+        "tokens": list(labels),
+        "index": index,
+        "label": label,
+        "hints": list(hints) if hints else None,
+        "values": [round(float(v), 3) for v in values] if values is not None else None,
+        "palette": theme.palette(),
+    }
+    _mount()(key=key, data=data, on_index_change=lambda: None)
+    return index

@@ -17,7 +17,7 @@ from pages.output.generation.beam_figures import PRUNED_ROWS, beam_tree, rows
 from tests.engine.helpers import loud, tiny
 from tests.pages.stage import open_page
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "generation" / "page.py")
 
 
 pytestmark = pytest.mark.usefixtures("manager")

@@ -44,7 +44,7 @@ from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page, view_of
 from ui.subject import Subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "generation" / "page.py")
 WARM = SampleConfig(temperature=1.0, seed=3)
 LIMITS = Limits(100, 400)
 

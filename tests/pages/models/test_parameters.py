@@ -19,7 +19,7 @@ from tests.pages.stage import open_page
 from ui.figures import parameters as figures
 from ui.figures.theme import _SEQUENTIAL, PART_COLOURS
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "models" / "parameters" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "models" / "parameters" / "page.py")
 VIEWS = ("Where they are", "Two models", "FLOPs", "Memory", "By hand")
 
 

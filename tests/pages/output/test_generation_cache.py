@@ -19,7 +19,7 @@ from pages.output.generation import cache_figures as figures
 from tests.pages.stage import StageManager, open_page
 from ui import state, subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "generation" / "page.py")
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,7 @@ from engine.model import Transformer, build
 from engine.presets import PRESETS
 from engine.tokenizers import Tokenizer, token_bytes, written
 from ui import state
-from ui.controls import TRAINABLE, visible
+from ui.fields import TRAINABLE, visible
 from ui.players.scrubber import NEWEST, asked, scrubber
 from ui.site import ROOT
 from ui.text.markdown import safe, whole

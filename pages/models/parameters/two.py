@@ -6,10 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import GlassformerError
+from engine.ledger.shares import Pair, compared, where
 from pages.models.parameters import figures
-from pages.models.parameters.choice import OTHER, Choice, choose, plain
+from pages.models.parameters.choice import OTHER, Choice, choose, plain, say_changes
 from pages.models.parameters.where import parts_in_words
-from ui import explain
+from ui import explain, widgets
 from ui.players.plot import plot
 from ui.text.markdown import safe, whole
 
@@ -17,75 +18,66 @@ SCALES = ("Shares", "Counts")
 SECOND = "llama2-7b"
 
 
-def compare_view(choice: Choice) -> None:
+def draw_two(choice: Choice) -> None:
+    """A bar for each model, the table of their parts, and the fields that differ."""
+    say_changes(choice)
     left, right = st.columns([2, 3], gap="medium", vertical_alignment="bottom")
     with left:
         name = choose("Compare with", OTHER, SECOND)
     with right:
-        scale = st.segmented_control(
-            "Scale",
-            SCALES,
-            default=SCALES[0],
-            required=True,
-            key="parameters_scale",
-            bind="query-params",
-            label_visibility="collapsed",
-        )
+        scale = widgets.one_of("Scale", SCALES, "parameters_scale", hidden=True)
     try:
         other = plain(name)
     except (GlassformerError, OSError) as error:
         st.error(safe(str(error)))
         return
     models = [(whole(choice.title), choice.ledger), (whole(other.title), other.ledger)]
-    parts = [name for name in figures.NAMES if any(ledger.components.get(name) for _, ledger in models)]
-    rows = [_row(name, *(ledger.components.get(name, 0) for _, ledger in models)) for name in parts]
-    table = pd.DataFrame([*rows, _row("all", *(ledger.total for _, ledger in models))])
-    table = table.rename(columns={"first": models[0][0], "second": _other_than(models[0][0], models[1][0])})
+    titles = [models[0][0], _other_than(models[0][0], models[1][0])]
+    pairs = compared(choice.ledger, other.ledger, tuple(figures.NAMES))
+    table = pd.DataFrame([_row(name, pair, titles) for name, pair in pairs.items()])
     alt = " ".join(
         f"{title}: {ledger.total:,} parameters, {parts_in_words(ledger)}" for title, ledger in models
     )
     plot(
-        figures.comparison(models, shares=scale != SCALES[1]),
+        figures.comparison(models, shares=scale == "Shares"),
         key="parameters_comparison",
         alt=alt,
         height=300,
         data=table,
         name="comparison",
     )
-    st.dataframe(
-        table,
-        hide_index=True,
-        column_config={
-            name: st.column_config.NumberColumn(format="localized") for name in table.columns[1:4]
-        },
-    )
-    fields = _fields(choice, other, list(table.columns[1:3]))
+    numbers = {name: st.column_config.NumberColumn(format="localized") for name in table.columns[1:4]}
+    st.dataframe(table, hide_index=True, column_config=numbers)
+    fields = _fields(choice, other, titles)
     if len(fields):
         st.dataframe(fields, hide_index=True, height=35 * len(fields) + 38)
     else:
         st.caption("All fields are the same.")
-    first, second = (ledger.total for _, ledger in models)
-    large, small = max(first, second), max(min(first, second), 1)
-    bigger = models[0][0] if first > second else models[1][0]
-    same = "Both have as many parameters."
-    if first != second:
-        same = (
-            f"**{safe(bigger)}** has {large - small:,} parameters more: {large / small:,.3g} times as many."
+    _takeaway(choice, other, pairs["all"])
+
+
+def _takeaway(choice: Choice, other: Choice, totals: Pair) -> None:
+    said = "Both have as many parameters."
+    if totals.difference:
+        bigger = choice if totals.difference < 0 else other
+        said = (
+            f"**{safe(whole(bigger.title))}** has {abs(totals.difference):,} parameters more:"
+            f" {totals.times:,.3g} times as many."
         )
+    one, two = (where(each.ledger).network_share for each in (choice, other))
     explain.takeaway(
-        f"{same} In the feed-forward networks of their blocks: {_network(choice)} and {_network(other)} of"
+        f"{said} In the feed-forward networks of their blocks: {one:.1%} and {two:.1%} of"
         " the blocks' parameters."
     )
 
 
-def _row(name: str, first: int, second: int) -> dict[str, object]:
-    ratio = f"{second / first:,.3g}×" if first else "–"
+def _row(name: str, pair: Pair, titles: list[str]) -> dict[str, object]:
     return {
         "component": figures.NAMES.get(name, name),
-        "first": first,
-        "second": second,
-        "difference": second - first,
-        "ratio": ratio,
+        titles[0]: pair.first,
+        titles[1]: pair.second,
+        "difference": pair.difference,
+        "ratio": "–" if pair.ratio is None else f"{pair.ratio:,.3g}×",
     }
 
 
@@ -102,7 +94,3 @@ def _fields(choice: Choice, other: Choice, names: list[str]) -> pd.DataFrame:
         if one[field] != two[field]
     ]
     return pd.DataFrame(rows)
-
-
-def _network(choice: Choice) -> str:
-    return f"{choice.ledger.components.get('feedforward', 0) / max(choice.ledger.in_blocks, 1):.1%}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import secrets
+import threading
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -29,9 +30,30 @@ def profile() -> Profile:
     return profiles.current()
 
 
-@st.cache_resource(show_spinner=False)
 def manager() -> RunManager:
-    """The one run manager of this server process."""
+    """The one run manager of this server process: made by the server's lifespan (ui.server), or when it is
+    first asked for where there is none, as in a test of one page.
+
+    It is not kept in st.cache_resource, which one message of any browser empties.
+    """
+    with _MAKING:
+        if not _MADE:
+            _MADE.append(_make_manager())
+        return _MADE[0]
+
+
+def close_manager() -> None:
+    """Ends every training, at the end of the server. The next one who asks gets a new manager."""
+    with _MAKING:
+        while _MADE:
+            _MADE.pop().close()
+
+
+_MAKING = threading.Lock()
+_MADE: list[RunManager] = []  # none or one
+
+
+def _make_manager() -> RunManager:
     import threadpoolctl
     import torch
 

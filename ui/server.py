@@ -10,7 +10,7 @@ import anyio
 from streamlit.runtime.pages_manager import PagesManager
 
 from ui import state
-from ui.players import plot
+from ui.players import served
 
 
 @asynccontextmanager
@@ -22,7 +22,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     # `st.navigation` has run once: it answers the first deep link (`/train`) with "Page not found". No option
     # says otherwise; this is what it reads.
     PagesManager.uses_pages_directory = False
-    plot.ensure_static()
+    served.ensure_static()
     manager = await anyio.to_thread.run_sync(state.manager)
     _settle()
     try:

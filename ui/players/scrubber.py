@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
 
 from engine.service.history import History
-from ui.players.plot import ASSETS
+from ui.players.component import mounted
 
 NEWEST = -1
 SMOOTH = 5  # batches whose mean loss is drawn behind the slider
-
-
-@cache
-def _mount() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_scrubber",
-        css=(ASSETS / "scrubber.css").read_text("utf-8"),
-        js=(ASSETS / "scrubber.js").read_text("utf-8"),
-        isolate_styles=False,
-    )
 
 
 def asked(key: str) -> int | None:
@@ -41,7 +29,7 @@ def scrubber(steps: Sequence[int], history: History, shown: int, *, run: str, ke
     It waits for the page to have drawn one step before it asks for another, so that a fast drag never starves
     the pictures.
     """
-    _mount()(
+    mounted("scrubber")(
         key=key,
         data={"steps": list(steps), "losses": losses_at(steps, history), "shown": shown, "run": run},
         on_step_change=lambda: None,

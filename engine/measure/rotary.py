@@ -106,7 +106,9 @@ def shift_check(q: np.ndarray, k: np.ndarray, query: int, key: int, shift: int, 
     """
     found = []
     rope = Rope(
-        ModelConfig(d_model=len(q), n_heads=1, d_head=len(q), position="rope", rope_theta=float(base))
+        ModelConfig(
+            d_model=len(q), n_heads=1, d_head=len(q), position="rope", rope_theta=float(base)
+        ).resolved()
     )
     for name, dtype in (("bfloat16", torch.bfloat16), ("float32", torch.float32)):
         vectors = [

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from engine.measure.caching import cache_size, compare, flops, unchanged
-from engine.parts.attention import KVCache
+from engine.parts.cache import KVCache
 from engine.sample.beam import beam_search
 from engine.sample.branches import ended_by, likelihood, pick
 from engine.sample.decoder import Decoder, Mixing

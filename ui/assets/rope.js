@@ -223,14 +223,15 @@ function write(self) {
     slider.input.setAttribute("aria-valuetext", `${letter} at position ${at[index]}`)
     slider.words.textContent = `${letter}${label ? ` “${label}”` : ""} at position ${at[index]}`
   }
-  let sum = 0
+  let sum = data.rest // of the dimensions that do not turn
   self.dials.forEach((each, i) => {
     const { term } = pairOf(self, i, at)
     sum += term
     each.value.textContent = number(term, 2)
     each.root.setAttribute("aria-label", `pair ${i}: dimensions ${i} and ${i + width / 2}, product ${number(term)}`)
   })
-  self.said.textContent = `Distance ${number(at[0] - at[1], 0)}: q·k = ${number(sum)}, the sum of all ${width / 2} products; by √${width}: score ${number(sum / Math.sqrt(width))}`
+  const still = data.d_head > width ? ` and of ${number(data.rest)} from the ${data.d_head - width} dimensions that do not turn` : ""
+  self.said.textContent = `Distance ${number(at[0] - at[1], 0)}: q·k = ${number(sum)}, the sum of all ${width / 2} products${still}; by √${data.d_head}: score ${number(sum / Math.sqrt(data.d_head))}`
   const { q, k, term } = pairOf(self, pair, at), theta = data.theta[pair]
   const lines = [
     `Pair ${pair}: dimensions ${pair} and ${pair + width / 2}`,

@@ -1,4 +1,4 @@
-// The training-time scrubber: a slider over a run's snapshots, with its training loss drawn behind. See ui/scrubber.py.
+// The training-time scrubber: a slider over a run's snapshots, with its training loss drawn behind. See ui/players/scrubber.py.
 const instances = new WeakMap()
 const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
 
@@ -92,12 +92,12 @@ function draw(self) {
 }
 
 export default function (component) {
-  const { data, parentElement, setStateValue } = component
+  const { data, parentElement, setTriggerValue } = component
   if (!data) return
   let self = instances.get(parentElement)
   const fresh = !self
   if (fresh) instances.set(parentElement, (self = create(parentElement)))
-  self.send = setStateValue
+  self.send = setTriggerValue // an event: the server keeps the step (ui/step.py), and asking twice for the same one counts twice
   const following = !fresh && self.run === data.run && self.index === self.steps.length - 1
   const kept = self.steps[self.index]
   const moving = !fresh && self.run === data.run && self.waitingSince > 0

@@ -19,7 +19,7 @@ from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page
 from ui import subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "attention" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "attention" / "page.py")
 VIEWS = ("Heads", "Step by step", "Switch things off", "Numbers", "√d_k", "Shared keys")
 VARIANTS: list[dict[str, Any]] = [
     {"wiring": "post"},

@@ -42,43 +42,52 @@ def heads(subject: Subject) -> Words | None:
     return with_heads(found, None)(subject)
 
 
-STEPS = Words(
-    see="One stage of one head for the whole text, then every number of the chosen row.",
-    why=(
-        "Nothing here is more than multiplication, addition and one exponential. All that a head knows is"
-        " in the four matrices."
+STEPS = with_heads(
+    Words(
+        see="One stage of one head for the whole text, then every number of the chosen row.",
+        why=(
+            "Nothing here is more than multiplication, addition and one exponential. All that a head knows is"
+            " in the four matrices."
+        ),
+        attempt=(
+            "Go from “÷ √d” to “softmax”: small differences of scores become large differences of weight. "
+            "Choose a token early in the text: few keys, large weights."
+        ),
     ),
-    attempt=(
-        "Go from “÷ √d” to “softmax”: small differences of scores become large differences of weight. "
-        "Choose a token early in the text: few keys, large weights."
-    ),
+    None,
 )
 
-SWITCHES = Words(
-    see=(
-        "Left, the candidates before and after. Right, how far apart the two predictions are at each"
-        " position: KL(before ‖ after), in nats. 0 means no change."
+SWITCHES = with_heads(
+    Words(
+        see=(
+            "Left, the candidates before and after. Right, how far apart the two predictions are at each"
+            " position: KL(before ‖ after), in nats. 0 means no change."
+        ),
+        why="A pattern shows where a head looks. Only an intervention shows whether the model *needs* it.",
+        attempt=(
+            "Switch one head off after the other and find one that this text does not need. Then remove the"
+            " position: which heads relied on it?"
+        ),
     ),
-    why="A pattern shows where a head looks. Only an intervention shows whether the model *needs* it.",
-    attempt=(
-        "Switch one head off after the other and find one that this text does not need. Then remove the"
-        " position: which heads relied on it?"
-    ),
+    None,
 )
 
-NUMBERS = Words(
-    see=(
-        "One number for each head. All but induction are measured on the text above; induction on random"
-        " tokens, where nothing but copying can help."
+NUMBERS = with_heads(
+    Words(
+        see=(
+            "One number for each head. All but induction are measured on the text above; induction on random"
+            " tokens, where nothing but copying can help."
+        ),
+        why=(
+            "Two heads that look alike on one text may follow different rules. Numbers make models, and steps"
+            " of a training, comparable."
+        ),
+        attempt=(
+            "Choose “Previous token”, then “Induction”. In a model that can copy, a head that reads the"
+            " previous token sits below an induction head."
+        ),
     ),
-    why=(
-        "Two heads that look alike on one text may follow different rules. Numbers make models, and steps"
-        " of a training, comparable."
-    ),
-    attempt=(
-        "Choose “Previous token”, then “Induction”. In a model that can copy, a head that reads the"
-        " previous token sits below an induction head."
-    ),
+    None,
 )
 
 SCALING = Words(

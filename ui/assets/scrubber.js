@@ -21,7 +21,7 @@ function create(place) {
     root, button: find("button"), slider: find("input"), line: find(".gf-scrub-line"), done: find(".gf-scrub-done"), where: find("output"),
     steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null,
   }
-  self.question = asker(() => wanted(self.steps, self.index), (step) => self.send("step", step), ANSWER_MS)
+  self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), ANSWER_MS) // an event: the server keeps the step (ui/step.py)
   self.slider.setAttribute("aria-label", "Training time: the step whose model is shown")
   self.slider.oninput = () => { stop(self); go(self, Number(self.slider.value)) }
   self.button.onclick = () => (self.playing ? stop(self) : play(self))

@@ -28,6 +28,7 @@ LAYERS = (
     ("engine.training",),
     ("engine.service",),
     ("ui.text", "ui.site", "ui.layout", "ui.figures"),
+    ("ui.fields",),
     ("ui.state", "ui.explain", "ui.players", "ui.widgets", "ui.step"),
     ("ui.controls", "ui.status"),
     ("ui.subject",),

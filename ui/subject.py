@@ -21,7 +21,7 @@ import streamlit as st
 
 from engine import checkpoints, corpora, tokenizers
 from engine.checkpoints import Checkpoint
-from engine.config import ModelConfig
+from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import GlassformerError
 from engine.ledger import parameter_formula
 from engine.measure.recording import Recording, record
@@ -30,7 +30,7 @@ from engine.presets import PRESETS
 from engine.tokenizers import Tokenizer, token_bytes, written
 from ui import state
 from ui import step as training_step
-from ui.controls import TRAINABLE, visible
+from ui.fields import TRAINABLE, visible
 from ui.players.scrubber import scrubber
 from ui.site import ROOT
 from ui.step import NEWEST
@@ -76,8 +76,7 @@ class Subject:
     corpus: str | None  # name of the text it was trained on, where the server has that; else None
 
     @property
-    def config(self) -> ModelConfig:
-        """Resolved."""
+    def config(self) -> ResolvedConfig:
         return self.model.config
 
     @cached_property

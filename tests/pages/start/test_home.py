@@ -11,7 +11,7 @@ from engine.presets import PRESETS
 from tests.pages.stage import StageManager
 from ui import site, state
 
-APP = str(Path(__file__).parents[2] / "app.py")
+APP = str(Path(__file__).parents[3] / "app.py")
 
 
 def opened(preset):

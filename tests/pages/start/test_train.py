@@ -13,9 +13,9 @@ from engine import corpora
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import CorpusError
 from pages.start.train import run as training
-from ui.controls import CONTROLS, TRAINABLE, preset_values
+from ui.fields import CONTROLS, TRAINABLE, preset_values
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "start" / "train" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "start" / "train" / "page.py")
 HINTS = {**get_type_hints(ModelConfig), **get_type_hints(TrainConfig)}
 CHOICES = {
     name: get_args(HINTS[name])

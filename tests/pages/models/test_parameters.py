@@ -13,14 +13,14 @@ from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
 from engine.service.state import RunSpec
 from pages.models.parameters import choice as parameters_model
+from pages.models.parameters import figures
 from pages.models.parameters import memory as parameters_memory
 from pages.models.parameters.choice import ALL, GROUPS, plain
 from tests.pages.stage import open_page
-from ui.figures import parameters as figures
 from ui.figures.theme import _SEQUENTIAL, PART_COLOURS
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "models" / "parameters" / "page.py")
-VIEWS = ("Where they are", "Two models", "FLOPs", "Memory", "By hand")
+PAGE = str(Path(__file__).parents[3] / "pages" / "models" / "parameters" / "page.py")
+VIEWS = ("where", "two", "flops", "memory", "byhand")
 
 
 pytestmark = pytest.mark.usefixtures("manager")

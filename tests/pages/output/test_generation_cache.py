@@ -7,36 +7,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import presets
-from engine.config import ModelConfig
-from engine.measure.caching import Speed, cache_size
-from pages.output.generation import cache as kv_cache
-from pages.output.generation import cache_bytes as kv_cache_bytes
+from engine.config import ModelConfig, SampleConfig
+from engine.measure.caching import Speed, cache_size, compare
+from engine.measure.caching_totals import divisors
+from pages.output.generation import cache, cache_bytes, cache_pairs, cache_steps, cache_why
 from pages.output.generation import cache_figures as figures
 from tests.pages.stage import StageManager, open_page
-from ui import state, subject
+from ui import subject
+from ui.text.numbers import flop, gigabytes
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "generation" / "page.py")
 
 
 @pytest.fixture(autouse=True)
-def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
-    stage = StageManager()
-    torch.set_num_threads(
-        1
-    )  # as ui.state.manager does in the app: thousands of tiny operations wait for each other's threads
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    monkeypatch.setattr(kv_cache, "SPEED_SECONDS", 0.02)
-    for cached in (kv_cache._compared, kv_cache._filled, kv_cache._unchanged, kv_cache._speed_of):
+def quick(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_steps, "SPEED_SECONDS", 0.02)
+    for cached in (cache_pairs._compared, cache_steps._filled, cache_why._unchanged, cache_steps._speed_of):
         cached.clear()  # their key is the model's name, and the tests give one name to many models
-    return stage
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), generation_view="KV cache", **query)
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), generation_view="cache", **query)
 
 
 def sentences(page: AppTest) -> str:
@@ -62,18 +56,52 @@ def small(monkeypatch: pytest.MonkeyPatch, **fields) -> None:
     subject._untrained.clear()
 
 
-def test_both_write_the_same_and_the_bytes_agree():
-    page = opened(kv_length="12")
+def test_both_write_the_same_and_the_bytes_agree(drawn):
+    page = opened(kv_length="12", kv_part="Step by step")  # as old links name it
     words = sentences(page)
-    assert (
-        "✓ **12 of 12 tokens are identical.**" in words and "✓ **Bytes agree.**" in words and "✗" not in words
-    )
+    assert "✓ **12 of 12 tokens are identical.**" in words and "✓ **Bytes agree.**" in words
+    assert "✗" not in words
     assert (
         "17 tokens the formula says 69,632 bytes, and the filled part of the cache's tensor has 69,632"
         in words
     )  # 4 · 2 · 4 · 32 · 17 · 4
+    assert f"for the whole context: {4 * 2 * 4 * 32 * 128 * 4:,} bytes" in words
     assert "one position is computed instead of 28" in words and "was full" not in words
     assert [m.label for m in page.metric] == ["With, tokens/s", "Without, tokens/s", "Times as fast"]
+    model = subject._shipped("shakespeare-classic").model
+    ids = subject._shipped("shakespeare-classic").tokenizer.encode("KING RICHARD II:\n")
+    pairs = compare(model, ids, 12, SampleConfig(temperature=0.0))
+    cached, uncached = [p.flops for p in pairs], [p.flops_without for p in pairs]
+    figure = drawn["kv_flops"]
+    assert [trace["y"] for trace in figure.traces] == [uncached, cached]
+    assert [trace["name"] for trace in figure.traces] == ["without", "with the cache"]
+    assert figure.table["flops_with_cache"] == cached and figure.table["total_without"][-1] == sum(uncached)
+    assert figure.table["total_with_cache"] == [sum(cached[: i + 1]) for i in range(12)]
+    assert figure.table["computed"] == [17] + [1] * 11
+    assert figure.table["computed_without"] == list(range(17, 29))
+    total = f"{flop(sum(cached))} with the cache, {flop(sum(uncached))} without"
+    assert f"**In total {total}: {sum(uncached) / sum(cached):.1f} times as much.**" in words
+    last = f"{flop(cached[-1])} with the cache and {flop(uncached[-1])} without"
+    assert f"The last one costs {last}, {uncached[-1] / cached[-1]:.0f} times as much" in words
+    assert f"at most {max(p.difference for p in pairs):.1e}:" in words
+
+
+def test_what_does_not_agree_is_said_not_to(monkeypatch: pytest.MonkeyPatch):
+    """The page's own checks compare two things."""
+    monkeypatch.setattr(cache_steps, "filled_bytes", lambda *_: (69_631, 70_000))
+    real = cache_steps.totals
+    monkeypatch.setattr(cache_steps, "totals", lambda pairs: replace(real(pairs), same=3))
+    words = sentences(opened(kv_length="4"))
+    assert "✗ **Bytes differ.**" in words and "✗ **3 of 4 tokens are identical.**" in words
+    assert "rounding decided" in words
+    wrong = cache_bytes.sharing
+
+    def sharing(*asked):
+        found = wrong(*asked)
+        return replace(found, sizes={n: replace(size, tensor=7) for n, size in found.sizes.items()})
+
+    monkeypatch.setattr(cache_bytes, "sharing", sharing)
+    assert "✗ The tensor that the engine's" in sentences(opened(kv_part="bytes"))
 
 
 def test_past_the_context_the_page_says_what_happens(monkeypatch: pytest.MonkeyPatch):
@@ -95,7 +123,7 @@ def test_a_longer_text_begins_like_a_shorter_one():
         frames[len(sent["data"]["steps"])] = sent["data"]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kv_cache, "_mount", lambda: keep)
+        patch.setattr(cache_steps, "_mount", lambda: keep)
         for length in ("8", "24", "40"):
             opened(kv_length=length, kv_temperature="0.8", kv_seed="5", kv_step="3")
     assert sorted(frames) == [8, 24, 40]
@@ -114,29 +142,43 @@ def test_a_longer_text_begins_like_a_shorter_one():
     )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8"])
-@pytest.mark.parametrize("heads", ["4", "2", "1"])
-def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: str):
-    words = sentences(opened(kv_part="How many bytes", kv_dtype=dtype, kv_heads=heads, kv_tokens="1024"))
-    size = 4 * 2 * int(heads) * 32 * 1024 * {"float32": 4, "bfloat16": 2, "float8": 1}[dtype]
-    assert (
-        f"**{size:,} bytes" in words
-        and f"in {dtype}: {size:,} bytes" in words
-        and "✓" in words
-        and "✗" not in words
-    )
-    assert (f"{4 // int(heads)} times less" in words) == (heads != "4")
+@pytest.mark.parametrize(("dtype", "heads"), [("float32", 4), ("bfloat16", 1), ("float8", 2)])
+def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: int, drawn):
+    words = sentences(opened(kv_part="bytes", kv_dtype=dtype, kv_heads=str(heads), kv_tokens="1024"))
+    number = {"float32": 4, "bfloat16": 2, "float8": 1}[dtype]
+    size = 4 * 2 * heads * 32 * 1024 * number
+    assert f"= 4 · 2 · {heads} · 32 · 1,024 · {number} = **{size:,} bytes = {gigabytes(size)}**" in words
+    assert f"in {dtype}: {size:,} bytes" in words and "✓" in words and "✗" not in words
+    assert f"has the shape 4 × 2 × 1 × {heads} × 1,024 × 32" in words
+    assert f"**With {heads} of 4 key-value heads the cache of 1,024 tokens takes {gigabytes(size)}" in words
+    assert ("times less" in words) == (heads != 4)
+    assert heads == 4 or f", {4 // heads} times less than with a key head each.**" in words
     assert "70B: 80 layers, 8 of 64" in words and "Touvron et al" in words
+    own = drawn["kv_heads_figure"]
+    assert own.traces[0]["x"] == [4 * 2 * n * 32 * 1024 * number for n in (4, 2, 1)]
+    assert own.table["chosen"] == [str(n == heads) for n in (4, 2, 1)]
+    published = drawn["kv_published"]
+    layers, widths, shared = (32, 80, 32, 32), (32, 64, 32, 32), (8, 8, 8, 8)
+    for trace, ways in zip(published.traces, (widths, shared, (1, 1, 1, 1)), strict=True):
+        expected = [n * 2 * heads * 128 * 1024 * number for n, heads in zip(layers, ways, strict=True)]
+        assert trace["x"] == published.table[f"{trace['name']}_bytes"] == expected
+    assert published.table["has"] == ["MHA", "GQA", "GQA", "GQA"]
 
 
-def test_the_causal_mask_is_what_keeps_them():
-    page = opened(kv_part="Why it may be kept")
+def test_the_causal_mask_is_what_keeps_them(drawn):
+    page = opened(kv_part="why")
     on, off = (float(m.value) for m in page.metric)
     assert on < 1e-4 < 0.1 < off
     assert "first 17 tokens" in sentences(page)
+    table, traces = drawn["kv_changes"].table, drawn["kv_changes"].traces
+    columns = ("key_mask_on", "value_mask_on", "key_mask_off", "value_mask_off")
+    assert [table[name] for name in columns] == [trace["y"] for trace in traces]
+    assert float(f"{max(table['key_mask_off'] + table['value_mask_off']):.2g}") == off
+    assert table["key_mask_off"][0] < 1e-5 < 0.1 < min(table["key_mask_off"][1:])  # layer 0 has mixed nothing
+    assert traces[2]["name"] == "key, mask off"
 
 
-@pytest.mark.parametrize("part", kv_cache.PARTS)
+@pytest.mark.parametrize("part", cache.PARTS)
 @pytest.mark.parametrize(
     "fields",
     [
@@ -169,20 +211,21 @@ def test_a_model_that_can_keep_nothing_gets_a_sentence(fields, said: str, monkey
     assert said in sentences(page) and not page.metric
 
 
-@pytest.mark.parametrize(
-    "value", ["", "x", "-1", "nan", "inf", "1e400", "10000000000", "0x1", "1;2", "½", "3"]
-)
-@pytest.mark.parametrize("part", kv_cache.PARTS)
+@pytest.mark.parametrize("value", ["", "-1", "nan", "10000000000", "½", "3"])
+@pytest.mark.parametrize("part", cache.PARTS)
 def test_a_strangers_link_is_no_error(value: str, part: str):
     names = ("kv_length", "kv_temperature", "kv_seed", "kv_step", "kv_tokens", "kv_dtype", "kv_heads")
     assert "✗" not in sentences(opened(kv_part=part, **dict.fromkeys(names, value)))
-    opened(kv_part=value)
+
+
+def test_a_part_that_is_none():
+    assert "identical" in sentences(opened(kv_part="½"))
 
 
 def test_the_speed_is_measured_once_for_a_model_until_asked_again(monkeypatch: pytest.MonkeyPatch):
     asked = []
     monkeypatch.setattr(
-        kv_cache, "speed", lambda *_: asked.append(1) or Speed(7, 2, 1000.0, 250.0 - len(asked), 4.0, 9.0)
+        cache_steps, "speed", lambda *_: asked.append(1) or Speed(7, 2, 1000.0, 250.0 - len(asked), 4.0, 9.0)
     )
     page = opened(kv_length="8")
     page.slider(key="kv_length").set_value(9).run()
@@ -236,4 +279,4 @@ def test_published_bars_are_the_ledgers():
         2**31,
     ]
     assert made.data[1].text[1] == "<b>GQA 512 MB</b>"
-    assert kv_cache_bytes.divisors(32) == [32, 16, 8, 4, 2, 1] and kv_cache_bytes.divisors(1) == [1]
+    assert divisors(32) == [32, 16, 8, 4, 2, 1] and divisors(1) == [1]

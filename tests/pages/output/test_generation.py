@@ -19,32 +19,22 @@ from engine import presets
 from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.model import build
 from engine.sample import generate
-from engine.sample.branches import Tree
+from engine.sample.branches import Likelihood, Tree
+from engine.sample.surprise import Surprise
 from engine.service.state import RunSpec
 from engine.tokenizers.char import CharTokenizer
-from pages.output.generation import session as generation_session
 from pages.output.generation import write as generation
-from pages.output.generation.figures import surprise
-from pages.output.generation.session import (
-    BATCH,
-    BRANCHES,
-    LINK,
-    Limits,
-    Session,
-    answer,
-    begin,
-    link,
-    message,
-    parse,
-    reason,
-    resting,
-    token_of,
-)
+from pages.output.generation.link import LINK, again, left_out, link, parse
+from pages.output.generation.message import message, row
+from pages.output.generation.records import BATCH, BRANCHES, Limits, Session, reason
+from pages.output.generation.session import answer, begin, resting, token_of
+from pages.output.generation.surprise import surprise_bars
 from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page, view_of
+from ui import subject
 from ui.subject import Subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "output" / "generation" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "generation" / "page.py")
 WARM = SampleConfig(temperature=1.0, seed=3)
 LIMITS = Limits(100, 400)
 
@@ -271,7 +261,7 @@ def test_a_long_link_leaves_branches_out_and_says_so():
     assert kept[int(place_.split(".")[0])][0] == tree.picks(session.leaf) and len(kept) + out == len(
         tree.leaves()
     )
-    assert str(out) in generation_session.left_out(out) and generation_session.left_out(0) == ""
+    assert str(out) in left_out(out) and left_out(0) == ""
 
 
 @pytest.mark.parametrize(
@@ -352,15 +342,35 @@ def _bytes() -> Any:
 # The page ---------------------------------------------------------------------------------------
 
 
-def test_the_page_writes_the_first_tokens_and_says_what_they_cost():
-    page = opened()
+def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
+    page = opened(generation_view="Token by token")  # as old links name it
     assert page.segmented_control(key="generation_view").options[0] == "Token by token"
     session = session_of(page)
-    assert len(session.tree) == BATCH and f"The {BATCH} tokens written so far cost the model" in sentences(
-        page
+    path = session.tree.path(session.leaf)
+    said = sentences(page)
+    assert len(session.tree) == BATCH and f"The {BATCH} tokens written so far cost the model" in said
+    model, ids = subject._shipped("shakespeare-classic").model, list(session.tree.tokens(session.leaf))
+    with torch.inference_mode():
+        logs = model(torch.tensor([ids]))[0, -BATCH - 1 : -1].double().log_softmax(-1)
+    nats = [-logs[i, token].item() for i, token in enumerate(ids[-BATCH:])]
+    total = sum(nats)
+    assert f"{total / BATCH:.2f} nats each: a perplexity of {math.exp(total / BATCH):.2f}" in said
+    assert (
+        f"as draws among {math.exp(total / BATCH):.1f} equally likely tokens would, not among all 65" in said
     )
-    total = -sum(node.log_p for node in session.tree.path(session.leaf))
-    assert f"{total / BATCH:.2f} nats each: a perplexity of {math.exp(total / BATCH):.2f}" in sentences(page)
+    first = sum(logs[i].argmax().item() == token for i, token in enumerate(ids[-BATCH:]))
+    worst = max(range(BATCH), key=lambda i: nats[i])
+    assert f"its likeliest token in {first / BATCH:.0%} of the places; the least expected was “" in said
+    assert f"”, token {worst + 1}, with p = {math.exp(-nats[worst]):.2%}" in said and "you picked" not in said
+    figure = drawn["generation_surprise"]
+    assert figure.traces[0]["y"] == pytest.approx(nats, abs=1e-4)
+    means = [sum(nats[: i + 1]) / (i + 1) for i in range(BATCH)]
+    assert figure.traces[1]["y"] == pytest.approx(means, abs=1e-4)
+    assert figure.table["nats_so_far"] == pytest.approx(means, abs=1e-4)
+    assert figure.table["p"] == pytest.approx([math.exp(-n) for n in nats], abs=1e-4)
+    assert figure.table["position"][0] == len(session.tree.prompt)
+    assert figure.table["q_with_settings"] == [node.q for node in path]
+    assert f"ends at {total / BATCH:.2f}" in figure.alt
 
 
 def test_the_same_seed_writes_the_same_text_and_another_one_another():
@@ -427,7 +437,7 @@ def test_a_token_of_almost_no_probability_is_not_said_to_have_none():
     session = session_of(page)
     node = session.tree.path(session.leaf)[19]
     assert node.picked and node.log_p < -15
-    sent = generation_session.row(node)[6]
+    sent = row(node)[6]
     assert sent[sent[::3].index(38) * 3 + 1] == pytest.approx(math.exp(node.log_p), rel=1e-4)
     assert "token 20, with p = 1 in " in sentences(page) and "p = 0.00%" not in sentences(page)
 
@@ -469,16 +479,16 @@ def test_a_newer_step_of_a_training_writes_the_same_branches_in_its_own_words(
         and newer.at == 6
         and newer.tree.tokens(newer.leaf) != first.tree.tokens(first.leaf)
     )
-    assert generation_session.again(newer) == generation_session.again(first)
+    assert again(newer) == again(first)
 
 
 def test_a_link_still_being_written_is_handed_on_whole():
     browser = Browser(reader(), Limits(400, 400), "400_400-6.7_400-9.1", "2.30")
-    assert browser.told["todo"] and generation_session.again(browser.session) == (
+    assert browser.told["todo"] and again(browser.session) == (
         "400_400-6.7_400-9.1",
         "2.30",
     )
-    assert generation_session.again(Browser(reader()).session) == ("", "")  # nobody has looked at it yet
+    assert again(Browser(reader()).session) == ("", "")  # nobody has looked at it yet
 
 
 @pytest.mark.parametrize(
@@ -555,8 +565,6 @@ def test_every_kind_of_model(fields, monkeypatch: pytest.MonkeyPatch):
         }
     )
     monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=small))
-    from ui import subject
-
     subject._untrained.clear()
     page = opened(
         model="untrained-classic", generation_top_k="5", generation_penalty="1.2", generation_min_p="0.01"
@@ -570,8 +578,6 @@ def test_every_kind_of_model(fields, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_diverged_model_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch):
-    from ui import subject
-
     subject._shipped.clear()
     found = subject._shipped("shakespeare-classic")
     with torch.no_grad():
@@ -590,14 +596,23 @@ def test_the_hosted_profile_writes_less(monkeypatch: pytest.MonkeyPatch):
     assert "at most 400" in sentences(opened(generation_length="500"))
 
 
-def test_the_figure_holds_the_numbers():
-    nats = np.array([0.5, 2.0, 0.1])
-    figure = surprise(["a", "␣", "⏎"], nats, np.array([False, True, False]), math.log(65))
-    bars, mean, picked = figure.data
-    assert bars.y.tolist() == pytest.approx([0.5, 2.0, 0.1]) and bars.marker.color.tolist() == pytest.approx(
-        np.exp(-nats).tolist()
+def of_text(nats: list[float], picked: list[bool]) -> Surprise:
+    """Of tokens that cost so many nats."""
+    costs = np.array(nats)
+    mean = np.array([sum(nats[: i + 1]) / (i + 1) for i in range(len(nats))])
+    return Surprise(
+        np.exp(-costs), costs, mean, np.array(picked), Likelihood(len(nats), -sum(nats)), math.log(65), 0.5
     )
+
+
+def test_the_figure_holds_the_numbers():
+    nats = [0.5, 2.0, 0.1]
+    figure = surprise_bars(["a", "␣", "⏎"], of_text(nats, [False, True, False]))
+    bars, mean, picked = figure.data
+    assert bars.y.tolist() == pytest.approx(nats)
+    assert bars.marker.color.tolist() == pytest.approx([math.exp(-n) for n in nats])
     assert mean.y.tolist() == pytest.approx([0.5, 1.25, 2.6 / 3]) and list(picked.x) == [2]
-    assert len(surprise(["a"], nats[:1], np.array([False]), 1.0).data) == 2
+    assert len(surprise_bars(["a"], of_text(nats[:1], [False])).data) == 2
     assert figure.layout.xaxis.tickangle == 0  # turned characters run into each other on a phone
-    assert surprise(["the", "a", "b"], nats, np.array([False] * 3), 1.0).layout.xaxis.tickangle is None
+    assert surprise_bars(["the", "a", "b"], of_text(nats, [False] * 3)).layout.xaxis.tickangle is None
+    assert figure.layout.shapes[0].y0 == figure.layout.shapes[0].y1 == pytest.approx(math.log(65))

@@ -1,7 +1,7 @@
 """Generation: token by token, with a KV cache, and by beam search."""
 
 from engine.measure.caching import cache_size, compare, flops, unchanged
-from engine.parts.attention import KVCache
+from engine.parts.cache import KVCache
 from engine.sample.beam import beam_search
 from engine.sample.branches import ended_by, likelihood, pick
 from engine.sample.decoder import Decoder, Mixing

@@ -49,7 +49,7 @@ def _write(subject: Subject, sampling: SampleConfig, limits: Limits) -> None:
     ask = _asked()
     answer(session, ask, subject, sampling, limits)
     note = _keep_link(session)
-    mounted("writer", "writer_draw", "writer")(
+    mounted("writer")(
         key=KEY,
         data=message(session, ask, subject, limits) | {"palette": theme.palette()},
         on_ask_change=lambda: None,

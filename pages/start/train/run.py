@@ -18,7 +18,8 @@ from pages.start.train.samples import samples
 from ui import site, state
 from ui.fields import visible
 from ui.figures import curves
-from ui.players.plot import ASSETS, plot
+from ui.players.plot import plot
+from ui.players.served import ASSETS
 from ui.status import POLL_SECONDS, STATUS, progress_words
 from ui.text.markdown import safe, token_word
 

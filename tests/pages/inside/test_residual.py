@@ -18,7 +18,7 @@ from pages.inside.residual import lens as residual
 from tests.pages.stage import StageManager, open_page
 from ui import state, subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "residual" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "residual" / "page.py")
 LENS, PUSH, NORMS, ROAD = "Logit lens", "Who pushed the logit", "Norms", "The gradient highway"
 
 VARIANTS = {

@@ -25,7 +25,7 @@ from tests.pages.stage import open_page
 from ui import state
 from ui.text import tokens as token_words
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "tokens" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "input" / "tokens" / "page.py")
 COMPARE, COST = "Compare tokenizers", "What vocabulary size costs"
 NASTY = {
     "null": "a\0b\0",

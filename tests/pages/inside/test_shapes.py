@@ -17,7 +17,7 @@ from tests.engine.helpers import loud
 from tests.pages.stage import open_page
 from ui import subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "shapes" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "shapes" / "page.py")
 VIEW, SOURCE = "shapes_view", "shapes_source"
 
 

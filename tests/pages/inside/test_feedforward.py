@@ -18,7 +18,7 @@ from pages.inside.feedforward import parameters as feedforward_parameters
 from tests.pages.stage import open_page, view_of
 from ui import state
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "feedforward" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "feedforward" / "page.py")
 
 
 pytestmark = pytest.mark.usefixtures("manager")

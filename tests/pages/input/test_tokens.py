@@ -19,7 +19,7 @@ from pages.input.tokens.bpe_text import EXAMPLES
 from tests.pages.stage import open_page
 from ui.text.tokens import LONGEST, is_partial, show_bytes
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "input" / "tokens" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "input" / "tokens" / "page.py")
 ODD = {
     "null bytes": "\0\0 a\0b a\0b",
     "half a character": "\ud83d\ud83d a \ud83d\ud83d",

@@ -19,7 +19,7 @@ from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page
 from ui import subject
 
-PAGE = str(Path(__file__).parents[2] / "pages" / "inside" / "attention" / "page.py")
+PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "attention" / "page.py")
 VIEWS = ("Heads", "Step by step", "Switch things off", "Numbers", "√d_k", "Shared keys")
 VARIANTS: list[dict[str, Any]] = [
     {"wiring": "post"},
@@ -103,18 +103,25 @@ def test_each_view_opens_by_its_link_and_draws_only_itself(manager, view):
     assert [name for name, key in drawn.items() if seen(page, key)] == [view]
 
 
-@pytest.mark.parametrize("view", [view for view in VIEWS if view != "√d_k"])
 @pytest.mark.parametrize("variant", VARIANTS, ids=str, indirect=True)
-def test_each_view_takes_every_model(variant, view):
-    page = opened(attention_view=view, text="abc abca bc")
-    if variant.get("mixer") == "none" and view in VIEWS[:4]:
-        assert "has no mixer" in sentences(page)
+def test_every_view_takes_every_model(variant):
+    page = opened(attention_view="heads", text="abc abca bc")
+    for view in ("heads", "steps", "switches", "numbers", "shared-keys"):
+        page.get_by_key("attention_view").set_value(view).run()
+        assert not page.exception, view
+        if variant.get("mixer") == "none" and view != "shared-keys":
+            assert "has no mixer" in sentences(page) and "What you see" not in sentences(page)
+        else:
+            assert "What you see" in sentences(page)
 
 
-@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("variant", [{}], ids=str, indirect=True)
-def test_each_view_takes_one_token(variant, view):
-    opened(attention_view=view, text="a")
+def test_every_view_takes_one_token(variant):
+    page = opened(attention_view="heads", text="a")
+    assert "it takes all the weight" in sentences(page)
+    for view in ("steps", "switches", "numbers", "scaling", "shared-keys"):
+        page.get_by_key("attention_view").set_value(view).run()
+        assert not page.exception, view
 
 
 @pytest.mark.parametrize(
@@ -141,9 +148,13 @@ def test_each_view_takes_one_token(variant, view):
     ],
 )
 def test_every_option_draws(manager, view, key, options):
-    for option in options:
-        page = opened(attention_view=view, **{key: option})
-        assert str(page.session_state[key]).lower() == option.lower()
+    """The last one from a link, the others by a click; and a number that is deselected is no error."""
+    page = opened(attention_view=view, **{key: options[-1]})
+    held = page.session_state[key]
+    assert str(held).lower() == options[-1].lower()
+    for option in options[:-1]:
+        page.get_by_key(key).set_value(int(option) if isinstance(held, int) else option).run()
+        assert not page.exception, option
 
 
 def test_the_switches_say_what_changed(manager):
@@ -246,7 +257,3 @@ def test_heads_that_stand_out_are_named():
     assert any("Layer 0, head 0 (100%)" in line and "previous token" in line for line in lines)
     assert any("ayer 0, head 1 (100%)" in line and "first token" in line for line in lines)
     assert any("Layer 1, head 0" in line and "most evenly (100%" in line for line in lines)
-
-
-def test_one_token_takes_all_the_weight(manager):
-    assert "it takes all the weight" in sentences(opened(text="a"))

@@ -1,83 +1,8 @@
-// What the components that run in the browser share: taking home what is seen, and three small things. ui/component.py
-// puts this text in front of theirs, for a component's script cannot import.
+// @ts-check
+// An element of the page as a picture that stands by itself.
 
-function element(tag, name, text) {
-  const node = document.createElement(tag)
-  if (name) node.className = name
-  if (text !== undefined) node.textContent = text
-  return node
-}
-
-function isDark(node) {
-  const probe = document.createElement("canvas").getContext("2d")
-  probe.fillStyle = getComputedStyle(node).getPropertyValue("--st-background-color").trim() || "#ffffff"
-  return parseInt(probe.fillStyle.slice(1, 3), 16) < 128
-}
-
-// Only a pointer that moves chooses: one at rest, with the page scrolling or growing below it, must not undo what a key chose.
-function pointerMoved(self, event) {
-  const where = `${event.screenX} ${event.screenY}`, moved = where !== self.pointer
-  self.pointer = where
-  return moved
-}
-
-// Saving ----------------------------------------------------------------------------------------------------------------
-
-// Three small buttons, as those of ui/assets/plot.js, for the caller to put where they hide nothing. `name()` begins the files' names;
-// `rows()` are the lines of the table, the first of them its head, or its text; `drawing()` is what is saved as a picture: [SVG text, width, height].
-function saveTools(root, name, rows, drawing = () => picture(root)) {
-  const tools = element("div", "gf-tools")
-  tools.setAttribute("role", "group")
-  tools.setAttribute("aria-label", "Save this figure")
-  const does = {
-    CSV: () => download(`${name()}.csv`, new Blob([csv(rows())], { type: "text/csv" })),
-    PNG: async () => download(`${name()}.png`, await pixels(...drawing())),
-    SVG: () => download(`${name()}.svg`, new Blob([drawing()[0]], { type: "image/svg+xml" })),
-  }
-  for (const [label, save] of Object.entries(does)) {
-    const button = element("button", "", label)
-    button.type = "button"
-    button.title = label === "CSV" ? "Save the data behind this figure as CSV" : `Save this figure as ${label}`
-    button.setAttribute("aria-label", button.title)
-    button.onclick = save
-    tools.append(button)
-  }
-  tools.onmousedown = (event) => event.preventDefault() // the focus stays where it is, and with it what is chosen there
-  tools.onkeydown = (event) => event.stopPropagation() // a space presses the button, and plays nothing
-  root.classList.add("gf-saves")
-  root.addEventListener("touchstart", () => root.classList.add("gf-touched"), { passive: true })
-  return tools
-}
-
-function download(name, blob) {
-  const link = element("a")
-  link.href = URL.createObjectURL(blob)
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000)
-}
-
-function csv(rows) {
-  if (typeof rows === "string") return rows
-  const cell = (value) => {
-    if (value === null || value === undefined || Number.isNaN(value)) return ""
-    const text = String(value)
-    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-  }
-  return rows.map((row) => row.map(cell).join(",") + "\n").join("")
-}
-
-async function pixels(text, width, height) {
-  const scale = Math.min(2, 16000 / Math.max(width, height), Math.sqrt(2e8 / (width * height))) // larger ones browsers do not make
-  const image = new Image(), canvas = element("canvas")
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}` // not a blob's address: that would forbid to read the canvas
-  await image.decode()
-  Object.assign(canvas, { width: Math.round(width * scale), height: Math.round(height * scale) })
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height)
-  return new Promise((resolve) => canvas.toBlob(resolve))
-}
-
-// An element as a picture -----------------------------------------------------------------------------------------------
+import { element } from "./dom.js"
+import { themed } from "./theme.js"
 
 const sides = (name) => ["top", "right", "bottom", "left"].map((side) => name.replace("*", side))
 // What is asked as it was written (37%, auto), so that it is laid out anew ...
@@ -109,32 +34,39 @@ function look(node, pseudo) {
   return LOOK.map((name, i) => (i < LAYOUT.length && written?.get(name)?.toString()) || computed.getPropertyValue(name))
 }
 
-// [SVG text, width, height] of an element as it stands on the page: itself, in a page's style that is written out, on the page's colour.
-// Controls are left out; what can be scrolled is shown in full.
-function picture(root) {
+/**
+ * [SVG text, width, height] of an element as it stands on the page: itself, in a page's style that is written out, on the
+ * page's colour. Controls are left out; what can be scrolled is shown in full.
+ * @param {HTMLElement} root
+ * @returns {[string, number, number]}
+ */
+export function picture(root) {
   const width = root.getBoundingClientRect().width
   const host = document.body.appendChild(element("div")), shadow = host.attachShadow({ mode: "open" }) // where no style of the page comes to
   host.style.cssText = "all: initial; position: absolute; left: -100000px; top: 0; visibility: hidden"
   const sheet = { shadow, plain: new Map(), looks: new Map(), names: new Map() }
   try {
-    const style = element("style"), box = element("div"), copy = copied(root, sheet, null)
-    const background = getComputedStyle(root).getPropertyValue("--st-background-color").trim() || "#ffffff"
+    const style = element("style"), box = element("div"), copy = /** @type {HTMLElement} */ (copied(root, sheet, null))
+    const background = themed(root, "background-color", "#ffffff")
     box.style.cssText = `width: ${width}px; padding: ${MARGIN}px; background: ${background}`
     copy.style.cssText += `; width: ${width}px; margin: 0`
     style.textContent = [...sheet.names].map(([rules, name]) => rules.replaceAll("&", `.${name}`)).join("\n")
     box.append(style, copy)
     shadow.replaceChildren(box)
-    const size = [Math.ceil(Math.max(width + 2 * MARGIN, box.scrollWidth + MARGIN * (box.scrollWidth > width + 2 * MARGIN))), Math.ceil(box.scrollHeight)]
+    const size = [Math.ceil(Math.max(width + 2 * MARGIN, box.scrollWidth + MARGIN * Number(box.scrollWidth > width + 2 * MARGIN))), Math.ceil(box.scrollHeight)]
     box.style.width = `${size[0] - 2 * MARGIN}px`
     box.style.minHeight = `${size[1] - 2 * MARGIN}px`
     const svg = document.createElementNS(VECTOR, "svg"), frame = document.createElementNS(VECTOR, "foreignObject")
-    for (const [name, value] of [["width", size[0]], ["height", size[1]]]) for (const node of [svg, frame]) node.setAttribute(name, value)
+    for (const node of [svg, frame]) {
+      node.setAttribute("width", String(size[0]))
+      node.setAttribute("height", String(size[1]))
+    }
     svg.setAttribute("viewBox", `0 0 ${size.join(" ")}`)
     frame.append(box)
     svg.append(frame)
     // XML has no word for the other control characters, nor for half a pair of surrogates.
     const text = new XMLSerializer().serializeToString(svg).replace(/[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu, "\ufffd")
-    return [text, ...size]
+    return [text, size[0], size[1]]
   } finally {
     host.remove()
   }
@@ -147,7 +79,7 @@ function copied(node, sheet, parent) {
   const own = dressed(node, sheet, parent)
   if (own.none) return null
   const canvas = node instanceof HTMLCanvasElement, vector = node.namespaceURI === VECTOR
-  const copy = document.createElementNS(vector ? VECTOR : XHTML, canvas ? "img" : field ? "span" : node.localName)
+  const copy = /** @type {HTMLElement} */ (document.createElementNS(vector ? VECTOR : XHTML, canvas ? "img" : field ? "span" : node.localName))
   const shape = vector ? [...node.attributes].filter(({ name }) => !/^(class|style|id|role|tabindex|href|xmlns|on.*|aria-.*|data-.*)$|:/.test(name)) : []
   for (const { name, value } of shape) copy.setAttribute(name, value)
   if (node.dir) copy.setAttribute("dir", node.dir)

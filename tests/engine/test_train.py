@@ -272,9 +272,12 @@ def test_a_learning_rate_of_a_thousand_diverges_and_says_so(optimizer: str) -> N
     assert "diverged" in end.message and "lower learning rate" in end.message
 
 
+@pytest.mark.parametrize("eval_every", [0, 1])
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
-def test_every_snapshot_of_a_diverging_training_is_usable(optimizer: str) -> None:
-    """The last snapshot is what a person is offered afterwards: it must hold numbers."""
+def test_a_snapshot_of_a_diverging_training_says_whether_it_can_be_gone_on_from(
+    optimizer: str, eval_every: int
+) -> None:
+    """The weights may still be numbers when the loss is none any more."""
     records = run(
         learning_rate=1e3,
         muon_learning_rate=1e3,
@@ -283,10 +286,28 @@ def test_every_snapshot_of_a_diverging_training_is_usable(optimizer: str) -> Non
         optimizer=optimizer,
         steps=300,
         snapshot_every=1,
+        eval_every=eval_every,
     )
     assert records[-1].reason == "diverged"
-    for snapshot in only(records, Snapshot):
-        assert all(torch.isfinite(tensor).all() for tensor in snapshot.state.tensors.values()), snapshot.step
+    snapshots = only(records, Snapshot)
+    assert snapshots[0].finite and not snapshots[-1].finite, "the last one leads straight into the divergence"
+    for snapshot in snapshots:
+        whole = all(torch.isfinite(tensor).all() for tensor in snapshot.state.tensors.values())
+        if snapshot.finite:
+            again = run(
+                resume=snapshot.state, steps=snapshot.step + 1, learning_rate=1e-3, optimizer=optimizer
+            )
+            assert whole and math.isfinite(only(again, Step)[0].loss), snapshot.step
+
+
+def test_weights_that_are_no_numbers_are_no_snapshot_to_go_on_from() -> None:
+    """Even in a place that no text reaches."""
+    from engine.training.train import _Training
+
+    training = _Training(MODEL, replace(TRAIN, sample_every=0), CORPUS, Control(), "cpu")
+    training.optimiser.second[-1] = math.inf
+    (snapshot,) = [r for r in training.records(None) if isinstance(r, Snapshot) and r.step == 0]
+    assert not snapshot.finite
 
 
 # --- batches ------------------------------------------------------------------------------------

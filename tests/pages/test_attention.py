@@ -250,3 +250,12 @@ def test_heads_that_stand_out_are_named():
 
 def test_one_token_takes_all_the_weight(manager):
     assert "it takes all the weight" in sentences(opened(text="a"))
+
+
+@pytest.mark.parametrize("value", ["", "no such number"])
+def test_no_number_chosen_is_the_first(manager, value):
+    page = opened(attention_view="Numbers", attention_number=value)
+    assert not page.error and "How widely the weight is spread" in sentences(page)
+    page.get_by_key("attention_number").set_value(None).run()
+    assert not page.exception and not page.error and seen(page, "attention_numbers")
+    assert "How widely the weight is spread" in sentences(page)

@@ -13,8 +13,8 @@ from engine.measure.heads import HeadNumbers, Sink, resting_place, sink
 from engine.measure.recording import Recording
 from pages.inside.attention.figures import head_heatmap, head_table, sink_bars
 from pages.inside.attention.heads import numbers_of
-from pages.inside.attention.shared import KEPT, has_heads
-from ui import explain
+from pages.inside.attention.shared import has_heads
+from ui import explain, widgets
 from ui.players.plot import plot
 from ui.subject import Subject
 from ui.text.markdown import safe
@@ -63,10 +63,8 @@ def numbers_view(subject: Subject) -> None:
         for field, *_ in NUMBERS.values()
         if getattr(numbers, field) is not None
     }
-    name = st.segmented_control(
-        "Number", list(NUMBERS), default="Entropy", key="attention_number", required=True, **KEPT
-    )
-    field, unit, top, meaning = NUMBERS.get(name, NUMBERS["Entropy"])
+    name = widgets.one_of("Number", list(NUMBERS), "attention_number")
+    field, unit, top, meaning = NUMBERS[name]
     st.caption(meaning)
     if field not in arrays:
         st.info(

@@ -10,6 +10,7 @@ import streamlit as st
 import torch
 
 from engine.config import SampleConfig
+from engine.errors import ShapeError
 from engine.sample import Stage, draw, stages, uniform, write
 from pages.output.sampling import figures
 from ui import explain
@@ -42,9 +43,12 @@ def draw_stages(subject: Subject) -> None:
     position, seed = _place(subject)
     config = settings(seed)
     logits, previous = subject.recording().logits[position], subject.ids[: position + 1]
+    found = _records(subject, position, logits, config)
+    if not found:
+        return
+    records = found[0]
     numbers = uniform(seed, 1).numpy()
     sampler(logits, subject.vocabulary, previous, config, numbers, mode="stages")
-    records = _stages(subject.key, subject.ids, position, config, logits)
     token = draw(records[-1].probabilities, float(numbers[0]))
     _engine(subject, records, token, config)
 
@@ -54,9 +58,12 @@ def draw_draws(subject: Subject) -> None:
     position, seed = _place(subject)
     config = settings(seed)
     logits, previous = subject.recording().logits[position], subject.ids[: position + 1]
+    found = _records(subject, position, logits, config)
+    if not found:
+        return
+    records = found[0]
     numbers = uniform(seed, DRAWS).numpy()
     sampler(logits, subject.vocabulary, previous, config, numbers, mode="draws")
-    records = _stages(subject.key, subject.ids, position, config, logits)
     p = records[-1].probabilities
     counts = np.bincount([draw(p, float(u)) for u in numbers], minlength=len(p))
     order = np.argsort(-p, kind="stable")[: min(LIKELIEST, records[-1].kept)]
@@ -94,10 +101,10 @@ def draw_temperatures(subject: Subject) -> None:
     position, seed = _place(subject)
     logits = subject.recording().logits[position]
     order = np.argsort(-logits, kind="stable")[:LIKELIEST]
-    records = [
-        _stages(subject.key, subject.ids, position, SampleConfig(temperature=t), logits)[-1]
-        for t in TEMPERATURES
-    ]
+    found = _records(subject, position, logits, *(SampleConfig(temperature=t) for t in TEMPERATURES))
+    if not found:
+        return
+    records = [one[-1] for one in found]
     words = [subject.vocabulary[i] for i in order]
     values = np.stack([r.probabilities[order] for r in records])
     titles = [f"τ = {t:g}" for t in TEMPERATURES]
@@ -242,6 +249,24 @@ def _engine(subject: Subject, records: tuple[Stage, ...], token: int, config: Sa
         + f" The model was as uncertain as between {records[0].choices:.1f} equally likely tokens; the draw"
         f" is between {last.choices:.1f}."
     )
+
+
+def _records(
+    subject: Subject, position: int, logits: np.ndarray, *configs: SampleConfig
+) -> list[tuple[Stage, ...]]:
+    """The stages of each of some settings; none where no logit is a number to draw from, which is then
+    said.
+    """
+    try:
+        return [_stages(subject.key, subject.ids, position, config, logits) for config in configs]
+    except ShapeError as error:
+        sentence = safe(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        st.warning(
+            f"{sentence} The weights have grown beyond all numbers, as they do when a"
+            " training diverges: look at an earlier step, or at another model.",
+            icon=":material/warning:",
+        )
+        return []
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)

@@ -25,10 +25,12 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from engine import tokenizers, weights
-from engine.config import ModelConfig
-from engine.errors import CheckpointError, ConfigError, GlassformerError
+from engine.config import ModelConfig, ResolvedConfig
+from engine.errors import CheckpointError, GlassformerError
+from engine.faults import PARTS, parts_of
 from engine.ledger import parameter_formula
 from engine.model import Transformer, build
+from engine.parts.registry import HEALTHY, Parts
 from engine.tokenizers import Tokenizer
 from engine.training.records import TrainState
 
@@ -46,7 +48,7 @@ class Checkpoint:
     """
 
     model: Transformer
-    config: ModelConfig
+    config: ResolvedConfig
     tokenizer: Tokenizer
     metrics: dict[str, Any]
 
@@ -87,7 +89,7 @@ def load(folder: Path | str) -> Checkpoint:
             files[name] = (folder / name).read_bytes()
         except OSError as error:
             raise CheckpointError(f"{folder / name} cannot be read: {error.strerror or error}") from error
-    return _assemble(files, _config(files[CONFIG], str(folder)), str(folder))
+    return _assemble(files, *_architecture(files[CONFIG], str(folder)), str(folder))
 
 
 def pack(
@@ -111,7 +113,8 @@ def unpack(data: bytes, allow: Callable[[ModelConfig], None] | None = None) -> C
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = _entries(archive)
-            config = _config(_read_entry(archive, entries[CONFIG], MAX_JSON_BYTES), where, allow)
+            said = _read_entry(archive, entries[CONFIG], MAX_JSON_BYTES)
+            config, parts = _architecture(said, where, allow)
             most = {WEIGHTS: weights.most_bytes(parameter_formula(config))}
             files = {
                 name: _read_entry(archive, info, most.get(name, MAX_JSON_BYTES))
@@ -128,7 +131,7 @@ def unpack(data: bytes, allow: Callable[[ModelConfig], None] | None = None) -> C
         ValueError,
     ) as error:
         raise CheckpointError(f"this is not a readable zip file: {error}") from error
-    return _assemble(files, config, where)
+    return _assemble(files, config, parts, where)
 
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -247,30 +250,46 @@ def _files(
     stored = {name: p.detach().cpu().to(dtype).contiguous() for name, p in model.named_parameters()}
     return {
         WEIGHTS: save_tensors(stored),
-        CONFIG: _json(model.config.to_dict()),
+        CONFIG: _json(model.config.to_dict() | _made_of(model.parts)),
         TOKENIZER: _json(tokenizer.to_dict()),
         METRICS: _json(dict(metrics)),
     }
+
+
+def _made_of(parts: Parts) -> dict[str, str]:
+    """What a config file says of parts that are not the healthy ones. Raises CheckpointError for parts that
+    no name could bring back.
+    """
+    if PARTS.get(parts.name) is not parts:
+        raise CheckpointError(
+            f"a model made of {parts.name!r} cannot be saved: nobody could load it. Give its parts a name in"
+            " engine/faults.py"
+        )
+    return {} if parts is HEALTHY else {"parts": parts.name}
 
 
 def _json(value: Any) -> bytes:
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
-def _config(data: bytes, where: str, allow: Callable[[ModelConfig], None] | None = None) -> ModelConfig:
-    """The architecture that a file names, if it can be built and is allowed."""
+def _architecture(
+    data: bytes, where: str, allow: Callable[[ModelConfig], None] | None = None
+) -> tuple[ModelConfig, Parts]:
+    """What a config file names, if it can be built and is allowed."""
+    values = _object(data, CONFIG, where)
     try:
-        config = ModelConfig.from_dict(_object(data, CONFIG, where)).validate()
+        parts = parts_of(str(values.pop("parts", HEALTHY.name)))
+        config = ModelConfig.from_dict(values).validate()
         if allow is not None:
             allow(config)
-    except (ConfigError, TypeError) as error:
+    except (GlassformerError, TypeError) as error:
         raise CheckpointError(f"{where}: {error}") from error
     if config.n_layers > MAX_LAYERS:
         raise CheckpointError(f"{where}: n_layers = {config.n_layers:,}, but at most {MAX_LAYERS:,} are read")
-    return config
+    return config, parts
 
 
-def _assemble(files: Mapping[str, bytes], config: ModelConfig, where: str) -> Checkpoint:
+def _assemble(files: Mapping[str, bytes], config: ModelConfig, parts: Parts, where: str) -> Checkpoint:
     tokenizer_values, metrics = (_object(files[name], name, where) for name in (TOKENIZER, METRICS))
     try:
         tokenizer = tokenizers.from_dict(tokenizer_values)
@@ -292,16 +311,20 @@ def _assemble(files: Mapping[str, bytes], config: ModelConfig, where: str) -> Ch
         raise CheckpointError(
             f"{where}: {WEIGHTS} holds {held:,} numbers, but the config calls for {wanted:,}"
         )
-    return Checkpoint(model_with(config, tensors, where), config.resolved(), tokenizer, metrics)
+    model = model_with(config, tensors, where, parts)
+    return Checkpoint(model, model.config, tokenizer, metrics)
 
 
 def model_with(
-    config: ModelConfig, tensors: Mapping[str, Tensor], where: str = "these weights"
+    config: ModelConfig,
+    tensors: Mapping[str, Tensor],
+    where: str = "these weights",
+    parts: Parts = HEALTHY,
 ) -> Transformer:
-    """A float32 model in eval mode with the given parameters. Raises CheckpointError naming the first that
-    does not fit.
+    """A float32 model in evaluation mode with the given parameters. Raises CheckpointError naming the first
+    that does not fit.
     """
-    model = build(config, device="meta")
+    model = build(config, device="meta", parts=parts)
     wanted = {name: p.shape for name, p in model.named_parameters()}
     for name in sorted(wanted.keys() ^ tensors.keys()):
         raise CheckpointError(
@@ -318,7 +341,8 @@ def model_with(
         if not torch.isfinite(found).all():
             raise CheckpointError(f"{where}: {name!r} holds values that are not finite numbers")
     model.load_state_dict({name: t.float() for name, t in tensors.items()}, assign=True)
-    return model.requires_grad_(False).eval()
+    parts.mode(model, False)
+    return model.requires_grad_(False)
 
 
 def _object(data: bytes, name: str, where: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from streamlit.runtime.pages_manager import PagesManager
 
 from engine.service.profiles import Profile
 from ui import state
-from ui.players import plot
+from ui.players import served
 
 
 @asynccontextmanager
@@ -25,7 +25,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     # says otherwise; this is what it reads.
     PagesManager.uses_pages_directory = False
     _hide_traces(state.profile())
-    plot.ensure_static()
+    served.ensure_static()
     await anyio.to_thread.run_sync(state.manager)
     _settle()
     try:

@@ -6,12 +6,12 @@ import math
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterable
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import streamlit as st
+
+from ui.players.component import mounted
 
 if TYPE_CHECKING:
     from engine.corpora import Corpus
@@ -100,7 +100,7 @@ def remember_owner() -> None:
     key = owner()
     if _sent() == key:
         return
-    result = _cookie_component()(
+    result = mounted("cookie", styles=())(
         key="glassformer_cookie", data={"name": COOKIE, "value": key}, on_found_change=lambda: None
     )
     # Another tab was quicker: this session joins it, so that both are one person.
@@ -113,13 +113,6 @@ def _sent() -> str | None:
     """The key in the cookie that the browser sent, if it looks like one of ours."""
     value = st.context.cookies.get(COOKIE)
     return value if isinstance(value, str) and _TOKEN.fullmatch(value) else None
-
-
-@cache
-def _cookie_component() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_cookie", js=(Path(__file__).parent / "assets" / "cookie.js").read_text("utf-8")
-    )
 
 
 def from_url(name: str, allowed: Iterable[str] | None = None) -> str | None:

@@ -35,13 +35,16 @@ FOLLOWS: Mapping[Status, frozenset[Status]] = {
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What to train. `corpus` is a name in engine.corpora.CORPORA, or "text" for the one in `text`."""
+    """What to train. `corpus` is a name in engine.corpora.CORPORA, or "text" for the one in `text`; `parts`
+    is one in engine.faults.PARTS.
+    """
 
     model: ModelConfig
     train: TrainConfig
     corpus: str
     text: str | None = field(default=None, repr=False)
     name: str = ""
+    parts: str = "healthy"
 
 
 @dataclass(frozen=True)
@@ -221,6 +224,7 @@ class Run:
             corpus=self.spec.corpus,
             text=str(self.text_file) if self.text_file else None,
             folder=str(self.folder),
+            parts=self.spec.parts,
             resume=None if self.newest is None else str(self.snapshots[self.newest].path),
             learning_rate=self.learning_rate,
             prompt=self.prompt,

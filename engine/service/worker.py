@@ -70,6 +70,7 @@ class Session:
 
         self.order, self.commands, self.outbox = order, commands, outbox
         self.model, self.config = order.model, order.train
+        self.parts = order.parts
         self.control = Control(learning_rate=order.learning_rate, prompt=order.prompt)
         self.paused = order.paused
         self.steps_wanted = 0  # single steps, while paused
@@ -105,7 +106,7 @@ class Session:
         from engine.training.train import train
 
         state: TrainState | None = load_state(self.order.resume)[0] if self.order.resume else None
-        return train(self.model, self.config, corpus, control=self.control, resume=state)
+        return train(self.model, self.config, corpus, control=self.control, resume=state, parts=self.parts)
 
     def _obey(self) -> None:
         """Carries out the commands that have come; while paused, waits for them without using the
@@ -169,6 +170,7 @@ class Session:
         meta = {
             "model": self.model.to_dict(),
             "train": self.config.to_dict(),
+            "parts": self.parts,
             "tokenizer": corpus.tokenizer.to_dict(),
             "corpus": corpus.name,
         }

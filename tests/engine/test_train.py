@@ -18,6 +18,7 @@ from engine.corpora import Corpus, from_text
 from engine.errors import CheckpointError, ConfigError, CorpusError
 from engine.model import build
 from engine.numerics import Numerics
+from engine.parts.registry import HEALTHY
 from engine.tokenizers.char import CharTokenizer
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
 from engine.training.train import (
@@ -304,7 +305,7 @@ def test_weights_that_are_no_numbers_are_no_snapshot_to_go_on_from() -> None:
     """Even in a place that no text reaches."""
     from engine.training.train import _Training
 
-    training = _Training(MODEL, replace(TRAIN, sample_every=0), CORPUS, Control(), "cpu")
+    training = _Training(MODEL, replace(TRAIN, sample_every=0), CORPUS, Control(), "cpu", HEALTHY)
     training.optimiser.second[-1] = math.inf
     (snapshot,) = [r for r in training.records(None) if isinstance(r, Snapshot) and r.step == 0]
     assert not snapshot.finite

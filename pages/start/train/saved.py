@@ -22,7 +22,8 @@ from engine.tokenizers import Tokenizer
 from engine.tokenizers.bpe import BpeTokenizer
 from ui import state
 from ui.bounded import Bounded
-from ui.controls import fill, visible
+from ui.controls import fill
+from ui.fields import visible
 from ui.text.markdown import safe, whole
 
 MAX_MB = 64

@@ -11,7 +11,7 @@ from engine.service.state import RunSpec, RunView
 from pages.start.train.losses import slug
 from pages.start.train.run import act, select
 from ui import state
-from ui.controls import changes, label_of, show
+from ui.fields import changes, label_of, show
 from ui.figures.curves import curve_table
 from ui.status import duration_exact
 

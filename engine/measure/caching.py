@@ -15,7 +15,7 @@ from engine.ledger import kv_numbers, ledger
 from engine.measure.ablation import Switches, edits_for
 from engine.measure.recording import record
 from engine.model import Transformer
-from engine.parts.attention import KVCache
+from engine.parts.cache import KVCache
 from engine.sample import Drawn, steps
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn}

@@ -4,12 +4,12 @@ x Wᵀ.
 
 from __future__ import annotations
 
-from engine.config import GATED, ModelConfig
+from engine.config import GATED, ResolvedConfig
 
 Formula = tuple[str, str]  # LaTeX, and the same in plain signs
 
 
-def formula(name: str, c: ModelConfig) -> Formula:
+def formula(name: str, c: ResolvedConfig) -> Formula:
     """The formula of an activation (bare name) of a resolved configuration. Raises KeyError for a name
     without one.
     """
@@ -44,7 +44,7 @@ _FIXED: dict[str, Formula] = {
 }
 
 
-def _projections(name: str, c: ModelConfig) -> Formula:
+def _projections(name: str, c: ResolvedConfig) -> Formula:
     bias, plus = (r" + b", " + b") if c.attention_bias else ("", "")
     last, then = (bias, plus) if c.output_bias else ("", "")
     ffn, wide = (r" + b", " + b") if c.ffn_bias else ("", "")
@@ -88,14 +88,14 @@ def _projections(name: str, c: ModelConfig) -> Formula:
     return table[name]
 
 
-def _heads(name: str, c: ModelConfig) -> Formula:
+def _heads(name: str, c: ResolvedConfig) -> Formula:
     return (
         rf"{name}: (T, H, d_{{head}}) \to (H, T, d_{{head}})",
         f"{name}, with its heads in front: each works alone",
     )
 
 
-def _turned(name: str, c: ModelConfig) -> Formula:
+def _turned(name: str, c: ResolvedConfig) -> Formula:
     inner, words = (
         (rf"\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head")
         if c.qk_norm
@@ -114,13 +114,13 @@ def _turned(name: str, c: ModelConfig) -> Formula:
     )
 
 
-def _scores(c: ModelConfig) -> Formula:
+def _scores(c: ResolvedConfig) -> Formula:
     latex, words = (
         (r"\mathrm{scores} = 0", "all alike")
         if c.mixer == "mean"
         else (r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head")
     )
-    if c.n_kv_heads is not None and c.n_kv_heads < c.n_heads:
+    if c.n_kv_heads < c.n_heads:
         words += f"; {c.n_heads // c.n_kv_heads} query heads share a key head"
     if c.position == "alibi":
         return latex + r" - m_h\,|i - j|", words + " − slope · distance"
@@ -131,7 +131,7 @@ def _scores(c: ModelConfig) -> Formula:
     )
 
 
-def _position(c: ModelConfig) -> Formula:
+def _position(c: ResolvedConfig) -> Formula:
     return {
         "rope": (r"\cos(t\,\theta_i),\ \sin(t\,\theta_i)", "cosines and sines, for turning q and k"),
         "alibi": (r"-m_h\,|i - j|", "− slope · distance, for each head"),
@@ -139,7 +139,7 @@ def _position(c: ModelConfig) -> Formula:
     }.get(c.position, ("", ""))
 
 
-def _norm(c: ModelConfig) -> Formula:
+def _norm(c: ResolvedConfig) -> Formula:
     gain, by = (r"g \odot ", "g · ") if c.norm_gain else ("", "")
     bias, plus = (" + b", " + b") if c.norm_bias else ("", "")
     if c.norm == "rmsnorm":
@@ -147,7 +147,7 @@ def _norm(c: ModelConfig) -> Formula:
     return rf"{gain}\frac{{x - \mu}}{{\sqrt{{\sigma^2 + \epsilon}}}}{bias}", f"{by}(x − mean) / spread{plus}"
 
 
-def _sum(name: str, c: ModelConfig) -> Formula:
+def _sum(name: str, c: ResolvedConfig) -> Formula:
     if name == "resid_pre":
         return r"x = \mathrm{embed} + \mathrm{pos\_embed}", "embed + pos_embed"
     if name == "resid_post" and c.wiring == "parallel":
@@ -156,7 +156,7 @@ def _sum(name: str, c: ModelConfig) -> Formula:
     return rf"x \leftarrow x + \mathrm{{{update.replace('_', chr(92) + '_')}}}", f"stream + {update}"
 
 
-def _activation(c: ModelConfig) -> Formula:
+def _activation(c: ResolvedConfig) -> Formula:
     named = {
         "relu": (r"h = \max(0, u)", "max(0, u)"),
         "relu2": (r"h = \max(0, u)^2", "max(0, u)²"),

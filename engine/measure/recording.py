@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig
+from engine.config import ResolvedConfig
 from engine.errors import ShapeError
 from engine.model import Transformer
 from engine.probe import Patcher, Recorder, axes_of
@@ -25,7 +25,7 @@ class Recording:
     The names come in the order in which data met them; what a variant does not have is absent.
     """
 
-    config: ModelConfig  # resolved
+    config: ResolvedConfig
     ids: tuple[int, ...]
     arrays: Mapping[str, np.ndarray] = field(repr=False)
 

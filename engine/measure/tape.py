@@ -14,7 +14,7 @@ from typing import Any, Literal
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from engine.config import ModelConfig
+from engine.config import ResolvedConfig
 from engine.measure.formulas import formula
 from engine.probe import AXES
 
@@ -110,7 +110,7 @@ class Tape(TorchFunctionMode):
     `probe`.
     """
 
-    config: ModelConfig
+    config: ResolvedConfig
     model: nn.Module
     steps: list[TraceStep] = field(default_factory=list)
 

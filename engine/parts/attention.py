@@ -7,12 +7,14 @@ stage, and at these sizes on a CPU it is also faster than the fused kernel.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.config import ModelConfig
+from engine.config import ResolvedConfig
+from engine.parts.cache import LayerCache
 from engine.parts.linear import StackedLinear
 from engine.parts.positions import Seams
 from engine.probe import Probe
@@ -27,67 +29,26 @@ def causal_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
     )
 
 
-class KVCache:
-    """Keys and values of the positions read so far: under a causal mask they never change, so each is
-    computed once.
-
-    One pair of tensors for each layer, (batch, kv_head, capacity, d_head); `length` positions of them are
-    filled.
-    """
-
-    def __init__(self, config: ModelConfig, capacity: int, like: Tensor, batch: int = 1) -> None:
-        shape = (
-            config.n_layers,
-            2,
-            batch,
-            config.n_kv_heads or config.n_heads,
-            capacity,
-            config.d_head or config.d_model // config.n_heads,
-        )
-        self.held = torch.empty(shape, dtype=like.dtype, device=like.device)
-        self.length = 0
-
-    @property
-    def capacity(self) -> int:
-        return self.held.shape[4]
-
-    def layer(self, index: int) -> LayerCache:
-        return LayerCache(self.held[index], self.length)
-
-
-class LayerCache:
-    """One layer's part of a KVCache during one forward pass."""
-
-    def __init__(self, held: Tensor, start: int) -> None:
-        self.held, self.start = held, start  # (2, batch, kv_head, capacity, d_head)
-
-    def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores the new k and v (batch, kv_head, key, d_head); returns those of all positions so far. No
-        gradient passes.
-        """
-        stop = self.start + k.shape[2]
-        self.held[0, :, :, self.start : stop] = k.detach()
-        self.held[1, :, :, self.start : stop] = v.detach()
-        return self.held[0, :, :, :stop], self.held[1, :, :, :stop]
-
-
-class _Mixer(nn.Module):
+class HeadMixer(nn.Module):
     """What all mixers share: heads, scores, mask, softmax, weighted sum. Subclasses say where q, k, v come
     from.
+
+    x is what asks; what answers is `memory`, another text's vectors, or x itself where it is None.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = True
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
-        assert config.d_head is not None and config.n_kv_heads is not None
         self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
         self.qk_norm, self.eps, self.dropout = config.qk_norm, config.norm_eps, config.dropout
         self.scale = 1.0 / math.sqrt(
             self.d_head
         )  # keeps the scores' spread near 1 (Vaswani et al. 2017, 3.2.1)
 
-    def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """x (batch, query, d_model) -> q (batch, query, head, d_head) and k, v (batch, key, kv_head,
-        d_head).
+    def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """x (batch, query, d_model) and memory (batch, key, d_model) -> q (batch, query, head, d_head) and
+        k, v (batch, key, kv_head, d_head).
         """
         raise NotImplementedError
 
@@ -96,26 +57,42 @@ class _Mixer(nn.Module):
         return z
 
     def forward(
-        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+        self,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None = None,
+        memory: Tensor | None = None,
     ) -> Tensor:
         batch, length, _ = x.shape
-        q, k, v = self.heads(x)
+        q, k, v = self.heads(x, memory)
         q = probe("q", q.transpose(1, 2))  # (batch, query, head, d_head) -> (batch, head, query, d_head)
         k = probe("k", k.transpose(1, 2))
         v = probe("v", v.transpose(1, 2))
-        if self.qk_norm:  # without gain; bounds the scores (Henry et al. 2020)
-            q, k = (F.rms_norm(t, (self.d_head,), eps=self.eps) for t in (q, k))
-        q, k = seams.rotate(q, k)
+        q, k = seams.rotate(self.normed(q), self.normed(k))
         q, k = probe("q_rot", q), probe("k_rot", k)
         if cache is not None:  # the keys and values of earlier positions, computed before
             k, v = cache.extend(k, v)
         scores = probe("scores", seams.bias(self.scores(q, k)))  # (batch, head, query, key)
         masked = probe("masked_scores", scores if mask is None else scores + mask)
-        pattern = probe("pattern", masked.softmax(dim=-1))  # rows sum to 1: attention has no null answer
+        pattern = probe("pattern", self.weights(masked))
         pattern = F.dropout(pattern, self.dropout, self.training)
         z = probe("z", self.weighted_sum(pattern, v))  # (batch, head, query, d_head)
         z = z.transpose(1, 2).reshape(batch, length, self.n_heads * self.d_head)
         return probe("attn_out", F.dropout(self.output(z), self.dropout, self.training))
+
+    def normed(self, x: Tensor) -> Tensor:
+        """Queries or keys (..., d_head) as they meet the rotation: with `qk_norm` of length sqrt(d_head),
+        without gain, which bounds the scores (Henry et al. 2020).
+        """
+        return F.rms_norm(x, (self.d_head,), eps=self.eps) if self.qk_norm else x
+
+    def weights(self, masked: Tensor) -> Tensor:
+        """Scores (..., query, key) -> how much of each value is taken. Rows sum to 1: attention has no null
+        answer.
+        """
+        return masked.softmax(dim=-1)
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         """q k^T / sqrt(d_head). With fewer kv_heads, each key head serves a group of query heads (Ainslie et
@@ -138,13 +115,13 @@ class _Mixer(nn.Module):
         return torch.bmm(pattern, v).view(batch, self.n_heads, length, self.d_head)
 
 
-class Attention(_Mixer):
+class Attention(HeadMixer):
     """Multi-head self-attention (Vaswani et al. 2017), grouped (GQA) or multi-query (MQA) by n_kv_heads.
 
     `w_qkv` holds W_Q, W_K and W_V, in that order.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)
         width = self.n_heads * self.d_head
         kv_width = self.n_kv_heads * self.d_head
@@ -155,22 +132,34 @@ class Attention(_Mixer):
             else None
         )
 
-    def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        if memory is not None:
+            return self._across(x, memory)
         qkv = self.w_qkv(x)  # (batch, query, d_model) -> (batch, query, (head + 2 kv_head) * d_head)
         qkv = qkv.unflatten(-1, (-1, self.d_head))
         q, k, v = qkv.split([self.n_heads, self.n_kv_heads, self.n_kv_heads], dim=2)
+        return q, k, v
+
+    def _across(self, x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries from x, keys and values from another text (Vaswani et al. 2017, 3.2.3)."""
+        weights = self.w_qkv.weight.split(self.w_qkv.row_blocks)
+        biases = (None,) * 3 if self.w_qkv.bias is None else self.w_qkv.bias.split(self.w_qkv.row_blocks)
+        q, k, v = (
+            F.linear(source, weight, bias).unflatten(-1, (-1, self.d_head))
+            for source, weight, bias in zip((x, memory, memory), weights, biases, strict=True)
+        )
         return q, k, v
 
     def output(self, z: Tensor) -> Tensor:
         return z if self.w_o is None else self.w_o(z)
 
 
-class SharedQK(_Mixer):
+class SharedQK(HeadMixer):
     """Attention whose queries and keys are the same vectors: every token scores highest with its own
     likes.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)
         width = self.n_heads * self.d_head
         self.w_qk = nn.Linear(config.d_model, width, bias=config.attention_bias)
@@ -181,20 +170,25 @@ class SharedQK(_Mixer):
             else None
         )
 
-    def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        shared = self.w_qk(x).unflatten(-1, (self.n_heads, self.d_head))
-        return shared, shared, self.w_v(x).unflatten(-1, (self.n_heads, self.d_head))
+    def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        by_head = (self.n_heads, self.d_head)
+        q = k = self.w_qk(x).unflatten(-1, by_head)
+        if memory is not None:
+            k = self.w_qk(memory).unflatten(-1, by_head)
+        return q, k, self.w_v(x if memory is None else memory).unflatten(-1, by_head)
 
     def output(self, z: Tensor) -> Tensor:
         return z if self.w_o is None else self.w_o(z)
 
 
-class Similarity(_Mixer):
+class Similarity(HeadMixer):
     """No matrices: tokens score by the raw similarity of their vectors, so each looks mostly at itself."""
 
-    def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        x = x.unflatten(-1, (self.n_heads, self.d_head))
-        return x, x, x
+    def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        q = kv = x.unflatten(-1, (self.n_heads, self.d_head))
+        if memory is not None:
+            kv = memory.unflatten(-1, (self.n_heads, self.d_head))
+        return q, kv, kv
 
 
 class Mean(Similarity):
@@ -209,19 +203,18 @@ class Mean(Similarity):
 class NoMixer(nn.Module):
     """Tokens never talk: the model predicts from the last token alone."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = False
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
 
     def forward(
-        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+        self,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None = None,
+        memory: Tensor | None = None,
     ) -> Tensor | None:
         return None
-
-
-MIXERS: dict[str, type[nn.Module]] = {
-    "none": NoMixer,
-    "mean": Mean,
-    "similarity": Similarity,
-    "shared_qk": SharedQK,
-    "attention": Attention,
-}

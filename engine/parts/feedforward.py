@@ -4,12 +4,12 @@ parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.config import ModelConfig
+from engine.config import ResolvedConfig
 from engine.parts.linear import StackedLinear
 from engine.probe import Probe
 
@@ -27,12 +27,18 @@ def gelu_tanh(x: Tensor) -> Tensor:
 class FeedForward(nn.Module):
     """W2 act(W1 x): (batch, query, d_model) -> (batch, query, d_ff) -> (batch, query, d_model)."""
 
-    def __init__(self, config: ModelConfig, activation: Callable[[Tensor], Tensor]) -> None:
+    present: ClassVar[bool] = True
+    gated: ClassVar[bool] = False
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
-        assert config.d_ff is not None
-        self.activation, self.dropout = activation, config.dropout
+        self.dropout = config.dropout
         self.w_in = nn.Linear(config.d_model, config.d_ff, bias=config.ffn_bias)
         self.w_out = nn.Linear(config.d_ff, config.d_model, bias=config.ffn_bias)
+
+    def activation(self, x: Tensor) -> Tensor:
+        """Bends each number for itself; kinds differ here."""
+        raise NotImplementedError
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         pre = probe("ffn_pre", self.w_in(x))  # (batch, query, d_ff)
@@ -46,12 +52,18 @@ class GatedFeedForward(nn.Module):
     `w_in` holds G and W1, in that order.
     """
 
-    def __init__(self, config: ModelConfig, activation: Callable[[Tensor], Tensor]) -> None:
+    present: ClassVar[bool] = True
+    gated: ClassVar[bool] = True
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
-        assert config.d_ff is not None
-        self.activation, self.dropout = activation, config.dropout
+        self.dropout = config.dropout
         self.w_in = StackedLinear(config.d_model, (config.d_ff, config.d_ff), bias=config.ffn_bias)
         self.w_out = nn.Linear(config.d_ff, config.d_model, bias=config.ffn_bias)
+
+    def activation(self, x: Tensor) -> Tensor:
+        """Bends each number for itself; kinds differ here."""
+        raise NotImplementedError
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         gate, pre = self.w_in(x).chunk(2, dim=-1)  # each (batch, query, d_ff)
@@ -63,19 +75,53 @@ class GatedFeedForward(nn.Module):
 class NoFeedForward(nn.Module):
     """No feed-forward network: attention only."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = False
+    gated: ClassVar[bool] = False
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         return None
 
 
-FEEDFORWARDS: dict[str, Callable[[ModelConfig], nn.Module]] = {
-    "relu": lambda config: FeedForward(config, F.relu),
-    "relu2": lambda config: FeedForward(config, relu2),
-    "gelu": lambda config: FeedForward(config, F.gelu),
-    "gelu_tanh": lambda config: FeedForward(config, gelu_tanh),
-    "swiglu": lambda config: GatedFeedForward(config, F.silu),
-    "geglu": lambda config: GatedFeedForward(config, F.gelu),
-    "none": NoFeedForward,
-}
+class Relu(FeedForward):
+    """max(0, x) (Nair & Hinton 2010)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        return F.relu(x)
+
+
+class SquaredRelu(FeedForward):
+    """max(0, x)^2 (So et al. 2021)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        return relu2(x)
+
+
+class Gelu(FeedForward):
+    """x Φ(x) (Hendrycks & Gimpel 2016)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        return F.gelu(x)
+
+
+class GeluTanh(FeedForward):
+    """x Φ(x) in GPT-2's approximation."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        return gelu_tanh(x)
+
+
+class SwiGlu(GatedFeedForward):
+    """SiLU on the gate (Shazeer 2020)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        return F.silu(x)
+
+
+class GeGlu(GatedFeedForward):
+    """GELU on the gate (Shazeer 2020)."""
+
+    def activation(self, x: Tensor) -> Tensor:
+        return F.gelu(x)

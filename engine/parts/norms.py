@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.config import ModelConfig
+from engine.config import ResolvedConfig
 
 
 class LayerNorm(nn.Module):
     """g * (x - mean) / sqrt(var + eps) + b over the last axis (Ba et al. 2016). Shape in = shape out."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = True
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.eps = config.norm_eps
         self.gain = nn.Parameter(torch.empty(config.d_model)) if config.norm_gain else None
@@ -25,7 +29,9 @@ class LayerNorm(nn.Module):
 class RMSNorm(nn.Module):
     """g * x / sqrt(mean(x^2) + eps) over the last axis (Zhang & Sennrich 2019). Shape in = shape out."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = True
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.eps = config.norm_eps
         self.gain = nn.Parameter(torch.empty(config.d_model)) if config.norm_gain else None
@@ -37,11 +43,10 @@ class RMSNorm(nn.Module):
 class NoNorm(nn.Module):
     """Leaves x as it is."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = False
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
 
     def forward(self, x: Tensor) -> Tensor:
         return x
-
-
-NORMS: dict[str, type[nn.Module]] = {"layernorm": LayerNorm, "rmsnorm": RMSNorm, "none": NoNorm}

@@ -8,11 +8,12 @@ Attention calls the seams and never asks which scheme it has.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from engine.config import ModelConfig
+from engine.config import ResolvedConfig
 from engine.errors import ShapeError
 
 
@@ -49,7 +50,9 @@ class Seams:
 class NoPosition(nn.Module):
     """No positions at all: a bag of words, but for what the causal mask leaks."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = False
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
@@ -72,7 +75,9 @@ class Sinusoidal(nn.Module):
     parameters.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = True
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.d_model = config.d_model
 
@@ -96,7 +101,9 @@ def sinusoidal_table(
 class Learned(nn.Module):
     """A trained vector for each position (GPT-2, BERT). Parameters: context * d_model."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = True
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(config.context, config.d_model))
 
@@ -133,9 +140,10 @@ class Rope(nn.Module):
     the head (GPT-NeoX, Black et al. 2022).
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = True
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
-        assert config.d_head is not None
         self.d_rotary, self.theta = config.d_rotary, config.rope_theta
         self.seams = _Rotated if config.d_rotary == config.d_head else _PartlyRotated
 
@@ -173,7 +181,9 @@ class Alibi(nn.Module):
     Without a causal mask the distance counts both ways.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = True
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.n_heads = config.n_heads
 
@@ -203,9 +213,11 @@ class T5Bias(nn.Module):
     * n_heads.
     """
 
+    present: ClassVar[bool] = True
+
     buckets, max_distance = 32, 128  # T5's own
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.bidirectional = not config.causal
         self.weight = nn.Parameter(torch.empty(self.buckets, config.n_heads))
@@ -239,13 +251,3 @@ def _angles(start: int, length: int, width: int, base: float, device: torch.devi
     """position / base^(2i/width) in radians, (length, width/2): wavelengths grow geometrically."""
     frequency = base ** (-torch.arange(0, width, 2, device=device, dtype=torch.float32) / width)
     return torch.outer(torch.arange(start, start + length, device=device, dtype=torch.float32), frequency)
-
-
-POSITIONS: dict[str, type[nn.Module]] = {
-    "none": NoPosition,
-    "sinusoidal": Sinusoidal,
-    "learned": Learned,
-    "rope": Rope,
-    "alibi": Alibi,
-    "t5": T5Bias,
-}

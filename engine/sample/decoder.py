@@ -18,8 +18,9 @@ from torch import Tensor
 
 from engine.errors import ShapeError
 from engine.model import Transformer
-from engine.parts.attention import Attention, KVCache, Mean, NoMixer, SharedQK, Similarity
-from engine.parts.feedforward import FeedForward, GatedFeedForward
+from engine.parts.attention import Attention, Mean, NoMixer, SharedQK, Similarity
+from engine.parts.cache import KVCache
+from engine.parts.feedforward import FeedForward, GatedFeedForward, GeGlu, Gelu
 from engine.parts.norms import LayerNorm
 from engine.parts.positions import Seams
 from engine.probe import Probe, identity
@@ -97,7 +98,7 @@ def _block(block: Any, cache: KVCache, index: int) -> tuple[Callable[..., Tensor
         mixer=_mixer(block.mixer, cache, index),
         ffn=_feedforward(block.ffn),
     )
-    return type(block).forward, parts
+    return type(block).wire, parts
 
 
 def _norm(norm: Any) -> Vector:
@@ -132,7 +133,7 @@ def _feedforward(ffn: Any) -> Callable[[Tensor, Probe], Tensor | None]:
     if not isinstance(ffn, FeedForward | GatedFeedForward):
         return lambda x, probe: None
     w_in, w_out = _Linear(ffn.w_in.weight, ffn.w_in.bias), _Linear(ffn.w_out.weight, ffn.w_out.bias)
-    activation = _gelu if ffn.activation is F.gelu else ffn.activation
+    activation = _gelu if type(ffn) in (Gelu, GeGlu) else ffn.activation
     if isinstance(ffn, GatedFeedForward):
         width = ffn.w_out.weight.shape[1]
 

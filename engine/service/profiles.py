@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from engine.config import ModelConfig, TrainConfig, bpe_size
 from engine.corpora import CORPORA
 from engine.errors import ConfigError, RunError
+from engine.faults import parts_of
 from engine.ledger import parameter_formula
 from engine.training.train import MAX_LOGITS
 
@@ -61,6 +62,11 @@ class Profile:
     snapshot_bytes: int = 512 * MB  # on disk, of one run
     snapshot_bytes_total: int = 4 * GB
     max_worker_bytes: int = 0  # memory of one training process; 0: no limit
+
+    @property
+    def max_workers(self) -> int:
+        """Processes alive at a time, whatever they do: those that train, those that wait, and the spare."""
+        return self.max_runs + self.max_paused + 1
 
 
 def _threads(cores: int) -> int:
@@ -121,6 +127,7 @@ def current() -> Profile:
 def check(profile: Profile, spec: RunSpec) -> None:
     """Raises ConfigError for a field that is wrong or too large here, RunError for a text that is."""
     model, train = spec.model.validate(), spec.train.validate()
+    parts_of(spec.parts)
     _at_most("n_layers", model.n_layers, profile.max_layers)
     _at_most("context", model.context, profile.max_context)
     _at_most("steps", train.steps, profile.max_steps)
@@ -173,7 +180,7 @@ def estimate_bytes(model: ModelConfig, train: TrainConfig) -> int:
     c = model.resolved()
     tokens = train.batch_size * c.context
     kept = c.n_layers * (
-        tokens * (20 * c.d_model + 3 * (c.d_ff or 0)) + 4 * train.batch_size * c.n_heads * c.context**2
+        tokens * (20 * c.d_model + 3 * c.d_ff) + 4 * train.batch_size * c.n_heads * c.context**2
     )
     logits = max(
         tokens * c.vocab_size, min(64 * c.context * c.vocab_size, max(MAX_LOGITS, c.context * c.vocab_size))

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
+from engine.errors import ConfigError
 from engine.parts.cache import LayerCache
 from engine.parts.formula import Formula
 from engine.parts.linear import StackedLinear
@@ -44,7 +45,6 @@ class HeadMixer(nn.Module):
     title: ClassVar[str] = "Mixer"
     sentence: ClassVar[str] = "Tokens gather from each other."
     scored: ClassVar[bool] = True
-    by_heads: ClassVar[bool] = True
     learned: ClassVar[bool] = False
     flat: ClassVar[Mapping[str, str]] = {}
     w_o: nn.Linear | None
@@ -326,6 +326,17 @@ class Mean(Similarity):
         return r"\mathrm{scores} = 0", "all alike"
 
 
+def by_heads(mixer: object) -> HeadMixer:
+    """A mixer that can be taken apart into heads. Raises ConfigError for any other."""
+    if not isinstance(mixer, HeadMixer):
+        raise ConfigError(
+            "mixer",
+            type(mixer).__name__,
+            "has no heads to be looked at one by one; for that it must be made as HeadMixer is",
+        )
+    return mixer
+
+
 class NoMixer(nn.Module):
     """Tokens never talk: the model predicts from the last token alone."""
 
@@ -333,7 +344,6 @@ class NoMixer(nn.Module):
     title: ClassVar[str] = "No mixer"
     sentence: ClassVar[str] = "Tokens never talk."
     scored: ClassVar[bool] = False
-    by_heads: ClassVar[bool] = False
     learned: ClassVar[bool] = False
     flat: ClassVar[Mapping[str, str]] = {}
 

@@ -87,7 +87,6 @@ class Mixer(Protocol):
     title: ClassVar[str]
     sentence: ClassVar[str]
     scored: ClassVar[bool]  # it compares queries with keys
-    by_heads: ClassVar[bool]  # it works in heads, as HeadMixer does, and can be taken apart into them
     learned: ClassVar[bool]  # it has matrices, W_O among them where the configuration says so
     flat: ClassVar[Mapping[str, str]]  # what q, k and v are called before they are cut into heads
 

@@ -21,7 +21,7 @@ import streamlit as st
 
 from engine import checkpoints, corpora, tokenizers
 from engine.checkpoints import Checkpoint
-from engine.config import ModelConfig
+from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import GlassformerError
 from engine.ledger import parameter_formula
 from engine.measure.recording import Recording, record
@@ -74,7 +74,7 @@ class Subject:
     corpus: str | None  # name of the text it was trained on, where the server has that; else None
 
     @property
-    def config(self) -> ModelConfig:
+    def config(self) -> ResolvedConfig:
         """Resolved."""
         return self.model.config
 

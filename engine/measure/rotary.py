@@ -140,7 +140,6 @@ def before_rotation(recording: Recording, layer: int, head: int) -> tuple[np.nda
     c = recording.config
     if c.mixer not in SCORED:
         return None
-    assert c.n_kv_heads and c.d_head
     q, k = (
         recording[f"blocks.{layer}.q"][head],
         recording[f"blocks.{layer}.k"][head // (c.n_heads // c.n_kv_heads)],
@@ -238,7 +237,6 @@ def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | No
     c = model.config
     if c.position != "rope" or c.mixer not in SCORED or not c.causal or len(ids) < 2:
         return None
-    assert c.d_head
     cos, signed = (table.float() for table in tables(np.arange(len(ids)), c.d_head, c.rope_theta))
     half_cos, half_sin = cos[:, : c.d_head // 2], signed[:, c.d_head // 2 :]
 

@@ -25,7 +25,6 @@ MODELS = ("llama2-7b", "llama2-70b", "llama3-8b", "mistral-7b")
 def draw_bytes(subject: Subject) -> None:
     """The formula with its numbers, this model with every number of key-value heads, and published models."""
     c = subject.config
-    assert c.n_heads is not None and c.n_kv_heads is not None
     ways = divisors(c.n_heads) if c.mixer == "attention" else [c.n_kv_heads]
     a, b, d = st.columns([3, 4, 3], gap="medium")
     tokens = a.select_slider(
@@ -106,7 +105,6 @@ def _published(tokens: int, dtype: str) -> None:
     for name in MODELS:
         preset = PRESETS[name]
         c = preset.model.resolved()
-        assert c.n_heads is not None and c.n_kv_heads is not None
         title = preset.title.removesuffix(" (published)")
         titles.append(title)
         own.append(figures.way(c.n_kv_heads, c.n_heads)[:3])

@@ -103,7 +103,8 @@ def _controls(subject: Subject) -> tuple[int, int, float, str, int]:
         bind="query-params",
         help=(
             "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones."
-            " It matters only where branches can end early."
+            " It matters only where branches can end early. The search goes on to the full depth, as Hugging"
+            ' Face\'s with early_stopping="never"; its default may stop before.'
         ),
     )
     stop = d.selectbox(

@@ -107,6 +107,15 @@ def weight_among_zeros(score: float, zeros: int) -> float:
     return 1 / (1 + zeros * math.exp(-score))
 
 
+def weight_of_a_zero(score: float, zeros: int) -> float:
+    """What each of the zeros gets beside it: 1 / (e^s + zeros).
+
+    >>> f"{weight_of_a_zero(14, 99):.1e}"
+    '8.3e-07'
+    """
+    return math.exp(-score) * weight_among_zeros(score, zeros)
+
+
 @dataclass(frozen=True)
 class SharedKeys:
     """What keys and values cost: `parameters` of W_K and W_V in one layer and in all (with their biases), and

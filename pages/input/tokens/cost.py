@@ -277,8 +277,8 @@ def _line(encodings: dict[str, PublishedTokenizer]) -> None:
     )
     explain.takeaway(
         f"**“{safe(line.strip())}” is {len(line)} characters and {tokens} tokens**, computed now. A"
-        " well-known lecture says 62 characters and 16 tokens. That fits the first 62 characters of Tiny"
-        f" Shakespeare, with *both* line breaks, while the text goes on ({len(cases[2][2])}). Alone, the two"
-        f" line breaks are one token ({len(cases[1][2])}); before another word, gpt2's splitting pattern"
-        " takes them apart. Where a text ends changes its tokens."
+        " well-known lecture says 62 characters and 16 tokens, and lists 14 of them. 16 fits the first 62"
+        " characters of Tiny Shakespeare, with *both* line breaks, while the text goes on"
+        f" ({len(cases[2][2])}). Alone, the two line breaks are one token ({len(cases[1][2])}); before"
+        " another word, gpt2's splitting pattern takes them apart. Where a text ends changes its tokens."
     )

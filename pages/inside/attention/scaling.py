@@ -11,7 +11,15 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure import scaling as measured
-from engine.measure.scaling import KEYS, QUERIES, WIDTHS, Scaled, scaling, weight_among_zeros
+from engine.measure.scaling import (
+    KEYS,
+    QUERIES,
+    WIDTHS,
+    Scaled,
+    scaling,
+    weight_among_zeros,
+    weight_of_a_zero,
+)
 from pages.inside.attention.figures import example_bars, scaling_curves
 from pages.inside.attention.shared import KEPT
 from ui import explain
@@ -179,6 +187,7 @@ def _worked(seed: int) -> None:
         )
     small = weight_among_zeros(14 / math.sqrt(128), zeros)
     st.caption(
-        f"Divided by √128, the same score is {14 / math.sqrt(128):.2f} and takes {small:.4f} of the weight"
-        f" among {zeros} zeros."
+        f"Each of the zeros gets 1 / (e¹⁴ + {zeros}) = {weight_of_a_zero(14, zeros):.1e}; a text that says"
+        f" 0.00003 is mistaken. Divided by √128, the same score is {14 / math.sqrt(128):.2f} and takes"
+        f" {small:.4f} of the weight among {zeros} zeros."
     )

@@ -25,6 +25,7 @@ BARE = ModelConfig(
     tie_embeddings=False,
 )
 LECTURE = replace(BARE, d_model=128, output_projection=True)
+LAB = replace(PRESETS["mini"].model, attention_bias=False, ffn_bias=False)
 
 
 def worked_view() -> None:
@@ -103,6 +104,12 @@ def _lecture() -> None:
         )
         words = f"with biases, gains and {classic.config.context} positions, tied: the rows beside this"
         explain.worked("As the preset classic", f"{classic.total:,}", words)
+        explain.worked(
+            "The lab's own code",
+            f"{ledger(LAB).total:,}",
+            f"the same with {LAB.context} positions, and no biases but the norms'; the preset mini, with all"
+            f" biases, has {ledger(PRESETS['mini'].model).total:,}",
+        )
         explain.worked(
             "With 8 layers",
             f"{eight.total:,}",

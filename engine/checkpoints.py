@@ -25,10 +25,12 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from engine import tokenizers
-from engine.config import ModelConfig
+from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import CheckpointError, GlassformerError
+from engine.faults import PARTS, parts_of
 from engine.ledger import parameter_formula
 from engine.model import Transformer, build
+from engine.parts.registry import HEALTHY, Parts
 from engine.tokenizers import Tokenizer
 from engine.training.records import TrainState
 
@@ -45,7 +47,7 @@ class Checkpoint:
     """
 
     model: Transformer
-    config: ModelConfig
+    config: ResolvedConfig
     tokenizer: Tokenizer
     metrics: dict[str, Any]
 
@@ -221,10 +223,22 @@ def _files(
     weights = {name: p.detach().cpu().to(dtype).contiguous() for name, p in model.named_parameters()}
     return {
         WEIGHTS: save_tensors(weights),
-        CONFIG: _json(model.config.to_dict()),
+        CONFIG: _json(model.config.to_dict() | _made_of(model.parts)),
         TOKENIZER: _json(tokenizer.to_dict()),
         METRICS: _json(dict(metrics)),
     }
+
+
+def _made_of(parts: Parts) -> dict[str, str]:
+    """What a config file says of parts that are not the healthy ones. Raises CheckpointError for parts that
+    no name could bring back.
+    """
+    if PARTS.get(parts.name) is not parts:
+        raise CheckpointError(
+            f"a model made of {parts.name!r} cannot be saved: nobody could load it. Give its parts a name in"
+            " engine/faults.py"
+        )
+    return {} if parts is HEALTHY else {"parts": parts.name}
 
 
 def _json(value: Any) -> bytes:
@@ -236,6 +250,7 @@ def _assemble(files: Mapping[str, bytes], where: str) -> Checkpoint:
         _object(files[name], name, where) for name in (CONFIG, TOKENIZER, METRICS)
     )
     try:
+        parts = parts_of(str(config_values.pop("parts", HEALTHY.name)))
         config = ModelConfig.from_dict(config_values).validate()
         tokenizer = tokenizers.from_dict(tokenizer_values)
     except (GlassformerError, TypeError) as error:
@@ -257,16 +272,20 @@ def _assemble(files: Mapping[str, bytes], where: str) -> Checkpoint:
         raise CheckpointError(
             f"{where}: {WEIGHTS} holds {held:,} numbers, but the config calls for {wanted:,}"
         )
-    return Checkpoint(model_with(config, tensors, where), config.resolved(), tokenizer, metrics)
+    model = model_with(config, tensors, where, parts)
+    return Checkpoint(model, model.config, tokenizer, metrics)
 
 
 def model_with(
-    config: ModelConfig, tensors: Mapping[str, Tensor], where: str = "these weights"
+    config: ModelConfig,
+    tensors: Mapping[str, Tensor],
+    where: str = "these weights",
+    parts: Parts = HEALTHY,
 ) -> Transformer:
-    """A float32 model in eval mode with the given parameters. Raises CheckpointError naming the first that
-    does not fit.
+    """A float32 model in evaluation mode with the given parameters. Raises CheckpointError naming the first
+    that does not fit.
     """
-    model = build(config, device="meta")
+    model = build(config, device="meta", parts=parts)
     wanted = {name: p.shape for name, p in model.named_parameters()}
     for name in sorted(wanted.keys() ^ tensors.keys()):
         raise CheckpointError(
@@ -283,7 +302,8 @@ def model_with(
         if not torch.isfinite(found).all():
             raise CheckpointError(f"{where}: {name!r} holds values that are not finite numbers")
     model.load_state_dict({name: t.float() for name, t in tensors.items()}, assign=True)
-    return model.requires_grad_(False).eval()
+    parts.mode(model, False)
+    return model.requires_grad_(False)
 
 
 def _object(data: bytes, name: str, where: str) -> dict[str, Any]:

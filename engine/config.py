@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from engine.errors import ConfigError
@@ -40,8 +40,8 @@ class _Fields:
 
     def validate_types(self) -> None:
         hints = get_type_hints(type(self))
-        for field in fields(self):  # type: ignore[arg-type]
-            _check_type(field.name, getattr(self, field.name), hints[field.name])
+        for each in fields(self):  # type: ignore[arg-type]
+            _check_type(each.name, getattr(self, each.name), hints[each.name])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; `from_dict` is its inverse."""
@@ -50,7 +50,7 @@ class _Fields:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Raises ConfigError for a name that is not a field. Missing names take their defaults."""
-        known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+        known = {each.name for each in fields(cls)}  # type: ignore[arg-type]
         for name, value in values.items():
             if name not in known:
                 raise ConfigError(
@@ -99,26 +99,19 @@ class ModelConfig(_Fields):
     norm_bias: bool = False
     dropout: float = 0.0
 
-    def resolved(self) -> ModelConfig:
+    def resolved(self) -> ResolvedConfig:
         """The same architecture with every derived field filled in."""
         values = self.to_dict()
-        values["n_kv_heads"] = self.n_heads if self.n_kv_heads is None else self.n_kv_heads
-        values["d_head"] = self.d_model // max(self.n_heads, 1) if self.d_head is None else self.d_head
+        if self.n_kv_heads is None:
+            values["n_kv_heads"] = self.n_heads
+        if self.d_head is None:
+            values["d_head"] = self.d_model // max(self.n_heads, 1)
         if self.d_ff is None:
             plain = 4 * self.d_model
             values["d_ff"] = gated_width(plain) if self.ffn in GATED else plain
-        return ModelConfig(**values)
+        return ResolvedConfig(**values)
 
-    @property
-    def d_rotary(self) -> int:
-        """Dimensions of each head that RoPE turns. Of a resolved configuration.
-
-        >>> ModelConfig(rope_fraction=0.25).resolved().d_rotary
-        8
-        """
-        return round(self.rope_fraction * (self.d_head or 0))
-
-    def validate(self) -> ModelConfig:
+    def validate(self) -> Self:
         """Returns itself when it can be built; raises ConfigError naming the first field that is wrong."""
         self.validate_types()
         for name in (
@@ -157,6 +150,24 @@ class ModelConfig(_Fields):
         if self.norm == "rmsnorm" and self.norm_bias:
             raise ConfigError("norm_bias", True, "must be False for rmsnorm: RMSNorm has a gain but no bias")
         return self
+
+
+@dataclass(frozen=True)
+class ResolvedConfig(ModelConfig):
+    """A ModelConfig in which nothing is left to be derived: what a model is built from, and carries."""
+
+    n_kv_heads: int = field(kw_only=True)
+    d_head: int = field(kw_only=True)
+    d_ff: int = field(kw_only=True)
+
+    @property
+    def d_rotary(self) -> int:
+        """Dimensions of each head that RoPE turns.
+
+        >>> ModelConfig(rope_fraction=0.25).resolved().d_rotary
+        8
+        """
+        return round(self.rope_fraction * self.d_head)
 
 
 @dataclass(frozen=True)
@@ -289,8 +300,7 @@ class SampleConfig(_Fields):
         return self
 
 
-def _check_mixer(c: ModelConfig) -> None:
-    assert c.n_kv_heads is not None and c.d_head is not None
+def _check_mixer(c: ResolvedConfig) -> None:
     if c.n_heads % c.n_kv_heads:
         raise ConfigError(
             "n_kv_heads",

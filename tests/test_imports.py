@@ -21,6 +21,7 @@ LAYERS = (
     ("engine.config", "engine.probe"),
     ("engine.tokenizers", "engine.presets", "engine.numerics", "engine.training.records"),
     ("engine.corpora", "engine.parts"),
+    ("engine.faults",),
     ("engine.model",),
     ("engine.checkpoints", "engine.ledger", "engine.sample"),
     ("engine.measure",),

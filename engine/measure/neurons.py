@@ -18,6 +18,7 @@ from engine.config import GATED, ModelConfig
 from engine.errors import ShapeError
 from engine.model import Transformer
 from engine.parts.norms import LayerNorm, NoNorm
+from engine.parts.protocols import Norm
 from engine.probe import Recorder
 
 QUIET = (
@@ -98,7 +99,7 @@ def output_vector(model: Transformer, layer: int, neuron: int) -> Tensor:
     return model.blocks[layer].ffn.w_out.weight[:, neuron]  # type: ignore[union-attr, index]
 
 
-def linear_part(norm: torch.nn.Module, x: Tensor) -> Tensor:
+def linear_part(norm: Norm, x: Tensor) -> Tensor:
     """A norm without its division and its bias: LayerNorm subtracts the mean; both kinds multiply by the
     gain. Shape in = shape out.
     """

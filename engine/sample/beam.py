@@ -11,7 +11,7 @@ from torch import Tensor
 from engine.config import SampleConfig
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer
-from engine.parts.attention import KVCache
+from engine.parts.cache import KVCache
 from engine.sample.generate import steps
 
 MAX_WIDTH, MAX_DEPTH = 64, 512
@@ -110,7 +110,7 @@ def beam_search(
         live = [node.index for node in going]
         if not live or step == depth:
             break
-        cache = _branch(cache, [rows[node.parent] for node in going])
+        cache = cache.branch([rows[node.parent] for node in going])
         logits = model(torch.tensor([[node.token] for node in going], device=device), cache=cache)[:, -1]
     beam = Beam(tuple(nodes), 0)
     return Beam(beam.nodes, beam.ended()[0].index)
@@ -174,14 +174,6 @@ def _expand(
         )
         made.append(node)
     return made
-
-
-def _branch(cache: KVCache, rows: Sequence[int]) -> KVCache:
-    """The cache of the branches that go on: row i is a copy of row rows[i]."""
-    going = KVCache.__new__(KVCache)
-    going.held = cache.held.index_select(2, torch.tensor(rows, device=cache.held.device))
-    going.length = cache.length
-    return going
 
 
 def greedy(model: Transformer, tokens: Sequence[int], length: int) -> tuple[tuple[int, ...], float]:

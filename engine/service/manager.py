@@ -13,14 +13,18 @@ import math
 import secrets
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from torch import Tensor
+
 from engine.checkpoints import Checkpoint, load_state, load_weights, model_with, pack
 from engine.config import ModelConfig
 from engine.errors import CheckpointError, ConfigError, RunError
+from engine.faults import parts_of
+from engine.model import Transformer
 from engine.service import profiles
 from engine.service.profiles import MAX_NAME, MAX_PROMPT, Profile
 from engine.service.scheduler import STOP_GRACE, Scheduler
@@ -166,7 +170,7 @@ class RunManager:
         `snapshot`.
         """
         weights, meta = self._read_snapshot(run_id, step, load_weights)
-        model = model_with(ModelConfig.from_dict(meta["model"]), weights, "this snapshot")
+        model = _model(meta, weights)
         return Checkpoint(
             model,
             model.config,
@@ -191,7 +195,7 @@ class RunManager:
             "evaluations": evaluations,
         }
         return pack(
-            model_with(ModelConfig.from_dict(meta["model"]), state.weights(), "this snapshot"),
+            _model(meta, state.weights()),
             from_dict(meta["tokenizer"]),
             metrics,
         )
@@ -343,3 +347,9 @@ class RunManager:
 
 def _clean(name: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in name).split())[:MAX_NAME]
+
+
+def _model(meta: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
+    """A snapshot's model, made of the parts that it was trained with."""
+    parts = parts_of(meta.get("parts", "healthy"))
+    return model_with(ModelConfig.from_dict(meta["model"]), weights, "this snapshot", parts)

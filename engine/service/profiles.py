@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from engine.config import ModelConfig, TrainConfig, bpe_size
 from engine.corpora import CORPORA
 from engine.errors import ConfigError, RunError
+from engine.faults import parts_of
 from engine.ledger import parameter_formula
 from engine.training.train import MAX_LOGITS
 
@@ -121,6 +122,7 @@ def current() -> Profile:
 def check(profile: Profile, spec: RunSpec) -> None:
     """Raises ConfigError for a field that is wrong or too large here, RunError for a text that is."""
     model, train = spec.model.validate(), spec.train.validate()
+    parts_of(spec.parts)
     _at_most("n_layers", model.n_layers, profile.max_layers)
     _at_most("context", model.context, profile.max_context)
     _at_most("steps", train.steps, profile.max_steps)
@@ -173,7 +175,7 @@ def estimate_bytes(model: ModelConfig, train: TrainConfig) -> int:
     c = model.resolved()
     tokens = train.batch_size * c.context
     kept = c.n_layers * (
-        tokens * (20 * c.d_model + 3 * (c.d_ff or 0)) + 4 * train.batch_size * c.n_heads * c.context**2
+        tokens * (20 * c.d_model + 3 * c.d_ff) + 4 * train.batch_size * c.n_heads * c.context**2
     )
     logits = max(
         tokens * c.vocab_size, min(64 * c.context * c.vocab_size, max(MAX_LOGITS, c.context * c.vocab_size))

@@ -21,13 +21,16 @@ MAX_WARNINGS = 20
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What to train. `corpus` is a name in engine.corpora.CORPORA, or "text" for the one in `text`."""
+    """What to train. `corpus` is a name in engine.corpora.CORPORA, or "text" for the one in `text`; `parts`
+    is one in engine.faults.PARTS.
+    """
 
     model: ModelConfig
     train: TrainConfig
     corpus: str
     text: str | None = field(default=None, repr=False)
     name: str = ""
+    parts: str = "healthy"
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,7 @@ class Run:
         return {
             "model": self.spec.model.to_dict(),
             "train": replace(self.spec.train, steps=self.total_steps).to_dict(),
+            "parts": self.spec.parts,
             "corpus": self.spec.corpus,
             "text": str(self.text_file) if self.text_file else None,
             "folder": str(self.folder),

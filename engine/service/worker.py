@@ -72,6 +72,7 @@ class Session:
         self.order, self.commands, self.outbox = order, commands, outbox
         self.model = ModelConfig.from_dict(order["model"])
         self.config = TrainConfig.from_dict(order["train"])
+        self.parts = str(order.get("parts", "healthy"))
         self.control = Control(learning_rate=order.get("learning_rate"), prompt=order.get("prompt"))
         self.paused = bool(order.get("paused"))
         self.steps_wanted = 0  # single steps, while paused
@@ -112,7 +113,7 @@ class Session:
         from engine.training.train import train
 
         state: TrainState | None = load_state(self.order["resume"])[0] if self.order.get("resume") else None
-        return train(self.model, self.config, corpus, control=self.control, resume=state)
+        return train(self.model, self.config, corpus, control=self.control, resume=state, parts=self.parts)
 
     def _obey(self) -> None:
         """Carries out the commands that have come; while paused, waits for them without using the
@@ -168,6 +169,7 @@ class Session:
         meta = {
             "model": self.model.to_dict(),
             "train": self.config.to_dict(),
+            "parts": self.parts,
             "tokenizer": corpus.tokenizer.to_dict(),
             "corpus": corpus.name,
         }

@@ -22,8 +22,11 @@ from torch import Tensor
 from engine.config import ModelConfig, TrainConfig
 from engine.corpora import Corpus, check_length
 from engine.errors import CheckpointError, ConfigError
+from engine.faults import parts_of
 from engine.model import Transformer, build
 from engine.numerics import choose
+from engine.parts.protocols import Parts, Targets
+from engine.parts.registry import shifted
 from engine.sample import complete
 from engine.training.optim import Optimiser, learning_rate_factor
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
@@ -42,13 +45,14 @@ class Batch:
     targets: Tensor
 
 
-def next_token_batch(tokens: Tensor, starts: Tensor, length: int) -> Batch:
-    """Windows at `starts` (batch,), and the same windows one place further on as targets.
+def next_token_batch(tokens: Tensor, starts: Tensor, length: int, targets: Targets = shifted) -> Batch:
+    """Windows at `starts` (batch,), and the same windows one place further on as targets (or what else
+    `targets` makes of them).
 
     The last window that fits starts at len(tokens) - length - 1, because the targets reach one further.
     """
     windows = tokens[starts[:, None] + torch.arange(length + 1)]  # (batch, position + 1)
-    return Batch(windows[:, :-1].contiguous(), windows[:, 1:].contiguous())
+    return Batch(*targets(windows))
 
 
 def masked_batch(
@@ -100,8 +104,11 @@ class Batches:
     sees the same ones.
     """
 
-    def __init__(self, corpus: Corpus, model: ModelConfig, config: TrainConfig) -> None:
+    def __init__(
+        self, corpus: Corpus, model: ModelConfig, config: TrainConfig, targets: Targets = shifted
+    ) -> None:
         check_length(corpus, model.context)
+        self.targets = targets
         self.corpus, self.length, self.config = corpus, model.context, config
         self.mask_id = corpus.vocab_size
         of = torch.from_numpy(corpus.token_characters)
@@ -147,7 +154,7 @@ class Batches:
     def _make(self, tokens: Tensor, starts: Tensor, length: int, generator: torch.Generator) -> Batch:
         if self.config.objective == "masked":
             return masked_batch(tokens, starts, length, self.config.mask_rate, self.mask_id, generator)
-        return next_token_batch(tokens, starts, length)
+        return next_token_batch(tokens, starts, length, self.targets)
 
 
 @torch.inference_mode()
@@ -155,13 +162,13 @@ def measure(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0
     """The loss over windows of a split, each `context` long: the whole split, or about `limit` tokens."""
     device = next(model.parameters()).device
     training = model.training
-    model.eval()
+    model.parts.mode(model, False)
     total, count, characters = 0.0, 0, 0
     for batch in batches.windows(tokens, limit):
         found = batches.loss(float(loss_of(model, batch, device)), batch)
         total += found.nats * found.tokens
         count, characters = count + found.tokens, characters + found.characters
-    model.train(training)
+    model.parts.mode(model, training)
     return Loss(total / count if count else math.nan, count, characters)
 
 
@@ -212,6 +219,7 @@ def train(
     control: Control | None = None,
     resume: TrainState | None = None,
     device: str | torch.device = "auto",
+    parts: str = "healthy",
 ) -> Iterator[Record]:
     """Trains a model and yields what happens: an Evaluation, a Sample and a Snapshot before the first step, a
     Step after each, the others at their intervals, and at the end a complete Evaluation, a Sample, a Snapshot
@@ -219,11 +227,14 @@ def train(
 
     The same configs, corpus and seed give the same losses on the same machine; so does going on from a
     snapshot by `resume`. To train for longer, resume with a larger `steps`: the schedule is then that of the
-    longer training. Raises ConfigError or CorpusError at once, before the first record is asked for, when the
-    three do not go together.
+    longer training. `parts` names what the model is made of (engine.faults.PARTS). Raises ConfigError or
+    CorpusError at once, before the first record is asked for, when the three do not go together.
     """
     check(model_config, train_config, corpus)
-    return _Training(model_config, train_config, corpus, control or Control(), device).records(resume)
+    made_of = parts_of(parts)
+    return _Training(model_config, train_config, corpus, control or Control(), device, made_of).records(
+        resume
+    )
 
 
 class _Training:
@@ -234,12 +245,14 @@ class _Training:
         corpus: Corpus,
         control: Control,
         device: str | torch.device,
+        parts: Parts,
     ) -> None:
         self.config, self.corpus, self.control = config, corpus, control
         self.numerics = choose(config.precision, device)
-        self.model = build(model_config, config.seed).to(self.numerics.device)
+        self.model = build(model_config, config.seed, parts=parts).to(self.numerics.device)
+        parts.mode(self.model, True)
         self.optimiser = Optimiser(self.model, config, self.numerics)
-        self.batches = Batches(corpus, model_config, config)
+        self.batches = Batches(corpus, model_config, config, parts.targets)
         self.step, self.seconds = 0, 0.0
 
     def records(self, resume: TrainState | None) -> Iterator[Record]:

@@ -308,7 +308,7 @@ def test_scale_off_leaves_the_raw_products(fields):
 
 def test_scale_and_position_can_be_off_together():
     model = model_of(position="rope", qk_norm=True)
-    seen = record(model, IDS, edits=edits_for(model, Switches(scale=False, position=False)))
+    seen = record(model, IDS, edits=edits_for(model, Switches(scale=False)), positions=False)
     q, k = (F.rms_norm(torch.tensor(seen[f"blocks.0.{n}"]), (4,), eps=1e-5) for n in "qk")
     np.testing.assert_allclose(seen["blocks.0.scores"], q @ k.transpose(1, 2), atol=1e-4)
 

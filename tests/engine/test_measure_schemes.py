@@ -13,7 +13,7 @@ import torch
 from engine.config import ModelConfig, Position
 from engine.measure.schemes import SCHEMES, SEAM_WORDS, parameters_added, similarity
 from engine.model import build, count_parameters
-from engine.parts.positions import POSITIONS
+from engine.parts.registry import POSITIONS
 
 CONFIG = ModelConfig(vocab_size=65, context=64, d_model=64, n_layers=1, n_heads=4)
 ALL = get_args(Position)

@@ -245,7 +245,7 @@ def _identical(subject: Subject, pairs: tuple[Pair, ...]) -> None:
         f"{tick} **{same} of {len(pairs)} tokens are identical.** The logits they were chosen by differ by at"
         f" most {most:.1e}: the same sums, rounded in another order.{close}\n\n{agree} After the prompt of"
         f" {len(subject.ids)} tokens the formula says {said:,} bytes, and the filled part of the cache's"
-        f" tensor has {filled:,}. The tensor is made at the start for the whole context: {whole:,} bytes."
+        f" tensor has {filled:,}. The whole tensor has {whole:,} bytes: it doubles when it is full."
     )
 
 

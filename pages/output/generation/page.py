@@ -3,10 +3,11 @@
 import streamlit as st
 
 from engine.measure.caching import cache_size, compare, flops, unchanged
-from engine.parts.attention import KVCache
+from engine.parts.cache import KVCache
+from engine.parts.single_row import Mixing
 from engine.sample.beam import beam_search
 from engine.sample.branches import ended_by, likelihood, pick
-from engine.sample.decoder import Decoder, Mixing
+from engine.sample.decoder import Decoder
 from engine.sample.generate import steps, window
 from pages.output.generation import beam
 from pages.output.generation import cache as kv_cache

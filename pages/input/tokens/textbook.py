@@ -78,8 +78,8 @@ def draw_line(gpt2: PublishedTokenizer | None) -> None:
     )
     explain.takeaway(
         f"**“{safe(LINE.strip())}” is {alone.characters} characters and {len(alone.ids)} tokens**, computed"
-        " now. A well-known lecture says 62 characters and 16 tokens. That fits the first 62 characters of"
-        f" Tiny Shakespeare, with *both* line breaks, while the text goes on ({len(running.ids)}). Alone, the"
-        f" two line breaks are one token ({len(with_empty.ids)}); before another word, gpt2's splitting"
-        " pattern takes them apart. Where a text ends changes its tokens."
+        " now. A well-known lecture says 62 characters and 16 tokens, and lists 14 of them. 16 fits the"
+        " first 62 characters of Tiny Shakespeare, with *both* line breaks, while the text goes on"
+        f" ({len(running.ids)}). Alone, the two line breaks are one token ({len(with_empty.ids)}); before"
+        " another word, gpt2's splitting pattern takes them apart. Where a text ends changes its tokens."
     )

@@ -13,6 +13,7 @@ from engine import corpora
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import CorpusError
 from pages.start.train import run as training
+from pages.start.train.losses import baselines, vocabulary
 from ui.fields import CONTROLS, TRAINABLE, preset_values
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "start" / "train" / "page.py")
@@ -276,12 +277,16 @@ def test_without_shakespeare_and_network_the_manual_is_used_and_said(manager, mo
 # The run
 
 
-def test_the_run_is_drawn_and_its_buttons_ask_the_manager(manager):
+def test_the_run_is_drawn_and_its_buttons_ask_the_manager(manager, drawn):
     page = clicked(opened(), "train")
     said = sentences(page)
     assert "running" in said or page.get("badge")
     assert [m.label for m in page.metric] == ["Validation loss", "Perplexity", "Bits / character"]
-    assert page.metric[0].value == "2.100"
+    assert [m.value for m in page.metric] == ["2.100", f"{math.exp(2.1):.2f}", f"{2.1 / math.log(2):.3f}"]
+    spec = manager.views["run-0"].spec
+    lines = [shape["y0"] for shape in drawn["loss_chart"].layout["shapes"]]
+    assert math.log(vocabulary(spec)) in lines and sorted(lines) == sorted(baselines(spec).values())
+    assert "validation went from 4.20 to 2.10 nats per character after step 40" in drawn["loss_chart"].alt
     clicked(page, "pause_button")
     assert ("pause", "run-0") in manager.asked and ("watch", "run-0") in manager.asked
     manager.change("run-0", status="paused")

@@ -181,10 +181,10 @@ def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transforme
     copied.
 
     `repeat`: the learned table begins again after its last row. `hold`: its last row stands for all later
-    positions. `ntk`: RoPE with the base times^(d_head / (d_head - 2)) larger, so that its slowest pair turns
-    `times` times slower and its fastest as before ("NTK-aware", bloc97 2023). `far`: T5's buckets beyond the
-    context, which training never met and which still hold their random start, take the bias of the farthest
-    one that it did meet. Raises ShapeError when the model has another scheme.
+    positions. `ntk`: RoPE with the base times^(d_rotary / (d_rotary - 2)) larger, so that its slowest pair
+    turns `times` times slower and its fastest as before ("NTK-aware", bloc97 2023). `far`: T5's buckets
+    beyond the context, which training never met and which still hold their random start, take the bias of
+    the farthest one that it did meet. Raises ShapeError when the model has another scheme.
     """
     c = model.config
     if c.position != STOPGAP_FOR[kind]:
@@ -194,9 +194,8 @@ def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transforme
     weights, name = dict(model.named_parameters()), "positions.weight"
     if kind == "ntk":
         # A head of one pair has only the fastest frequency, 1, whatever the base.
-        config = (
-            replace(c, rope_theta=c.rope_theta * times ** (c.d_head / (c.d_head - 2))) if c.d_head > 2 else c
-        )
+        larger = times ** (c.d_rotary / (c.d_rotary - 2)) if c.d_rotary > 2 else 1.0
+        config = replace(c, rope_theta=c.rope_theta * larger)
     elif kind == "far":
         config, buckets = c, weights[name].detach().clone()  # (bucket, head)
         last = farthest_bucket(c)

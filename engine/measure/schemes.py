@@ -120,7 +120,7 @@ def similarity(model: Transformer, reach: int) -> Similarity:
     - added to the embedding (or nothing added): the cosine of E_v + P(p) and E_v + P(p - distance), mean over
       tokens v and places p;
     - RoPE: the score of equal q and k, turned, over what it is at distance 0; mean over all directions: the
-      mean of cos(theta_i distance) over the pairs;
+      mean of cos(theta_i distance) over the pairs, where a pair that is not turned counts 1;
     - ALiBi, T5: e^bias, the factor on the weight before the softmax's sum is divided out, as a share of the
       head's largest.
 

@@ -151,6 +151,14 @@ def test_the_larger_base_slows_the_slowest_pair_by_the_factor():
     assert ratio[0] == pytest.approx(1) and ratio[-1] == pytest.approx(4) and (np.diff(ratio) > 0).all()
 
 
+def test_the_larger_base_is_that_of_the_dimensions_that_turn():
+    model = fresh("rope", rope_fraction=0.5)  # two pairs of a head's four
+    slow = stopgap(model, "ntk", times=4).config.rope_theta
+    assert model.config.rope_theta ** (-2 / 4) / slow ** (-2 / 4) == pytest.approx(4)
+    one = fresh("rope", rope_fraction=0.25)  # one pair: its frequency is 1 whatever the base
+    assert stopgap(one, "ntk").config.rope_theta == one.config.rope_theta
+
+
 @pytest.mark.parametrize("kind", list(STOPGAP_FOR))
 def test_a_stopgap_is_for_one_scheme(kind):
     with pytest.raises(ShapeError, match=STOPGAP_FOR[kind]):

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.measure.recording import Edits, Recording, next_token_losses, record
+from engine.measure.recording import Recording, next_token_losses, record
 from engine.model import Transformer
 from engine.parts.attention import by_heads
 
@@ -138,13 +138,6 @@ def ablated(heads: Sequence[int], how: Ablation) -> Callable[[Tensor], Tensor]:
         return z
 
     return edit
-
-
-def without_attention(model: Transformer) -> Edits:
-    """Edits under which no block's attention writes anything. With biases this is more than ablating every
-    head: b_O goes too.
-    """
-    return {f"blocks.{i}.attn_out": torch.zeros_like for i in range(model.config.n_layers)}
 
 
 def each_head_off(

@@ -5,7 +5,7 @@ before any training.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import torch
@@ -158,8 +158,3 @@ def _added(model: Transformer, length: int) -> Similarity:
         gram = torch.einsum("vpd,vqd->pq", x, x).numpy() / len(x)  # mean cosine over tokens
     values = np.array([np.diagonal(gram, k).mean() for k in range(length)])
     return Similarity("cosine", ("same token",), np.arange(length), values[None])
-
-
-def ordered_schemes() -> tuple[Position, ...]:
-    """All schemes, in the order of the configuration."""
-    return get_args(Position)

@@ -477,6 +477,59 @@ def test_a_model_file_that_somebody_edited_breaks_nothing(manager, loss):
     assert page.session_state["sample_prompt"] == "a?"
 
 
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        {"train": [1]},
+        {"train": "x"},
+        {"train": {"steps": [1]}},
+        {"train": 3, "evaluations": [[1]]},
+        {"evaluations": 1},
+    ],
+)
+def test_metrics_of_another_shape_leave_the_architecture(manager, metrics):
+    from engine.checkpoints import pack
+    from engine.model import build
+    from engine.tokenizers.char import CharTokenizer
+
+    config = ModelConfig(vocab_size=3, context=8, d_model=24, n_layers=1, n_heads=3)
+    page = opened()
+    page.get_by_key("model_upload").upload("model.zip", pack(build(config), CharTokenizer("abc"), metrics))
+    page.run()
+    assert not page.exception and not page.error and "A whole model" in sentences(page)
+    clicked(page, "use_settings")
+    assert page.session_state["d_model"] == 24
+
+
+def test_an_uploaded_model_beyond_the_limits_is_a_sentence_and_is_not_kept(manager, monkeypatch):
+    from engine.checkpoints import pack
+    from engine.model import build
+    from engine.tokenizers.char import CharTokenizer
+    from pages.start.train import saved
+
+    def upload(config: ModelConfig) -> AppTest:
+        page = opened()
+        page.get_by_key("model_upload").upload("model.zip", pack(build(config), CharTokenizer("abc"), {}))
+        page.run()
+        assert not page.exception
+        return page
+
+    saved._kept.clear()
+    small = ModelConfig(vocab_size=3, context=300, d_model=8, n_layers=1, n_heads=1, position="rope")
+    assert "A whole model" in sentences(upload(small))
+    held = saved._kept().bytes
+    assert 0 < held < 100_000
+    monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
+    saved._kept.clear()
+    assert "must be at most 256 here" in sentences(upload(small)) and not saved._kept().bytes
+    monkeypatch.delenv("GLASSFORMER_PROFILE")
+    monkeypatch.setattr(saved, "KEPT_BYTES", int(2.5 * held))
+    saved._kept.clear()
+    for seed in range(4):
+        assert "A whole model" in sentences(upload(ModelConfig(**{**small.to_dict(), "context": 30 + seed})))
+        assert saved._kept().bytes <= 2.5 * held
+
+
 def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
     def script():
         from ui.status import sidebar_status

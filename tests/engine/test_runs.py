@@ -14,6 +14,7 @@ import torch
 from engine import checkpoints
 from engine.corpora import from_text
 from engine.errors import CheckpointError, ConfigError, GlassformerError, RunError
+from engine.faults import PARTS
 from engine.service import profiles
 from engine.service.manager import RunManager
 from engine.training.records import Evaluation, Step
@@ -578,3 +579,10 @@ def test_a_run_with_bpe_gives_what_train_gives_and_its_model_comes_back(manager:
 def test_a_vocabulary_over_the_limit_is_refused_before_anything_is_learned(manager: RunManager) -> None:
     with pytest.raises(ConfigError, match="at most 8,192"):
         manager.start(spec(replace(SHORT, tokenizer="bpe:9000")), "me")
+
+
+def test_a_fault_travels_by_name_to_the_worker_and_back(manager: RunManager) -> None:
+    run = manager.start(spec(parts="unscaled_scores"), ME)
+    assert ended(manager, run).status == "finished"
+    assert manager.model(run).model.parts is PARTS["unscaled_scores"]
+    assert checkpoints.unpack(manager.checkpoint(run)).model.parts is PARTS["unscaled_scores"]

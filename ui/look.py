@@ -105,6 +105,7 @@ def _chosen(page: Page, views: tuple[View, ...], choice: Choice | None) -> None:
         view = _one_of(page, views)
         with boundary():
             view.draw()
+        with boundary():
             view.tell()
         return
     with boundary():

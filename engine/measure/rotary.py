@@ -166,7 +166,6 @@ def before_rotation(recording: Recording, layer: int, head: int) -> tuple[np.nda
     c = recording.config
     if c.mixer not in SCORED:
         return None
-    assert c.n_kv_heads and c.d_head
     q, k = (
         recording[f"blocks.{layer}.q"][head],
         recording[f"blocks.{layer}.k"][head // (c.n_heads // c.n_kv_heads)],

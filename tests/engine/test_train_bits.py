@@ -68,6 +68,24 @@ def test_bits_by_an_independent_computation(tokenizer: str, limit: int) -> None:
         assert abs(found.characters - len(text)) <= 1
 
 
+@pytest.mark.parametrize("length", [17, 64, 65, 72, 73, 100, 200])
+def test_the_whole_split_is_read_to_its_last_token(length: int) -> None:
+    """Every token but the first is a target once, in the order of the text; the last window may be short."""
+    tokens = CORPUS.train[:length]
+    batches = list(Batches(CORPUS, MODEL, TRAIN).windows(tokens, 0, size=3))
+    assert torch.cat([b.targets.flatten() for b in batches]).tolist() == tokens[1:].tolist()
+    assert torch.cat([b.inputs.flatten() for b in batches]).tolist() == tokens[:-1].tolist()
+    hidden = Batches(CORPUS, replace(MODEL, causal=False), replace(TRAIN, objective="masked"))
+    assert sum(b.inputs.numel() for b in hidden.windows(tokens, 0)) == length
+    model = build(MODEL, seed=1)
+    assert measure(model, Batches(CORPUS, MODEL, TRAIN), tokens).tokens == length - 1
+
+
+def test_a_part_of_a_split_is_whole_windows() -> None:
+    batches = Batches(CORPUS, MODEL, TRAIN).windows(CORPUS.train[:100], 3 * MODEL.context)
+    assert torch.cat([b.inputs for b in batches]).shape == (3, MODEL.context)
+
+
 def test_a_model_that_knows_nothing_needs_log2_v_bits_a_token() -> None:
     corpus = from_text(VERSE, tokenizer="bpe:300")
     config = replace(MODEL, vocab_size=corpus.vocab_size)

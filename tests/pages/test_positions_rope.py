@@ -4,8 +4,10 @@ written by strangers.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,9 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig
+from engine.measure import rotary
+from engine.measure.recording import record
+from pages.input.positions import arrows
 from pages.input.positions import rope_figures as figures
 from pages.input.positions.arrows import parse
 from pages.input.positions.rope import BASES, CONTEXTS, REACHES, SHIFTS, TOPICS, WIDTHS
@@ -125,6 +130,7 @@ VARIANTS = {
     "no mixer": {"mixer": "none"},
     "masked": {"causal": False},
     "one pair": {"d_head": 2},
+    "half a head": {"rope_fraction": 0.5},
     "base 200": {"rope_theta": 200.0},
     "many heads": {"n_heads": 16, "n_layers": 12},
     "odd heads": {"position": "alibi", "d_head": 7},
@@ -143,6 +149,29 @@ def test_every_kind_of_model(monkeypatch, fields):
     for topic in (*TOPICS[1:], ARROWS):
         page.get_by_key("rope_topic").set_value(topic).run()
         assert not page.exception and not page.error, topic
+    subject.st.cache_resource.clear()
+
+
+def test_a_head_that_turns_in_part(monkeypatch):
+    """8 dimensions a head, 4 of which turn: what is said is the model's own score, not that of a whole turn."""
+    fields = {"d_model": 32, "n_layers": 2, "n_heads": 4, "context": 64, "position": "rope"}
+    preset = replace(presets.PRESETS["classic"], model=ModelConfig(**fields, rope_fraction=0.5))
+    monkeypatch.setattr(subject, "PRESETS", {"classic": preset})
+    monkeypatch.setattr(subject, "TRAINABLE", {"classic": preset})
+    subject.st.cache_resource.clear()
+    sent: dict[str, Any] = {}
+    monkeypatch.setattr(arrows, "mounted", lambda name: lambda data, **rest: sent.update(data))
+    page = opened(ARROWS, "untrained-classic", text="To be, or not", rope_query="9", rope_key="5")
+    found = subject._untrained("classic")
+    scores = record(found.model, found.tokenizer.encode("To be, or not"))["blocks.0.scores"]
+    score = float(scores[0, 9, 5]) * 8**0.5  # before its scaling
+    said = re.search(r"before its scaling is \*\*(−?[0-9.]+)\*\*", sentences(page))
+    assert said and float(said[1].replace("−", "-")) == pytest.approx(score, abs=6e-4)
+    assert sent["note"].startswith("All 2 pairs") and len(sent["q"]) == 4 and len(sent["theta"]) == 2
+    terms = rotary.pair_terms(np.array(sent["q"]), np.array(sent["k"]), 9, 5, 10_000.0).sum()
+    assert terms + sent["rest"] == pytest.approx(score, abs=1e-4) and sent["d_head"] == 8
+    page.get_by_key("rope_topic").set_value(TURNS).run()
+    assert "of 2 pairs never complete a turn** within 64" in sentences(page)
     subject.st.cache_resource.clear()
 
 

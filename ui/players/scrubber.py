@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-import streamlit as st
 
 from engine.service.history import History
 from ui import step as training_step
 from ui import widgets
-from ui.players.plot import ASSETS
+from ui.players.component import mounted
 
 SMOOTH = 5  # batches whose mean loss is drawn behind the slider
-
-
-@cache
-def _mount() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_scrubber",
-        css=(ASSETS / "scrubber.css").read_text("utf-8"),
-        js=(ASSETS / "scrubber.js").read_text("utf-8"),
-        isolate_styles=False,
-    )
 
 
 def scrubber(steps: Sequence[int], history: History, shown: int, *, model: str, key: str) -> None:
@@ -40,7 +27,7 @@ def scrubber(steps: Sequence[int], history: History, shown: int, *, model: str, 
         if isinstance(asked, int) and not isinstance(asked, bool) and asked >= training_step.NEWEST:
             training_step.move(model, asked)
 
-    _mount()(
+    mounted("scrubber")(
         key=key,
         data={"steps": list(steps), "losses": losses_at(steps, history), "shown": shown, "run": model},
         on_step_change=moved,

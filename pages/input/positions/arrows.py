@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from engine.measure.rotary import frequencies
+from engine.measure.rotary import frequencies, unturned
 from ui.figures import theme
 from ui.players.component import mounted
 
@@ -17,19 +17,20 @@ def rope_arrows(
     k: np.ndarray,
     *,
     base: float,
+    d_rotary: int,
     most: int,
     home: tuple[int, int],
     labels: tuple[str, str],
     key: str,
     note: str,
 ) -> tuple[int, int, int]:
-    """Draws them. q, k (d_head,) before rotation, half-split; positions run from 0 to `most`, and begin at
-    `home` (query, key).
+    """Draws them. q, k (d_head,) before rotation, half-split, of which the first d_rotary dimensions turn;
+    positions run from 0 to `most`, and begin at `home` (query, key).
 
     Returns (query position, key position, pair) as they stand now. They are kept in the URL under `key` as
     12-4-0, and go back to `home` when that changes, which happens when another token is chosen.
     """
-    pairs = len(q) // 2
+    pairs = d_rotary // 2
     name = f"{home[0]},{home[1]}"
     at = _held(key, name, most, pairs) or (
         min(home[0], most),
@@ -40,9 +41,11 @@ def rope_arrows(
     st.session_state[f"{key}_home"] = name
     colours = theme.palette()
     data = {
-        "q": np.asarray(q, dtype=np.float64).tolist(),
-        "k": np.asarray(k, dtype=np.float64).tolist(),
-        "theta": frequencies(len(q), base).tolist(),
+        "q": np.asarray(q[:d_rotary], dtype=np.float64).tolist(),
+        "k": np.asarray(k[:d_rotary], dtype=np.float64).tolist(),
+        "theta": frequencies(d_rotary, base).tolist(),
+        "d_head": len(q),
+        "rest": unturned(q, k, d_rotary),
         "most": most,
         "at": list(at),
         "home": name,

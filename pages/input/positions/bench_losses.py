@@ -16,7 +16,9 @@ from engine import corpora
 from engine.checkpoints import Checkpoint
 from engine.config import Position
 from engine.errors import CorpusError
+from engine.measure.distance import t5_weights
 from engine.measure.extrapolation import (
+    BLOCK,
     TAIL,
     TIMES,
     Curve,
@@ -268,9 +270,9 @@ def _draw(
         )
     )
     st.caption(
-        f"Points are means over {choice.width} position{'s' * (choice.width > 1)}, bands one standard"
-        f" error.{base} Bumps that come back every {context} positions are the text's: the same characters"
-        " are read there again, with more before them."
+        f"Points are means over {choice.width} position{'s' * (choice.width > 1)}, bands one standard error,"
+        f" taken over blocks of {BLOCK} neighbouring windows.{base} Bumps that come back every {context}"
+        " positions are the text's: the same characters are read there again, with more before them."
     )
     if any(v == ("learned", None) for v in shown):
         st.caption(
@@ -293,10 +295,10 @@ def _draw(
 
 def _unmet(model: Transformer) -> str:
     """Why T5's far buckets matter, in this model's numbers."""
-    last, weights = farthest_bucket(model.config), model.positions.weight.detach()  # (bucket, head)
-    if last + 1 >= len(weights):
+    last, weights = farthest_bucket(model.config), t5_weights(model)  # (bucket, head)
+    if weights is None or last + 1 >= len(weights):
         return "All of T5's buckets were met in training."
-    met, unmet = float(weights[last].mean()), float(weights[last + 1 :].abs().max())
+    met, unmet = float(weights[last].mean()), float(abs(weights[last + 1 :]).max())
     return (
         f"T5's distances of up to {model.config.context - 1} fall into buckets 0 to {last}; training never"
         f" met buckets {last + 1} to {len(weights) - 1}. They still hold their random start, at most"

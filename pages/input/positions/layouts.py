@@ -31,6 +31,7 @@ class Turning:
     base: float
     own: bool
     words: str
+    rotary: int  # dimensions of a head that turn: the first of its `width`
 
     @property
     def width(self) -> int:
@@ -39,7 +40,7 @@ class Turning:
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _layout_numbers(key: tuple[str, int], ids: tuple[int, ...], words: str, _turning: Turning) -> Layouts:
-    return rotary.layouts(_turning.q, _turning.k, _turning.base)
+    return rotary.layouts(_turning.q, _turning.k, _turning.base, _turning.rotary)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

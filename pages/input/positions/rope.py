@@ -54,7 +54,8 @@ def _turning(subject: Subject) -> Turning:
     if c.position == "rope" and c.mixer in rotary.SCORED:
         layer, head = choose_head(c, "rope")
         q, k = _vectors(subject.key, subject.ids, layer, head, subject)
-        return Turning(q, k, c.rope_theta, True, f"layer {layer}, head {head} of {subject.title}")
+        words = f"layer {layer}, head {head} of {subject.title}"
+        return Turning(q, k, c.rope_theta, True, words, c.d_rotary)
     width = c.d_head if c.d_head and c.d_head % 2 == 0 else 32
     why = (
         "compares no queries with keys"
@@ -67,7 +68,7 @@ def _turning(subject: Subject) -> Turning:
         " that really turns its queries and keys, choose “Shakespeare, modern” in the bar."
     )
     q, k = _random(len(subject.ids), width)
-    return Turning(q, k, 10_000.0, False, "random vectors, seed 0")
+    return Turning(q, k, 10_000.0, False, "random vectors, seed 0", width)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -99,33 +100,36 @@ def _arrows(subject: Subject, turning: Turning) -> None:
         n = token_strip(subject.labels, key="rope_key", chosen=max(0, last - 3), label="Token of the key")
     q, k = turning.q[m], turning.k[n]
     note = (
-        f"All {turning.width // 2} pairs of {turning.words}, on one scale: long arrows decide. Below each,"
+        f"All {turning.rotary // 2} pairs of {turning.words}, on one scale: long arrows decide. Below each,"
         " its product; left, the chosen one, enlarged."
     )
     at = rope_arrows(
         q,
         k,
         base=turning.base,
+        d_rotary=turning.rotary,
         most=max(subject.config.context - 1, last, 63),
         home=(m, n),
         labels=(subject.labels[m], subject.labels[n]),
         key="rope_at",
         note=note,
     )
-    _shift(q, k, at, turning.base)
-    terms = rotary.pair_terms(q, k, at[0], at[1], turning.base)
+    _shift(q, k, at, turning)
+    terms = rotary.pair_terms(q, k, at[0], at[1], turning.base, turning.rotary)
+    rest = rotary.unturned(q, k, turning.rotary)
     strongest = int(np.abs(terms).argmax())
     explain.takeaway(
-        f"At these places the score before its scaling is **{signed(terms.sum())}**. Pair {strongest} says"
-        f" most: {signed(terms[strongest])}. Its arrows lie {'less' if terms[strongest] > 0 else 'more'} than"
-        " a quarter turn apart. Turn “move both together” on and play: every arrow moves, no product does."
+        f"At these places the score before its scaling is **{signed(terms.sum() + rest)}**. Pair {strongest}"
+        f" says most: {signed(terms[strongest])}. Its arrows lie {'less' if terms[strongest] > 0 else 'more'}"
+        " than a quarter turn apart. Turn “move both together” on and play: every arrow moves, no product"
+        " does."
     )
 
 
-def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], base: float) -> None:
+def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turning: Turning) -> None:
     st.markdown("**Shift both positions, and the score stays**")
     shift = slide("Shift both by", SHIFTS, 10, "rope_shift")
-    found = rotary.shift_check(q, k, at[0], at[1], shift, base)
+    found = rotary.shift_check(q, k, at[0], at[1], shift, turning.base, turning.rotary)
     table = pd.DataFrame(
         {
             f"q·k at ({at[0]}, {at[1]})": [signed(s.before, 6) for s in found],
@@ -155,10 +159,10 @@ def _distance(subject: Subject, turning: Turning) -> None:
     with middle:
         start = min((r for r in REACHES if r >= subject.config.context), default=REACHES[-1])
         reach = slide("Distances up to", REACHES, start, "rope_reach")
-    width = turning.width
+    width, turned = turning.width, turning.rotary
     if kind == ONES:
         with right:
-            width = slide("d_head", WIDTHS, _near(turning.width, WIDTHS), "rope_width")
+            width = turned = slide("d_head", WIDTHS, _near(turning.rotary, WIDTHS), "rope_width")
         q = k = np.ones(width)
     else:
         q, k = turning.q.mean(0), turning.k.mean(0)
@@ -168,7 +172,7 @@ def _distance(subject: Subject, turning: Turning) -> None:
     ][:1]
     scale = 1 / math.sqrt(width)
     curves = {
-        f"base {b:,.0f}{_own(b, turning)}": scale * rotary.score_curve(q, k, b, distances)
+        f"base {b:,.0f}{_own(b, turning)}": scale * rotary.score_curve(q, k, b, distances, turned)
         for b in (float(base), *others)
     }
     plot(
@@ -241,7 +245,7 @@ def _decay(distances: np.ndarray, values: np.ndarray, base: float) -> str:
 
 def _turns(subject: Subject) -> None:
     c = subject.config
-    own = (c.d_head or 32, c.rope_theta, c.context)
+    own = (c.d_rotary if c.position == "rope" else c.d_head or 32, c.rope_theta, c.context)
     names = ["the model in the bar", *PUBLISHED, "your own"]
     chosen = one_of("Model", tuple(names) if c.position == "rope" else tuple(names[1:]), "rope_sizes")
     if chosen == "your own":
@@ -270,8 +274,8 @@ def _turns(subject: Subject) -> None:
         ),
     )
     st.caption(
-        f"turns = context · θᵢ / 2π with θᵢ = base^(−2i/d_head); d_head {width}, base {base:,.0f}, context"
-        f" {context:,}.{source}"
+        f"turns = context · θᵢ / 2π with θᵢ = base^(−2i/d); {width} dimensions turn, base {base:,.0f},"
+        f" context {context:,}.{source}"
     )
     explain.takeaway(
         f"**{slow} of {len(found)} pairs never complete a turn** within {context:,} positions. The fastest"

@@ -31,8 +31,9 @@ def draw_neurons(subject: Subject) -> None:
         return
     recording = subject.recording()
     post = _stacked(subject.key, subject.ids, recording)  # (layer, query, d_ff)
-    is_signed = neurons.signed(subject.config.ffn)
-    diverging = subject.config.ffn not in neurons.EXACT_ZEROS
+    kind = subject.model.parts.feedforward(subject.config)
+    is_signed = kind.gated  # the gated kinds go far below zero as well; GELU stays above -0.17
+    diverging = not kind.exact_zeros
     values, _ = neurons.strongest(post)
     layer, neuron, shown = _choose(values)
     _whole_model(subject, post, values, (layer, neuron), diverging)
@@ -44,7 +45,8 @@ def code_of_neurons(subject: Subject) -> Code:
     """The network that this model has, and what is measured of it."""
     if subject.config.ffn == "none":
         return ()
-    network = GatedFeedForward if neurons.signed(subject.config.ffn) else FeedForward
+    kind = subject.model.parts.feedforward(subject.config)
+    network = GatedFeedForward if kind.gated else FeedForward
     measured = (neurons.strongest, neurons.quiet_share, neurons.token_scores, neurons.scan)
     return (network, *measured)
 
@@ -147,8 +149,8 @@ def _whole_model(
         )
         _go(clicked_neuron(clicked, layers, width), now)
     with right:
-        shares = neurons.quiet_share(post, subject.config.ffn)
-        exact = subject.config.ffn in neurons.EXACT_ZEROS
+        exact = subject.model.parts.feedforward(subject.config).exact_zeros
+        shares = neurons.quiet_share(post, exact)
         what = (
             "exactly 0"
             if exact

@@ -72,7 +72,7 @@ def draw_parameters(subject: Subject) -> None:
         f"**Two matrices of {ratio:g}·d:** $2\\cdot d\\cdot {ratio:g}d = {2 * ratio:g}\\,d^2$ ="
         f" {paid.plain.feedforward:,}. **Three of {ratio * 2 / 3:.3g}·d:** $3\\cdot"
         f" d\\cdot\\tfrac23\\cdot{ratio:g}d = {2 * ratio:g}\\,d^2$ ≈ {paid.gated.feedforward:,};"
-        f" {signed(paid.rounding)} by rounding to whole neurons. A gate at the"
+        f" {signed(paid.rounding)} by rounding up to a multiple of 8 neurons. A gate at the"
         f" full {ratio:g}·d would cost half as much again: {paid.full.feedforward:,}."
     )
     _worked()

@@ -45,7 +45,7 @@ def not_a_sum(config: ModelConfig) -> str:
 
 def draw_push(subject: Subject) -> None:
     """The parts of one logit: bars by layer, and heads against layers."""
-    if not is_sum(subject.config):
+    if not is_sum(subject.config, subject.model.parts):
         st.info(not_a_sum(subject.config))
         return
     position = token_strip(

@@ -61,8 +61,8 @@ def block(d_model: int, d_ff: int, ffn: Ffn) -> BlockParameters:
 @dataclass(frozen=True)
 class GatePaid:
     """Three blocks of one width: two matrices of ratio * d, three of 2/3 of that, three of the full width.
-    `rounding` is what the second feed-forward network has more than the first, by rounding up to a multiple
-    of 8 neurons.
+    `rounding` is what the second feed-forward network has more than the first, since it is rounded up to a
+    multiple of 8 neurons.
     """
 
     plain: BlockParameters
@@ -99,9 +99,9 @@ class Shares:
 def shares(d_model: int, ratios: tuple[float, ...]) -> Shares:
     """Shares in [0, 1] at one width."""
 
-    def at(ratio: float, ffn: Ffn) -> float:
-        return block(d_model, round(ratio * d_model), ffn).share
-
-    plain, gated = (np.array([at(r, ffn) for r in ratios]) for ffn in ("gelu", "swiglu"))
-    eight_thirds = block(d_model, gated_width(4 * d_model), "swiglu").share
-    return Shares(np.array(ratios), plain, gated, at(4, "gelu"), eight_thirds)
+    kinds: tuple[Ffn, Ffn] = ("gelu", "swiglu")
+    plain, gated = (
+        np.array([block(d_model, round(r * d_model), ffn).share for r in ratios]) for ffn in kinds
+    )
+    paid = gate_paid(d_model, 4)
+    return Shares(np.array(ratios), plain, gated, paid.plain.share, paid.gated.share)

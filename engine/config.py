@@ -25,6 +25,16 @@ LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", "attention")
 MIN_BPE, MAX_BPE = 257, 65_536  # tokens of a bpe vocabulary: the 256 bytes and at least one merge
 
 
+def gated_width(plain: int) -> int:
+    """d_ff of a gated network with as many parameters as a plain one of width `plain`: two thirds of it
+    (Shazeer 2020: three matrices stand for two), up to a multiple of 8.
+
+    >>> gated_width(4 * 512), gated_width(4 * 768)
+    (1368, 2048)
+    """
+    return math.ceil(plain / 12) * 8
+
+
 class _Fields:
     """Checks that every dataclass field holds a value of its declared type, and reads and writes dicts."""
 
@@ -65,7 +75,7 @@ class ModelConfig(_Fields):
     n_heads: int = 4
     n_kv_heads: int | None = None  # None: n_heads (MHA); 1: MQA; between: GQA (Ainslie et al. 2023)
     d_head: int | None = None  # None: d_model / n_heads
-    d_ff: int | None = None  # None: 4 * d_model, or 8/3 * d_model (up to a multiple of 8) when gated
+    d_ff: int | None = None  # None: 4 * d_model, or gated_width of it when gated
     norm: Norm = "layernorm"
     norm_eps: float = 1e-5
     wiring: Wiring = "pre"
@@ -97,9 +107,8 @@ class ModelConfig(_Fields):
         if self.d_head is None:
             values["d_head"] = self.d_model // max(self.n_heads, 1)
         if self.d_ff is None:
-            values["d_ff"] = (
-                math.ceil(8 * self.d_model / 3 / 8) * 8 if self.ffn in GATED else 4 * self.d_model
-            )
+            plain = 4 * self.d_model
+            values["d_ff"] = gated_width(plain) if self.ffn in GATED else plain
         return ResolvedConfig(**values)
 
     def validate(self) -> Self:
@@ -193,7 +202,7 @@ class TrainConfig(_Fields):
     grad_clip: float = 1.0  # 0: no clipping
     schedule: Schedule = "cosine"
     warmup_steps: int = 100
-    min_lr_fraction: float = 0.1  # of the peak, reached at the last step
+    min_lr_fraction: float = 0.1  # of the peak; one step after the last would have it: with 0 none is wasted
     precision: Precision = "auto"
     seed: int = 0
     eval_every: int = 100  # 0: only at the end
@@ -238,6 +247,15 @@ class TrainConfig(_Fields):
             raise ConfigError("seed", self.seed, f"must be below {2**31}")
         bpe_size(self.tokenizer)
         return self
+
+
+def passes(steps: int, batch_size: int, context: int, tokens: int) -> float:
+    """How often a training reads each of `tokens` tokens, on average: steps * batch_size * context / tokens.
+
+    >>> round(passes(10_000, 64, 128, 1_003_854))
+    82
+    """
+    return steps * batch_size * context / tokens
 
 
 def bpe_size(tokenizer: str) -> int | None:

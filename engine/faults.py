@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
 from engine.parts.attention import Attention
+from engine.parts.formula import Formula
 from engine.parts.registry import HEALTHY, Parts, swapped
 
 
@@ -18,6 +19,10 @@ class UnscaledAttention(Attention):
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)
         self.scale = 1.0
+
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        return r"\mathrm{scores} = q\,k^\top", "q · kᵀ"
 
 
 PARTS: Mapping[str, Parts] = {

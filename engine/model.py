@@ -37,10 +37,17 @@ class Transformer(nn.Module):
         self.norm_final: Norm = NoNorm(c) if wiring.ends_normed else parts.norm(c)(c)
         self.unembedding = None if c.tie_embeddings else nn.Parameter(torch.empty(c.vocab_size, c.d_model))
 
-    def forward(self, tokens: Tensor, probe: Probe = identity, cache: KVCache | None = None) -> Tensor:
+    def forward(
+        self,
+        tokens: Tensor,
+        probe: Probe = identity,
+        cache: KVCache | None = None,
+        seams: Seams | None = None,
+    ) -> Tensor:
         """tokens (batch, position) int64 -> logits (batch, position, vocab).
 
-        With a cache, `tokens` follow those that it holds, and it then holds them too (causal models only).
+        `seams` stand in for those of the position scheme: with `Seams()` the model is told no places. With a
+        cache, `tokens` follow those that it holds, and it then holds them too (causal models only).
         Raises ShapeError for another rank or dtype, for no tokens, and for more positions than a learned
         table or the cache holds.
         """
@@ -59,7 +66,7 @@ class Transformer(nn.Module):
         start = 0 if cache is None else cache.length
         if cache is not None:
             self._check(cache, start + length)
-        seams = self.seams(length, x, start)
+        seams = seams or self.seams(length, x, start)
         added = seams.embed(x)
         if added is not None:
             x = x + probe("pos_embed", added)

@@ -87,7 +87,7 @@ PARTS = (
     Control(
         "qk_norm",
         "QK-norm",
-        "Queries and keys get length 1 before they are compared: bounds the scores.",
+        "Queries and keys get RMS 1, so length √d_head, before they are compared: bounds the scores.",
         matters=_is("mixer", "attention", "shared_qk"),
     ),
     Control(
@@ -185,7 +185,7 @@ SCHEDULE = (
     Control(
         "min_lr_fraction",
         "Last rate",
-        "Learning rate at the last step, as a share of the peak.",
+        "Where the learning rate falls to, as a share of the peak: one step after the last would have it.",
         0.05,
         _is("schedule", "linear", "cosine"),
     ),

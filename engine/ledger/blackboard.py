@@ -20,6 +20,7 @@ BARE = ModelConfig(
     tie_embeddings=False,
 )
 LECTURE = replace(BARE, d_model=128, output_projection=True)
+LAB = replace(PRESETS["mini"].model, attention_bias=False, ffn_bias=False)  # a lab's own printed code
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,15 @@ def weight_among_zeros(score: float, zeros: int) -> float:
     return 1 / (1 + zeros * math.exp(-score))
 
 
+def weight_of_a_zero(score: float, zeros: int) -> float:
+    """What each of the zeros gets beside it: 1 / (e^s + zeros).
+
+    >>> f"{weight_of_a_zero(14, 99):.1e}"
+    '8.3e-07'
+    """
+    return math.exp(-score) * weight_among_zeros(score, zeros)
+
+
 @dataclass(frozen=True)
 class Theory:
     """What the measured numbers are held against, at one width: the scores' spread without a scale and with
@@ -138,6 +147,7 @@ class AmongZeros:
     weight: float
     divided: float
     divided_weight: float
+    each_zero: float  # what every one of the zeros gets beside it
 
 
 def among_zeros(score: float, zeros: int, width: int) -> AmongZeros:
@@ -145,4 +155,4 @@ def among_zeros(score: float, zeros: int, width: int) -> AmongZeros:
     divided = score / math.sqrt(width)
     weights = (weight_among_zeros(s, zeros) for s in (score, divided))
     weight, small = weights
-    return AmongZeros(math.exp(score), weight, divided, small)
+    return AmongZeros(math.exp(score), weight, divided, small, weight_of_a_zero(score, zeros))

@@ -7,6 +7,7 @@ stage, and at these sizes on a CPU it is also faster than the fused kernel.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -14,7 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
+from engine.errors import ConfigError
 from engine.parts.cache import LayerCache
+from engine.parts.formula import Formula
 from engine.parts.linear import StackedLinear
 from engine.parts.positions import Seams
 from engine.probe import Probe
@@ -34,17 +37,24 @@ class HeadMixer(nn.Module):
     from.
 
     x is what asks; what answers is `memory`, another text's vectors, or x itself where it is None.
+
+    Whoever looks inside asks these methods too: what one of them computes is computed nowhere else.
     """
 
     present: ClassVar[bool] = True
+    title: ClassVar[str] = "Mixer"
+    sentence: ClassVar[str] = "Tokens gather from each other."
+    scored: ClassVar[bool] = True
+    learned: ClassVar[bool] = False
+    flat: ClassVar[Mapping[str, str]] = {}
+    w_o: nn.Linear | None
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
         self.qk_norm, self.eps, self.dropout = config.qk_norm, config.norm_eps, config.dropout
-        self.scale = 1.0 / math.sqrt(
-            self.d_head
-        )  # keeps the scores' spread near 1 (Vaswani et al. 2017, 3.2.1)
+        self.scale = 1.0 / math.sqrt(self.d_head)  # keeps the scores' spread near 1 (2017, 3.2.1)
+        self.w_o = None
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """x (batch, query, d_model) and memory (batch, key, d_model) -> q (batch, query, head, d_head) and
@@ -54,7 +64,7 @@ class HeadMixer(nn.Module):
 
     def output(self, z: Tensor) -> Tensor:
         """The heads side by side (batch, query, head * d_head) -> (batch, query, d_model)."""
-        return z
+        return z if self.w_o is None else self.w_o(z)
 
     def forward(
         self,
@@ -114,6 +124,72 @@ class HeadMixer(nn.Module):
         v = v.reshape(batch * self.n_kv_heads, keys, self.d_head)
         return torch.bmm(pattern, v).view(batch, self.n_heads, length, self.d_head)
 
+    # What looking inside asks beside them ---------------------------------------------------------
+
+    def compared(self, q: Tensor, k: Tensor) -> Tensor | None:
+        """q k^T as it is before it is scaled, (batch, head, query, key); None where nothing is compared."""
+        return q @ k.repeat_interleave(self.n_heads // self.n_kv_heads, dim=1).transpose(-1, -2)
+
+    def writes(self, z: Tensor) -> Tensor:
+        """What each head adds to the stream: z (head, ..., d_head) -> (head, ..., d_model), in z's precision,
+        by its own rows of W_O. Without W_O a head writes its own slice of the stream.
+        """
+        slices = torch.eye(self.n_heads * self.d_head, dtype=z.dtype, device=z.device)
+        matrix = slices if self.w_o is None else self.w_o.weight.to(z.dtype).t()  # (head * d_head, d_model)
+        own = matrix.unflatten(0, (self.n_heads, self.d_head))  # (head, d_head, d_model)
+        return torch.einsum("h...d,hdm->h...m", z, own)
+
+    def constant(self) -> Tensor | None:
+        """What is added to the stream whatever the heads hold, (d_model,): the bias of W_O, which no head
+        owns. None for nothing.
+        """
+        return None if self.w_o is None else self.w_o.bias
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias, plus = (r" + b", " + b") if config.attention_bias and config.output_bias else ("", "")
+        side_by_side = (r"\mathrm{out} = [z_1, \dots, z_H]", "heads laid side by side again")
+        projected = (rf"\mathrm{{out}} = z\,W_O{bias}", f"z · W_O{plus}")
+        return {
+            **{name: _in_front(name) for name in ("q", "k", "v")},
+            **{f"{name}_rot": _normed(name, config) for name in ("q", "k")},
+            "scores": cls.score(config),
+            "pattern": (
+                r"A_{ij} = \frac{e^{m_{ij}}}{\sum_{j'} e^{m_{ij'}}}",
+                "softmax over key",
+            ),
+            "z": (r"z = A\,v", "pattern · v, in each head"),
+            "z_merged": (r"z = [z_1, \dots, z_H]", "heads laid side by side again"),
+            "attn_out": projected if cls.learned and config.output_projection else side_by_side,
+        }
+
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        """The formula of `scores`, before positions have a say."""
+        return r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head" + _shared(config)
+
+
+def _shared(config: ResolvedConfig) -> str:
+    groups = config.n_heads // config.n_kv_heads
+    return f"; {groups} query heads share a key head" if groups > 1 else ""
+
+
+def _in_front(name: str) -> Formula:
+    latex = rf"{name}: (T, H, d_{{head}}) \to (H, T, d_{{head}})"
+    return latex, f"{name}, with its heads in front: each works alone"
+
+
+def _normed(name: str, config: ResolvedConfig) -> Formula:
+    if not config.qk_norm:
+        return name, name
+    return rf"\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head"
+
+
+def _output_matrix(config: ResolvedConfig, width: int) -> nn.Linear | None:
+    if not config.output_projection:
+        return None
+    return nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias)
+
 
 class Attention(HeadMixer):
     """Multi-head self-attention (Vaswani et al. 2017), grouped (GQA) or multi-query (MQA) by n_kv_heads.
@@ -121,16 +197,20 @@ class Attention(HeadMixer):
     `w_qkv` holds W_Q, W_K and W_V, in that order.
     """
 
+    title: ClassVar[str] = "Attention"
+    sentence: ClassVar[str] = (
+        "Tokens talk. A query is compared with the keys; the softmax of the scores says how much of each"
+        " value is taken."
+    )
+    learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"q": "qkv", "k": "qkv", "v": "qkv"}
+
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)
         width = self.n_heads * self.d_head
         kv_width = self.n_kv_heads * self.d_head
         self.w_qkv = StackedLinear(config.d_model, (width, kv_width, kv_width), bias=config.attention_bias)
-        self.w_o = (
-            nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias)
-            if config.output_projection
-            else None
-        )
+        self.w_o = _output_matrix(config, width)
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         if memory is not None:
@@ -150,8 +230,16 @@ class Attention(HeadMixer):
         )
         return q, k, v
 
-    def output(self, z: Tensor) -> Tensor:
-        return z if self.w_o is None else self.w_o(z)
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
+        return super().formulas(config) | {
+            "qkv_flat": (
+                rf"[q, k, v] = x\,[W_Q, W_K, W_V]{bias}",
+                f"x · [W_Q, W_K, W_V]{plus}, one product for all three",
+            ),
+            "qkv_heads": (r"(d) \to (H, d_{head})", "split into q, k, v, and each into heads"),
+        }
 
 
 class SharedQK(HeadMixer):
@@ -159,16 +247,19 @@ class SharedQK(HeadMixer):
     likes.
     """
 
+    title: ClassVar[str] = "Attention, Q = K"
+    sentence: ClassVar[str] = (
+        "One matrix makes both queries and keys, so a token scores highest with its own likes."
+    )
+    learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "v", "v": "v"}
+
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)
         width = self.n_heads * self.d_head
         self.w_qk = nn.Linear(config.d_model, width, bias=config.attention_bias)
         self.w_v = nn.Linear(config.d_model, width, bias=config.attention_bias)
-        self.w_o = (
-            nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias)
-            if config.output_projection
-            else None
-        )
+        self.w_o = _output_matrix(config, width)
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         by_head = (self.n_heads, self.d_head)
@@ -177,12 +268,29 @@ class SharedQK(HeadMixer):
             k = self.w_qk(memory).unflatten(-1, by_head)
         return q, k, self.w_v(x if memory is None else memory).unflatten(-1, by_head)
 
-    def output(self, z: Tensor) -> Tensor:
-        return z if self.w_o is None else self.w_o(z)
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
+        cut = (r"(d) \to (H, d_{head})", "split into heads")
+        return super().formulas(config) | {
+            "qk_flat": (
+                rf"q = k = x\,W_{{QK}}{bias}",
+                f"x · W_QK{plus}: queries and keys are the same",
+            ),
+            "qk_heads": cut,
+            "v_flat": (rf"v = x\,W_V{bias}", f"x · W_V{plus}"),
+            "v_heads": cut,
+        }
 
 
 class Similarity(HeadMixer):
     """No matrices: tokens score by the raw similarity of their vectors, so each looks mostly at itself."""
+
+    title: ClassVar[str] = "Similarity"
+    sentence: ClassVar[str] = (
+        "Tokens are weighed by how alike their vectors are. With no matrices between, each mostly finds"
+        " itself."
+    )
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         q = kv = x.unflatten(-1, (self.n_heads, self.d_head))
@@ -190,20 +298,54 @@ class Similarity(HeadMixer):
             kv = memory.unflatten(-1, (self.n_heads, self.d_head))
         return q, kv, kv
 
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        cut = (r"(d) \to (H, d_{head})", "split into heads; there are no matrices")
+        return super().formulas(config) | {"x_heads": cut}
+
 
 class Mean(Similarity):
     """No scores: every token takes the plain average of all it may see. Position schemes that bias scores
     still count.
     """
 
+    title: ClassVar[str] = "Average"
+    sentence: ClassVar[str] = (
+        "Every token takes the plain average of all it may see: nobody is listened to more than anybody else."
+    )
+    scored: ClassVar[bool] = False
+
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return q.new_zeros(q.shape[0], self.n_heads, q.shape[2], k.shape[2])
+
+    def compared(self, q: Tensor, k: Tensor) -> Tensor | None:
+        return None
+
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        return r"\mathrm{scores} = 0", "all alike"
+
+
+def by_heads(mixer: object) -> HeadMixer:
+    """A mixer that can be taken apart into heads. Raises ConfigError for any other."""
+    if not isinstance(mixer, HeadMixer):
+        raise ConfigError(
+            "mixer",
+            type(mixer).__name__,
+            "has no heads to be looked at one by one; for that it must be made as HeadMixer is",
+        )
+    return mixer
 
 
 class NoMixer(nn.Module):
     """Tokens never talk: the model predicts from the last token alone."""
 
     present: ClassVar[bool] = False
+    title: ClassVar[str] = "No mixer"
+    sentence: ClassVar[str] = "Tokens never talk."
+    scored: ClassVar[bool] = False
+    learned: ClassVar[bool] = False
+    flat: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -218,3 +360,7 @@ class NoMixer(nn.Module):
         memory: Tensor | None = None,
     ) -> Tensor | None:
         return None
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {}

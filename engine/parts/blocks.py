@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.parts.cache import LayerCache
+from engine.parts.formula import Formula
 from engine.parts.positions import Seams
 from engine.parts.protocols import Parts, Sublayers
 from engine.probe import Probe
@@ -19,7 +20,10 @@ class Block(nn.Module):
     A part that is absent (mixer or ffn 'none') has no norm either, and writes nothing.
     """
 
-    ends_normed: ClassVar[bool] = False  # True: no norm is left for the end of the model
+    sentence: ClassVar[str] = ""
+    ends_normed: ClassVar[bool] = False
+    parallel: ClassVar[bool] = False
+    replaces: ClassVar[bool] = False
 
     def __init__(self, config: ResolvedConfig, parts: Parts) -> None:
         super().__init__()
@@ -45,6 +49,10 @@ class Block(nn.Module):
         """How the parts hang together, whosever they are: a block's own, or lighter ones for a single row."""
         raise NotImplementedError
 
+    @classmethod
+    def formulas(cls) -> dict[str, Formula]:
+        return {"resid_mid": _added("attn_out"), "resid_post": _added("ffn_out")}
+
 
 class PreNormBlock(Block):
     """The modern wiring: the stream itself is never normalised, so gradients run through it untouched.
@@ -52,6 +60,11 @@ class PreNormBlock(Block):
     x ─┬─ norm1 ─ attention ─ + ─┬─ norm2 ─ ffn ─ + ─ out
        └──────────────────────┘  └────────────────┘
     """
+
+    sentence: ClassVar[str] = (
+        "Each sublayer reads {copy} of the stream and adds its result to it. The stream itself runs through"
+        " untouched, which is why deep stacks train."
+    )
 
     @staticmethod
     def wire(
@@ -77,6 +90,10 @@ class PostNormBlock(Block):
     """
 
     ends_normed: ClassVar[bool] = True
+    sentence: ClassVar[str] = (
+        "Each sublayer's result is added to the stream{normed}: the wiring of 2017. Gradients must pass every"
+        " norm, so deep stacks need a warm-up."
+    )
 
     @staticmethod
     def wire(
@@ -102,6 +119,12 @@ class ParallelBlock(Block):
        └─ norm2 ─ ffn ───────┘
     """
 
+    parallel: ClassVar[bool] = True
+    sentence: ClassVar[str] = (
+        "Attention and feed-forward read the same stream at the same time, and both add to it: one wait"
+        " instead of two (GPT-J, PaLM)."
+    )
+
     @staticmethod
     def wire(
         parts: Sublayers,
@@ -116,12 +139,22 @@ class ParallelBlock(Block):
         ffn_out = parts.ffn(probe("norm2", parts.norm2(x)), probe)
         return probe("resid_post", _add(_add(x, attn_out), ffn_out))
 
+    @classmethod
+    def formulas(cls) -> dict[str, Formula]:
+        return {"resid_post": _added("attn_out", "ffn_out")}
+
 
 class NoResidualBlock(Block):
     """No stream: each sublayer's output replaces its input. Shows why the residual connection is there.
 
     x ── norm1 ─ attention ── norm2 ─ ffn ── out
     """
+
+    replaces: ClassVar[bool] = True
+    sentence: ClassVar[str] = (
+        "There is no stream here: what a sublayer makes replaces what it read. Take the shortcut away and see"
+        " how badly it learns."
+    )
 
     @staticmethod
     def wire(
@@ -137,6 +170,19 @@ class NoResidualBlock(Block):
         x = probe("resid_mid", x if attn_out is None else attn_out)
         ffn_out = parts.ffn(probe("norm2", parts.norm2(x)), probe)
         return probe("resid_post", x if ffn_out is None else ffn_out)
+
+    @classmethod
+    def formulas(cls) -> dict[str, Formula]:
+        return {"resid_mid": _replaced("attn_out"), "resid_post": _replaced("ffn_out")}
+
+
+def _replaced(update: str) -> Formula:
+    return rf"x \leftarrow \mathrm{{{update.replace('_', chr(92) + '_')}}}", update
+
+
+def _added(*updates: str) -> Formula:
+    latex = "".join(rf" + \mathrm{{{name.replace('_', chr(92) + '_')}}}" for name in updates)
+    return rf"x \leftarrow x{latex}", " + ".join(("stream", *updates))
 
 
 def _add(x: Tensor, update: Tensor | None) -> Tensor:

@@ -10,6 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
+from engine.errors import ShapeError
+from engine.parts.formula import Formula
 from engine.parts.linear import StackedLinear
 from engine.probe import Probe
 
@@ -28,7 +30,14 @@ class FeedForward(nn.Module):
     """W2 act(W1 x): (batch, query, d_model) -> (batch, query, d_ff) -> (batch, query, d_model)."""
 
     present: ClassVar[bool] = True
+    title: ClassVar[str] = "Feed-forward"
+    sentence: ClassVar[str] = (
+        "Each token thinks for itself: its vector is widened, passed through a bend, and narrowed again. No"
+        " token sees another here."
+    )
     gated: ClassVar[bool] = False
+    exact_zeros: ClassVar[bool] = False
+    bend: ClassVar[Formula] = ("", "")  # what `activation` does
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -45,6 +54,19 @@ class FeedForward(nn.Module):
         post = probe("ffn_post", self.activation(pre))
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
 
+    def column(self, neuron: int) -> Tensor:
+        """What a neuron writes for each unit of `ffn_post`: its column of W2, (d_model,)."""
+        return self.w_out.weight[:, neuron]
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        ffn, wide = (r" + b", " + b") if config.ffn_bias else ("", "")
+        return {
+            "ffn_pre": (rf"u = x\,W_1{ffn}", f"x · W₁{wide}"),
+            "ffn_post": cls.bend,
+            "ffn_out": (rf"\mathrm{{out}} = h\,W_2{ffn}", f"h · W₂{wide}"),
+        }
+
 
 class GatedFeedForward(nn.Module):
     """W2 (act(G x) * W1 x): one half decides how much of the other passes (Shazeer 2020).
@@ -53,7 +75,14 @@ class GatedFeedForward(nn.Module):
     """
 
     present: ClassVar[bool] = True
+    title: ClassVar[str] = "Gated feed-forward"
+    sentence: ClassVar[str] = (
+        "Each token thinks for itself: one half of the widened vector decides how much of the other passes,"
+        " then it is narrowed again."
+    )
     gated: ClassVar[bool] = True
+    exact_zeros: ClassVar[bool] = False
+    bend: ClassVar[Formula] = ("", "")
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -71,12 +100,33 @@ class GatedFeedForward(nn.Module):
         post = probe("ffn_post", self.activation(gate) * pre)
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
 
+    def column(self, neuron: int) -> Tensor:
+        """What a neuron writes for each unit of `ffn_post`: its column of W2, (d_model,)."""
+        return self.w_out.weight[:, neuron]
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        ffn, wide = (r" + b", " + b") if config.ffn_bias else ("", "")
+        return {
+            "ffn_in": (
+                rf"[\mathrm{{gate}}, u] = x\,[W_G, W_1]{ffn}",
+                f"x · [W_G, W₁]{wide}, one product for both",
+            ),
+            "ffn_gate": (r"\mathrm{gate} = x\,W_G", "the first half of that product: the gate"),
+            "ffn_pre": (r"u = x\,W_1", "the second half of that product"),
+            "ffn_post": cls.bend,
+            "ffn_out": (rf"\mathrm{{out}} = h\,W_2{ffn}", f"h · W₂{wide}"),
+        }
+
 
 class NoFeedForward(nn.Module):
     """No feed-forward network: attention only."""
 
     present: ClassVar[bool] = False
+    title: ClassVar[str] = "No feed-forward network"
+    sentence: ClassVar[str] = "No token thinks for itself."
     gated: ClassVar[bool] = False
+    exact_zeros: ClassVar[bool] = False
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -84,9 +134,20 @@ class NoFeedForward(nn.Module):
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         return None
 
+    def column(self, neuron: int) -> Tensor:
+        raise ShapeError("this model has no feed-forward networks, so it has no neurons")
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {}
+
 
 class Relu(FeedForward):
     """max(0, x) (Nair & Hinton 2010)."""
+
+    title: ClassVar[str] = "ReLU"
+    exact_zeros: ClassVar[bool] = True
+    bend: ClassVar[Formula] = (r"h = \max(0, u)", "max(0, u)")
 
     def activation(self, x: Tensor) -> Tensor:
         return F.relu(x)
@@ -95,12 +156,19 @@ class Relu(FeedForward):
 class SquaredRelu(FeedForward):
     """max(0, x)^2 (So et al. 2021)."""
 
+    title: ClassVar[str] = "squared ReLU"
+    exact_zeros: ClassVar[bool] = True
+    bend: ClassVar[Formula] = (r"h = \max(0, u)^2", "max(0, u)²")
+
     def activation(self, x: Tensor) -> Tensor:
         return relu2(x)
 
 
 class Gelu(FeedForward):
     """x Φ(x) (Hendrycks & Gimpel 2016)."""
+
+    title: ClassVar[str] = "GELU"
+    bend: ClassVar[Formula] = (r"h = u\,\Phi(u)", "u · Φ(u)")
 
     def activation(self, x: Tensor) -> Tensor:
         return F.gelu(x)
@@ -109,6 +177,9 @@ class Gelu(FeedForward):
 class GeluTanh(FeedForward):
     """x Φ(x) in GPT-2's approximation."""
 
+    title: ClassVar[str] = "GELU (tanh)"
+    bend: ClassVar[Formula] = (r"h = u\,\Phi(u) \text{ (tanh form)}", "u · Φ(u), by tanh")
+
     def activation(self, x: Tensor) -> Tensor:
         return gelu_tanh(x)
 
@@ -116,12 +187,18 @@ class GeluTanh(FeedForward):
 class SwiGlu(GatedFeedForward):
     """SiLU on the gate (Shazeer 2020)."""
 
+    title: ClassVar[str] = "SwiGLU"
+    bend: ClassVar[Formula] = (r"h = \mathrm{SiLU}(\mathrm{gate}) \odot u", "SiLU(gate) · u")
+
     def activation(self, x: Tensor) -> Tensor:
         return F.silu(x)
 
 
 class GeGlu(GatedFeedForward):
     """GELU on the gate (Shazeer 2020)."""
+
+    title: ClassVar[str] = "GEGLU"
+    bend: ClassVar[Formula] = (r"h = \mathrm{GELU}(\mathrm{gate}) \odot u", "GELU(gate) · u")
 
     def activation(self, x: Tensor) -> Tensor:
         return F.gelu(x)

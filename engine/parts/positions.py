@@ -8,13 +8,14 @@ Attention calls the seams and never asks which scheme it has.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
+from engine.parts.formula import Formula
 
 
 class Seams:
@@ -47,10 +48,45 @@ class Seams:
         return self
 
 
-class NoPosition(nn.Module):
+Seam = Literal["embed", "rotate", "bias"]
+
+
+class Scheme(nn.Module):
+    """What a scheme says of itself when there is nothing to say."""
+
+    present: ClassVar[bool] = True
+    title: ClassVar[str] = "Position"
+    short: ClassVar[str] = ""
+    sentence: ClassVar[str] = ""
+    off: ClassVar[str] = "nothing is added for the position, and nothing turned"
+    enters: ClassVar[tuple[Seam, ...]] = ()
+
+    def head_label(self, head: int) -> str:
+        return f"head {head}"
+
+    @classmethod
+    def reach(cls, config: ResolvedConfig) -> int | None:
+        return None
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {}
+
+    @classmethod
+    def turned(cls, inner: Formula, config: ResolvedConfig) -> Formula:
+        return inner
+
+    @classmethod
+    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
+        return scores
+
+
+class NoPosition(Scheme):
     """No positions at all: a bag of words, but for what the causal mask leaks."""
 
     present: ClassVar[bool] = False
+    title: ClassVar[str] = "None"
+    off: ClassVar[str] = "this model has none"
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -70,12 +106,18 @@ class _Added(Seams):
         return _Added(self.table[place : place + 1])
 
 
-class Sinusoidal(nn.Module):
+class Sinusoidal(Scheme):
     """PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(same) (Vaswani et al. 2017, 3.5). No
     parameters.
     """
 
-    present: ClassVar[bool] = True
+    short: ClassVar[str] = "sine waves"
+    sentence: ClassVar[str] = (
+        "Fixed sine and cosine waves of many lengths are added to the embeddings: every position gets a"
+        " pattern of its own, and nothing has to be learned."
+    )
+    off: ClassVar[str] = "the sine waves are not added"
+    enters: ClassVar[tuple[Seam, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -83,6 +125,11 @@ class Sinusoidal(nn.Module):
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
         return _Added(sinusoidal_table(length, self.d_model, 10_000.0, start, like.device).to(like.dtype))
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"p_{t,2i} = \sin\frac{t}{10000^{2i/d}},\; p_{t,2i+1} = \cos\frac{t}{10000^{2i/d}}"
+        return {"pos_embed": (latex, "sines and cosines of the position")}
 
 
 def sinusoidal_table(
@@ -98,10 +145,16 @@ def sinusoidal_table(
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)  # (position, d_model)
 
 
-class Learned(nn.Module):
+class Learned(Scheme):
     """A trained vector for each position (GPT-2, BERT). Parameters: context * d_model."""
 
-    present: ClassVar[bool] = True
+    short: ClassVar[str] = "learned table"
+    sentence: ClassVar[str] = (
+        "A learned vector for each position is added to the token's vector. Beyond the table's last row the"
+        " model cannot read."
+    )
+    off: ClassVar[str] = "the learned table is not added"
+    enters: ClassVar[tuple[Seam, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -114,6 +167,14 @@ class Learned(nn.Module):
                 " at most that many tokens"
             )
         return _Added(self.weight[start : start + length])
+
+    @classmethod
+    def reach(cls, config: ResolvedConfig) -> int | None:
+        return config.context
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"pos_embed": (r"p_t = P[t]", "row t of the position table P")}
 
 
 class _Rotated(Seams):
@@ -133,14 +194,20 @@ class _PartlyRotated(_Rotated):
         return torch.cat((rotate_half_pairs(x[..., :turned], self.cos, self.sin), x[..., turned:]), -1)
 
 
-class Rope(nn.Module):
+class Rope(Scheme):
     """Rotary positions (Su et al. 2021): turns each pair of q and k by position * frequency, so that q.k
     depends on the distance only. Half-split layout (LLaMA, NeoX): dimension i pairs with i + d_head/2. No
     parameters. With `rope_fraction` below 1 only the first d_rotary dimensions are turned, as if they were
     the head (GPT-NeoX, Black et al. 2022).
     """
 
-    present: ClassVar[bool] = True
+    title: ClassVar[str] = "RoPE: turns q and k"
+    sentence: ClassVar[str] = (
+        "Queries and keys are turned by an angle that grows with their position, so a score sees only how far"
+        " apart two tokens are."
+    )
+    off: ClassVar[str] = "queries and keys are not turned"
+    enters: ClassVar[tuple[Seam, ...]] = ("rotate",)
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -152,6 +219,20 @@ class Rope(nn.Module):
         cos, sin = angles.cos(), angles.sin()
         # The sign of `rotate_half` is kept in the table: one multiplication fewer for every q and k.
         return self.seams(torch.cat((cos, cos), -1).to(like.dtype), torch.cat((-sin, sin), -1).to(like.dtype))
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"\cos(t\,\theta_i),\ \sin(t\,\theta_i)"
+        return {"position": (latex, "cosines and sines, for turning q and k")}
+
+    @classmethod
+    def turned(cls, inner: Formula, config: ResolvedConfig) -> Formula:
+        part, width = "", "d_{head}"
+        if config.rope_fraction < 1:
+            part = f", the first {config.d_rotary} of {config.d_head} dimensions"
+            width = f"{config.d_rotary}"
+        latex = rf"R(t\,\theta)\,{inner[0]},\quad \theta_i = {config.rope_theta:g}^{{-2i/{width}}}"
+        return latex, f"{inner[1]}, its pairs turned by position × frequency{part}"
 
 
 def rotate_half_pairs(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
@@ -175,13 +256,31 @@ class _Biased(Seams):
         return _Biased(self.table[:, place : place + 1, : place + 1])
 
 
-class Alibi(nn.Module):
+class DistanceRow(Seams):
+    """What the last of many queries gets added to its scores, (head, 1, key), for a scheme that looks at the
+    distance alone: the end of it is what any earlier query gets.
+    """
+
+    def __init__(self, table: Tensor) -> None:
+        self.table = table
+
+    def at(self, place: int) -> Seams:
+        return _Biased(self.table[:, :, self.table.shape[2] - place - 1 :])
+
+
+class Alibi(Scheme):
     """ALiBi (Press et al. 2022): scores get -slope * distance, a slope for each head. No parameters.
 
     Without a causal mask the distance counts both ways.
     """
 
-    present: ClassVar[bool] = True
+    title: ClassVar[str] = "ALiBi: bias on scores"
+    sentence: ClassVar[str] = (
+        "Each head subtracts a fixed amount per step of distance from its scores: far tokens have to shout to"
+        " be heard."
+    )
+    off: ClassVar[str] = "the penalty for distance is taken away"
+    enters: ClassVar[tuple[Seam, ...]] = ("bias",)
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -192,6 +291,17 @@ class Alibi(nn.Module):
         distance = (place[start:, None] - place[None, :]).abs()  # (query, key)
         slopes = torch.tensor(alibi_slopes(self.n_heads), device=like.device)  # (head,)
         return _Biased((-slopes[:, None, None] * distance).to(like.dtype))
+
+    def head_label(self, head: int) -> str:
+        return f"head {head}, slope {alibi_slopes(self.n_heads)[head]:.4g}"
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"position": (r"-m_h\,|i - j|", "− slope · distance, for each head")}
+
+    @classmethod
+    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
+        return scores[0] + r" - m_h\,|i - j|", scores[1] + " − slope · distance"
 
 
 def alibi_slopes(n_heads: int) -> list[float]:
@@ -208,12 +318,17 @@ def alibi_slopes(n_heads: int) -> list[float]:
     return slopes
 
 
-class T5Bias(nn.Module):
+class T5Bias(Scheme):
     """A learned bias per head and distance bucket, shared by all layers (Raffel et al. 2020). Parameters: 32
     * n_heads.
     """
 
-    present: ClassVar[bool] = True
+    title: ClassVar[str] = "T5: bias on scores"
+    sentence: ClassVar[str] = (
+        "Each head adds a learned number for the distance between two tokens; large distances share a bucket."
+    )
+    off: ClassVar[str] = "the learned distance biases are taken away"
+    enters: ClassVar[tuple[Seam, ...]] = ("bias",)
 
     buckets, max_distance = 32, 128  # T5's own
 
@@ -228,6 +343,14 @@ class T5Bias(nn.Module):
             place[None, :] - place[start:, None], self.bidirectional, self.buckets, self.max_distance
         )
         return _Biased(self.weight[bucket].permute(2, 0, 1))  # (query, key, head) -> (head, query, key)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"position": (r"b_h(\mathrm{bucket}(i - j))", "a learned number for each distance")}
+
+    @classmethod
+    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
+        return scores[0] + r" + b_h(i - j)", scores[1] + " + bias for the distance"
 
 
 def t5_bucket(offset: Tensor, bidirectional: bool, buckets: int, max_distance: int) -> Tensor:

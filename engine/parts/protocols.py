@@ -14,7 +14,9 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.parts.cache import LayerCache
-from engine.parts.positions import Seams
+from engine.parts.formula import Formula
+from engine.parts.norms import Linearised
+from engine.parts.positions import Seam, Seams
 from engine.probe import Probe
 
 
@@ -22,17 +24,35 @@ class Norm(Protocol):
     """Brings each token's vector to a standard size."""
 
     present: ClassVar[bool]  # False: a placeholder for no part at all
+    title: ClassVar[str]  # its name on the map
+    sentence: ClassVar[str]  # what it does, for somebody who heard one lecture
 
     def __init__(self, config: ResolvedConfig) -> None: ...
 
     def __call__(self, x: Tensor) -> Tensor:
         """(batch, query, d_model) -> the same shape."""
 
+    def linear(self, x: Tensor) -> Tensor:
+        """What it does apart from its division and its bias. Shape in = shape out."""
+
+    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
+        """x and u (d_model,), float64 -> the norm at x as a reader u sees it; None where it is not x divided
+        by one number.
+        """
+
+    @classmethod
+    def formula(cls, config: ResolvedConfig) -> Formula: ...
+
 
 class Position(Protocol):
     """Tells places apart, at one or more of three seams (see `engine.parts.positions.Seams`)."""
 
     present: ClassVar[bool]
+    title: ClassVar[str]
+    short: ClassVar[str]  # two or three words, for a box that is small
+    sentence: ClassVar[str]
+    off: ClassVar[str]  # what is no longer done when it is switched off
+    enters: ClassVar[tuple[Seam, ...]]  # the seams that it uses
 
     def __init__(self, config: ResolvedConfig) -> None: ...
 
@@ -41,11 +61,35 @@ class Position(Protocol):
         `like`. Raises ShapeError where it has nothing for them.
         """
 
+    def head_label(self, head: int) -> str:
+        """A head's name, with what the scheme gives it."""
+
+    @classmethod
+    def reach(cls, config: ResolvedConfig) -> int | None:
+        """How many positions it has something for; None: any number."""
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        """Of what it shows, `pos_embed`, and of the tables that it makes ready, `position`."""
+
+    @classmethod
+    def turned(cls, inner: Formula, config: ResolvedConfig) -> Formula:
+        """The formula of queries or keys, once they are turned."""
+
+    @classmethod
+    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
+        """The formula of the scores, with what is added to them."""
+
 
 class Mixer(Protocol):
-    """Lets tokens gather from each other."""
+    """Lets tokens gather from each other. `engine.parts.attention.HeadMixer` is one to begin from."""
 
     present: ClassVar[bool]
+    title: ClassVar[str]
+    sentence: ClassVar[str]
+    scored: ClassVar[bool]  # it compares queries with keys
+    learned: ClassVar[bool]  # it has matrices, W_O among them where the configuration says so
+    flat: ClassVar[Mapping[str, str]]  # what q, k and v are called before they are cut into heads
 
     def __init__(self, config: ResolvedConfig) -> None: ...
 
@@ -64,16 +108,31 @@ class Mixer(Protocol):
         are the latest positions, and those before are to be taken from it.
         """
 
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        """Of every activation that it shows, by bare name, before positions have a say."""
+
 
 class FeedForward(Protocol):
     """Lets each token think alone."""
 
     present: ClassVar[bool]
+    title: ClassVar[str]
+    sentence: ClassVar[str]
+    gated: ClassVar[bool]  # one half of the widened vector decides how much of the other passes
+    exact_zeros: ClassVar[bool]  # many activations are exactly 0
 
     def __init__(self, config: ResolvedConfig) -> None: ...
 
     def __call__(self, x: Tensor, probe: Probe) -> Tensor | None:
         """(batch, query, d_model) -> what is written to the stream, of the same shape; None for nothing."""
+
+    def column(self, neuron: int) -> Tensor:
+        """What a neuron adds to the stream for each unit of its activation `ffn_post`, (d_model,)."""
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        """Of every activation that it shows, by bare name."""
 
 
 class Sublayers(Protocol):
@@ -95,7 +154,10 @@ class Sublayers(Protocol):
 class Wiring(Protocol):
     """A block: joins the two sublayers to the residual stream."""
 
-    ends_normed: ClassVar[bool]  # True: no norm is left for the end of the model
+    sentence: ClassVar[str]  # {copy} and {normed} in it are filled in: they depend on the norm
+    ends_normed: ClassVar[bool]  # norms sit on the stream, after each sum; none is left for the model's end
+    parallel: ClassVar[bool]  # both sublayers read at one place and write at one place
+    replaces: ClassVar[bool]  # what a sublayer makes takes the place of what it read
 
     def __init__(self, config: ResolvedConfig, parts: Parts) -> None: ...
 
@@ -103,6 +165,10 @@ class Wiring(Protocol):
         self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
     ) -> Tensor:
         """(batch, query, d_model) -> the same shape."""
+
+    @classmethod
+    def formulas(cls) -> dict[str, Formula]:
+        """Of `resid_mid` and `resid_post`."""
 
 
 class Mask(Protocol):
@@ -148,6 +214,13 @@ class Parts:
 
     def wiring(self, config: ResolvedConfig) -> type[Wiring]:
         return self.wirings[config.wiring]
+
+    def sums(self, config: ResolvedConfig) -> bool:
+        """Whether the final stream is the plain sum of all that was written to it: not where a norm sits on
+        the stream, nor where nothing is added.
+        """
+        wiring = self.wiring(config)
+        return not wiring.replaces and not (wiring.ends_normed and self.norm(config).present)
 
 
 def swapped(

@@ -82,10 +82,13 @@ def beam_search(
     in a `stop` token is finished if it is among the best `width`, and frees its place. In the end finished
     and living branches are compared by total / length^length_penalty (Wu et al. 2016 use another form of it;
     this is Hugging Face's): above 1 favours long ones, below 0 short ones, and without stop tokens all are
-    equally long. Besides what is kept, the tree holds the `shown` (0: width) likeliest children of every
-    branch. Width 1 is greedy decoding. When prompt and depth together exceed the context, the prompt's
-    beginning is dropped. Raises ConfigError for a width or depth out of range, and ShapeError for a model
-    that is not causal or no tokens.
+    equally long. The search goes on to the full depth while a branch lives, which is Hugging Face's
+    `early_stopping="never"`; its default gives up earlier and may miss the best.
+
+    Besides what is kept, the tree holds the `shown` (0: width) likeliest children of every branch. Width 1 is
+    greedy decoding. When prompt and depth together exceed the context, the prompt's beginning is dropped.
+    Raises ConfigError for a width or depth out of range, and ShapeError for a model that is not causal or no
+    tokens.
     """
     config = model.config
     if not 1 <= width <= MAX_WIDTH:

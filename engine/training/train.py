@@ -132,19 +132,24 @@ class Batches:
         return Loss(nats, len(predicted), characters)
 
     def windows(self, tokens: Tensor, limit: int, size: int = 64) -> Iterator[Batch]:
-        """Windows side by side over a split: all of it, or about `limit` tokens spread evenly when limit
-        > 0.
+        """Windows side by side over a split: all of it, the last and shorter one too, or about `limit` tokens
+        spread evenly when limit > 0.
         """
         length = min(
             self.length, len(tokens) - 1
         )  # the last tenth of a short text may be shorter than a window
         starts = torch.arange(0, len(tokens) - length, length)
-        if 0 < limit < len(starts) * length:
+        sampled = 0 < limit < len(starts) * length
+        if sampled:
             starts = starts[torch.linspace(0, len(starts) - 1, max(1, limit // length)).long()]
         generator = torch.Generator().manual_seed(0)
         size = max(1, min(size, MAX_LOGITS // (length * self.corpus.vocab_size)))
         for some in starts.split(size):
             yield self._make(tokens, some, length, generator)
+        end = len(starts) * length
+        rest = len(tokens) - end - (self.config.objective == "next_token")  # the last token is a target only
+        if rest and not sampled:
+            yield self._make(tokens, torch.tensor([end]), rest, generator)
 
     def _make(self, tokens: Tensor, starts: Tensor, length: int, generator: torch.Generator) -> Batch:
         if self.config.objective == "masked":
@@ -165,11 +170,6 @@ def measure(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0
         count, characters = count + found.tokens, characters + found.characters
     model.parts.mode(model, training)
     return Loss(total / count if count else math.nan, count, characters)
-
-
-def evaluate(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> float:
-    """`measure` in nats per token."""
-    return measure(model, batches, tokens, limit).nats
 
 
 def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
@@ -314,13 +314,26 @@ class _Training:
         config, control = self.config, self.control
         # Nothing is yielded from inside a scope: while the caller holds a record, torch is as the caller left
         # it.
-        if every or _due(self.step, config.eval_every):
-            yield self._evaluation(complete)
+        evaluation = self._evaluation(complete) if every or _due(self.step, config.eval_every) else None
+        if evaluation is not None:
+            yield evaluation
         if config.sample_every and (every or _due(self.step, config.sample_every)):
             yield self._sample()
         if every or control.snapshot or snapshot_due(config, self.step):
             control.snapshot = False
-            yield Snapshot(self.step, TrainState(self.step, self.seconds, self.optimiser.state()))
+            state = TrainState(self.step, self.seconds, self.optimiser.state())
+            yield Snapshot(self.step, state, self._finite(state, evaluation))
+
+    def _finite(self, state: TrainState, evaluation: Evaluation | None) -> bool:
+        """Whether a state can be gone on from: its numbers are finite, and so is the loss that they give (in
+        a diverging training the weights are often still numbers when the logits are none any more).
+        """
+        if not all(bool(tensor.isfinite().all()) for tensor in state.tensors.values()):
+            return False
+        if evaluation is not None:
+            return math.isfinite(evaluation.train_loss) and math.isfinite(evaluation.validation_loss)
+        with self.numerics.scope():
+            return math.isfinite(measure(self.model, self.batches, self.corpus.train, limit=1).nats)
 
     def _evaluation(self, complete: bool) -> Evaluation:
         limit = self.config.eval_tokens

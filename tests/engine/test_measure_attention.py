@@ -19,7 +19,6 @@ from engine.measure.ablation import (
     edits_for,
     kl_divergence,
     reordered,
-    without_attention,
 )
 from engine.measure.recording import record
 from engine.measure.shared_keys import shared_keys
@@ -250,7 +249,8 @@ def test_ablating_every_head_is_removing_attention(fields):
     before = record(model, IDS)
     off = tuple((i, h) for i in range(2) for h in range(4))
     found = compare(model, before, Switches(heads_off=off))
-    removed = record(model, IDS, edits=without_attention(model))
+    silent = {f"blocks.{i}.attn_out": torch.zeros_like for i in range(2)}
+    removed = record(model, IDS, edits=silent)
     assert np.abs(removed.logits - before.logits).max() > 1e-4
     np.testing.assert_allclose(found.after.logits, removed.logits, atol=1e-6)
 
@@ -309,7 +309,7 @@ def test_scale_off_leaves_the_raw_products(fields):
 
 def test_scale_and_position_can_be_off_together():
     model = model_of(position="rope", qk_norm=True)
-    seen = record(model, IDS, edits=edits_for(model, Switches(scale=False, position=False)))
+    seen = record(model, IDS, edits=edits_for(model, Switches(scale=False)), positions=False)
     q, k = (F.rms_norm(torch.tensor(seen[f"blocks.0.{n}"]), (4,), eps=1e-5) for n in "qk")
     np.testing.assert_allclose(seen["blocks.0.scores"], q @ k.transpose(1, 2), atol=1e-4)
 

@@ -9,6 +9,21 @@ import { playButton, still } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { paint } from "./shared/theme.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {number[]} q (d_head,), not turned
+ * @property {number[]} k (d_head,)
+ * @property {number[]} theta (pair,) radians per position
+ * @property {number} most the last position
+ * @property {number[]} at positions of query and key, and the pair, at first
+ * @property {string} home what `at` is for
+ * @property {[string, string]} labels
+ * @property {import("./shared/colours.js").Palette} colours
+ * @property {string} note
+ * @property {string} alt
+ */
+
 const STEP_MS = 650, TWEEN_MS = 420 // between two positions while it plays; how long an arrow takes to get there
 const RADIUS = 44
 
@@ -243,6 +258,11 @@ function write(self) {
   lines.forEach((line, i) => { self.about.children[i].textContent = line })
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ * @param {boolean} fresh
+ */
 function update(self, data, fresh) {
   self.data = data
   const pairs = data.theta.length

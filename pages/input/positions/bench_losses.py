@@ -18,6 +18,7 @@ from engine.config import Position
 from engine.errors import CorpusError
 from engine.measure.distance import t5_weights
 from engine.measure.extrapolation import (
+    BLOCK,
     TAIL,
     TIMES,
     Curve,
@@ -269,9 +270,9 @@ def _draw(
         )
     )
     st.caption(
-        f"Points are means over {choice.width} position{'s' * (choice.width > 1)}, bands one standard"
-        f" error.{base} Bumps that come back every {context} positions are the text's: the same characters"
-        " are read there again, with more before them."
+        f"Points are means over {choice.width} position{'s' * (choice.width > 1)}, bands one standard error,"
+        f" taken over blocks of {BLOCK} neighbouring windows.{base} Bumps that come back every {context}"
+        " positions are the text's: the same characters are read there again, with more before them."
     )
     if any(v == ("learned", None) for v in shown):
         st.caption(

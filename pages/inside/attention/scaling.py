@@ -156,6 +156,7 @@ def _worked(seed: int) -> None:
             f"$e^{{{SCORE}}} / (e^{{{SCORE}}} + {zeros})$, $e^{{{SCORE}}} = {among.exponential:.0f}$",
         )
     st.caption(
-        f"Divided by √128, the same score is {among.divided:.2f} and takes {among.divided_weight:.4f} of the"
-        f" weight among {zeros} zeros."
+        f"Each of the zeros gets 1 / (e¹⁴ + {zeros}) = {among.each_zero:.1e}; a text that says 0.00003 is"
+        f" mistaken. Divided by √128, the same score is {among.divided:.2f} and takes"
+        f" {among.divided_weight:.4f} of the weight among {zeros} zeros."
     )

@@ -83,7 +83,7 @@ EXAMPLES = {
     "block": Source(
         "One block",
         "T = 16 tokens, d = 512, H = 8 heads.",
-        ModelConfig(context=16, d_model=512, n_layers=1, n_heads=8, position="none"),
+        ModelConfig(context=16, d_model=512, n_layers=1, n_heads=8, position="none", norm_bias=True),
         16,
         "block",
     ),

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import ledger
-from engine.ledger.blackboard import BARE, LECTURE, block, tied, with_heads_and_contexts
+from engine.ledger.blackboard import BARE, LAB, LECTURE, block, tied, with_heads_and_contexts
 from engine.presets import PRESETS
 from pages.models.parameters.choice import Choice
 from pages.models.parameters.where import rows_table
@@ -90,6 +90,12 @@ def _lecture() -> None:
         )
         words = f"with biases, gains and {classic.config.context} positions, tied: the rows beside this"
         explain.worked("As the preset classic", f"{classic.total:,}", words)
+        explain.worked(
+            "The lab's own code",
+            f"{ledger(LAB).total:,}",
+            f"the same with {LAB.context} positions, and no biases but the norms'; the preset mini, with all"
+            f" biases, has {ledger(PRESETS['mini'].model).total:,}",
+        )
         explain.worked(
             "With 8 layers",
             f"{eight.total:,}",

@@ -85,7 +85,8 @@ def _controls(subject: Subject) -> tuple[int, int, float, str, int]:
     depth = widgets.slide("Depth", 1, DEEPEST, first, "beam_depth", place=b, hint="Tokens written at most.")
     hint = (
         "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones."
-        " It matters only where branches can end early."
+        " It matters only where branches can end early. The search goes on to the full depth, as Hugging"
+        ' Face\'s with early_stopping="never"; its default may stop before.'
     )
     penalty = widgets.slide("Length penalty", -1.0, 2.0, 1.0, "beam_penalty", step=0.1, place=c, hint=hint)
     hint = "A token that ends with this sign finishes its branch."

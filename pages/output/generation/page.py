@@ -2,9 +2,10 @@
 
 from engine.measure.caching import cache_size, compare, flops, unchanged
 from engine.parts.cache import KVCache
+from engine.parts.single_row import Mixing
 from engine.sample.beam import beam_search
 from engine.sample.branches import ended_by, likelihood, pick
-from engine.sample.decoder import Decoder, Mixing
+from engine.sample.decoder import Decoder
 from engine.sample.generate import steps, window
 from pages.output.generation import words
 from pages.output.generation.beam import draw_beam

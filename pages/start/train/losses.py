@@ -105,7 +105,8 @@ def _loss_words(view: RunView, unit: curves.Unit) -> str:
             f"from {number(bits(first), '.2f')} to {number(bits(last), '.2f')} bits per character after step"
             f" {last.step}"
         )
-    return f"Training and validation loss of {view.name}: validation went {course}"
+    kinds = "" if first.complete == last.complete else " (the last one on the whole validation split)"
+    return f"Training and validation loss of {view.name}: validation went {course}{kinds}"
 
 
 def numbers(view: RunView) -> None:
@@ -136,8 +137,21 @@ def numbers(view: RunView) -> None:
         st.metric(
             "Bits / character", number(bits(look) if look else math.nan, ".3f"), help=" ".join(help_bits)
         )
+    if look is not None:
+        st.caption(measured_on(look, view.spec))
     if word != "character":
         st.caption(COMPARABLE)
+
+
+def measured_on(look: Evaluation, spec: RunSpec) -> str:
+    """What part of the validation split a loss is of."""
+    if look.complete:
+        return "Measured on the whole validation split."
+    tokens = f"about {spec.train.eval_tokens:,} {token_word(spec.train.tokenizer)}s"
+    return (
+        f"A quick look at {tokens} of the validation split, the same each time. The whole split is read at"
+        " the end; it may be easier or harder."
+    )
 
 
 def bits(look: Evaluation) -> float:

@@ -13,11 +13,13 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import presets
+from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, SampleConfig
 from engine.sample import draw, stages, uniform
+from engine.service.state import RunSpec
 from pages.output.sampling import figures
 from pages.output.sampling.temperatures import TEMPERATURES
-from tests.pages.stage import open_page
+from tests.pages.stage import StageManager, open_page
 from ui import subject
 from ui.players import sampler
 
@@ -244,3 +246,28 @@ def test_the_figures_hold_the_numbers():
     ):  # a title over the middle of each
         assert note.xanchor == "center" and note.x == pytest.approx(sum(axis.domain) / 2, abs=0.01)
     assert np.array_equal(figures.stage_map(["a", "b", "c"], values, list("vwxyz")).data[0].z, values)
+
+
+@pytest.mark.parametrize("scale", [1e19, 1e30])
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_model_whose_numbers_have_run_away_is_a_sentence(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch, view: str, scale: float
+):
+    """A diverged run's last snapshot: its weights are numbers, what the model makes of them is none."""
+    subject.st.cache_resource.clear()
+    real = manager.model
+
+    def model(run: str, step: int | None = None) -> Checkpoint:
+        found = real(run, step)
+        for parameter in found.model.parameters():
+            parameter.mul_(scale)
+        return found
+
+    monkeypatch.setattr(manager, "model", model)
+    preset = presets.PRESETS["fast"]
+    assert preset.train is not None
+    run = manager.start(RunSpec(preset.model, preset.train, "python"), "this-browser")
+    manager.change(run, status="failed")
+    page = opened(model=f"run-{run}", sampling_view=view)
+    assert [w.value[:27] for w in page.warning] == ["No logit is a finite number"]
+    assert not page.error

@@ -1,70 +1,35 @@
-"""Groups of widgets -> frozen configs. One registry holds every control; its key is the field's name, also in
-the URL.
-
-A widget's default is the chosen preset's value, and Streamlit leaves a value that equals its default out of
-the URL: a link therefore holds the preset's name and the differences from it, nothing else.
-"""
+"""Draws the controls of `ui.fields` in groups -> frozen configs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Mapping
+from typing import Any, Literal, get_args, get_origin
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.config import MIN_BPE, ModelConfig, TrainConfig, bpe_size
-from engine.presets import PRESETS, Preset
+from engine.config import MIN_BPE, bpe_size
+from engine.presets import Preset
 from ui import state
-from ui.text.markdown import whole
-
-TRAINABLE = {name: preset for name, preset in PRESETS.items() if preset.train is not None}
-FIRST = "fast"
-KINDS = ("char", "byte", "bpe")
-NEWLINE = "⏎"  # how a line break is typed and shown in one-line fields
-
-Values = dict[str, Any]
-_HINTS = {**get_type_hints(ModelConfig), **get_type_hints(TrainConfig)}
-
-
-@dataclass(frozen=True)
-class Control:
-    """One field: its words, and when it matters (elsewhere it is greyed out). `step` is what + and - add."""
-
-    field: str
-    label: str
-    help: str
-    step: float = 1
-    matters: Callable[[Values], bool] = lambda values: True
-
-
-def _is(field: str, *wanted: object) -> Callable[[Values], bool]:
-    return lambda values: values[field] in wanted
-
-
-SIZES = (
-    Control(
-        "context",
-        "Context",
-        "How many tokens the model sees at once; a token is a character, unless Data says otherwise.",
-        16,
-    ),
-    Control("d_model", "Width", "Numbers in the vector that stands for each position.", 16),
-    Control("n_layers", "Layers", "How many blocks are stacked."),
-    Control("n_heads", "Heads", "Attention heads in each block; they share the width."),
-    Control(
-        "n_kv_heads",
-        "Key-value heads",
-        "0: one for each head. 1: all heads share one (MQA). Between: groups share (GQA).",
-    ),
-    Control("d_head", "Width of a head", "0: the width divided by the heads.", 4),
-    Control("d_ff", "Feed-forward width", "0: 4 times the width, or 8/3 of it for gated kinds.", 32),
-    Control(
-        "dropout", "Dropout", "Share of activations set to zero at random while training; 0 is none.", 0.05
-    ),
+from ui.fields import (
+    CONTROLS,
+    DATA,
+    FIRST,
+    FIRST_VOCABULARY,
+    GROUPS,
+    HINTS,
+    ICONS,
+    KINDS,
+    TRAINABLE,
+    VOCABULARY,
+    Control,
+    Values,
+    from_widget,
+    preset_values,
+    to_widget,
 )
+<<<<<<< HEAD
 PARTS = (
     Control("position", "Positions", "How the model learns which token comes where."),
     Control(
@@ -250,6 +215,8 @@ GROUPS: dict[str, tuple[Control, ...]] = {
 }
 ICONS = dict(zip(GROUPS, ("straighten", "extension", "speed", "timeline", "visibility"), strict=True))
 CONTROLS = {control.field: control for group in (DATA, *GROUPS.values()) for control in group}
+=======
+>>>>>>> parts
 
 
 def preset_picker() -> Preset:
@@ -269,20 +236,13 @@ def preset_picker() -> Preset:
     return TRAINABLE.get(str(name), TRAINABLE[FIRST])
 
 
-def preset_values(preset: Preset) -> Values:
-    """Every control's value under a preset, as its widget holds it."""
-    assert preset.train is not None
-    fields = {**preset.model.to_dict(), **preset.train.to_dict()}
-    return {name: _to_widget(name, fields[name]) for name in CONTROLS}
-
-
 def fill(values: Mapping[str, Any]) -> None:
     """Puts config values into the controls of the next run. For callbacks: a widget cannot be set once it is
     drawn.
     """
     for name, value in values.items():
         if name in CONTROLS:
-            st.session_state[name] = _to_widget(name, value)
+            st.session_state[name] = to_widget(name, value)
         if name == "tokenizer" and (size := bpe_size(value)):
             st.session_state[VOCABULARY] = size
 
@@ -352,49 +312,16 @@ def control_groups(preset: Preset) -> tuple[Values, dict[str, DeltaGenerator]]:
                     seen[control.field] = _widget(
                         control, defaults[control.field], disabled=not control.matters(seen)
                     )
-                    values[control.field] = _from_widget(control.field, seen[control.field])
+                    values[control.field] = from_widget(control.field, seen[control.field])
             places[title] = st.container()
     return values, places
-
-
-def configs(values: Values, vocab_size: int) -> tuple[ModelConfig, TrainConfig]:
-    """The two configs of a set of values, not yet validated."""
-    model = {name: value for name, value in values.items() if name in ModelConfig.__dataclass_fields__}
-    train = {name: value for name, value in values.items() if name in TrainConfig.__dataclass_fields__}
-    masked = train.get("objective") == "masked"
-    return ModelConfig(vocab_size=vocab_size + masked, **model), TrainConfig(**train)
-
-
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The fields in which two sets of values differ, with both values."""
-    return {
-        name: (before[name], after[name]) for name in after if name in before and before[name] != after[name]
-    }
-
-
-def label_of(field: str) -> str:
-    return CONTROLS[field].label if field in CONTROLS else field
-
-
-def show(value: Any) -> str:
-    """A value as a person writes it."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if value is None:
-        return "derived"
-    return f"{value:g}" if isinstance(value, float) else str(value).replace("\n", NEWLINE)
-
-
-def visible(text: str) -> str:
-    """Typed text with its marked line breaks made real."""
-    return text.replace(NEWLINE, "\n").replace("\\n", "\n")
 
 
 def _widget(control: Control, default: Any, *, disabled: bool) -> Any:
     """The widget that suits a field's type. The bounds are the configs' own, so that what is wrong is said,
     not refused.
     """
-    hint, label = _HINTS[control.field], control.label
+    hint, label = HINTS[control.field], control.label
     shared: dict[str, Any] = {
         "key": control.field,
         "help": f"{control.help} `{control.field}`",
@@ -414,22 +341,3 @@ def _widget(control: Control, default: Any, *, disabled: bool) -> Any:
     else:
         number = st.number_input(label, value=int(default), step=int(control.step), **shared)
     return default if number is None else number  # None: the field was emptied
-
-
-def _to_widget(name: str, value: Any) -> Any:
-    """Derived sizes are 0 in their widget (a number can always be in the URL; nothing cannot); line breaks
-    are visible.
-    """
-    if name == "tokenizer":
-        return str(value).partition(":")[0]  # its number has a widget of its own
-    if value is None:
-        return 0
-    if _HINTS[name] is float:
-        return float(value)
-    return whole(value).replace("\n", NEWLINE) if isinstance(value, str) else value
-
-
-def _from_widget(name: str, value: Any) -> Any:
-    if type(None) in get_args(_HINTS[name]) and not value:
-        return None
-    return visible(value) if isinstance(value, str) and _HINTS[name] is str else value

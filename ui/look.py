@@ -1,47 +1,161 @@
-"""The frame of a page that looks into a model: the bar, the choice of a view, the view, and what is said
-about it.
+"""The frame of a page: its title, the bar, the choice of a view, the view, and what is said about it.
+
+show(Page("Attention: who looks at whom", "attention_view", (
+    View("heads", "Heads", draw_heads, Words(see=..., why=..., attempt=...), (pattern, entropy)),
+    ...
+)))
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from ui import explain
+from ui import explain, state, widgets
 from ui.subject import FIRST_TEXT, Choice, Subject, choose_subject, subject_of
 
-Views = Mapping[str, Callable[[Subject], object]]
-Words = Mapping[str, Mapping[str, str]]
-Code = Mapping[str, Sequence[Any]]
+log = logging.getLogger(__name__)
+Code = tuple[Callable[..., Any] | type, ...]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The three things that a view says about its figure: what you see, why it matters, what to try
+    (Markdown).
+    """
+
+    see: str
+    why: str
+    attempt: str
+
+
+@dataclass(frozen=True)
+class View:
+    """One answer of a page. `id` stands in the URL, `title` on the button.
+
+    `draw` is called with the `Subject` of the bar where the view `needs_model`, else with nothing. `code` are
+    the functions and classes of the engine whose source is offered below it. Words and code that depend on
+    what is shown are functions of what `draw` gets.
+    """
+
+    id: str
+    title: str
+    draw: Callable[..., object]
+    words: Words | Callable[..., Words | None] | None = None
+    code: Code | Callable[..., Code] = ()
+    needs_model: bool = True
+
+    def tell(self, *subject: Subject) -> None:
+        """Draws the words and the code: below the view, after the scrubber."""
+        words = self.words(*subject) if callable(self.words) else self.words
+        code = self.code(*subject) if callable(self.code) else self.code
+        if words is not None:
+            explain.reading(words.see, words.why, words.attempt)
+        if code:
+            explain.show_code(*code)
+
+
+@dataclass(frozen=True)
+class Page:
+    """What stands on a page. `key` names the view in the URL; `text` is what is read until there is
+    another.
+    """
+
+    title: str
+    key: str
+    views: tuple[View, ...]
+    sentence: str = ""
+    text: str = FIRST_TEXT
+
+
+def show(page: Page) -> None:
+    """Draws the page. Where all views look into a model, the bar comes first and stays while views change."""
+    st.title(page.title)
+    if page.sentence:
+        st.markdown(page.sentence)
+    state.drop_endless()
+    if all(view.needs_model for view in page.views):
+        with boundary():
+            _chosen(page, page.views, choose_subject(page.text))
+    elif any(view.needs_model for view in page.views):
+        view = choose_view(page.views, page.key)
+        with boundary():
+            _chosen(page, (view,), choose_subject(page.text) if view.needs_model else None)
+    else:
+        _chosen(page, page.views, None)
+
+
+def choose_view(views: Sequence[View], key: str) -> View:
+    """The views as a row of buttons. A link names one by its id, or, as old links do, by its title."""
+    by_id = {view.id: view for view in views}
+    titles = {view.id: view.title for view in views}
+    return by_id[widgets.one_of("View", titles, key, hidden=True, wrap=True)]
+
+
+# the scrubber and the controls of a view draw this much again, not the bar, the sidebar and the router
+@st.fragment
+def _chosen(page: Page, views: tuple[View, ...], choice: Choice | None) -> None:
+    if choice is None:
+        view = _one_of(page, views)
+        with boundary():
+            view.draw()
+            view.tell()
+        return
+    with boundary():
+        with subject_of(choice) as subject:
+            view = _one_of(page, views)
+            with boundary():
+                view.draw(subject)
+        # After the scrubber, which may ask for the next step as soon as the pictures have been sent.
+        view.tell(subject)
+
+
+def _one_of(page: Page, views: tuple[View, ...]) -> View:
+    return choose_view(views, page.key) if len(views) > 1 else views[0]
+
+
+@contextmanager
+def boundary() -> Iterator[None]:
+    """What fails in here becomes a sentence with a number; the rest of the page lives, and the log has
+    the trace.
+    """
+    try:
+        yield
+    except Exception as error:  # Streamlit's own signals to stop or run again are no Exceptions
+        failed(error)
+
+
+def failed(error: Exception) -> None:
+    """Tells the person that a part of the page could not be drawn, and the log why, under the same number."""
+    number = secrets.token_hex(4)
+    log.error("%s: a part of a page could not be drawn", number, exc_info=error)
+    st.error(
+        "This could not be drawn: the fault is ours, not yours. Another view, model or setting may still"
+        f" work. Whoever runs this server finds the reason in its log under **{number}**.",
+        icon=":material/error:",
+    )
+
+
+# Until every page is a Page ---------------------------------------------------------------------
 
 
 def look_inside(
-    views: Views,
-    words: Words | None = None,
-    code: Code | None = None,
-    *,
-    key: str | None,
-    text: str = FIRST_TEXT,
+    views: Any, words: Any = None, code: Any = None, *, key: str | None, text: str = FIRST_TEXT
 ) -> None:
-    """Draws the bar and the chosen one of `views`, with its `words` (see, why, attempt) and the source of its
-    `code`.
-
-    The choice is in the URL under `key`; without a key there is none, and the first view is drawn. `text` is
-    what is read at first.
-    """
     _look(choose_subject(text), views, words or {}, code or {}, key)
 
 
-# the scrubber and the controls of a view draw this much again, and not the bar, the sidebar and the router as
-# well
 @st.fragment
-def _look(choice: Choice, views: Views, words: Words, code: Code, key: str | None) -> None:
+def _look(choice: Choice, views: Any, words: Any, code: Any, key: str | None) -> None:
     with subject_of(choice) as subject:
         view = explain.choose_view(views, key) if key is not None else next(iter(views))
         views[view](subject)
-    # After the scrubber, which may ask for the next step as soon as the pictures have been sent.
     if view in words:
         explain.reading(**words[view])
     if view in code:

@@ -67,7 +67,7 @@ def position_losses(
     """
     if length < 1:
         raise ShapeError(f"length is {length}; at least one position is needed")
-    reach = min(length, reachable(model.config) or length)
+    reach = min(length, model.positions.reach(model.config) or length)
     for some in torch.from_numpy(starts).split(batch):
         windows = tokens[some[:, None] + torch.arange(reach + 1)]  # (window, position + 1)
         with torch.inference_mode():
@@ -76,15 +76,6 @@ def position_losses(
                 len(some), reach
             )
         yield F.pad(losses, (0, length - reach), value=torch.nan).numpy()
-
-
-def reachable(config: ModelConfig) -> int | None:
-    """How many positions the scheme has something for; None: any number.
-
-    >>> reachable(ModelConfig(context=64, position="learned")), reachable(ModelConfig(position="rope"))
-    (64, None)
-    """
-    return config.context if config.position == "learned" else None
 
 
 @dataclass(frozen=True, eq=False)

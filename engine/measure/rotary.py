@@ -128,7 +128,11 @@ def shift_check(
     found = []
     share = 1.0 if d_rotary is None else d_rotary / len(q)
     config = ModelConfig(
+<<<<<<< HEAD
         d_model=len(q), n_heads=1, position="rope", rope_theta=float(base), rope_fraction=share
+=======
+        d_model=len(q), n_heads=1, d_head=len(q), position="rope", rope_theta=float(base), rope_fraction=share
+>>>>>>> parts
     )
     rope = Rope(config.resolved())
     for name, dtype in (("bfloat16", torch.bfloat16), ("float32", torch.float32)):
@@ -166,7 +170,6 @@ def before_rotation(recording: Recording, layer: int, head: int) -> tuple[np.nda
     c = recording.config
     if c.mixer not in SCORED:
         return None
-    assert c.n_kv_heads and c.d_head
     q, k = (
         recording[f"blocks.{layer}.q"][head],
         recording[f"blocks.{layer}.k"][head // (c.n_heads // c.n_kv_heads)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,11 @@ class Node:
     score: float  # total / depth^length_penalty: what finished branches are compared by
     kept: bool  # among the best of its step; the others are pruned
     finished: bool  # it ended with a stop token
+
+    @property
+    def probability(self) -> float:
+        """Of this token after its branch."""
+        return math.exp(self.log_probability)
 
 
 @dataclass(frozen=True)

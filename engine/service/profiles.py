@@ -63,6 +63,11 @@ class Profile:
     snapshot_bytes_total: int = 4 * GB
     max_worker_bytes: int = 0  # memory of one training process; 0: no limit
 
+    @property
+    def max_workers(self) -> int:
+        """Processes alive at a time, whatever they do: those that train, those that wait, and the spare."""
+        return self.max_runs + self.max_paused + 1
+
 
 def _threads(cores: int) -> int:
     """A second thread makes a training 1.6 times as fast, later ones add little at these sizes.

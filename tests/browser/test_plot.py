@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.conftest import settled
 from tests.browser.server import ROOT, serve
-from ui.players.plot import ensure_static
+from ui.players.served import ensure_static
 
 SCRIPT = """
 import numpy as np, pandas as pd, plotly.graph_objects as go, streamlit as st

@@ -21,6 +21,7 @@ from engine.measure.ablation import (
     reordered,
 )
 from engine.measure.recording import record
+from engine.measure.shared_keys import shared_keys
 from engine.model import Transformer, build, count_parameters
 from engine.presets import PRESETS
 from tests.engine.helpers import loud, tiny
@@ -427,14 +428,14 @@ def test_fourteen_among_zeros():
 
 def test_what_sharing_keys_saves_at_llama_70b():
     config = PRESETS["llama2-70b"].model.resolved()
-    found, full = scaling.shared_keys(config, 64, 8), scaling.shared_keys(config, 64, 64)
+    found, full = shared_keys(config, 64, 8), shared_keys(config, 64, 64)
     assert found.cache_bytes_per_token == 2 * 80 * 8 * 128 * 2 == 327_680
     assert (
         full.cache_bytes_per_token == 8 * found.cache_bytes_per_token and found.cache_bytes == 4096 * 327_680
     )
     assert found.parameters == 2 * 8192 * 1024
     with pytest.raises(ConfigError):
-        scaling.shared_keys(config, 64, 7)
+        shared_keys(config, 64, 7)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -443,7 +444,5 @@ def test_the_parameters_saved_are_those_of_the_real_models(bias):
         return count_parameters(tiny(n_kv_heads=kv, attention_bias=bias))
 
     config = tiny(attention_bias=bias).resolved()
-    saved = (
-        scaling.shared_keys(config, 4, 4).all_parameters - scaling.shared_keys(config, 4, 1).all_parameters
-    )
+    saved = shared_keys(config, 4, 4).all_parameters - shared_keys(config, 4, 1).all_parameters
     assert saved == counted(4) - counted(1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 import torch
 
 from tests.pages.stage import StageManager
-from ui import state
+from ui import look, state
 from ui.figures.specs import Figure
 from ui.players import plot
 
@@ -32,6 +33,21 @@ def unpacked(value: Any) -> Any:
     if isinstance(value, list):
         return [unpacked(one) for one in value]
     return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def as_drawn(message: dict[str, Any]) -> Drawn:
+    """A message to the browser, read as the browser reads it."""
+    figure, table = message["figure"], message["table"]
+    columns = table and {
+        name: unpacked(column) if isinstance(column, list) else unpacked_column(column)
+        for name, column in zip(table["names"], table["columns"], strict=True)
+    }
+    traces = [unpacked(trace) for trace in figure["data"]]
+    return Drawn(traces, unpacked(figure["layout"]), columns, message["alt"])
+
+
+def unpacked_column(column: dict[str, str]) -> list[Any]:
+    return np.frombuffer(base64.b64decode(column["bdata"]), column["dtype"]).tolist()
 
 
 def differences(ours: Any, theirs: Any, path: str = "figure") -> list[str]:
@@ -77,11 +93,37 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     return stage
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What a page sent to one figure: its traces and layout with plain lists for arrays, its table, its words."""
+
+    traces: list[dict[str, Any]]
+    layout: dict[str, Any]
+    table: dict[str, list[Any]] | None
+    alt: str
+
+
+@pytest.fixture
+def drawn() -> dict[str, Drawn]:
+    """Every figure that a page has drawn so far, the last one under each key."""
+    return {}
+
+
+@pytest.fixture(autouse=True)
+def faults_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a page a fault becomes a sentence; in a test it stays one."""
+
+    def failed(error: Exception) -> None:
+        raise error
+
+    monkeypatch.setattr(look, "failed", failed)
+
+
 CHECKED: set[str] = set()  # Plotly's checks take longer than the rest of a page
 
 
 @pytest.fixture(autouse=True)
-def plotly_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+def plotly_agrees(monkeypatch: pytest.MonkeyPatch, drawn: dict[str, Drawn]) -> None:
     """What is sent unchecked is what Plotly's checked figure would send, for each new kind of figure; a
     property that Plotly does not know raises.
     """
@@ -89,6 +131,7 @@ def plotly_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def payload(figure: Any, **rest: Any) -> bytes:
         sent = real(figure, **rest)
+        drawn[rest["key"]] = as_drawn(json.loads(sent))
         if (
             isinstance(figure, Figure)
             and (kind := repr((shape(figure.traces), shape(figure.arrangement)))) not in CHECKED

@@ -148,6 +148,6 @@ def look() -> None:
 
 view = explain.choose_view(VIEWS, "positions_view")
 if view in READS_A_MODEL:
-    look_inside({view: VIEWS[view]}, WORDS, CODE, key=None)  # type: ignore[dict-item]
+    look_inside({view: VIEWS[view]}, WORDS, CODE, key=None)
 else:
     look()

@@ -17,8 +17,8 @@ from engine.config import Extra, ModelConfig
 from engine.errors import ConfigError, GlassformerError
 from engine.ledger import Ledger, ledger
 from engine.presets import ENCODER_DECODERS, PRESETS, Preset
-from ui import controls, state
-from ui.controls import Control
+from ui import fields, state
+from ui.fields import Control
 from ui.site import ROOT
 from ui.subject import RUN, SHIPPED
 from ui.text.markdown import safe, whole
@@ -207,7 +207,7 @@ def chosen_model() -> Choice:
     except ConfigError as error:
         problem.error(
             safe(
-                f"{controls.label_of(error.field)} {error}. Until that is mended, {choice.title} is counted"
+                f"{fields.label_of(error.field)} {error}. Until that is mended, {choice.title} is counted"
                 " as it was."
             )
         )
@@ -216,7 +216,7 @@ def chosen_model() -> Choice:
         if values[field] is None:
             note.caption(f"0: derived, here {getattr(counted.config, field):,}")
     changed = {
-        field: (controls.show(before), controls.show(value))
+        field: (fields.show(before), fields.show(value))
         for field, (before, value) in _changes(choice.base.config, counted.config).items()
     }
     return replace(
@@ -270,7 +270,7 @@ def _fields(config: ModelConfig) -> tuple[dict[str, Any], dict[str, DeltaGenerat
 
 
 def _widget(field: str, config: ModelConfig) -> Any:
-    control = VOCAB if field == "vocab_size" else controls.CONTROLS[field]
+    control = VOCAB if field == "vocab_size" else fields.CONTROLS[field]
     hint, default = _HINTS[field], _to_widget(field, getattr(config, field))
     shared: dict[str, Any] = {"key": _key(field), "help": f"{control.help} `{field}`", "bind": "query-params"}
     if get_origin(hint) is Literal:

@@ -6,10 +6,10 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import GlassformerError
+from pages.models.parameters import figures
 from pages.models.parameters.choice import OTHER, Choice, choose, plain
 from pages.models.parameters.where import parts_in_words
 from ui import explain
-from ui.figures import parameters as figures
 from ui.players.plot import plot
 from ui.text.markdown import safe, whole
 

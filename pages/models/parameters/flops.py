@@ -9,10 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import Flops, Ledger
+from pages.models.parameters import cost_figures, figures
 from pages.models.parameters.choice import Choice
 from ui import explain
-from ui.figures import parameters as figures
 from ui.players.plot import plot
+from ui.text.numbers import flop, percent
 
 LENGTHS = tuple(2**k for k in range(4, 21))  # 16 to a million
 
@@ -34,7 +35,7 @@ def flops_view(choice: Choice) -> None:
     )
     meeting = (crossing, ledger.flops(crossing).scores) if crossing else None
     plot(
-        figures.flops_by_length(lengths, parts, meeting, tokens),
+        cost_figures.flops_by_length(lengths, parts, meeting, tokens),
         key="parameters_flops",
         alt=alt,
         height=420,
@@ -104,16 +105,16 @@ def _numbers(flops: Flops, ledger: Ledger) -> None:
     columns = [*st.columns(2), *st.columns(2)]
     with columns[0]:
         explain.worked(
-            "Forward, one token", figures.flop(flops.forward), f"{flops.forward:,} at T = {flops.tokens:,}"
+            "Forward, one token", flop(flops.forward), f"{flops.forward:,} at T = {flops.tokens:,}"
         )
     with columns[1]:
-        part = figures.percent(flops.scores, flops.forward)
+        part = percent(flops.scores, flops.forward)
         words = f"{growing(ledger)} = {flops.scores:,}; the rest does not depend on T"
         explain.worked("Of these, scores and sums", part, words)
     with columns[2]:
         explain.worked(
             "Training, one token",
-            figures.flop(flops.training),
+            flop(flops.training),
             "3 · forward: backward makes two products for each of forward's",
         )
     with columns[3]:
@@ -126,14 +127,14 @@ def _numbers(flops: Flops, ledger: Ledger) -> None:
             f"With the {used:,} that meet a token in a product: {6 * used / max(flops.training, 1):.0%}."
             " Kaplan et al. 2020 count those of the blocks only"
         )
-        explain.worked("6 N, the rule of thumb", figures.flop(flops.six_n), rule)
+        explain.worked("6 N, the rule of thumb", flop(flops.six_n), rule)
     whole = flops.training * flops.tokens
     what = (
         f"A text of {flops.tokens:,} tokens"
         if ledger.encoder is None
         else f"A text of {flops.tokens:,} tokens to read and one as long to write"
     )
-    st.caption(f"{what}: {figures.flop(whole / 3)} forward, {figures.flop(whole)} to be trained on it once.")
+    st.caption(f"{what}: {flop(whole / 3)} forward, {flop(whole)} to be trained on it once.")
 
 
 def growing(ledger: Ledger) -> str:
@@ -175,6 +176,6 @@ def _takeaway(choice: Choice, flops: Flops, crossing: int | None) -> str:
     return (
         f"{has} **whatever T is**.{table} But each token {does}, which costs ${cost}\\,T\\,H\\,d_{{head}}$ in"
         f" {each}: from **T = {crossing:,}** on, {where}, more than everything else together. 6 N does not"
-        f" know T, so it misses these {figures.percent(flops.scores, flops.forward)} here; and it counts"
+        f" know T, so it misses these {percent(flops.scores, flops.forward)} here; and it counts"
         " tables, from which a token only takes a row."
     )

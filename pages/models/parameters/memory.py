@@ -9,11 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import DTYPES, GB, TRAINED_IN, Ledger, kv_numbers
+from pages.models.parameters import cost_figures
 from pages.models.parameters.choice import Choice
 from pages.models.parameters.flops import LENGTHS, length_slider
 from ui import explain
-from ui.figures import parameters as figures
 from ui.players.plot import plot
+from ui.text.numbers import gigabytes
 
 DEVICES = {"phone": 8 * GB, "laptop": 16 * GB, "card": 24 * GB, "big card": 80 * GB}
 BATCHES = tuple(2**k for k in range(11))
@@ -76,16 +77,16 @@ def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
     cache = choice.ledger.memory(dtype, batch, tokens).kv_cache
     twice = "2 · " if choice.ledger.encoder else ""
     st.markdown(
-        f"**KV cache at T = {tokens:,}: {figures.gigabytes(cache)}** = {twice}2 · L · H_kv · d_head · T ·"
+        f"**KV cache at T = {tokens:,}: {gigabytes(cache)}** = {twice}2 · L · H_kv · d_head · T ·"
         f" batch · bytes = {twice}2 · {c.n_layers} · {c.n_kv_heads} · {c.d_head} · {tokens:,} · {batch:,} ·"
         f" {max(DTYPES[dtype], 2):g}"
         + (", for what the decoder wrote and what the encoder read." if choice.ledger.encoder else ".")
     )
-    ends = "; ".join(f"{name} {figures.gigabytes(v[-1])} at a million tokens" for name, v in lines.items())
+    ends = "; ".join(f"{name} {gigabytes(v[-1])} at a million tokens" for name, v in lines.items())
     alt = f"Memory of {choice.title} over the length of the text: {ends}."
     table = pd.DataFrame({"tokens": lengths, **lines})
     plot(
-        figures.memory_by_length(lengths, lines, DEVICES, tokens),
+        cost_figures.memory_by_length(lengths, lines, DEVICES, tokens),
         key="parameters_cache",
         alt=alt,
         height=400,
@@ -108,10 +109,10 @@ def _uses(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
     table = pd.DataFrame(
         [{"use": use, "what": what, "bytes": n} for use, parts in uses.items() for what, n in parts.items()]
     )
-    sums = "; ".join(f"{use} {figures.gigabytes(sum(parts.values()))}" for use, parts in uses.items())
+    sums = "; ".join(f"{use} {gigabytes(sum(parts.values()))}" for use, parts in uses.items())
     alt = f"Memory of {choice.title} in {dtype}: {sums}."
     plot(
-        figures.memory_bars(uses),
+        cost_figures.memory_bars(uses),
         key="parameters_memory",
         alt=alt,
         height=270 if len(uses) > 1 else 200,
@@ -141,10 +142,7 @@ def _fits(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
     rows = [
         {
             "": _named(name, size),
-            **{
-                use: f"{'✓' if need <= size else '✗'}  {figures.gigabytes(need)}"
-                for use, need in needs.items()
-            },
+            **{use: f"{'✓' if need <= size else '✗'}  {gigabytes(need)}" for use, need in needs.items()},
         }
         for name, size in DEVICES.items()
     ]
@@ -176,14 +174,14 @@ def fits_line(ledger: Ledger, size: int, batch: int, tokens: int) -> str:
     bare = next((d for d in DTYPES if ledger.memory(d).weights <= size), None)
     train = next((d for d in TRAINED_IN if ledger.memory(d, batch, tokens).training <= size), None)
     if write is None:
-        smallest = figures.gigabytes(ledger.memory("int4").weights)
+        smallest = gigabytes(ledger.memory("int4").weights)
         return (
             f"its weights fit in {bare}, but not with this KV cache."
             if bare
             else f"not even in int4, {smallest} of weights."
         )
     found = f"writes in {write}"
-    least = figures.gigabytes(ledger.memory("bfloat16", batch, tokens).training)
+    least = gigabytes(ledger.memory("bfloat16", batch, tokens).training)
     return (
         f"{found}, and can be trained in {train}."
         if train
@@ -196,7 +194,7 @@ def takeaway(choice: Choice) -> None:
     numbers = kv_numbers(c, choice.ledger.encoder)
     if not numbers:
         explain.takeaway(
-            f"In bfloat16 the weights take {figures.gigabytes(weights)}; training takes eight times that,"
+            f"In bfloat16 the weights take {gigabytes(weights)}; training takes eight times that,"
             " before any activation."
         )
         return
@@ -207,7 +205,7 @@ def takeaway(choice: Choice) -> None:
         else "Grouped keys (GQA) divide it."
     )
     explain.takeaway(
-        f"A token in the cache takes {figures.gigabytes(2 * numbers)} in bfloat16, so at **{level:,.0f}"
+        f"A token in the cache takes {gigabytes(2 * numbers)} in bfloat16, so at **{level:,.0f}"
         " tokens** (one text, or many together) the cache is as large as the weights,"
-        f" {figures.gigabytes(weights)}. {shared}"
+        f" {gigabytes(weights)}. {shared}"
     )

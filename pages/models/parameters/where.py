@@ -6,10 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import Ledger, kv_numbers
+from pages.models.parameters import figures
 from pages.models.parameters.choice import Choice
 from ui import explain
-from ui.figures import parameters as figures
 from ui.players.plot import plot
+from ui.text.numbers import percent
 
 
 def where_view(choice: Choice) -> None:
@@ -18,7 +19,7 @@ def where_view(choice: Choice) -> None:
     st.markdown(
         f"**{ledger.total:,} parameters**: {ledger.in_blocks:,} in the {ledger.config.n_layers:,} blocks"
         + (" of each stack" if ledger.encoder else "")
-        + f" ({figures.percent(ledger.in_blocks, ledger.total)}), {rest:,} before and after them."
+        + f" ({percent(ledger.in_blocks, ledger.total)}), {rest:,} before and after them."
     )
     table = rows_table(ledger)
     left, right = st.columns([3, 2], gap="medium")
@@ -69,7 +70,7 @@ def where_view(choice: Choice) -> None:
 def parts_in_words(ledger: Ledger) -> str:
     return (
         ", ".join(
-            f"{figures.NAMES[name]} {figures.percent(count, ledger.total)}"
+            f"{figures.NAMES[name]} {percent(count, ledger.total)}"
             for name, count in ledger.components.items()
             if count
         )
@@ -125,7 +126,7 @@ def takeaway(choice: Choice) -> None:
         )
     if ledger.encoder is not None:
         words += " A decoder's blocks have a second attention, which reads the encoder."
-    share = figures.percent(outside, ledger.total)
+    share = percent(outside, ledger.total)
     words += (
         f" Embedding, positions and output are {share} of the whole; with the same vocabulary, the larger the"
         " model, the less."
@@ -143,7 +144,7 @@ def _savings(choice: Choice) -> None:
     with columns[0]:
         if other is not None:
             saved, untied = abs(other.total - total), max(other.total, total)
-            share = figures.percent(saved, untied)
+            share = percent(saved, untied)
             words = (
                 f"$V\\cdot d$ = {c.vocab_size:,} · {c.d_model:,}: one matrix for embedding and output."
                 f" {share} of the model without tying."

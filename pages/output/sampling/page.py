@@ -1,73 +1,30 @@
 """Sampling: one position's logits on their way to a token."""
 
-import streamlit as st
-
 from engine.sample.generate import steps
+from engine.sample.outcome import tally
 from engine.sample.stages import draw, min_p, repetition_penalty, stages, temperature, top_k, top_p, uniform
-from pages.output.sampling import stages as sampling
-from ui.look import look_inside
+from pages.output.sampling import words
+from pages.output.sampling.draws import draw_draws
+from pages.output.sampling.stages import draw_stages
+from pages.output.sampling.temperatures import draw_temperatures
+from ui.look import Page, View, show
 
-VIEWS = {
-    "Stage by stage": sampling.draw_stages,
-    "A thousand draws": sampling.draw_draws,
-    "Temperatures": sampling.draw_temperatures,
-}
-CODE = {
-    "Stage by stage": (stages, repetition_penalty, temperature, top_k, top_p, min_p, draw),
-    "A thousand draws": (draw, uniform),
-    "Temperatures": (temperature, steps),
-}
-WORDS = {
-    "Stage by stage": {
-        "see": (
-            "A row for each of the likeliest tokens, a column for each stage. Bars are probabilities, $p_i ="
-            " e^{l_i} / \\sum_j e^{l_j}$, over the tokens that are left. A hatched cell says which stage"
-            " removed the token. The order is Hugging Face's: penalty, temperature, top-k, top-p, min-p."
+show(
+    Page(
+        "Sampling",
+        "sampling_view",
+        (
+            View(
+                "stages",
+                "Stage by stage",
+                draw_stages,
+                words.STAGES,
+                (stages, repetition_penalty, temperature, top_k, top_p, min_p, draw),
+            ),
+            View("draws", "A thousand draws", draw_draws, words.DRAWS, (draw, uniform, tally)),
+            View("temperatures", "Temperatures", draw_temperatures, words.TEMPERATURES, (temperature, steps)),
         ),
-        "why": (
-            "The model gives a number for every token and no choice. How the choice is made decides between"
-            " dull, lively and mad, with the same weights."
-        ),
-        "attempt": (
-            "Set the temperature to 1.5 and watch the tail grow, then cut it with top-p 0.9. Set it to 0: one"
-            " token is left, and the seed no longer matters. Then move the penalty: it touches only tokens of"
-            " the text so far."
-        ),
-    },
-    "A thousand draws": {
-        "see": (
-            "Bars are shares of the draws, the upright marks are the probabilities. Below, their distance"
-            " against the number of draws, both logarithmic."
-        ),
-        "why": (
-            "One sample says little about a model. How far shares stray from probabilities shrinks as"
-            " $1/\\sqrt{n}$: for one more digit, draw a hundred times as often."
-        ),
-        "attempt": (
-            "Press Draw and watch. Change the seed: the first draws differ, the thousandth histogram hardly."
-            " At temperature 0.2 it settles sooner."
-        ),
-    },
-    "Temperatures": {
-        "see": (
-            "The same logits divided by five temperatures $\\tau$: $p_i \\propto e^{l_i / \\tau}$. Below, a"
-            " text that the model wrote with each, and the entropy of its first draw."
-        ),
-        "why": (
-            "Low temperatures repeat what is safe, high ones let the unlikely in, and one unlikely token"
-            " leads to the next. 0.8 is a usual compromise."
-        ),
-        "attempt": (
-            "Read from left to right. Then take a run of yours and drag the step back: an untrained model"
-            " writes noise at every temperature."
-        ),
-    },
-}
-
-st.title("Sampling")
-st.markdown(
-    "The model ends in a number for each token. From there to one token there are a few stages, each with a"
-    " knob."
+        sentence=words.SENTENCE,
+        text="KING RICHARD II:\n",
+    )
 )
-
-look_inside(VIEWS, WORDS, CODE, key="sampling_view", text="KING RICHARD II:\n")

@@ -17,7 +17,8 @@ from engine.ledger import parameter_formula
 from engine.sample import complete
 from engine.tokenizers import Tokenizer
 from engine.tokenizers.bpe import BpeTokenizer
-from ui.controls import fill, visible
+from ui.controls import fill
+from ui.fields import visible
 from ui.text.markdown import safe, whole
 
 MAX_MB = 64

@@ -1,0 +1,265 @@
+"""Controls whose value is never foreign: whatever a link, a widget or another model left behind, what comes
+back is allowed.
+
+Each keeps its value in the URL under its `key`, and for the session. Values that equal the first are left out
+of the URL.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+import streamlit as st
+
+from engine.config import ModelConfig
+
+T = TypeVar("T", bound=Hashable)
+N = TypeVar("N", int, float)
+Kind = Literal["row", "pills", "list"]
+KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+FEW = 8  # indexes that stand in a row; more of them are a list
+DIGITS = 12  # of a number in a link: longer ones are no index of anything
+
+
+# Choosing one of a few -------------------------------------------------------------------------
+
+
+def one_of(
+    label: str,
+    options: Sequence[T] | Mapping[T, str],
+    key: str,
+    *,
+    first: T | None = None,
+    kind: Kind = "row",
+    place: Any = st,
+    hint: str | None = None,
+    hidden: bool = False,
+    **rest: Any,
+) -> T:
+    """One of `options`; `first` (or the first of them) until another is chosen.
+
+    Of a sequence the URL holds what is written on the button; of a mapping (id -> what is written) it holds
+    the id, and an old link's wording still counts. `kind`: a row of buttons, pills, or a list that opens.
+    `hidden` hides the label. `rest` goes to Streamlit's widget.
+    """
+    first = next(iter(options)) if first is None else first
+    if st.session_state.get(key) not in (None, *options):
+        del st.session_state[key]  # of another model, or of another page's links
+    draw: Callable[..., Any] = {
+        "row": place.segmented_control,
+        "pills": place.pills,
+        "list": place.selectbox,
+    }[kind]
+    rest = {"key": key, "help": hint, "label_visibility": "collapsed" if hidden else "visible"} | rest
+    if kind != "list":
+        rest = {"required": True} | rest
+    if isinstance(options, Mapping):
+        return _named(label, options, key, first, draw, rest)
+    default = {"index": list(options).index(first)} if kind == "list" else {"default": first}
+    found: T = draw(label, list(options), **default, **KEPT, **rest)
+    return found if found in options else first
+
+
+def _named(
+    label: str,
+    options: Mapping[T, str],
+    key: str,
+    first: T,
+    draw: Callable[..., Any],
+    rest: Mapping[str, Any],
+) -> T:
+    """Streamlit binds what is written on a button; here the URL holds its name, so that words can change."""
+    # what we put there last: what differs from it came from a link, or from going back
+    written = f"{key}__in_url"
+    named = st.query_params.get(key)
+    if key not in st.session_state or named != st.session_state.get(written):
+        wanted = next((o for o in options if named in (str(o), options[o])), None)
+        if wanted is not None or key not in st.session_state:
+            st.session_state[key] = first if wanted is None else wanted
+    words = {"format_func": lambda option: options.get(option, str(option))}
+    found: T = draw(label, list(options), persist_state="session", **words, **rest)
+    found = found if found in options else first
+    _put(key, None if found == first else str(found))
+    st.session_state[written] = st.query_params.get(key)
+    return found
+
+
+def switch(
+    label: str, first: bool, key: str, *, place: Any = st, hint: str | None = None, **rest: Any
+) -> bool:
+    """On or off."""
+    return bool(place.toggle(label, first, key=key, help=hint, **KEPT, **rest))
+
+
+# Numbers ----------------------------------------------------------------------------------------
+
+
+def whole(
+    label: str,
+    low: int,
+    high: int,
+    first: int,
+    key: str,
+    *,
+    step: int = 1,
+    place: Any = st,
+    hint: str | None = None,
+    **rest: Any,
+) -> int:
+    """A whole number from `low` to `high`, typed."""
+    _inside(key, low, high)
+    value = place.number_input(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
+    return clamped(value, low, high, first)
+
+
+def slide(
+    label: str,
+    low: N,
+    high: N,
+    first: N,
+    key: str,
+    *,
+    step: N | None = None,
+    place: Any = st,
+    hint: str | None = None,
+    **rest: Any,
+) -> N:
+    """A number from `low` to `high`, on a slider."""
+    _inside(key, low, high)
+    value = place.slider(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
+    return clamped(value, low, high, first)
+
+
+def slide_over(
+    label: str,
+    options: Sequence[T],
+    first: T,
+    key: str,
+    *,
+    place: Any = st,
+    hint: str | None = None,
+    written: Callable[[Any], str] = str,
+    **rest: Any,
+) -> T:
+    """One of a few values that have an order, on a slider; `written` is how they are shown and stand in
+    the URL.
+    """
+    if st.session_state.get(key) not in (None, *options):
+        del st.session_state[key]
+    found: T = place.select_slider(
+        label, options, first, key=key, help=hint, format_func=written, **KEPT, **rest
+    )
+    return found if found in options else first
+
+
+def clamped(value: object, low: N, high: N, otherwise: N) -> N:
+    """`value` brought between `low` and `high`; `otherwise` where it is no number at all.
+
+    >>> clamped(7, 0, 5, 1), clamped(float("inf"), 0, 5, 1), clamped("3", 0, 5, 1), clamped(True, 0, 5, 1)
+    (5, 1, 1, 1)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return otherwise
+    return type(low)(min(max(value, low), high))
+
+
+def _inside(key: str, low: float, high: float) -> None:
+    """A value that was kept while the bounds were others comes back inside them."""
+    held = st.session_state.get(key)
+    if isinstance(held, int | float) and not low <= held <= high:
+        st.session_state[key] = type(held)(min(max(held, low), high))
+
+
+# Heads, layers, tokens --------------------------------------------------------------------------
+
+
+def index(
+    label: str, count: int, key: str, *, first: int = 0, place: Any = st, hint: str | None = None
+) -> int:
+    """One of `count` things, counted from 0 as in `blocks.0.`: a row of buttons, or a list where they are
+    many.
+    """
+    held = st.session_state.get(key)
+    if isinstance(held, int) and not 0 <= held < count:
+        st.session_state[key] = count - 1  # a smaller model: the nearest to where one was
+    options = list(range(count))
+    many: dict[str, Any] = {"kind": "list", "width": 120} if count > FEW else {"kind": "row"}
+    return one_of(label, options, key, first=min(first, count - 1), place=place, hint=hint, **many)
+
+
+def head(config: ModelConfig, topic: str) -> tuple[int, int]:
+    """(layer, head) of a model, kept as `<topic>_layer` and `<topic>_head`."""
+    with st.container(horizontal=True, gap="medium"):
+        return index("Layer", config.n_layers, f"{topic}_layer"), index(
+            "Head", config.n_heads, f"{topic}_head"
+        )
+
+
+# What a stranger wrote --------------------------------------------------------------------------
+
+
+def index_of(text: object, below: int) -> int | None:
+    """The index, 0 to `below` - 1, that a text names; None for anything else.
+
+    >>> index_of("3", 5), index_of("5", 5), index_of("-1", 5), index_of("٣", 5), index_of(None, 5)
+    (3, None, None, None, None)
+    """
+    found = number_of(text)
+    return found if found is not None and found < below else None
+
+
+def number_of(text: object) -> int | None:
+    """The whole number, 0 or more, that a text names; None for anything else, and for one of more than DIGITS
+    digits.
+
+    >>> number_of("12"), number_of("1e3"), number_of("9" * 400)
+    (12, None, None)
+    """
+    if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) <= DIGITS:
+        return int(text)
+    return None
+
+
+def indexes_of(text: object, below: Sequence[int], between: str = "-") -> tuple[int, ...] | None:
+    """As many indexes as `below` has bounds, written with `between` between them; None for anything else.
+
+    >>> indexes_of("2-0", (3, 1)), indexes_of("2-1", (3, 1)), indexes_of("2", (3, 1))
+    ((2, 0), None, None)
+    """
+    parts = text.split(between) if isinstance(text, str) else []
+    if len(parts) != len(below):
+        return None
+    found = tuple(index_of(part, bound) for part, bound in zip(parts, below, strict=True))
+    return None if None in found else tuple(one for one in found if one is not None)
+
+
+def url_index(key: str, below: int, otherwise: int) -> int:
+    """The index that the URL holds under `key`; `otherwise` where it holds none."""
+    found = index_of(st.query_params.get(key), below)
+    return otherwise if found is None else found
+
+
+def put_index(key: str, value: int | None) -> None:
+    """Writes an index into the URL; None takes it out."""
+    _put(key, None if value is None else str(value))
+
+
+def picked(key: str, name: str) -> Any:
+    """What the component `key` last sent under `name`, before it is drawn; None where it sent nothing."""
+    held = st.session_state.get(key)
+    return held.get(name) if held is not None and hasattr(held, "get") else None
+
+
+def only(values: Iterable[T] | None, allowed: Iterable[T]) -> list[T]:
+    """Those of `values` that are allowed, in their order: what a choice of several may hold."""
+    known = set(allowed)
+    return [value for value in values or () if value in known]
+
+
+def _put(key: str, value: str | None) -> None:
+    if value is None:
+        st.query_params.pop(key, None)
+    elif st.query_params.get(key) != value:
+        st.query_params[key] = value

@@ -85,9 +85,16 @@ PARTS = (
         "On: a token sees only what came before it. Off: both ways, for the masked objective.",
     ),
     Control(
+        "window",
+        "Window",
+        "How many positions back a token looks, itself included; 0 is all of them (Mistral 7B: 4,096).",
+        8,
+        _is("causal", True),
+    ),
+    Control(
         "qk_norm",
         "QK-norm",
-        "Queries and keys get length 1 before they are compared: bounds the scores.",
+        "Queries and keys get RMS 1, so length √d_head, before they are compared: bounds the scores.",
         matters=_is("mixer", "attention", "shared_qk"),
     ),
     Control(
@@ -185,7 +192,7 @@ SCHEDULE = (
     Control(
         "min_lr_fraction",
         "Last rate",
-        "Learning rate at the last step, as a share of the peak.",
+        "Where the learning rate falls to, as a share of the peak: one step after the last would have it.",
         0.05,
         _is("schedule", "linear", "cosine"),
     ),

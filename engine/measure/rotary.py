@@ -128,11 +128,7 @@ def shift_check(
     found = []
     share = 1.0 if d_rotary is None else d_rotary / len(q)
     config = ModelConfig(
-<<<<<<< HEAD
         d_model=len(q), n_heads=1, position="rope", rope_theta=float(base), rope_fraction=share
-=======
-        d_model=len(q), n_heads=1, d_head=len(q), position="rope", rope_theta=float(base), rope_fraction=share
->>>>>>> parts
     )
     rope = Rope(config.resolved())
     for name, dtype in (("bfloat16", torch.bfloat16), ("float32", torch.float32)):

@@ -33,6 +33,15 @@ def causal_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
     )
 
 
+def window_mask(length: int, like: Tensor, window: int, start: int = 0) -> Tensor:
+    """(query, key): 0 for the last `window` keys up to the query itself, -inf for those before (sliding
+    window attention: Beltagy et al. 2020, Jiang et al. 2023). What comes after is the causal mask's.
+    """
+    return torch.full((length, start + length), -math.inf, dtype=like.dtype, device=like.device).tril(
+        start - window
+    )
+
+
 class HeadMixer(nn.Module):
     """What all mixers share: heads, scores, mask, softmax, weighted sum. Subclasses say where q, k, v come
     from.
@@ -154,7 +163,7 @@ class HeadMixer(nn.Module):
         return ()
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         rows: list[Weight] = []
         for name, width in cls.read_by(config):
             rows += [Weight(name, ("d_model", *width)), *bias_of(name, config.attention_bias, *width)]
@@ -468,7 +477,7 @@ class NoMixer(nn.Module):
         return None
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return ()
 
     @classmethod

@@ -72,7 +72,7 @@ class FeedForward(nn.Module):
         return self.w_out.weight[:, neuron]
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return _matrices(config, "W_1")
 
     @classmethod
@@ -130,7 +130,7 @@ class GatedFeedForward(nn.Module):
         return self.w_out.weight[:, neuron]
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return _matrices(config, "gate W_G", "W_1")
 
     @classmethod
@@ -175,7 +175,7 @@ class NoFeedForward(nn.Module):
         raise ShapeError("this model has no feed-forward networks, so it has no neurons")
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return ()
 
     @classmethod

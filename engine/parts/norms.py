@@ -53,7 +53,7 @@ class LayerNorm(nn.Module):
         return Linearised(direction / scale, constant, float(scale))
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return _gain(config) + ((Weight("bias b", ("d_model",)),) if config.norm_bias else ())
 
     @classmethod
@@ -92,7 +92,7 @@ class RMSNorm(nn.Module):
         return Linearised(_gained(u, self.gain) / scale, 0.0, float(scale))
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return _gain(config)
 
     @classmethod
@@ -128,7 +128,7 @@ class NoNorm(nn.Module):
         return Linearised(u, 0.0, 1.0)
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return ()
 
     @classmethod

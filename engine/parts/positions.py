@@ -69,7 +69,7 @@ class Scheme(nn.Module):
         return None
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return ()
 
     @classmethod
@@ -162,7 +162,7 @@ class Learned(Scheme):
         self.weight = nn.Parameter(torch.empty(config.context, config.d_model))
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return (Weight("position table P", ("context", "d_model")),)
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
@@ -340,7 +340,7 @@ class T5Bias(Scheme):
         self.weight = nn.Parameter(torch.empty(self.buckets, config.n_heads))
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return (Weight("bias for each distance and head", (cls.buckets, "n_heads")),)
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:

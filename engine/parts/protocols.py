@@ -42,7 +42,7 @@ class Norm(Protocol):
         """
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         """Every tensor of parameters, in the order in which data meets them."""
 
     @classmethod
@@ -77,7 +77,7 @@ class Position(Protocol):
         """How many positions it has something for; None: any number."""
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         """Every tensor of parameters, in the order in which data meets them."""
 
     @classmethod
@@ -121,7 +121,7 @@ class Mixer(Protocol):
         """
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         """Every tensor of parameters, in the order in which data meets them."""
 
     @classmethod
@@ -159,7 +159,7 @@ class FeedForward(Protocol):
         """What a neuron adds to the stream for each unit of its activation `ffn_post`, (d_model,)."""
 
     @classmethod
-    def weights(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         """Every tensor of parameters, in the order in which data meets them."""
 
     @classmethod

@@ -9,19 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure import scaling as measured
-<<<<<<< HEAD
-from engine.measure.scaling import (
-    KEYS,
-    QUERIES,
-    WIDTHS,
-    Scaled,
-    scaling,
-    weight_among_zeros,
-    weight_of_a_zero,
-)
-=======
 from engine.measure.scaling import KEYS, QUERIES, WIDTHS, Scaled, among_zeros, scaling, theory
->>>>>>> parts
 from pages.inside.attention.figures import example_bars, scaling_curves
 from ui import explain, widgets
 from ui.players.plot import plot
@@ -168,12 +156,7 @@ def _worked(seed: int) -> None:
             f"$e^{{{SCORE}}} / (e^{{{SCORE}}} + {zeros})$, $e^{{{SCORE}}} = {among.exponential:.0f}$",
         )
     st.caption(
-<<<<<<< HEAD
-        f"Each of the zeros gets 1 / (e¹⁴ + {zeros}) = {weight_of_a_zero(14, zeros):.1e}; a text that says"
-        f" 0.00003 is mistaken. Divided by √128, the same score is {14 / math.sqrt(128):.2f} and takes"
-        f" {small:.4f} of the weight among {zeros} zeros."
-=======
-        f"Divided by √128, the same score is {among.divided:.2f} and takes {among.divided_weight:.4f} of the"
-        f" weight among {zeros} zeros."
->>>>>>> parts
+        f"Each of the zeros gets 1 / (e¹⁴ + {zeros}) = {among.each_zero:.1e}; a text that says 0.00003 is"
+        f" mistaken. Divided by √128, the same score is {among.divided:.2f} and takes"
+        f" {among.divided_weight:.4f} of the weight among {zeros} zeros."
     )

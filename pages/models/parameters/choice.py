@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from engine import checkpoints
 from engine.config import Extra, ModelConfig
 from engine.errors import ConfigError, GlassformerError
-from engine.ledger import Ledger, ledger
+from engine.ledger import Ledger, ledger, ledger_of
 from engine.presets import ENCODER_DECODERS, PRESETS, Preset
 from ui import fields, state
 from ui.fields import Control
@@ -86,6 +86,7 @@ class Choice:
                 replace(self.config, **fields),
                 self.extras,
                 None if encoder is None else replace(encoder, **fields),
+                head=self.ledger.head,
             )
         except ConfigError:
             return None
@@ -156,7 +157,7 @@ def choose(label: str, key: str, first: str) -> str:
 def plain(name: str) -> Choice:
     """A model as it is."""
     config, preset = found(name)
-    counted = ledger(config, preset.extras if preset else (), preset.encoder if preset else None)
+    counted = ledger_of(preset) if preset else ledger(config)
     note = ""
     if preset is not None:
         note = (
@@ -203,7 +204,8 @@ def chosen_model() -> Choice:
     try:
         config = ModelConfig(**values).validate()
         encoder = choice.base.encoder
-        counted = ledger(config, choice.extras, None if encoder is None else replace(config, causal=False))
+        below = None if encoder is None else replace(config, causal=False)
+        counted = ledger(config, choice.extras, below, head=choice.base.head)
     except ConfigError as error:
         problem.error(
             safe(

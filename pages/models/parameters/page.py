@@ -4,7 +4,7 @@ import streamlit as st
 
 from engine.ledger import ledger, parameter_rows
 from engine.ledger.flops import products
-from engine.ledger.memory import activation_numbers, kv_numbers
+from engine.ledger.memory import activations, kv_numbers
 from pages.models.parameters.choice import chosen_model
 from pages.models.parameters.compare import compare_view
 from pages.models.parameters.flops import flops_view
@@ -18,7 +18,7 @@ CODE = {
     "Where they are": (parameter_rows,),
     "Two models": (ledger, parameter_rows),
     "FLOPs": (products,),
-    "Memory": (kv_numbers, activation_numbers),
+    "Memory": (kv_numbers, activations),
     "By hand": (parameter_rows,),
 }
 WORDS = {

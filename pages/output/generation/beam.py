@@ -79,74 +79,14 @@ def _tree(subject: Subject, beam: Beam, width: int) -> None:
 def _controls(subject: Subject) -> tuple[int, int, float, str, int]:
     a, b, c, d, e = st.columns([2, 2, 2, 2, 1.3], gap="medium")
     most = max(1, min(DEEPEST, subject.config.context))
-<<<<<<< HEAD
-    width = a.slider(
-        "Width",
-        1,
-        WIDEST,
-        4,
-        key="beam_width",
-        bind="query-params",
-        help="Branches kept at each step. 1 is greedy decoding.",
-    )
-    depth = b.slider(
-        "Depth",
-        1,
-        DEEPEST,
-        min(12, most),
-        key="beam_depth",
-        bind="query-params",
-        help="Tokens written at most.",
-    )
-    penalty = c.slider(
-        "Length penalty",
-        -1.0,
-        2.0,
-        1.0,
-        0.1,
-        key="beam_penalty",
-        bind="query-params",
-        help=(
-            "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones."
-            " It matters only where branches can end early. The search goes on to the full depth, as Hugging"
-            ' Face\'s with early_stopping="never"; its default may stop before.'
-        ),
-    )
-    stop = d.selectbox(
-        "A branch ends at",
-        list(STOPS),
-        key="beam_stop",
-        bind="query-params",
-        help="A token that ends with this sign finishes its branch.",
-    )
-    seed = e.number_input(
-        "Seed",
-        0,
-        2**31 - 1,
-        0,
-        key="beam_seed",
-        bind="query-params",
-        help="Of the sample that the winner is compared with.",
-    )
-    width, depth, seed = (
-        int(v) if isinstance(v, int | float) and math.isfinite(v) else 1 for v in (width, depth, seed)
-    )
-    penalty = float(penalty) if isinstance(penalty, int | float) and math.isfinite(penalty) else 1.0
-    return (
-        min(max(width, 1), WIDEST),
-        min(max(depth, 1), most),
-        min(max(penalty, -1.0), 2.0),
-        STOPS.get(str(stop), ""),
-        min(max(seed, 0), 2**31 - 1),
-=======
     hint = "Branches kept at each step. 1 is greedy decoding."
     width = widgets.slide("Width", 1, WIDEST, 4, "beam_width", place=a, hint=hint)
     first = min(12, most)
     depth = widgets.slide("Depth", 1, DEEPEST, first, "beam_depth", place=b, hint="Tokens written at most.")
     hint = (
         "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones."
-        " It matters only where branches can end early."
->>>>>>> parts
+        " It matters only where branches can end early. The search goes on to the full depth, as Hugging"
+        ' Face\'s with early_stopping="never"; its default may stop before.'
     )
     penalty = widgets.slide("Length penalty", -1.0, 2.0, 1.0, "beam_penalty", step=0.1, place=c, hint=hint)
     hint = "A token that ends with this sign finishes its branch."

@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.utils.flop_counter import FlopCounterMode
 
 from engine.config import Extra, ModelConfig
 from engine.errors import ConfigError
@@ -25,8 +26,13 @@ from engine.ledger import (
 )
 from engine.measure.shapes import totals, trace
 from engine.model import build, count_parameters
+from engine.parts import costs
+from engine.parts.attention import Attention
 from engine.parts.cache import KVCache
-from engine.parts.registry import HEALTHY, Parts
+from engine.parts.costs import Kept, Weight
+from engine.parts.norms import RMSNorm
+from engine.parts.positions import Learned
+from engine.parts.registry import HEALTHY, Parts, swapped
 from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.probe import axes_of
 from engine.training.train import Batch, loss_of
@@ -312,6 +318,112 @@ def test_t5_is_an_encoder_and_a_decoder_of_one_embedding():
     }
     cross = sum(p.flops for p in found.flops(10).rows if p.component == "cross_attention")
     assert cross == 12 * (4 * 2 * 768 * 768 + 2 * 2 * 10 * 768)
+
+
+def test_bert_s_work_has_no_head_where_its_count_has_none():
+    """A second opinion: transformers' BertModel, its products counted by torch."""
+    transformers = pytest.importorskip("transformers", reason="requirements-dev.txt has it")
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96}
+    model = transformers.BertModel(transformers.BertConfig(**sizes, attn_implementation="eager"))
+    with FlopCounterMode(display=False) as counter:
+        model(torch.zeros(1, 20, dtype=torch.int64))
+    small = {"d_model": 64, "n_layers": 2, "n_heads": 4, "d_ff": 96}
+    ours = ledger_of(replace(PRESETS["bert-base"], model=replace(PRESETS["bert-base"].model, **small)))
+    pooler = 2 * 64 * 64  # once a text, for its first token: no row of ours
+    assert ours.flops(20).forward * 20 == counter.get_total_flops() - pooler
+    bert = of("bert-base")
+    assert not any(row.component == "unembedding" for row in (*bert.rows, *bert.flops().rows))
+    headed = replace(PRESETS["bert-base"], head=True)
+    share = 1 - bert.flops().forward / ledger_of(headed).flops().forward
+    assert share == pytest.approx(0.199, abs=0.001) and ledger_of(headed).total == bert.total
+    assert bert.memory("float32").activations < ledger_of(headed).memory("float32").activations
+
+
+def test_a_window_bounds_the_cache_and_the_scores():
+    mistral, whole = of("mistral-7b"), ledger(replace(PRESETS["mistral-7b"].model, window=0))
+    assert mistral.config.context == 32_768
+    assert mistral.memory("bfloat16").kv_cache == GB // 2 and whole.memory("bfloat16").kv_cache == 4 * GB
+    assert mistral.memory("bfloat16", tokens=1000).kv_cache == whole.memory("bfloat16", tokens=1000).kv_cache
+    assert mistral.flops().scores == whole.flops(4096).scores == 32 * 2 * 2 * 4096 * 32 * 128
+    assert mistral.flops().forward - mistral.flops().scores == whole.flops().forward - whole.flops().scores
+    assert mistral.crossover() is None and whole.crossover() > 4096
+
+
+# Parts that are not in any registry ------------------------------------------------------------
+
+
+class ToyNorm(RMSNorm):
+    """x / max |x|, with a gain and a parameter of its own."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.shift = torch.nn.Parameter(torch.empty(config.d_model, 2))
+
+    def forward(self, x):
+        return x / x.abs().amax(-1, keepdim=True) * self.gain
+
+    @classmethod
+    def tensors(cls, config):
+        return (*super().tensors(config), Weight("shift", ("d_model", 2)))
+
+
+class ToyPosition(Learned):
+    """A table of three rows a head beside the learned one."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.more = torch.nn.Parameter(torch.empty(3, config.n_heads))
+
+    @classmethod
+    def tensors(cls, config):
+        return (*super().tensors(config), Weight("more", (3, "n_heads")))
+
+
+class ToyMixer(Attention):
+    """Attention with one more matrix on what it reads."""
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.first = torch.nn.Linear(config.d_model, config.d_model, bias=False)
+
+    def heads(self, x, memory=None):
+        return super().heads(self.first(x), memory)
+
+    @classmethod
+    def tensors(cls, config):
+        return (Weight("W_first", ("d_model", "d_model")), *super().tensors(config))
+
+    @classmethod
+    def products(cls, config):
+        return (costs.Product("W_first", ("d_model", "d_model")), *super().products(config))
+
+    @classmethod
+    def kept(cls, config, run):
+        return super().kept(config, run) + Kept(own=config.d_model)
+
+
+TOYS = {
+    "norm": swapped(HEALTHY, "toy norm", norms={"rmsnorm": ToyNorm}),
+    "position": swapped(HEALTHY, "toy position", positions={"learned": ToyPosition}),
+    "mixer": swapped(HEALTHY, "toy mixer", mixers={"attention": ToyMixer}),
+}
+
+
+@pytest.mark.parametrize("name", TOYS)
+def test_the_ledger_asks_the_parts_that_it_is_given(name):
+    config, parts = ModelConfig(norm="rmsnorm", n_layers=2, d_model=32, context=16), TOYS[name]
+    found = ledger(config, parts=parts)
+    assert found.total == count_parameters(config, parts) != ledger(config).total
+    assert (
+        found.total == parameter_formula(config, parts) == sum(component_parameters(config, parts).values())
+    )
+    model = build(config, device="meta", parts=parts)
+    with FlopCounterMode(display=False) as counter:
+        model(torch.empty(1, 16, dtype=torch.int64, device="meta"))
+    assert found.flops(16).forward * 16 == counter.get_total_flops()
+    if name != "norm":  # whose own arithmetic torch records otherwise than an RMSNorm's
+        said = found.memory("float32", batch=2).activations
+        assert kept(config, 2, 16, "float32", parts) == pytest.approx(said, rel=0.01)
 
 
 # Worked examples of the blackboard --------------------------------------------------------------

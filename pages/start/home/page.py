@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from engine.ledger import component_parameters
+from engine.ledger import component_parameters, ledger_of
 from engine.presets import PRESETS
 from pages.start.home.map import transformer_map
 from ui import controls, explain, site
@@ -88,13 +88,13 @@ if wanted:
     )  # {}: without it, Streamlit refuses to leave a page that has bound widgets
 
 config = preset.model.resolved()
-counts = component_parameters(config)
-total = sum(counts.values())
-blocks = sum(counts[part] for part in ("norm1", "attention", "norm2", "feedforward"))
+counted = ledger_of(preset)
+total, blocks = counted.total, counted.in_blocks
+beside = total - sum(component_parameters(config).values())
 source = f" *Source: {preset.source}.*" if preset.source and not preset.trainable else ""
 st.markdown(
     f"**{preset.title}.** {preset.summary} **{total:,} parameters**, {blocks / total:.0%} of them in the"
-    f" {config.n_layers} blocks.{source}"
+    f" {config.n_layers} blocks.{f' {beside:,} of them are outside this map.' if beside else ''}{source}"
 )
 
 kind = "decoder-only" if config.causal else "encoder-only"

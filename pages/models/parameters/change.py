@@ -69,7 +69,8 @@ def chosen_model() -> Choice:
     try:
         config = ModelConfig(**values).validate()
         encoder = choice.base.encoder
-        counted = ledger(config, choice.extras, None if encoder is None else replace(config, causal=False))
+        below = None if encoder is None else replace(config, causal=False)
+        counted = ledger(config, choice.extras, below, head=choice.base.head)
     except ConfigError as error:
         problem.error(
             safe(

@@ -47,7 +47,7 @@ def draw_memory(choice: Choice) -> None:
 def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
     """Weights and KV cache over the length of the text, for three ways of sharing keys."""
     lengths = np.array(LENGTHS, dtype=np.int64)
-    c = choice.config
+    c = choice.ledger.config
     if not kv_numbers(c):
         why = (
             "it has no mixer."

@@ -44,7 +44,7 @@ def one_of(
     the id, and an old link's wording still counts. `kind`: a row of buttons, pills, or a list that opens.
     `hidden` hides the label. `rest` goes to Streamlit's widget.
     """
-    first = next(iter(options)) if first is None else first
+    first = first if first is not None and first in options else next(iter(options))
     if st.session_state.get(key) not in (None, *options):
         del st.session_state[key]  # of another model, or of another page's links
     draw: Callable[..., Any] = {
@@ -110,6 +110,7 @@ def whole(
 ) -> int:
     """A whole number from `low` to `high`, typed."""
     _inside(key, low, high)
+    first = clamped(first, low, high, low)
     value = place.number_input(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
     return clamped(value, low, high, first)
 
@@ -126,8 +127,13 @@ def slide(
     hint: str | None = None,
     **rest: Any,
 ) -> N:
-    """A number from `low` to `high`, on a slider."""
+    """A number from `low` to `high`, on a slider; where they are one there is nothing to move, and no
+    slider.
+    """
+    if low >= high:
+        return low
     _inside(key, low, high)
+    first = clamped(first, low, high, low)
     value = place.slider(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
     return clamped(value, low, high, first)
 
@@ -146,6 +152,7 @@ def slide_over(
     """One of a few values that have an order, on a slider; `written` is how they are shown and stand in
     the URL.
     """
+    first = first if first in options else options[0]
     if st.session_state.get(key) not in (None, *options):
         del st.session_state[key]
     found: T = place.select_slider(
@@ -160,7 +167,9 @@ def clamped(value: object, low: N, high: N, otherwise: N) -> N:
     >>> clamped(7, 0, 5, 1), clamped(float("inf"), 0, 5, 1), clamped("3", 0, 5, 1), clamped(True, 0, 5, 1)
     (5, 1, 1, 1)
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return otherwise
+    if isinstance(value, float) and not math.isfinite(value):
         return otherwise
     return type(low)(min(max(value, low), high))
 

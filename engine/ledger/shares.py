@@ -28,6 +28,11 @@ class Where:
         return self.total - self.in_blocks
 
     @property
+    def blocks_share(self) -> float:
+        """Of all parameters."""
+        return self.in_blocks / max(self.total, 1)
+
+    @property
     def network_share(self) -> float:
         """Of the blocks' parameters."""
         return self.network / max(self.in_blocks, 1)

@@ -51,6 +51,7 @@ class Position(Protocol):
     title: ClassVar[str]
     short: ClassVar[str]  # two or three words, for a box that is small
     sentence: ClassVar[str]
+    off: ClassVar[str]  # what is no longer done when it is switched off
     enters: ClassVar[tuple[Seam, ...]]  # the seams that it uses
 
     def __init__(self, config: ResolvedConfig) -> None: ...

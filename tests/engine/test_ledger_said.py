@@ -30,6 +30,7 @@ def test_where_the_parameters_of_gpt2_are():
     outside = 50257 * 768 + 1024 * 768 + 2 * 768
     network = 12 * (8 * 768**2 + 5 * 768)
     assert found.outside == outside and found.in_blocks == 124_439_808 - outside
+    assert found.blocks_share == pytest.approx(1 - outside / 124_439_808)
     assert found.network == network and found.network_share == pytest.approx(network / found.in_blocks)
     assert found.attention == 12 * (4 * 768**2 + 4 * 768)
     assert (found.d_ff, found.queries, found.keys, found.usual) == (4, 1, 1, True)

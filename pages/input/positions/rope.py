@@ -51,7 +51,7 @@ def _turning(subject: Subject) -> Turning:
     so.
     """
     c = subject.config
-    if c.position == "rope" and c.mixer in rotary.SCORED:
+    if c.position == "rope" and subject.model.parts.mixer(c).scored:
         layer, head = choose_head(c, "rope")
         q, k = _vectors(subject.key, subject.ids, layer, head, subject)
         words = f"layer {layer}, head {head} of {subject.title}"

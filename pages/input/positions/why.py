@@ -114,8 +114,8 @@ def _fresh() -> None:
         )
         st.caption(
             f"One attention layer of {plan.n_heads} heads, width {plan.d_model}, seed {plan.seed}, untrained;"
-            f" {ENTERS[plan.scheme]}. Its matrices have the standard deviation $1/\\sqrt{{inputs}}$: with the"
-            " usual 0.02 all words would look at each other almost alike."
+            f" {ENTERS.get(plan.scheme, plan.scheme)}. Its matrices have the standard deviation"
+            " $1/\\sqrt{inputs}$: with the usual 0.02 all words would look at each other almost alike."
         )
     with right:
         plot(

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui import server, site, state
-from ui.players import plot
+from ui.players import served
 from ui.status import sidebar_status
 
 ASSETS = Path(__file__).parent / "ui" / "assets"
@@ -37,7 +37,7 @@ def route() -> None:
     chosen = st.navigation(sections)
     # it may run the page again, which Streamlit takes for Home until there is a navigation
     state.drop_endless()
-    if problem := plot.ensure_static():
+    if problem := served.ensure_static():
         st.error(problem)
     with st.sidebar:
         sidebar_status()

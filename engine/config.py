@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from engine.errors import ConfigError
@@ -25,13 +25,23 @@ LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", "attention")
 MIN_BPE, MAX_BPE = 257, 65_536  # tokens of a bpe vocabulary: the 256 bytes and at least one merge
 
 
+def gated_width(plain: int) -> int:
+    """d_ff of a gated network with as many parameters as a plain one of width `plain`: two thirds of it
+    (Shazeer 2020: three matrices stand for two), up to a multiple of 8.
+
+    >>> gated_width(4 * 512), gated_width(4 * 768)
+    (1368, 2048)
+    """
+    return math.ceil(plain / 12) * 8
+
+
 class _Fields:
     """Checks that every dataclass field holds a value of its declared type, and reads and writes dicts."""
 
     def validate_types(self) -> None:
         hints = get_type_hints(type(self))
-        for field in fields(self):  # type: ignore[arg-type]
-            _check_type(field.name, getattr(self, field.name), hints[field.name])
+        for each in fields(self):  # type: ignore[arg-type]
+            _check_type(each.name, getattr(self, each.name), hints[each.name])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; `from_dict` is its inverse."""
@@ -40,7 +50,7 @@ class _Fields:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Raises ConfigError for a name that is not a field. Missing names take their defaults."""
-        known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+        known = {each.name for each in fields(cls)}  # type: ignore[arg-type]
         for name, value in values.items():
             if name not in known:
                 raise ConfigError(
@@ -65,7 +75,7 @@ class ModelConfig(_Fields):
     n_heads: int = 4
     n_kv_heads: int | None = None  # None: n_heads (MHA); 1: MQA; between: GQA (Ainslie et al. 2023)
     d_head: int | None = None  # None: d_model / n_heads
-    d_ff: int | None = None  # None: 4 * d_model, or 8/3 * d_model (up to a multiple of 8) when gated
+    d_ff: int | None = None  # None: 4 * d_model, or gated_width of it when gated
     norm: Norm = "layernorm"
     norm_eps: float = 1e-5
     wiring: Wiring = "pre"
@@ -89,27 +99,19 @@ class ModelConfig(_Fields):
     norm_bias: bool = False
     dropout: float = 0.0
 
-    def resolved(self) -> ModelConfig:
+    def resolved(self) -> ResolvedConfig:
         """The same architecture with every derived field filled in."""
         values = self.to_dict()
-        values["n_kv_heads"] = self.n_heads if self.n_kv_heads is None else self.n_kv_heads
-        values["d_head"] = self.d_model // max(self.n_heads, 1) if self.d_head is None else self.d_head
+        if self.n_kv_heads is None:
+            values["n_kv_heads"] = self.n_heads
+        if self.d_head is None:
+            values["d_head"] = self.d_model // max(self.n_heads, 1)
         if self.d_ff is None:
-            values["d_ff"] = (
-                math.ceil(8 * self.d_model / 3 / 8) * 8 if self.ffn in GATED else 4 * self.d_model
-            )
-        return ModelConfig(**values)
+            plain = 4 * self.d_model
+            values["d_ff"] = gated_width(plain) if self.ffn in GATED else plain
+        return ResolvedConfig(**values)
 
-    @property
-    def d_rotary(self) -> int:
-        """Dimensions of each head that RoPE turns. Of a resolved configuration.
-
-        >>> ModelConfig(rope_fraction=0.25).resolved().d_rotary
-        8
-        """
-        return round(self.rope_fraction * (self.d_head or 0))
-
-    def validate(self) -> ModelConfig:
+    def validate(self) -> Self:
         """Returns itself when it can be built; raises ConfigError naming the first field that is wrong."""
         self.validate_types()
         for name in (
@@ -151,6 +153,24 @@ class ModelConfig(_Fields):
 
 
 @dataclass(frozen=True)
+class ResolvedConfig(ModelConfig):
+    """A ModelConfig in which nothing is left to be derived: what a model is built from, and carries."""
+
+    n_kv_heads: int = field(kw_only=True)
+    d_head: int = field(kw_only=True)
+    d_ff: int = field(kw_only=True)
+
+    @property
+    def d_rotary(self) -> int:
+        """Dimensions of each head that RoPE turns.
+
+        >>> ModelConfig(rope_fraction=0.25).resolved().d_rotary
+        8
+        """
+        return round(self.rope_fraction * self.d_head)
+
+
+@dataclass(frozen=True)
 class Extra:
     """Parameters that a published model has beside what ModelConfig can say: known to the ledger, not to the
     model built here.
@@ -182,7 +202,7 @@ class TrainConfig(_Fields):
     grad_clip: float = 1.0  # 0: no clipping
     schedule: Schedule = "cosine"
     warmup_steps: int = 100
-    min_lr_fraction: float = 0.1  # of the peak, reached at the last step
+    min_lr_fraction: float = 0.1  # of the peak; one step after the last would have it: with 0 none is wasted
     precision: Precision = "auto"
     seed: int = 0
     eval_every: int = 100  # 0: only at the end
@@ -229,6 +249,15 @@ class TrainConfig(_Fields):
         return self
 
 
+def passes(steps: int, batch_size: int, context: int, tokens: int) -> float:
+    """How often a training reads each of `tokens` tokens, on average: steps * batch_size * context / tokens.
+
+    >>> round(passes(10_000, 64, 128, 1_003_854))
+    82
+    """
+    return steps * batch_size * context / tokens
+
+
 def bpe_size(tokenizer: str) -> int | None:
     """The V of `bpe:V`; None for `char` and `byte`. Raises ConfigError for anything else.
 
@@ -271,8 +300,7 @@ class SampleConfig(_Fields):
         return self
 
 
-def _check_mixer(c: ModelConfig) -> None:
-    assert c.n_kv_heads is not None and c.d_head is not None
+def _check_mixer(c: ResolvedConfig) -> None:
     if c.n_heads % c.n_kv_heads:
         raise ConfigError(
             "n_kv_heads",

@@ -21,6 +21,7 @@ from engine.tokenizers.char import CharTokenizer
 SHAKESPEARE_FILE = "tinyshakespeare.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
+SHAKESPEARE_TRAIN = 1_003_854  # characters of its first nine tenths
 VALIDATION_SHARE = 0.1  # the last tenth
 
 Progress = Callable[[int, int], object]  # (bytes so far, bytes in all)
@@ -66,36 +67,54 @@ class Corpus:
 
     @cached_property
     def baselines(self) -> dict[str, float]:
-        """Validation loss (nats per token) of three predictors that have no network.
+        """Validation loss (nats per token) of four predictors that have no network.
 
         `uniform` knows nothing: ln V. `unigram` knows how often each token occurs in the training split,
-        `bigram` which follows which; both count with add-one smoothing.
+        `bigram` which follows which, `trigram` which follows which two; they count with add-one smoothing.
         """
         v = self.vocab_size
         train, validation = self.train.numpy(), self.validation.numpy()
         unigram = np.bincount(train, minlength=v) + 1.0
         unigram /= unigram.sum()
         result = {"uniform": float(np.log(v)), "unigram": float(-np.log(unigram[validation]).mean())}
-        # Only the pairs that occur are counted: a table of all V x V would be larger than the text.
-        pairs, counts = np.unique(train[:-1] * v + train[1:], return_counts=True)
-        asked = validation[:-1] * v + validation[1:]
-        place = np.minimum(np.searchsorted(pairs, asked), len(pairs) - 1)
-        seen = np.where(pairs[place] == asked, counts[place], 0) + 1.0
-        result["bigram"] = float(
-            -np.log(seen / (np.bincount(train[:-1], minlength=v) + v)[validation[:-1]]).mean()
-        )
+        result["bigram"] = _following(train, validation, v, 1)
+        if min(len(train), len(validation)) > 2:
+            result["trigram"] = _following(train, validation, v, 2)
         return result
 
     @cached_property
     def baselines_in_bits(self) -> dict[str, float]:
         """The same predictors in bits per character, over the characters of the tokens that they predict."""
         of = self.token_characters[self.validation.numpy()]  # (n_validation,)
-        predicted = {"bigram": of[1:]}  # a pair's first token is given
+        predicted = {"bigram": of[1:], "trigram": of[2:]}  # what comes before is given
         return {
             name: nats * len(some) / max(int(some.sum()), 1) / float(np.log(2))
             for name, nats in self.baselines.items()
             for some in [predicted.get(name, of)]
         }
+
+
+def _following(train: np.ndarray, validation: np.ndarray, vocab: int, given: int) -> float:
+    """Mean -ln p of each validation token after the `given` before it, p = (count of all + 1) / (count of
+    those before + V) in the training split.
+    """
+
+    def numbered(tokens: np.ndarray, length: int) -> np.ndarray:
+        """Every run of `length` tokens as one number below V^length, which int64 holds up to V = 2^21."""
+        starts = len(tokens) - given
+        number = np.zeros(starts, dtype=np.int64)
+        for i in range(length):
+            number = number * vocab + tokens[i : i + starts]
+        return number
+
+    def counts(length: int) -> np.ndarray:
+        # Only what occurs is counted: a table of all V x V would be larger than the text.
+        found, often = np.unique(numbered(train, length), return_counts=True)
+        asked = numbered(validation, length)
+        place = np.minimum(np.searchsorted(found, asked), len(found) - 1)
+        return np.where(found[place] == asked, often[place], 0)
+
+    return float(-np.log((counts(given + 1) + 1.0) / (counts(given) + vocab)).mean())
 
 
 def from_text(text: str, name: str = "your text", tokenizer: str = "char") -> Corpus:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -11,35 +10,44 @@ from torch import Tensor, nn
 
 from engine.config import ModelConfig
 from engine.errors import ShapeError
-from engine.parts.attention import KVCache, causal_mask
-from engine.parts.blocks import WIRINGS
-from engine.parts.norms import NORMS, NoNorm
-from engine.parts.positions import POSITIONS
+from engine.parts.attention import causal_mask
+from engine.parts.cache import KVCache
+from engine.parts.norms import NoNorm
+from engine.parts.positions import Seams
+from engine.parts.protocols import Norm, Parts, Position
+from engine.parts.registry import HEALTHY
 from engine.probe import Probe, identity, scoped
 
 
 class Transformer(nn.Module):
     """Decoder-only (causal) or encoder-only, by `config.causal`.
 
-    `config` is the resolved configuration: every derived field is filled in.
+    `config` is the resolved configuration: every derived field is filled in. `parts` says what stands behind
+    the names in it.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, parts: Parts = HEALTHY) -> None:
         super().__init__()
-        self.config = config = config.validate().resolved()
-        self.embedding = nn.Parameter(torch.empty(config.vocab_size, config.d_model))
-        self.positions: Any = POSITIONS[config.position](config)  # a Module; mypy cannot see its `prepare`
-        self.blocks = nn.ModuleList(WIRINGS[config.wiring](config) for _ in range(config.n_layers))
-        # Post-norm blocks end in a norm of their own.
-        self.norm_final = NoNorm(config) if config.wiring == "post" else NORMS[config.norm](config)
-        self.unembedding = (
-            None if config.tie_embeddings else nn.Parameter(torch.empty(config.vocab_size, config.d_model))
-        )
+        self.parts = parts
+        self.config = c = config.validate().resolved()
+        self.embedding = nn.Parameter(torch.empty(c.vocab_size, c.d_model))
+        self.positions: Position = parts.position(c)(c)
+        wiring = parts.wiring(c)
+        self.blocks = nn.ModuleList(wiring(c, parts) for _ in range(c.n_layers))  # type: ignore[misc]
+        self.norm_final: Norm = NoNorm(c) if wiring.ends_normed else parts.norm(c)(c)
+        self.unembedding = None if c.tie_embeddings else nn.Parameter(torch.empty(c.vocab_size, c.d_model))
 
-    def forward(self, tokens: Tensor, probe: Probe = identity, cache: KVCache | None = None) -> Tensor:
+    def forward(
+        self,
+        tokens: Tensor,
+        probe: Probe = identity,
+        cache: KVCache | None = None,
+        seams: Seams | None = None,
+    ) -> Tensor:
         """tokens (batch, position) int64 -> logits (batch, position, vocab).
 
-        With a cache, `tokens` follow those that it holds, and it then holds them too (causal models only).
+        `seams` stand in for those of the position scheme: with `Seams()` the model is told no places. With a
+        cache, `tokens` follow those that it holds, and it then holds them too (causal models only).
         Raises ShapeError for another rank or dtype, for no tokens, and for more positions than a learned
         table or the cache holds.
         """
@@ -56,21 +64,14 @@ class Transformer(nn.Module):
             "embed", F.embedding(tokens, self.embedding)
         )  # (batch, position) -> (batch, position, d_model)
         start = 0 if cache is None else cache.length
-        if cache is not None and not (self.config.causal and start + length <= cache.capacity):
-            raise ShapeError(
-                f"a cache of {cache.capacity} positions, {start} of them filled, cannot take {length} more"
-                if self.config.causal
-                else (
-                    "only a causal model can keep keys and values: without the mask every later token changes"
-                    " them"
-                )
-            )
-        seams = self.positions.prepare(length, x, start)
+        if cache is not None:
+            self._check(cache, start + length)
+        seams = seams or self.seams(length, x, start)
         added = seams.embed(x)
         if added is not None:
             x = x + probe("pos_embed", added)
         x = F.dropout(x, self.config.dropout, self.training)
-        mask = causal_mask(length, x, start) if self.config.causal and length > 1 else None
+        mask = self.mask(length, x, start)
         for index, block in enumerate(self.blocks):
             x = block(
                 x,
@@ -86,19 +87,53 @@ class Transformer(nn.Module):
             "logits", F.linear(x, self.output_matrix)
         )  # (batch, position, d_model) -> (batch, position, vocab)
 
+    def seams(self, length: int, like: Tensor, start: int = 0) -> Seams:
+        """The position scheme, ready for positions start .. start + length - 1."""
+        return self.positions.prepare(length, like, start)
+
+    def mask(self, length: int, like: Tensor, start: int = 0) -> Tensor | None:
+        """What is added to the scores of these queries and all keys so far, (query, key); None for nothing:
+        without a mask, or for one query alone, which comes last and sees everything.
+        """
+        if not self.config.causal or (length == 1 and self.parts.mask is causal_mask):
+            return None
+        return self.parts.mask(length, like, start)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether keys and values may be kept while a text grows: under a causal mask alone do later tokens
+        change nothing before them.
+        """
+        return self.config.causal and self.parts.mask is causal_mask
+
+    def _check(self, cache: KVCache, length: int) -> None:
+        if not self.keeps:
+            raise ShapeError(
+                "only a causal model can keep keys and values: without the mask every later token changes"
+                " them"
+            )
+        if length > cache.capacity:
+            raise ShapeError(
+                f"a cache of {cache.capacity} positions, {cache.length} of them filled, cannot take"
+                f" {length - cache.length} more"
+            )
+
     @property
     def output_matrix(self) -> Tensor:
         """W_U^T, (vocab, d_model): the embedding itself when tied (Press & Wolf 2017)."""
         return self.embedding if self.unembedding is None else self.unembedding
 
 
-def build(config: ModelConfig, seed: int = 0, device: str | torch.device = "cpu") -> Transformer:
+def build(
+    config: ModelConfig, seed: int = 0, device: str | torch.device = "cpu", parts: Parts = HEALTHY
+) -> Transformer:
     """A model with its initial weights. The same seed gives the same weights; on 'meta' there are none.
+    `parts` are what it is made of: other ones are how a deliberate fault gets in.
 
     Raises ConfigError when the configuration cannot be built.
     """
     with torch.device("meta"):
-        model = Transformer(config)
+        model = Transformer(config, parts)
     if torch.device(device).type != "meta":
         model.to_empty(device=device)
         initialise(model, seed)
@@ -125,6 +160,6 @@ def initialise(model: Transformer, seed: int) -> None:
             parameter.copy_(torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
 
 
-def count_parameters(config: ModelConfig) -> int:
+def count_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> int:
     """The number of parameters, counted on the meta device: exact, and without memory."""
-    return sum(p.numel() for p in build(config, device="meta").parameters())
+    return sum(p.numel() for p in build(config, device="meta", parts=parts).parameters())

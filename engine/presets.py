@@ -206,8 +206,9 @@ PRESETS: dict[str, Preset] = {
     ),
     "mini": _from(
         _CLASSIC,
-        "Mini (the lecture's model)",
-        "4 layers, 4 heads, 128 wide, context 128, feed-forward 512: the sizes drawn on the blackboard.",
+        "Mini (the lab's sizes)",
+        "4 layers, 4 heads, 128 wide, context 128, feed-forward 512: the sizes of the lab's table, with"
+        " biases that the lab's own code does not have.",
         model={"context": 128, "d_ff": 512},
         train={
             "steps": 2000,
@@ -216,7 +217,7 @@ PRESETS: dict[str, Preset] = {
             "sample_every": 100,
             "snapshot_every": 100,
         },
-        source="the lecture that this app goes with; no paper",
+        source="the table of the lab that this app goes with; no paper",
     ),
     "gpt2": _GPT2,
     "gpt2-medium": _from(

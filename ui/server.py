@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
+from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
+from engine.service.profiles import Profile
 from ui import state
-from ui.players import plot
+from ui.players import served
 
 
 @asynccontextmanager
@@ -22,13 +24,20 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     # `st.navigation` has run once: it answers the first deep link (`/train`) with "Page not found". No option
     # says otherwise; this is what it reads.
     PagesManager.uses_pages_directory = False
-    plot.ensure_static()
-    manager = await anyio.to_thread.run_sync(state.manager)
+    _hide_traces(state.profile())
+    served.ensure_static()
+    await anyio.to_thread.run_sync(state.manager)
     _settle()
     try:
         yield
     finally:
-        await anyio.to_thread.run_sync(manager.close)
+        await anyio.to_thread.run_sync(state.close_manager)
+
+
+def _hide_traces(profile: Profile) -> None:
+    """Strangers are not shown where files lie and what the code says; who runs the server has the log."""
+    if profile.name == "hosted":
+        config.set_option("client.showErrorDetails", "none")
 
 
 def _settle() -> None:

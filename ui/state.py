@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 import secrets
-from collections.abc import Callable, Iterable
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import streamlit as st
+
+from ui.players.component import mounted
 
 if TYPE_CHECKING:
     from engine.corpora import Corpus
@@ -29,9 +30,30 @@ def profile() -> Profile:
     return profiles.current()
 
 
-@st.cache_resource(show_spinner=False)
 def manager() -> RunManager:
-    """The one run manager of this server process."""
+    """The one run manager of this server process: made by the server's lifespan (ui.server), or when it is
+    first asked for where there is none, as in a test of one page.
+
+    It is not kept in st.cache_resource, which one message of any browser empties.
+    """
+    with _MAKING:
+        if not _MADE:
+            _MADE.append(_make_manager())
+        return _MADE[0]
+
+
+def close_manager() -> None:
+    """Ends every training, at the end of the server. The next one who asks gets a new manager."""
+    with _MAKING:
+        while _MADE:
+            _MADE.pop().close()
+
+
+_MAKING = threading.Lock()
+_MADE: list[RunManager] = []  # none or one
+
+
+def _make_manager() -> RunManager:
     import threadpoolctl
     import torch
 
@@ -78,7 +100,7 @@ def remember_owner() -> None:
     key = owner()
     if _sent() == key:
         return
-    result = _cookie_component()(
+    result = mounted("cookie", styles=())(
         key="glassformer_cookie", data={"name": COOKIE, "value": key}, on_found_change=lambda: None
     )
     # Another tab was quicker: this session joins it, so that both are one person.
@@ -91,13 +113,6 @@ def _sent() -> str | None:
     """The key in the cookie that the browser sent, if it looks like one of ours."""
     value = st.context.cookies.get(COOKIE)
     return value if isinstance(value, str) and _TOKEN.fullmatch(value) else None
-
-
-@cache
-def _cookie_component() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_cookie", js=(Path(__file__).parent / "assets" / "cookie.js").read_text("utf-8")
-    )
 
 
 def from_url(name: str, allowed: Iterable[str] | None = None) -> str | None:

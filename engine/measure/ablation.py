@@ -6,18 +6,17 @@ Nothing is retrained and no weight is touched: the forward pass runs again with 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from engine.measure.recording import Edits, Recording, next_token_losses, record
+from engine.measure.recording import Recording, next_token_losses, record
 from engine.model import Transformer
+from engine.parts.attention import by_heads
 
 Ablation = Literal["zero", "mean"]
 Order = Literal["kept", "shuffled", "reversed"]
@@ -63,7 +62,7 @@ def compare(model: Transformer, before: Recording, switches: Switches) -> Compar
     """
     start = 0 if switches.order == "kept" else switches.place
     ids = reordered(before.ids, switches)
-    after = record(model, ids, edits=edits_for(model, switches), only={"logits"})
+    after = record(model, ids, edits=edits_for(model, switches), only={"logits"}, positions=switches.position)
     kl = kl_divergence(before.log_probabilities, after.log_probabilities)
     kl[:start] = np.nan
     losses = [next_token_losses(r)[start:] for r in (before, after)]
@@ -88,60 +87,44 @@ def reordered(ids: Sequence[int], switches: Switches) -> tuple[int, ...]:
 
 
 def edits_for(model: Transformer, switches: Switches) -> dict[str, Callable[[Tensor], Tensor]]:
-    """The edits, by the full name of the activation, that do what the switches say. Good for one forward
-    pass.
+    """The edits, by the full name of the activation, that do what the switches of attention say. Good for one
+    forward pass.
+
+    Positions are switched off elsewhere (`record`): the scheme's seams are left out, whichever it has. Raises
+    ConfigError where the mixer has no heads to switch.
     """
+    if not model.parts.mixer(model.config).present:
+        return {}
     edits: dict[str, Callable[[Tensor], Tensor]] = {}
-    if not switches.position and model.config.position in ("learned", "sinusoidal"):
-        edits["pos_embed"] = torch.zeros_like
-    if model.config.mixer == "none":
-        return edits
     for layer, block in enumerate(model.blocks):
         off = sorted({head for at, head in switches.heads_off if at == layer})
-        for name, edit in _block_edits(model, block.mixer, switches, off).items():
+        for name, edit in _block_edits(block.mixer, switches, off).items():
             edits[f"blocks.{layer}.{name}"] = edit
     return edits
 
 
-def _block_edits(
-    model: Transformer, mixer: Any, switches: Switches, off: list[int]
-) -> dict[str, Callable[[Tensor], Tensor]]:
+def _block_edits(mixer: object, switches: Switches, off: list[int]) -> dict[str, Callable[[Tensor], Tensor]]:
     """The edits of one block. They follow each other in the forward pass, and `seen` carries tensors from one
     to the next.
     """
-    config, seen = model.config, dict[str, Tensor]()
-    edits: dict[str, Callable[[Tensor], Tensor]] = {}
+    seen, edits = dict[str, Tensor](), dict[str, Callable[[Tensor], Tensor]]()
 
     def keep(name: str, x: Tensor) -> Tensor:
         seen[name] = x
         return x
 
-    def turned(name: str, factor: float) -> Callable[[Tensor], Tensor]:
-        # Without RoPE, the queries and keys as they were before they were turned.
-        return lambda x: keep(name + "_rot", factor * (_normed(seen[name], config) if unturned else x))
-
-    unturned = not switches.position and config.position == "rope"
-    unbiased = not switches.position and config.position in ("alibi", "t5")
-    if unturned:
-        edits |= {"q": lambda x: keep("q", x), "k": lambda x: keep("k", x)}
-    if unturned or unbiased or not switches.scale:
-        factor = (
-            1.0 if switches.scale else math.sqrt(mixer.d_head)
-        )  # undoes the division by sqrt(d_head) that is still to come
-        edits |= {"q_rot": turned("q", factor), "k_rot": turned("k", 1.0)}
-    if unbiased:  # the scores anew, without what the scheme added
-        edits["scores"] = lambda x: keep("scores", mixer.scores(seen["q_rot"], seen["k_rot"]))
-    elif not switches.mask:
-        edits["scores"] = lambda x: keep("scores", x)
+    if switches.scale and switches.mask and not off:
+        return edits
+    apart = by_heads(mixer)
+    if not switches.scale:
+        # Undoes what the scores are still to be multiplied by.
+        edits["q_rot"] = lambda q: q / apart.scale
     if not switches.mask:
+        edits["scores"] = lambda x: keep("scores", x)
         edits["masked_scores"] = lambda x: seen["scores"]
     if off:
         edits["z"] = ablated(off, switches.ablation)
     return edits
-
-
-def _normed(x: Tensor, config: Any) -> Tensor:
-    return F.rms_norm(x, (x.shape[-1],), eps=config.norm_eps) if config.qk_norm else x
 
 
 def ablated(heads: Sequence[int], how: Ablation) -> Callable[[Tensor], Tensor]:
@@ -155,13 +138,6 @@ def ablated(heads: Sequence[int], how: Ablation) -> Callable[[Tensor], Tensor]:
         return z
 
     return edit
-
-
-def without_attention(model: Transformer) -> Edits:
-    """Edits under which no block's attention writes anything. With biases this is more than ablating every
-    head: b_O goes too.
-    """
-    return {f"blocks.{i}.attn_out": torch.zeros_like for i in range(model.config.n_layers)}
 
 
 def each_head_off(

@@ -7,6 +7,7 @@ its scale held at the value it has on this text, a logit is a sum of one number 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,11 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig
 from engine.errors import ConfigError, ShapeError
 from engine.measure.recording import Recording
-from engine.measure.residual import is_sum, outputs
+from engine.measure.residual import outputs
 from engine.model import Transformer
+from engine.parts.attention import by_heads
+from engine.parts.norms import Linearised
 
 Versus = int | Literal["mean"] | None
 
@@ -44,6 +46,13 @@ class Attribution:
         rest = self.heads.sum() + self.attention_bias.sum() + self.feedforward.sum()
         return float(self.embedding + self.position + rest + self.norm_bias)
 
+    @property
+    def size(self) -> float:
+        """The sum of what all of them pushed, whichever way: what a rounding error is measured by."""
+        many = np.concatenate([self.heads.ravel(), self.attention_bias, self.feedforward])
+        few = abs(self.embedding) + abs(self.position) + abs(self.norm_bias)
+        return float(few + np.abs(many).sum())
+
 
 @torch.no_grad()
 def attribute(
@@ -53,11 +62,12 @@ def attribute(
     logits ('mean').
 
     With y = g (x - mean(x)) / s + b and u the target's row of the unembedding, u . y = sum over writes w of d
-    . w, plus u . b, where d = centred(g u) / s. RMSNorm does not centre. Raises ConfigError where the stream
-    is no sum, ShapeError for a place or token that is not there.
+    . w, plus u . b, where d = centred(g u) / s. RMSNorm does not centre: each norm says its own d. Raises
+    ConfigError where the stream is no sum, or a part cannot be taken apart; ShapeError for a place or token
+    that is not there.
     """
     c = model.config
-    if not is_sum(c):
+    if not model.parts.sums(c):
         raise ConfigError(
             "wiring", c.wiring, "leaves no sum of writes to take apart; it must be 'pre' or 'parallel'"
         )
@@ -69,22 +79,23 @@ def attribute(
     ):
         raise ShapeError(f"position must be below {length} and tokens below {vocab}")
     pick = _chooser(target, versus)
-    u = pick(model.output_matrix.double())  # (d_model,)
-    direction, norm_bias, scale = _through_norm(
-        model.norm_final, c, torch.tensor(outputs(recording)[-1][position]).double(), u
-    )
+    u = pick(model.output_matrix.double()).cpu()  # (d_model,)
+    through = _through_norm(model, torch.tensor(outputs(recording)[-1][position]).double(), u)
+    d = through.direction
     blocks = range(c.n_layers)
-    d = direction.cpu().numpy()
-    return Attribution(
+    layers = [_layer(model, recording, i, position, d) for i in blocks]
+    found = Attribution(
         logit=float(pick(torch.tensor(recording.logits[position]).double())),
         embedding=_dot(recording, "embed", position, d),
         position=_dot(recording, "pos_embed", position, d),
-        heads=np.stack([_heads(model.blocks[i], recording, i, position, direction) for i in blocks]),
-        attention_bias=np.array([_bias(model.blocks[i], direction) for i in blocks]),
+        heads=np.stack([heads for heads, _ in layers]),
+        attention_bias=np.array([bias for _, bias in layers]),
         feedforward=np.array([_dot(recording, f"blocks.{i}.ffn_out", position, d) for i in blocks]),
-        norm_bias=norm_bias,
-        scale=scale,
+        norm_bias=through.constant,
+        scale=through.scale,
     )
+    _agree(found.total, found.logit, found.size, "wiring", model.blocks[0])
+    return found
 
 
 def _chooser(target: int, versus: Versus) -> Callable[[Tensor], Tensor]:
@@ -94,36 +105,52 @@ def _chooser(target: int, versus: Versus) -> Callable[[Tensor], Tensor]:
     return lambda rows: rows[target] - (rows.mean(0) if versus == "mean" else rows[versus])
 
 
-def _through_norm(norm: Any, c: ModelConfig, x: Tensor, u: Tensor) -> tuple[Tensor, float, float]:
-    """(direction d, u . b, scale s) such that u . norm(x) = d . x + u . b."""
-    gain, bias = getattr(norm, "gain", None), getattr(norm, "bias", None)
-    if c.norm == "none":
-        return u, 0.0, 1.0
-    centred = x - x.mean() if c.norm == "layernorm" else x
-    scale = (centred.square().mean() + c.norm_eps).sqrt().to(u.device)
-    direction = u if gain is None else u * gain.double()
-    if c.norm == "layernorm":
-        direction = (
-            direction - direction.mean()
-        )  # taking the mean off the reader is taking it off what is read
-    return direction / scale, 0.0 if bias is None else float(u @ bias.double()), float(scale)
+def _through_norm(model: Transformer, x: Tensor, u: Tensor) -> Linearised:
+    """The final norm at x, as the reader u sees it. Raises ConfigError where it is no division by one number,
+    or not the one that it says.
+    """
+    norm: Any = copy.deepcopy(model.norm_final)
+    norm = norm.double().cpu()
+    found: Linearised | None = norm.linearised(x, u)
+    if found is None:
+        raise ConfigError(
+            "norm",
+            type(norm).__name__,
+            "is no division by one number: no logit is a sum of what was written",
+        )
+    parts = found.direction * x
+    _agree(float(parts.sum()) + found.constant, float(u @ norm(x)), float(parts.abs().sum()), "norm", norm)
+    return found
 
 
-def _dot(recording: Recording, name: str, position: int, d: np.ndarray) -> float:
-    return float(recording[name][position].astype(np.float64) @ d) if name in recording else 0.0
+def _layer(
+    model: Transformer, recording: Recording, layer: int, position: int, d: Tensor
+) -> tuple[np.ndarray, float]:
+    """What each head of a layer pushed, (head,), and what attention wrote whatever the heads held. Raises
+    ConfigError where these are not all that it wrote.
+    """
+    name = f"blocks.{layer}."
+    if name + "attn_out" not in recording:
+        return np.zeros(model.config.n_heads), 0.0
+    mixer = by_heads(model.blocks[layer].mixer)
+    z = torch.from_numpy(recording[name + "z"][:, position].astype(np.float64))  # (head, d_head)
+    heads = mixer.writes(z.to(model.embedding.device)).cpu() @ d  # (head, d_model) (d_model,) -> (head,)
+    constant = mixer.constant()
+    bias = 0.0 if constant is None else float(constant.double().cpu() @ d)
+    wrote = _dot(recording, name + "attn_out", position, d)
+    _agree(float(heads.sum()) + bias, wrote, float(heads.abs().sum()) + abs(bias), "mixer", mixer)
+    return heads.numpy(), bias
 
 
-def _heads(block: Any, recording: Recording, layer: int, position: int, direction: Tensor) -> np.ndarray:
-    """(head,): z_h W_O,h . d. Without W_O a head writes its own slice of the stream."""
-    c = recording.config
-    if f"blocks.{layer}.z" not in recording:
-        return np.zeros(c.n_heads)
-    w_o = getattr(block.mixer, "w_o", None)
-    reader = direction if w_o is None else direction @ w_o.weight.double()  # (d_model,) -> (head * d_head,)
-    z = recording[f"blocks.{layer}.z"][:, position].astype(np.float64)  # (head, d_head)
-    return np.asarray((z * reader.cpu().numpy().reshape(z.shape)).sum(-1))
+def _agree(ours: float, wanted: float, size: float, field: str, part: object) -> None:
+    """A swapped part may have inherited what another says of itself: a sum would be wrong, in silence."""
+    if not abs(ours - wanted) <= 1e-3 * size + 1e-6:
+        raise ConfigError(
+            field,
+            type(part).__name__,
+            "does something else than it says of itself: no logit can be taken apart into what was written",
+        )
 
 
-def _bias(block: Any, direction: Tensor) -> float:
-    bias = getattr(getattr(block.mixer, "w_o", None), "bias", None)
-    return 0.0 if bias is None else float(bias.double() @ direction)
+def _dot(recording: Recording, name: str, position: int, d: Tensor) -> float:
+    return float(recording[name][position].astype(np.float64) @ d.numpy()) if name in recording else 0.0

@@ -15,8 +15,8 @@ from engine.ledger import kv_numbers, ledger
 from engine.measure.ablation import Switches, edits_for
 from engine.measure.recording import record
 from engine.model import Transformer
-from engine.parts.attention import KVCache
-from engine.sample import Drawn, steps
+from engine.parts.cache import KVCache
+from engine.sample import Decoder, Drawn, steps
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn}
 
@@ -129,11 +129,12 @@ def cache_size(
 
 @torch.inference_mode()
 def filled_bytes(model: Transformer, ids: Sequence[int]) -> tuple[int, int]:
-    """Reads the ids into a cache: (bytes of the part that is filled, bytes of the whole tensor, made for the
-    context at the start).
+    """Reads the ids as generation does: (bytes of the part of its cache that is filled, bytes of the whole
+    tensor, which has some room left and doubles when it is full).
     """
-    cache = KVCache(model.config, model.config.context, model.embedding)
-    model(torch.tensor([list(ids)], device=model.embedding.device), cache=cache)
+    decoder = Decoder(model)
+    decoder.read(ids)
+    cache = decoder.cache
     return cache.held[..., : cache.length, :].numel() * cache.held.element_size(), cache.held.nbytes
 
 

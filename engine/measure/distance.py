@@ -109,7 +109,7 @@ def alibi_bias(n_heads: int, length: int, multiplier: float = 1.0, causal: bool 
     """What is added to the scores: (head, query, key) float32, -slope * distance; -inf above the diagonal
     where there is a causal mask.
     """
-    scheme = Alibi(ModelConfig(d_model=n_heads, n_heads=n_heads, position="alibi"))
+    scheme = Alibi(ModelConfig(d_model=n_heads, n_heads=n_heads, position="alibi").resolved())
     table = (
         multiplier * scheme.prepare(length, torch.zeros(1)).bias(torch.zeros(n_heads, length, length)).numpy()
     )

@@ -1,10 +1,7 @@
-"""The token embedding seen as a table of vectors: the lookup, its principal axes, who is near whom, and
-whether classes of tokens find each other.
-"""
+"""The token embedding seen as a table of vectors: the lookup, its principal axes, and who is near whom."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,9 +12,8 @@ import torch.nn.functional as F
 from engine.errors import ShapeError
 from engine.measure.recording import Recording
 from engine.model import Transformer
-from engine.tokenizers import Tokenizer
 
-STRATUM = 8  # tokens of neighbouring frequency that exchange their labels in the stricter baseline
+INSIDE = 0.995  # of the entries that a scale of colours holds: a few outliers would take its middle away
 
 
 # The lookup -------------------------------------------------------------------------------------
@@ -37,6 +33,36 @@ class Lookup:
     entered: np.ndarray = field(repr=False)  # (query, d_model): what the first block reads
     one_hot_difference: float  # between the rows and one_hot(ids) @ E
     sum_difference: float  # between `entered` and rows + added
+    vocab_size: int
+
+    @property
+    def different(self) -> int:
+        """Rows of E that the text takes, each counted once."""
+        return len(set(self.ids))
+
+    @property
+    def parameters(self) -> int:
+        """Numbers in E: V d."""
+        return self.vocab_size * self.rows.shape[1]
+
+    @property
+    def multiplications(self) -> int:
+        """Of the product (query, vocab) @ (vocab, d_model) with one-hot rows: T V d. Copying needs none."""
+        return self.rows.shape[0] * self.parameters
+
+    @property
+    def mean_lengths(self) -> tuple[float, float] | None:
+        """(mean length of a token's vector, of a position's) over the text; None where none is added."""
+        if self.added is None:
+            return None
+        return float(_lengths(self.rows).mean()), float(_lengths(self.added).mean())
+
+    def at(self, position: int) -> list[tuple[np.ndarray, float]]:
+        """(vector (d_model,), its length) of one position: the row, and, where a position is added, what is
+        added and what the first block reads.
+        """
+        parts = [self.rows] if self.added is None else [self.rows, self.added, self.entered]
+        return [(part[position], float(_lengths(part[[position]])[0])) for part in parts]
 
 
 @torch.inference_mode()
@@ -57,6 +83,7 @@ def lookup(model: Transformer, recording: Recording) -> Lookup:
         entered,
         float(np.abs(product - rows).max()),
         float(np.abs(entered - total).max()),
+        len(matrix),
     )
 
 
@@ -65,109 +92,14 @@ def embedding_of(model: Transformer) -> np.ndarray:
     return model.embedding.detach().float().cpu().numpy()
 
 
-# Classes of tokens ------------------------------------------------------------------------------
-
-CHARACTERS = ("vowels", "consonants", "capitals", "digits", "punctuation", "whitespace", "other")
-PIECES = (
-    "begins a word",
-    "inside a word",
-    "capitalised",
-    "digits",
-    "punctuation",
-    "whitespace",
-    "part of a character",
-    "other",
-)
+def reach(matrix: np.ndarray, inside: float = INSIDE) -> float:
+    """Where a scale around zero ends that holds the share `inside` of a matrix's entries; 1 for zeros."""
+    return float(np.quantile(np.abs(matrix), inside)) or 1.0
 
 
-def token_bytes(tokenizer: Tokenizer) -> list[bytes]:
-    """What each token stands for, by id; a token may be a part of a character, which only bytes can say."""
-    whole = getattr(tokenizer, "decode_bytes", None)
-    if whole is not None:
-        return [bytes(whole([i])) for i in range(tokenizer.vocab_size)]
-    return [tokenizer.decode([i]).encode("utf-8", "surrogatepass") for i in range(tokenizer.vocab_size)]
-
-
-def token_classes(
-    tokens: Sequence[bytes], vocab_size: int | None = None
-) -> tuple[tuple[str, ...], np.ndarray]:
-    """(names of the classes, class of each token (vocab,) int64). Tokens beyond the given ones, such as a
-    mask, are `other`.
-
-    Where every token is one character: vowels (a e i o u, accents apart), consonants, capitals, digits ...
-    Else the pieces of a BPE: by whether they begin with a space, lie inside a word, begin with a capital, or
-    are only a part of a character.
-
-    >>> names, found = token_classes([b"a", b"T", b"z", b","])
-    >>> [names[i] for i in found]
-    ['vowels', 'capitals', 'consonants', 'punctuation']
-    >>> names, found = token_classes([b" the", b"ing", b"\\xe2"])
-    >>> [names[i] for i in found]
-    ['begins a word', 'inside a word', 'part of a character']
-    """
-    texts = [_text(token) for token in tokens]
-    single = all(text is not None and len(text) == 1 for text in texts)
-    names = CHARACTERS if single else PIECES
-    kind = _character if single else _piece
-    found = [names.index(kind(text)) for text in texts]
-    beyond = max(0, (vocab_size or 0) - len(found))
-    return names, np.asarray(found + [names.index("other")] * beyond, dtype=np.int64)
-
-
-def _text(token: bytes) -> str | None:
-    try:
-        return token.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return None
-
-
-def _character(char: str | None) -> str:
-    if not char:
-        return "other"
-    if char.isspace():
-        return "whitespace"
-    if char.isdecimal():
-        return "digits"
-    plain = unicodedata.normalize("NFD", char)[0]
-    if char.isalpha():
-        return (
-            "capitals"
-            if char.isupper()
-            else "other"
-            if not char.islower()
-            else "vowels"
-            if plain in "aeiou"
-            else "consonants"
-        )
-    return "punctuation" if unicodedata.category(char)[0] in "PS" else "other"
-
-
-def _piece(text: str | None) -> str:
-    if text is None:
-        return "part of a character"
-    bare = text.strip()
-    if text and not bare:
-        return "whitespace"
-    if bare.isdecimal():
-        return "digits"
-    if bare and all(unicodedata.category(c)[0] in "PS" for c in bare):
-        return "punctuation"
-    if not any(c.isalpha() for c in bare):
-        return "other"
-    if bare.lstrip("'")[:1].isupper():
-        return "capitalised"
-    return "begins a word" if text[0].isspace() else "inside a word"
-
-
-def token_counts(text: str, tokenizer: Tokenizer, vocab_size: int) -> np.ndarray:
-    """How often each token occurs in a text, (vocab,) int64; characters that the tokenizer lacks are left
-    out.
-    """
-    unknown = set(tokenizer.unknown(text))
-    kept = "".join(c for c in text if c not in unknown) if unknown else text
-    array = getattr(tokenizer, "encode_array", None)
-    ids = np.asarray(array(kept) if array is not None else tokenizer.encode(kept), dtype=np.int64)
-    return np.bincount(ids, minlength=vocab_size)[:vocab_size]
+def _lengths(rows: np.ndarray) -> np.ndarray:
+    """Euclidean length of each row."""
+    return np.linalg.norm(rows, axis=1)
 
 
 # Principal components ---------------------------------------------------------------------------
@@ -224,6 +156,11 @@ def project(matrix: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray, np.ndarra
     total = float((centred**2).sum())
     kept = (scores**2).sum(0) / total if total > 0 else np.zeros(len(axes))
     return scores.astype(np.float32), kept
+
+
+def random_shares(rows: int, width: int, seed: int = 0) -> np.ndarray:
+    """Shares of the variance of normal random numbers (rows, width): what is nothing but chance."""
+    return principal(np.random.default_rng(seed).standard_normal((rows, width))).shares
 
 
 def correlation(a: np.ndarray, b: np.ndarray) -> float:
@@ -286,148 +223,6 @@ def kept_neighbours(matrix: np.ndarray, scores: np.ndarray, count: int = 6) -> n
         np.argsort(far, axis=1, kind="stable")[:, :count],
     )
     return (true[:, :, None] == drawn[:, None, :]).sum((1, 2))
-
-
-# Do classes find each other? --------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Separation:
-    """Mean cosine of two tokens of one class, minus that of two tokens of different classes; and the same for
-    shuffled labels.
-    """
-
-    within: float
-    across: float
-    chance: np.ndarray = field(repr=False)  # (shuffles,): the difference, with the labels dealt out at random
-    matched: np.ndarray | None = field(
-        repr=False
-    )  # (shuffles,): dealt out among tokens of like frequency only; None where none is known
-    by_class: dict[
-        str, tuple[int, float, float]
-    ]  # name -> (tokens, within, across); NaN where a class has one token
-
-    @property
-    def difference(self) -> float:
-        return self.within - self.across
-
-
-def separation(
-    matrix: np.ndarray,
-    names: Sequence[str],
-    classes: np.ndarray,
-    *,
-    counts: np.ndarray | None = None,
-    shuffles: int = 100,
-    seed: int = 0,
-) -> Separation:
-    """Whether classes of tokens lie together: matrix (vocab, d_model), classes (vocab,).
-
-    Where counts (vocab,) are given, tokens that never occur are left out (nothing has taught them), and
-    `matched` exchanges labels only among STRATUM tokens of neighbouring frequency: what is above that is not
-    explained by frequency alone.
-    """
-    kept = (
-        np.flatnonzero(counts > 0)
-        if counts is not None and (counts > 0).sum() > 2
-        else np.arange(len(matrix))
-    )
-    unit, labels = directions(matrix[kept]), np.unique(classes[kept], return_inverse=True)[1]
-    within, across = (float(values[0]) for values in _within_across(unit, labels[None]))
-    generator = np.random.default_rng(seed)
-    chance = _differences(unit, np.stack([generator.permutation(labels) for _ in range(shuffles)]))
-    matched = None
-    if counts is not None:
-        order = np.argsort(-counts[kept], kind="stable")
-        matched = _differences(unit, np.stack([_dealt(labels, order, generator) for _ in range(shuffles)]))
-    table = {
-        name: _one_class(unit, classes[kept] == i)
-        for i, name in enumerate(names)
-        if (classes[kept] == i).any()
-    }
-    return Separation(within, across, chance, matched, table)
-
-
-def _dealt(labels: np.ndarray, order: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """The labels, exchanged among neighbours in `order`. The borders of the strata move from shuffle to
-    shuffle.
-    """
-    stratum = (np.arange(len(order)) + generator.integers(0, STRATUM)) // STRATUM
-    shuffled = np.argsort(
-        stratum + generator.random(len(order))
-    )  # within a stratum only: a random number below 1 decides
-    found = np.empty_like(labels)
-    found[order] = labels[order[shuffled]]
-    return found
-
-
-def _within_across(unit: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean cosines over pairs of different tokens, for each labelling (labelling, vocab) of the unit rows;
-    all have classes of the same sizes.
-
-    A class's pairs sum to |sum of its rows|^2 - sum of |row|^2, so that no matrix of pairs is ever made.
-    """
-    count = int(labels.max()) + 1
-    sizes = np.bincount(labels[0], minlength=count)
-    own = float((unit * unit).sum())
-    every = float((unit.sum(0) ** 2).sum()) - own
-    rows, same = unit.astype(np.float32), np.empty(len(labels))
-    for first in range(0, len(labels), 16):  # one product for several labellings at once
-        some = labels[first : first + 16]
-        member = (some[:, None, :] == np.arange(count)[None, :, None]).astype(
-            np.float32
-        )  # (labelling, class, vocab)
-        sums = member.reshape(-1, len(rows)) @ rows  # (labelling * class, d_model)
-        same[first : first + 16] = (sums.astype(np.float64) ** 2).reshape(len(some), -1).sum(1) - own
-    pairs, all_pairs = float((sizes * (sizes - 1)).sum()), float(len(unit) * (len(unit) - 1))
-    nothing = np.full(len(labels), np.nan)
-    return same / pairs if pairs else nothing, (
-        (every - same) / (all_pairs - pairs) if all_pairs > pairs else nothing
-    )
-
-
-def _differences(unit: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    within, across = _within_across(unit, labels)
-    return within - across
-
-
-def case_pairs(tokens: Sequence[bytes]) -> np.ndarray:
-    """Ids of every small letter or word and of the same with a capital, (pair, 2), where the vocabulary has
-    both.
-
-    >>> case_pairs([b"A", b"a", b"b", b" the", b" The"]).tolist()
-    [[1, 0], [3, 4]]
-    """
-    ids = {text: i for i, token in enumerate(tokens) if (text := _text(token))}
-    found = [
-        (i, ids[capital])
-        for text, i in ids.items()
-        if (capital := text.title()) in ids and capital != text and text == text.lower()
-    ]
-    return np.asarray(found, dtype=np.int64).reshape(-1, 2)
-
-
-def case_cosines(matrix: np.ndarray, pairs: np.ndarray) -> tuple[float, float]:
-    """(mean cosine of a small token with its own capital, with the capital of another), over `pairs` (pair,
-    2). NaN where there are too few.
-    """
-    unit = directions(matrix)
-    small, capital = unit[pairs[:, 0]], unit[pairs[:, 1]]
-    count, own = len(pairs), float((small * capital).sum())
-    every = float(small.sum(0) @ capital.sum(0))
-    return (own / count, (every - own) / (count * (count - 1))) if count > 1 else (float("nan"), float("nan"))
-
-
-def _one_class(unit: np.ndarray, member: np.ndarray) -> tuple[int, float, float]:
-    size, own = int(member.sum()), unit[member]
-    total = own.sum(0)
-    within = float(total @ total - (own * own).sum()) / (size * (size - 1)) if size > 1 else float("nan")
-    across = (
-        float(total @ unit[~member].sum(0)) / (size * (len(unit) - size))
-        if size < len(unit)
-        else float("nan")
-    )
-    return size, within, across
 
 
 def _centred(matrix: np.ndarray) -> np.ndarray:

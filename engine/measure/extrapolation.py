@@ -24,6 +24,7 @@ from engine.parts.positions import T5Bias, t5_bucket
 TIMES = 4  # how many contexts are read
 STRETCH = 32  # windows side by side; stretches are spread over the text
 TAIL = 8  # the last positions of a context: what a window that slides by 8 sees, 57 to 64 characters of 64
+BLOCK = 32  # neighbouring windows whose errors go together: 2,048 characters are much of a scene
 BATCH = 4  # windows; more are slower on one core, since their patterns do not fit into its cache
 
 Stopgap = Literal["repeat", "hold", "ntk", "far"]
@@ -66,7 +67,7 @@ def position_losses(
     """
     if length < 1:
         raise ShapeError(f"length is {length}; at least one position is needed")
-    reach = min(length, reachable(model.config) or length)
+    reach = min(length, model.positions.reach(model.config) or length)
     for some in torch.from_numpy(starts).split(batch):
         windows = tokens[some[:, None] + torch.arange(reach + 1)]  # (window, position + 1)
         with torch.inference_mode():
@@ -77,19 +78,11 @@ def position_losses(
         yield F.pad(losses, (0, length - reach), value=torch.nan).numpy()
 
 
-def reachable(config: ModelConfig) -> int | None:
-    """How many positions the scheme has something for; None: any number.
-
-    >>> reachable(ModelConfig(context=64, position="learned")), reachable(ModelConfig(position="rope"))
-    (64, None)
-    """
-    return config.context if config.position == "learned" else None
-
-
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Mean loss by position, in bins of `width` positions: `mean` and its standard error over windows,
-    (bin,), nats; NaN where there is no answer.
+    """Mean loss by position, in bins of `width` positions: `mean` and its standard error, (bin,), nats; NaN
+    where there is no answer. Windows near each other are about the same thing, hard or easy together, so the
+    errors are taken over blocks of BLOCK neighbouring windows; NaN for a single block.
 
     `tail` is the mean over the last TAIL positions of the context, with its error: what a window that slides
     along reaches everywhere. `excess` says what the last TAIL positions of 2, 3 ... contexts cost more, in
@@ -134,18 +127,30 @@ class Curve:
 
 
 def curve(losses: np.ndarray, starts: np.ndarray, context: int, width: int = TAIL) -> Curve:
-    """Losses (window, position) of the windows at `starts` as a Curve. Windows count as independent: none
-    shares a character with another in the same bin.
-    """
+    """Losses (window, position) of the windows at `starts` as a Curve."""
     positions = losses.shape[1] // width * width
     bins = losses[:, :positions].astype(np.float64).reshape(len(losses), -1, width).mean(2)  # (window, bin)
     times = range(1, losses.shape[1] // context + 1)
     ends = {t: losses[:, t * context - TAIL : t * context].astype(np.float64).mean(1) for t in times}
-    excess = {}
+    excess, block = {}, blocks(starts, context)
     for t in times[1:]:
         long, short = _same_text(starts, (t - 1) * context)
-        excess[t] = _single(ends[t][long] - ends[1][short])
-    return Curve(width, *_mean(bins), len(losses), _single(ends[1]), excess)
+        excess[t] = _single(ends[t][long] - ends[1][short], block[long])
+    return Curve(width, *_mean(bins, block), len(losses), _single(ends[1], block), excess)
+
+
+def blocks(starts: np.ndarray, context: int, size: int = BLOCK) -> np.ndarray:
+    """The block of each window, counted from 0: at most `size` windows that follow each other in the text.
+
+    >>> blocks(np.array([0, 10, 20, 30, 70, 80]), 10, size=3).tolist()
+    [0, 0, 0, 1, 2, 2]
+    """
+    if not len(starts):
+        return np.zeros(0, dtype=np.int64)
+    index = np.arange(len(starts))
+    begins = np.diff(starts, prepend=starts[0] - 2 * context) != context  # a stretch begins here
+    inside = index - np.maximum.accumulate(np.where(begins, index, 0))  # place within its stretch
+    return np.cumsum(inside % size == 0) - 1
 
 
 def _same_text(starts: np.ndarray, later: int) -> tuple[np.ndarray, np.ndarray]:
@@ -159,15 +164,26 @@ def _same_text(starts: np.ndarray, later: int) -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
-def _mean(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the first axis and its standard error; NaN where there is too little for them."""
+def _mean(values: np.ndarray, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over the first axis and its standard error over blocks; NaN where there is too little for them.
+
+    With G blocks: sqrt(G / (G - 1) * sum over blocks of (sum of what lies above the mean)^2) / n, which for
+    blocks of one is the usual one (Cochran 1977, 9.1: cluster sampling).
+    """
     nothing = np.full(values.shape[1:], np.nan)
-    error = values.std(0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else nothing
-    return values.mean(0) if len(values) else nothing, error
+    if not len(values):
+        return nothing, nothing
+    mean = values.mean(0)
+    firsts = np.flatnonzero(np.diff(block, prepend=-1))
+    if len(firsts) < 2:
+        return mean, nothing
+    sums = np.add.reduceat(values - mean, firsts)  # (block, ...)
+    scale = len(firsts) / (len(firsts) - 1)
+    return mean, np.sqrt(scale * (sums**2).sum(0)) / len(values)
 
 
-def _single(values: np.ndarray) -> tuple[float, float]:
-    mean, error = _mean(values)
+def _single(values: np.ndarray, block: np.ndarray) -> tuple[float, float]:
+    mean, error = _mean(values, block)
     return float(mean), float(error)
 
 
@@ -190,10 +206,10 @@ def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transforme
     copied.
 
     `repeat`: the learned table begins again after its last row. `hold`: its last row stands for all later
-    positions. `ntk`: RoPE with the base times^(d_head / (d_head - 2)) larger, so that its slowest pair turns
-    `times` times slower and its fastest as before ("NTK-aware", bloc97 2023). `far`: T5's buckets beyond the
-    context, which training never met and which still hold their random start, take the bias of the farthest
-    one that it did meet. Raises ShapeError when the model has another scheme.
+    positions. `ntk`: RoPE with the base times^(d_rotary / (d_rotary - 2)) larger, so that its slowest pair
+    turns `times` times slower and its fastest as before ("NTK-aware", bloc97 2023). `far`: T5's buckets
+    beyond the context, which training never met and which still hold their random start, take the bias of
+    the farthest one that it did meet. Raises ShapeError when the model has another scheme.
     """
     c = model.config
     if c.position != STOPGAP_FOR[kind]:
@@ -202,11 +218,9 @@ def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transforme
         )
     weights, name = dict(model.named_parameters()), "positions.weight"
     if kind == "ntk":
-        assert c.d_head is not None
         # A head of one pair has only the fastest frequency, 1, whatever the base.
-        config = (
-            replace(c, rope_theta=c.rope_theta * times ** (c.d_head / (c.d_head - 2))) if c.d_head > 2 else c
-        )
+        larger = times ** (c.d_rotary / (c.d_rotary - 2)) if c.d_rotary > 2 else 1.0
+        config = replace(c, rope_theta=c.rope_theta * larger)
     elif kind == "far":
         config, buckets = c, weights[name].detach().clone()  # (bucket, head)
         last = farthest_bucket(c)

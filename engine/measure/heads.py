@@ -6,14 +6,15 @@ All take patterns (..., query, key) whose rows sum to 1 and average over the que
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 
 from engine.measure.recording import Recording
 from engine.model import Transformer
+from engine.parts.attention import HeadMixer, by_heads
 from engine.probe import Recorder
 
 MAX_REPEAT = 32  # tokens in the sequence that is repeated
@@ -117,7 +118,7 @@ def induction_scores(
     """
     config = model.config
     half = min(config.context // 2, vocab or config.vocab_size, MAX_REPEAT)
-    if config.mixer == "none" or half < 2:
+    if not model.parts.mixer(config).present or half < 2:
         return None
     rng = np.random.default_rng(seed)
     once = np.stack([rng.permutation(vocab or config.vocab_size)[:half] for _ in range(sequences)])
@@ -194,8 +195,9 @@ class Stages:
     """One head, stage by stage, each computed here from the recorded q_rot, k_rot and v: to be held against
     what was recorded.
 
-    q, k, v and z are (position, d_head), `written` (query, d_model); all others (query, key). `bias` is None
-    where the positions add none, `raw` is None for the mean mixer, which has no scores.
+    q, k, v and z are (position, d_head), `written` (query, d_model), without the bias b_O, which no head
+    owns; all others (query, key). `bias` is None where the positions add none, `raw` is None for a mixer that
+    compares nothing.
     """
 
     q: np.ndarray
@@ -213,63 +215,47 @@ class Stages:
 
 @torch.inference_mode()
 def stages(model: Transformer, recording: Recording, layer: int, head: int) -> Stages:
-    """softmax(q k^T / sqrt(d_head) + bias + mask) v W_O of one head, in float64 (Vaswani et al. 2017, 3.2).
-    Raises KeyError without a mixer.
+    """softmax(q k^T / sqrt(d_head) + bias + mask) v W_O of one head, in float64 (Vaswani et al. 2017, 3.2),
+    or what the model's own mixer has in the place of these. Raises KeyError without a mixer, ConfigError for
+    one that has no heads.
     """
-    config, mixer = recording.config, model.blocks[layer].mixer
-    kv_head = head * recording[f"blocks.{layer}.k"].shape[0] // config.n_heads
-    q, k, v = (
-        recording[f"blocks.{layer}.{name}"][i].astype(np.float64)
-        for name, i in (("q_rot", head), ("k_rot", kv_head), ("v", kv_head))
-    )
-    raw = None if config.mixer == "mean" else q @ k.T
-    scaled = np.zeros((len(q), len(k))) if raw is None else raw / np.sqrt(q.shape[1])
-    bias = position_bias(model, len(q))
-    scores = scaled if bias is None else scaled + bias[head]
-    masked = np.where(np.tri(len(q), dtype=bool), scores, -np.inf) if config.causal else scores
-    exponentials = np.exp(
-        masked - masked.max(-1, keepdims=True)
-    )  # minus the largest: the same weights, and no overflow
-    pattern = exponentials / exponentials.sum(-1, keepdims=True)
-    z = pattern @ v
+    names = ("q_rot", "k_rot", "v")
+    q, k, v = (torch.from_numpy(recording[f"blocks.{layer}.{name}"].copy()).double()[None] for name in names)
+    mixer = in_double(by_heads(model.blocks[layer].mixer))
+    length, kv_head = q.shape[2], head // (mixer.n_heads // mixer.n_kv_heads)
+    raw, scaled = mixer.compared(q, k), mixer.scores(q, k)
+    biased = model.seams(length, q).bias(scaled)
+    mask = model.mask(length, q)
+    masked = biased if mask is None else biased + mask
+    pattern = mixer.weights(masked)
+    z = mixer.weighted_sum(pattern, v)
+    mine = masked[0, head].numpy()
     return Stages(
-        q,
-        k,
-        v,
-        raw,
-        scaled,
-        None if bias is None else bias[head],
-        masked,
-        exponentials,
-        pattern,
-        z,
-        written_by(mixer, z, head),
+        q[0, head].numpy(),
+        k[0, kv_head].numpy(),
+        v[0, kv_head].numpy(),
+        None if raw is None else raw[0, head].numpy(),
+        scaled[0, head].numpy(),
+        None if biased is scaled else (biased - scaled)[0, head].numpy(),
+        mine,
+        # Minus the largest: the same weights, and no overflow.
+        np.exp(mine - mine.max(-1, keepdims=True)),
+        pattern[0, head].numpy(),
+        z[0, head].numpy(),
+        mixer.writes(z[0])[head].numpy(),
     )
+
+
+def in_double(mixer: HeadMixer) -> HeadMixer:
+    """A copy of a mixer that computes in float64, on the CPU."""
+    return copy.deepcopy(mixer).double().cpu().eval()
 
 
 def position_bias(model: Transformer, length: int) -> np.ndarray | None:
     """What the positions add to the scores, (head, query, key) float64; None for schemes that add nothing
     there.
     """
-    if model.config.position not in ("alibi", "t5"):
-        return None
-    like = next(model.parameters())
-    seams = model.positions.prepare(length, like)
-    bias: np.ndarray = (
-        seams.bias(like.new_zeros(1, model.config.n_heads, length, length))[0].double().cpu().numpy()
-    )
-    return bias
-
-
-def written_by(mixer: Any, z: np.ndarray, head: int) -> np.ndarray:
-    """What one head adds to the stream: z (query, d_head) times its own rows of W_O -> (query, d_model),
-    without the bias b_O, which no head owns.
-
-    Without an output projection the head's slice of the stream is `z` itself.
-    """
-    own = slice(head * mixer.d_head, (head + 1) * mixer.d_head)
-    if getattr(mixer, "w_o", None) is None:
-        written = np.zeros((len(z), mixer.n_heads * mixer.d_head))
-        written[:, own] = z
-        return written
-    return z @ mixer.w_o.weight[:, own].double().cpu().numpy().T
+    scores = next(model.parameters()).new_zeros(1, model.config.n_heads, length, length)
+    with torch.inference_mode():
+        biased = model.seams(length, scores).bias(scores)
+    return None if biased is scores else biased[0].double().cpu().numpy()

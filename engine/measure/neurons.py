@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.config import GATED, ModelConfig
 from engine.errors import ShapeError
 from engine.model import Transformer
-from engine.parts.norms import LayerNorm, NoNorm
 from engine.probe import Recorder
 
 QUIET = (
     0.1  # of a layer's root mean square: below it, a neuron of a kind that is never exactly 0 counts as quiet
 )
-EXACT_ZEROS = ("relu", "relu2")
 
 
 @dataclass(frozen=True)
@@ -58,14 +56,14 @@ def most_active(post: np.ndarray, count: int) -> list[Peak]:
     ]
 
 
-def quiet_share(post: np.ndarray, ffn: str) -> np.ndarray:
+def quiet_share(post: np.ndarray, exact_zeros: bool) -> np.ndarray:
     """Share of the activations of each layer that say nothing, in [0, 1]: post (layer, query, d_ff) ->
     (layer,).
 
-    With ReLU and squared ReLU those that are exactly 0; with the smooth kinds, which hardly ever are, those
-    smaller than QUIET times the root mean square of their layer.
+    With kinds that have `exact_zeros` (ReLU and squared ReLU) those that are exactly 0; with the smooth
+    kinds, which hardly ever are, those smaller than QUIET times the root mean square of their layer.
     """
-    if ffn in EXACT_ZEROS:
+    if exact_zeros:
         return (post == 0).mean(axis=(1, 2))
     size = np.sqrt(np.square(post, dtype=np.float64).mean(axis=(1, 2), keepdims=True))
     return (np.abs(post) < QUIET * size).mean(axis=(1, 2))
@@ -85,7 +83,7 @@ def token_scores(model: Transformer, layer: int, neuron: int, *, through_norm: b
     """
     write = output_vector(model, layer, neuron)  # (d_model,)
     if through_norm:
-        write = linear_part(model.norm_final, write)
+        write = model.norm_final.linear(write)
     scores = (model.output_matrix @ write).double()  # (vocab, d_model) (d_model,) -> (vocab,)
     return (scores - scores.mean()).float().numpy()
 
@@ -94,34 +92,20 @@ def output_vector(model: Transformer, layer: int, neuron: int) -> Tensor:
     """A neuron's column of W_out: what it adds to the stream for each unit of its activation, (d_model,).
     Raises ShapeError.
     """
-    check_neuron(model.config, layer, neuron)
-    return model.blocks[layer].ffn.w_out.weight[:, neuron]  # type: ignore[union-attr, index]
+    check_neuron(model, layer, neuron)
+    ffn: Any = model.blocks[layer].ffn
+    found: Tensor = ffn.column(neuron)
+    return found
 
 
-def linear_part(norm: torch.nn.Module, x: Tensor) -> Tensor:
-    """A norm without its division and its bias: LayerNorm subtracts the mean; both kinds multiply by the
-    gain. Shape in = shape out.
-    """
-    if isinstance(norm, NoNorm):
-        return x
-    x = x - x.mean(-1, keepdim=True) if isinstance(norm, LayerNorm) else x
-    gain = getattr(norm, "gain", None)
-    return x if gain is None else x * gain
-
-
-def check_neuron(config: ModelConfig, layer: int, neuron: int) -> None:
-    """Raises ShapeError, saying what there is, for a neuron that the (resolved) model does not have."""
-    if config.ffn == "none":
+def check_neuron(model: Transformer, layer: int, neuron: int) -> None:
+    """Raises ShapeError, saying what there is, for a neuron that the model does not have."""
+    c = model.config
+    if not model.parts.feedforward(c).present:
         raise ShapeError("this model has no feed-forward networks, so it has no neurons")
-    assert config.d_ff is not None
-    if not (0 <= layer < config.n_layers and 0 <= neuron < config.d_ff):
-        there = f"layers 0 to {config.n_layers - 1}, neurons 0 to {config.d_ff - 1}"
+    if not (0 <= layer < c.n_layers and 0 <= neuron < c.d_ff):
+        there = f"layers 0 to {c.n_layers - 1}, neurons 0 to {c.d_ff - 1}"
         raise ShapeError(f"there is no neuron {neuron} in layer {layer}: the model has {there}")
-
-
-def signed(ffn: str) -> bool:
-    """Whether a kind's activations go far below zero as well: the gated ones do, GELU stays above -0.17."""
-    return ffn in GATED
 
 
 # What excites the neurons -----------------------------------------------------------------------
@@ -164,7 +148,7 @@ def scan(
     line. Tokens past the last whole window are left out. Raises ShapeError for no ids, or when the model has
     no such layer.
     """
-    check_neuron(model.config, layer, 0)
+    check_neuron(model, layer, 0)
     tokens = torch.as_tensor(np.asarray(ids, dtype=np.int64))
     window = min(window, len(tokens))
     if window < 1:
@@ -172,7 +156,7 @@ def scan(
     rows = tokens[: len(tokens) // window * window].view(-1, window)
     best: tuple[Tensor, Tensor] | None = None
     worst: tuple[Tensor, Tensor] | None = None
-    positive = torch.zeros(model.config.d_ff or 0, dtype=torch.int64)
+    positive = torch.zeros(model.config.d_ff, dtype=torch.int64)
     for start in range(0, len(rows), batch):
         post = _post(model, rows[start : start + batch], layer).flatten(
             0, 1
@@ -195,7 +179,7 @@ def activations_near(
     """A neuron's activation at each token of the windows that begin at `starts`: (len(starts), window), in
     one batched pass.
     """
-    check_neuron(model.config, layer, neuron)
+    check_neuron(model, layer, neuron)
     tokens = torch.as_tensor(np.asarray(ids, dtype=np.int64))
     rows = torch.stack([tokens[start : start + window] for start in starts])
     return _post(model, rows, layer)[:, :, neuron].numpy()

@@ -179,7 +179,7 @@ def _setting(
     switches = Switches(position=position, mask=mask)
     # The edits carry tensors along: each forward pass gets its own.
     runs = [
-        record(model, x, edits=edits_for(model, switches), only={"norm_final", "logits"})
+        record(model, x, edits=edits_for(model, switches), only={"norm_final", "logits"}, positions=position)
         for x in (ids, [ids[i] for i in order])
     ]
     before, after = (run["norm_final"].astype(np.float64) for run in runs)

@@ -9,9 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.config import ModelConfig
+from engine.config import ResolvedConfig
 from engine.errors import ShapeError
 from engine.model import Transformer
+from engine.parts.positions import Seams
+from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Patcher, Recorder, axes_of
 
 Edits = Mapping[str, Callable[[Tensor], Tensor]]
@@ -25,9 +27,10 @@ class Recording:
     The names come in the order in which data met them; what a variant does not have is absent.
     """
 
-    config: ModelConfig  # resolved
+    config: ResolvedConfig
     ids: tuple[int, ...]
     arrays: Mapping[str, np.ndarray] = field(repr=False)
+    parts: Parts = field(default=HEALTHY, repr=False)  # what the model was made of
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.arrays[name]
@@ -65,12 +68,18 @@ class Recording:
 
 @torch.inference_mode()
 def record(
-    model: Transformer, ids: Sequence[int], *, edits: Edits | None = None, only: set[str] | None = None
+    model: Transformer,
+    ids: Sequence[int],
+    *,
+    edits: Edits | None = None,
+    only: set[str] | None = None,
+    positions: bool = True,
 ) -> Recording:
     """The forward pass of one sequence (position,), in the model's own arithmetic, shown as float32.
 
     `edits` change activations on the way (see `engine.probe.Patcher`; tensors there keep their batch axis,
-    which is 1). `only` limits what is kept. Raises ShapeError for no ids, for an id outside the vocabulary,
+    which is 1). `only` limits what is kept. With `positions` off, the scheme has no say at any of its seams.
+    Raises ShapeError for no ids, for an id outside the vocabulary,
     and for more than a learned table holds.
     """
     config = model.config
@@ -80,14 +89,14 @@ def record(
         raise ShapeError(f"ids must lie between 0 and {config.vocab_size - 1}, the model's vocabulary")
     recorder = Recorder(only)
     tokens = torch.tensor([list(ids)], device=next(model.parameters()).device)
-    model(tokens, Patcher(edits, recorder) if edits else recorder)
+    model(tokens, Patcher(edits, recorder) if edits else recorder, seams=None if positions else Seams())
     arrays = {}
     for name, tensor in recorder.tensors.items():
         kept = tensor[0] if axes_of(name)[0] == "batch" else tensor
         array = kept.float().cpu().numpy() if kept.is_floating_point() else kept.cpu().numpy()
         array.flags.writeable = False
         arrays[name] = array
-    return Recording(config, tuple(ids), arrays)
+    return Recording(config, tuple(ids), arrays, model.parts)
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.config import ModelConfig
+from engine.config import ResolvedConfig
 from engine.measure.recording import Recording
+from engine.parts.registry import HEALTHY, Parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,18 +41,19 @@ class Write:
     )  # the stream that it is added to (query, d_model); None for the first
 
 
-def is_sum(config: ModelConfig) -> bool:
+def is_sum(config: ResolvedConfig, parts: Parts = HEALTHY) -> bool:
     """Whether the final stream is the plain sum of all writes: not where a norm sits on the stream, nor where
     nothing is added.
     """
-    return config.wiring in ("pre", "parallel") or (config.wiring == "post" and config.norm == "none")
+    return parts.sums(config)
 
 
 def outputs(recording: Recording) -> list[np.ndarray]:
     """The stream before the first block and after each: 1 + n_layers arrays (query, d_model). After a
     post-norm block, its norm2.
     """
-    last = "norm2" if recording.config.wiring == "post" else "resid_post"
+    wiring = recording.parts.wiring(recording.config)
+    last = "norm2" if wiring.ends_normed else "resid_post"
     return [
         recording["blocks.0.resid_pre"],
         *(recording[f"blocks.{i}.{last}"] for i in range(recording.config.n_layers)),
@@ -68,19 +70,20 @@ def states(recording: Recording) -> list[State]:
     if "pos_embed" in recording:
         found.append(State("blocks.0.resid_pre", "+ position", recording["blocks.0.resid_pre"]))
     for i in range(c.n_layers):
-        for name, label in _block_states(c, i):
+        for name, label in _block_states(c, recording.parts, i):
             found.append(State(f"blocks.{i}.{name}", label, recording[f"blocks.{i}.{name}"]))
     return found
 
 
-def _block_states(c: ModelConfig, i: int) -> list[tuple[str, str]]:
-    plus = "= " if c.wiring == "none" else "+ "
-    if c.wiring == "parallel":
-        there = [word for word, kind in (("attn", c.mixer), ("ffn", c.ffn)) if kind != "none"]
+def _block_states(c: ResolvedConfig, parts: Parts, i: int) -> list[tuple[str, str]]:
+    wiring, mixer, ffn = parts.wiring(c), parts.mixer(c).present, parts.feedforward(c).present
+    plus = "= " if wiring.replaces else "+ "
+    if wiring.parallel:
+        there = [word for word, present in (("attn", mixer), ("ffn", ffn)) if present]
         return [("resid_post", f"+ {' and '.join(there)} {i}")] if there else []
-    attention = [("resid_mid", f"{plus}attn {i}")] if c.mixer != "none" else []
-    feedforward = [("resid_post", f"{plus}ffn {i}")] if c.ffn != "none" else []
-    if c.wiring == "post" and c.norm != "none":
+    attention = [("resid_mid", f"{plus}attn {i}")] if mixer else []
+    feedforward = [("resid_post", f"{plus}ffn {i}")] if ffn else []
+    if wiring.ends_normed and parts.norm(c).present:
         attention += [("norm1", f"norm1 {i}")] if attention else []
         feedforward += [("norm2", f"norm2 {i}")] if feedforward else []
     return attention + feedforward
@@ -96,7 +99,8 @@ def writes(recording: Recording) -> list[Write]:
         found.append(
             Write("pos_embed", "position", "position", None, recording["pos_embed"], recording["embed"])
         )
-    second = {"parallel": "resid_pre", "post": "norm1"}.get(c.wiring, "resid_mid")
+    wiring = recording.parts.wiring(c)
+    second = "resid_pre" if wiring.parallel else "norm1" if wiring.ends_normed else "resid_mid"
     for i in range(c.n_layers):
         block = f"blocks.{i}."
         if f"{block}attn_out" in recording:
@@ -145,7 +149,7 @@ def shares(recording: Recording) -> np.ndarray | None:
     where the write points away from what the stream became. None where the final stream is not a sum of
     writes (see `is_sum`).
     """
-    if not is_sum(recording.config):
+    if not is_sum(recording.config, recording.parts):
         return None
     final = outputs(recording)[-1].astype(np.float64)
     parts = np.stack([write.array.astype(np.float64) for write in writes(recording)])

@@ -8,7 +8,7 @@ precision.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,63 +25,82 @@ from engine.parts.positions import Rope, rotate_half_pairs
 SCORED = ("attention", "shared_qk", "similarity")  # mixers that compare a q with a k
 
 
-def frequencies(d_head: int, base: float) -> np.ndarray:
-    """theta_i = base^(-2i/d_head), radians per position: (pair,) float64. Su et al. 2021, 3.2.2.
+def frequencies(d_rotary: int, base: float) -> np.ndarray:
+    """theta_i = base^(-2i/d_rotary), radians per position: (pair,) float64. Su et al. 2021, 3.2.2.
 
-    Raises ShapeError for an odd d_head: dimensions turn in pairs.
+    `d_rotary` are the dimensions that turn: all of d_head, or the first of them (`ModelConfig.d_rotary`).
+    Raises ShapeError when it is odd: dimensions turn in pairs.
 
     >>> frequencies(4, 10_000.0).round(6)
     array([1.  , 0.01])
     """
-    if d_head < 2 or d_head % 2:
-        raise ShapeError(f"d_head {d_head} cannot be split into pairs: give an even number, 2 or more")
-    return float(base) ** (-np.arange(0, d_head, 2) / d_head)
+    if d_rotary < 2 or d_rotary % 2:
+        raise ShapeError(f"{d_rotary} dimensions cannot be split into pairs: give an even number, 2 or more")
+    return float(base) ** (-np.arange(0, d_rotary, 2) / d_rotary)
 
 
-def turns(d_head: int, base: float, context: int) -> np.ndarray:
+def turns(d_rotary: int, base: float, context: int) -> np.ndarray:
     """Full turns of each pair on the way through `context` positions, context * theta_i / 2 pi: (pair,).
 
     >>> turns(4, 100.0, 628).round(2)
     array([99.95,  9.99])
     """
-    return context * frequencies(d_head, base) / (2 * math.pi)
+    return context * frequencies(d_rotary, base) / (2 * math.pi)
 
 
-def tables(positions: Sequence[int] | np.ndarray, d_head: int, base: float) -> tuple[Tensor, Tensor]:
-    """(cos, signed sin) for `rotate_half_pairs`, each (position, d_head), float64: the engine's tables in
+def tables(positions: Sequence[int] | np.ndarray, d_rotary: int, base: float) -> tuple[Tensor, Tensor]:
+    """(cos, signed sin) for `rotate_half_pairs`, each (position, d_rotary), float64: the engine's tables in
     double precision.
     """
     angles = torch.outer(
         torch.as_tensor(np.asarray(positions), dtype=torch.float64),
-        torch.from_numpy(frequencies(d_head, base)),
+        torch.from_numpy(frequencies(d_rotary, base)),
     )
     cos, sin = angles.cos(), angles.sin()
     return torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
 
 
-def rotated(x: np.ndarray, positions: Sequence[int] | np.ndarray, base: float) -> np.ndarray:
-    """x (..., position, d_head), each row turned by its position, half-split, in float64."""
-    return rotate_half_pairs(
-        torch.from_numpy(np.array(x, dtype=np.float64)), *tables(positions, x.shape[-1], base)
-    ).numpy()
-
-
-def pair_terms(q: np.ndarray, k: np.ndarray, query: int, key: int, base: float) -> np.ndarray:
-    """What each pair adds to q.k with q (d_head,) at position `query` and k (d_head,) at `key`: (pair,). They
-    sum to the score before its scaling.
+def rotated(
+    x: np.ndarray, positions: Sequence[int] | np.ndarray, base: float, d_rotary: int | None = None
+) -> np.ndarray:
+    """x (..., position, d_head), each row turned by its position, half-split, in float64. Only the first
+    d_rotary dimensions turn (None: all); the rest stays.
     """
-    products = rotated(q[None], [query], base)[0] * rotated(k[None], [key], base)[0]
+    width = x.shape[-1] if d_rotary is None else d_rotary
+    turn = _half_split(tables(positions, width, base))
+    return turn(torch.from_numpy(np.array(x, dtype=np.float64))).numpy()
+
+
+def pair_terms(
+    q: np.ndarray, k: np.ndarray, query: int, key: int, base: float, d_rotary: int | None = None
+) -> np.ndarray:
+    """What each pair adds to q.k with q (d_head,) at position `query` and k (d_head,) at `key`: (pair,). With
+    `unturned` they sum to the score before its scaling.
+    """
+    width = len(q) if d_rotary is None else d_rotary
+    products = rotated(q[None, :width], [query], base)[0] * rotated(k[None, :width], [key], base)[0]
     return products.reshape(2, -1).sum(0)
 
 
-def score_curve(q: np.ndarray, k: np.ndarray, base: float, distances: np.ndarray) -> np.ndarray:
-    """q.k against the distance query - key: (distance,). For q = k = ones it is 2 * sum_i cos(distance *
-    theta_i).
+def unturned(q: np.ndarray, k: np.ndarray, d_rotary: int) -> float:
+    """What the dimensions from d_rotary on add to q.k, the same at every distance; 0 where all of them turn.
+
+    >>> unturned(np.array([1.0, 2.0, 3.0]), np.array([9.0, 9.0, 5.0]), 2)
+    15.0
+    """
+    return float(q[d_rotary:].astype(np.float64) @ k[d_rotary:].astype(np.float64))
+
+
+def score_curve(
+    q: np.ndarray, k: np.ndarray, base: float, distances: np.ndarray, d_rotary: int | None = None
+) -> np.ndarray:
+    """q.k against the distance query - key: (distance,). For q = k = ones, all turned, it is 2 * sum_i
+    cos(distance * theta_i).
 
     Linear in q and in k: with the mean q and the mean k of a text it is the mean over all pairs of its
     tokens.
     """
-    turned = rotated(np.broadcast_to(q, (len(distances), len(q))), distances, base)
+    turned = rotated(np.broadcast_to(q, (len(distances), len(q))), distances, base, d_rotary)
     return turned @ np.asarray(k, dtype=np.float64)
 
 
@@ -100,14 +119,18 @@ class Shifted:
         return abs(self.after - self.before)
 
 
-def shift_check(q: np.ndarray, k: np.ndarray, query: int, key: int, shift: int, base: float) -> list[Shifted]:
+def shift_check(
+    q: np.ndarray, k: np.ndarray, query: int, key: int, shift: int, base: float, d_rotary: int | None = None
+) -> list[Shifted]:
     """The score at (query, key) and at (query + shift, key + shift): by the engine's Rope in bfloat16 and
-    float32, and with float64 tables.
+    float32, and with float64 tables. Only the first d_rotary dimensions turn (None: all).
     """
     found = []
-    rope = Rope(
-        ModelConfig(d_model=len(q), n_heads=1, d_head=len(q), position="rope", rope_theta=float(base))
+    share = 1.0 if d_rotary is None else d_rotary / len(q)
+    config = ModelConfig(
+        d_model=len(q), n_heads=1, d_head=len(q), position="rope", rope_theta=float(base), rope_fraction=share
     )
+    rope = Rope(config.resolved())
     for name, dtype in (("bfloat16", torch.bfloat16), ("float32", torch.float32)):
         vectors = [
             torch.from_numpy(np.array(x, dtype=np.float32)).to(dtype).reshape(1, 1, 1, -1) for x in (q, k)
@@ -118,7 +141,12 @@ def shift_check(q: np.ndarray, k: np.ndarray, query: int, key: int, shift: int, 
             turned_k = rope.prepare(1, vectors[1], key + s).rotate(*vectors)[1]
             scores.append(float((turned_q.double() * turned_k.double()).sum()))
         found.append(Shifted(name, *scores))
-    exact = [float(pair_terms(q, k, query + s, key + s, base).sum()) for s in (0, shift)]
+    exact = [
+        float(
+            rotated(q[None], [query + s], base, d_rotary)[0] @ rotated(k[None], [key + s], base, d_rotary)[0]
+        )
+        for s in (0, shift)
+    ]
     return [*found, Shifted("float64", *exact)]
 
 
@@ -138,7 +166,6 @@ def before_rotation(recording: Recording, layer: int, head: int) -> tuple[np.nda
     c = recording.config
     if c.mixer not in SCORED:
         return None
-    assert c.n_kv_heads and c.d_head
     q, k = (
         recording[f"blocks.{layer}.q"][head],
         recording[f"blocks.{layer}.k"][head // (c.n_heads // c.n_kv_heads)],
@@ -161,11 +188,27 @@ def half_split_order(d_head: int) -> np.ndarray:
 
 
 def rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Turns the pairs (x[2i], x[2i + 1]) (the paper's layout, and GPT-J's). x (..., position, d_head); cos,
-    sin (position, d_head/2).
+    """Turns the pairs (x[2i], x[2i + 1]) (the paper's layout, and GPT-J's). x (..., position, d_rotary); cos,
+    sin (position, d_rotary/2).
     """
     a, b = x[..., 0::2], x[..., 1::2]
     return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
+
+
+Turn = Callable[[Tensor], Tensor]  # (..., position, d_head) in and out
+
+
+def _half_split(tables: tuple[Tensor, Tensor]) -> Turn:
+    """Turns the first dimensions, as many as the tables (cos, signed sin) have, in the engine's layout."""
+    width = tables[0].shape[-1]
+    return lambda x: torch.cat((rotate_half_pairs(x[..., :width], *tables), x[..., width:]), -1)
+
+
+def _interleaved(tables: tuple[Tensor, Tensor]) -> Turn:
+    """The same dimensions by the same angles, but neighbours turn together."""
+    width = tables[0].shape[-1]
+    cos, sin = tables[0][:, : width // 2], tables[1][:, width // 2 :]
+    return lambda x: torch.cat((rotate_interleaved(x[..., :width], cos, sin), x[..., width:]), -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,34 +232,30 @@ class Layouts:
 SHIFT = 10
 
 
-def layouts(q: np.ndarray, k: np.ndarray, base: float) -> Layouts:
-    """q, k (position, d_head) before rotation. In float64."""
+def layouts(q: np.ndarray, k: np.ndarray, base: float, d_rotary: int | None = None) -> Layouts:
+    """q, k (position, d_head) before rotation, of which the first d_rotary dimensions turn (None: all). In
+    float64.
+    """
+    width = q.shape[1] if d_rotary is None else d_rotary
     found = {}
     for start in (0, SHIFT):
-        found[start] = _layout_scores(q, k, base, start)
+        found[start] = _layout_scores(q, k, tables(np.arange(start, start + len(q)), width, base))
     moved = {name: float(np.abs(found[SHIFT][name] - found[0][name]).max()) for name in found[0]}
     return Layouts(**found[0], moved=moved)
 
 
-def _layout_scores(q: np.ndarray, k: np.ndarray, base: float, start: int) -> dict[str, np.ndarray]:
-    length, width = q.shape
-    cos, signed = tables(np.arange(start, start + length), width, base)
-    half_cos, half_sin = cos[:, : width // 2], signed[:, width // 2 :]
+def _layout_scores(q: np.ndarray, k: np.ndarray, turning: tuple[Tensor, Tensor]) -> dict[str, np.ndarray]:
+    half, interleaved, width = _half_split(turning), _interleaved(turning), turning[0].shape[-1]
     back = np.argsort(half_split_order(width))  # half-split -> interleaved
-
-    def half(x: np.ndarray) -> Tensor:
-        return rotate_half_pairs(torch.from_numpy(x.astype(np.float64)), cos, signed)
-
-    def interleaved(x: np.ndarray) -> Tensor:
-        return rotate_interleaved(torch.from_numpy(x.astype(np.float64)), half_cos, half_sin)
-
+    back = np.concatenate((back, np.arange(width, q.shape[1])))  # what does not turn stays where it is
+    a, b = (torch.from_numpy(x.astype(np.float64)) for x in (q, k))
     pairs = {
-        "half": (half(q), half(k)),
-        "permuted": (interleaved(q[:, back]), interleaved(k[:, back])),
-        "wrong": (interleaved(q), interleaved(k)),
-        "crossed": (half(q), interleaved(k)),
+        "half": (half(a), half(b)),
+        "permuted": (interleaved(a[:, back]), interleaved(b[:, back])),
+        "wrong": (interleaved(a), interleaved(b)),
+        "crossed": (half(a), interleaved(b)),
     }
-    return {name: ((a @ b.T) / math.sqrt(width)).numpy() for name, (a, b) in pairs.items()}
+    return {name: ((x @ y.T) / math.sqrt(q.shape[1])).numpy() for name, (x, y) in pairs.items()}
 
 
 @dataclass(frozen=True)
@@ -236,13 +275,12 @@ def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | No
     c = model.config
     if c.position != "rope" or c.mixer not in SCORED or not c.causal or len(ids) < 2:
         return None
-    assert c.d_head
-    cos, signed = (table.float() for table in tables(np.arange(len(ids)), c.d_head, c.rope_theta))
-    half_cos, half_sin = cos[:, : c.d_head // 2], signed[:, c.d_head // 2 :]
+    cos, signed = (table.float() for table in tables(np.arange(len(ids)), c.d_rotary, c.rope_theta))
+    back, forth = _half_split((cos, -signed)), _interleaved((cos, signed))
 
     def mix_up(turned: Tensor) -> Tensor:
         """Turns back in the right layout, then forth in the wrong one."""
-        return rotate_interleaved(rotate_half_pairs(turned, cos, -signed), half_cos, half_sin)
+        return forth(back(turned))
 
     edits: Edits = {
         f"blocks.{layer}.{name}": mix_up for layer in range(c.n_layers) for name in ("q_rot", "k_rot")

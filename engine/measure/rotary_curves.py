@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.measure.distance import softmax, visible
-from engine.measure.rotary import Layouts, frequencies, score_curve, turns
+from engine.measure.rotary import Layouts, frequencies, pair_terms, score_curve, turns, unturned
 
 
 @dataclass(frozen=True)
-class PairShare:
-    """The pair that says most in a score: `term` is what it adds. `near`: its arrows are less than a quarter
-    turn apart.
+class Score:
+    """q.k of two turned vectors before its scaling, and the pair that says most in it: `term` is what that
+    one adds. `near`: its arrows are less than a quarter turn apart.
     """
 
+    total: float
     pair: int
     term: float
 
@@ -27,24 +28,30 @@ class PairShare:
         return self.term > 0
 
 
-def strongest_pair(terms: np.ndarray) -> PairShare:
-    """terms (pair,): what each pair adds to q.k.
-
-    >>> strongest_pair(np.array([0.5, -2.0, 1.0]))
-    PairShare(pair=1, term=-2.0)
+def score_at(
+    q: np.ndarray, k: np.ndarray, query: int, key: int, base: float, d_rotary: int | None = None
+) -> Score:
+    """q (d_head,) at position `query` and k (d_head,) at `key`, of which the first d_rotary dimensions turn
+    (None: all).
     """
+    terms = pair_terms(q, k, query, key, base, d_rotary)
     pair = int(np.abs(terms).argmax())
-    return PairShare(pair, float(terms[pair]))
+    rest = unturned(q, k, 2 * len(terms))
+    return Score(float(terms.sum()) + rest, pair, float(terms[pair]))
 
 
 # Score against distance -------------------------------------------------------------------------
 
 
-def mean_score(q: np.ndarray, k: np.ndarray, base: float, distances: np.ndarray) -> np.ndarray:
+def mean_score(
+    q: np.ndarray, k: np.ndarray, base: float, distances: np.ndarray, d_rotary: int | None = None
+) -> np.ndarray:
     """The score q.k / sqrt(d_head), mean over every pair of a row of q and a row of k (position, d_head)
-    before rotation, had each pair that distance query - key: (distance,) float64.
+    before rotation, had each pair that distance query - key: (distance,) float64. Only the first d_rotary
+    dimensions turn (None: all).
     """
-    found: np.ndarray = score_curve(q.mean(0), k.mean(0), base, distances) / math.sqrt(q.shape[1])
+    curve = score_curve(q.mean(0), k.mean(0), base, distances, d_rotary)
+    found: np.ndarray = curve / math.sqrt(q.shape[1])
     return found
 
 

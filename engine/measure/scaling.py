@@ -12,9 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.config import ModelConfig
-from engine.errors import ConfigError
-
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 KEYS = 64  # that a query chooses among
 QUERIES = 256  # over which is averaged
@@ -36,6 +33,12 @@ class Scaled:
     jacobian: np.ndarray
     slope: np.ndarray
     example: np.ndarray
+
+    @property
+    def expected(self) -> np.ndarray:
+        """The spread in theory, d_k^(1/2 - exponent): (width,)"""
+        result: np.ndarray = self.widths ** (0.5 - self.exponent)
+        return result
 
 
 def scaling(
@@ -107,33 +110,49 @@ def weight_among_zeros(score: float, zeros: int) -> float:
     return 1 / (1 + zeros * math.exp(-score))
 
 
+def weight_of_a_zero(score: float, zeros: int) -> float:
+    """What each of the zeros gets beside it: 1 / (e^s + zeros).
+
+    >>> f"{weight_of_a_zero(14, 99):.1e}"
+    '8.3e-07'
+    """
+    return math.exp(-score) * weight_among_zeros(score, zeros)
+
+
 @dataclass(frozen=True)
-class SharedKeys:
-    """What keys and values cost: `parameters` of W_K and W_V in one layer and in all (with their biases), and
-    the cache in bytes.
+class Theory:
+    """What the measured numbers are held against, at one width: the scores' spread without a scale and with
+    it, the largest entropy (nats) and the largest mean slope that a softmax over so many keys can have.
     """
 
-    parameters: int
-    all_parameters: int
-    cache_bytes_per_token: int
-    cache_bytes: int  # at the full context
+    plain_spread: float
+    spread: float
+    entropy: float
+    slope: float
 
 
-def shared_keys(config: ModelConfig, n_heads: int, n_kv_heads: int, bytes_per_number: int = 2) -> SharedKeys:
-    """Counts for a resolved config with other numbers of heads and the same d_head (Shazeer 2019; Ainslie et
-    al. 2023).
+def theory(width: int, exponent: float, keys: int = KEYS) -> Theory:
+    """sqrt(d_k), d_k^(1/2 - exponent), ln n and 2 (1 - 1/n) / n^2: the last two where all weights are 1/n."""
+    slope = 2 * (1 - 1 / keys) / keys**2
+    return Theory(math.sqrt(width), width ** (0.5 - exponent), math.log(keys), slope)
 
-    The cache holds 2 * layers * kv_heads * d_head numbers a token. Raises ConfigError when n_kv_heads does
-    not divide n_heads.
+
+@dataclass(frozen=True)
+class AmongZeros:
+    """One score among zeros: e^score and its weight, and both the score and its weight once more when it is
+    divided by sqrt(width).
     """
-    if n_kv_heads < 1 or n_heads % n_kv_heads:
-        raise ConfigError(
-            "n_kv_heads",
-            n_kv_heads,
-            f"must divide n_heads ({n_heads}): every key-value head serves the same number of query heads",
-        )
-    assert config.d_head is not None
-    width = n_kv_heads * config.d_head
-    parameters = 2 * width * (config.d_model + int(config.attention_bias))
-    token = 2 * config.n_layers * width * bytes_per_number
-    return SharedKeys(parameters, config.n_layers * parameters, token, config.context * token)
+
+    exponential: float
+    weight: float
+    divided: float
+    divided_weight: float
+    each_zero: float  # what every one of the zeros gets beside it
+
+
+def among_zeros(score: float, zeros: int, width: int) -> AmongZeros:
+    """What a softmax makes of one score among `zeros` scores of 0, and what the scale saves."""
+    divided = score / math.sqrt(width)
+    weights = (weight_among_zeros(s, zeros) for s in (score, divided))
+    weight, small = weights
+    return AmongZeros(math.exp(score), weight, divided, small, weight_of_a_zero(score, zeros))

@@ -5,7 +5,7 @@ before any training.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import torch
@@ -14,9 +14,7 @@ import torch.nn.functional as F
 from engine.config import ModelConfig, Position
 from engine.ledger import component_parameters
 from engine.model import Transformer
-from engine.parts.positions import alibi_slopes
-
-Seam = Literal["embed", "rotate", "bias"]
+from engine.parts.positions import Seam
 
 
 @dataclass(frozen=True)
@@ -133,27 +131,23 @@ def similarity(model: Transformer, reach: int) -> Similarity:
     - added to the embedding (or nothing added): the cosine of E_v + P(p) and E_v + P(p - distance), mean over
       tokens v and places p;
     - RoPE: the score of equal q and k, turned, over what it is at distance 0; mean over all directions: the
-      mean of cos(theta_i distance) over the pairs;
+      mean of cos(theta_i distance) over the pairs, where a pair that is not turned counts 1;
     - ALiBi, T5: e^bias, the factor on the weight before the softmax's sum is divided out, as a share of the
       head's largest.
 
     A learned table reaches as far as its rows: distances 0 .. context - 1.
     """
-    c, scheme = model.config, model.config.position
-    if scheme == "rope":
-        assert c.d_head is not None
+    c, scheme = model.config, model.parts.position(model.config)
+    if "rotate" in scheme.enters:
         ones = torch.ones(1, 1, reach, c.d_head)  # every pair equally long
         q, k = model.positions.prepare(reach, torch.zeros(1)).rotate(ones, ones)
         values = (q[0, 0] @ k[0, 0, 0]).double().numpy() / c.d_head
         return Similarity("mean cos(θᵢ · distance)", ("equal q and k",), np.arange(reach), values[None])
-    if scheme in ("alibi", "t5"):
+    if "bias" in scheme.enters:
         bias = _bias(model, reach)
-        names = tuple(
-            f"head {h}" + (f", slope {alibi_slopes(c.n_heads)[h]:.4g}" if scheme == "alibi" else "")
-            for h in range(c.n_heads)
-        )
+        names = tuple(model.positions.head_label(h) for h in range(c.n_heads))
         return Similarity("e^bias", names, np.arange(reach), np.exp(bias - bias.max(1, keepdims=True)))
-    return _added(model, min(reach, c.context) if scheme == "learned" else reach)
+    return _added(model, min(reach, scheme.reach(c) or reach))
 
 
 def _bias(model: Transformer, reach: int) -> np.ndarray:
@@ -175,8 +169,3 @@ def _added(model: Transformer, length: int) -> Similarity:
         gram = torch.einsum("vpd,vqd->pq", x, x).numpy() / len(x)  # mean cosine over tokens
     values = np.array([np.diagonal(gram, k).mean() for k in range(length)])
     return Similarity("cosine", ("same token",), np.arange(length), values[None])
-
-
-def ordered_schemes() -> tuple[Position, ...]:
-    """All schemes, in the order of the configuration."""
-    return get_args(Position)

@@ -19,14 +19,14 @@ from engine.config import ModelConfig
 from engine.measure.recording import Recording
 from engine.measure.tape import Ran, Shape, Tape, TraceStep
 from engine.model import build
-from engine.parts.attention import causal_mask
+from engine.parts.registry import HEALTHY, Parts
 from engine.probe import AXES
 
 __all__ = ["Ran", "Shape", "TraceStep", "probabilities", "tensor_of", "totals", "trace"]
 
 
 @lru_cache(maxsize=64)
-def trace(config: ModelConfig, tokens: int) -> tuple[TraceStep, ...]:
+def trace(config: ModelConfig, tokens: int, parts: Parts = HEALTHY) -> tuple[TraceStep, ...]:
     """Every operation on one sequence of `tokens` ids, in order. An activation that is another one unchanged
     has no step.
 
@@ -34,8 +34,11 @@ def trace(config: ModelConfig, tokens: int) -> tuple[TraceStep, ...]:
     tokens.
     """
     c = config.validate().resolved()
-    model = build(replace(c, n_layers=1), device="meta").eval()
-    tape = Tape(c, model)
+    model = build(replace(c, n_layers=1), device="meta", parts=parts).eval()
+    tape = Tape(model)
+    # What is made ready before the blocks is no activation: it goes down as the work of those who made it.
+    model.seams = tape.during("position", model.seams)  # type: ignore[method-assign]
+    model.mask = tape.during("mask", model.mask)  # type: ignore[method-assign]
     ids = torch.empty(1, tokens, dtype=torch.int64, device="meta")
     with torch.inference_mode(), tape:
         tape.probe("probabilities", probabilities(model(ids, tape.probe)))
@@ -107,7 +110,8 @@ def tensor_of(step: TraceStep, recording: Recording) -> tuple[np.ndarray, tuple[
     if step.name in recording:
         return recording[step.name], recording.axes(step.name)
     if bare == "mask":
-        return causal_mask(len(recording.ids), torch.empty(0)).numpy(), ("query", "key")
+        mask = recording.parts.mask(len(recording.ids), torch.empty(0))
+        return None if mask is None else (mask.numpy(), ("query", "key"))
     if bare == "probabilities":
         return np.exp(recording.log_probabilities).astype(np.float32), ("query", "vocab")
     pieces = {

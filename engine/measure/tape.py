@@ -9,15 +9,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from types import FrameType
+from typing import Any, Literal, ParamSpec, TypeVar
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from engine.config import ModelConfig
-from engine.measure.formulas import formula
+from engine.measure.formulas import formulas
+from engine.model import Transformer
 from engine.probe import AXES
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Stage = Literal["input", "block", "output"]
 _ENGINE = str(Path(__file__).parents[1])
 _PARTS = {
@@ -110,12 +113,14 @@ class Tape(TorchFunctionMode):
     `probe`.
     """
 
-    config: ModelConfig
-    model: nn.Module
+    model: Transformer
     steps: list[TraceStep] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__init__()
+        self.config, self.parts = self.model.config, self.model.parts
+        self.formulas = formulas(self.config, self.parts)
+        self.role = "forward"  # whose work is being done
         self.operations: list[_Operation] = []  # keeps every tensor alive, so that its id stays its own
         self.made_by: dict[int, _Operation] = {}
         self.known: dict[int, Shape] = {}
@@ -129,11 +134,24 @@ class Tape(TorchFunctionMode):
         if outputs and not any(
             out is into for out in outputs for into in inputs
         ):  # what returns its input did nothing
-            role, frame = _caller()
-            made = _Operation(func.__name__, inputs, outputs, role, frame)
+            made = _Operation(func.__name__, inputs, outputs, self.role, _caller())
             self.operations.append(made)
             self.made_by.update((id(out), made) for out in outputs)
         return result
+
+    def during(self, role: str, work: Callable[P, T]) -> Callable[P, T]:
+        """`work`, such that the operations of it go down as its own: the tables of a position scheme, the
+        mask.
+        """
+
+        def under_that_name(*args: P.args, **kwargs: P.kwargs) -> T:
+            before, self.role = self.role, role
+            try:
+                return work(*args, **kwargs)
+            finally:
+                self.role = before
+
+        return under_that_name
 
     def probe(self, name: str, x: Tensor) -> Tensor:
         if name == "blocks.0.resid_pre":
@@ -146,12 +164,19 @@ class Tape(TorchFunctionMode):
             scope, dot, bare = name.rpartition(".")
             for group in before:
                 self._emit(
-                    scope + dot + _between(bare, group[-1].name, self.config.mixer),
+                    scope + dot + self._between(bare, group[-1].name),
                     group,
                     group[-1].outputs[0],
                 )
             self._emit(name, last, x)
         return x
+
+    def _between(self, target: str, operation: str) -> str:
+        """A name for what no probe sees, on the way to `target`."""
+        if target in ("attn_out", "ffn_pre"):
+            return "z_merged" if target == "attn_out" else "ffn_in"
+        stem = self.parts.mixer(self.config).flat.get(target, "x")
+        return f"{stem}_flat" if operation == "linear" else f"{stem}_heads"
 
     def _chain(self, x: Tensor) -> list[_Operation]:
         """The operations, not yet told of, that lead to x from tensors that have a name."""
@@ -187,7 +212,7 @@ class Tape(TorchFunctionMode):
         self.told.add(id(x))
         shape = self.known[id(x)] = Shape(name, _axes(bare, x, 0), tuple(x.shape))
         counts = [_flops(o) for o in group]
-        latex, words = formula(bare, self.config)
+        latex, words = self.formulas.get(bare, ("", ""))  # a new part may pass by places that have no name
         inside = name.startswith("blocks.0.") and bare != "resid_pre"
         stage: Stage = "block" if inside else "output" if bare in _LAST else "input"
         self.steps.append(
@@ -228,14 +253,6 @@ def _groups(chain: list[_Operation]) -> list[list[_Operation]]:
     return groups
 
 
-def _between(target: str, operation: str, mixer: str) -> str:
-    """A name for what no probe sees, on the way to `target`."""
-    if target in ("attn_out", "ffn_pre"):
-        return "z_merged" if target == "attn_out" else "ffn_in"
-    stem = {"attention": "qkv", "shared_qk": "qk" if target == "q" else "v"}.get(mixer, "x")
-    return f"{stem}_flat" if operation == "linear" else f"{stem}_heads"
-
-
 def _axes(bare: str, x: Tensor, place: int) -> tuple[str, ...]:
     if bare in AXES:
         return AXES[bare]
@@ -271,23 +288,21 @@ def _tensors(value: Any) -> Iterator[Tensor]:
             yield from _tensors(item)
 
 
-def _caller() -> tuple[str, tuple[str, str, int]]:
-    """(whose work the running operation is, the innermost line of the engine that asked for it)."""
-    frame = sys._getframe(2)
-    innermost, role = ("", "", 0), "forward"
-    while frame is not None and frame.f_code.co_name != "trace":
+def _caller() -> tuple[str, str, int]:
+    """The innermost line of the engine that asked for the running operation: module, function, line."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
         code = frame.f_code
-        if code.co_filename.startswith(_ENGINE) and not code.co_qualname.startswith("Tape"):
-            if not innermost[0] and not code.co_name.startswith("<"):
-                innermost = (frame.f_globals["__name__"], code.co_qualname, frame.f_lineno)
-            role = {"prepare": "position", "causal_mask": "mask"}.get(code.co_name, role)
-        frame = frame.f_back  # type: ignore[assignment]
-    return role, innermost
+        ours = code.co_filename.startswith(_ENGINE) and code.co_filename != __file__
+        if ours and not code.co_name.startswith("<"):  # a comprehension has no name to find it by
+            return frame.f_globals["__name__"], code.co_qualname, frame.f_lineno
+        frame = frame.f_back
+    return "", "", 0
 
 
 def _ran(group: list[_Operation]) -> tuple[Ran, ...]:
     places: dict[tuple[str, str], set[int]] = {}
-    for module, name, line in dict.fromkeys(o.frame for o in group):
+    for module, name, line in dict.fromkeys(o.frame for o in group if o.frame[0]):
         places.setdefault((module, name), set()).add(line)
     found = []
     for (module, name), lines in places.items():

@@ -7,12 +7,17 @@ stage, and at these sizes on a CPU it is also faster than the fused kernel.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.config import ModelConfig
+from engine.config import ResolvedConfig
+from engine.errors import ConfigError
+from engine.parts.cache import LayerCache
+from engine.parts.formula import Formula
 from engine.parts.linear import StackedLinear
 from engine.parts.positions import Seams
 from engine.probe import Probe
@@ -27,95 +32,77 @@ def causal_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
     )
 
 
-class KVCache:
-    """Keys and values of the positions read so far: under a causal mask they never change, so each is
-    computed once.
-
-    One pair of tensors for each layer, (batch, kv_head, capacity, d_head); `length` positions of them are
-    filled.
-    """
-
-    def __init__(self, config: ModelConfig, capacity: int, like: Tensor, batch: int = 1) -> None:
-        shape = (
-            config.n_layers,
-            2,
-            batch,
-            config.n_kv_heads or config.n_heads,
-            capacity,
-            config.d_head or config.d_model // config.n_heads,
-        )
-        self.held = torch.empty(shape, dtype=like.dtype, device=like.device)
-        self.length = 0
-
-    @property
-    def capacity(self) -> int:
-        return self.held.shape[4]
-
-    def layer(self, index: int) -> LayerCache:
-        return LayerCache(self.held[index], self.length)
-
-
-class LayerCache:
-    """One layer's part of a KVCache during one forward pass."""
-
-    def __init__(self, held: Tensor, start: int) -> None:
-        self.held, self.start = held, start  # (2, batch, kv_head, capacity, d_head)
-
-    def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores the new k and v (batch, kv_head, key, d_head); returns those of all positions so far. No
-        gradient passes.
-        """
-        stop = self.start + k.shape[2]
-        self.held[0, :, :, self.start : stop] = k.detach()
-        self.held[1, :, :, self.start : stop] = v.detach()
-        return self.held[0, :, :, :stop], self.held[1, :, :, :stop]
-
-
-class _Mixer(nn.Module):
+class HeadMixer(nn.Module):
     """What all mixers share: heads, scores, mask, softmax, weighted sum. Subclasses say where q, k, v come
     from.
+
+    x is what asks; what answers is `memory`, another text's vectors, or x itself where it is None.
+
+    Whoever looks inside asks these methods too: what one of them computes is computed nowhere else.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = True
+    title: ClassVar[str] = "Mixer"
+    sentence: ClassVar[str] = "Tokens gather from each other."
+    scored: ClassVar[bool] = True
+    learned: ClassVar[bool] = False
+    flat: ClassVar[Mapping[str, str]] = {}
+    w_o: nn.Linear | None
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
-        assert config.d_head is not None and config.n_kv_heads is not None
         self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
         self.qk_norm, self.eps, self.dropout = config.qk_norm, config.norm_eps, config.dropout
-        self.scale = 1.0 / math.sqrt(
-            self.d_head
-        )  # keeps the scores' spread near 1 (Vaswani et al. 2017, 3.2.1)
+        self.scale = 1.0 / math.sqrt(self.d_head)  # keeps the scores' spread near 1 (2017, 3.2.1)
+        self.w_o = None
 
-    def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """x (batch, query, d_model) -> q (batch, query, head, d_head) and k, v (batch, key, kv_head,
-        d_head).
+    def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """x (batch, query, d_model) and memory (batch, key, d_model) -> q (batch, query, head, d_head) and
+        k, v (batch, key, kv_head, d_head).
         """
         raise NotImplementedError
 
     def output(self, z: Tensor) -> Tensor:
         """The heads side by side (batch, query, head * d_head) -> (batch, query, d_model)."""
-        return z
+        return z if self.w_o is None else self.w_o(z)
 
     def forward(
-        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+        self,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None = None,
+        memory: Tensor | None = None,
     ) -> Tensor:
         batch, length, _ = x.shape
-        q, k, v = self.heads(x)
+        q, k, v = self.heads(x, memory)
         q = probe("q", q.transpose(1, 2))  # (batch, query, head, d_head) -> (batch, head, query, d_head)
         k = probe("k", k.transpose(1, 2))
         v = probe("v", v.transpose(1, 2))
-        if self.qk_norm:  # without gain; bounds the scores (Henry et al. 2020)
-            q, k = (F.rms_norm(t, (self.d_head,), eps=self.eps) for t in (q, k))
-        q, k = seams.rotate(q, k)
+        q, k = seams.rotate(self.normed(q), self.normed(k))
         q, k = probe("q_rot", q), probe("k_rot", k)
         if cache is not None:  # the keys and values of earlier positions, computed before
             k, v = cache.extend(k, v)
         scores = probe("scores", seams.bias(self.scores(q, k)))  # (batch, head, query, key)
         masked = probe("masked_scores", scores if mask is None else scores + mask)
-        pattern = probe("pattern", masked.softmax(dim=-1))  # rows sum to 1: attention has no null answer
+        pattern = probe("pattern", self.weights(masked))
         pattern = F.dropout(pattern, self.dropout, self.training)
         z = probe("z", self.weighted_sum(pattern, v))  # (batch, head, query, d_head)
         z = z.transpose(1, 2).reshape(batch, length, self.n_heads * self.d_head)
         return probe("attn_out", F.dropout(self.output(z), self.dropout, self.training))
+
+    def normed(self, x: Tensor) -> Tensor:
+        """Queries or keys (..., d_head) as they meet the rotation: with `qk_norm` of length sqrt(d_head),
+        without gain, which bounds the scores (Henry et al. 2020).
+        """
+        return F.rms_norm(x, (self.d_head,), eps=self.eps) if self.qk_norm else x
+
+    def weights(self, masked: Tensor) -> Tensor:
+        """Scores (..., query, key) -> how much of each value is taken. Rows sum to 1: attention has no null
+        answer.
+        """
+        return masked.softmax(dim=-1)
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         """q k^T / sqrt(d_head). With fewer kv_heads, each key head serves a group of query heads (Ainslie et
@@ -137,64 +124,184 @@ class _Mixer(nn.Module):
         v = v.reshape(batch * self.n_kv_heads, keys, self.d_head)
         return torch.bmm(pattern, v).view(batch, self.n_heads, length, self.d_head)
 
+    # What looking inside asks beside them ---------------------------------------------------------
 
-class Attention(_Mixer):
+    def compared(self, q: Tensor, k: Tensor) -> Tensor | None:
+        """q k^T as it is before it is scaled, (batch, head, query, key); None where nothing is compared."""
+        return q @ k.repeat_interleave(self.n_heads // self.n_kv_heads, dim=1).transpose(-1, -2)
+
+    def writes(self, z: Tensor) -> Tensor:
+        """What each head adds to the stream: z (head, ..., d_head) -> (head, ..., d_model), in z's precision,
+        by its own rows of W_O. Without W_O a head writes its own slice of the stream.
+        """
+        slices = torch.eye(self.n_heads * self.d_head, dtype=z.dtype, device=z.device)
+        matrix = slices if self.w_o is None else self.w_o.weight.to(z.dtype).t()  # (head * d_head, d_model)
+        own = matrix.unflatten(0, (self.n_heads, self.d_head))  # (head, d_head, d_model)
+        return torch.einsum("h...d,hdm->h...m", z, own)
+
+    def constant(self) -> Tensor | None:
+        """What is added to the stream whatever the heads hold, (d_model,): the bias of W_O, which no head
+        owns. None for nothing.
+        """
+        return None if self.w_o is None else self.w_o.bias
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias, plus = (r" + b", " + b") if config.attention_bias and config.output_bias else ("", "")
+        side_by_side = (r"\mathrm{out} = [z_1, \dots, z_H]", "heads laid side by side again")
+        projected = (rf"\mathrm{{out}} = z\,W_O{bias}", f"z · W_O{plus}")
+        return {
+            **{name: _in_front(name) for name in ("q", "k", "v")},
+            **{f"{name}_rot": _normed(name, config) for name in ("q", "k")},
+            "scores": cls.score(config),
+            "pattern": (
+                r"A_{ij} = \frac{e^{m_{ij}}}{\sum_{j'} e^{m_{ij'}}}",
+                "softmax over key",
+            ),
+            "z": (r"z = A\,v", "pattern · v, in each head"),
+            "z_merged": (r"z = [z_1, \dots, z_H]", "heads laid side by side again"),
+            "attn_out": projected if cls.learned and config.output_projection else side_by_side,
+        }
+
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        """The formula of `scores`, before positions have a say."""
+        return r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head" + _shared(config)
+
+
+def _shared(config: ResolvedConfig) -> str:
+    groups = config.n_heads // config.n_kv_heads
+    return f"; {groups} query heads share a key head" if groups > 1 else ""
+
+
+def _in_front(name: str) -> Formula:
+    latex = rf"{name}: (T, H, d_{{head}}) \to (H, T, d_{{head}})"
+    return latex, f"{name}, with its heads in front: each works alone"
+
+
+def _normed(name: str, config: ResolvedConfig) -> Formula:
+    if not config.qk_norm:
+        return name, name
+    return rf"\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head"
+
+
+def _output_matrix(config: ResolvedConfig, width: int) -> nn.Linear | None:
+    if not config.output_projection:
+        return None
+    return nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias)
+
+
+class Attention(HeadMixer):
     """Multi-head self-attention (Vaswani et al. 2017), grouped (GQA) or multi-query (MQA) by n_kv_heads.
 
     `w_qkv` holds W_Q, W_K and W_V, in that order.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    title: ClassVar[str] = "Attention"
+    sentence: ClassVar[str] = (
+        "Tokens talk. A query is compared with the keys; the softmax of the scores says how much of each"
+        " value is taken."
+    )
+    learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"q": "qkv", "k": "qkv", "v": "qkv"}
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)
         width = self.n_heads * self.d_head
         kv_width = self.n_kv_heads * self.d_head
         self.w_qkv = StackedLinear(config.d_model, (width, kv_width, kv_width), bias=config.attention_bias)
-        self.w_o = (
-            nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias)
-            if config.output_projection
-            else None
-        )
+        self.w_o = _output_matrix(config, width)
 
-    def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        if memory is not None:
+            return self._across(x, memory)
         qkv = self.w_qkv(x)  # (batch, query, d_model) -> (batch, query, (head + 2 kv_head) * d_head)
         qkv = qkv.unflatten(-1, (-1, self.d_head))
         q, k, v = qkv.split([self.n_heads, self.n_kv_heads, self.n_kv_heads], dim=2)
         return q, k, v
 
-    def output(self, z: Tensor) -> Tensor:
-        return z if self.w_o is None else self.w_o(z)
+    def _across(self, x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries from x, keys and values from another text (Vaswani et al. 2017, 3.2.3)."""
+        weights = self.w_qkv.weight.split(self.w_qkv.row_blocks)
+        biases = (None,) * 3 if self.w_qkv.bias is None else self.w_qkv.bias.split(self.w_qkv.row_blocks)
+        q, k, v = (
+            F.linear(source, weight, bias).unflatten(-1, (-1, self.d_head))
+            for source, weight, bias in zip((x, memory, memory), weights, biases, strict=True)
+        )
+        return q, k, v
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
+        return super().formulas(config) | {
+            "qkv_flat": (
+                rf"[q, k, v] = x\,[W_Q, W_K, W_V]{bias}",
+                f"x · [W_Q, W_K, W_V]{plus}, one product for all three",
+            ),
+            "qkv_heads": (r"(d) \to (H, d_{head})", "split into q, k, v, and each into heads"),
+        }
 
 
-class SharedQK(_Mixer):
+class SharedQK(HeadMixer):
     """Attention whose queries and keys are the same vectors: every token scores highest with its own
     likes.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    title: ClassVar[str] = "Attention, Q = K"
+    sentence: ClassVar[str] = (
+        "One matrix makes both queries and keys, so a token scores highest with its own likes."
+    )
+    learned: ClassVar[bool] = True
+    flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "v", "v": "v"}
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)
         width = self.n_heads * self.d_head
         self.w_qk = nn.Linear(config.d_model, width, bias=config.attention_bias)
         self.w_v = nn.Linear(config.d_model, width, bias=config.attention_bias)
-        self.w_o = (
-            nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias)
-            if config.output_projection
-            else None
-        )
+        self.w_o = _output_matrix(config, width)
 
-    def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        shared = self.w_qk(x).unflatten(-1, (self.n_heads, self.d_head))
-        return shared, shared, self.w_v(x).unflatten(-1, (self.n_heads, self.d_head))
+    def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        by_head = (self.n_heads, self.d_head)
+        q = k = self.w_qk(x).unflatten(-1, by_head)
+        if memory is not None:
+            k = self.w_qk(memory).unflatten(-1, by_head)
+        return q, k, self.w_v(x if memory is None else memory).unflatten(-1, by_head)
 
-    def output(self, z: Tensor) -> Tensor:
-        return z if self.w_o is None else self.w_o(z)
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
+        cut = (r"(d) \to (H, d_{head})", "split into heads")
+        return super().formulas(config) | {
+            "qk_flat": (
+                rf"q = k = x\,W_{{QK}}{bias}",
+                f"x · W_QK{plus}: queries and keys are the same",
+            ),
+            "qk_heads": cut,
+            "v_flat": (rf"v = x\,W_V{bias}", f"x · W_V{plus}"),
+            "v_heads": cut,
+        }
 
 
-class Similarity(_Mixer):
+class Similarity(HeadMixer):
     """No matrices: tokens score by the raw similarity of their vectors, so each looks mostly at itself."""
 
-    def heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        x = x.unflatten(-1, (self.n_heads, self.d_head))
-        return x, x, x
+    title: ClassVar[str] = "Similarity"
+    sentence: ClassVar[str] = (
+        "Tokens are weighed by how alike their vectors are. With no matrices between, each mostly finds"
+        " itself."
+    )
+
+    def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        q = kv = x.unflatten(-1, (self.n_heads, self.d_head))
+        if memory is not None:
+            kv = memory.unflatten(-1, (self.n_heads, self.d_head))
+        return q, kv, kv
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        cut = (r"(d) \to (H, d_{head})", "split into heads; there are no matrices")
+        return super().formulas(config) | {"x_heads": cut}
 
 
 class Mean(Similarity):
@@ -202,26 +309,58 @@ class Mean(Similarity):
     still count.
     """
 
+    title: ClassVar[str] = "Average"
+    sentence: ClassVar[str] = (
+        "Every token takes the plain average of all it may see: nobody is listened to more than anybody else."
+    )
+    scored: ClassVar[bool] = False
+
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return q.new_zeros(q.shape[0], self.n_heads, q.shape[2], k.shape[2])
+
+    def compared(self, q: Tensor, k: Tensor) -> Tensor | None:
+        return None
+
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        return r"\mathrm{scores} = 0", "all alike"
+
+
+def by_heads(mixer: object) -> HeadMixer:
+    """A mixer that can be taken apart into heads. Raises ConfigError for any other."""
+    if not isinstance(mixer, HeadMixer):
+        raise ConfigError(
+            "mixer",
+            type(mixer).__name__,
+            "has no heads to be looked at one by one; for that it must be made as HeadMixer is",
+        )
+    return mixer
 
 
 class NoMixer(nn.Module):
     """Tokens never talk: the model predicts from the last token alone."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = False
+    title: ClassVar[str] = "No mixer"
+    sentence: ClassVar[str] = "Tokens never talk."
+    scored: ClassVar[bool] = False
+    learned: ClassVar[bool] = False
+    flat: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
 
     def forward(
-        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+        self,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None = None,
+        memory: Tensor | None = None,
     ) -> Tensor | None:
         return None
 
-
-MIXERS: dict[str, type[nn.Module]] = {
-    "none": NoMixer,
-    "mean": Mean,
-    "similarity": Similarity,
-    "shared_qk": SharedQK,
-    "attention": Attention,
-}
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {}

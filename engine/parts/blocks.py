@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Tensor, nn
 
-from engine.config import ModelConfig
-from engine.parts.attention import MIXERS, LayerCache
-from engine.parts.feedforward import FEEDFORWARDS
-from engine.parts.norms import NORMS
+from engine.config import ResolvedConfig
+from engine.parts.cache import LayerCache
+from engine.parts.formula import Formula
 from engine.parts.positions import Seams
+from engine.parts.protocols import Parts, Sublayers
 from engine.probe import Probe
 
 
@@ -18,13 +20,38 @@ class Block(nn.Module):
     A part that is absent (mixer or ffn 'none') has no norm either, and writes nothing.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    sentence: ClassVar[str] = ""
+    ends_normed: ClassVar[bool] = False
+    parallel: ClassVar[bool] = False
+    replaces: ClassVar[bool] = False
+
+    def __init__(self, config: ResolvedConfig, parts: Parts) -> None:
         super().__init__()
-        norm = NORMS[config.norm]
-        self.mixer = MIXERS[config.mixer](config)
-        self.ffn = FEEDFORWARDS[config.ffn](config)
-        self.norm1 = norm(config) if config.mixer != "none" else nn.Identity()
-        self.norm2 = norm(config) if config.ffn != "none" else nn.Identity()
+        norm, mixer, ffn = parts.norm(config), parts.mixer(config), parts.feedforward(config)
+        self.mixer, self.ffn = mixer(config), ffn(config)
+        self.norm1 = norm(config) if mixer.present else nn.Identity()
+        self.norm2 = norm(config) if ffn.present else nn.Identity()
+
+    def forward(
+        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+    ) -> Tensor:
+        return self.wire(self, x, seams, mask, probe, cache)
+
+    @staticmethod
+    def wire(
+        parts: Sublayers,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None,
+    ) -> Tensor:
+        """How the parts hang together, whosever they are: a block's own, or lighter ones for a single row."""
+        raise NotImplementedError
+
+    @classmethod
+    def formulas(cls) -> dict[str, Formula]:
+        return {"resid_mid": _added("attn_out"), "resid_post": _added("ffn_out")}
 
 
 class PreNormBlock(Block):
@@ -34,12 +61,25 @@ class PreNormBlock(Block):
        └──────────────────────┘  └────────────────┘
     """
 
-    def forward(
-        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+    sentence: ClassVar[str] = (
+        "Each sublayer reads {copy} of the stream and adds its result to it. The stream itself runs through"
+        " untouched, which is why deep stacks train."
+    )
+
+    @staticmethod
+    def wire(
+        parts: Sublayers,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None,
     ) -> Tensor:
         x = probe("resid_pre", x)
-        x = probe("resid_mid", _add(x, self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe, cache)))
-        return probe("resid_post", _add(x, self.ffn(probe("norm2", self.norm2(x)), probe)))
+        x = probe(
+            "resid_mid", _add(x, parts.mixer(probe("norm1", parts.norm1(x)), seams, mask, probe, cache))
+        )
+        return probe("resid_post", _add(x, parts.ffn(probe("norm2", parts.norm2(x)), probe)))
 
 
 class PostNormBlock(Block):
@@ -49,14 +89,26 @@ class PostNormBlock(Block):
        └──────────────┘          └────────┘
     """
 
-    def forward(
-        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+    ends_normed: ClassVar[bool] = True
+    sentence: ClassVar[str] = (
+        "Each sublayer's result is added to the stream{normed}: the wiring of 2017. Gradients must pass every"
+        " norm, so deep stacks need a warm-up."
+    )
+
+    @staticmethod
+    def wire(
+        parts: Sublayers,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None,
     ) -> Tensor:
         x = probe("resid_pre", x)
-        x = probe("resid_mid", _add(x, self.mixer(x, seams, mask, probe, cache)))
-        x = probe("norm1", self.norm1(x))
-        x = probe("resid_post", _add(x, self.ffn(x, probe)))
-        return probe("norm2", self.norm2(x))
+        x = probe("resid_mid", _add(x, parts.mixer(x, seams, mask, probe, cache)))
+        x = probe("norm1", parts.norm1(x))
+        x = probe("resid_post", _add(x, parts.ffn(x, probe)))
+        return probe("norm2", parts.norm2(x))
 
 
 class ParallelBlock(Block):
@@ -67,13 +119,29 @@ class ParallelBlock(Block):
        └─ norm2 ─ ffn ───────┘
     """
 
-    def forward(
-        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+    parallel: ClassVar[bool] = True
+    sentence: ClassVar[str] = (
+        "Attention and feed-forward read the same stream at the same time, and both add to it: one wait"
+        " instead of two (GPT-J, PaLM)."
+    )
+
+    @staticmethod
+    def wire(
+        parts: Sublayers,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None,
     ) -> Tensor:
         x = probe("resid_pre", x)
-        attn_out = self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe, cache)
-        ffn_out = self.ffn(probe("norm2", self.norm2(x)), probe)
+        attn_out = parts.mixer(probe("norm1", parts.norm1(x)), seams, mask, probe, cache)
+        ffn_out = parts.ffn(probe("norm2", parts.norm2(x)), probe)
         return probe("resid_post", _add(_add(x, attn_out), ffn_out))
+
+    @classmethod
+    def formulas(cls) -> dict[str, Formula]:
+        return {"resid_post": _added("attn_out", "ffn_out")}
 
 
 class NoResidualBlock(Block):
@@ -82,23 +150,40 @@ class NoResidualBlock(Block):
     x ── norm1 ─ attention ── norm2 ─ ffn ── out
     """
 
-    def forward(
-        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+    replaces: ClassVar[bool] = True
+    sentence: ClassVar[str] = (
+        "There is no stream here: what a sublayer makes replaces what it read. Take the shortcut away and see"
+        " how badly it learns."
+    )
+
+    @staticmethod
+    def wire(
+        parts: Sublayers,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None,
     ) -> Tensor:
         x = probe("resid_pre", x)
-        attn_out = self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe, cache)
+        attn_out = parts.mixer(probe("norm1", parts.norm1(x)), seams, mask, probe, cache)
         x = probe("resid_mid", x if attn_out is None else attn_out)
-        ffn_out = self.ffn(probe("norm2", self.norm2(x)), probe)
+        ffn_out = parts.ffn(probe("norm2", parts.norm2(x)), probe)
         return probe("resid_post", x if ffn_out is None else ffn_out)
+
+    @classmethod
+    def formulas(cls) -> dict[str, Formula]:
+        return {"resid_mid": _replaced("attn_out"), "resid_post": _replaced("ffn_out")}
+
+
+def _replaced(update: str) -> Formula:
+    return rf"x \leftarrow \mathrm{{{update.replace('_', chr(92) + '_')}}}", update
+
+
+def _added(*updates: str) -> Formula:
+    latex = "".join(rf" + \mathrm{{{name.replace('_', chr(92) + '_')}}}" for name in updates)
+    return rf"x \leftarrow x{latex}", " + ".join(("stream", *updates))
 
 
 def _add(x: Tensor, update: Tensor | None) -> Tensor:
     return x if update is None else x + update
-
-
-WIRINGS: dict[str, type[Block]] = {
-    "pre": PreNormBlock,
-    "post": PostNormBlock,
-    "parallel": ParallelBlock,
-    "none": NoResidualBlock,
-}

@@ -4,12 +4,14 @@ parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.config import ModelConfig
+from engine.config import ResolvedConfig
+from engine.errors import ShapeError
+from engine.parts.formula import Formula
 from engine.parts.linear import StackedLinear
 from engine.probe import Probe
 
@@ -27,17 +29,43 @@ def gelu_tanh(x: Tensor) -> Tensor:
 class FeedForward(nn.Module):
     """W2 act(W1 x): (batch, query, d_model) -> (batch, query, d_ff) -> (batch, query, d_model)."""
 
-    def __init__(self, config: ModelConfig, activation: Callable[[Tensor], Tensor]) -> None:
+    present: ClassVar[bool] = True
+    title: ClassVar[str] = "Feed-forward"
+    sentence: ClassVar[str] = (
+        "Each token thinks for itself: its vector is widened, passed through a bend, and narrowed again. No"
+        " token sees another here."
+    )
+    gated: ClassVar[bool] = False
+    exact_zeros: ClassVar[bool] = False
+    bend: ClassVar[Formula] = ("", "")  # what `activation` does
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
-        assert config.d_ff is not None
-        self.activation, self.dropout = activation, config.dropout
+        self.dropout = config.dropout
         self.w_in = nn.Linear(config.d_model, config.d_ff, bias=config.ffn_bias)
         self.w_out = nn.Linear(config.d_ff, config.d_model, bias=config.ffn_bias)
+
+    def activation(self, x: Tensor) -> Tensor:
+        """Bends each number for itself; kinds differ here."""
+        raise NotImplementedError
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         pre = probe("ffn_pre", self.w_in(x))  # (batch, query, d_ff)
         post = probe("ffn_post", self.activation(pre))
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
+
+    def column(self, neuron: int) -> Tensor:
+        """What a neuron writes for each unit of `ffn_post`: its column of W2, (d_model,)."""
+        return self.w_out.weight[:, neuron]
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        ffn, wide = (r" + b", " + b") if config.ffn_bias else ("", "")
+        return {
+            "ffn_pre": (rf"u = x\,W_1{ffn}", f"x · W₁{wide}"),
+            "ffn_post": cls.bend,
+            "ffn_out": (rf"\mathrm{{out}} = h\,W_2{ffn}", f"h · W₂{wide}"),
+        }
 
 
 class GatedFeedForward(nn.Module):
@@ -46,12 +74,25 @@ class GatedFeedForward(nn.Module):
     `w_in` holds G and W1, in that order.
     """
 
-    def __init__(self, config: ModelConfig, activation: Callable[[Tensor], Tensor]) -> None:
+    present: ClassVar[bool] = True
+    title: ClassVar[str] = "Gated feed-forward"
+    sentence: ClassVar[str] = (
+        "Each token thinks for itself: one half of the widened vector decides how much of the other passes,"
+        " then it is narrowed again."
+    )
+    gated: ClassVar[bool] = True
+    exact_zeros: ClassVar[bool] = False
+    bend: ClassVar[Formula] = ("", "")
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
-        assert config.d_ff is not None
-        self.activation, self.dropout = activation, config.dropout
+        self.dropout = config.dropout
         self.w_in = StackedLinear(config.d_model, (config.d_ff, config.d_ff), bias=config.ffn_bias)
         self.w_out = nn.Linear(config.d_ff, config.d_model, bias=config.ffn_bias)
+
+    def activation(self, x: Tensor) -> Tensor:
+        """Bends each number for itself; kinds differ here."""
+        raise NotImplementedError
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         gate, pre = self.w_in(x).chunk(2, dim=-1)  # each (batch, query, d_ff)
@@ -59,23 +100,105 @@ class GatedFeedForward(nn.Module):
         post = probe("ffn_post", self.activation(gate) * pre)
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
 
+    def column(self, neuron: int) -> Tensor:
+        """What a neuron writes for each unit of `ffn_post`: its column of W2, (d_model,)."""
+        return self.w_out.weight[:, neuron]
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        ffn, wide = (r" + b", " + b") if config.ffn_bias else ("", "")
+        return {
+            "ffn_in": (
+                rf"[\mathrm{{gate}}, u] = x\,[W_G, W_1]{ffn}",
+                f"x · [W_G, W₁]{wide}, one product for both",
+            ),
+            "ffn_gate": (r"\mathrm{gate} = x\,W_G", "the first half of that product: the gate"),
+            "ffn_pre": (r"u = x\,W_1", "the second half of that product"),
+            "ffn_post": cls.bend,
+            "ffn_out": (rf"\mathrm{{out}} = h\,W_2{ffn}", f"h · W₂{wide}"),
+        }
+
 
 class NoFeedForward(nn.Module):
     """No feed-forward network: attention only."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = False
+    title: ClassVar[str] = "No feed-forward network"
+    sentence: ClassVar[str] = "No token thinks for itself."
+    gated: ClassVar[bool] = False
+    exact_zeros: ClassVar[bool] = False
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         return None
 
+    def column(self, neuron: int) -> Tensor:
+        raise ShapeError("this model has no feed-forward networks, so it has no neurons")
 
-FEEDFORWARDS: dict[str, Callable[[ModelConfig], nn.Module]] = {
-    "relu": lambda config: FeedForward(config, F.relu),
-    "relu2": lambda config: FeedForward(config, relu2),
-    "gelu": lambda config: FeedForward(config, F.gelu),
-    "gelu_tanh": lambda config: FeedForward(config, gelu_tanh),
-    "swiglu": lambda config: GatedFeedForward(config, F.silu),
-    "geglu": lambda config: GatedFeedForward(config, F.gelu),
-    "none": NoFeedForward,
-}
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {}
+
+
+class Relu(FeedForward):
+    """max(0, x) (Nair & Hinton 2010)."""
+
+    title: ClassVar[str] = "ReLU"
+    exact_zeros: ClassVar[bool] = True
+    bend: ClassVar[Formula] = (r"h = \max(0, u)", "max(0, u)")
+
+    def activation(self, x: Tensor) -> Tensor:
+        return F.relu(x)
+
+
+class SquaredRelu(FeedForward):
+    """max(0, x)^2 (So et al. 2021)."""
+
+    title: ClassVar[str] = "squared ReLU"
+    exact_zeros: ClassVar[bool] = True
+    bend: ClassVar[Formula] = (r"h = \max(0, u)^2", "max(0, u)²")
+
+    def activation(self, x: Tensor) -> Tensor:
+        return relu2(x)
+
+
+class Gelu(FeedForward):
+    """x Φ(x) (Hendrycks & Gimpel 2016)."""
+
+    title: ClassVar[str] = "GELU"
+    bend: ClassVar[Formula] = (r"h = u\,\Phi(u)", "u · Φ(u)")
+
+    def activation(self, x: Tensor) -> Tensor:
+        return F.gelu(x)
+
+
+class GeluTanh(FeedForward):
+    """x Φ(x) in GPT-2's approximation."""
+
+    title: ClassVar[str] = "GELU (tanh)"
+    bend: ClassVar[Formula] = (r"h = u\,\Phi(u) \text{ (tanh form)}", "u · Φ(u), by tanh")
+
+    def activation(self, x: Tensor) -> Tensor:
+        return gelu_tanh(x)
+
+
+class SwiGlu(GatedFeedForward):
+    """SiLU on the gate (Shazeer 2020)."""
+
+    title: ClassVar[str] = "SwiGLU"
+    bend: ClassVar[Formula] = (r"h = \mathrm{SiLU}(\mathrm{gate}) \odot u", "SiLU(gate) · u")
+
+    def activation(self, x: Tensor) -> Tensor:
+        return F.silu(x)
+
+
+class GeGlu(GatedFeedForward):
+    """GELU on the gate (Shazeer 2020)."""
+
+    title: ClassVar[str] = "GEGLU"
+    bend: ClassVar[Formula] = (r"h = \mathrm{GELU}(\mathrm{gate}) \odot u", "GELU(gate) · u")
+
+    def activation(self, x: Tensor) -> Tensor:
+        return F.gelu(x)

@@ -8,12 +8,14 @@ Attention calls the seams and never asks which scheme it has.
 from __future__ import annotations
 
 import math
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-from engine.config import ModelConfig
+from engine.config import ResolvedConfig
 from engine.errors import ShapeError
+from engine.parts.formula import Formula
 
 
 class Seams:
@@ -46,10 +48,45 @@ class Seams:
         return self
 
 
-class NoPosition(nn.Module):
+Seam = Literal["embed", "rotate", "bias"]
+
+
+class Scheme(nn.Module):
+    """What a scheme says of itself when there is nothing to say."""
+
+    present: ClassVar[bool] = True
+    title: ClassVar[str] = "Position"
+    short: ClassVar[str] = ""
+    sentence: ClassVar[str] = ""
+    enters: ClassVar[tuple[Seam, ...]] = ()
+
+    def head_label(self, head: int) -> str:
+        return f"head {head}"
+
+    @classmethod
+    def reach(cls, config: ResolvedConfig) -> int | None:
+        return None
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {}
+
+    @classmethod
+    def turned(cls, inner: Formula, config: ResolvedConfig) -> Formula:
+        return inner
+
+    @classmethod
+    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
+        return scores
+
+
+class NoPosition(Scheme):
     """No positions at all: a bag of words, but for what the causal mask leaks."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    present: ClassVar[bool] = False
+    title: ClassVar[str] = "None"
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
@@ -67,17 +104,29 @@ class _Added(Seams):
         return _Added(self.table[place : place + 1])
 
 
-class Sinusoidal(nn.Module):
+class Sinusoidal(Scheme):
     """PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(same) (Vaswani et al. 2017, 3.5). No
     parameters.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    short: ClassVar[str] = "sine waves"
+    sentence: ClassVar[str] = (
+        "Fixed sine and cosine waves of many lengths are added to the embeddings: every position gets a"
+        " pattern of its own, and nothing has to be learned."
+    )
+    enters: ClassVar[tuple[Seam, ...]] = ("embed",)
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.d_model = config.d_model
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
         return _Added(sinusoidal_table(length, self.d_model, 10_000.0, start, like.device).to(like.dtype))
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"p_{t,2i} = \sin\frac{t}{10000^{2i/d}},\; p_{t,2i+1} = \cos\frac{t}{10000^{2i/d}}"
+        return {"pos_embed": (latex, "sines and cosines of the position")}
 
 
 def sinusoidal_table(
@@ -93,10 +142,17 @@ def sinusoidal_table(
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)  # (position, d_model)
 
 
-class Learned(nn.Module):
+class Learned(Scheme):
     """A trained vector for each position (GPT-2, BERT). Parameters: context * d_model."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    short: ClassVar[str] = "learned table"
+    sentence: ClassVar[str] = (
+        "A learned vector for each position is added to the token's vector. Beyond the table's last row the"
+        " model cannot read."
+    )
+    enters: ClassVar[tuple[Seam, ...]] = ("embed",)
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(config.context, config.d_model))
 
@@ -107,6 +163,14 @@ class Learned(nn.Module):
                 " at most that many tokens"
             )
         return _Added(self.weight[start : start + length])
+
+    @classmethod
+    def reach(cls, config: ResolvedConfig) -> int | None:
+        return config.context
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"pos_embed": (r"p_t = P[t]", "row t of the position table P")}
 
 
 class _Rotated(Seams):
@@ -126,16 +190,22 @@ class _PartlyRotated(_Rotated):
         return torch.cat((rotate_half_pairs(x[..., :turned], self.cos, self.sin), x[..., turned:]), -1)
 
 
-class Rope(nn.Module):
+class Rope(Scheme):
     """Rotary positions (Su et al. 2021): turns each pair of q and k by position * frequency, so that q.k
     depends on the distance only. Half-split layout (LLaMA, NeoX): dimension i pairs with i + d_head/2. No
     parameters. With `rope_fraction` below 1 only the first d_rotary dimensions are turned, as if they were
     the head (GPT-NeoX, Black et al. 2022).
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    title: ClassVar[str] = "RoPE: turns q and k"
+    sentence: ClassVar[str] = (
+        "Queries and keys are turned by an angle that grows with their position, so a score sees only how far"
+        " apart two tokens are."
+    )
+    enters: ClassVar[tuple[Seam, ...]] = ("rotate",)
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
-        assert config.d_head is not None
         self.d_rotary, self.theta = config.d_rotary, config.rope_theta
         self.seams = _Rotated if config.d_rotary == config.d_head else _PartlyRotated
 
@@ -144,6 +214,20 @@ class Rope(nn.Module):
         cos, sin = angles.cos(), angles.sin()
         # The sign of `rotate_half` is kept in the table: one multiplication fewer for every q and k.
         return self.seams(torch.cat((cos, cos), -1).to(like.dtype), torch.cat((-sin, sin), -1).to(like.dtype))
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"\cos(t\,\theta_i),\ \sin(t\,\theta_i)"
+        return {"position": (latex, "cosines and sines, for turning q and k")}
+
+    @classmethod
+    def turned(cls, inner: Formula, config: ResolvedConfig) -> Formula:
+        part, width = "", "d_{head}"
+        if config.rope_fraction < 1:
+            part = f", the first {config.d_rotary} of {config.d_head} dimensions"
+            width = f"{config.d_rotary}"
+        latex = rf"R(t\,\theta)\,{inner[0]},\quad \theta_i = {config.rope_theta:g}^{{-2i/{width}}}"
+        return latex, f"{inner[1]}, its pairs turned by position × frequency{part}"
 
 
 def rotate_half_pairs(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
@@ -167,13 +251,32 @@ class _Biased(Seams):
         return _Biased(self.table[:, place : place + 1, : place + 1])
 
 
-class Alibi(nn.Module):
+class DistanceRow(Seams):
+    """What the last of many queries gets added to its scores, (head, 1, key), for a scheme that looks at the
+    distance alone: the end of it is what any earlier query gets.
+    """
+
+    def __init__(self, table: Tensor) -> None:
+        self.table = table
+
+    def at(self, place: int) -> Seams:
+        return _Biased(self.table[:, :, self.table.shape[2] - place - 1 :])
+
+
+class Alibi(Scheme):
     """ALiBi (Press et al. 2022): scores get -slope * distance, a slope for each head. No parameters.
 
     Without a causal mask the distance counts both ways.
     """
 
-    def __init__(self, config: ModelConfig) -> None:
+    title: ClassVar[str] = "ALiBi: bias on scores"
+    sentence: ClassVar[str] = (
+        "Each head subtracts a fixed amount per step of distance from its scores: far tokens have to shout to"
+        " be heard."
+    )
+    enters: ClassVar[tuple[Seam, ...]] = ("bias",)
+
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.n_heads = config.n_heads
 
@@ -182,6 +285,17 @@ class Alibi(nn.Module):
         distance = (place[start:, None] - place[None, :]).abs()  # (query, key)
         slopes = torch.tensor(alibi_slopes(self.n_heads), device=like.device)  # (head,)
         return _Biased((-slopes[:, None, None] * distance).to(like.dtype))
+
+    def head_label(self, head: int) -> str:
+        return f"head {head}, slope {alibi_slopes(self.n_heads)[head]:.4g}"
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"position": (r"-m_h\,|i - j|", "− slope · distance, for each head")}
+
+    @classmethod
+    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
+        return scores[0] + r" - m_h\,|i - j|", scores[1] + " − slope · distance"
 
 
 def alibi_slopes(n_heads: int) -> list[float]:
@@ -198,14 +312,20 @@ def alibi_slopes(n_heads: int) -> list[float]:
     return slopes
 
 
-class T5Bias(nn.Module):
+class T5Bias(Scheme):
     """A learned bias per head and distance bucket, shared by all layers (Raffel et al. 2020). Parameters: 32
     * n_heads.
     """
 
+    title: ClassVar[str] = "T5: bias on scores"
+    sentence: ClassVar[str] = (
+        "Each head adds a learned number for the distance between two tokens; large distances share a bucket."
+    )
+    enters: ClassVar[tuple[Seam, ...]] = ("bias",)
+
     buckets, max_distance = 32, 128  # T5's own
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.bidirectional = not config.causal
         self.weight = nn.Parameter(torch.empty(self.buckets, config.n_heads))
@@ -216,6 +336,14 @@ class T5Bias(nn.Module):
             place[None, :] - place[start:, None], self.bidirectional, self.buckets, self.max_distance
         )
         return _Biased(self.weight[bucket].permute(2, 0, 1))  # (query, key, head) -> (head, query, key)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"position": (r"b_h(\mathrm{bucket}(i - j))", "a learned number for each distance")}
+
+    @classmethod
+    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
+        return scores[0] + r" + b_h(i - j)", scores[1] + " + bias for the distance"
 
 
 def t5_bucket(offset: Tensor, bidirectional: bool, buckets: int, max_distance: int) -> Tensor:
@@ -239,13 +367,3 @@ def _angles(start: int, length: int, width: int, base: float, device: torch.devi
     """position / base^(2i/width) in radians, (length, width/2): wavelengths grow geometrically."""
     frequency = base ** (-torch.arange(0, width, 2, device=device, dtype=torch.float32) / width)
     return torch.outer(torch.arange(start, start + length, device=device, dtype=torch.float32), frequency)
-
-
-POSITIONS: dict[str, type[nn.Module]] = {
-    "none": NoPosition,
-    "sinusoidal": Sinusoidal,
-    "learned": Learned,
-    "rope": Rope,
-    "alibi": Alibi,
-    "t5": T5Bias,
-}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from torch import Tensor
 from engine.config import SampleConfig
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer
-from engine.parts.attention import KVCache
+from engine.parts.cache import KVCache
 from engine.sample.generate import steps
 
 MAX_WIDTH, MAX_DEPTH = 64, 512
@@ -30,6 +31,11 @@ class Node:
     score: float  # total / depth^length_penalty: what finished branches are compared by
     kept: bool  # among the best of its step; the others are pruned
     finished: bool  # it ended with a stop token
+
+    @property
+    def probability(self) -> float:
+        """Of this token after its branch."""
+        return math.exp(self.log_probability)
 
 
 @dataclass(frozen=True)
@@ -76,10 +82,13 @@ def beam_search(
     in a `stop` token is finished if it is among the best `width`, and frees its place. In the end finished
     and living branches are compared by total / length^length_penalty (Wu et al. 2016 use another form of it;
     this is Hugging Face's): above 1 favours long ones, below 0 short ones, and without stop tokens all are
-    equally long. Besides what is kept, the tree holds the `shown` (0: width) likeliest children of every
-    branch. Width 1 is greedy decoding. When prompt and depth together exceed the context, the prompt's
-    beginning is dropped. Raises ConfigError for a width or depth out of range, and ShapeError for a model
-    that is not causal or no tokens.
+    equally long. The search goes on to the full depth while a branch lives, which is Hugging Face's
+    `early_stopping="never"`; its default gives up earlier and may miss the best.
+
+    Besides what is kept, the tree holds the `shown` (0: width) likeliest children of every branch. Width 1 is
+    greedy decoding. When prompt and depth together exceed the context, the prompt's beginning is dropped.
+    Raises ConfigError for a width or depth out of range, and ShapeError for a model that is not causal or no
+    tokens.
     """
     config = model.config
     if not 1 <= width <= MAX_WIDTH:
@@ -107,7 +116,7 @@ def beam_search(
         live = [node.index for node in going]
         if not live or step == depth:
             break
-        cache = _branch(cache, [rows[node.parent] for node in going])
+        cache = cache.branch([rows[node.parent] for node in going])
         logits = model(torch.tensor([[node.token] for node in going], device=device), cache=cache)[:, -1]
     beam = Beam(tuple(nodes), 0)
     return Beam(beam.nodes, beam.ended()[0].index)
@@ -171,14 +180,6 @@ def _expand(
         )
         made.append(node)
     return made
-
-
-def _branch(cache: KVCache, rows: Sequence[int]) -> KVCache:
-    """The cache of the branches that go on: row i is a copy of row rows[i]."""
-    going = KVCache.__new__(KVCache)
-    going.held = cache.held.index_select(2, torch.tensor(rows, device=cache.held.device))
-    going.length = cache.length
-    return going
 
 
 def greedy(model: Transformer, tokens: Sequence[int], length: int) -> tuple[tuple[int, ...], float]:

@@ -57,7 +57,7 @@ def steps(
     context, device = model.config.context, next(model.parameters()).device
     numbers = uniform(sampling.seed, written + length).numpy()[written:]
     seen, begin, decoder = list(tokens), window(len(tokens) - written, len(tokens) - 1, context), None
-    if cached and model.config.causal:
+    if cached and model.keeps:
         decoder = Decoder(model)
     for u in numbers:
         if len(seen) - begin > context:
@@ -127,7 +127,7 @@ def complete(
     Characters that the tokenizer lacks are left out of the prompt; an empty prompt starts from token 0.
     """
     training = model.training
-    model.eval()
+    model.parts.mode(model, False)
     unknown = set(tokenizer.unknown(prompt))
     tokens = tokenizer.encode("".join(c for c in prompt if c not in unknown)) or [0]
     if model.config.causal:
@@ -135,7 +135,7 @@ def complete(
     else:
         tokens = tokens[: model.config.context]
         ids = fill(model, tokens, list(range(0, len(tokens), 4)))
-    model.train(training)
+    model.parts.mode(model, training)
     return written(tokenizer, ids)
 
 

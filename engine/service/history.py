@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import TypeVar, get_type_hints
 
 import numpy as np
 
@@ -19,22 +19,53 @@ T = TypeVar("T")
 Look = TypeVar("Look", Evaluation, Sample)
 
 
+def _kinds(of_float: type) -> np.dtype[np.void]:
+    """The columns of a Step, by the names of its fields: whole numbers, and numbers that may be NaN."""
+    hints = get_type_hints(Step)
+    return np.dtype([(f.name, np.int64 if hints[f.name] is int else of_float) for f in fields(Step)])
+
+
+KEPT, SHOWN = _kinds(np.float64), _kinds(np.float32)
+
+
 @dataclass(frozen=True)
 class History:
-    """An unchanging view. The seven arrays have one entry for each step kept: (points,)."""
+    """An unchanging view of a curve."""
 
-    steps: np.ndarray  # int64
-    losses: np.ndarray  # float32, nats per token, of the batch
-    grad_norms: np.ndarray  # float32, before clipping
-    learning_rates: np.ndarray  # float32
-    tokens: np.ndarray  # int64, seen so far
-    seconds: np.ndarray  # float32, of training so far
+    rows: np.ndarray  # (points,): for each step kept, the fields of its Step by name; float32, None is NaN
     evaluations: tuple[Evaluation, ...]
     samples: tuple[Sample, ...]
     version: int = 0
-    bits: np.ndarray = field(
-        default_factory=lambda: np.zeros(0, dtype=np.float32)
-    )  # float32, bits per character of the batch; NaN where not measured
+
+    # The columns as a curve's: each is (points,).
+
+    @property
+    def steps(self) -> np.ndarray:
+        return self.rows["step"]
+
+    @property
+    def losses(self) -> np.ndarray:
+        return self.rows["loss"]
+
+    @property
+    def grad_norms(self) -> np.ndarray:
+        return self.rows["grad_norm"]
+
+    @property
+    def learning_rates(self) -> np.ndarray:
+        return self.rows["learning_rate"]
+
+    @property
+    def tokens(self) -> np.ndarray:
+        return self.rows["tokens"]
+
+    @property
+    def seconds(self) -> np.ndarray:
+        return self.rows["seconds"]
+
+    @property
+    def bits(self) -> np.ndarray:
+        return self.rows["bits"]
 
 
 class HistoryLog:
@@ -52,9 +83,9 @@ class HistoryLog:
         assert limit >= 2
         self._limit = limit
         self._lock = threading.Lock()
-        self._rows = np.empty((limit + 1, 7))  # float64 holds every step and token count exactly
+        self._rows = np.zeros(limit + 1, KEPT)
         self._count, self._stride, self._first = 0, 1, 0
-        self._latest: tuple[float, ...] | None = None  # the newest step, when the stride skips it
+        self._latest: Step | None = None  # the newest step, when the stride skips it
         self._evaluations: list[Evaluation] = []
         self._samples: list[Sample] = []
         self._version = 0
@@ -66,6 +97,9 @@ class HistoryLog:
             if isinstance(record, Step):
                 self._add_step(record)
             elif isinstance(record, Evaluation):
+                last = self._evaluations[-1] if self._evaluations else record
+                if last.step == record.step and last.complete > record.complete:
+                    return  # a training that goes on takes a quick look where all had been read
                 _append(self._evaluations, record, MAX_EVALUATIONS)
             elif isinstance(record, Sample):
                 _append(self._samples, record, MAX_SAMPLES)
@@ -76,8 +110,8 @@ class HistoryLog:
     def truncate(self, step: int) -> None:
         """Forgets what came after a step: a training that goes on from a snapshot writes it anew."""
         with self._lock:
-            self._count = int(np.searchsorted(self._rows[: self._count, 0], step, side="right"))
-            if self._latest is not None and self._latest[0] > step:
+            self._count = int(np.searchsorted(self._rows["step"][: self._count], step, side="right"))
+            if self._latest is not None and self._latest.step > step:
                 self._latest = None
             self._evaluations = [e for e in self._evaluations if e.step <= step]
             self._samples = [s for s in self._samples if s.step <= step]
@@ -96,80 +130,57 @@ class HistoryLog:
             rows = self._all_rows()
             if len(rows) < 2:
                 return 0.0
-            start = min(int(np.searchsorted(rows[:, 5], rows[-1, 5] - SPEED_WINDOW)), len(rows) - 2)
-            tokens, seconds = rows[-1, 4:6] - rows[start, 4:6]
+            spent = rows["seconds"]
+            start = min(int(np.searchsorted(spent, spent[-1] - SPEED_WINDOW)), len(rows) - 2)
+            tokens, seconds = rows["tokens"][-1] - rows["tokens"][start], spent[-1] - spent[start]
             return float(tokens / seconds) if seconds > 0 else 0.0
 
-    def best_validation(self) -> float | None:
-        """The lowest finite validation loss; None before the first."""
-        with self._lock:
-            return min(
-                (e.validation_loss for e in self._evaluations if math.isfinite(e.validation_loss)),
-                default=None,
-            )
-
-    def _add_step(self, s: Step) -> None:
-        row = (
-            s.step,
-            s.loss,
-            s.grad_norm,
-            s.learning_rate,
-            s.tokens,
-            s.seconds,
-            math.nan if s.bits is None else s.bits,
-        )
+    def _add_step(self, step: Step) -> None:
         if self._count == 0:
-            self._first, self._stride = s.step, 1
-        if (s.step - self._first) % self._stride:
-            self._latest = row
+            self._first, self._stride = step.step, 1
+        if (step.step - self._first) % self._stride:
+            self._latest = step
             return
-        self._rows[self._count] = row
+        self._rows[self._count] = _row(step)
         self._count, self._latest = self._count + 1, None
         if self._count == self._limit:  # one place is left for the newest
             self._stride *= 2
-            kept = self._rows[: self._count][(self._rows[: self._count, 0] - self._first) % self._stride == 0]
-            if kept[-1, 0] != s.step:
-                self._latest = row
+            full = self._rows[: self._count]
+            kept = full[(full["step"] - self._first) % self._stride == 0]
+            if kept["step"][-1] != step.step:
+                self._latest = step
             self._count = len(kept)
             self._rows[: self._count] = kept
 
     def _all_rows(self) -> np.ndarray:
-        """(points, 7), the newest step included."""
+        """(points,), the newest step included."""
         if self._latest is None:
             return self._rows[: self._count]
-        self._rows[self._count] = self._latest
+        self._rows[self._count] = _row(self._latest)
         return self._rows[: self._count + 1]
 
     def _make_view(self) -> History:
-        rows = self._all_rows()
-        kinds: tuple[type, ...] = (
-            np.int64,
-            np.float32,
-            np.float32,
-            np.float32,
-            np.int64,
-            np.float32,
-            np.float32,
-        )
-        with np.errstate(
-            over="ignore"
-        ):  # a diverging loss may be beyond float32: infinite is what it looks like
-            columns: list[np.ndarray] = [rows[:, i].astype(kind) for i, kind in enumerate(kinds)]
-        for column in columns:
-            column.flags.writeable = False
-        steps, losses, norms, rates, tokens, seconds, bits = columns
-        return History(
-            steps,
-            losses,
-            norms,
-            rates,
-            tokens,
-            seconds,
-            tuple(self._evaluations),
-            tuple(self._samples),
-            self._version,
-            bits,
-        )
+        with np.errstate(over="ignore"):  # a diverging loss may be beyond float32: infinite is what it is
+            rows = self._all_rows().astype(SHOWN)
+        rows.flags.writeable = False
+        return History(rows, tuple(self._evaluations), tuple(self._samples), self._version)
+
+
+def best(evaluations: Iterable[Evaluation], complete: bool) -> Evaluation | None:
+    """The one with the lowest finite validation loss, of the complete evaluations or of the quick looks; None
+    where there is none.
+
+    The two kinds are never compared: on a part of the split that happens to be easy, a quick look of a worse
+    model can lie below the complete evaluation of a better one.
+    """
+    some = [e for e in evaluations if e.complete == complete and math.isfinite(e.validation_loss)]
+    return min(some, key=lambda e: e.validation_loss, default=None)
+
+
+def _row(step: Step) -> tuple[float, ...]:
+    """The fields in order; NaN where not measured."""
+    values = (getattr(step, name) for name in KEPT.names or ())
+    return tuple(math.nan if value is None else value for value in values)
 
 
 def _append(kept: list[Look], record: Look, limit: int) -> None:

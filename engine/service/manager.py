@@ -13,18 +13,24 @@ import math
 import secrets
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from torch import Tensor
+
 from engine.checkpoints import Checkpoint, load_state, load_weights, model_with, pack
 from engine.config import ModelConfig
 from engine.errors import CheckpointError, ConfigError, RunError
+from engine.faults import parts_of
+from engine.model import Transformer
 from engine.service import profiles
 from engine.service.profiles import MAX_NAME, MAX_PROMPT, Profile
-from engine.service.scheduler import STOP_GRACE, Scheduler
-from engine.service.state import Run, RunSpec, RunView, Status
+from engine.service.protocol import Command, SetLearningRate, SetPrompt
+from engine.service.scheduler import Scheduler
+from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status
 from engine.tokenizers import from_dict
 from engine.training.records import TrainState
 
@@ -49,9 +55,23 @@ class RunManager:
         """`folder` is where managers keep their files, each in one of its own. Raises RunError when none can
         be made there.
         """
-        self.profile = profile
         self._inside = Scheduler(profile, folder, clock, spare)
         self._finalizer = weakref.finalize(self, self._inside.shutter())
+
+    @property
+    def profile(self) -> Profile:
+        """The limits, which may be changed while it serves: what was allowed before goes on."""
+        return self._inside.profile
+
+    @profile.setter
+    def profile(self, profile: Profile) -> None:
+        with self._inside.lock:
+            self._inside.profile = profile
+
+    @property
+    def folder(self) -> Path:
+        """Where the files of its runs lie."""
+        return self._inside.store.folder
 
     # Asking for a run ---------------------------------------------------------------------------
 
@@ -72,7 +92,8 @@ class RunManager:
             run.name = self._free_name(spec.name, owner)
             self._inside.runs[run.id] = run
             try:
-                self._inside.write_text(run)
+                if spec.text is not None:
+                    run.text_file = self._inside.store.write_text(run.folder, spec.text)
                 self._inside.enqueue(run)
             except RunError:
                 self._inside.forget(run)
@@ -152,7 +173,8 @@ class RunManager:
                 return
             run.last_watched = self._inside.seen[run.owner] = self._inside.clock()
             if run.status == "paused" and run.by_lease:
-                self._inside.go_on(run)
+                with suppress(RunError):  # the queue is full: it is tried again at the next look
+                    self._inside.go_on(run)
 
     def snapshot(self, run_id: str, step: int) -> TrainState:
         """The state after a step in `view.snapshots`: of the newest whole, of the others the weights alone.
@@ -166,7 +188,7 @@ class RunManager:
         `snapshot`.
         """
         weights, meta = self._read_snapshot(run_id, step, load_weights)
-        model = model_with(ModelConfig.from_dict(meta["model"]), weights, "this snapshot")
+        model = _model(meta, weights)
         return Checkpoint(
             model,
             model.config,
@@ -191,7 +213,7 @@ class RunManager:
             "evaluations": evaluations,
         }
         return pack(
-            model_with(ModelConfig.from_dict(meta["model"]), state.weights(), "this snapshot"),
+            _model(meta, state.weights()),
             from_dict(meta["tokenizer"]),
             metrics,
         )
@@ -203,7 +225,7 @@ class RunManager:
         """Before the next step. It gives up its place, and stays paused whoever watches."""
         with self._inside.lock:
             run = self._owned(run_id, owner, active=True)
-            self._inside.hold(run, by_lease=False)
+            self._inside.hold(run)
 
     def resume(self, run_id: str, owner: str) -> None:
         """Goes on exactly where it paused, when there is a place."""
@@ -218,26 +240,15 @@ class RunManager:
             run = self._owned(run_id, owner, active=True)
             if run.parking:
                 raise RunError("This run is just being saved: try again in a moment.")
-            self._inside.hold(run, by_lease=False)
-            if run.worker is None:
-                self._inside.launch(run)
-            if run.worker is not None:
-                run.worker.send("step")
+            self._inside.step(run)
 
     def stop(self, run_id: str, owner: str) -> None:
         """Ends it after the current step, with a last evaluation, sample and snapshot."""
         with self._inside.lock:
             run = self._owned(run_id, owner)
-            if run.stop_by is not None:
+            if run.stopping:
                 return
-            run = self._owned(run_id, owner, active=True)
-            if run in self._inside.queue:
-                self._inside.queue.remove(run)
-            if run.worker is None:
-                run.change(status="stopped", message="", by_lease=False)
-            else:
-                run.change(parking=False, idle=False, stop_by=self._inside.clock() + STOP_GRACE)
-                run.worker.send("stop")
+            self._inside.stop(self._owned(run_id, owner, active=True))
 
     def set_learning_rate(self, run_id: str, owner: str, learning_rate: float) -> None:
         """A new peak for AdamW from the next step on (Muon's moves in proportion); kept when an ended run is
@@ -249,24 +260,50 @@ class RunManager:
             and 0 <= learning_rate <= 1e6
         ):
             raise ConfigError("learning_rate", learning_rate, "must be between 0 and 1e+06")
-        self._set(run_id, owner, "learning_rate", float(learning_rate))
+        with self._inside.lock:
+            run = self._owned(run_id, owner)
+            run.learning_rate = float(learning_rate)
+            self._tell(run, SetLearningRate(run.learning_rate))
 
     def set_prompt(self, run_id: str, owner: str, prompt: str) -> None:
         """What the next samples start from."""
         if len(prompt) > MAX_PROMPT:
             raise ConfigError("prompt", prompt[:20] + "…", f"may have at most {MAX_PROMPT:,} characters")
-        self._set(run_id, owner, "prompt", prompt)
+        with self._inside.lock:
+            run = self._owned(run_id, owner)
+            run.prompt = prompt
+            self._tell(run, SetPrompt(prompt))
 
     def rename(self, run_id: str, owner: str, name: str) -> None:
         with self._inside.lock:
             run = self._owned(run_id, owner)
-            run.change(name=self._free_name(_clean(name), owner, run))
+            run.name = self._free_name(_clean(name), owner, run)
+            run.changed()
 
     def remove(self, run_id: str, owner: str) -> None:
         """Ends it if need be, and frees its memory and its files."""
         with self._inside.lock:
             self._inside.forget(self._owned(run_id, owner))
             self._inside.dispatch()
+
+    # The house itself ---------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """One round of housekeeping: leases, late stops, memory, forgetting. A thread calls it four times a
+        second; a test whose clock has moved need not wait for that.
+        """
+        self._inside.tick()
+
+    def processes(self) -> list[Process]:
+        """Every process that has not ended, the spare included."""
+        alive = self._inside.workers.alive()
+        return [Process(w.pid, w.job.run if w.job else None, w.ready) for w in alive]
+
+    def files(self, run_id: str) -> RunFiles | None:
+        """Where a run's files lie; None when there is no such run (any more)."""
+        with self._inside.lock:
+            run = self._inside.runs.get(run_id)
+            return RunFiles(run.folder, dict(run.snapshots)) if run else None
 
     def close(self) -> None:
         """Ends every process and thread, and removes every file. May be called twice."""
@@ -302,7 +339,7 @@ class RunManager:
                     f"This run has {run.status if run.status != 'stopped' else 'been stopped'} already:"
                     " continue it for longer, or start it again."
                 )
-            if active and run.stop_by is not None:
+            if active and run.stopping:
                 raise RunError("This run is just being stopped.")
             run.last_watched = self._inside.seen[owner] = self._inside.clock()
             return run
@@ -311,12 +348,12 @@ class RunManager:
         if self._inside.closed:
             raise RunError("The server is shutting down.")
 
-    def _set(self, run_id: str, owner: str, name: str, value: float | str) -> None:
-        with self._inside.lock:
-            run = self._owned(run_id, owner)
-            run.change(**{name: value})
-            if run.worker is not None:
-                run.worker.send(name, value=value)
+    @staticmethod
+    def _tell(run: Run, command: Command) -> None:
+        """Something of a run has changed, and its process is to know."""
+        run.changed()
+        if run.worker is not None:
+            run.worker.send(command)
 
     def _read_snapshot(
         self, run_id: str, step: int | None, read: Callable[[Path], tuple[T, dict[str, Any]]]
@@ -343,3 +380,9 @@ class RunManager:
 
 def _clean(name: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in name).split())[:MAX_NAME]
+
+
+def _model(meta: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
+    """A snapshot's model, made of the parts that it was trained with."""
+    parts = parts_of(meta.get("parts", "healthy"))
+    return model_with(ModelConfig.from_dict(meta["model"]), weights, "this snapshot", parts)

@@ -11,10 +11,10 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from engine.service.protocol import dump, load
+from engine.service.protocol import Command, Message, dump, load_message
 
 ROOT = Path(__file__).resolve().parents[2]
 MAX_ERROR_BYTES = 1 << 20  # of a worker's standard error; older lines go
@@ -23,7 +23,17 @@ SPARE_DELAY = (
 )
 RETRY_DELAY = 30.0  # seconds after a spare that could not start
 
-Message = dict[str, Any]
+
+@dataclass(frozen=True)
+class Job:
+    """Whose training a process does."""
+
+    run: str  # its id
+    folder: Path  # where its files lie
+
+
+class NoProcess(OSError):
+    """As many processes live as may."""
 
 
 class Worker:
@@ -39,8 +49,8 @@ class Worker:
     ) -> None:
         self._on_message, self._on_exit = weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit)
         self._lock = threading.Lock()
-        self._closed = False
-        self.run: Any = None  # whose training this is; None for the spare
+        self._closed = self._reported = False
+        self.job: Job | None = None  # None for the spare
         self.ready = False
         self._errors = tempfile.TemporaryFile("a+b")  # it has no name, so nothing stays behind
         # A process of its own by a command of its own: a multiprocessing child would import app.py again and
@@ -67,9 +77,13 @@ class Worker:
     def pid(self) -> int:
         return self.process.pid
 
-    def send(self, kind: str, **values: Any) -> bool:
+    def lives(self) -> bool:
+        """Whether its end has not been reported yet."""
+        return not self._reported
+
+    def send(self, command: Command) -> bool:
         """False when the process is gone or does not read; its end is then reported by `on_exit`."""
-        data = dump({"kind": kind, **values})
+        data = dump(command)
         with self._lock:
             if self._closed:
                 return False
@@ -126,7 +140,7 @@ class Worker:
         try:
             for line in self.process.stdout:
                 try:
-                    message = load(line)
+                    message = load_message(line)
                 except ValueError:
                     continue  # the torn last line of a killed process
                 if (on_message := self._on_message()) is not None:
@@ -136,6 +150,7 @@ class Worker:
             self.kill()
             code = self.process.wait()
             self.process.stdout.close()
+            self._reported = True
             if (on_exit := self._on_exit()) is not None:
                 on_exit(self, code)
                 del on_exit
@@ -143,25 +158,41 @@ class Worker:
 
 
 class Workers:
-    """All processes of one manager, and the spare that has imported torch already."""
+    """All processes of one manager, and the spare that has imported torch already. Never more than `limit`
+    live at a time, those that are about to end included.
+    """
 
     def __init__(
         self,
         threads: int,
+        limit: int,
         spare: bool,
         on_message: Callable[[Worker, Message], None],
         on_exit: Callable[[Worker, int], None],
     ) -> None:
         self._arguments = (threads, weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit))
-        self._wanted = spare
+        self._limit, self._wanted = limit, spare
+        self._starting = 0  # places of processes that are being started this moment
         self._spare: Worker | None = None
         self._not_before = 0.0
         self._alive: set[Worker] = set()
         self._lock = threading.Lock()
         self._closed = False
 
+    def free(self) -> bool:
+        """Whether there is a spare, or room for one more process."""
+        with self._lock:
+            return self._spare is not None or self._room()
+
+    def alive(self) -> list[Worker]:
+        """Every process that has not ended."""
+        with self._lock:
+            return sorted(self._alive, key=lambda worker: worker.pid)
+
     def take(self) -> Worker:
-        """The spare, or a new process. Raises OSError when the system gives none."""
+        """The spare, or a new process. Raises NoProcess when there are as many as may be, OSError when the
+        system gives none.
+        """
         with self._lock:
             worker, self._spare = self._spare, None
             self._not_before = time.monotonic() + SPARE_DELAY
@@ -176,6 +207,7 @@ class Workers:
                 not self._wanted
                 or self._spare
                 or self._closed
+                or not self._room()
                 or (time.monotonic() < self._not_before and not idle)
             ):
                 return
@@ -186,7 +218,7 @@ class Workers:
             self._not_before = time.monotonic() + RETRY_DELAY
             return
         with self._lock:
-            self._spare = worker
+            self._spare = worker if worker.lives() else None
 
     def ended(self, worker: Worker) -> None:
         """Forgets a process that is gone."""
@@ -195,14 +227,12 @@ class Workers:
             if worker is self._spare:
                 self._spare = None
             if (
-                worker.run is None and not worker.ready
+                worker.job is None and not worker.ready
             ):  # it could not even start: do not try four times a second
                 self._not_before = time.monotonic() + RETRY_DELAY
 
     def trim(self) -> None:
-        with self._lock:
-            alive = list(self._alive)
-        for worker in alive:
+        for worker in self.alive():
             worker.trim_errors()
 
     def close(self) -> None:
@@ -216,15 +246,28 @@ class Workers:
             if worker.reader is not threading.current_thread():
                 worker.reader.join(timeout=10)
 
+    def _room(self) -> bool:
+        """With the lock held."""
+        return len(self._alive) + self._starting < self._limit
+
     def _start(self) -> Worker:
         threads, on_message, on_exit = self._arguments
         message, ended = on_message(), on_exit()
         if message is None or ended is None:
             raise OSError("the manager is gone")
-        worker = Worker(threads, message, ended)
         with self._lock:
-            self._alive.add(worker)
-            closed = self._closed
+            if not self._room():
+                raise NoProcess(f"{self._limit} processes live already")
+            self._starting += 1
+        worker = None
+        try:
+            worker = Worker(threads, message, ended)
+        finally:
+            with self._lock:
+                self._starting -= 1
+                if worker is not None and worker.lives():
+                    self._alive.add(worker)
+                closed = self._closed
         if closed:
             worker.kill()
             raise OSError("the manager is closed")

@@ -1,36 +1,185 @@
 """What a worker and its manager say to each other: one JSON object a line, never a pickle.
 
-To the worker: `train` first, then `pause`, `resume`, `step`, `learning_rate`, `prompt`, `stop`. The end of
-its input means that the manager is gone. From the worker: `ready`, `started`, `records`, `snapshot`,
-`warning`, `failed`.
+Commands go to the worker: `Train` first, then the others. The end of its input means that the manager is
+gone. Messages come from the worker: `Ready`, `Started`, and then what happens.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
+
+from engine.config import ModelConfig, TrainConfig
+from engine.errors import ConfigError
 
 if TYPE_CHECKING:
     from engine.training.records import Record
 
 SENT = ("Step", "Evaluation", "Sample", "Done")  # a Snapshot goes to disk, and only its place is told
 
+# Commands -----------------------------------------------------------------------------------------
 
-def dump(message: dict[str, Any]) -> bytes:
+
+@dataclass(frozen=True)
+class Train:
+    """The order: what to train, on which text, and where to leave snapshots."""
+
+    model: ModelConfig
+    train: TrainConfig
+    corpus: str
+    text: str | None  # path of the file that holds a text of one's own
+    folder: str
+    parts: str = "healthy"  # a name of engine.faults.PARTS
+    resume: str | None = None  # path of the snapshot to go on from
+    learning_rate: float | None = None  # a peak set by hand before
+    prompt: str | None = None  # likewise
+    paused: bool = False  # waits before the first step
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Before the next step."""
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Goes on."""
+
+
+@dataclass(frozen=True)
+class OneStep:
+    """Does one step, and is paused after it."""
+
+
+@dataclass(frozen=True)
+class SetLearningRate:
+    """A new peak for AdamW."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class SetPrompt:
+    """What the next samples start from."""
+
+    value: str
+
+
+@dataclass(frozen=True)
+class Stop:
+    """After the current step, with a last look."""
+
+
+Command = Train | Pause | Resume | OneStep | SetLearningRate | SetPrompt | Stop
+
+# Messages -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ready:
+    """torch is imported; an order is waited for."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """The text is read and the model is built. `precision` says in words what is computed in."""
+
+    precision: str
+
+
+@dataclass(frozen=True)
+class Records:
+    """What happened, in order, a bundle at a time."""
+
+    items: tuple[Record, ...]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A snapshot lies on disk whole; or lies there still, with fewer `bytes`."""
+
+    step: int
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A sentence about what went wrong without ending the training."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A sentence on what ended the training."""
+
+    text: str
+
+
+Message = Ready | Started | Records | Kept | Warned | Failed
+
+COMMANDS: Mapping[str, type[Command]] = {
+    "train": Train,
+    "pause": Pause,
+    "resume": Resume,
+    "step": OneStep,
+    "learning_rate": SetLearningRate,
+    "prompt": SetPrompt,
+    "stop": Stop,
+}
+MESSAGES: Mapping[str, type[Message]] = {
+    "ready": Ready,
+    "started": Started,
+    "records": Records,
+    "snapshot": Kept,
+    "warning": Warned,
+    "failed": Failed,
+}
+KINDS: Mapping[type, str] = {said: kind for kinds in (COMMANDS, MESSAGES) for kind, said in kinds.items()}
+
+# On the pipe --------------------------------------------------------------------------------------
+
+
+def dump(said: Command | Message) -> bytes:
     """One line, ASCII only: newlines and lone surrogates inside texts are escaped."""
-    return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
+    values = {"items": [encode(r) for r in said.items]} if isinstance(said, Records) else asdict(said)
+    line = json.dumps({"kind": KINDS[type(said)], **values}, separators=(",", ":"))
+    return line.encode("ascii") + b"\n"
 
 
-def load(line: bytes) -> dict[str, Any]:
-    """The inverse of `dump`. Raises ValueError for a line that is not whole, as a killed process leaves
-    it.
+def load_command(line: bytes) -> Command:
+    """The inverse of `dump`, for the worker. Raises ValueError for a line that is not whole, as a killed
+    process leaves it, or is no command.
     """
-    message = json.loads(line)
-    if not isinstance(message, dict) or not isinstance(message.get("kind"), str):
-        raise ValueError("a message is an object with a kind")
-    return message
+    kind, values = _parts(line)
+    try:
+        if kind == "train":
+            values["model"] = ModelConfig.from_dict(values["model"])
+            values["train"] = TrainConfig.from_dict(values["train"])
+        return COMMANDS[kind](**values)
+    except (KeyError, TypeError, AttributeError, ConfigError) as error:
+        raise ValueError(f"no command: {error}") from error
+
+
+def load_message(line: bytes) -> Message:
+    """The inverse of `dump`, for the manager. Raises ValueError as `load_command` does."""
+    kind, values = _parts(line)
+    try:
+        if kind == "records":
+            values["items"] = tuple(decode(item) for item in values["items"])
+        return MESSAGES[kind](**values)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no message: {error}") from error
+
+
+def _parts(line: bytes) -> tuple[str, dict[str, Any]]:
+    said = json.loads(line)
+    if not isinstance(said, dict) or not isinstance(kind := said.pop("kind", None), str):
+        raise ValueError("what is said is an object with a kind")
+    return kind, said
 
 
 def encode(record: Record) -> list[Any]:
@@ -40,9 +189,7 @@ def encode(record: Record) -> list[Any]:
 
 def decode(values: Sequence[Any]) -> Record:
     """The inverse of `encode`. Raises ValueError for what is no record."""
-    from engine.training import (
-        records,  # here, so that a worker can read its input before it has imported torch
-    )
+    from engine.training import records  # here: a worker reads its input before it has imported torch
 
     if not values or values[0] not in SENT:
         raise ValueError(f"no record is called {values[0] if values else None!r}")

@@ -2,32 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import parameter_formula
-from engine.service.history import History, HistoryLog
+from engine.service.history import History, HistoryLog, best
 from engine.service.processes import Worker
+from engine.service.protocol import Train
 from engine.service.snapshots import Saved
 from engine.training.records import Evaluation
 
 Status = Literal["queued", "starting", "running", "paused", "finished", "stopped", "failed"]
+End = Literal["finished", "stopped", "failed"]
 ACTIVE: tuple[Status, ...] = ("queued", "starting", "running", "paused")
 MAX_WARNINGS = 20
+
+# What may follow which. Its process may reach the end of its training, or be lost, in whatever state the
+# manager has put the run meanwhile; an end is left by continuing for longer alone.
+FOLLOWS: Mapping[Status, frozenset[Status]] = {
+    "queued": frozenset({"starting", "running", "paused", "finished", "stopped", "failed"}),
+    "starting": frozenset({"running", "paused", "stopped", "failed"}),
+    "running": frozenset({"paused", "finished", "stopped", "failed"}),
+    "paused": frozenset({"paused", "queued", "finished", "stopped", "failed"}),
+    "finished": frozenset({"queued"}),
+    "stopped": frozenset({"queued"}),
+    "failed": frozenset({"queued"}),
+}
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What to train. `corpus` is a name in engine.corpora.CORPORA, or "text" for the one in `text`."""
+    """What to train. `corpus` is a name in engine.corpora.CORPORA, or "text" for the one in `text`; `parts`
+    is one in engine.faults.PARTS.
+    """
 
     model: ModelConfig
     train: TrainConfig
     corpus: str
     text: str | None = field(default=None, repr=False)
     name: str = ""
+    parts: str = "healthy"
 
 
 @dataclass(frozen=True)
@@ -59,24 +76,37 @@ class RunView:
         return self.status in ACTIVE
 
     @property
-    def best_validation(self) -> float | None:
-        """The lowest finite validation loss so far; None before the first."""
-        return self._best.validation_loss if self._best else None
+    def best(self) -> Evaluation | None:
+        """The lowest validation loss on the whole split; None before the first."""
+        return best(self.history.evaluations, complete=True)
 
     @property
-    def best_bits(self) -> float | None:
-        """The same evaluation in bits per character; None where that was not measured."""
-        return self._best.validation_bits if self._best else None
+    def best_quick(self) -> Evaluation | None:
+        """The lowest of the quick looks, each at the same part of the split; None where there are none."""
+        return best(self.history.evaluations, complete=False)
 
-    @cached_property
-    def _best(self) -> Evaluation | None:
-        finite = [e for e in self.history.evaluations if abs(e.validation_loss) < float("inf")]
-        return min(finite, key=lambda e: e.validation_loss, default=None)
+
+@dataclass(frozen=True)
+class RunFiles:
+    """Where a run's files lie, and its snapshots by step."""
+
+    folder: Path
+    snapshots: Mapping[int, Saved]
+
+
+@dataclass(frozen=True)
+class Process:
+    """A worker process as others may see it."""
+
+    pid: int
+    run: str | None  # whose training it does; None: the spare
+    ready: bool  # torch is imported
 
 
 @dataclass(eq=False)
 class Run:
-    """The manager's own record of a run. Changed only under the manager's lock.
+    """The manager's own record of a run. Changed only under the manager's lock, and its status only by
+    `become`, or by the methods that do.
 
     `idle`: its process lives and waits (paused, or queued again after a pause), so that it takes no place
     among the running.
@@ -123,55 +153,108 @@ class Run:
         """The step of the newest snapshot."""
         return max(self.snapshots, default=None)
 
-    def change(self, **values: Any) -> None:
-        """Sets fields, and makes the next view a new one."""
-        for name, value in values.items():
-            setattr(self, name, value)
+    @property
+    def stopping(self) -> bool:
+        """Whether its process was asked for the last look."""
+        return self.stop_by is not None and not self.parking
+
+    @property
+    def takes_a_place(self) -> bool:
+        """Whether its process is among those that train."""
+        return self.worker is not None and not self.idle
+
+    def become(self, status: Status, message: str = "", *, by_lease: bool = False) -> None:
+        """The one way from a status to another. Raises ValueError where FOLLOWS knows no such way, which is a
+        fault of the caller.
+        """
+        if status not in FOLLOWS[self.status]:
+            raise ValueError(f"a run that is {self.status} cannot become {status}")
+        self.status, self.message, self.by_lease = status, message, by_lease
+        self.changed()
+
+    def changed(self) -> None:
+        """Makes the next view a new one."""
         self.version += 1
+
+    def begin(self) -> None:
+        """A process is given to it, which goes on from the newest snapshot; a paused run's begins paused."""
+        self.history.truncate(-1 if self.newest is None else self.newest)
+        self.step, self.idle = self.newest or 0, self.status == "paused"
+        if self.status == "queued":
+            self.become("starting")
+        self.changed()
+
+    def go_on(self) -> None:
+        """Its waiting process trains again."""
+        self.idle = False
+        self.become("running")
+
+    def hold(self, now: float, message: str = "", by_lease: bool = False) -> None:
+        """Gives up its place, and keeps its process."""
+        self.become("paused", message, by_lease=by_lease)
+        self.idle, self.paused_at = self.worker is not None, now
+
+    def park(self, by: float) -> None:
+        """Its waiting process is to save and end."""
+        self.parking, self.stop_by = True, by
+        self.changed()
+
+    def stop(self, by: float) -> None:
+        """Its process is to take a last look and end, at the latest at `by`."""
+        self.parking, self.idle, self.stop_by = False, False, by
+        self.changed()
+
+    def end(self, status: Status, message: str = "", by_lease: bool = False) -> Worker | None:
+        """It has no process any more: it ended, or is paused without one. Returns the one that it had."""
+        worker, self.worker = self.worker, None
+        self.idle, self.parking, self.stop_by = False, False, None
+        self.become(status, message, by_lease=by_lease)
+        return worker
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:
             self.warnings = [*self.warnings, text][-MAX_WARNINGS:]
-            self.version += 1
+            self.changed()
 
-    def order(self) -> dict[str, Any]:
-        """The `train` command for a process that begins, or goes on from the newest snapshot."""
-        return {
-            "model": self.spec.model.to_dict(),
-            "train": replace(self.spec.train, steps=self.total_steps).to_dict(),
-            "corpus": self.spec.corpus,
-            "text": str(self.text_file) if self.text_file else None,
-            "folder": str(self.folder),
-            "resume": None if self.newest is None else str(self.snapshots[self.newest].path),
-            "learning_rate": self.learning_rate,
-            "prompt": self.prompt,
-            "paused": self.status == "paused",
-        }
+    def order(self) -> Train:
+        """The first command for a process that begins, or goes on from the newest snapshot."""
+        return Train(
+            model=self.spec.model,
+            train=replace(self.spec.train, steps=self.total_steps),
+            corpus=self.spec.corpus,
+            text=str(self.text_file) if self.text_file else None,
+            folder=str(self.folder),
+            parts=self.spec.parts,
+            resume=None if self.newest is None else str(self.snapshots[self.newest].path),
+            learning_rate=self.learning_rate,
+            prompt=self.prompt,
+            paused=self.status == "paused",
+        )
 
     def view(self, place: int) -> RunView:
         """The same object until something changes."""
         if self._view is None or self._view.version != self.version or self._view.place != place:
             if self._view is not None and self._view.version == self.version:
-                self.version += 1  # the place alone has changed
+                self.changed()  # the place alone has
             self._view = RunView(
-                self.id,
-                self.name,
-                self.spec,
-                self.status,
-                place,
-                self.message,
-                self.step,
-                self.total_steps,
-                self.seconds,
-                self.history.tokens_per_second(),
-                self.history.view(),
-                tuple(sorted(self.snapshots)),
-                self.precision,
-                self.parameters,
-                self.version,
-                bool(self.snapshots),
-                tuple(self.warnings),
-                self.learning_rate,
-                self.prompt,
+                id=self.id,
+                name=self.name,
+                spec=self.spec,
+                status=self.status,
+                place=place,
+                message=self.message,
+                step=self.step,
+                total_steps=self.total_steps,
+                seconds=self.seconds,
+                tokens_per_second=self.history.tokens_per_second(),
+                history=self.history.view(),
+                snapshots=tuple(sorted(self.snapshots)),
+                precision=self.precision,
+                parameters=self.parameters,
+                version=self.version,
+                resumable=bool(self.snapshots),
+                warnings=tuple(self.warnings),
+                learning_rate=self.learning_rate,
+                prompt=self.prompt,
             )
         return self._view

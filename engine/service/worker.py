@@ -16,9 +16,10 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from engine.service.protocol import dump, encode, load
+from engine.service import protocol
+from engine.service.protocol import Command, Message, dump, load_command
 
 if TYPE_CHECKING:
     from engine.corpora import Corpus
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 # a page that somebody is waiting for goes first; on a machine with nothing else to do this costs nothing
 NICENESS = 10
 FLUSH_SECONDS = 0.05  # steps are sent in bundles: a fast training makes hundreds a second
-Message = dict[str, Any]
 
 
 class Outbox:
@@ -35,21 +35,21 @@ class Outbox:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._records: list[list[Any]] = []
+        self._records: list[Record] = []
         self._flushed = time.monotonic()
 
     def add(self, record: Record, at_once: bool) -> None:
-        self._records.append(encode(record))
+        self._records.append(record)
         if at_once or time.monotonic() - self._flushed >= FLUSH_SECONDS:
             self.flush()
 
-    def send(self, kind: str, **values: Any) -> None:
+    def send(self, message: Message) -> None:
         self.flush()
-        self._write(dump({"kind": kind, **values}))
+        self._write(dump(message))
 
     def flush(self) -> None:
         if self._records:
-            self._write(dump({"kind": "records", "items": self._records}))
+            self._write(dump(protocol.Records(tuple(self._records))))
             self._records = []
         self._flushed = time.monotonic()
 
@@ -65,22 +65,18 @@ class Outbox:
 class Session:
     """One training: its order, its commands, and whether it is paused."""
 
-    def __init__(self, order: Message, commands: queue.SimpleQueue[Message], outbox: Outbox) -> None:
-        from engine.config import ModelConfig, TrainConfig
+    def __init__(self, order: protocol.Train, commands: queue.SimpleQueue[Command], outbox: Outbox) -> None:
         from engine.training.records import Control
 
         self.order, self.commands, self.outbox = order, commands, outbox
-        self.model = ModelConfig.from_dict(order["model"])
-        self.config = TrainConfig.from_dict(order["train"])
-        self.control = Control(learning_rate=order.get("learning_rate"), prompt=order.get("prompt"))
-        self.paused = bool(order.get("paused"))
+        self.model, self.config = order.model, order.train
+        self.parts = order.parts
+        self.control = Control(learning_rate=order.learning_rate, prompt=order.prompt)
+        self.paused = order.paused
         self.steps_wanted = 0  # single steps, while paused
-        self.newest: Path | None = (
-            Path(order["resume"]) if order.get("resume") else None
-        )  # the one snapshot to go on from
-        self.looks_due = (
-            0  # what a pause still lets through: the evaluation, sample and snapshot of the step just done
-        )
+        self.newest = Path(order.resume) if order.resume else None  # the one snapshot to go on from
+        # what a pause still lets through: the evaluation, sample and snapshot of the step just done
+        self.looks_due = 0
 
     def run(self) -> None:
         """Trains and reports. Raises whatever goes wrong."""
@@ -88,7 +84,7 @@ class Session:
 
         corpus = self._corpus()
         records = self._records(corpus)
-        self.outbox.send("started", precision=choose(self.config.precision).sentence)
+        self.outbox.send(protocol.Started(choose(self.config.precision).sentence))
         while True:
             self._obey()
             record = next(records, None)
@@ -99,20 +95,18 @@ class Session:
     def _corpus(self) -> Corpus:
         from engine import corpora
 
-        path = self.order.get("text")
         tokenizer = self.config.tokenizer
-        if path:
-            return corpora.from_text(
-                Path(path).read_bytes().decode("utf-8", "surrogatepass"), tokenizer=tokenizer
-            )
-        return corpora.load(self.order["corpus"], tokenizer=tokenizer)
+        if self.order.text:
+            text = Path(self.order.text).read_bytes().decode("utf-8", "surrogatepass")
+            return corpora.from_text(text, tokenizer=tokenizer)
+        return corpora.load(self.order.corpus, tokenizer=tokenizer)
 
     def _records(self, corpus: Corpus) -> Iterator[Record]:
         from engine.checkpoints import load_state
         from engine.training.train import train
 
-        state: TrainState | None = load_state(self.order["resume"])[0] if self.order.get("resume") else None
-        return train(self.model, self.config, corpus, control=self.control, resume=state)
+        state: TrainState | None = load_state(self.order.resume)[0] if self.order.resume else None
+        return train(self.model, self.config, corpus, control=self.control, resume=state, parts=self.parts)
 
     def _obey(self) -> None:
         """Carries out the commands that have come; while paused, waits for them without using the
@@ -126,19 +120,22 @@ class Session:
                 command = self.commands.get(block=waiting)
             except queue.Empty:
                 return
-            match command["kind"]:
-                case "pause" if not self.control.stop:
-                    self.paused, self.steps_wanted = True, 0
-                case "resume":
-                    self.paused, self.steps_wanted = False, 0
-                case "step":
-                    self.paused, self.steps_wanted = True, self.steps_wanted + 1
-                case "learning_rate":
-                    self.control.learning_rate = float(command["value"])
-                case "prompt":
-                    self.control.prompt = str(command["value"])
-                case "stop":
-                    self.paused, self.control.stop = False, True
+            self._carry_out(command)
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case protocol.Pause() if not self.control.stop:
+                self.paused, self.steps_wanted = True, 0
+            case protocol.Resume():
+                self.paused, self.steps_wanted = False, 0
+            case protocol.OneStep():
+                self.paused, self.steps_wanted = True, self.steps_wanted + 1
+            case protocol.SetLearningRate(value):
+                self.control.learning_rate = value
+            case protocol.SetPrompt(text):
+                self.control.prompt = text
+            case protocol.Stop():
+                self.paused, self.control.stop = False, True
 
     def _report(self, record: Record, corpus: Corpus) -> None:
         from engine.training.records import Snapshot, Step
@@ -153,7 +150,12 @@ class Session:
                 self.paused = False  # only the last look remains
         else:
             self.looks_due = max(0, self.looks_due - 1)
-        if isinstance(record, Snapshot):
+        if isinstance(record, Snapshot) and not record.finite:
+            text = (
+                f"After step {record.step:,} the model gave no numbers any more: no snapshot of it is kept."
+            )
+            self.outbox.send(protocol.Warned(text))
+        elif isinstance(record, Snapshot):
             self._save(record, corpus)
         else:
             self.outbox.add(record, at_once=self.paused or not isinstance(record, Step))
@@ -164,10 +166,11 @@ class Session:
 
         from engine.checkpoints import save_state
 
-        path = Path(self.order["folder"]) / f"step-{snapshot.step:09d}.safetensors"
+        path = Path(self.order.folder) / f"step-{snapshot.step:09d}.safetensors"
         meta = {
             "model": self.model.to_dict(),
             "train": self.config.to_dict(),
+            "parts": self.parts,
             "tokenizer": corpus.tokenizer.to_dict(),
             "corpus": corpus.name,
         }
@@ -177,11 +180,10 @@ class Session:
             why = (
                 (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
             )
-            self.outbox.send(
-                "warning", text=f"A snapshot could not be saved ({why}). Training goes on without it."
-            )
+            text = f"A snapshot could not be saved ({why}). Training goes on without it."
+            self.outbox.send(protocol.Warned(text))
         else:
-            self.outbox.send("snapshot", step=snapshot.step, path=str(path), bytes=size)
+            self.outbox.send(protocol.Kept(snapshot.step, str(path), size))
             self._slim(path)
 
     def _slim(self, newest: Path) -> None:
@@ -200,9 +202,7 @@ class Session:
             size = slim_state(before)
         except (OSError, SafetensorError, CheckpointError, MemoryError):
             return  # thinned out meanwhile, or the disk is full: it stays as it is
-        self.outbox.send(
-            "snapshot", step=int(before.stem.removeprefix("step-")), path=str(before), bytes=size
-        )
+        self.outbox.send(protocol.Kept(int(before.stem.removeprefix("step-")), str(before), size))
 
 
 def explain(error: Exception) -> str:
@@ -228,13 +228,16 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
-def _read(commands: queue.SimpleQueue[Message]) -> None:
+def _read(commands: queue.SimpleQueue[Command]) -> None:
     """Passes commands on. The end of the input means that the manager has ended, however it did: then so does
     this process.
     """
     with open(0, "rb", closefd=False) as lines:
         for line in lines:
-            commands.put(load(line))
+            try:
+                commands.put(load_command(line))
+            except ValueError:
+                continue  # the torn last line of a killed manager
     os._exit(0)
 
 
@@ -268,15 +271,17 @@ def main() -> None:
     outbox = Outbox(os.dup(1))
     os.dup2(2, 1)  # a library that prints must not speak the protocol
     sys.stdout = sys.stderr
-    commands: queue.SimpleQueue[Message] = queue.SimpleQueue()
+    commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(commands,), daemon=True).start()
     _prepare(int(sys.argv[1]))
-    outbox.send("ready")
+    outbox.send(protocol.Ready())
+    order = commands.get()
+    assert isinstance(order, protocol.Train), "the order comes first"
     try:
-        Session(commands.get(), commands, outbox).run()
+        Session(order, commands, outbox).run()
     except Exception as error:
         traceback.print_exc()
-        outbox.send("failed", text=explain(error))
+        outbox.send(protocol.Failed(explain(error)))
     outbox.flush()
     os._exit(0)
 

@@ -214,7 +214,7 @@ def orthogonalise(g: Tensor, steps: int = 5) -> Tensor:
 
 def learning_rate_factor(config: TrainConfig, step: int) -> float:
     """What the peak learning rate is multiplied by at a step (counted from 0): linear warm-up, then the
-    schedule.
+    schedule. It would come to `min_lr_fraction` at step `config.steps`, one after the last.
     """
     if step < config.warmup_steps:
         return (step + 1) / config.warmup_steps

@@ -22,8 +22,11 @@ from torch import Tensor
 from engine.config import ModelConfig, TrainConfig
 from engine.corpora import Corpus, check_length
 from engine.errors import CheckpointError, ConfigError
+from engine.faults import parts_of
 from engine.model import Transformer, build
 from engine.numerics import choose
+from engine.parts.protocols import Parts, Targets
+from engine.parts.registry import shifted
 from engine.sample import complete
 from engine.training.optim import Optimiser, learning_rate_factor
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
@@ -42,13 +45,14 @@ class Batch:
     targets: Tensor
 
 
-def next_token_batch(tokens: Tensor, starts: Tensor, length: int) -> Batch:
-    """Windows at `starts` (batch,), and the same windows one place further on as targets.
+def next_token_batch(tokens: Tensor, starts: Tensor, length: int, targets: Targets = shifted) -> Batch:
+    """Windows at `starts` (batch,), and the same windows one place further on as targets (or what else
+    `targets` makes of them).
 
     The last window that fits starts at len(tokens) - length - 1, because the targets reach one further.
     """
     windows = tokens[starts[:, None] + torch.arange(length + 1)]  # (batch, position + 1)
-    return Batch(windows[:, :-1].contiguous(), windows[:, 1:].contiguous())
+    return Batch(*targets(windows))
 
 
 def masked_batch(
@@ -100,8 +104,11 @@ class Batches:
     sees the same ones.
     """
 
-    def __init__(self, corpus: Corpus, model: ModelConfig, config: TrainConfig) -> None:
+    def __init__(
+        self, corpus: Corpus, model: ModelConfig, config: TrainConfig, targets: Targets = shifted
+    ) -> None:
         check_length(corpus, model.context)
+        self.targets = targets
         self.corpus, self.length, self.config = corpus, model.context, config
         self.mask_id = corpus.vocab_size
         of = torch.from_numpy(corpus.token_characters)
@@ -125,24 +132,29 @@ class Batches:
         return Loss(nats, len(predicted), characters)
 
     def windows(self, tokens: Tensor, limit: int, size: int = 64) -> Iterator[Batch]:
-        """Windows side by side over a split: all of it, or about `limit` tokens spread evenly when limit
-        > 0.
+        """Windows side by side over a split: all of it, the last and shorter one too, or about `limit` tokens
+        spread evenly when limit > 0.
         """
         length = min(
             self.length, len(tokens) - 1
         )  # the last tenth of a short text may be shorter than a window
         starts = torch.arange(0, len(tokens) - length, length)
-        if 0 < limit < len(starts) * length:
+        sampled = 0 < limit < len(starts) * length
+        if sampled:
             starts = starts[torch.linspace(0, len(starts) - 1, max(1, limit // length)).long()]
         generator = torch.Generator().manual_seed(0)
         size = max(1, min(size, MAX_LOGITS // (length * self.corpus.vocab_size)))
         for some in starts.split(size):
             yield self._make(tokens, some, length, generator)
+        end = len(starts) * length
+        rest = len(tokens) - end - (self.config.objective == "next_token")  # the last token is a target only
+        if rest and not sampled:
+            yield self._make(tokens, torch.tensor([end]), rest, generator)
 
     def _make(self, tokens: Tensor, starts: Tensor, length: int, generator: torch.Generator) -> Batch:
         if self.config.objective == "masked":
             return masked_batch(tokens, starts, length, self.config.mask_rate, self.mask_id, generator)
-        return next_token_batch(tokens, starts, length)
+        return next_token_batch(tokens, starts, length, self.targets)
 
 
 @torch.inference_mode()
@@ -150,13 +162,13 @@ def measure(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0
     """The loss over windows of a split, each `context` long: the whole split, or about `limit` tokens."""
     device = next(model.parameters()).device
     training = model.training
-    model.eval()
+    model.parts.mode(model, False)
     total, count, characters = 0.0, 0, 0
     for batch in batches.windows(tokens, limit):
         found = batches.loss(float(loss_of(model, batch, device)), batch)
         total += found.nats * found.tokens
         count, characters = count + found.tokens, characters + found.characters
-    model.train(training)
+    model.parts.mode(model, training)
     return Loss(total / count if count else math.nan, count, characters)
 
 
@@ -207,6 +219,7 @@ def train(
     control: Control | None = None,
     resume: TrainState | None = None,
     device: str | torch.device = "auto",
+    parts: str = "healthy",
 ) -> Iterator[Record]:
     """Trains a model and yields what happens: an Evaluation, a Sample and a Snapshot before the first step, a
     Step after each, the others at their intervals, and at the end a complete Evaluation, a Sample, a Snapshot
@@ -214,11 +227,14 @@ def train(
 
     The same configs, corpus and seed give the same losses on the same machine; so does going on from a
     snapshot by `resume`. To train for longer, resume with a larger `steps`: the schedule is then that of the
-    longer training. Raises ConfigError or CorpusError at once, before the first record is asked for, when the
-    three do not go together.
+    longer training. `parts` names what the model is made of (engine.faults.PARTS). Raises ConfigError or
+    CorpusError at once, before the first record is asked for, when the three do not go together.
     """
     check(model_config, train_config, corpus)
-    return _Training(model_config, train_config, corpus, control or Control(), device).records(resume)
+    made_of = parts_of(parts)
+    return _Training(model_config, train_config, corpus, control or Control(), device, made_of).records(
+        resume
+    )
 
 
 class _Training:
@@ -229,12 +245,14 @@ class _Training:
         corpus: Corpus,
         control: Control,
         device: str | torch.device,
+        parts: Parts,
     ) -> None:
         self.config, self.corpus, self.control = config, corpus, control
         self.numerics = choose(config.precision, device)
-        self.model = build(model_config, config.seed).to(self.numerics.device)
+        self.model = build(model_config, config.seed, parts=parts).to(self.numerics.device)
+        parts.mode(self.model, True)
         self.optimiser = Optimiser(self.model, config, self.numerics)
-        self.batches = Batches(corpus, model_config, config)
+        self.batches = Batches(corpus, model_config, config, parts.targets)
         self.step, self.seconds = 0, 0.0
 
     def records(self, resume: TrainState | None) -> Iterator[Record]:
@@ -301,13 +319,26 @@ class _Training:
         config, control = self.config, self.control
         # Nothing is yielded from inside a scope: while the caller holds a record, torch is as the caller left
         # it.
-        if every or _due(self.step, config.eval_every):
-            yield self._evaluation(complete)
+        evaluation = self._evaluation(complete) if every or _due(self.step, config.eval_every) else None
+        if evaluation is not None:
+            yield evaluation
         if config.sample_every and (every or _due(self.step, config.sample_every)):
             yield self._sample()
         if every or control.snapshot or snapshot_due(config, self.step):
             control.snapshot = False
-            yield Snapshot(self.step, TrainState(self.step, self.seconds, self.optimiser.state()))
+            state = TrainState(self.step, self.seconds, self.optimiser.state())
+            yield Snapshot(self.step, state, self._finite(state, evaluation))
+
+    def _finite(self, state: TrainState, evaluation: Evaluation | None) -> bool:
+        """Whether a state can be gone on from: its numbers are finite, and so is the loss that they give (in
+        a diverging training the weights are often still numbers when the logits are none any more).
+        """
+        if not all(bool(tensor.isfinite().all()) for tensor in state.tensors.values()):
+            return False
+        if evaluation is not None:
+            return math.isfinite(evaluation.train_loss) and math.isfinite(evaluation.validation_loss)
+        with self.numerics.scope():
+            return math.isfinite(measure(self.model, self.batches, self.corpus.train, limit=1).nats)
 
     def _evaluation(self, complete: bool) -> Evaluation:
         limit = self.config.eval_tokens

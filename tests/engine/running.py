@@ -14,6 +14,7 @@ from typing import Any
 from engine.config import ModelConfig, TrainConfig
 from engine.service.manager import RunManager, RunSpec, RunView
 from engine.service.profiles import PROFILES, Profile
+from engine.service.state import RunFiles
 
 TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind at all. " * 8
 MODEL = ModelConfig(vocab_size=len(set(TEXT)), context=8, d_model=16, n_layers=1, n_heads=2)
@@ -90,9 +91,20 @@ def settled(manager: RunManager, run_id: str) -> RunView:
 
 
 def pid(manager: RunManager, run_id: str) -> int:
-    worker = manager._inside.runs[run_id].worker
-    assert worker is not None
-    return worker.pid
+    """Of the process that does a run's training."""
+    (process,) = [process for process in manager.processes() if process.run == run_id]
+    return process.pid
+
+
+def warm_spare(manager: RunManager) -> int:
+    """The process of the spare, once it is ready."""
+    return wait(lambda: next((p.pid for p in manager.processes() if p.run is None and p.ready), 0))
+
+
+def files(manager: RunManager, run_id: str) -> RunFiles:
+    found = manager.files(run_id)
+    assert found is not None
+    return found
 
 
 def lives(process: int) -> bool:

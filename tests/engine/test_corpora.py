@@ -24,8 +24,10 @@ def test_tiny_shakespeare(shakespeare: Corpus) -> None:
     assert hashlib.sha256(shakespeare.text.encode()).hexdigest() == corpora.SHAKESPEARE_SHA256
     assert (shakespeare.characters, shakespeare.vocab_size) == (1_115_394, 65)
     assert (len(shakespeare.train), len(shakespeare.validation)) == (1_003_854, 111_540)
+    assert len(shakespeare.train) == corpora.SHAKESPEARE_TRAIN
     assert shakespeare.baselines["uniform"] == pytest.approx(4.174, abs=1e-3)
     assert shakespeare.baselines["bigram"] == pytest.approx(2.48, abs=0.03)
+    assert shakespeare.baselines["trigram"] == pytest.approx(2.07, abs=0.005)
     assert corpora.default_name() == "shakespeare"
 
 
@@ -96,6 +98,19 @@ def test_baselines_against_an_independent_count() -> None:
     assert corpus.baselines["uniform"] == pytest.approx(math.log(v))
     assert corpus.baselines["unigram"] == pytest.approx(sum(unigram) / len(unigram))
     assert corpus.baselines["bigram"] == pytest.approx(sum(bigram) / len(bigram))
+    triples, firsts = Counter(zip(train, train[1:], train[2:], strict=False)), Counter(pairwise(train[:-1]))
+    trigram = [
+        -math.log((triples[a, b, c] + 1) / (firsts[a, b] + v))
+        for a, b, c in zip(validation, validation[1:], validation[2:], strict=False)
+    ]
+    assert corpus.baselines["trigram"] == pytest.approx(sum(trigram) / len(trigram))
+    assert list(corpus.baselines) == ["uniform", "unigram", "bigram", "trigram"]
+
+
+def test_a_text_too_short_for_triples_has_no_line_for_them() -> None:
+    corpus = corpora.from_text("abcabcabcabcabcabcabc")  # two tokens to test on
+    assert len(corpus.validation) < 4 and all(math.isfinite(loss) for loss in corpus.baselines.values())
+    assert ("trigram" in corpus.baselines) == (len(corpus.validation) > 2)
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

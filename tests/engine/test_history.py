@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import fields
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.service.history import MAX_EVALUATIONS, MAX_SAMPLES, HistoryLog
+from engine.service.history import MAX_EVALUATIONS, MAX_SAMPLES, HistoryLog, best
 from engine.training.records import Done, Evaluation, Sample, Step
 
 
@@ -69,15 +70,58 @@ def test_looks_are_bounded_and_repeated_ones_count_once() -> None:
     assert view.samples[0].step == 0 and view.samples[-1].text == "again" and view.samples[-2].step < 4999
 
 
-def test_speed_and_best_loss() -> None:
+def test_speed() -> None:
     log = HistoryLog()
-    assert log.tokens_per_second() == 0 and log.best_validation() is None
+    assert log.tokens_per_second() == 0
     for n in range(1, 1001):
         log.add(_step(n))
     assert log.tokens_per_second() == pytest.approx(10_000)
-    for n, loss in enumerate([3.0, 2.0, float("nan"), 2.5]):
-        log.add(Evaluation(n, 1.0, loss, 0.0, False))
-    assert log.best_validation() == 2.0
+
+
+def _look(step: int, loss: float, complete: bool) -> Evaluation:
+    return Evaluation(step, 1.0, loss, 0.0, complete)
+
+
+def test_the_best_of_the_quick_looks_is_not_compared_with_the_best_of_the_complete_ones() -> None:
+    looks = [_look(n, loss, False) for n, loss in enumerate([3.0, 1.8, float("nan"), 2.5])]
+    assert best(looks, complete=False) == looks[1] and best(looks, complete=True) is None
+    whole = [_look(4, 2.0, True), _look(9, 1.9, True), _look(12, float("inf"), True)]
+    assert best([*looks, *whole], complete=True) == whole[1], "the quick look of 1.8 is of another kind"
+    assert best([*looks, *whole], complete=False) == looks[1] and best([], complete=False) is None
+
+
+def test_going_on_keeps_the_complete_evaluation_of_the_step_it_goes_on_from() -> None:
+    log = HistoryLog()
+    for look in (_look(0, 3.0, False), _look(30, 2.0, True), _look(30, 1.9, False), _look(40, 1.8, False)):
+        log.add(look)
+    assert [(e.step, e.complete) for e in log.view().evaluations] == [(0, False), (30, True), (40, False)]
+    log.truncate(30)
+    log.add(_look(30, 1.7, True))
+    assert [e.validation_loss for e in log.view().evaluations] == [3.0, 1.7], "of one kind, the later counts"
+
+
+def test_the_columns_are_the_fields_of_a_step() -> None:
+    step = Step(3, 1.25, 0.5, 1e-3, 2**40 + 1, 0.25, 1.8)
+    log = HistoryLog()
+    log.add(step)
+    log.add(_step(4))
+    rows = log.view().rows
+    assert rows.dtype.names == tuple(field.name for field in fields(Step))
+    for name in rows.dtype.names:
+        assert rows[name][0] == rows.dtype[name].type(getattr(step, name)), name
+    assert rows["tokens"][0] == 2**40 + 1 and np.isnan(rows["bits"][1])
+    view = log.view()
+    columns = (
+        view.steps,
+        view.losses,
+        view.grad_norms,
+        view.learning_rates,
+        view.tokens,
+        view.seconds,
+        view.bits,
+    )
+    for column, name in zip(columns, rows.dtype.names, strict=True):
+        np.testing.assert_array_equal(column, rows[name], err_msg=name)
 
 
 def test_losses_beyond_float32_are_infinite() -> None:

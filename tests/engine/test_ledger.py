@@ -18,7 +18,7 @@ from engine.ledger import COMPONENTS, GB, component_parameters, ledger, paramete
 from engine.ledger.memory import activation_numbers
 from engine.measure.shapes import totals, trace
 from engine.model import build, count_parameters
-from engine.parts.attention import KVCache
+from engine.parts.cache import KVCache
 from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.probe import axes_of
 

@@ -19,9 +19,9 @@ from engine.measure.ablation import (
     edits_for,
     kl_divergence,
     reordered,
-    without_attention,
 )
 from engine.measure.recording import record
+from engine.measure.shared_keys import shared_keys
 from engine.model import Transformer, build, count_parameters
 from engine.presets import PRESETS
 from tests.engine.helpers import loud, tiny
@@ -249,7 +249,8 @@ def test_ablating_every_head_is_removing_attention(fields):
     before = record(model, IDS)
     off = tuple((i, h) for i in range(2) for h in range(4))
     found = compare(model, before, Switches(heads_off=off))
-    removed = record(model, IDS, edits=without_attention(model))
+    silent = {f"blocks.{i}.attn_out": torch.zeros_like for i in range(2)}
+    removed = record(model, IDS, edits=silent)
     assert np.abs(removed.logits - before.logits).max() > 1e-4
     np.testing.assert_allclose(found.after.logits, removed.logits, atol=1e-6)
 
@@ -308,7 +309,7 @@ def test_scale_off_leaves_the_raw_products(fields):
 
 def test_scale_and_position_can_be_off_together():
     model = model_of(position="rope", qk_norm=True)
-    seen = record(model, IDS, edits=edits_for(model, Switches(scale=False, position=False)))
+    seen = record(model, IDS, edits=edits_for(model, Switches(scale=False)), positions=False)
     q, k = (F.rms_norm(torch.tensor(seen[f"blocks.0.{n}"]), (4,), eps=1e-5) for n in "qk")
     np.testing.assert_allclose(seen["blocks.0.scores"], q @ k.transpose(1, 2), atol=1e-4)
 
@@ -427,14 +428,14 @@ def test_fourteen_among_zeros():
 
 def test_what_sharing_keys_saves_at_llama_70b():
     config = PRESETS["llama2-70b"].model.resolved()
-    found, full = scaling.shared_keys(config, 64, 8), scaling.shared_keys(config, 64, 64)
+    found, full = shared_keys(config, 64, 8), shared_keys(config, 64, 64)
     assert found.cache_bytes_per_token == 2 * 80 * 8 * 128 * 2 == 327_680
     assert (
         full.cache_bytes_per_token == 8 * found.cache_bytes_per_token and found.cache_bytes == 4096 * 327_680
     )
     assert found.parameters == 2 * 8192 * 1024
     with pytest.raises(ConfigError):
-        scaling.shared_keys(config, 64, 7)
+        shared_keys(config, 64, 7)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -443,7 +444,5 @@ def test_the_parameters_saved_are_those_of_the_real_models(bias):
         return count_parameters(tiny(n_kv_heads=kv, attention_bias=bias))
 
     config = tiny(attention_bias=bias).resolved()
-    saved = (
-        scaling.shared_keys(config, 4, 4).all_parameters - scaling.shared_keys(config, 4, 1).all_parameters
-    )
+    saved = shared_keys(config, 4, 4).all_parameters - shared_keys(config, 4, 1).all_parameters
     assert saved == counted(4) - counted(1)

@@ -14,7 +14,7 @@ from engine.ledger import ledger
 from engine.measure.caching import cache_size, compare, filled_bytes, flops, speed, unchanged
 from engine.measure.tape import Tape, _flops
 from engine.model import build
-from engine.parts.attention import KVCache
+from engine.parts.cache import KVCache
 from engine.presets import PRESETS
 from tests.engine.helpers import loud, tiny
 

@@ -111,8 +111,32 @@ def test_the_excess_compares_the_same_characters():
     assert c.tail[0] == pytest.approx(losses[:, context - TAIL : context].mean(), abs=1e-5)
 
 
+@pytest.mark.parametrize("all_of_it", [True, False], ids=["every window", "stretches"])
+def test_the_errors_are_those_of_a_text_whose_scenes_differ(all_of_it):
+    """Windows of a scene are hard or easy together. Over many such texts the mean scatters by the error that
+    is said; counted as independent the windows would have a third of it.
+    """
+    rng, context, said, found = np.random.default_rng(1), 16, [], []
+    starts = window_starts(1024 * context + 1, context, 0 if all_of_it else 320, times=1)
+    for _ in range(200):
+        scenes = np.repeat(rng.normal(size=70), 16)[rng.integers(16) :]  # 16 windows each, half of a block
+        losses = 2 + 0.5 * scenes[starts // context][:, None] + 0.3 * rng.normal(size=(len(starts), context))
+        c = curve(losses.astype(np.float32), starts, context)
+        said.append(c.error[0])
+        found.append(c.mean[0])
+    assert np.mean(said) / np.std(found) == pytest.approx(1.0, abs=0.2)
+    independent = np.hypot(0.5, 0.3 / np.sqrt(8)) / np.sqrt(len(starts))
+    assert np.mean(said) > 2.5 * independent
+
+
+def test_a_single_block_has_no_error():
+    c = curve(np.random.default_rng(0).normal(size=(20, 16)), np.arange(20) * 8, 8)
+    assert np.isfinite(c.mean).all() and np.isnan(c.error).all() and np.isnan(c.tail[1])
+
+
 def test_a_curve_goes_through_json_and_back():
-    c = curve(measured(fresh("learned"), np.arange(0, 40, 8), 32), np.arange(0, 40, 8), 8)
+    starts = np.array([0, 8, 16, 100, 108])  # two blocks
+    c = curve(measured(fresh("learned"), starts, 32), starts, 8)
     again = Curve.from_dict(json.loads(json.dumps(c.to_dict(), allow_nan=False)))
     assert np.allclose(again.mean, c.mean, atol=1e-4, equal_nan=True) and np.allclose(
         again.error, c.error, atol=1e-4, equal_nan=True
@@ -149,6 +173,14 @@ def test_the_larger_base_slows_the_slowest_pair_by_the_factor():
     exponents = np.arange(0, 8, 2) / 8
     ratio = model.config.rope_theta**-exponents / slow**-exponents
     assert ratio[0] == pytest.approx(1) and ratio[-1] == pytest.approx(4) and (np.diff(ratio) > 0).all()
+
+
+def test_the_larger_base_is_that_of_the_dimensions_that_turn():
+    model = fresh("rope", rope_fraction=0.5)  # two pairs of a head's four
+    slow = stopgap(model, "ntk", times=4).config.rope_theta
+    assert model.config.rope_theta ** (-2 / 4) / slow ** (-2 / 4) == pytest.approx(4)
+    one = fresh("rope", rope_fraction=0.25)  # one pair: its frequency is 1 whatever the base
+    assert stopgap(one, "ntk").config.rope_theta == one.config.rope_theta
 
 
 @pytest.mark.parametrize("kind", list(STOPGAP_FOR))

@@ -12,6 +12,7 @@ from engine.errors import ShapeError
 from engine.measure import activations, neurons
 from engine.measure.recording import record
 from engine.model import Transformer
+from engine.parts.registry import FEEDFORWARDS
 from tests.engine.helpers import loud, some_tokens, tiny
 
 KINDS = ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu")
@@ -37,14 +38,14 @@ def test_the_most_active_neurons_are_those_a_loop_finds(ffn: str) -> None:
         p.value == post[p.layer, p.position, p.neuron] and abs(p.value) == size
         for p, (size, _, _) in zip(found, loop, strict=True)
     )
-    assert neurons.signed(ffn) == (post.min() < -0.2)
+    assert FEEDFORWARDS[ffn].gated == (post.min() < -0.2)
 
 
 def test_sparsity_counts_zeros_or_small_values() -> None:
     post = np.array([[[0.0, 2.0], [0.0, 0.0]], [[1.0, 1.0], [-1.0, 0.01]]], dtype=np.float32)
-    assert neurons.quiet_share(post, "relu").tolist() == [0.75, 0.0]
-    assert neurons.quiet_share(post, "gelu").tolist() == [0.75, 0.25]
-    assert neurons.quiet_share(np.zeros((1, 2, 2), np.float32), "relu2").tolist() == [1.0]
+    assert neurons.quiet_share(post, FEEDFORWARDS["relu"].exact_zeros).tolist() == [0.75, 0.0]
+    assert neurons.quiet_share(post, FEEDFORWARDS["gelu"].exact_zeros).tolist() == [0.75, 0.25]
+    assert neurons.quiet_share(np.zeros((1, 2, 2), np.float32), True).tolist() == [1.0]
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from engine.config import ModelConfig
 from engine.errors import ShapeError
 from engine.measure import rotary
-from engine.measure.recording import record
+from engine.measure.recording import next_token_losses, record
+from engine.model import Transformer
 from engine.parts.positions import Rope
 from tests.engine.helpers import loud, some_tokens, tiny
 
@@ -62,9 +64,8 @@ def test_vectors_turn_like_complex_numbers(position: int, seed: int, base: float
 
 def test_the_tables_are_rope_s_own_in_double_precision():
     like = torch.zeros(1, dtype=torch.float32)
-    seams = Rope(ModelConfig(d_model=16, n_heads=1, d_head=16, position="rope", rope_theta=500.0)).prepare(
-        40, like
-    )
+    config = ModelConfig(d_model=16, n_heads=1, d_head=16, position="rope", rope_theta=500.0)
+    seams = Rope(config.resolved()).prepare(40, like)
     cos, signed = rotary.tables(np.arange(40), 16, 500.0)
     assert torch.allclose(seams.cos.double(), cos, atol=5e-6) and torch.allclose(
         seams.sin.double(), signed, atol=5e-6
@@ -133,6 +134,62 @@ def test_what_meets_the_rotation_turns_into_what_was_recorded(fields):
         assert turned == pytest.approx(recording["blocks.1.q_rot"][head], rel=1e-4, abs=1e-4)
         turned = rotary.rotated(k, range(len(k)), model.config.rope_theta)
         assert turned == pytest.approx(recording["blocks.1.k_rot"][head // group], rel=1e-4, abs=1e-4)
+
+
+def partly(**fields) -> Transformer:
+    """Heads of 8 of which the first 4 dimensions turn, as in GPT-NeoX and Pythia."""
+    return loud(tiny(position="rope", d_model=32, rope_fraction=0.5, rope_theta=100.0, **fields))
+
+
+def recorded_head(model: Transformer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q and k of a head before rotation, and its scores as the model computed them."""
+    recording = record(model, some_tokens(model.config, 1)[0].tolist())
+    return *rotary.before_rotation(recording, 1, 2), recording["blocks.1.scores"][2].astype(np.float64)
+
+
+def test_a_head_that_turns_in_part_has_the_model_s_own_scores():
+    q, k, scores = recorded_head(partly())
+    assert scores.std() > 0.5  # unequal, or the comparisons below would prove nothing
+    terms = [
+        [
+            rotary.pair_terms(q[m], k[n], m, n, 100.0, 4).sum() + rotary.unturned(q[m], k[n], 4)
+            for n in range(6)
+        ]
+        for m in range(6)
+    ]
+    assert np.array(terms) / math.sqrt(8) == pytest.approx(scores, rel=1e-4, abs=1e-4)
+    assert rotary.layouts(q, k, 100.0, 4).half == pytest.approx(scores, rel=1e-4, abs=1e-4)
+    curve = [rotary.score_curve(q[5], k[n], 100.0, np.array([5 - n]), 4)[0] for n in range(6)]
+    assert np.array(curve) / math.sqrt(8) == pytest.approx(scores[5], rel=1e-4, abs=1e-4)
+    for found in rotary.shift_check(q[5], k[1], 5, 1, 0, 100.0, 4)[1:]:  # float32 and float64
+        assert found.before / math.sqrt(8) == pytest.approx(scores[5, 1], rel=1e-4, abs=1e-4)
+
+
+def test_only_what_turns_has_a_layout():
+    q, k, _ = recorded_head(partly())
+    found = rotary.layouts(q, k, 100.0, 4)
+    assert found.difference("permuted") < 1e-12 and found.difference("wrong") > 1e-3
+    assert max(found.moved[name] for name in ("half", "permuted", "wrong")) < 1e-12
+    one_pair = rotary.layouts(q, k, 100.0, 2)  # one pair: the layouts are the same, whatever stays
+    assert one_pair.difference("wrong") < 1e-12 and one_pair.difference("crossed") < 1e-12
+
+
+def test_the_mix_up_in_a_model_that_turns_in_part():
+    model, ids = partly(), some_tokens(partly().config, 1, 8)[0].tolist()
+    loss = rotary.wrong_layout_loss(model, ids)
+    assert loss is not None and abs(loss.right - loss.wrong) > 1e-3
+
+    def swapped(x: Tensor) -> Tensor:
+        """Half-split on reordered dimensions is interleaved; what does not turn is not moved."""
+        order = [*rotary.half_split_order(4), 4, 5, 6, 7]
+        return x[..., order]
+
+    edits = {f"blocks.{i}.{name}": swapped for i in range(2) for name in ("q", "k")}
+    interleaved = next_token_losses(record(model, ids, edits=edits)).mean()
+    assert loss.wrong == pytest.approx(interleaved, abs=1e-4)
+    narrow = loud(tiny(position="rope", rope_fraction=0.5))  # heads of 4, one pair: nothing to mix up
+    same = rotary.wrong_layout_loss(narrow, ids)
+    assert same is not None and same.right == pytest.approx(same.wrong, abs=1e-4)
 
 
 @pytest.mark.parametrize("mixer", ["none", "mean"])

@@ -7,24 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from engine.measure.rotary import layouts, pair_terms
+from engine.measure.rotary import layouts
 from engine.measure.rotary_curves import (
     decay,
     layout_pattern,
     mean_score,
+    score_at,
     some_distances,
-    strongest_pair,
     turns_within,
 )
 
 RANDOM = np.random.default_rng(4)
-
-
-def test_the_pair_that_says_most():
-    found = strongest_pair(np.array([0.3, 0.1, -0.9]))
-    assert (found.pair, found.term, found.near) == (2, -0.9, False)
-    q, k = np.array([1.0, 0.0, 2.0, 0.0]), np.array([1.0, 0.0, 2.0, 3.0])
-    assert strongest_pair(pair_terms(q, k, 5, 5, 100.0)).near  # pair 0, (1, 2) with itself: no angle between
 
 
 def turned(x: np.ndarray, position: int, base: float) -> np.ndarray:
@@ -33,12 +26,29 @@ def turned(x: np.ndarray, position: int, base: float) -> np.ndarray:
     return np.concatenate((z.real, z.imag))
 
 
+@pytest.mark.parametrize("d_rotary", [None, 4])
+def test_the_score_and_the_pair_that_says_most(d_rotary):
+    q, k = RANDOM.standard_normal(8), RANDOM.standard_normal(8)
+    found, width = score_at(q, k, 9, 4, 100.0, d_rotary), d_rotary or 8
+    a, b = turned(q[:width], 9, 100.0), turned(k[:width], 4, 100.0)
+    terms = (a * b).reshape(2, -1).sum(0)
+    assert found.total == pytest.approx(terms.sum() + q[width:] @ k[width:])
+    assert found.pair == np.abs(terms).argmax() and found.term == pytest.approx(terms[found.pair])
+    angle = np.angle(
+        (a[found.pair] + 1j * a[found.pair + width // 2]) / (b[found.pair] + 1j * b[found.pair + width // 2])
+    )
+    assert found.near == (abs(angle) < math.pi / 2)
+
+
 def test_the_mean_score_is_the_mean_over_all_pairs_of_tokens():
     q, k = RANDOM.standard_normal((3, 8)), RANDOM.standard_normal((5, 8))
     found = mean_score(q, k, 500.0, np.array([0, 1, 7]))
     for score, distance in zip(found, (0, 1, 7), strict=True):
         pairs = [turned(a, distance + 4, 500.0) @ turned(b, 4, 500.0) for a in q for b in k]
         assert score == pytest.approx(np.mean(pairs) / math.sqrt(8), abs=1e-9)
+    part = mean_score(q, k, 500.0, np.array([7]), 4)[0]
+    pairs = [turned(a[:4], 7, 500.0) @ b[:4] + a[4:] @ b[4:] for a in q for b in k]
+    assert part == pytest.approx(np.mean(pairs) / math.sqrt(8), abs=1e-9)
     assert mean_score(np.ones((1, 16)), np.ones((1, 16)), 100.0, np.array([0]))[0] == pytest.approx(4)
 
 

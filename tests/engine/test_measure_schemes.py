@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 
-from engine.config import ModelConfig
-from engine.measure.schemes import SCHEMES, SEAM_WORDS, ordered_schemes, parameters_added, similarity
+from engine.config import ModelConfig, Position
+from engine.measure.schemes import SCHEMES, SEAM_WORDS, parameters_added, similarity
 from engine.model import build, count_parameters
-from engine.parts.positions import POSITIONS
+from engine.parts.registry import POSITIONS
 
 CONFIG = ModelConfig(vocab_size=65, context=64, d_model=64, n_layers=1, n_heads=4)
-ALL = ordered_schemes()
+ALL = get_args(Position)
 
 
 def fresh(scheme):

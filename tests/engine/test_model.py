@@ -17,7 +17,7 @@ from engine.config import Ffn, Mixer, ModelConfig, Norm, Position, SampleConfig,
 from engine.errors import ConfigError, ShapeError
 from engine.ledger import parameter_formula
 from engine.model import build, count_parameters
-from engine.parts.attention import KVCache
+from engine.parts.cache import KVCache
 from engine.presets import PRESETS
 from engine.probe import Recorder
 from engine.sample import generate

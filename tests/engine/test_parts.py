@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine.config import ModelConfig
-from engine.parts.attention import MIXERS, causal_mask
-from engine.parts.feedforward import FEEDFORWARDS, gelu_tanh, relu2
-from engine.parts.norms import NORMS
-from engine.parts.positions import POSITIONS, Seams, alibi_slopes, rotate_half_pairs, t5_bucket
+from engine.parts.attention import causal_mask
+from engine.parts.feedforward import gelu_tanh, relu2
+from engine.parts.positions import Seams, alibi_slopes, rotate_half_pairs, t5_bucket
+from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS
 from engine.probe import Recorder, identity
 from tests.engine.helpers import loud, some_tokens, tiny
 

@@ -29,6 +29,7 @@ from tests.engine.running import (
     PROFILE,
     SHORT,
     ended,
+    files,
     lives,
     look,
     pid,
@@ -36,6 +37,7 @@ from tests.engine.running import (
     settled,
     spec,
     wait,
+    warm_spare,
     workers_of,
 )
 
@@ -72,7 +74,7 @@ def test_a_killed_worker_ends_its_run_and_nothing_else(make: Callable[..., RunMa
     assert last >= 400 and f"step {last:,}" in view.message and view.history.steps[-1] >= last
     reached(manager, other, look(manager, other).step + 5)
 
-    assert not list(manager._inside.runs[run].folder.glob(".*")), "no half-written file stays"
+    assert not list(files(manager, run).folder.glob(".*")), "no half-written file stays"
     manager.extend(run, ME, 25)
     after = ended(manager, run)
     assert (after.status, after.message, after.step) == ("finished", "", last + 25)
@@ -99,30 +101,20 @@ def test_a_worker_killed_before_its_first_snapshot(make: Callable[..., RunManage
 
 def test_a_killed_spare_is_replaced(make: Callable[..., RunManager]) -> None:
     manager = make(spare=True)
-    wait(lambda: manager._inside.workers._spare is not None and manager._inside.workers._spare.ready)
-    spare = manager._inside.workers._spare
-    assert spare is not None and manager.runs(ME) == []
-    os.kill(spare.pid, signal.SIGKILL)
+    spare = warm_spare(manager)
+    assert manager.runs(ME) == []
+    os.kill(spare, signal.SIGKILL)
     run = manager.start(spec(), ME)  # perhaps before anybody has noticed
     view = ended(manager, run)
     assert view.status == "finished" or "signal 9" in view.message
-    wait(
-        lambda: (
-            manager._inside.workers._spare is not None
-            and manager._inside.workers._spare is not spare
-            and manager._inside.workers._spare.ready
-        )
-    )
+    assert warm_spare(manager) != spare
 
 
 def test_the_spare_makes_a_start_quick(make: Callable[..., RunManager]) -> None:
     manager = make(spare=True)
-    wait(lambda: manager._inside.workers._spare is not None and manager._inside.workers._spare.ready)
-    spare = manager._inside.workers._spare
+    spare = warm_spare(manager)
     run = manager.start(spec(LONG), ME)
-    assert spare is not None and pid(manager, run) == spare.pid, (
-        "the process that has imported torch already is the one that trains"
-    )
+    assert pid(manager, run) == spare, "the process that has imported torch already is the one that trains"
     reached(manager, run, 1)
 
 
@@ -133,7 +125,7 @@ def test_divergence_is_said(make: Callable[..., RunManager]) -> None:
     assert view.status == "failed" and "diverged" in view.message and "lower learning rate" in view.message
     assert view.step < 2000 and len(view.history.steps) == view.step
     assert not np.isfinite([view.history.losses[-1], view.history.grad_norms[-1]]).all()
-    assert view.resumable and view.best_validation is not None
+    assert view.resumable and view.best_quick is not None and view.best is None
     assert ended(manager, manager.start(spec(), ME)).status == "finished", "the next run is none the worse"
 
 
@@ -142,7 +134,7 @@ def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 5)
     worker = pid(manager, run)
-    manager._inside.profile = replace(
+    manager.profile = replace(
         manager.profile, max_worker_bytes=50 * 2**20
     )  # less than any process with torch holds
     view = ended(manager, run)
@@ -157,11 +149,9 @@ def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]
 
 def test_a_worker_that_gets_no_more_memory_says_so(make: Callable[..., RunManager]) -> None:
     manager = make(spare=True)
-    wait(lambda: manager._inside.workers._spare is not None and manager._inside.workers._spare.ready)
-    spare = manager._inside.workers._spare
-    assert spare is not None
-    room = int(Path(f"/proc/{spare.pid}/statm").read_text().split()[0]) * resource.getpagesize() + 200 * 2**20
-    resource.prlimit(spare.pid, resource.RLIMIT_AS, (room, room))
+    spare = warm_spare(manager)
+    room = int(Path(f"/proc/{spare}/statm").read_text().split()[0]) * resource.getpagesize() + 200 * 2**20
+    resource.prlimit(spare, resource.RLIMIT_AS, (room, room))
     large = replace(MODEL, context=256, d_model=128, n_layers=8)  # about 600 MB in backward
     text = spec().text
     assert text is not None
@@ -190,7 +180,7 @@ def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunMana
     view = ended(manager, run)
     assert view.status == "stopped" and view.resumable and len(view.warnings) == 1
     assert view.history.evaluations[-1].step == view.step > view.snapshots[-1]
-    folder = manager._inside.runs[run].folder
+    folder = files(manager, run).folder
     assert sorted(p.name for p in folder.iterdir()) == sorted(
         ["text.txt", *(f"step-{s:09d}.safetensors" for s in view.snapshots)]
     ), "no torn file"
@@ -206,7 +196,7 @@ def test_no_place_for_files_is_a_sentence(tmp_path: Path) -> None:
 def test_a_worker_that_does_not_stop_is_ended_by_force(
     make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.service.manager.STOP_GRACE", 0.5)
+    monkeypatch.setattr("engine.service.scheduler.STOP_GRACE", 0.5)
     manager = make()
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 5)
@@ -334,9 +324,7 @@ def test_two_managers_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     try:
-        assert len({m._inside.store.folder for m in made}) == 4 and all(
-            m._inside.store.folder.is_dir() for m in made
-        )
+        assert len({m.folder for m in made}) == 4 and all(m.folder.is_dir() for m in made)
         runs = [(m, m.start(spec(), ME)) for m in made[:2]]
         made[3].close()
         for manager, run in runs:

@@ -26,6 +26,7 @@ from tests.engine.running import (
     TEXT,
     Clock,
     ended,
+    files,
     lives,
     look,
     pid,
@@ -98,7 +99,12 @@ def test_a_run_from_start_to_finish_gives_what_train_gives(manager: RunManager) 
     assert [(e.step, e.complete) for e in view.history.evaluations] == [
         (e.step, e.complete) for e in evaluations
     ]
-    assert view.best_validation == pytest.approx(min(e.validation_loss for e in evaluations), rel=1e-5)
+    assert view.best is not None and view.best.validation_loss == pytest.approx(
+        min(e.validation_loss for e in evaluations if e.complete), rel=1e-5
+    )
+    assert view.best_quick is not None and view.best_quick.validation_loss == pytest.approx(
+        min(e.validation_loss for e in evaluations if not e.complete), rel=1e-5
+    )
     assert [s.step for s in view.history.samples] == [0, 10, 20, 30] and all(
         len(s.text) == 8 for s in view.history.samples
     )
@@ -124,7 +130,7 @@ def test_snapshots_can_be_looked_into_and_downloaded(manager: RunManager) -> Non
 def test_only_the_newest_snapshot_holds_what_it_takes_to_go_on(manager: RunManager) -> None:
     run = manager.start(spec(), ME)
     view = ended(manager, run)
-    saved = manager._inside.runs[run].snapshots
+    saved = files(manager, run).snapshots
     for step in view.snapshots:
         state, weights = manager.snapshot(run, step), dict(checkpoints.load_weights(saved[step].path)[0])
         more = {name for name in state.tensors if not name.startswith("model.")}
@@ -145,7 +151,7 @@ def test_the_model_of_a_step_has_the_weights_of_its_file(manager: RunManager) ->
     ended(manager, run)
     for step in (0, 20, 30, None):
         found = manager.model(run, step)
-        path = manager._inside.runs[run].snapshots[30 if step is None else step].path
+        path = files(manager, run).snapshots[30 if step is None else step].path
         weights, meta = checkpoints.load_weights(path)
         assert {name for name, _ in found.model.named_parameters()} == weights.keys()
         for name, parameter in found.model.named_parameters():
@@ -165,7 +171,7 @@ def test_the_model_of_a_step_has_the_weights_of_its_file(manager: RunManager) ->
 def test_a_model_that_was_thinned_out_while_it_was_looked_for(manager: RunManager) -> None:
     run = manager.start(spec(), ME)
     ended(manager, run)
-    saved = manager._inside.runs[run].snapshots
+    saved = files(manager, run).snapshots
     saved[10].path.unlink()
     with pytest.raises(RunError, match="no longer kept"):
         manager.model(run, 10)
@@ -197,7 +203,7 @@ def test_going_on_from_slimmed_snapshots_is_exact(manager: RunManager) -> None:
             strict=True,
         ):
             torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-7)
-    saved = manager._inside.runs[parts].snapshots
+    saved = files(manager, parts).snapshots
     assert [
         step
         for step, s in saved.items()
@@ -360,7 +366,7 @@ def test_runs_are_listed_renamed_and_removed(manager: RunManager) -> None:
     assert [view.id for view in manager.runs(ME)] == ids
     manager.rename(ids[0], ME, "a better name")
     assert look(manager, ids[0]).name == "a better name"
-    folder = manager._inside.runs[ids[1]].folder
+    folder = files(manager, ids[1]).folder
     manager.remove(ids[1], ME)
     assert manager.view(ids[1]) is None and [view.id for view in manager.runs(ME)] == ids[:1]
     wait(lambda: not folder.exists(), 5)
@@ -462,7 +468,7 @@ def test_too_many_paused_processes_are_saved_and_go_on_exactly(make: Callable[..
     reached(manager, run, 20)
     worker = pid(manager, run)
     manager.pause(run, ME)
-    wait(lambda: manager._inside.runs[run].worker is None)
+    wait(lambda: all(process.run != run for process in manager.processes()))
     wait(lambda: not lives(worker), 5)
     parked = look(manager, run)
     assert parked.status == "paused" and parked.snapshots[-1] == parked.step < exact.steps
@@ -481,10 +487,10 @@ def test_nobody_watching_pauses_and_looking_again_resumes(make: Callable[..., Ru
     clock.now += 10
     manager.watch(mine)
     clock.now += 10  # 20 s after the start, 10 s after the last look
-    manager._inside.tick()
+    manager.tick()
     assert look(manager, mine).status == "running"
     clock.now += 10
-    manager._inside.tick()
+    manager.tick()
     view = settled(manager, mine)
     assert view.status == "paused" and "nobody was watching" in view.message
     manager.watch(mine)
@@ -499,17 +505,17 @@ def test_long_unwatched_runs_are_removed(make: Callable[..., RunManager]) -> Non
     paused, done = manager.start(spec(LONG), ME), manager.start(spec(), ME)
     reached(manager, paused, 5)
     ended(manager, done)
-    worker, folders = pid(manager, paused), [manager._inside.runs[run].folder for run in (paused, done)]
+    worker, folders = pid(manager, paused), [files(manager, run).folder for run in (paused, done)]
     clock.now += 16
-    manager._inside.tick()
+    manager.tick()
     assert look(manager, paused).status == "paused"
     clock.now += 1700
     manager.watch(paused)  # its owner is there: neither goes, and it resumes
     clock.now += 1700
-    manager._inside.tick()
+    manager.tick()
     assert look(manager, paused).status == "paused" and look(manager, done).status == "finished"
     clock.now += 1801
-    manager._inside.tick()
+    manager.tick()
     assert manager.view(paused) is None and manager.view(done) is None
     wait(lambda: not lives(worker) and not any(folder.exists() for folder in folders), 5)
 
@@ -521,7 +527,7 @@ def test_an_unwatched_run_does_not_take_a_place_from_the_queue(make: Callable[..
     clock.now += 16
     manager.watch(first)
     manager.watch(third)
-    manager._inside.tick()
+    manager.tick()
     assert look(manager, gone).status == "paused" and look(manager, third).place == 1
     manager.watch(gone)
     assert (look(manager, gone).status, look(manager, gone).place) == (
@@ -538,13 +544,13 @@ def test_snapshots_stay_within_their_budgets(make: Callable[..., RunManager]) ->
     for run in runs:
         view = ended(manager, run)
         assert view.snapshots[0] == 0 and view.snapshots[-1] == 60 and len(view.snapshots) < 31
-    files = {run: list(manager._inside.runs[run].folder.glob("*.safetensors")) for run in runs}
+    found = {run: list(files(manager, run).folder.glob("*.safetensors")) for run in runs}
     for run in runs:
-        assert sorted(int(f.stem.removeprefix("step-")) for f in files[run]) == list(
+        assert sorted(int(f.stem.removeprefix("step-")) for f in found[run]) == list(
             look(manager, run).snapshots
         ), "the view and the disk agree"
-        assert sum(f.stat().st_size for f in files[run]) <= 8 * size
-    assert sum(f.stat().st_size for some in files.values() for f in some) <= 12 * size
+        assert sum(f.stat().st_size for f in found[run]) <= 8 * size
+    assert sum(f.stat().st_size for some in found.values() for f in some) <= 12 * size
 
 
 def test_a_run_with_bpe_gives_what_train_gives_and_its_model_comes_back(manager: RunManager) -> None:
@@ -562,7 +568,9 @@ def test_a_run_with_bpe_gives_what_train_gives_and_its_model_comes_back(manager:
     assert [e.validation_bits for e in view.history.evaluations] == pytest.approx(
         [expected[0].validation_bits, expected[-1].validation_bits], rel=1e-4
     )
-    assert view.best_bits == pytest.approx(min(e.validation_bits or 0.0 for e in expected), rel=1e-4)
+    assert view.best is not None and view.best.validation_bits == pytest.approx(
+        expected[-1].validation_bits, rel=1e-4
+    )
     found = checkpoints.unpack(manager.checkpoint(run))
     assert found.tokenizer.to_dict() == corpus.tokenizer.to_dict() == manager.model(run).tokenizer.to_dict()
 

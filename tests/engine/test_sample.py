@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from engine.config import SampleConfig
 from engine.errors import ConfigError, ShapeError
+from engine.parts.single_row import _gelu
 from engine.sample import NAMES, Decoder, draw, generate, likeliest, order, stages, steps, uniform, warp
-from engine.sample.decoder import _gelu
 from tests.engine.helpers import loud, tiny
 
 OFF = SampleConfig(temperature=1.0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import torch
 
 from engine import corpora
 from engine.checkpoints import load
-from engine.config import TrainConfig
+from engine.config import Position, TrainConfig
 from engine.measure.extrapolation import (
     TIMES,
     Curve,
@@ -23,7 +24,7 @@ from engine.measure.extrapolation import (
     stopgap,
     window_starts,
 )
-from engine.measure.schemes import ordered_schemes, parameters_added
+from engine.measure.schemes import parameters_added
 from engine.model import build
 from engine.training.pretrain import POSITION_RECIPES, RECIPES
 from engine.training.train import Batches, evaluate
@@ -42,7 +43,7 @@ def live(model, tokens, windows):
 
 
 def test_one_for_each_scheme_and_beside_the_others():
-    assert sorted(NAMES) == sorted(f"positions/{scheme}" for scheme in ordered_schemes()) and not set(
+    assert sorted(NAMES) == sorted(f"positions/{scheme}" for scheme in get_args(Position)) and not set(
         NAMES
     ) & set(RECIPES)
     files = [path for name in NAMES for path in (ROOT / name).iterdir()]
@@ -78,6 +79,7 @@ def test_a_model_is_its_recipe_and_has_its_record(name):
         np.isnan(record.mean[8:]).all() == (name == "positions/learned")
         and np.isfinite(record.mean[:8]).all()
     )
+    assert 0.025 < record.tail[1] < 0.032  # over blocks of windows; as if all were independent: 0.017
     assert record.mean[:8].mean() == pytest.approx(
         found.metrics["validation_loss"], abs=0.02
     )  # the same text in the same windows
@@ -93,9 +95,12 @@ def test_a_model_reaches_its_loss_and_its_record(name, shakespeare):
         live(found.model, shakespeare.validation, 64),
         Curve.from_dict(found.metrics["extrapolation"]),
     )
-    assert again.tail[0] == pytest.approx(record.tail[0], abs=4 * again.tail[1])
+    wider = np.sqrt(record.windows / again.windows)  # the errors of so few windows: their own are rough
+    assert again.tail[0] == pytest.approx(record.tail[0], abs=4 * wider * record.tail[1])
     if name != "positions/learned":
-        assert again.excess[4][0] == pytest.approx(record.excess[4][0], abs=5 * again.excess[4][1] + 0.01)
+        assert again.excess[4][0] == pytest.approx(
+            record.excess[4][0], abs=4 * wider * record.excess[4][1] + 0.01
+        )
 
 
 def test_what_the_page_tells_of_them():

@@ -18,6 +18,7 @@ from engine.corpora import Corpus, from_text
 from engine.errors import CheckpointError, ConfigError, CorpusError
 from engine.model import build
 from engine.numerics import Numerics
+from engine.parts.registry import HEALTHY
 from engine.tokenizers.char import CharTokenizer
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
 from engine.training.train import (
@@ -272,9 +273,12 @@ def test_a_learning_rate_of_a_thousand_diverges_and_says_so(optimizer: str) -> N
     assert "diverged" in end.message and "lower learning rate" in end.message
 
 
+@pytest.mark.parametrize("eval_every", [0, 1])
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
-def test_every_snapshot_of_a_diverging_training_is_usable(optimizer: str) -> None:
-    """The last snapshot is what a person is offered afterwards: it must hold numbers."""
+def test_a_snapshot_of_a_diverging_training_says_whether_it_can_be_gone_on_from(
+    optimizer: str, eval_every: int
+) -> None:
+    """The weights may still be numbers when the loss is none any more."""
     records = run(
         learning_rate=1e3,
         muon_learning_rate=1e3,
@@ -283,10 +287,28 @@ def test_every_snapshot_of_a_diverging_training_is_usable(optimizer: str) -> Non
         optimizer=optimizer,
         steps=300,
         snapshot_every=1,
+        eval_every=eval_every,
     )
     assert records[-1].reason == "diverged"
-    for snapshot in only(records, Snapshot):
-        assert all(torch.isfinite(tensor).all() for tensor in snapshot.state.tensors.values()), snapshot.step
+    snapshots = only(records, Snapshot)
+    assert snapshots[0].finite and not snapshots[-1].finite, "the last one leads straight into the divergence"
+    for snapshot in snapshots:
+        whole = all(torch.isfinite(tensor).all() for tensor in snapshot.state.tensors.values())
+        if snapshot.finite:
+            again = run(
+                resume=snapshot.state, steps=snapshot.step + 1, learning_rate=1e-3, optimizer=optimizer
+            )
+            assert whole and math.isfinite(only(again, Step)[0].loss), snapshot.step
+
+
+def test_weights_that_are_no_numbers_are_no_snapshot_to_go_on_from() -> None:
+    """Even in a place that no text reaches."""
+    from engine.training.train import _Training
+
+    training = _Training(MODEL, replace(TRAIN, sample_every=0), CORPUS, Control(), "cpu", HEALTHY)
+    training.optimiser.second[-1] = math.inf
+    (snapshot,) = [r for r in training.records(None) if isinstance(r, Snapshot) and r.step == 0]
+    assert not snapshot.finite
 
 
 # --- batches ------------------------------------------------------------------------------------
@@ -335,7 +357,11 @@ def test_the_whole_validation_split_is_measured() -> None:
             logits, tokens[start + 1 : start + 17], reduction="sum"
         ).item()
         count += 16
-    assert count > len(tokens) - 17
+    rest = len(tokens) - 1 - count  # a last, shorter window
+    assert 0 < rest < 16
+    logits = model(tokens[None, count:-1])[0]
+    total += torch.nn.functional.cross_entropy(logits, tokens[count + 1 :], reduction="sum").item()
+    count += rest
     assert evaluate(model, batches, tokens) == pytest.approx(total / count, rel=1e-5)
 
 
@@ -427,6 +453,24 @@ def test_bits_by_an_independent_computation(tokenizer: str, limit: int) -> None:
     if not limit:  # every token of the split but the first of each rest is predicted: so are its characters
         text = corpus.tokenizer.decode(corpus.validation[1 : found.tokens + 1].tolist())
         assert abs(found.characters - len(text)) <= 1
+
+
+@pytest.mark.parametrize("length", [17, 64, 65, 72, 73, 100, 200])
+def test_the_whole_split_is_read_to_its_last_token(length: int) -> None:
+    """Every token but the first is a target once, in the order of the text; the last window may be short."""
+    tokens = CORPUS.train[:length]
+    batches = list(Batches(CORPUS, MODEL, TRAIN).windows(tokens, 0, size=3))
+    assert torch.cat([b.targets.flatten() for b in batches]).tolist() == tokens[1:].tolist()
+    assert torch.cat([b.inputs.flatten() for b in batches]).tolist() == tokens[:-1].tolist()
+    hidden = Batches(CORPUS, replace(MODEL, causal=False), replace(TRAIN, objective="masked"))
+    assert sum(b.inputs.numel() for b in hidden.windows(tokens, 0)) == length
+    model = build(MODEL, seed=1)
+    assert measure(model, Batches(CORPUS, MODEL, TRAIN), tokens).tokens == length - 1
+
+
+def test_a_part_of_a_split_is_whole_windows() -> None:
+    batches = Batches(CORPUS, MODEL, TRAIN).windows(CORPUS.train[:100], 3 * MODEL.context)
+    assert torch.cat([b.inputs for b in batches]).shape == (3, MODEL.context)
 
 
 def test_a_model_that_knows_nothing_needs_log2_v_bits_a_token() -> None:

@@ -12,7 +12,27 @@ import pytest
 
 from engine.errors import ConfigError, CorpusError
 from engine.service.processes import ROOT
-from engine.service.protocol import decode, dump, encode, load
+from engine.service.protocol import (
+    Command,
+    Failed,
+    Kept,
+    Message,
+    OneStep,
+    Pause,
+    Ready,
+    Records,
+    Resume,
+    SetLearningRate,
+    SetPrompt,
+    Started,
+    Stop,
+    Train,
+    Warned,
+    decode,
+    dump,
+    load_command,
+    load_message,
+)
 from engine.service.worker import explain
 from engine.training.records import Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
 from tests.engine.running import MODEL, SHORT, TEXT
@@ -28,16 +48,7 @@ def _worker(*options: str, **fields: Any) -> subprocess.Popen[bytes]:
 
 def _order(folder: Path) -> bytes:
     (folder / "text.txt").write_text(TEXT)
-    configs = {"model": MODEL.to_dict(), "train": SHORT.to_dict()}
-    return dump(
-        {
-            "kind": "train",
-            **configs,
-            "corpus": "text",
-            "text": str(folder / "text.txt"),
-            "folder": str(folder),
-        }
-    )
+    return dump(Train(MODEL, SHORT, "text", str(folder / "text.txt"), str(folder)))
 
 
 def _pipes(worker: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
@@ -51,12 +62,12 @@ def test_a_worker_speaks_only_the_protocol_and_imports_no_screen(tmp_path: Path)
         commands, answers = _pipes(worker)
         commands.write(_order(tmp_path))
         commands.flush()
-        messages = [load(line) for line in answers]  # raises for anything else
+        messages = [load_message(line) for line in answers]  # raises for anything else
         assert worker.wait(timeout=10) == 0
         commands.close()
         answers.close()
-    assert [m["kind"] for m in messages[:2]] == ["ready", "started"]
-    records = [decode(values) for m in messages if m["kind"] == "records" for values in m["items"]]
+    assert [type(m) for m in messages[:2]] == [Ready, Started]
+    records = [record for m in messages if isinstance(m, Records) for record in m.items]
     assert isinstance(records[-1], Done) and sum(isinstance(r, Step) for r in records) == SHORT.steps
     assert len(messages) < 20, "a fast training's steps are sent in bundles"
     imported = {
@@ -72,7 +83,7 @@ def test_a_worker_ends_with_its_input(when: str) -> None:
     worker = _worker(stderr=subprocess.DEVNULL)
     commands, answers = _pipes(worker)
     if when == "ready":
-        assert load(answers.readline())["kind"] == "ready"
+        assert load_message(answers.readline()) == Ready()
     commands.close()
     assert worker.wait(timeout=5) == 0
     answers.close()
@@ -83,24 +94,47 @@ def test_a_worker_ends_with_its_input(when: str) -> None:
     Sample(10, "\n", 'a "quoted"\nline, \u2028 ümläut 🙂 \ud800'), Done(10, "diverged", "why", 1.0),
 ])  # fmt: skip
 def test_records_survive_the_pipe(record: Record) -> None:
-    line = dump({"kind": "records", "items": [encode(record)]})
+    line = dump(Records((record,)))
     assert line.count(b"\n") == 1 and line.isascii()
-    assert decode(load(line)["items"][0]) == record
+    assert load_message(line) == Records((record,))
 
 
 def test_a_diverged_loss_survives_the_pipe() -> None:
-    got = decode(
-        load(dump({"kind": "records", "items": [encode(Step(1, float("nan"), 1.0, 1.0, 1, 1.0))]}))["items"][
-            0
-        ]
-    )
+    said = load_message(dump(Records((Step(1, float("nan"), 1.0, 1.0, 1, 1.0),))))
+    assert isinstance(said, Records)
+    (got,) = said.items
     assert isinstance(got, Step) and got.loss != got.loss
 
 
-@pytest.mark.parametrize("line", [b'{"kind": "rec', b"", b"[1]", b"{}", b'{"kind": 3}'])
-def test_torn_lines_are_refused(line: bytes) -> None:
+@pytest.mark.parametrize("command", [
+    Train(MODEL, SHORT, "text", "a \ud800 path", "folder", "resume", 0.1, "\u2028", True), Train(MODEL, SHORT, "python", None, "f"),
+    Pause(), Resume(), OneStep(), SetLearningRate(1e-3), SetPrompt("\n \ud800"), Stop(),
+])  # fmt: skip
+def test_commands_survive_the_pipe(command: Command) -> None:
+    line = dump(command)
+    assert line.count(b"\n") == 1 and line.isascii() and load_command(line) == command
     with pytest.raises(ValueError):
-        load(line)
+        load_message(line)
+
+
+@pytest.mark.parametrize(
+    "message", [Ready(), Started("float32"), Kept(3, "path", 5), Warned("a"), Failed("b")]
+)
+def test_messages_survive_the_pipe(message: Message) -> None:
+    line = dump(message)
+    assert load_message(line) == message
+    with pytest.raises(ValueError):
+        load_command(line)
+
+
+@pytest.mark.parametrize("line", [
+    b'{"kind": "rec', b"", b"[1]", b"{}", b'{"kind": 3}', b'{"kind": "nothing"}', b'{"kind": "stop", "now": 1}', b'{"kind": "train"}',
+    b'{"kind": "train", "model": 3, "train": {}, "corpus": "", "text": "", "folder": ""}', b'{"kind": "snapshot"}', b'{"kind": "records"}',
+])  # fmt: skip
+def test_torn_lines_are_refused(line: bytes) -> None:
+    for load in (load_command, load_message):
+        with pytest.raises(ValueError):
+            load(line)
 
 
 @pytest.mark.parametrize("values", [[], ["Snapshot", 1], ["__import__", "os"], ["Step", 1]])
@@ -111,11 +145,7 @@ def test_only_records_are_decoded(values: list[Any]) -> None:
 
 def test_a_snapshot_never_goes_through_the_pipe() -> None:
     with pytest.raises((TypeError, ValueError)):
-        decode(
-            load(dump({"kind": "records", "items": [encode(Snapshot(1, TrainState(1, 1.0, {})))]}))["items"][
-                0
-            ]
-        )
+        load_message(dump(Records((Snapshot(1, TrainState(1, 1.0, {})),))))
 
 
 @pytest.mark.parametrize("error, says", [

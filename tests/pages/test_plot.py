@@ -1,8 +1,7 @@
-"""What a figure sends to the browser, and where plotly.min.js comes from."""
+"""What a figure sends to the browser."""
 
 import base64
 import json
-import os
 
 import numpy as np
 import pandas as pd
@@ -100,36 +99,6 @@ def test_names_of_colours_pass_plotlys_checks():
         )
     )
     assert sent(figure)["figure"]["data"][0]["line"]["color"] == "var(--gf-norm-30)"
-
-
-def test_the_library_is_put_there_once(tmp_path):
-    folder = tmp_path / "static"
-    assert module.ensure_static(folder) is None
-    first = (folder / "plotly.min.js").stat()
-    assert first.st_size > 1_000_000 and module.ensure_static(folder) is None
-    assert (folder / "plotly.min.js").stat().st_ino == first.st_ino and len(list(folder.iterdir())) == 1
-
-
-def test_a_half_written_library_is_replaced(tmp_path):
-    (tmp_path / "plotly.min.js").write_text("broken")
-    assert module.ensure_static(tmp_path) is None
-    assert (tmp_path / "plotly.min.js").stat().st_size > 1_000_000
-
-
-def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("not a folder")
-    problem = module.ensure_static(tmp_path / "file")
-    assert problem is not None and problem.startswith("Figures cannot be drawn") and "writable" in problem
-
-    def refuse(*_, **__):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(module.tempfile, "mkstemp", refuse)
-    assert "Permission denied" in str(module.ensure_static(tmp_path / "new"))
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "plotly.min.js").write_text("an older version")
-    assert module.ensure_static(tmp_path / "old") is None
-    assert not [name for name in os.listdir(tmp_path / "old") if name.startswith(".plotly")]
 
 
 def test_plain_data_is_sent_as_plotlys_own_figure_would_be():

@@ -16,8 +16,9 @@ from engine.tokenizers.char import CharTokenizer
 from engine.training.records import Step
 from tests.pages.stage import StageManager, open_page, view_of
 from ui import subject
-from ui.controls import TRAINABLE
-from ui.players.scrubber import NEWEST, SMOOTH, losses_at
+from ui.fields import TRAINABLE
+from ui.players.scrubber import SMOOTH, losses_at
+from ui.step import NEWEST
 from ui.subject import EXAMPLES, FIRST_MODEL, FIRST_TEXT, MAX_TEXT, SHIPPED, Subject, read, show_token
 
 TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)

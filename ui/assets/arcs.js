@@ -1,23 +1,37 @@
-// Two columns of tokens and lines between them: who looks at whom. Hover, focus and heads are answered here. See ui/attention_parts.py.
-const instances = new WeakMap()
+// @ts-check
+// Two columns of tokens and lines between them: who looks at whom. Hover, focus and heads are answered here.
+// See pages/inside/attention/shared.py.
+
+import { around, element, resize, within, write } from "./shared/dom.js"
+import { pointerMoved, target } from "./shared/keys.js"
+import { component } from "./shared/mount.js"
+import { numbers } from "./shared/numbers.js"
+import { saveTools } from "./shared/save.js"
+import { sideOf, themed } from "./shared/theme.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {string[]} tokens
+ * @property {string} weights (head, query, key) as uint16 of 65535, base64
+ * @property {number} heads
+ * @property {number} layer
+ * @property {number} head
+ * @property {[string, string][]} colours by head
+ * @property {string} hint
+ * @property {string} alt
+ */
+
 const FAINT = 0.02 // weights below are not drawn, but for the token in hand
 
-function create(parentElement) {
-  const root = document.createElement("div")
-  root.className = "gf-arcs"
-  const chips = document.createElement("div")
-  chips.className = "gf-arcs-chips"
+function create(place) {
+  const root = within(place, "div", "gf-arcs"), chips = element("div", "gf-arcs-chips")
   chips.setAttribute("role", "group")
   chips.setAttribute("aria-label", "Heads that are drawn")
-  const said = document.createElement("div")
-  said.className = "gf-arcs-said"
+  const said = element("div", "gf-arcs-said"), stage = element("div", "gf-arcs-stage"), canvas = element("canvas")
   said.setAttribute("aria-live", "polite")
-  const stage = document.createElement("div")
-  stage.className = "gf-arcs-stage"
-  const canvas = document.createElement("canvas")
   const columns = ["looks", "is looked at"].map((name) => {
-    const column = document.createElement("div")
-    column.className = "gf-arcs-column"
+    const column = element("div", "gf-arcs-column")
     column.setAttribute("role", "listbox")
     column.setAttribute("aria-label", `The token that ${name}`)
     column.tabIndex = 0
@@ -26,21 +40,21 @@ function create(parentElement) {
   stage.append(columns[0], canvas, columns[1])
   const tools = saveTools(root, () => "attention-arcs", () => table(self))
   root.append(tools, chips, said, stage)
-  parentElement.appendChild(root)
-  const self = { root, chips, said, stage, canvas, columns, cells: [[], []], on: new Set(), hand: null, weights: null, text: "", layer: null, labels: [] }
+  /** @type {any} */
+  const self = { root, chips, buttons: [], said, stage, canvas, columns, cells: [[], []], on: new Set(), hand: null, weights: null, text: "", layer: null, labels: [] }
   columns.forEach((column, side) => {
-    const at = (event) => self.cells[side].indexOf(event.target.closest?.(".gf-arcs-token"))
+    const at = (event) => self.cells[side].indexOf(around(event, ".gf-arcs-token"))
     column.addEventListener("pointermove", (event) => {
       const index = at(event)
       if (pointerMoved(self, event) && index >= 0 && (self.hand?.[0] !== side || self.hand[1] !== index)) take(self, side, index)
     })
     column.addEventListener("click", (event) => at(event) >= 0 && take(self, side, at(event)))
     column.addEventListener("focus", () => { if (!self.hand || self.hand[0] !== side) take(self, side, self.hand ? self.hand[1] : self.cells[side].length - 1) })
-    column.addEventListener("blur", (event) => tools.contains(event.relatedTarget) || take(self, null)) // the token in hand can be saved
+    column.addEventListener("blur", (event) => tools.contains(/** @type {Node | null} */ (event.relatedTarget)) || take(self, null)) // the token in hand can be saved
     column.addEventListener("keydown", (event) => {
       const index = self.hand?.[0] === side ? self.hand[1] : 0
       const last = self.cells[side].length - 1
-      const next = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: last }[event.key]
+      const next = target(event.key, index, last, "y")
       if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
         event.preventDefault()
         columns[event.key === "ArrowLeft" ? 0 : 1].focus()
@@ -83,8 +97,7 @@ function tell(self) {
     return
   }
   const [side, index] = self.hand
-  const heads = [...self.on].sort((a, b) => a - b)
-  const parts = heads.map((head) => {
+  const parts = [...self.on].sort((a, b) => a - b).map((head) => {
     const found = []
     for (let other = 0; other < self.length; other++) {
       const value = side === 0 ? weight(self, head, index, other) : weight(self, head, other, index)
@@ -99,7 +112,7 @@ function tell(self) {
 function draw(self) {
   if (!self.weights) return
   const { canvas, length } = self
-  const side = isDark(self.root) ? 1 : 0
+  const side = sideOf(self.root)
   const ratio = window.devicePixelRatio || 1
   const width = canvas.clientWidth, height = self.columns[0].clientHeight
   canvas.style.height = `${height}px`
@@ -135,7 +148,7 @@ function draw(self) {
       marks[1 - column][other] = Math.max(marks[1 - column][other], value)
     }
   }
-  const chosen = getComputedStyle(self.root).getPropertyValue("--st-primary-color").trim()
+  const chosen = themed(self.root, "primary-color")
   self.cells.forEach((cells, column) => cells.forEach((cell, index) => {
     const inHand = self.hand && self.hand[0] === column && self.hand[1] === index
     cell.classList.toggle("gf-in-hand", !!inHand)
@@ -149,50 +162,45 @@ function draw(self) {
 function rows(self, name) {
   self.columns.forEach((column, side) => {
     const cells = self.cells[side]
-    while (cells.length > self.labels.length) cells.pop().remove()
-    while (cells.length < self.labels.length) {
-      const cell = document.createElement("div")
-      cell.className = "gf-arcs-token"
+    resize(cells, self.labels.length, (i) => {
+      const cell = within(column, "div", "gf-arcs-token")
       cell.setAttribute("role", "option")
-      cell.id = `gf-arcs-${name}-${side}-${cells.length}`
-      cells.push(cell)
-      column.appendChild(cell)
-    }
-    cells.forEach((cell, i) => { if (cell.textContent !== self.labels[i]) cell.textContent = self.labels[i] })
+      cell.id = `gf-arcs-${name}-${side}-${i}`
+      return cell
+    })
+    cells.forEach((cell, i) => write(cell, self.labels[i]))
   })
 }
 
 function heads(self, count) {
-  const side = isDark(self.root) ? 1 : 0
-  while (self.chips.children.length > count) self.chips.lastChild.remove()
-  while (self.chips.children.length < count) {
-    const chip = document.createElement("button")
-    const head = self.chips.children.length
+  const side = sideOf(self.root)
+  resize(self.buttons, count, (head) => {
+    const chip = within(self.chips, "button", "gf-arcs-chip", `head ${head}`)
     chip.type = "button"
-    chip.className = "gf-arcs-chip"
-    chip.textContent = `head ${head}`
     chip.onclick = () => {
       self.on.has(head) ? self.on.delete(head) : self.on.add(head)
       heads(self, self.count)
       draw(self)
       tell(self)
     }
-    self.chips.appendChild(chip)
-  }
-  ;[...self.chips.children].forEach((chip, head) => {
+    return chip
+  })
+  self.buttons.forEach((chip, head) => {
     chip.setAttribute("aria-pressed", String(self.on.has(head)))
     chip.style.setProperty("--chip", self.colours[head % self.colours.length][side])
   })
   self.said.style.minHeight = `${20 * Math.max(2, Math.min(5, self.on.size))}px` // room for its lines, so that the rows below stay where they are
 }
 
-export default function (component) {
-  const { data, parentElement, key } = component
-  if (!data) return
-  let self = instances.get(parentElement)
-  if (!self) instances.set(parentElement, (self = create(parentElement)))
+/**
+ * @param {any} self
+ * @param {Data} data
+ * @param {boolean} _
+ * @param {string} key
+ */
+function update(self, data, _, key) {
   if (data.weights !== self.text) {
-    self.weights = new Uint16Array(Uint8Array.from(atob(data.weights), (c) => c.charCodeAt(0)).buffer)
+    self.weights = numbers(data.weights, Uint16Array)
     self.text = data.weights
   }
   const name = `${data.layer}.${data.head}`
@@ -206,13 +214,10 @@ export default function (component) {
   self.hint = data.hint
   self.stage.setAttribute("aria-label", data.alt)
   self.stage.setAttribute("role", "group")
-  rows(self, key ?? "x")
+  rows(self, key)
   heads(self, data.heads)
   draw(self)
   tell(self)
-  return () => {
-    self.observer.disconnect()
-    self.root.remove()
-    instances.delete(parentElement)
-  }
 }
+
+export default component({ create, update, remove: (self) => self.observer.disconnect() })

@@ -1,5 +1,23 @@
-// Byte-pair encoding, played: all merges and a passage's falling borders come once, every frame is made here. See ui/bpe_player.py.
-const instances = new WeakMap()
+// @ts-check
+// Byte-pair encoding, played: all merges and a passage's falling borders come once, every frame is made here.
+// See pages/input/tokens/bpe.py.
+
+import { around, element, within } from "./shared/dom.js"
+import { component } from "./shared/mount.js"
+import { counted, whole } from "./shared/numbers.js"
+import { frames, playButton } from "./shared/play.js"
+import { saveTools } from "./shared/save.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {string} key what the frames are of
+ * @property {string} frames JSON: merges, runners-up, tokens and the passage's falling borders
+ * @property {string} name
+ * @property {number} step at first
+ * @property {number} token at first; -1 for none
+ */
+
 const HUES = ["#2B93DD", "#D97706", "#1FC983", "#C574AD", "#8f7bff", "#e0564a", "#c9a400", "#3fb6c6"]
 const REST_MS = 400 // after the last move, where it came to rest goes into the link
 const MOST_LEAVES = 32
@@ -30,31 +48,27 @@ const TEMPLATE = `
   <div><div class="gf-bpe-treehead"><p class="gf-bpe-title" data-is="treetitle" aria-live="polite"></p><select data-is="vocabulary" aria-label="Show how a token was built"></select></div>
     <div class="gf-bpe-tree" tabindex="0" role="group" aria-label="Tree of merges"></div></div>`
 
-const whole = (n) => n.toLocaleString("en")
-const times = (n) => `${whole(n)} ${n === 1 ? "time" : "times"}`
+const times = (n) => counted(n, "time")
 
-function create(parentElement) {
-  const root = element("div", "gf-bpe")
+function create(place) {
+  const root = within(place, "div", "gf-bpe")
   root.innerHTML = TEMPLATE
   root.style.setProperty("--gf-hot", "#d9480f")
-  parentElement.appendChild(root)
+  /** @type {(name: string) => NodeListOf<HTMLElement>} */
+  const all = (name) => root.querySelectorAll(name)
   const parts = {}
-  root.querySelectorAll("[data-is]").forEach((node) => { parts[node.dataset.is] = node })
+  all("[data-is]").forEach((node) => { parts[node.dataset.is] = node })
   const find = (name) => root.querySelector(name)
   const self = {
     root, parts, slider: find("input"), button: find(".gf-bpe-play"), now: find(".gf-bpe-now"), pairs: find(".gf-bpe-pairs"), facts: find(".gf-bpe-facts"),
     tree: find(".gf-bpe-tree"), line: find(".gf-bpe-all"), done: find(".gf-bpe-done"), key: null, step: 0, token: -1, treeOf: null,
-    playing: false, frame: 0, timer: 0, send: null, panels: [], sent: "",
+    playing: null, timer: 0, send: null, panels: [], sent: "", count: 0,
   }
-  for (const [rate, label] of [[1, "1 a second"], [2, "2 a second"], [5, "5 a second"], [15, "15 a second"], [60, "60 a second"]]) {
-    const option = element("option", "", label)
-    option.value = String(rate)
-    parts.speed.appendChild(option)
-  }
+  for (const rate of [1, 2, 5, 15, 60]) within(parts.speed, "option", "", `${rate} a second`).value = String(rate)
   parts.speed.value = "2"
   const last = () => self.count - 1
   const moves = { first: () => 0, back: () => self.step - 1, next: () => self.step + 1, last }
-  root.querySelectorAll("[data-do]").forEach((button) => {
+  all("[data-do]").forEach((button) => {
     button.onclick = () => {
       if (button.dataset.do === "play") return self.playing ? stop(self) : play(self)
       stop(self)
@@ -69,7 +83,7 @@ function create(parentElement) {
   }
   for (const panel of [parts.panel0, parts.panel1]) {
     panel.addEventListener("click", (event) => {
-      const cell = event.target.closest(".gf-bpe-t")
+      const cell = around(event, ".gf-bpe-t")
       if (cell && Number(cell.dataset.id) >= 0) pick(self, Number(cell.dataset.id))
     })
     panel.addEventListener("scroll", () => {
@@ -79,8 +93,8 @@ function create(parentElement) {
   }
   parts.vocabulary.onchange = () => pick(self, Number(parts.vocabulary.value))
   self.tree.addEventListener("click", (event) => {
-    const chip = event.target.closest(".gf-bpe-chip")
-    if (chip) pick(self, Number(chip.dataset.id))
+    const node = around(event, ".gf-bpe-chip")
+    if (node) pick(self, Number(node.dataset.id))
   })
   find(".gf-bpe-top").prepend(saveTools(root, () => "bpe-merges", () => table(self)))
   label(self)
@@ -95,35 +109,24 @@ function table(self) {
 }
 
 function label(self) {
-  self.button.textContent = self.playing ? "❚❚" : "▶"
-  self.button.setAttribute("aria-label", self.playing ? "Pause" : "Play")
+  playButton(self.button, !!self.playing)
   self.button.title = self.playing ? "Pause" : "Play"
 }
 
 function play(self) {
   if (self.count < 2) return
-  self.playing = true
+  self.playing = frames(() => Number(self.parts.speed.value), (steps) => {
+    go(self, self.step + steps)
+    if (self.step >= self.count - 1) stop(self)
+  })
   label(self)
   if (self.step >= self.count - 1) go(self, 0)
-  let shown = performance.now()
-  const tick = (time) => {
-    if (!self.playing) return
-    const gap = 1000 / Number(self.parts.speed.value)
-    const steps = Math.floor((time - shown) / gap)
-    if (steps > 0) {
-      shown = steps > 20 ? time : shown + steps * gap // a hidden tab does not catch up
-      go(self, self.step + Math.min(steps, 20))
-    }
-    if (self.step >= self.count - 1) return stop(self)
-    self.frame = requestAnimationFrame(tick)
-  }
-  self.frame = requestAnimationFrame(tick)
 }
 
 function stop(self) {
   if (!self.playing) return
-  self.playing = false
-  cancelAnimationFrame(self.frame)
+  self.playing.stop()
+  self.playing = null
   label(self)
   tell(self)
 }
@@ -352,37 +355,35 @@ function load(self, data) {
     const rank = self.maker.get(id), option = element("option", "", rank === undefined ? `${token}  (id ${id})` : `${token}  (merge ${rank})`)
     option.value = String(id)
     return [rank ?? -1, option]
-  }).sort((a, b) => (a[0] < 0) - (b[0] < 0) || a[0] - b[0]).map(([, option]) => option))
+  }).sort((a, b) => Number(a[0] < 0) - Number(b[0] < 0) || a[0] - b[0]).map(([, option]) => option))
   self.missing = new Map()
   data.symbols.forEach((id, i) => { if (id === UNKNOWN) self.missing.set(i, data.unknown[self.missing.size]) })
   const kinds = [...new Set(data.unknown)], some = kinds.slice(0, 12).join(" ")
   self.parts.unknown.textContent = kinds.length ? `Not in the alphabet that was learned from, so there is no id for them: ${some}${kinds.length > 12 ? " …" : ""}. Each counts as one here.` : ""
 }
 
-export default function (component) {
-  const { data, parentElement, setStateValue } = component
-  if (!data) return
-  let self = instances.get(parentElement)
-  const first = !self
-  if (first) instances.set(parentElement, (self = create(parentElement)))
-  self.send = setStateValue
-  if (self.key !== data.key) {
-    self.key = data.key
-    load(self, JSON.parse(data.frames))
-    self.parts.whose.textContent = `All of ${data.name}`
-    if (first) { self.step = data.step; self.token = data.token }
-    self.step = Math.min(self.step, self.count - 1)
-    if (self.token >= self.data.tokens.length) self.token = -1
-    if (first) self.sent = `${self.step},${self.token}`
-    self.parts.panel0.setAttribute("aria-label", "The passage before the merge")
-    self.parts.panel1.setAttribute("aria-label", "The passage after the merge")
-    draw(self, true)
-  }
-  return () => {
-    clearTimeout(self.timer)
-    cancelAnimationFrame(self.frame)
-    self.playing = false
-    self.root.remove()
-    instances.delete(parentElement)
-  }
+/**
+ * @param {any} self
+ * @param {Data} data
+ * @param {boolean} first
+ */
+function update(self, data, first) {
+  if (self.key === data.key) return
+  self.key = data.key
+  load(self, JSON.parse(data.frames))
+  self.parts.whose.textContent = `All of ${data.name}`
+  if (first) { self.step = data.step; self.token = data.token }
+  self.step = Math.min(self.step, self.count - 1)
+  if (self.token >= self.data.tokens.length) self.token = -1
+  if (first) self.sent = `${self.step},${self.token}`
+  self.parts.panel0.setAttribute("aria-label", "The passage before the merge")
+  self.parts.panel1.setAttribute("aria-label", "The passage after the merge")
+  draw(self, true)
 }
+
+function remove(self) {
+  clearTimeout(self.timer)
+  self.playing?.stop()
+}
+
+export default component({ create, update, remove })

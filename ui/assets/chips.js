@@ -1,26 +1,39 @@
-// One text as several tokenizers cut it. A token that is pointed at, or reached by the arrow keys, tells its id and bytes, and lights up
-// what the others make of the same place. See ui/token_chips.py.
-const instances = new WeakMap()
+// @ts-check
+// One text as several tokenizers cut it. A token that is pointed at, or reached by the arrow keys, tells its id and
+// bytes, and lights up what the others make of the same place. See pages/input/tokens/chips.py.
+
+import { around, element, within } from "./shared/dom.js"
+import { pointerMoved, target } from "./shared/keys.js"
+import { component } from "./shared/mount.js"
+import { bytes, counted, numbers, whole } from "./shared/numbers.js"
+import { saveTools } from "./shared/save.js"
+import { sideOf } from "./shared/theme.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {string} text its bytes, base64
+ * @property {string} label
+ * @property {{ name: string, facts: string, note: string, tokens: number, labels: (string | [string, boolean][])[], ids: string, starts: string, lengths: string }[]} rows a tokenizer each; numbers as int32, base64
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
 const SHADES = ["run0", "run1", "training", "run2", "validation"]
 const HEX_SHOWN = 24
 
-function integers(text) {
-  return new Int32Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer)
-}
-
-function create(parentElement, key) {
-  const root = element("div", "gf-chips")
+function create(place, key) {
+  const root = within(place, "div", "gf-chips")
   const tip = element("div", "gf-chips-tip")
   tip.hidden = true
   tip.id = `gf-chips-tip-${key}`
   tip.setAttribute("role", "status")
   root.appendChild(tip)
-  parentElement.appendChild(root)
-  const self = { root, tip, key, rows: [], lit: [], bytes: null, text: null, focused: null }
+  /** @type {any} */
+  const self = { root, tip, key, rows: [], lit: [], bytes: null, text: null, focused: null, tools: null, under: null }
   self.tools = saveTools(root, () => "tokenizers", () => table(self))
   root.prepend(self.tools)
   const at = (event) => {
-    const chip = event.target.closest?.(".gf-chip")
+    const chip = around(event, ".gf-chip")
     return chip ? [self.rows[Number(chip.dataset.row)], Number(chip.dataset.token)] : null
   }
   root.addEventListener("pointermove", (event) => {
@@ -52,7 +65,7 @@ function create(parentElement, key) {
     const row = self.focused
     if (!row) return
     if (event.key === "Escape") return unpoint(self)
-    const along = { ArrowRight: row.active + 1, ArrowLeft: row.active - 1, Home: 0, End: row.chips.length - 1 }[event.key]
+    const along = target(event.key, row.active, row.chips.length - 1, "x")
     const across = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (along === undefined && across === undefined) return
     event.preventDefault()
@@ -68,8 +81,8 @@ function create(parentElement, key) {
 
 function table(self) {
   const lines = self.rows.flatMap((row) => row.labels.map((label, i) => {
-    const start = row.starts[i], length = row.lengths[i], words = typeof label === "string" ? label : label.map(([piece]) => piece).join("")
-    return [row.name, i, row.ids[i] < 0 ? null : row.ids[i], words, start, length, hexadecimal(self, start, length)]
+    const start = row.starts[i], length = row.lengths[i], said = typeof label === "string" ? label : label.map(([piece]) => piece).join("")
+    return [row.name, i, row.ids[i] < 0 ? null : row.ids[i], said, start, length, hexadecimal(self, start, length)]
   }))
   return [["tokenizer", "token", "id", "text", "first_byte", "bytes", "hex"], ...lines]
 }
@@ -107,9 +120,9 @@ function words(self, row, index) {
   const hex = hexadecimal(self, start, Math.min(length, HEX_SHOWN))
   const label = row.labels[index]
   const named = typeof label === "string" ? `“${label}”` : `“${label.map(([piece]) => piece).join("")}”, cut inside a character`
-  const id = row.ids[index] < 0 ? "not in this vocabulary: no id of its own" : `id ${row.ids[index].toLocaleString("en-US")}`
-  return `${named}\n${id}\ntoken ${index.toLocaleString("en-US")} of ${row.tokens.toLocaleString("en-US")}\n`
-    + `${length.toLocaleString("en-US")} byte${length === 1 ? "" : "s"}: ${hex}${length > HEX_SHOWN ? " …" : ""}`
+  const id = row.ids[index] < 0 ? "not in this vocabulary: no id of its own" : `id ${whole(row.ids[index])}`
+  return `${named}\n${id}\ntoken ${whole(index)} of ${whole(row.tokens)}\n`
+    + `${counted(length, "byte")}: ${hex}${length > HEX_SHOWN ? " …" : ""}`
 }
 
 function point(self, row, index) {
@@ -144,7 +157,7 @@ function unpoint(self) {
 
 // A row is built once for what it holds; a rerun that brings the same leaves it alone.
 function build(self, data, index) {
-  const row = { index, name: data.name, tokens: data.tokens, labels: data.labels, ids: integers(data.ids), starts: integers(data.starts), lengths: integers(data.lengths), chips: [], active: 0 }
+  const row = { index, name: data.name, tokens: data.tokens, labels: data.labels, ids: numbers(data.ids, Int32Array), starts: numbers(data.starts, Int32Array), lengths: numbers(data.lengths, Int32Array), chips: [], active: 0, node: null, body: null }
   row.node = element("section", "gf-chips-row")
   const head = element("div", "gf-chips-head")
   head.append(element("span", "gf-chips-name", data.name), element("span", "gf-chips-facts", data.facts))
@@ -156,8 +169,8 @@ function build(self, data, index) {
   const all = document.createDocumentFragment()
   row.labels.forEach((label, i) => {
     const chip = element("span", "gf-chip")
-    chip.dataset.row = index
-    chip.dataset.token = i
+    chip.dataset.row = String(index)
+    chip.dataset.token = String(i)
     chip.setAttribute("role", "option")
     if (typeof label === "string") {
       chip.dir = "auto"
@@ -179,18 +192,18 @@ function build(self, data, index) {
   return row
 }
 
-export default function (component) {
-  const { data, parentElement, key } = component
-  if (!data) return
-  let self = instances.get(parentElement)
-  if (!self) instances.set(parentElement, (self = create(parentElement, key ?? "x")))
-  const side = isDark(self.root) ? 1 : 0
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
+function update(self, data) {
+  const side = sideOf(self.root)
   SHADES.forEach((shade, i) => self.root.style.setProperty(`--gf-chip-${i}`, data.palette[shade][side]))
   self.root.setAttribute("aria-label", data.label)
   const changed = data.text !== self.text
   if (changed) {
     self.text = data.text
-    self.bytes = Uint8Array.from(atob(data.text), (c) => c.charCodeAt(0))
+    self.bytes = bytes(data.text)
     unpoint(self)
   }
   const kept = new Map(changed ? [] : self.rows.map((row) => [row.signature, row]))
@@ -205,8 +218,6 @@ export default function (component) {
     self.root.replaceChildren(self.tools, ...rows.map((row) => row.node), self.tip)
     if (focused !== undefined) self.focused = null
   }
-  return () => {
-    self.root.remove()
-    instances.delete(parentElement)
-  }
 }
+
+export default component({ create, update })

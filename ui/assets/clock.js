@@ -1,12 +1,31 @@
-// The many-handed clock: one hand for each frequency, a position slider, and a binary counter beside it. See ui/clock.py.
-const instances = new WeakMap()
-const SVG = "http://www.w3.org/2000/svg"
-const TICK_MS = 450
-const LINK_MS = 200 // the link follows when the hand rests: browsers refuse a hundred changes of the address in a moment
+// @ts-check
+// The many-handed clock: one hand for each frequency, a position slider, and a binary counter beside it.
+// See pages/input/positions/clock.py.
 
-function create(parentElement) {
-  const root = document.createElement("div")
-  root.className = "gf-clock"
+import { around, element, vector, within } from "./shared/dom.js"
+import { target } from "./shared/keys.js"
+import { component } from "./shared/mount.js"
+import { whole } from "./shared/numbers.js"
+import { keepInLink, playButton } from "./shared/play.js"
+import { saveTools } from "./shared/save.js"
+import { sideOf } from "./shared/theme.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {number[]} thetas radians per position, a hand each
+ * @property {number[]} pairs
+ * @property {number} of hands there are in all
+ * @property {number} last
+ * @property {number} position at first
+ * @property {string} name of the position in the address
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
+const TICK_MS = 450
+
+function create(place) {
+  const root = within(place, "div", "gf-clock")
   root.innerHTML = `
     <div class="gf-clock-bar">
       <button type="button" class="gf-clock-play" data-unsaved></button>
@@ -20,25 +39,23 @@ function create(parentElement) {
         <div class="gf-clock-binary"><p></p><div class="gf-clock-bits"></div></div></div>
       <div class="gf-clock-dials" role="group" aria-label="One dial for each hand"></div>
     </div>`
-  parentElement.appendChild(root)
   const find = (name) => root.querySelector(name)
   const self = {
     root, play: find(".gf-clock-play"), back: find(".gf-clock-back"), step: find(".gf-clock-step"), slider: find("input"), where: find("output"),
     face: find(".gf-clock-face"), said: find(".gf-clock-said"), dials: find(".gf-clock-dials"), binary: find(".gf-clock-binary p"), bits: find(".gf-clock-bits"),
-    thetas: [], pairs: [], hands: [], cells: [], places: [], lit: -1, position: null, last: 0, timer: 0, linkTimer: 0, kind: "",
+    thetas: [], pairs: [], hands: [], cells: [], places: [], lit: -1, position: null, last: 0, timer: 0, link: keepInLink(), kind: "",
   }
   self.slider.oninput = () => { pause(self); go(self, Number(self.slider.value), true) }
   self.back.onclick = () => { pause(self); go(self, self.position - 1) }
   self.step.onclick = () => { pause(self); go(self, self.position + 1) }
   self.play.onclick = () => (self.timer ? pause(self) : start(self))
-  const dialOf = (event) => self.cells.findIndex((cell) => cell.root === event.target.closest?.(".gf-clock-dial"))
+  const dialOf = (event) => self.cells.findIndex((cell) => cell.root === around(event, ".gf-clock-dial"))
   self.dials.addEventListener("pointerover", (event) => light(self, dialOf(event)))
   self.dials.addEventListener("pointerleave", () => light(self, -1))
   self.dials.addEventListener("focusin", (event) => light(self, dialOf(event)))
   self.dials.addEventListener("focusout", () => light(self, -1))
   self.dials.addEventListener("keydown", (event) => {
-    const move = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 }[event.key]
-    const next = move && self.cells[dialOf(event) + move]
+    const next = event.key.startsWith("Arrow") && self.cells[target(event.key, dialOf(event), 0) ?? -1]
     if (!next) return
     event.preventDefault()
     self.cells.forEach((cell) => { cell.root.tabIndex = cell === next ? 0 : -1 })
@@ -51,55 +68,38 @@ function create(parentElement) {
 
 function start(self) {
   self.timer = setInterval(() => go(self, self.position >= self.last ? 0 : self.position + 1), TICK_MS)
-  self.play.textContent = "❚❚"
-  self.play.setAttribute("aria-label", "Pause")
+  playButton(self.play, true)
 }
 
 function pause(self) {
   clearInterval(self.timer)
   self.timer = 0
-  self.play.textContent = "▶"
-  self.play.setAttribute("aria-label", "Play: one position after another")
+  playButton(self.play, false, "Play: one position after another")
 }
 
 function go(self, position, dragged = false) {
-  const target = Math.min(Math.max(position, 0), self.last)
+  const to = Math.min(Math.max(position, 0), self.last)
   // A hand that is dragged over many positions would whirl: there it jumps.
-  self.root.classList.toggle("gf-clock-fast", dragged || Math.abs(target - self.position) > 3)
-  self.position = target
+  self.root.classList.toggle("gf-clock-fast", dragged || Math.abs(to - self.position) > 3)
+  self.position = to
   draw(self)
-  clearTimeout(self.linkTimer)
-  self.linkTimer = setTimeout(() => link(self), LINK_MS)
-}
-
-function link(self) {
-  const address = new URL(window.location.href)
-  if (address.searchParams.get(self.name) === String(self.position)) return
-  address.searchParams.set(self.name, String(self.position))
-  window.history.replaceState(window.history.state, "", address)
-}
-
-function shape(kind, attributes, parent) {
-  const element = document.createElementNS(SVG, kind)
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
-  parent.appendChild(element)
-  return element
+  self.link.keep(self.name, self.position)
 }
 
 function dialFace(parent, label) {
-  const svg = shape("svg", { viewBox: "-108 -108 216 216", role: "img", "aria-label": label }, parent)
-  shape("circle", { r: 102, class: "gf-clock-rim" }, svg)
-  for (let i = 0; i < 12; i++) shape("line", { y1: -102, y2: i % 3 ? -97 : -91, transform: `rotate(${30 * i})`, class: "gf-clock-mark" }, svg)
+  const svg = vector("svg", { viewBox: "-108 -108 216 216", role: "img", "aria-label": label }, parent)
+  vector("circle", { r: 102, class: "gf-clock-rim" }, svg)
+  for (let i = 0; i < 12; i++) vector("line", { y1: -102, y2: i % 3 ? -97 : -91, transform: `rotate(${30 * i})`, class: "gf-clock-mark" }, svg)
   return svg
 }
 
 function hand(svg, length, width, colour) {
-  return shape("line", { y2: -length, class: "gf-clock-hand", stroke: colour, "stroke-width": width }, svg)
+  return vector("line", { y2: -length, class: "gf-clock-hand", stroke: colour, "stroke-width": width }, svg)
 }
 
 function waves(theta) {
   const length = (2 * Math.PI) / theta
-  return length >= 1e6 ? length.toExponential(1) : length >= 1000 ? Math.round(length).toLocaleString("en") : length.toPrecision(3)
+  return length >= 1e6 ? length.toExponential(1) : length >= 1000 ? whole(Math.round(length)) : length.toPrecision(3)
 }
 
 function rebuild(self) {
@@ -111,30 +111,23 @@ function rebuild(self) {
   const share = (i) => i / Math.max(thetas.length - 1, 1)
   // Slow hands first, so that the thin fast ones lie on top of them.
   self.hands = thetas.map((_, i) => i).reverse().map((i) => hand(face, 98 - 62 * share(i), 1.5 + 4.5 * share(i), self.colour)).reverse()
-  shape("circle", { r: 5, class: "gf-clock-pin" }, face)
+  vector("circle", { r: 5, class: "gf-clock-pin" }, face)
   self.cells = thetas.map((theta, i) => {
-    const root = document.createElement("div")
-    root.className = "gf-clock-dial"
+    const root = element("div", "gf-clock-dial")
     root.tabIndex = i ? -1 : 0
     const svg = dialFace(root, `Hand ${pairs[i]}, wavelength ${waves(theta)}`)
     const line = hand(svg, 86, 9, self.colour)
-    shape("circle", { r: 9, class: "gf-clock-pin" }, svg)
-    const label = document.createElement("div")
-    label.textContent = waves(theta)
-    label.title = `wavelength of hand ${pairs[i]}, in positions`
-    root.appendChild(label)
+    vector("circle", { r: 9, class: "gf-clock-pin" }, svg)
+    within(root, "div", "", waves(theta)).title = `wavelength of hand ${pairs[i]}, in positions`
     self.dials.appendChild(root)
     return { root, line }
   })
   const digits = Math.max(1, self.last.toString(2).length)
   self.bits.replaceChildren()
   self.places = Array.from({ length: digits }, (_, i) => {
-    const bit = document.createElement("div"), value = document.createElement("b"), period = document.createElement("span")
-    bit.className = "gf-clock-bit"
-    period.textContent = String(2 ** (digits - i))
+    const bit = within(self.bits, "div", "gf-clock-bit"), value = within(bit, "b")
+    const period = within(bit, "span", "", String(2 ** (digits - i)))
     period.title = `flips so that it comes round every ${2 ** (digits - i)} positions`
-    bit.append(value, period)
-    self.bits.appendChild(bit)
     return { bit, value }
   })
 }
@@ -187,13 +180,13 @@ function tell(self) {
   self.said.textContent = `Hand ${pairs[lit]}: wavelength ${waves(thetas[lit])}, ${round} rounds so far. PE: sine ${Math.sin(angle).toFixed(3)}, cosine ${Math.cos(angle).toFixed(3)}.`
 }
 
-export default function (component) {
-  const { data, parentElement } = component
-  if (!data) return
-  let self = instances.get(parentElement)
-  if (!self) instances.set(parentElement, (self = create(parentElement)))
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
+function update(self, data) {
   self.name = data.name
-  self.colour = data.palette.position[isDark(self.root) ? 1 : 0]
+  self.colour = data.palette.position[sideOf(self.root)]
   const kind = JSON.stringify([data.thetas, data.last, self.colour])
   Object.assign(self, { thetas: data.thetas, pairs: data.pairs, of: data.of, last: data.last })
   self.position = Math.min(self.position ?? data.position, data.last)
@@ -201,10 +194,11 @@ export default function (component) {
   self.kind = kind
   self.binary.textContent = "The same position, as a binary counter. Under each digit: after how many positions it comes round."
   draw(self)
-  return () => {
-    pause(self)
-    clearTimeout(self.linkTimer)
-    self.root.remove()
-    instances.delete(parentElement)
-  }
 }
+
+function remove(self) {
+  pause(self)
+  self.link.stop()
+}
+
+export default component({ create, update, remove })

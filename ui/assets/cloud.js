@@ -1,7 +1,36 @@
-// Tokens in three dimensions as SVG, turned by dragging, the arrow keys or two sliders. See ui/embeddings_cloud.py.
-const instances = new WeakMap()
-const NS = "http://www.w3.org/2000/svg"
+// @ts-check
+// Tokens in three dimensions as SVG, turned by dragging, the arrow keys or two sliders. See pages/input/embeddings/cloud.py.
+
+import { level } from "./shared/colours.js"
+import { around, vector, within } from "./shared/dom.js"
+import { component } from "./shared/mount.js"
+import { saveTools } from "./shared/save.js"
+import { sideOf, themed } from "./shared/theme.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {number[]} ids
+ * @property {string[]} words
+ * @property {number[]} points (token, 3)
+ * @property {number[]} classes
+ * @property {string[]} names of the classes
+ * @property {[string, string][]} looks colour and shape by class
+ * @property {boolean[]} named
+ * @property {boolean} letters
+ * @property {number} chosen
+ * @property {number[]} near
+ * @property {number[] | null} shade in percent
+ * @property {string[]} titles
+ * @property {[number, number]} angles degrees of turn and tilt
+ * @property {import("./shared/colours.js").Palette} palette
+ * @property {string} alt
+ * @property {string} csv
+ * @property {number | null} top
+ */
+
 const WIDTH = 680, HEIGHT = 560, SCALE = 262, EYE = 6 // units of the picture; the eye is that far from the middle, in radii of the cloud
+const LIMITS = [[0, 359], [-90, 90]] // degrees of the turn and the tilt
 const SHAPES = { // within a circle of radius 1
   circle: null, square: [[-0.85, -0.85], [0.85, -0.85], [0.85, 0.85], [-0.85, 0.85]], diamond: [[0, -1.15], [1.15, 0], [0, 1.15], [-1.15, 0]],
   "triangle-up": [[0, -1.15], [1.05, 0.75], [-1.05, 0.75]], hexagon: [[1, 0], [0.5, 0.87], [-0.5, 0.87], [-1, 0], [-0.5, -0.87], [0.5, -0.87]],
@@ -10,38 +39,19 @@ const SHAPES = { // within a circle of radius 1
   x: [[-1, -0.5], [-0.5, -1], [0, -0.5], [0.5, -1], [1, -0.5], [0.5, 0], [1, 0.5], [0.5, 1], [0, 0.5], [-0.5, 1], [-1, 0.5], [-0.5, 0]],
 }
 
-function make(name, attributes, parent) {
-  const node = document.createElementNS(NS, name)
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value)
-  parent?.appendChild(node)
-  return node
-}
-
-function html(name, kind, parent, text) {
-  const node = document.createElement(name)
-  if (kind) node.className = kind
-  if (text) node.textContent = text
-  parent.appendChild(node)
-  return node
-}
-
-function create(parentElement) {
-  const root = html("div", "gf-cloud", parentElement)
-  const legend = html("div", "gf-cloud-legend", root)
-  const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, tabindex: "0", role: "img", xmlns: NS }, root)
-  const said = html("div", "gf-cloud-said", root)
-  const bar = html("div", "gf-cloud-bar", root)
-  const self = { root, legend, svg, said, bar, angles: null, sent: "", drag: null, moved: false, timer: 0, sliders: [], nodes: [], frame: 0, send: null, trigger: null }
-  for (const [i, [name, low, high]] of [["Turn", 0, 359], ["Tilt", -90, 90]].entries()) {
-    const label = html("label", "", bar)
-    label.append(name)
-    const input = html("input", "", label)
-    Object.assign(input, { type: "range", min: low, max: high, step: 1 })
-    const output = html("output", "", label)
+function create(parent) {
+  const root = within(parent, "div", "gf-cloud"), legend = within(root, "div", "gf-cloud-legend")
+  const svg = vector("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, tabindex: "0", role: "img" }, root)
+  const said = within(root, "div", "gf-cloud-said"), bar = within(root, "div", "gf-cloud-bar")
+  const self = { root, legend, svg, said, bar, angles: null, sent: "", drag: null, moved: false, timer: 0, sliders: [], nodes: [], frame: 0, data: null, trigger: null, move: null, release: null }
+  ;["Turn", "Tilt"].forEach((name, i) => {
+    const [low, high] = LIMITS[i]
+    const label = within(bar, "label", "", name), input = within(label, "input"), output = within(label, "output")
+    Object.assign(input, { type: "range", min: String(low), max: String(high), step: "1" })
     input.addEventListener("input", () => { self.angles[i] = Number(input.value); changed(self) })
     self.sliders.push([input, output])
-  }
-  svg.before(saveTools(root, () => "embedding-cloud", () => self.data.csv, () => drawing(self)))
+  })
+  svg.before(saveTools(root, () => "embedding-cloud", () => self.data.csv, () => /** @type {[string, number, number]} */ (drawing(self))))
   svg.addEventListener("pointerdown", (event) => {
     self.drag = [event.clientX, event.clientY, ...self.angles]
     self.moved = false
@@ -60,10 +70,10 @@ function create(parentElement) {
   window.addEventListener("pointerup", self.release)
   window.addEventListener("pointercancel", self.release)
   svg.addEventListener("click", (event) => {
-    const index = event.target.closest?.("[data-i]")?.dataset.i
+    const index = around(event, "[data-i]")?.dataset.i
     if (index !== undefined && !self.moved) self.trigger?.("clicked", String(self.data.ids[index]))
   })
-  svg.addEventListener("pointerover", (event) => tell(self, event.target.closest?.("[data-i]")?.dataset.i))
+  svg.addEventListener("pointerover", (event) => tell(self, around(event, "[data-i]")?.dataset.i))
   svg.addEventListener("keydown", (event) => {
     const [turn, tilt] = { ArrowLeft: [-5, 0], ArrowRight: [5, 0], ArrowUp: [0, 5], ArrowDown: [0, -5] }[event.key] ?? []
     if (turn === undefined) return
@@ -84,46 +94,44 @@ function changed(self) {
   }, 500)
 }
 
-function tell(self, index) {
+function tell(self, index = undefined) {
   const d = self.data
   const i = index === undefined ? d.chosen : Number(index)
   self.said.textContent = `“${d.words[i]}”, id ${d.ids[i]}, ${d.names[d.classes[i]]}${i === d.chosen ? ". Drag to turn, or use the arrow keys; click a token to choose it." : ""}`
 }
 
 function shape(symbol, size, parent, attributes) {
-  if (!SHAPES[symbol]) return make("circle", { r: size, ...attributes }, parent)
-  return make("polygon", { points: SHAPES[symbol].map(([x, y]) => `${(x * size).toFixed(1)},${(y * size).toFixed(1)}`).join(" "), ...attributes }, parent)
+  if (!SHAPES[symbol]) return vector("circle", { r: size, ...attributes }, parent)
+  return vector("polygon", { points: SHAPES[symbol].map(([x, y]) => `${(x * size).toFixed(1)},${(y * size).toFixed(1)}`).join(" "), ...attributes }, parent)
 }
 
 function build(self) {
   const { data: d, svg } = self
-  const css = getComputedStyle(self.root), side = isDark(self.root) ? 1 : 0
-  const text = css.getPropertyValue("--st-text-color").trim() || "#222", colour = (name) => d.palette[name][side]
-  self.background = css.getPropertyValue("--st-background-color").trim() || "#fff"
+  const side = sideOf(self.root), text = themed(self.root, "text-color", "#222"), colour = (name) => d.palette[name][side]
   svg.replaceChildren()
   svg.setAttribute("aria-label", d.alt)
   svg.setAttribute("font-family", "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace")
-  make("rect", { width: WIDTH, height: HEIGHT, fill: self.background }, svg)
+  vector("rect", { width: WIDTH, height: HEIGHT, fill: themed(self.root, "background-color", "#fff") }, svg)
   self.axes = [0, 1, 2].map((i) => {
-    const line = make("line", { stroke: colour("quiet"), "stroke-width": 1.2, "stroke-opacity": 0.7 }, svg)
-    const name = make("text", { fill: colour("quiet"), "font-size": 15, "text-anchor": "middle", "font-family": "sans-serif" }, svg)
+    const line = vector("line", { stroke: colour("quiet"), "stroke-width": 1.2, "stroke-opacity": 0.7 }, svg)
+    const name = vector("text", { fill: colour("quiet"), "font-size": 15, "text-anchor": "middle", "font-family": "sans-serif" }, svg)
     name.textContent = `PC${i + 1}`
-    make("title", {}, line).textContent = d.titles[i]
+    vector("title", {}, line, d.titles[i])
     return [line, name]
   })
-  self.threads = d.near.map(() => make("line", { stroke: colour("quiet"), "stroke-width": 1.3, "stroke-dasharray": "3 4" }, svg))
-  self.layer = make("g", {}, svg)
+  self.threads = d.near.map(() => vector("line", { stroke: colour("quiet"), "stroke-width": 1.3, "stroke-dasharray": "3 4" }, svg))
+  self.layer = vector("g", {}, svg)
   const inside = d.letters && !d.shade
   self.nodes = d.ids.map((id, i) => {
-    const group = make("g", { "data-i": i, style: "cursor:pointer" }, self.layer)
+    const group = vector("g", { "data-i": i, style: "cursor:pointer" }, self.layer)
     const [shade, symbol] = d.looks[d.classes[i]]
-    const own = d.shade ? colour(`seq${Math.min(6, Math.round(d.shade[i] / 100 * 6))}`) : colour(shade)
+    const own = d.shade ? colour(`seq${level(d.shade[i] / 100)}`) : colour(shade)
     const size = inside ? 13 : d.letters ? 7 : 4.5
-    if (i === d.chosen) make("circle", { r: size + 6, fill: "none", stroke: colour("attention"), "stroke-width": 3.5 }, group)
+    if (i === d.chosen) vector("circle", { r: size + 6, fill: "none", stroke: colour("attention"), "stroke-width": 3.5 }, group)
     const rest = { fill: own, "fill-opacity": inside ? 0.28 : 0.9, stroke: d.shade ? colour("quiet") : own, "stroke-width": 1.4 }
     shape(symbol, size, group, rest)
     if (d.named[i]) {
-      const label = make("text", inside ? { y: 6, "text-anchor": "middle", "font-size": 18 } : { x: size + 4, y: 5, "font-size": 15 }, group)
+      const label = vector("text", inside ? { y: 6, "text-anchor": "middle", "font-size": 18 } : { x: size + 4, y: 5, "font-size": 15 }, group)
       label.setAttribute("fill", text)
       label.textContent = d.words[i]
     }
@@ -131,13 +139,13 @@ function build(self) {
   })
   self.legend.replaceChildren()
   if (d.shade) {
-    const item = html("span", "", self.legend, "rare ")
-    const scale = html("i", "gf-cloud-scale", item)
+    const item = within(self.legend, "span", "", "rare ")
+    const scale = within(item, "i", "gf-cloud-scale")
     scale.style.background = `linear-gradient(to right, ${[0, 1, 2, 3, 4, 5, 6].map((i) => colour(`seq${i}`)).join(", ")})`
     item.append(` frequent: log₁₀(1 + count) from 0 to ${d.top}`)
   } else d.names.forEach((name, i) => {
-    const item = html("span", "", self.legend)
-    const icon = make("svg", { viewBox: "-7 -7 14 14", "aria-hidden": "true" }, item)
+    const item = within(self.legend, "span")
+    const icon = vector("svg", { viewBox: "-7 -7 14 14", "aria-hidden": "true" }, item)
     shape(d.looks[i][1], 5, icon, { fill: colour(d.looks[i][0]) })
     item.append(name)
   })
@@ -182,19 +190,17 @@ function place(self) {
 
 function drawing(self) {
   const copy = self.svg.cloneNode(true)
-  copy.setAttribute("width", WIDTH)
-  copy.setAttribute("height", HEIGHT)
+  copy.setAttribute("width", String(WIDTH))
+  copy.setAttribute("height", String(HEIGHT))
   return [new XMLSerializer().serializeToString(copy), WIDTH, HEIGHT]
 }
 
-export default function (component) {
-  const { data, parentElement, setStateValue, setTriggerValue } = component
-  if (!data) return
-  let self = instances.get(parentElement)
-  if (!self) instances.set(parentElement, (self = create(parentElement)))
-  self.send = setStateValue
-  self.trigger = setTriggerValue
-  const look = getComputedStyle(self.root).getPropertyValue("--st-background-color")
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
+function update(self, data) {
+  const look = themed(self.root, "background-color")
   const { angles, ...rest } = data
   const text = JSON.stringify(rest)
   // The hand is ahead of the server: angles from there count at first, and when a link brings others.
@@ -207,13 +213,14 @@ export default function (component) {
     place(self)
     tell(self)
   }
-  return () => {
-    clearTimeout(self.timer)
-    cancelAnimationFrame(self.frame)
-    window.removeEventListener("pointermove", self.move)
-    window.removeEventListener("pointerup", self.release)
-    window.removeEventListener("pointercancel", self.release)
-    self.root.remove()
-    instances.delete(parentElement)
-  }
 }
+
+function remove(self) {
+  clearTimeout(self.timer)
+  cancelAnimationFrame(self.frame)
+  window.removeEventListener("pointermove", self.move)
+  window.removeEventListener("pointerup", self.release)
+  window.removeEventListener("pointercancel", self.release)
+}
+
+export default component({ create, update, remove })

@@ -1,4 +1,7 @@
+// @ts-check
 // Gives this browser its key, unless it has one already: then the server hears which. See ui/state.py.
+
+/** @param {import("./shared/mount.js").Message} message data: { name of the cookie, value: the server's key } */
 export default function ({ data, setTriggerValue }) {
   if (!data) return
   const found = document.cookie.split("; ").find((part) => part.startsWith(data.name + "="))?.slice(data.name.length + 1)

@@ -1,25 +1,41 @@
-// Every head's pattern as a small picture: rows are layers, columns heads. See ui/attention_parts.py.
-const instances = new WeakMap()
+// @ts-check
+// Every head's pattern as a small picture: rows are layers, columns heads. See pages/inside/attention/shared.py.
 
-function create(parentElement) {
-  const root = document.createElement("div")
-  root.className = "gf-heads"
-  const said = document.createElement("div")
-  said.className = "gf-heads-said"
-  const grid = document.createElement("div")
-  grid.className = "gf-heads-grid"
+import { ramp } from "./shared/colours.js"
+import { around, element, within } from "./shared/dom.js"
+import { pointerMoved } from "./shared/keys.js"
+import { component } from "./shared/mount.js"
+import { bytes } from "./shared/numbers.js"
+import { saveTools } from "./shared/save.js"
+import { sideOf, themed } from "./shared/theme.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {number} layers
+ * @property {number} heads
+ * @property {number} size rows and columns of a picture
+ * @property {string} pixels (layer, head, row, column) as uint8, base64
+ * @property {[number, number]} chosen layer, head
+ * @property {string[]} hints by layer, then head
+ * @property {string} alt
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
+function create(place) {
+  const root = within(place, "div", "gf-heads"), said = element("div", "gf-heads-said"), grid = element("div", "gf-heads-grid")
   grid.setAttribute("role", "group")
   const tools = saveTools(root, () => "attention-heads", () => table(self))
   root.append(tools, said, grid)
-  parentElement.appendChild(root)
-  const self = { root, said, grid, buttons: [], layers: 0, heads: 0, chosen: 0, send: null, text: "", pixels: null, theme: "" }
-  const at = (event) => self.buttons.indexOf(event.target.closest?.(".gf-head"))
+  /** @type {any} */
+  const self = { root, said, grid, buttons: [], layers: 0, heads: 0, chosen: 0, text: "", pixels: null, theme: "" }
+  const at = (event) => self.buttons.indexOf(around(event, ".gf-head"))
   grid.addEventListener("click", (event) => {
     const index = at(event)
     if (index < 0 || index === self.chosen) return
     self.chosen = index
     mark(self)
-    self.send("chosen", `${Math.floor(index / self.heads)},${index % self.heads}`)
+    self.trigger("chosen", `${Math.floor(index / self.heads)},${index % self.heads}`)
   })
   grid.addEventListener("pointermove", (event) => pointerMoved(self, event) && tell(self, at(event)))
   grid.addEventListener("pointerleave", () => { self.pointer = null; tell(self, self.chosen) })
@@ -54,48 +70,28 @@ function mark(self) {
   })
 }
 
-function rgb(colour) {
-  return [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16))
-}
-
-function shades(palette, side) {
-  // 256 colours between the seven of the sequential scale.
-  const stops = [0, 1, 2, 3, 4, 5, 6].map((i) => rgb(palette[`seq${i}`][side]))
-  return Array.from({ length: 256 }, (_, v) => {
-    const place = (v / 255) * 6, low = Math.min(5, Math.floor(place)), part = place - low
-    return stops[low].map((c, i) => Math.round(c + (stops[low + 1][i] - c) * part))
-  })
-}
-
 function rebuild(self, layers, heads) {
   self.layers = layers
   self.heads = heads
   self.buttons = []
   self.grid.replaceChildren()
   self.grid.style.setProperty("--heads", heads)
-  const label = (text, kind) => {
-    const span = document.createElement("span")
-    span.className = kind
-    span.textContent = text
-    self.grid.appendChild(span)
-  }
+  const label = (text, kind) => within(self.grid, "span", kind, text)
   label("", "gf-heads-corner")
   for (let h = 0; h < heads; h++) label(heads > 8 ? `${h}` : `head ${h}`, "gf-heads-column")
   for (let l = 0; l < layers; l++) {
     label(`layer ${l}`, "gf-heads-row")
     for (let h = 0; h < heads; h++) {
-      const button = document.createElement("button")
+      const button = within(self.grid, "button", "gf-head")
       button.type = "button"
-      button.className = "gf-head"
-      button.appendChild(document.createElement("canvas"))
-      self.grid.appendChild(button)
+      within(button, "canvas")
       self.buttons.push(button)
     }
   }
 }
 
 function draw(self, size, palette) {
-  const colours = shades(palette, isDark(self.root) ? 1 : 0)
+  const colours = ramp(palette, sideOf(self.root))
   self.buttons.forEach((button, index) => {
     const canvas = button.firstChild
     if (canvas.width !== size) canvas.width = canvas.height = size
@@ -113,17 +109,16 @@ function draw(self, size, palette) {
   })
 }
 
-export default function (component) {
-  const { data, parentElement, setTriggerValue } = component
-  if (!data) return
-  let self = instances.get(parentElement)
-  if (!self) instances.set(parentElement, (self = create(parentElement)))
-  self.send = setTriggerValue
-  const theme = getComputedStyle(self.root).getPropertyValue("--st-background-color")
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
+function update(self, data) {
+  const theme = themed(self.root, "background-color")
   const fresh = data.layers !== self.layers || data.heads !== self.heads
   if (fresh) rebuild(self, data.layers, data.heads)
   if (fresh || data.pixels !== self.text || theme !== self.theme) {
-    self.pixels = Uint8Array.from(atob(data.pixels), (c) => c.charCodeAt(0))
+    self.pixels = bytes(data.pixels)
     self.text = data.pixels
     self.size = data.size
     self.theme = theme
@@ -136,8 +131,6 @@ export default function (component) {
   mark(self)
   const focused = self.buttons.indexOf(document.activeElement)
   tell(self, focused >= 0 ? focused : self.chosen)
-  return () => {
-    self.root.remove()
-    instances.delete(parentElement)
-  }
 }
+
+export default component({ create, update })

@@ -1,15 +1,39 @@
-// The same text written with and without a KV cache, step by step: what is computed, and how the cache fills. See ui/kv_cache.py.
-const instances = new WeakMap()
+// @ts-check
+// The same text written with and without a KV cache, step by step: what is computed, and how the cache fills.
+// See pages/output/generation/cache.py.
+
+import { button, element, resize, within } from "./shared/dom.js"
+import { component } from "./shared/mount.js"
+import { counted, memory, short, whole } from "./shared/numbers.js"
+import { keepInLink, playButton } from "./shared/play.js"
+import { saveTools } from "./shared/save.js"
+import { sideOf } from "./shared/theme.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {{ position: number, begin: number, computed: number, flops: number, flops_without: number, refilled: boolean }[]} steps
+ * @property {string[]} labels
+ * @property {string[]} without what was written without the cache
+ * @property {boolean[]} same
+ * @property {number} prompt tokens of it
+ * @property {number} context
+ * @property {number} per_position bytes
+ * @property {string} letters the formula
+ * @property {string} numbers the formula with numbers, T for the positions
+ * @property {number} step at first
+ * @property {string} name of the step in the address
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
 const TICK_MS = 420
-const LINK_MS = 200 // the link follows when the hand rests: browsers refuse a hundred changes of the address in a moment
 const SLOTS = 128 // positions of the cache that are drawn one by one
 
-function button(text, label, press) {
-  const made = element("button", "", text)
-  made.type = "button"
-  made.setAttribute("aria-label", label)
+const PLAY = "Play: one token after another"
+
+function control(text, label, press) {
+  const made = button(text, label, press)
   made.dataset.unsaved = ""
-  made.onclick = press
   return made
 }
 
@@ -24,12 +48,13 @@ function panel(self, kind, title) {
   return made
 }
 
-function create(parentElement) {
-  const root = element("div", "gf-kv"), bar = element("div", "gf-kv-bar")
-  const self = { root, timer: 0, linkTimer: 0, step: null, data: null, hint: "Point at a cell: what was done there." }
-  self.play = button("▶", "Play: one token after another", () => (self.timer ? pause(self) : start(self)))
-  self.back = button("◀", "One step back", () => { pause(self); go(self, self.step - 1) })
-  self.on = button("▶▏", "One step on", () => { pause(self); go(self, self.step + 1) })
+function create(place) {
+  const root = within(place, "div", "gf-kv"), bar = element("div", "gf-kv-bar")
+  /** @type {any} */
+  const self = { root, timer: 0, link: keepInLink(), step: null, data: null, hint: "Point at a cell: what was done there." }
+  self.play = control("▶", PLAY, () => (self.timer ? pause(self) : start(self)))
+  self.back = control("◀", "One step back", () => { pause(self); go(self, self.step - 1) })
+  self.on = control("▶▏", "One step on", () => { pause(self); go(self, self.step + 1) })
   self.slider = element("input")
   Object.assign(self.slider, { type: "range", min: "0", step: "1" })
   self.slider.setAttribute("aria-label", "Step")
@@ -50,13 +75,13 @@ function create(parentElement) {
   const cache = element("div", "gf-kv-cache")
   self.title = element("p", "gf-kv-title")
   self.slots = element("div", "gf-kv-slots")
+  self.cells = []
   self.slots.setAttribute("role", "img")
   self.formula = element("p", "gf-kv-formula")
   self.note = element("p", "gf-kv-note")
   self.note.setAttribute("aria-live", "polite")
   cache.append(self.title, self.slots, self.formula, self.note)
   root.append(bar, pair, key, self.said, self.same, cache)
-  parentElement.appendChild(root)
   self.watch = new ResizeObserver(() => { if (self.data && root.clientWidth !== self.width) { self.width = root.clientWidth; paint(self) } })
   self.watch.observe(root)
   return self
@@ -68,44 +93,24 @@ function start(self) {
   const last = self.data.steps.length - 1
   if (self.step >= last) go(self, 0)
   self.timer = setInterval(() => (self.step >= self.data.steps.length - 1 ? pause(self) : go(self, self.step + 1)), TICK_MS)
-  self.play.textContent = "❚❚"
-  self.play.setAttribute("aria-label", "Pause")
+  playButton(self.play, true)
 }
 
 function pause(self) {
   clearInterval(self.timer)
   self.timer = 0
-  self.play.textContent = "▶"
-  self.play.setAttribute("aria-label", "Play: one token after another")
+  playButton(self.play, false, PLAY)
 }
 
 function go(self, step) {
   self.step = Math.min(Math.max(step, 0), self.data.steps.length - 1)
   paint(self)
-  clearTimeout(self.linkTimer)
-  self.linkTimer = setTimeout(() => link(self), LINK_MS)
-}
-
-function link(self) {
-  const address = new URL(window.location.href)
-  if (address.searchParams.get(self.data.name) === String(self.step)) return
-  address.searchParams.set(self.data.name, String(self.step))
-  window.history.replaceState(window.history.state, "", address)
+  self.link.keep(self.data.name, self.step)
 }
 
 // Words -----------------------------------------------------------------------------------------------------------------
 
-const count = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`
-
-function flop(n) {
-  for (const [size, name] of [[1e12, "TFLOP"], [1e9, "GFLOP"], [1e6, "MFLOP"], [1e3, "kFLOP"]]) if (n >= size) return `${(n / size).toPrecision(3)} ${name}`
-  return `${n} FLOP`
-}
-
-function bytes(n) {
-  for (const [size, name] of [[2 ** 30, "GB"], [2 ** 20, "MB"], [2 ** 10, "KB"]]) if (n >= size) return `${Number((n / size).toPrecision(3))} ${name}`
-  return `${n} B`
-}
+const flop = (n) => `${short(n)}FLOP`
 
 const computedIn = (step, kind) => (kind === "with" ? step.computed : step.position - step.begin)
 
@@ -167,8 +172,8 @@ function paintWords(self, made) {
   const mine = (s) => (kind === "with" ? s.flops : s.flops_without)
   const done = steps.slice(0, self.step + 1), total = done.reduce((sum, s) => sum + computedIn(s, kind), 0)
   const computed = computedIn(step, kind), read = step.position - step.begin - computed
-  made.now.textContent = `This step: ${count(computed, "position", "positions")} computed` + (read ? `, ${read.toLocaleString("en")} read from the cache` : "") + `, ${flop(mine(step))}.`
-  made.sum.textContent = `So far: ${count(total, "position", "positions")}, ${flop(done.reduce((sum, s) => sum + mine(s), 0))}.`
+  made.now.textContent = `This step: ${counted(computed, "position")} computed` + (read ? `, ${whole(read)} read from the cache` : "") + `, ${flop(mine(step))}.`
+  made.sum.textContent = `So far: ${counted(total, "position")}, ${flop(done.reduce((sum, s) => sum + mine(s), 0))}.`
   made.canvas.setAttribute("aria-label", `${kind === "with" ? "With" : "Without"} the cache: rows are steps, columns positions. ${made.now.textContent} ${made.sum.textContent}`)
   const words = kind === "with" ? labels : [...labels.slice(0, prompt), ...without]
   made.text.replaceChildren(...words.slice(0, prompt + self.step + 1).map((word, i) => element("span", i < prompt ? "gf-kv-prompt" : i === prompt + self.step ? "gf-kv-new" : "", word)))
@@ -177,22 +182,21 @@ function paintWords(self, made) {
 
 function paintCache(self) {
   const { steps, labels, context, per_position, letters, numbers } = self.data, step = steps[self.step], kept = step.position - step.begin
-  self.title.textContent = `The cache after this step: ${kept.toLocaleString("en")} of ${context.toLocaleString("en")} positions filled, ${bytes(kept * per_position)} of ${bytes(context * per_position)}`
+  self.title.textContent = `The cache after this step: ${whole(kept)} of ${whole(context)} positions filled, ${memory(kept * per_position)} of ${memory(context * per_position)}`
   self.slots.setAttribute("aria-label", self.title.textContent)
   if (context <= SLOTS) {
-    while (self.slots.children.length < context) self.slots.append(element("i"))
-    while (self.slots.children.length > context) self.slots.lastChild.remove()
-    Array.from(self.slots.children).forEach((slot, i) => {
+    resize(self.cells, context, () => within(self.slots, "i"))
+    self.cells.forEach((slot, i) => {
       slot.className = i >= kept ? "" : i >= kept - step.computed ? "gf-kv-computed" : "gf-kv-read"
       slot.textContent = i < kept && labels[step.begin + i].length === 1 ? labels[step.begin + i] : ""
       slot.title = i < kept ? `slot ${i}: “${labels[step.begin + i]}”, token ${step.begin + i} of the text` : `slot ${i}: empty`
     })
     self.slots.style.setProperty("--share", "0%")
   } else {
-    self.slots.replaceChildren()
+    resize(self.cells, 0, () => within(self.slots, "i"))
     self.slots.style.setProperty("--share", `${(100 * kept) / context}%`)
   }
-  self.formula.textContent = `${letters} = ${numbers.replace("T", kept.toLocaleString("en"))} = ${(kept * per_position).toLocaleString("en")} bytes`
+  self.formula.textContent = `${letters} = ${numbers.replace("T", whole(kept))} = ${whole(kept * per_position)} bytes`
   self.root.dataset.bytes = String(kept * per_position)
   self.note.classList.toggle("gf-kv-room", steps.some((s) => s.refilled)) // what comes and goes has its place kept
   self.note.textContent = step.refilled
@@ -202,7 +206,8 @@ function paintCache(self) {
 
 function paint(self) {
   const { steps, same } = self.data, last = steps.length - 1, step = steps[self.step]
-  self.colours = { strong: self.data.palette.attention[isDark(self.root) ? 1 : 0], quiet: self.data.palette.quiet[isDark(self.root) ? 1 : 0], text: getComputedStyle(self.root).color }
+  const { attention, quiet } = self.data.palette, side = sideOf(self.root)
+  self.colours = { strong: attention[side], quiet: quiet[side], text: getComputedStyle(self.root).color }
   self.root.style.setProperty("--gf-kv-strong", self.colours.strong)
   self.slider.max = String(last)
   self.slider.value = String(self.step)
@@ -237,11 +242,11 @@ function table(self) {
   })]
 }
 
-export default function (component) {
-  const { data, parentElement } = component
-  if (!data) return
-  let self = instances.get(parentElement)
-  if (!self) instances.set(parentElement, (self = create(parentElement)))
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
+function update(self, data) {
   const last = data.steps.length - 1
   // A person who watched the end of one text sees the end of the next.
   const ended = self.data === null ? data.step : self.step >= self.data.steps.length - 1 ? last : self.step
@@ -249,11 +254,12 @@ export default function (component) {
   self.step = Math.min(ended, last)
   self.width = self.root.clientWidth
   paint(self)
-  return () => {
-    pause(self)
-    clearTimeout(self.linkTimer)
-    self.watch.disconnect()
-    self.root.remove()
-    instances.delete(parentElement)
-  }
 }
+
+function remove(self) {
+  pause(self)
+  self.link.stop()
+  self.watch.disconnect()
+}
+
+export default component({ create, update, remove })

@@ -1,42 +1,33 @@
-// Draws the map that ui/figures/map.py computed: an SVG, and a panel that says more about one part.
-const SVG = "http://www.w3.org/2000/svg"
-const instances = new WeakMap()
+// @ts-check
+// Draws the map that pages/start/home/map_drawing.py computed: an SVG, and a panel that says more about one part.
+
+import { element, vector } from "./shared/dom.js"
+import { component } from "./shared/mount.js"
+import { paint } from "./shared/theme.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {{ parts: Record<string, any>, wide: any, tall: any }} map pages/start/home/map_drawing.py
+ * @property {import("./shared/colours.js").Palette} palette
+ * @property {string} alt
+ */
+
 const TALL_BELOW = 640 // pixels
-
-function make(tag, attributes = {}, text) {
-  const node = document.createElementNS(SVG, tag)
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value)
-  if (text !== undefined) node.textContent = text
-  return node
-}
-
-function element(tag, className, text) {
-  const node = document.createElement(tag)
-  if (className) node.className = className
-  if (text !== undefined) node.textContent = text
-  return node
-}
-
-function isDark(host) {
-  const brush = document.createElement("canvas").getContext("2d")
-  brush.fillStyle = getComputedStyle(host).getPropertyValue("--st-background-color").trim() || "#ffffff"
-  const [r, g, b] = [1, 3, 5].map((i) => parseInt(brush.fillStyle.slice(i, i + 2), 16))
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 128
-}
 
 const tint = (part, percent) => `color-mix(in srgb, var(--gf-${part}) ${percent}%, var(--st-background-color))`
 
 function drawFrame(group, box, part) {
   // Two sheets behind: the block is one of many.
   for (const shift of [10, 5]) {
-    group.append(make("rect", { class: "copy", x: box.x + shift, y: box.y - shift, width: box.w, height: box.h, rx: 16, fill: "none", stroke: `var(--gf-${part})`, "stroke-opacity": 0.5 }))
+    group.append(vector("rect", { class: "copy", x: box.x + shift, y: box.y - shift, width: box.w, height: box.h, rx: 16, fill: "none", stroke: `var(--gf-${part})`, "stroke-opacity": 0.5 }))
   }
-  group.append(make("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 16, fill: tint(part, 7), stroke: `var(--gf-${part})`, "stroke-opacity": 0.7 }))
+  group.append(vector("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: 16, fill: tint(part, 7), stroke: `var(--gf-${part})`, "stroke-opacity": 0.7 }))
 }
 
 function drawBox(box, part, id) {
   const kind = box.kind === "box" && box.w < 150 ? "box narrow" : `box ${box.kind}`
-  const group = make("g", { class: kind, tabindex: 0, role: "button", "data-part": id })
+  const group = vector("g", { class: kind, tabindex: 0, role: "button", "data-part": id })
   group.setAttribute("aria-label", [part.title.trim(), ...part.lines].join(", "))
   const colour = `var(--gf-${part.colour})`
   const [cx, cy] = [box.x + box.w / 2, box.y + box.h / 2]
@@ -44,17 +35,17 @@ function drawBox(box, part, id) {
     drawFrame(group, box, part.colour)
   } else if (box.kind === "plus") {
     const arm = box.w * 0.24
-    group.append(make("circle", { cx, cy, r: box.w / 2, fill: "var(--st-background-color)", stroke: colour }))
-    group.append(make("path", { d: `M${cx - arm} ${cy}h${2 * arm}M${cx} ${cy - arm}v${2 * arm}`, stroke: colour, "stroke-width": 3, "stroke-linecap": "round" }))
+    group.append(vector("circle", { cx, cy, r: box.w / 2, fill: "var(--st-background-color)", stroke: colour }))
+    group.append(vector("path", { d: `M${cx - arm} ${cy}h${2 * arm}M${cx} ${cy - arm}v${2 * arm}`, stroke: colour, "stroke-width": 3, "stroke-linecap": "round" }))
   } else {
-    group.append(make("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: box.kind === "chip" ? 8 : 10, fill: tint(part.colour, box.kind === "chip" ? 30 : 18), stroke: colour }))
+    group.append(vector("rect", { x: box.x, y: box.y, width: box.w, height: box.h, rx: box.kind === "chip" ? 8 : 10, fill: tint(part.colour, box.kind === "chip" ? 30 : 18), stroke: colour }))
     const step = box.w < 150 ? 19 : 21
     const lines = [part.title, ...part.lines]
     // A chip at its foot takes some of attention's room.
     const middle = cy - (id === "attention" && box.chip ? 17 : 0)
     lines.forEach((line, i) => {
       const y = middle + (i - (lines.length - 1) / 2) * step + 5
-      group.append(make("text", { x: cx, y, "text-anchor": "middle", class: i ? "line" : "title" }, line))
+      group.append(vector("text", { x: cx, y, "text-anchor": "middle", class: i ? "line" : "title" }, null, line))
     })
   }
   return group
@@ -64,18 +55,18 @@ function drawArrow(arrow) {
   const colour = `var(--gf-${arrow.part})`
   const width = { stream: 7, branch: 3, tie: 2 }[arrow.kind]
   const points = arrow.points.map(([x, y]) => [x, y])
-  const group = make("g", { "aria-hidden": "true" })
+  const group = vector("g", { "aria-hidden": "true" })
   if (arrow.head) {
     const [[px, py], [x, y]] = points.slice(-2)
     const [dx, dy] = [Math.sign(x - px), Math.sign(y - py)]
     const size = arrow.kind === "stream" ? 12 : 9
     points[points.length - 1] = [x - dx * size * 0.9, y - dy * size * 0.9] // the line ends inside its head
     const [bx, by, half] = [x - dx * size, y - dy * size, size * 0.66]
-    group.append(make("path", { d: `M${x} ${y}L${bx - dy * half} ${by + dx * half}L${bx + dy * half} ${by - dx * half}Z`, fill: colour }))
+    group.append(vector("path", { d: `M${x} ${y}L${bx - dy * half} ${by + dx * half}L${bx + dy * half} ${by - dx * half}Z`, fill: colour }))
   }
   const line = { points: points.map((p) => p.join(",")).join(" "), fill: "none", stroke: colour, "stroke-width": width, "stroke-linejoin": "round" }
   if (arrow.kind === "tie") line["stroke-dasharray"] = "6 5"
-  group.append(make("polyline", line))
+  group.append(vector("polyline", line))
   return group
 }
 
@@ -83,7 +74,7 @@ function drawMap(self) {
   const { data, root } = self
   const layout = data.map[self.shape]
   root.className = `map ${self.shape}`
-  const svg = make("svg", { viewBox: `0 0 ${layout.width} ${layout.height}`, role: "group", "aria-label": data.alt })
+  const svg = vector("svg", { viewBox: `0 0 ${layout.width} ${layout.height}`, role: "group", "aria-label": data.alt })
   svg.style.maxWidth = `${layout.width * (self.shape === "wide" ? 1.5 : 1.25)}px`
   svg.style.margin = "0 auto"
   const chip = layout.boxes.some((b) => b.kind === "chip")
@@ -111,7 +102,7 @@ function drawMap(self) {
   }
   svg.append(...frames.map(draw), ...layout.arrows.map(drawArrow), ...others.map(draw))
   for (const label of layout.labels) {
-    svg.append(make("text", { x: label.x, y: label.y, "text-anchor": label.anchor, "font-size": label.size, class: label.strong ? "name" : "label", "pointer-events": "none" }, label.text))
+    svg.append(vector("text", { x: label.x, y: label.y, "text-anchor": label.anchor, "font-size": label.size, class: label.strong ? "name" : "label", "pointer-events": "none" }, null, label.text))
   }
   const held = root.querySelector("svg .box:focus")?.getAttribute("data-part") // the keyboard keeps its place
   root.querySelector("svg")?.remove()
@@ -148,41 +139,37 @@ function select(self, id) {
   self.panel.replaceChildren(words, list)
 }
 
-export default function (component) {
-  const { data, parentElement, setTriggerValue } = component
-  if (!data) return
-  const host = parentElement.host ?? parentElement
-  let self = instances.get(parentElement)
-  if (!self) {
-    const root = element("div", "map")
-    const panel = element("div", "panel")
-    panel.setAttribute("aria-live", "polite")
-    root.append(panel)
-    parentElement.append(root)
-    self = { root, panel, chosen: "block", shape: "", text: "" }
-    self.observer = new ResizeObserver(() => {
-      const shape = root.clientWidth < TALL_BELOW ? "tall" : "wide"
-      if (root.clientWidth && shape !== self.shape) {
-        self.shape = shape
-        drawMap(self)
-      }
-    })
-    instances.set(parentElement, self)
-  }
-  self.trigger = setTriggerValue
-  const dark = isDark(host)
-  for (const [name, pair] of Object.entries(data.palette)) self.root.style.setProperty(`--gf-${name}`, pair[dark ? 1 : 0])
-  const text = JSON.stringify(data)
-  if (text !== self.text) {
-    self.data = data
-    self.text = text
-    self.shape = host.clientWidth && host.clientWidth < TALL_BELOW ? "tall" : "wide"
-    drawMap(self)
-    self.observer.observe(self.root)
-  }
-  return () => {
-    self.observer.disconnect()
-    self.root.remove()
-    instances.delete(parentElement)
-  }
+const shapeOf = (width) => (width && width < TALL_BELOW ? "tall" : "wide")
+
+function create(place) {
+  const root = element("div", "map"), panel = element("div", "panel")
+  panel.setAttribute("aria-live", "polite")
+  root.append(panel)
+  place.append(root)
+  const self = { root, panel, chosen: "block", pinned: null, shape: "", text: "", data: null, observer: null }
+  self.observer = new ResizeObserver(() => {
+    const shape = shapeOf(root.clientWidth)
+    if (root.clientWidth && shape !== self.shape) {
+      self.shape = shape
+      drawMap(self)
+    }
+  })
+  return self
 }
+
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
+function update(self, data) {
+  paint(self.root, data.palette)
+  const text = JSON.stringify(data)
+  if (text === self.text) return
+  self.data = data
+  self.text = text
+  self.shape = shapeOf(self.root.clientWidth)
+  drawMap(self)
+  self.observer.observe(self.root)
+}
+
+export default component({ create, update, remove: (self) => self.observer.disconnect() })

@@ -1,72 +1,80 @@
-// RoPE, seen: every pair of q and k as two arrows that turn with their positions. Nothing is asked of the server. See ui/rope_arrows.py.
-const instances = new WeakMap()
-const SVG = "http://www.w3.org/2000/svg"
+// @ts-check
+// RoPE, seen: every pair of q and k as two arrows that turn with their positions. Nothing is asked of the server.
+// See pages/input/positions/arrows.py.
+
+import { around, resize, vector, within } from "./shared/dom.js"
+import { target } from "./shared/keys.js"
+import { component } from "./shared/mount.js"
+import { playButton, still } from "./shared/play.js"
+import { saveTools } from "./shared/save.js"
+import { paint } from "./shared/theme.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {number[]} q (d_head,), not turned
+ * @property {number[]} k (d_head,)
+ * @property {number[]} theta (pair,) radians per position
+ * @property {number} most the last position
+ * @property {number[]} at positions of query and key, and the pair, at first
+ * @property {string} home what `at` is for
+ * @property {[string, string]} labels
+ * @property {import("./shared/colours.js").Palette} colours
+ * @property {string} note
+ * @property {string} alt
+ */
+
 const STEP_MS = 650, TWEEN_MS = 420 // between two positions while it plays; how long an arrow takes to get there
 const RADIUS = 44
 
-function make(name, parent, kind, text) {
-  const element = document.createElement(name)
-  if (kind) element.className = kind
-  if (text !== undefined) element.textContent = text
-  parent.appendChild(element)
-  return element
-}
-
-function drawn(name, parent, attributes) {
-  const element = document.createElementNS(SVG, name)
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value)
-  parent.appendChild(element)
-  return element
-}
-
-function create(parentElement) {
-  const root = make("div", parentElement, "gf-rope")
-  const bar = make("div", root, "gf-rope-bar")
-  const button = make("button", bar, "gf-rope-play")
+function create(parent) {
+  const root = within(parent, "div", "gf-rope")
+  const bar = within(root, "div", "gf-rope-bar")
+  const button = within(bar, "button", "gf-rope-play")
   button.type = "button"
   button.dataset.unsaved = ""
-  const sliders = make("div", bar, "gf-rope-sliders")
-  const slider = (kind, name) => {
-    const label = make("label", sliders, `gf-rope-${kind}`)
-    const words = make("span", label, "gf-rope-name")
-    const input = make("input", label)
+  const sliders = within(bar, "div", "gf-rope-sliders")
+  const slider = (kind, words) => {
+    const label = within(sliders, "label", `gf-rope-${kind}`)
+    const said = within(label, "span", "gf-rope-name")
+    const input = within(label, "input")
     input.type = "range"
     input.min = "0"
     input.step = "1"
-    input.setAttribute("aria-label", name)
-    return { words, input }
+    input.setAttribute("aria-label", words)
+    return { words: said, input }
   }
   const query = slider("q", "Position of the query"), key = slider("k", "Position of the key")
-  const both = make("label", bar, "gf-rope-both")
+  const both = within(bar, "label", "gf-rope-both")
   both.dataset.unsaved = ""
-  const check = make("input", both)
+  const check = within(both, "input")
   check.type = "checkbox"
-  make("span", both, "", "move both together")
-  const said = make("div", root, "gf-rope-said")
+  within(both, "span", "", "move both together")
+  const said = within(root, "div", "gf-rope-said")
   said.setAttribute("aria-live", "off")
-  const stage = make("div", root, "gf-rope-stage")
-  const left = make("div", stage, "gf-rope-left")
+  const stage = within(root, "div", "gf-rope-stage")
+  const left = within(stage, "div", "gf-rope-left")
   const big = dial(left, "gf-rope-big")
-  const about = make("div", left, "gf-rope-about")
-  const right = make("div", stage, "gf-rope-right")
-  const note = make("div", right, "gf-rope-note")
-  const grid = make("div", right, "gf-rope-grid")
+  const about = within(left, "div", "gf-rope-about")
+  const right = within(stage, "div", "gf-rope-right")
+  const note = within(right, "div", "gf-rope-note")
+  const grid = within(right, "div", "gf-rope-grid")
   grid.setAttribute("role", "radiogroup")
   grid.setAttribute("aria-label", "Pairs of dimensions: choose the one that is drawn large")
   const self = {
     root, button, query, key, check, said, big, about, note, grid, dials: [], at: [0, 0], from: [0, 0], shown: [0, 0], pair: 0, home: null,
-    playing: false, timer: 0, frame: 0, started: 0, send: null, data: null,
+    playing: false, timer: 0, frame: 0, started: 0, send: null, data: null, longest: 0,
   }
   query.input.oninput = () => { stop(self); move(self, 0, Number(query.input.value)) }
   key.input.oninput = () => { stop(self); move(self, 1, Number(key.input.value)) }
   query.input.onchange = key.input.onchange = () => tell(self)
   button.onclick = () => (self.playing ? stop(self, true) : play(self))
-  grid.addEventListener("click", (event) => choose(self, self.dials.findIndex((d) => d.root === event.target.closest(".gf-rope-small"))))
+  grid.addEventListener("click", (event) => choose(self, self.dials.findIndex((d) => d.root === around(event, ".gf-rope-small"))))
   grid.addEventListener("keydown", (event) => {
-    const change = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -self.pair, End: self.dials.length - 1 - self.pair }[event.key]
-    if (change === undefined) return
+    const next = target(event.key, self.pair, self.dials.length - 1)
+    if (next === undefined) return
     event.preventDefault()
-    choose(self, self.pair + change)
+    choose(self, next)
     self.dials[self.pair].root.focus()
   })
   left.prepend(saveTools(root, () => "rope-pairs", () => table(self)))
@@ -75,23 +83,22 @@ function create(parentElement) {
 }
 
 function dial(parent, kind) {
-  const root = make(kind === "gf-rope-big" ? "div" : "button", parent, kind)
-  const svg = drawn("svg", root, { viewBox: "-50 -50 100 100", "aria-hidden": "true" })
-  drawn("circle", svg, { r: RADIUS, class: "gf-rope-ring" })
-  drawn("line", svg, { x1: -RADIUS, x2: RADIUS, y1: 0, y2: 0, class: "gf-rope-axis" })
-  drawn("line", svg, { y1: -RADIUS, y2: RADIUS, x1: 0, x2: 0, class: "gf-rope-axis" })
-  const wedge = drawn("path", svg, { class: "gf-rope-wedge" })
+  const root = within(parent, kind === "gf-rope-big" ? "div" : "button", kind)
+  const svg = vector("svg", { viewBox: "-50 -50 100 100", "aria-hidden": "true" }, root)
+  vector("circle", { r: RADIUS, class: "gf-rope-ring" }, svg)
+  vector("line", { x1: -RADIUS, x2: RADIUS, y1: 0, y2: 0, class: "gf-rope-axis" }, svg)
+  vector("line", { y1: -RADIUS, y2: RADIUS, x1: 0, x2: 0, class: "gf-rope-axis" }, svg)
+  const wedge = vector("path", { class: "gf-rope-wedge" }, svg)
   const arrows = ["k", "q"].map((which) => {
-    const group = drawn("g", svg, { class: `gf-rope-arrow-${which}` })
-    return { group, line: drawn("line", group, { x1: 0, y1: 0, y2: 0 }), head: drawn("path", group, {}) }
+    const group = vector("g", { class: `gf-rope-arrow-${which}` }, svg)
+    return { group, line: vector("line", { x1: 0, y1: 0, y2: 0 }, group), head: vector("path", {}, group) }
   })
-  const value = make("span", root, "gf-rope-value")
+  const value = within(root, "span", "gf-rope-value")
   return { root, wedge, k: arrows[0], q: arrows[1], value }
 }
 
 function name(self) {
-  self.button.textContent = self.playing ? "❚❚" : "▶"
-  self.button.setAttribute("aria-label", self.playing ? "Pause" : "Play: one position after another")
+  playButton(self.button, self.playing, "Play: one position after another")
 }
 
 function play(self) {
@@ -141,8 +148,7 @@ function go(self, next) {
   self.started = performance.now()
   write(self)
   cancelAnimationFrame(self.frame)
-  const still = !self.playing || matchMedia("(prefers-reduced-motion: reduce)").matches
-  if (still) return turn(self, 1)
+  if (!self.playing || still()) return turn(self, 1)
   const frame = (now) => {
     const part = Math.min(1, Math.max(0, (now - self.started) / TWEEN_MS))
     turn(self, part * (2 - part))
@@ -196,10 +202,10 @@ function place(part, { length, angle }, scale) {
 
 function turn(self, part) {
   self.shown = self.at.map((p, i) => self.from[i] + (p - self.from[i]) * part)
-  self.dials.forEach((dial, i) => {
+  self.dials.forEach((each, i) => {
     const found = pairOf(self, i, self.shown)
-    place(dial.q, found.q, self.longest)
-    place(dial.k, found.k, self.longest)
+    place(each.q, found.q, self.longest)
+    place(each.k, found.k, self.longest)
   })
   const { q, k } = pairOf(self, self.pair, self.shown)
   const longest = Math.max(q.length, k.length)
@@ -232,14 +238,15 @@ function write(self) {
     slider.input.setAttribute("aria-valuetext", `${letter} at position ${at[index]}`)
     slider.words.textContent = `${letter}${label ? ` “${label}”` : ""} at position ${at[index]}`
   }
-  let sum = 0
-  self.dials.forEach((dial, i) => {
+  let sum = data.rest // of the dimensions that do not turn
+  self.dials.forEach((each, i) => {
     const { term } = pairOf(self, i, at)
     sum += term
-    dial.value.textContent = number(term, 2)
-    dial.root.setAttribute("aria-label", `pair ${i}: dimensions ${i} and ${i + width / 2}, product ${number(term)}`)
+    each.value.textContent = number(term, 2)
+    each.root.setAttribute("aria-label", `pair ${i}: dimensions ${i} and ${i + width / 2}, product ${number(term)}`)
   })
-  self.said.textContent = `Distance ${number(at[0] - at[1], 0)}: q·k = ${number(sum)}, the sum of all ${width / 2} products; by √${width}: score ${number(sum / Math.sqrt(width))}`
+  const still = data.d_head > width ? ` and of ${number(data.rest)} from the ${data.d_head - width} dimensions that do not turn` : ""
+  self.said.textContent = `Distance ${number(at[0] - at[1], 0)}: q·k = ${number(sum)}, the sum of all ${width / 2} products${still}; by √${data.d_head}: score ${number(sum / Math.sqrt(data.d_head))}`
   const { q, k, term } = pairOf(self, pair, at), theta = data.theta[pair]
   const lines = [
     `Pair ${pair}: dimensions ${pair} and ${pair + width / 2}`,
@@ -247,27 +254,25 @@ function write(self) {
     `q has turned ${at[0]} · θ = ${number(at[0] * theta)} rad, k ${at[1]} · θ = ${number(at[1] * theta)} rad`,
     `product = |q| |k| cos(angle) = ${number(q.length)} · ${number(k.length)} · cos(${number(wrapped(q.angle - k.angle))}) = ${number(term)}`,
   ]
-  while (self.about.children.length < lines.length) make("div", self.about)
+  while (self.about.children.length < lines.length) within(self.about, "div")
   lines.forEach((line, i) => { self.about.children[i].textContent = line })
 }
 
-export default function (component) {
-  const { data, parentElement, setStateValue } = component
-  if (!data) return
-  let self = instances.get(parentElement)
-  const fresh = !self
-  if (fresh) instances.set(parentElement, (self = create(parentElement)))
-  self.send = setStateValue
+/**
+ * @param {any} self
+ * @param {Data} data
+ * @param {boolean} fresh
+ */
+function update(self, data, fresh) {
   self.data = data
   const pairs = data.theta.length
-  while (self.dials.length > pairs) self.dials.pop().root.remove()
-  while (self.dials.length < pairs) {
+  resize(self.dials, pairs, () => {
     const small = dial(self.grid, "gf-rope-small")
-    small.root.type = "button"
+    small.root.setAttribute("type", "button")
     small.root.setAttribute("role", "radio")
-    self.dials.push(small)
-  }
-  for (const which of ["q", "k"]) self.root.style.setProperty(`--gf-${which}`, data.colours[which][isDark(self.root) ? 1 : 0])
+    return { ...small, remove: () => small.root.remove() }
+  })
+  paint(self.root, data.colours, ["q", "k"])
   self.longest = 0
   for (let i = 0; i < pairs; i++) {
     self.longest = Math.max(self.longest, arrow(data.q, i, 0, 0).length, arrow(data.k, i, 0, 0).length)
@@ -289,10 +294,11 @@ export default function (component) {
     self.from = [...self.at]
     turn(self, 1)
   }
-  return () => {
-    clearTimeout(self.timer)
-    cancelAnimationFrame(self.frame)
-    self.root.remove()
-    instances.delete(parentElement)
-  }
 }
+
+function remove(self) {
+  clearTimeout(self.timer)
+  cancelAnimationFrame(self.frame)
+}
+
+export default component({ create, update, remove })

@@ -1,25 +1,28 @@
-// The samples of one run behind a slider. All of them are here, so moving it asks nothing of the server. See ui/samples.py.
-const instances = new WeakMap()
+// @ts-check
+// The samples of one run behind a slider. All of them are here, so moving it asks nothing of the server.
+// See pages/start/train/samples.py.
 
-function create(parentElement) {
-  const root = document.createElement("div")
-  root.className = "gf-samples"
-  const bar = document.createElement("div")
-  bar.className = "gf-samples-bar"
-  const slider = document.createElement("input")
-  slider.type = "range"
-  slider.min = "0"
-  slider.step = "1"
+import { element, within, write } from "./shared/dom.js"
+import { component } from "./shared/mount.js"
+import { whole } from "./shared/numbers.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {{ step: number, prompt: string, text: string }[]} samples ascending
+ * @property {string} run
+ * @property {string} alt
+ * @property {number} height pixels
+ */
+
+function create(place) {
+  const root = within(place, "div", "gf-samples"), bar = within(root, "div", "gf-samples-bar")
+  const where = within(bar, "output"), slider = within(bar, "input")
+  Object.assign(slider, { type: "range", min: "0", step: "1" })
   slider.setAttribute("aria-label", "Go back through the samples")
-  const where = document.createElement("output")
-  const text = document.createElement("pre")
+  const text = within(root, "pre"), prompt = element("b"), own = element("span")
   text.tabIndex = 0 // so that a keyboard can scroll it
-  const prompt = document.createElement("b")
-  const own = document.createElement("span")
   text.append(prompt, own)
-  bar.append(where, slider)
-  root.append(bar, text)
-  parentElement.appendChild(root)
   const self = { root, slider, where, text, prompt, own, samples: [], run: null, kept: null }
   slider.oninput = () => {
     const index = Number(slider.value)
@@ -42,27 +45,24 @@ function show(self) {
   slider.value = String(Math.max(index, 0))
   slider.disabled = last < 1
   const sample = samples[index]
-  const said = sample ? `The model's own text after step ${sample.step.toLocaleString("en")}${index === last ? " (newest)" : ""}` : "The model's own text: none yet"
-  if (self.where.textContent !== said) self.where.textContent = said
+  const said = sample ? `The model's own text after step ${whole(sample.step)}${index === last ? " (newest)" : ""}` : "The model's own text: none yet"
+  write(self.where, said)
   slider.setAttribute("aria-valuetext", said)
-  const [prompt, own] = sample ? [sample.prompt, sample.text] : ["", ""]
-  if (self.prompt.textContent !== prompt) self.prompt.textContent = prompt
-  if (self.own.textContent !== own) self.own.textContent = own
+  write(self.prompt, sample ? sample.prompt : "")
+  write(self.own, sample ? sample.text : "")
 }
 
-export default function (component) {
-  const { data, parentElement } = component
-  if (!data) return
-  let self = instances.get(parentElement)
-  if (!self) instances.set(parentElement, (self = create(parentElement)))
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
+function update(self, data) {
   if (data.run !== self.run) self.kept = null
   self.run = data.run
   self.samples = data.samples
   self.text.setAttribute("aria-label", data.alt)
   self.root.style.height = `${data.height}px`
   show(self)
-  return () => {
-    self.root.remove()
-    instances.delete(parentElement)
-  }
 }
+
+export default component({ create, update })

@@ -1,44 +1,54 @@
-// A forward pass as a list of steps that can be walked. All steps are here, so walking asks the server for pictures only. See ui/shapes.py.
-const instances = new WeakMap()
+// @ts-check
+// A forward pass as a list of steps that can be walked. All steps are here, so walking asks the server for pictures only.
+// See pages/inside/shapes/walk.py.
+
+import { button, element, within } from "./shared/dom.js"
+import { target } from "./shared/keys.js"
+import { component } from "./shared/mount.js"
+import { short, whole } from "./shared/numbers.js"
+import { asker, playButton } from "./shared/play.js"
+import { paint } from "./shared/theme.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {Record<string, any[]>} groups steps of the input, a block, a later block, the output
+ * @property {number} layers
+ * @property {string} title
+ * @property {Record<string, string>} parts what the parts are called
+ * @property {string} source what the steps are of
+ * @property {number} shown the step that the page has drawn
+ * @property {import("./shared/colours.js").Palette} palette
+ * @property {string} alt
+ */
+
 const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
 const PLAY_MS = 700
 
-function make(tag, className, text) {
-  const node = document.createElement(tag)
-  if (className) node.className = className
-  if (text !== undefined) node.textContent = text
-  return node
-}
-
-function create(parentElement) {
-  const root = make("div", "gf-walk")
-  const strip = make("div", "gf-walk-strip")
+function create(parent) {
+  const root = within(parent, "div", "gf-walk")
+  const strip = element("div", "gf-walk-strip")
   strip.setAttribute("aria-hidden", "true") // the list says the same
-  const bar = make("div", "gf-walk-bar")
-  const [back, play, next] = [["◀", "Previous step"], ["▶", "Play"], ["▶▏", "Next step"]].map(([sign, label]) => {
-    const button = make("button", "", sign)
-    button.type = "button"
-    button.title = label
-    button.setAttribute("aria-label", label)
-    bar.appendChild(button)
-    return button
+  const bar = element("div", "gf-walk-bar")
+  const [back, play, next] = [["‹", "Previous step"], ["▶", "Play"], ["›", "Next step"]].map(([sign, label]) => {
+    const made = button(sign, label)
+    made.title = label
+    return bar.appendChild(made)
   })
-  back.textContent = "‹"
-  next.textContent = "›"
-  const slider = make("input")
+  const slider = element("input")
   slider.type = "range"
   slider.min = "0"
   slider.step = "1"
   slider.setAttribute("aria-label", "Step of the forward pass")
-  const where = make("output")
+  const where = element("output")
   bar.append(slider, where)
-  const card = make("div", "gf-walk-card")
-  const list = make("div", "gf-walk-list")
+  const card = element("div", "gf-walk-card")
+  const list = element("div", "gf-walk-list")
   list.setAttribute("role", "listbox")
   list.tabIndex = 0
   root.append(strip, bar, list, card)
-  parentElement.appendChild(root)
-  const self = { root, strip, card, list, slider, where, play, index: 0, open: false, playing: false, asked: null, waitingSince: 0, timer: 0, tick: 0, rows: new Map(), text: "" }
+  const self = { root, strip, card, list, slider, where, play, index: 0, open: false, playing: false, tick: 0, rows: new Map(), text: "", order: [], send: null, question: null }
+  self.question = asker(() => self.index, (step) => self.send("step", step), ANSWER_MS)
   back.onclick = () => { stop(self); move(self, -1) }
   next.onclick = () => { stop(self); move(self, 1) }
   play.onclick = () => (self.playing ? stop(self) : start(self))
@@ -46,11 +56,11 @@ function create(parentElement) {
   list.addEventListener("keydown", (event) => {
     const last = self.order.length - 1
     const at = self.order.indexOf(self.index)
-    const target = { ArrowDown: at + 1, ArrowRight: at + 1, ArrowUp: at - 1, ArrowLeft: at - 1, Home: 0, End: last }[event.key]
-    if (target === undefined || event.target !== list) return
+    const to = target(event.key, at, last)
+    if (to === undefined || event.target !== list) return
     event.preventDefault()
     stop(self)
-    go(self, self.order[Math.max(0, Math.min(last, target))])
+    go(self, self.order[Math.max(0, Math.min(last, to))])
   })
   return self
 }
@@ -70,9 +80,9 @@ function place(self, index) {
 }
 
 function stepAt(self, index) {
-  const { stage, block, row } = place(self, index)
-  if (stage !== "block") return self.data.groups[stage][row]
-  const raw = (block > 0 ? self.data.groups.later : self.data.groups.block)[row]
+  const { stage, block, row: at } = place(self, index)
+  if (stage !== "block") return self.data.groups[stage][at]
+  const raw = (block > 0 ? self.data.groups.later : self.data.groups.block)[at]
   const named = (name) => name.replace("@-.", `blocks.${block - 1}.`).replace("@.", `blocks.${block}.`)
   return { ...raw, name: named(raw.name), inputs: raw.inputs.map((i) => ({ ...i, name: named(i.name) })), weights: raw.weights.map((w) => ({ ...w, name: named(w.name) })) }
 }
@@ -87,8 +97,7 @@ function walked(self) {
 
 function start(self) {
   self.playing = true
-  self.play.textContent = "❚❚"
-  self.play.setAttribute("aria-label", "Pause")
+  playButton(self.play, true)
   if (self.index === self.order[self.order.length - 1]) go(self, self.order[0])
   tick(self)
 }
@@ -106,8 +115,7 @@ function tick(self) {
 function stop(self) {
   self.playing = false
   clearTimeout(self.tick)
-  self.play.textContent = "▶"
-  self.play.setAttribute("aria-label", "Play")
+  playButton(self.play, false)
 }
 
 function move(self, by) {
@@ -119,44 +127,19 @@ function go(self, index) {
   if (index === undefined) return
   self.index = index
   show(self)
-  ask(self)
-}
-
-function ask(self) {
-  // One question at a time: a walk faster than the pictures would otherwise interrupt each of them.
-  if (self.waitingSince && performance.now() - self.waitingSince < ANSWER_MS) return
-  if (self.index === self.asked) return
-  self.asked = self.index
-  self.waitingSince = performance.now()
-  clearTimeout(self.timer)
-  self.timer = setTimeout(() => { self.waitingSince = 0; ask(self) }, ANSWER_MS)
-  self.send("step", self.index)
-}
-
-function answered(self, shown) {
-  if (!self.waitingSince || shown !== self.asked) return
-  self.waitingSince = 0
-  clearTimeout(self.timer)
-  if (self.index !== self.asked) ask(self)
+  self.question.ask()
 }
 
 // Drawing ------------------------------------------------------------------------------------------------------------------
 
-const whole = (n) => n.toLocaleString("en")
-
-function short(n) {
-  for (const [size, unit] of [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]) if (n >= size) return `${(n / size).toPrecision(3)} ${unit}`
-  return `${n} `
-}
-
 const memory = (n) => `${short(n)}B`
 
 function chips(shape) {
-  const line = make("span", "gf-axes")
+  const line = element("span", "gf-axes")
   for (const [axis, size] of shape) {
-    const chip = make("span", "gf-axis")
+    const chip = element("span", "gf-axis")
     chip.style.setProperty("--axis", `var(--gf-axis-${axis.replace(/^[^a-z]*/, "").split(/[^a-z_]/)[0]}, var(--gf-axis-batch))`)
-    chip.append(make("i", "", axis), make("b", "", whole(size)))
+    chip.append(element("i", "", axis), element("b", "", whole(size)))
     line.appendChild(chip)
   }
   return line
@@ -173,26 +156,26 @@ function costs(step) {
 
 function row(self, index) {
   const step = stepAt(self, index)
-  const node = make("div", "gf-step")
+  const node = element("div", "gf-step")
   node.id = `gf-step-${self.key}-${index}`
   node.setAttribute("role", "option")
   node.style.setProperty("--part", `var(--gf-${step.part})`)
-  const head = make("div", "gf-step-head")
-  head.append(make("code", "", step.name.replace(/^blocks\.\d+\./, "")), chips(step.output))
-  node.append(head, make("div", "gf-step-cost", `${step.words}  ·  ${costs(step)}`))
+  const head = element("div", "gf-step-head")
+  head.append(element("code", "", step.name.replace(/^blocks\.\d+\./, "")), chips(step.output))
+  node.append(head, element("div", "gf-step-cost", `${step.words}  ·  ${costs(step)}`))
   node.onclick = () => { stop(self); go(self, index) }
   self.rows.set(index, node)
   return node
 }
 
 function heading(text, total, fold) {
-  const node = make(fold ? "button" : "div", "gf-group")
+  const node = element(fold ? "button" : "div", "gf-group")
   if (fold) {
-    node.type = "button"
+    node.setAttribute("type", "button")
     node.setAttribute("aria-expanded", String(fold.open))
     node.onclick = fold.toggle
   }
-  node.append(make("b", "", (fold ? (fold.open ? "▾ " : "▸ ") : "") + text), make("span", "", total))
+  node.append(element("b", "", (fold ? (fold.open ? "▾ " : "▸ ") : "") + text), element("span", "", total))
   return node
 }
 
@@ -234,12 +217,12 @@ function drawStrip(self) {
   for (const [stage, from] of [["input", 0], ["block", a], ["output", a + b * layers]]) {
     const rows = self.data.groups[stage]
     if (!rows.length) continue
-    const frame = make("div", `gf-stage gf-stage-${stage}`)
-    if (stage === "block" && layers > 1) frame.appendChild(make("span", "gf-times", `× ${whole(layers)}`))
+    const frame = element("div", `gf-stage gf-stage-${stage}`)
+    if (stage === "block" && layers > 1) frame.appendChild(element("span", "gf-times", `× ${whole(layers)}`))
     rows.forEach((step, i) => {
       const last = self.stations[self.stations.length - 1]
       if (last && last.stage === stage && last.part === step.part) return void last.rows.push(i)
-      const node = make("button", "gf-station", step.name === "mask" ? "mask" : self.data.parts[step.part])
+      const node = element("button", "gf-station", step.name === "mask" ? "mask" : self.data.parts[step.part])
       node.type = "button"
       node.tabIndex = -1
       node.style.setProperty("--part", `var(--gf-${step.part})`)
@@ -277,60 +260,56 @@ function show(self) {
 function drawCard(self, step) {
   const { card } = self
   card.style.setProperty("--part", `var(--gf-${step.part})`)
-  const title = make("div", "gf-card-title")
-  title.append(make("code", "", step.name), make("span", "", step.words))
-  const table = make("div", "gf-card-shapes")
-  for (const input of step.inputs) table.append(make("span", "gf-card-name", input.name.replace(/^blocks\.\d+\./, "")), chips(input.axes))
-  for (const weight of step.weights) table.append(make("span", "gf-card-name", weight.name.replace(/^blocks\.\d+\./, "")), make("span", "gf-card-weight", `learned, ${weight.sizes.map(whole).join(" × ")}`))
-  for (const weight of step.shared) table.append(make("span", "gf-card-name", weight), make("span", "gf-card-weight", "learned, used before: counts 0 here"))
-  table.append(make("span", "gf-card-name gf-arrow", "→"), chips(step.output))
+  const title = element("div", "gf-card-title")
+  title.append(element("code", "", step.name), element("span", "", step.words))
+  const table = element("div", "gf-card-shapes")
+  for (const input of step.inputs) table.append(element("span", "gf-card-name", input.name.replace(/^blocks\.\d+\./, "")), chips(input.axes))
+  for (const weight of step.weights) table.append(element("span", "gf-card-name", weight.name.replace(/^blocks\.\d+\./, "")), element("span", "gf-card-weight", `learned, ${weight.sizes.map(whole).join(" × ")}`))
+  for (const weight of step.shared) table.append(element("span", "gf-card-name", weight), element("span", "gf-card-weight", "learned, used before: counts 0 here"))
+  table.append(element("span", "gf-card-name gf-arrow", "→"), chips(step.output))
   const flops = [step.products && `${whole(step.products)} in products`, step.elementwise && `${whole(step.elementwise)} elementwise`].filter(Boolean).join(" + ") || "0"
-  const facts = make("div", "gf-card-facts")
+  const facts = element("div", "gf-card-facts")
   for (const [name, value] of [["parameters", whole(step.parameters)], ["FLOPs", flops], ["output", step.view ? `${memory(step.bytes)}, a view` : memory(step.bytes)]]) {
-    const fact = make("span")
-    fact.append(make("i", "", name), make("b", "", value))
+    const fact = element("span")
+    fact.append(element("i", "", name), element("b", "", value))
     facts.appendChild(fact)
   }
   card.replaceChildren(title, table, facts)
 }
 
-function dark(element) {
-  const brush = document.createElement("canvas").getContext("2d")
-  brush.fillStyle = getComputedStyle(element).getPropertyValue("--st-background-color").trim() || "#ffffff"
-  return parseInt(brush.fillStyle.slice(1, 3), 16) < 128
-}
-
-export default function (component) {
-  const { data, parentElement, setStateValue, key } = component
-  if (!data) return
-  let self = instances.get(parentElement)
-  const fresh = !self
-  if (fresh) instances.set(parentElement, (self = create(parentElement)))
-  self.send = setStateValue
-  self.key = String(key ?? "x").replace(/\W/g, "")
+/**
+ * @param {any} self
+ * @param {Data} data
+ * @param {boolean} fresh
+ * @param {string} key
+ */
+function update(self, data, fresh, key) {
+  self.key = key.replace(/\W/g, "")
   self.data = data
-  const side = dark(self.root) ? 1 : 0
-  for (const [name, pair] of Object.entries(data.palette)) self.root.style.setProperty(`--gf-${name}`, pair[side])
+  const side = paint(self.root, data.palette), { question } = self
   self.list.setAttribute("aria-label", data.alt)
   const changed = fresh || self.source !== data.source
   if (changed) {
     stop(self)
     self.source = data.source
-    self.waitingSince = 0
-    self.index = self.asked = data.shown
+    question.forget()
+    question.settle(data.shown)
+    self.index = data.shown
     self.open = (place(self, data.shown).block ?? 0) > 0
     build(self)
-  } else if (!self.waitingSince && self.index !== data.shown && self.asked !== data.shown) {
-    self.index = self.asked = data.shown
+  } else if (!question.waiting() && self.index !== data.shown && question.asked !== data.shown) {
+    question.settle(data.shown)
+    self.index = data.shown
   }
-  answered(self, data.shown)
+  question.answered(data.shown)
   if (changed || self.drawnSide !== side || self.last !== self.index) show(self)
   self.drawnSide = side
   self.last = self.index
-  return () => {
-    stop(self)
-    clearTimeout(self.timer)
-    self.root.remove()
-    instances.delete(parentElement)
-  }
 }
+
+function remove(self) {
+  stop(self)
+  self.question.forget()
+}
+
+export default component({ create, update, remove })

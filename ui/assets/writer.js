@@ -1,7 +1,40 @@
+// @ts-check
 // A text as a model writes it: played, stepped, and gone on with otherwise. The server writes in batches, when it is asked;
-// everything over tokens that are already here happens in the browser. See ui/generation.py and
-// ui/generation_session.py; writer_draw.js, which is sent with this, puts it on the screen.
-const instances = new WeakMap()
+// everything over tokens that are already here happens in the browser. See pages/output/generation/write.py and session.py;
+// writer_draw.js puts it on the screen.
+
+import { around, within } from "./shared/dom.js"
+import { component } from "./shared/mount.js"
+import { frames, still } from "./shared/play.js"
+import { saveTools } from "./shared/save.js"
+import { paint } from "./shared/theme.js"
+import { copy, draw, hover, label, legend, table } from "./writer_draw.js"
+import { ended, known, pathOf } from "./writer_state.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {string} session
+ * @property {string} nodes JSON of the tokens from `from` on
+ * @property {number} from
+ * @property {Record<string, [string, string]>} words tokens as shown, and their bytes in hex
+ * @property {number[] | null} prompt
+ * @property {number[]} leaves
+ * @property {Record<string, [number, string]>} ends by leaf: tokens that count, and why it ends
+ * @property {number | null} leaf
+ * @property {number} at
+ * @property {number} move grows when the server moved the reader
+ * @property {string} asked the id of what this answers
+ * @property {boolean} fresh
+ * @property {number} todo branches of the link that are not written yet
+ * @property {string} said
+ * @property {number} length
+ * @property {string} stop
+ * @property {number} context
+ * @property {number} vocab
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
 const AHEAD = 64 // tokens that are asked for before they are needed, while playing; a quarter of them while stepping
 const REST_MS = 500 // after the last move, where the reader stands goes into the link
 const ANSWER_MS = 8000 // an answer that has not come by then is asked for again
@@ -37,40 +70,37 @@ const TEMPLATE = `
   <div class="gf-writer-tree"><p class="gf-writer-title" data-is="branches"></p><div class="gf-writer-lanes"><svg aria-hidden="true"></svg><ol></ol></div></div>
   <div class="gf-writer-files" data-unsaved><button type="button" data-do="copy">Copy the text</button></div>`
 
-const whole = (n) => n.toLocaleString("en")
-const percent = (p) => (p >= 0.9995 && p < 1 ? ">99.9%" : p > 0 && p < 0.001 ? "<0.1%" : `${(100 * p).toFixed(1)}%`)
-const raised = (n) => [...String(n)].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")
-const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches
-
-function create(parentElement) {
-  const root = element("div", "gf-writer")
+function create(place) {
+  const root = within(place, "div", "gf-writer")
   root.innerHTML = TEMPLATE
-  parentElement.appendChild(root)
   const find = (name) => root.querySelector(name)
+  /** @type {any} */
   const self = {
     root, text: find(".gf-writer-text"), slider: find("input[type=range]"), where: find("output"), speed: find("select"), button: find(".gf-writer-play"),
     said: find(".gf-writer-said"), window: find(".gf-writer-window"), list: find(".gf-writer-list"), which: find("[data-is=which]"), facts: find(".gf-writer-facts"),
     branches: find("[data-is=branches]"), lanes: find("svg"), rows: find("ol"), legend: find(".gf-writer-legend"), form: find("form"),
     other: find("form input"), answer: find(".gf-writer-answer"),
     session: null, nodes: [], words: {}, prompt: [], leaves: [], ends: {}, leaf: null, at: 0, path: [], cells: [], move: -1, hover: -1, panelOf: "", treeOf: "",
-    client: Math.random().toString(36).slice(2, 10), asks: 0, waiting: null, queue: [], told: "", timer: 0, retry: 0, frame: 0, playing: false, toEnd: false,
+    client: Math.random().toString(36).slice(2, 10), asks: 0, waiting: null, queue: [], told: "", timer: 0, retry: 0, playing: null, toEnd: false,
     stepping: false, todo: 0, side: 0,
   }
-  for (const [rate, label] of SPEEDS) {
-    const option = element("option", "", label)
-    option.value = String(rate)
-    self.speed.append(option)
+  self.does = {
+    step: (at) => step(self, at),
+    pick: (after, token) => { stop(self); self.toEnd = false; command(self, { do: "pick", after, token }) },
+    drop: (branch) => { stop(self); self.stepping = true; command(self, { do: "delete", branch }) },
+    visit: (leaf) => visit(self, leaf),
   }
+  for (const [rate, words] of SPEEDS) within(self.speed, "option", "", String(words)).value = String(rate)
   self.speed.value = "15"
   const does = {
     first: () => step(self, 0), back: () => step(self, self.at - 1), next: () => step(self, self.at + 1), play: () => toggle(self),
     last: () => { stop(self); self.toEnd = true; show(self, known(self)); pump(self) }, copy: (button) => copy(self, button),
   }
-  root.querySelectorAll("[data-do]").forEach((button) => { button.onclick = () => does[button.dataset.do](button) })
+  root.querySelectorAll("[data-do]").forEach((/** @type {HTMLButtonElement} */ button) => { button.onclick = () => does[button.dataset.do](button) })
   find(".gf-writer-two").prepend(saveTools(root, () => "generation-tokens", () => table(self)))
   self.slider.oninput = () => step(self, Number(self.slider.value))
   root.addEventListener("keydown", (event) => {
-    const on = event.target, typing = on.matches("input[type=text], select")
+    const on = /** @type {HTMLElement} */ (event.target), typing = on.matches("input[type=text], select")
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return
     if (event.key === " " && !on.matches("button")) toggle(self)
     else if (on === self.slider) return
@@ -81,7 +111,7 @@ function create(parentElement) {
     else return
     event.preventDefault()
   })
-  const cellAt = (event) => self.cells.indexOf(event.target.closest?.(".gf-writer-token"))
+  const cellAt = (event) => self.cells.indexOf(around(event, ".gf-writer-token"))
   self.text.addEventListener("click", (event) => { const i = cellAt(event); if (i >= 0) step(self, i + 1) })
   self.text.addEventListener("pointerover", (event) => { if (event.pointerType === "mouse") hover(self, cellAt(event)) })
   self.text.addEventListener("pointerleave", () => hover(self, -1))
@@ -96,16 +126,6 @@ function create(parentElement) {
 }
 
 // Where we are ----------------------------------------------------------------------------------------------------------
-
-function pathOf(self, leaf) {
-  const found = []
-  for (let i = leaf; i !== null && i >= 0; i = self.nodes[i].parent) found.push(i)
-  return found.reverse()
-}
-
-const end = (self) => self.ends[self.leaf] ?? [self.path.length, self.length > 0 ? "" : "length"]
-const known = (self) => Math.min(end(self)[0], self.path.length)
-const ended = (self) => end(self)[1]
 
 function step(self, at) {
   self.stepping = true
@@ -122,6 +142,15 @@ function show(self, at) {
   pump(self)
 }
 
+function visit(self, leaf) {
+  stop(self)
+  self.toEnd = false
+  self.leaf = leaf
+  self.path = pathOf(self, leaf)
+  const unseen = self.path.findIndex((index) => !self.nodes[index].seen)
+  show(self, unseen < 0 ? self.path.length : unseen)
+}
+
 function toggle(self) {
   self.stepping = false
   if (self.playing) { stop(self); draw(self); rest(self) } else play(self)
@@ -131,34 +160,20 @@ function play(self) {
   if (self.todo) return
   if (self.at >= known(self) && ended(self)) { if (!known(self)) return; self.at = 0 }
   if (still()) { self.toEnd = true; return show(self, known(self)) }
-  self.playing = true
+  self.playing?.stop()
+  self.playing = frames(() => Number(self.speed.value), (steps) => {
+    if (self.at < known(self)) show(self, self.at + steps)
+    else if (!ended(self)) pump(self)
+    else { stop(self); draw(self); rest(self) }
+  })
   self.said.textContent = "Playing."
   label(self)
-  let last = performance.now()
-  const tick = (time) => {
-    if (!self.playing) return
-    const rate = Number(self.speed.value), steps = rate ? Math.floor(((time - last) * rate) / 1000) : 8
-    if (steps > 0) {
-      last = rate && steps < 20 ? last + (steps * 1000) / rate : time // a hidden tab does not catch up
-      if (self.at < known(self)) show(self, self.at + Math.min(steps, 20))
-      else if (ended(self)) { stop(self); draw(self); rest(self); return }
-      else pump(self)
-    }
-    self.frame = requestAnimationFrame(tick)
-  }
-  self.frame = requestAnimationFrame(tick)
 }
 
 function stop(self) {
-  self.playing = false
-  cancelAnimationFrame(self.frame)
+  self.playing?.stop()
+  self.playing = null
   label(self)
-}
-
-function label(self) {
-  self.button.textContent = self.playing ? "❚❚" : "▶"
-  self.button.setAttribute("aria-label", self.playing ? "Pause" : "Play")
-  self.button.title = self.playing ? "Pause (space)" : "Play (space)"
 }
 
 // Asking the server: one thing at a time --------------------------------------------------------------------------------
@@ -206,10 +221,10 @@ function take(self, data) {
   }
   if (data.prompt && String(data.prompt) !== String(self.prompt)) self.prompt = data.prompt
   Object.assign(self.words, data.words)
-  JSON.parse(data.nodes).forEach(([parent, token, drawn, begin, log, q, rest], i) => {
+  JSON.parse(data.nodes).forEach(([parent, token, drawn, begin, log, q, list], i) => {
     if (data.from + i !== self.nodes.length) return
     const others = []
-    for (let j = 0; j < rest.length; j += 3) others.push({ token: rest[j], p: rest[j + 1], q: rest[j + 2] })
+    for (let j = 0; j < list.length; j += 3) others.push({ token: list[j], p: list[j + 1], q: list[j + 2] })
     self.nodes.push({ parent: parent < 0 ? null : parent, token, drawn, begin, log: log ?? NaN, p: log === null ? NaN : Math.exp(log), q, others, seen: false })
   })
   if (self.waiting && data.asked === self.waiting.id) { self.waiting = null; clearTimeout(self.retry) }
@@ -238,23 +253,21 @@ function take(self, data) {
   else if (moved && !first && !self.stepping && !self.playing && self.at < self.length) play(self)
 }
 
-export default function (component) {
-  const { data, parentElement, setStateValue } = component
-  if (!data) return
-  let self = instances.get(parentElement)
-  if (!self) instances.set(parentElement, (self = create(parentElement)))
-  self.send = setStateValue
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
+function update(self, data) {
   self.palette = data.palette
-  self.side = isDark(self.root) ? 1 : 0
-  self.root.style.setProperty("--gf-attention", data.palette.attention[self.side])
-  self.root.style.setProperty("--gf-output", data.palette.output[self.side])
+  self.side = paint(self.root, data.palette, ["attention", "output"])
   legend(self)
   take(self, data)
-  return () => {
-    stop(self)
-    clearTimeout(self.timer)
-    clearTimeout(self.retry)
-    self.root.remove()
-    instances.delete(parentElement)
-  }
 }
+
+function remove(self) {
+  stop(self)
+  clearTimeout(self.timer)
+  clearTimeout(self.retry)
+}
+
+export default component({ create, update, remove })

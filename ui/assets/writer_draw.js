@@ -1,15 +1,24 @@
-// The writer on the screen: the text, what else could stand there, its numbers and its branches. One module with writer.js.
+// @ts-check
+// The writer on the screen: the text, what else could stand there, its numbers and its branches. What the person does with
+// it is answered by `self.does`, which writer.js has.
+
+import { shade } from "./shared/colours.js"
+import { element, vector, write } from "./shared/dom.js"
+import { chance, whole } from "./shared/numbers.js"
+import { playButton } from "./shared/play.js"
+import { decode, ended, known, pathOf, raised, shown } from "./writer_state.js"
+
 const LANE = 38 // pixels of a branch
 
-const shown = (self, token) => (self.words[token]?.[0] ?? String(token))
-
 function cellFor(self, token, name) {
+  /** @type {any} what it shows is kept on it */
   const cell = element("span", name, shown(self, token).replaceAll("␣", " ").replaceAll("⏎", "⏎\n"))
   cell.state = ""
   return cell
 }
 
-function draw(self) {
+/** Everything, as the writer stands now. */
+export function draw(self) {
   const held = self.promptCells ?? []
   if (self.promptOf !== String(self.prompt)) {
     held.forEach((cell) => cell.remove())
@@ -27,17 +36,17 @@ function draw(self) {
     self.text.append(cell)
   }
   const node = self.at ? self.nodes[self.path[self.at - 1]] : null, begin = node ? node.begin : 0
-  self.promptCells.forEach((cell, i) => state(cell, `gf-writer-given${i < begin ? " gf-dropped" : ""}`, "", ""))
+  self.promptCells.forEach((cell, i) => look(cell, `gf-writer-given${i < begin ? " gf-dropped" : ""}`, "", ""))
   const most = known(self)
   self.cells.forEach((cell, i) => {
     const it = self.nodes[self.path[i]]
-    const level = Number.isFinite(it.p) ? Math.round(6 * it.p) : 0, light = self.side ? level < 4 : level >= 4
     let name = "gf-writer-token"
     if (it.token !== it.drawn) name += " gf-picked"
-    if (i >= self.at) return state(cell, name + (it.seen && i < most ? " gf-later" : " gf-hidden"), "", "")
+    if (i >= self.at) return look(cell, name + (it.seen && i < most ? " gf-later" : " gf-hidden"), "", "")
     if (i === self.at - 1) name += " gf-here"
-    if (self.prompt.length + i < begin) return state(cell, name + " gf-dropped", "", "")
-    state(cell, name, self.palette[`seq${level}`][self.side], light ? "#f4f7fb" : "#10151d")
+    if (self.prompt.length + i < begin) return look(cell, name + " gf-dropped", "", "")
+    const { background, color } = shade(self.palette, it.p, self.side)
+    look(cell, name, background, color)
   })
   self.text.classList.toggle("gf-long", self.path.slice(0, 40).some((i) => shown(self, self.nodes[i].token).length > 1)) // else a token is a character, and needs no border
   follow(self)
@@ -53,7 +62,7 @@ function draw(self) {
   tree(self)
 }
 
-function state(cell, name, background, colour) {
+function look(cell, name, background, colour) {
   const now = `${name}|${background}`
   if (cell.state === now) return
   cell.state = now
@@ -71,21 +80,21 @@ function follow(self) {
 
 function say(self, node, begin) {
   const why = ended(self), most = known(self)
-  let words = ""
+  let words
   if (self.todo) words = "Writing the branches of the link again …"
   else if (self.at < most || !most) {
-    words = node ? `Token ${whole(self.at)}: “${shown(self, node.token)}”, probability ${percent(node.p)}${node.token === node.drawn ? "" : `, picked instead of “${shown(self, node.drawn)}”`}.`
+    words = node ? `Token ${whole(self.at)}: “${shown(self, node.token)}”, probability ${chance(node.p)}${node.token === node.drawn ? "" : `, picked instead of “${shown(self, node.drawn)}”`}.`
       : self.length ? "Nothing is written yet: press play, or step." : "Nothing is to be written: the length is 0."
   } else if (why === "stop") words = `Stopped by the string: the text now holds “${self.stopAt.replaceAll("\n", "⏎").replaceAll(" ", "␣")}”. ${whole(most)} tokens.`
   else if (why === "length") words = `Stopped by the length: ${whole(self.length)} tokens were asked for.`
   else if (why === "full") words = "Stopped: the tree holds as many tokens as are kept. Delete a branch to go on."
   else words = "The server is writing …"
-  if (!self.playing && self.said.textContent !== words) self.said.textContent = words
+  if (!self.playing) write(self.said, words)
   const seen = node ? self.prompt.length + self.at - 1 - begin : 0
   const dropped = begin > 0 ? decode(self, [...self.prompt, ...self.path.slice(0, Math.max(0, begin - self.prompt.length)).map((i) => self.nodes[i].token)].slice(0, begin)).replaceAll("\n", "⏎") : ""
   const gone = begin > 0 ? `The window has moved: the context of ${whole(self.context)} tokens was full, so the model went on from its last half. “${shown(self, node.token)}” was written from the ${whole(seen)} tokens before it; the first ${whole(begin)} (grey), up to “${dropped.length > 30 ? "…" : ""}${dropped.slice(-30)}”, are dropped, and it knows nothing of them.`
     : node ? `The model saw all ${whole(seen)} tokens before this one; its context holds ${whole(self.context)}.` : ""
-  if (self.window.textContent !== gone) self.window.textContent = gone
+  write(self.window, gone)
   self.window.classList.toggle("gf-moved", begin > 0)
 }
 
@@ -101,11 +110,12 @@ function facts(self) {
     ["Perplexity", good ? Math.exp(nats).toFixed(2) : "–", good ? `e to the ${nats.toFixed(3)}: as surprising as draws among so many equally likely tokens` : "e to the nats per token"],
   ]
   if (!self.facts.children.length) cells.forEach(() => { const box = element("div"); box.append(element("span"), element("b"), element("small")); self.facts.append(box) })
-  cells.forEach((words, i) => [...self.facts.children[i].children].forEach((part, j) => { if (part.textContent !== words[j]) part.textContent = words[j] }))
+  cells.forEach((words, i) => [...self.facts.children[i].children].forEach((part, j) => write(part, words[j])))
   Object.assign(self.root.dataset, { at: n, total: good ? total.toFixed(6) : "", nats: good ? nats.toFixed(6) : "", known: known(self), ended: ended(self) })
 }
 
-function hover(self, i) {
+/** Points at a token, or at none (-1). */
+export function hover(self, i) {
   const at = i >= 0 && i < self.at ? i : -1
   if (at === self.hover) return
   self.hover = at
@@ -135,14 +145,12 @@ function panel(self) {
     const drawn = other.token === node.drawn ? (node.token === node.drawn ? "drawn" : "would be drawn") : other.token === node.token ? "picked" : ""
     const removed = other.q === 0
     row.type = "button"
-    row.append(element("code", "", name), bars, element("span", "gf-writer-share", `${percent(other.p)} → ${removed ? "removed" : percent(other.q)}`), element("small", "", drawn))
-    row.setAttribute("aria-label", `${name}: model ${percent(other.p)}, with the settings ${removed ? "removed" : percent(other.q)}${drawn ? `, ${drawn}` : ""}. Go on with it.`)
+    row.append(element("code", "", name), bars, element("span", "gf-writer-share", `${chance(other.p)} → ${removed ? "removed" : chance(other.q)}`), element("small", "", drawn))
+    row.setAttribute("aria-label", `${name}: model ${chance(other.p)}, with the settings ${removed ? "removed" : chance(other.q)}${drawn ? `, ${drawn}` : ""}. Go on with it.`)
     row.title = `${name}: p = ${other.p.toPrecision(4)} by the model, ${removed ? "removed" : other.q.toPrecision(4)} with the settings`
     row.onclick = () => {
-      if (other.token === node.token) return step(self, i + 1)
-      stop(self)
-      self.toEnd = false
-      command(self, { do: "pick", after: i ? self.path[i - 1] : null, token: other.token })
+      if (other.token === node.token) self.does.step(i + 1)
+      else self.does.pick(i ? self.path[i - 1] : null, other.token)
     }
     return row
   })
@@ -151,12 +159,6 @@ function panel(self) {
   const focused = self.list.contains(document.activeElement)
   self.list.replaceChildren(...rows)
   if (focused) (rows.find((row) => row.classList.contains("gf-here")) ?? rows[0]).focus({ preventScroll: true })
-}
-
-function decode(self, tokens) {
-  const bytes = []
-  for (const token of tokens) for (const pair of self.words[token]?.[1].match(/../g) ?? []) bytes.push(parseInt(pair, 16))
-  return new TextDecoder().decode(new Uint8Array(bytes))
 }
 
 function tree(self) {
@@ -199,23 +201,14 @@ function branchRow(self, path, i, parent, fork) {
   const fact = `${parent < 0 ? "" : `from token ${whole(fork + 1)} · `}${whole(path.length)} tokens · ${path.length && Number.isFinite(total) ? (-total / path.length).toFixed(2) : "–"} nats each`
   go.type = drop.type = "button"
   go.append(element("span", "gf-writer-name", own || "(nothing yet)"), element("small", "", fact))
-  go.onclick = () => visit(self, self.leaves[i])
+  go.onclick = () => self.does.visit(self.leaves[i])
   drop.setAttribute("aria-label", `Delete the branch “${own.slice(0, 30)}”`)
   drop.title = "Delete this branch"
   drop.hidden = self.leaves.length < 2
   drop.dataset.unsaved = ""
-  drop.onclick = () => { stop(self); self.stepping = true; command(self, { do: "delete", branch: self.leaves[i] }) }
+  drop.onclick = () => self.does.drop(self.leaves[i])
   row.append(go, drop)
   return row
-}
-
-function visit(self, leaf) {
-  stop(self)
-  self.toEnd = false
-  self.leaf = leaf
-  self.path = pathOf(self, leaf)
-  const unseen = self.path.findIndex((index) => !self.nodes[index].seen)
-  show(self, unseen < 0 ? self.path.length : unseen)
 }
 
 function lanes(self, wide) {
@@ -237,21 +230,14 @@ function lanes(self, wide) {
     if (way.has(i)) line("gf-mine", x(fork), y(i), x(way.get(i)), y(i))
   })
   lines.sort((a, b) => a[0].localeCompare(b[0]))
-  const svg = "http://www.w3.org/2000/svg"
-  const made = lines.map(([name, [x1, y1, x2, y2]]) => {
-    const node = document.createElementNS(svg, "line")
-    for (const [key, value] of Object.entries({ x1, y1, x2, y2 })) node.setAttribute(key, value.toFixed(1))
-    node.setAttribute("class", name)
-    return node
-  })
+  const made = lines.map(([name, [x1, y1, x2, y2]]) => vector("line", { x1: x1.toFixed(1), y1: y1.toFixed(1), x2: x2.toFixed(1), y2: y2.toFixed(1), class: name }))
   let row = mine
   while (row >= 0 && self.forks[row][0] >= 0 && self.forks[row][1] >= self.at) row = self.forks[row][0]
-  const dot = document.createElementNS(svg, "circle")
-  for (const [key, value] of Object.entries({ cx: x(self.at), cy: y(row), r: 6 })) dot.setAttribute(key, String(value))
-  self.lanes.replaceChildren(...made, dot)
+  self.lanes.replaceChildren(...made, vector("circle", { cx: x(self.at), cy: y(row), r: 6 }))
 }
 
-function legend(self) {
+/** What the colours mean, once for each side. */
+export function legend(self) {
   const of = String(self.side)
   if (self.legendOf === of) return
   self.legendOf = of
@@ -263,7 +249,8 @@ function legend(self) {
 
 // Taking it home --------------------------------------------------------------------------------------------------------
 
-function copy(self, button) {
+/** The text up to here into the clipboard. */
+export function copy(self, button) {
   const text = decode(self, [...self.prompt, ...self.path.slice(0, self.at).map((i) => self.nodes[i].token)])
   const done = (words) => { button.textContent = words; setTimeout(() => { button.textContent = "Copy the text" }, 1500) }
   const old = () => {
@@ -277,10 +264,19 @@ function copy(self, button) {
   navigator.clipboard ? navigator.clipboard.writeText(text).then(() => done("Copied"), old) : old()
 }
 
-function table(self) {
+/** The rows behind the picture. */
+export function table(self) {
   const head = "token_written,position,id,token,p,q_with_settings,log_probability,drawn_id,picked,sees_from_position,alternatives".split(",")
   return [head, ...self.path.slice(0, known(self)).map((index, i) => {
     const it = self.nodes[index], others = it.others.map((o) => `${shown(self, o.token)} ${o.p} ${o.q}`).join("; ")
     return [i + 1, self.prompt.length + i, it.token, shown(self, it.token), it.p, it.q, it.log, it.drawn, it.token !== it.drawn, it.begin, others]
   })]
+}
+
+// The play button -------------------------------------------------------------------------------------------------------
+
+/** Says whether it plays. */
+export function label(self) {
+  playButton(self.button, !!self.playing)
+  self.button.title = self.playing ? "Pause (space)" : "Play (space)"
 }

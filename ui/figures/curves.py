@@ -23,6 +23,7 @@ BASELINE_WORDS = {
     "uniform": "knowing nothing ({log} {v}{each})",
     "unigram": "{what} frequencies",
     "bigram": "{what} pairs",
+    "trigram": "{what} triples",
 }
 
 

@@ -1,27 +1,48 @@
-"""Components that run in the browser. An inline script cannot import: what they share, save.js and save.css,
-is put in front of each one's own.
+"""Components that run in the browser: one way of mounting for all of them.
+
+With every message Streamlit sends a component's script again. Ours is a few lines that import the module,
+which the browser fetches once and keeps: ui/assets/load.js says what happens there, `ui.players.served` where
+it lies.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-ASSETS = Path(__file__).parents[1] / "assets"
+from ui.players import served
+
+SAVES = "shared/save"  # the style of the buttons that save a figure
+
+# Streamlit's own script lies below the app's root, wherever a host has put that. Where it comes from another
+# place, the page's address says so: pages lie one level below the root.
+_SCRIPT = """\
+const at = "app/static/{folder}/load.js", root = /static\\/js\\/[^/]+$/
+const near = new URL(at, document.baseURI).href
+const own = [...document.scripts].map((s) => s.src).find((src) => root.test(src))?.replace(root, at) ?? near
+const ready = import(own).catch(() => import(near)).then(({{ load }}) => load({arguments}))
+export default async (message) => (await ready.catch(() => {{ throw Error({problem}) }}))(message)
+"""
+PROBLEM = "This part of the page did not load. Reload the page; if that does not help, restart the app."
 
 
 @cache
-def mounted(name: str, *scripts: str) -> Callable[..., Any]:
-    """The component `glassformer_{name}` of {name}.css and {name}.js, or of `scripts` instead, joined to one
-    module.
+def mounted(
+    name: str, *, styles: tuple[str, ...] | None = None, ahead: tuple[str, ...] = (), isolated: bool = False
+) -> Callable[..., Any]:
+    """The component `glassformer_{name}`: ui/assets/{name}.js in the styles {name}.css and SAVES, or in those
+    that are named. `ahead` are other files of static/ that it is going to fetch. `isolated` puts it into a
+    shadow root, where no style of the page reaches it.
     """
-    css, js = (_joined(kind, names) for kind, names in (("css", (name,)), ("js", scripts or (name,))))
-    return st.components.v2.component(f"glassformer_{name}", css=css, js=js, isolate_styles=False)
+    js = script(name, (SAVES, name) if styles is None else styles, ahead)
+    return st.components.v2.component(f"glassformer_{name}", js=js, isolate_styles=isolated)
 
 
-def _joined(kind: str, names: tuple[str, ...]) -> str:
-    return "\n".join((ASSETS / f"{each}.{kind}").read_text("utf-8") for each in ("save", *names))
+def script(name: str, styles: tuple[str, ...], ahead: tuple[str, ...] = ()) -> str:
+    """What is sent with every message of this component."""
+    arguments = ", ".join(json.dumps(value) for value in ((name, styles, ahead) if ahead else (name, styles)))
+    return _SCRIPT.format(folder=served.modules(), arguments=arguments, problem=json.dumps(PROBLEM))

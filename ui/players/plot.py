@@ -1,7 +1,8 @@
 """Plotly drawn in place: one lasting DOM node per figure, so that nothing blinks and zoom survives updates.
 
 `st.plotly_chart` puts a new node in at every change of its data. This is a component (v2) of its own that
-calls `Plotly.react` on one `<div>`. The library itself comes by static serving, once; see `ensure_static`.
+calls `Plotly.react` on one `<div>`. The library itself comes by static serving, once: see
+`ui.players.served`.
 """
 
 from __future__ import annotations
@@ -9,41 +10,24 @@ from __future__ import annotations
 import base64
 import json
 import math
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-import plotly
-import streamlit as st
 
 from ui.figures import theme
 from ui.figures.specs import Figure
+from ui.players import served
+from ui.players.component import mounted
 
 if TYPE_CHECKING:
     import plotly.graph_objects
 
-ASSETS = Path(__file__).parents[1] / "assets"
-STATIC = Path(__file__).parents[2] / "static"
 MAX_CELLS = 400_000  # of the table behind the CSV button
 Table: TypeAlias = (
     pd.DataFrame | Mapping[str, Any]
 )  # columns of one length by name; a plain dict takes a tenth of the time
-
-
-@cache
-def _mount() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_plot",
-        css=(ASSETS / "plot.css").read_text("utf-8"),
-        js=(ASSETS / "plot.js").read_text("utf-8"),
-        isolate_styles=False,  # Plotly measures and styles in the document, not in a shadow root
-    )
 
 
 def plot(
@@ -63,7 +47,7 @@ def plot(
     names from `ui.figures.theme`. Returns the customdata of a point that was clicked, once, as text (JSON
     when it is not text itself); else None.
     """
-    result = _mount()(
+    result = mounted("plot", ahead=(served.library(),))(
         key=key,
         data=payload(figure, key=key, alt=alt, height=height, data=data, name=name),
         height=height,
@@ -98,6 +82,7 @@ def payload(
         "name": name,
         "table": None if data is None else _table(data),
         "palette": theme.palette(),
+        "library": served.library(),
     }
     encoder = json.JSONEncoder(default=packed, separators=(",", ":"), allow_nan=False)
     try:
@@ -165,35 +150,3 @@ def _column(values: Sequence[Any] | np.ndarray) -> Any:
 
 def _nothing() -> None:
     """Streamlit hands a trigger's value over only where a callback is named for it."""
-
-
-def ensure_static(folder: Path = STATIC) -> str | None:
-    """Puts the installed plotly.min.js where Streamlit serves it, once and atomically.
-
-    Returns None when it is there, else a sentence that says why it could not be put there.
-    """
-    source = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    target = folder / "plotly.min.js"
-    if target.is_file() and target.stat().st_size == source.stat().st_size:
-        return None
-    temporary = None
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".plotly-")
-        os.close(handle)
-        shutil.copyfile(source, temporary)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        if target.is_file():  # an older copy is better than none
-            return None
-        problem = (
-            f"Figures cannot be drawn: plotly.min.js could not be copied into {folder.name}/"
-            f" ({error.strerror})."
-        )
-        return (
-            f"{problem} Make that folder writable, or copy the file there from the installed plotly package."
-        )
-    return None

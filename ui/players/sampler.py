@@ -15,6 +15,7 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.errors import ConfigError
+from ui import widgets
 from ui.figures import theme
 from ui.players.component import mounted
 
@@ -35,26 +36,25 @@ def settings(seed: int) -> SampleConfig:
     """As the sliders stand, else as the link says; what is out of range counts as not said. Keeps the link up
     to date.
     """
-    held = st.session_state.get(KEY)
-    values = held.get("settings") if held is not None and hasattr(held, "get") else None
+    values = widgets.picked(KEY, "settings")
     if not isinstance(values, Mapping):
         values = {name: parsed(name, st.query_params.get(f"sampling_{name}")) for name in NAMES}
     config = valid(values, seed)
     for name in NAMES:
-        value = getattr(config, name)
-        said = (
-            ""
-            if value == getattr(START, name)
-            else str(int(value))
-            if isinstance(value, bool)
-            else f"{value:g}"
-        )
+        said = _said(name, getattr(config, name))
         if said != st.query_params.get(f"sampling_{name}", ""):
             if said:
                 st.query_params[f"sampling_{name}"] = said
             else:
                 st.query_params.pop(f"sampling_{name}", None)
     return config
+
+
+def _said(name: str, value: float | int | bool) -> str:
+    """A setting in a link; nothing where it is START's."""
+    if value == getattr(START, name):
+        return ""
+    return str(int(value)) if isinstance(value, bool) else f"{value:g}"
 
 
 def valid(values: Mapping[str, Any], seed: int) -> SampleConfig:
@@ -85,13 +85,13 @@ def parsed(name: str, text: str | None) -> float | int | bool | None:
     """
     if name == "penalty_last":
         return text == "1"
+    if name == "top_k":
+        return widgets.number_of(text)
     try:
         number = float(text or "nan")
     except ValueError:
         return None
-    if not math.isfinite(number):
-        return None
-    return int(number) if name == "top_k" else number
+    return number if math.isfinite(number) else None
 
 
 def sampler(

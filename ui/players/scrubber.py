@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-import streamlit as st
 
 from engine.service.history import History
-from ui.players.plot import ASSETS
+from ui import step as training_step
+from ui import widgets
+from ui.players.component import mounted
 
-NEWEST = -1
 SMOOTH = 5  # batches whose mean loss is drawn behind the slider
 
 
-@cache
-def _mount() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_scrubber",
-        css=(ASSETS / "scrubber.css").read_text("utf-8"),
-        js=(ASSETS / "scrubber.js").read_text("utf-8"),
-        isolate_styles=False,
-    )
-
-
-def asked(key: str) -> int | None:
-    """The step that the scrubber with this key was last moved to (NEWEST: follow), before it is drawn; None
-    when it was not touched.
-    """
-    value = st.session_state.get(key)
-    step = value.get("step") if value is not None and hasattr(value, "get") else None
-    return step if isinstance(step, int) and not isinstance(step, bool) else None
-
-
-def scrubber(steps: Sequence[int], history: History, shown: int, *, run: str, key: str) -> None:
-    """Draws it. `steps` are the snapshots, `shown` the one that the page has just drawn, or NEWEST.
+def scrubber(steps: Sequence[int], history: History, shown: int, *, model: str, key: str) -> None:
+    """Draws it. `steps` are the snapshots, `shown` the one that the page has just drawn, or NEWEST. What it
+    asks for goes to `ui.step`, which owns the step of `model`.
 
     It waits for the page to have drawn one step before it asks for another, so that a fast drag never starves
     the pictures.
     """
-    _mount()(
+
+    def moved() -> None:
+        asked = widgets.picked(key, "step")
+        if isinstance(asked, int) and not isinstance(asked, bool) and asked >= training_step.NEWEST:
+            training_step.move(model, asked)
+
+    mounted("scrubber")(
         key=key,
-        data={"steps": list(steps), "losses": losses_at(steps, history), "shown": shown, "run": run},
-        on_step_change=lambda: None,
+        data={"steps": list(steps), "losses": losses_at(steps, history), "shown": shown, "run": model},
+        on_step_change=moved,
     )
 
 

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
 
 import streamlit as st
 
 from ui.figures import theme
-from ui.players.plot import ASSETS
-
-
-@cache
-def _mount() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_tokens",
-        css=(ASSETS / "tokens.css").read_text("utf-8"),
-        js=(ASSETS / "tokens.js").read_text("utf-8"),
-        isolate_styles=False,
-    )
+from ui.players.component import mounted
 
 
 def token_strip(
@@ -55,5 +43,5 @@ def token_strip(
         "values": [round(float(v), 3) for v in values] if values is not None else None,
         "palette": theme.palette(),
     }
-    _mount()(key=key, data=data, on_index_change=lambda: None)
+    mounted("tokens")(key=key, data=data, on_index_change=lambda: None)
     return index

@@ -39,3 +39,45 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"
+
+
+def short(n: float) -> str:
+    """A count with three digits and a letter.
+
+    >>> short(38_597_376), short(2048), short(6.7e9), short(0)
+    ('38.6M', '2.05K', '6.7B', '0')
+    """
+    for size, letter in ((1e15, "P"), (1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if n >= size:
+            return f"{n / size:.3g}{letter}" if n / size < 1000 else f"{n / size:,.0f}{letter}"
+    return f"{n:g}"
+
+
+def flop(n: float) -> str:
+    """
+    >>> flop(284_812_800), flop(9e15)
+    ('285 MFLOP', '9 PFLOP')
+    """
+    text = short(n).replace("B", "G")
+    return f"{text[:-1]} {text[-1]}FLOP" if text[-1].isalpha() else f"{text} FLOP"
+
+
+def percent(part: float, whole: float) -> str:
+    """
+    >>> percent(1, 4), percent(0, 4), percent(1, 9000)
+    ('25.0%', '0%', '<0.1%')
+    """
+    found = part / max(whole, 1)
+    return "0%" if not found else "<0.1%" if found < 0.0005 else f"{found:.1%}"
+
+
+def gigabytes(n: float) -> str:
+    """Bytes in words; 1 GB is 2^30 bytes here.
+
+    >>> gigabytes(2 * 2**30), gigabytes(1_536), gigabytes(3.5 * 2**40)
+    ('2 GB', '1.5 KB', '3.5 TB')
+    """
+    for size, letter in ((2**40, "TB"), (2**30, "GB"), (2**20, "MB"), (2**10, "KB")):
+        if n >= size:
+            return f"{n / size:.3g} {letter}" if n / size < 1000 else f"{n / size:,.0f} {letter}"
+    return f"{n:.0f} B"

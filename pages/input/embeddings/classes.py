@@ -4,38 +4,28 @@ it is the mean of.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.embeddings import Separation, case_cosines, cosines, embedding_of, separation
+from engine.measure.embeddings import cosines, embedding_of
+from engine.measure.separation import Separation, case_cosines, separation
+from engine.measure.separation import course as course_of
 from engine.model import Transformer, build
-from pages.input.embeddings import figures
+from pages.input.embeddings import classes_figures as figures
+from pages.input.embeddings import words
 from pages.input.embeddings.shared import Vocabulary, matrix_of, vocabulary_of
 from ui import explain
 from ui.course import course, steps_of
 from ui.layout import scrolled
 from ui.players.plot import plot
 from ui.subject import UNTRAINED, Subject
-from ui.text.markdown import safe
-from ui.text.numbers import minus
 
 MATRIX_TOKENS = 96  # in the matrix of cosines
-
-
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """What the curve needs of one snapshot."""
-
-    difference: float
-    chance: tuple[float, float] = field(repr=False)  # the middle 95% of the shuffles
-    matched: tuple[float, float] | None = field(repr=False)
+MEMBERS = 14  # of a class that are named
 
 
 def _shuffles(vocab_size: int) -> int:
@@ -63,7 +53,11 @@ def draw_classes(subject: Subject) -> None:
     """The number and where it lies among shuffles, its course over the training, class by class, and the
     cosines themselves.
     """
-    known, matrix, steps = vocabulary_of(subject), matrix_of(subject), steps_of(subject)
+    matrix, steps = matrix_of(subject), steps_of(subject)
+    if not np.isfinite(matrix).all():
+        st.info(words.NOT_FINITE)
+        return
+    known = vocabulary_of(subject)
     found = _separation(subject.key, len(matrix), matrix, known)
     if not np.isfinite(found.difference):
         st.info(
@@ -77,19 +71,17 @@ def draw_classes(subject: Subject) -> None:
     with right:
         if steps:
             st.markdown("**Over the training**")
-            measure = partial(_point, known=known)
-            course(
-                "classes",
-                subject.key[0],
-                steps,
-                measure,
-                partial(_draw_course, shown=subject.key[1], end=steps[-1]),
-            )
+            draw = partial(_draw_course, shown=subject.key[1], end=steps[-1])
+            course("classes", subject.key[0], steps, partial(_of_model, known=known), draw)
         else:
             _draw_start(subject, known, found)
     _draw_by_class(known, found)
     _draw_matrix(known, matrix)
-    explain.takeaway(_summary(subject, known, found))
+    explain.takeaway(words.separated(found))
+
+
+def _of_model(model: Transformer, known: Vocabulary) -> Separation:
+    return _measure(embedding_of(model), known)
 
 
 def _draw_null(found: Separation) -> None:
@@ -118,7 +110,7 @@ def _draw_null(found: Separation) -> None:
     )
     st.caption(
         f"${found.within:+.4f}$ (mean cosine of two tokens of one class) minus ${found.across:+.4f}$ (of"
-        f" different classes). A dot is one of {len(found.chance)} shuffles of the labels."
+        f" different classes). A dot is one of {found.by_chance.count} shuffles of the labels."
     )
 
 
@@ -133,16 +125,9 @@ def _draw_start(subject: Subject, known: Vocabulary, found: Separation) -> None:
         return
     start = _at_the_start(subject.key[0], subject.config, known)
     st.markdown("**Before the training, and after**")
-    rows = {"a fresh model of this shape": start, "this model": found}
     st.table(
         pd.DataFrame(
-            {
-                name: [
-                    *map(_number, (s.within, s.across, s.difference, float(np.quantile(s.chance, 0.975)))),
-                    "not known" if s.matched is None else _number(float(np.quantile(s.matched, 0.975))),
-                ]
-                for name, s in rows.items()
-            },
+            {"a fresh model of this shape": _column(start), "this model": _column(found)},
             index=[
                 "within a class",
                 "across classes",
@@ -157,24 +142,31 @@ def _draw_start(subject: Subject, known: Vocabulary, found: Separation) -> None:
     )
 
 
-def _draw_course(points: dict[int, _Point], shown: int, end: int) -> None:
-    there = list(points)
-    chance = np.array([p.chance for p in points.values()])
-    known = [p.matched for p in points.values() if p.matched is not None]
-    matched = np.array(known) if len(known) == len(there) else None
-    values = np.array([p.difference for p in points.values()])
+def _column(found: Separation) -> list[str]:
+    matched = found.by_frequency
+    numbers = (found.within, found.across, found.difference, found.by_chance.high)
+    return [
+        *map(words.signed, numbers),
+        "not known" if matched is None else words.signed(matched.high),
+    ]
+
+
+def _draw_course(points: dict[int, Separation], shown: int, end: int) -> None:
+    found = course_of(points)
     table = pd.DataFrame(
         {
-            "step": there,
-            "within_minus_across": values,
-            "shuffled_low": chance[:, 0],
-            "shuffled_high": chance[:, 1],
+            "step": found.steps,
+            "within_minus_across": found.differences,
+            "shuffled_low": found.chance[:, 0],
+            "shuffled_high": found.chance[:, 1],
         }
     )
-    if matched is not None:
-        table = table.assign(like_frequency_low=matched[:, 0], like_frequency_high=matched[:, 1])
+    if found.matched is not None:
+        table = table.assign(like_frequency_low=found.matched[:, 0], like_frequency_high=found.matched[:, 1])
     plot(
-        figures.emergence(np.asarray(there), values, chance, matched, shown, float(end)),
+        figures.emergence(
+            np.asarray(found.steps), found.differences, found.chance, found.matched, shown, float(end)
+        ),
         key="embed_course",
         height=300,
         name="class-separation-over-training",
@@ -184,82 +176,50 @@ def _draw_course(points: dict[int, _Point], shown: int, end: int) -> None:
             " line marks the step that is shown."
         ),
     )
-    above = _risen(
-        there, values, chance[:, 1] if matched is None else np.maximum(chance[:, 1], matched[:, 1])
-    )
-    st.caption(f"Bands: the middle 95% of the shuffles. {above}")
-
-
-def _risen(steps: Sequence[int], values: np.ndarray, tops: np.ndarray) -> str:
-    """From which snapshot on the number stays above the bands."""
-    over = values > tops
-    if not over[-1]:
-        return "At the newest step measured, the classes do not stand out from the bands."
-    last_under = int(np.flatnonzero(~over)[-1]) if (~over).any() else -1
-    if last_under < 0:
-        return "The classes are above the bands at every step measured."
-    return f"The classes stay above the bands from step {steps[last_under + 1]:,} on."
-
-
-def _point(model: Transformer, known: Vocabulary) -> _Point:
-    found = _measure(embedding_of(model), known)
-    return _Point(
-        found.difference, _middle(found.chance), None if found.matched is None else _middle(found.matched)
-    )
-
-
-def _middle(values: np.ndarray) -> tuple[float, float]:
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
+    st.caption(f"Bands: the middle 95% of the shuffles. {words.risen(found)}")
 
 
 def _draw_by_class(known: Vocabulary, found: Separation) -> None:
-    rows: list[dict[str, Any]] = []
-    for name, (size, within, across) in found.by_class.items():
-        members = np.flatnonzero(known.classes == known.names.index(name))
-        if known.counts is not None:
-            members = members[known.counts[members] > 0]
-            members = members[np.argsort(-known.counts[members], kind="stable")]
+    rows = []
+    for name, one in found.by_class.items():
+        members = known.members(name)
         rows.append(
             {
                 "class": name,
-                "tokens": size,
-                "within": _number(within),
-                "to the others": _number(across),
-                "difference": _number(within - across),
+                "tokens": one.tokens,
+                "within": words.signed(one.within),
+                "to the others": words.signed(one.across),
+                "difference": words.signed(one.difference),
                 "its tokens": (
-                    " ".join(known.words[i] for i in members[:14]) + (" …" if len(members) > 14 else "")
+                    " ".join(known.words[i] for i in members[:MEMBERS])
+                    + (" …" if len(members) > MEMBERS else "")
                 ),
             }
         )
     st.markdown("**Class by class**")
-    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", key="embed_classes")
     st.caption(
-        "Mean cosine of the rows, the mean row taken off. A class of one token has no pair"
-        f" within.{known.left_out}"
+        "Mean cosine of the rows, the mean row taken off. A class of one token has no pair within."
+        f" {words.left_out(known)}".rstrip()
     )
 
 
-def _number(value: float) -> str:
-    return minus(f"{value:+.3f}") if np.isfinite(value) else "no pair"
-
-
 def _draw_matrix(known: Vocabulary, matrix: np.ndarray) -> None:
+    met = known.met
     ids = known.drawn(MATRIX_TOKENS)
     ids = ids[np.argsort(known.classes[ids], kind="stable")]
     kinds, starts = np.unique(known.classes[ids], return_index=True)
-    words = [known.words[i] for i in ids]
-    met = known.met
+    names = [known.words[i] for i in ids]
     values = cosines(matrix[met], np.searchsorted(met, ids))
     st.markdown("**Every token with every other, sorted by class**")
     with st.container(key="embed_cosines_box"):
         scrolled("embed_cosines_box", 600)
         plot(
-            figures.cosine_map(values, words, [*starts.tolist(), len(ids)], [known.names[k] for k in kinds]),
+            figures.cosine_map(values, names, [*starts.tolist(), len(ids)], [known.names[k] for k in kinds]),
             key="embed_cosines",
             height=690,
             name="cosines-by-class",
-            data=pd.DataFrame(values, columns=words).assign(token=words),
+            data=pd.DataFrame(values, columns=names).assign(token=names),
             alt=(
                 "Heatmap of the cosine between every two tokens, sorted by class: where a class has found"
                 " itself, its square on the diagonal is orange."
@@ -270,54 +230,16 @@ def _draw_matrix(known: Vocabulary, matrix: np.ndarray) -> None:
         if len(ids) < len(met)
         else ""
     )
-    cases = known.cases[np.isin(known.cases, met).all(1)]
-    own, other = case_cosines(matrix[met], np.searchsorted(met, cases))
-    pairs = len(cases)
+    pairs = known.paired()
+    own, other = case_cosines(matrix[met], pairs)
     case = (
         ""
-        if pairs < 2
+        if len(pairs) < 2
         else (
-            f" A token and its own capital (“a”, “A”): mean cosine {_number(own)} over {pairs} pairs; with"
-            f" another's capital: {_number(other)}."
+            f" A token and its own capital (“a”, “A”): mean cosine {words.signed(own)} over {len(pairs)}"
+            f" pairs; with another's capital: {words.signed(other)}."
         )
     )
     st.caption(
         f"Orange: alike; blue: opposed. A square on the diagonal is one class among itself.{case}{some}"
     )
-
-
-def _summary(subject: Subject, known: Vocabulary, found: Separation) -> str:
-    beyond = int((found.chance >= found.difference).sum())
-    how_many, reach = "none" if beyond == 0 else str(beyond), "reaches" if beyond < 2 else "reach"
-    first = (
-        f"**The true classes score {found.difference:+.3f}; {how_many} of {len(found.chance)} shuffles"
-        f" {reach} that** (the highest: {found.chance.max():+.3f})."
-    )
-    if beyond > 0.05 * len(found.chance):
-        first += " That is what chance gives: no claim about classes can be made of this model."
-    second = ""
-    if found.matched is not None:
-        over = int((found.matched >= found.difference).sum())
-        second = (
-            f" Labels shuffled among tokens of like frequency score {found.matched.mean():+.3f} on average"
-            f" (highest {found.matched.max():+.3f}): "
-            + (
-                "so much would be frequency alone, and the rest is more than that."
-                if over == 0 and beyond == 0
-                else "frequency alone can give as much."
-                if over
-                else ""
-            )
-        )
-    best = max(
-        ((v[1] - v[2], name) for name, v in found.by_class.items() if v[0] > 2 and np.isfinite(v[1] - v[2])),
-        default=None,
-    )  # one pair tells little
-    third = (
-        ""
-        if best is None or beyond > 0.05 * len(found.chance)
-        else (
-            f" Most of one kind, among classes of more than two tokens: **{safe(best[1])}**, {best[0]:+.3f}."
-        )
-    )
-    return first + second + third

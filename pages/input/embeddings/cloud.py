@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.input.embeddings.figures import class_look
+from pages.input.embeddings.looks import class_look
 from pages.input.embeddings.shared import CLOUD, Vocabulary
+from ui import widgets
 from ui.figures import theme
 from ui.players.component import mounted
 
@@ -76,9 +77,7 @@ def cloud(
 
 def _angles() -> tuple[int, int]:
     """The angles of the picture: turned to in this session, else the URL's, else the first ones."""
-    held = st.session_state.get(CLOUD)
-    turned = held.get("turn") if held is not None and hasattr(held, "get") else None
-    for text in (turned, st.query_params.get(TURN)):
+    for text in (widgets.picked(CLOUD, "turn"), st.query_params.get(TURN)):
         if isinstance(text, str) and (found := _read(text)) is not None:
             return found
     return FIRST
@@ -91,9 +90,10 @@ def _read(text: str) -> tuple[int, int] | None:
     ((40, -90), None, (30, 20))
     """
     parts = text.split(",")
-    if len(parts) != 2 or any(
-        len(p) > 5 or not p.removeprefix("-").isascii() or not p.removeprefix("-").isdecimal() for p in parts
-    ):
+    found = [widgets.number_of(part.removeprefix("-")) for part in parts]
+    if len(parts) != 2 or None in found:
         return None
-    turn, tilt = (int(p) for p in parts)
+    turn, tilt = (
+        -n if part.startswith("-") else n for n, part in zip(found, parts, strict=True) if n is not None
+    )
     return turn % 360, max(-MOST_TILT, min(MOST_TILT, tilt))

@@ -9,26 +9,28 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.measure.embeddings import (
-    Principal,
-    aligned,
-    correlation,
-    embedding_of,
-    kept_neighbours,
-    neighbours,
-    principal,
-    project,
+from engine.measure.embeddings import embedding_of, random_shares
+from engine.measure.token_map import (
+    JOINED,
+    Frame,
+    TokenMap,
+    frame,
+    frequency_links,
+    nearest,
+    token_map,
 )
-from pages.input.embeddings import figures
+from pages.input.embeddings import map_figures as figures
+from pages.input.embeddings import words
 from pages.input.embeddings.cloud import cloud
+from pages.input.embeddings.looks import class_look
 from pages.input.embeddings.shared import (
+    DRAWN,
     MAP,
     NAMED,
     NEAR,
     Vocabulary,
     choose_token,
     matrix_of,
-    pick,
     vocabulary_of,
 )
 from ui import explain, state
@@ -36,42 +38,38 @@ from ui.course import steps_of
 from ui.players.plot import plot
 from ui.subject import RUN, Subject
 from ui.text.markdown import safe
-from ui.text.numbers import minus
+from ui.widgets import one_of
 
-COLOURS = ["class", "frequency"]
-AXES = ["of the newest step", "of this step"]
-PICTURES = ["2-D", "3-D"]
-NEIGHBOURS, JOINED = 10, 6
+COLOURS = ("class", "frequency")
+AXES = {"newest": "of the newest step", "own": "of this step"}
+PICTURES = {"2-D": 2, "3-D": 3}  # components that it shows
+NEIGHBOURS = 10
 COMPONENTS = 10  # whose shares are drawn
-OVERLAP_UP_TO = 600  # tokens: above, how well the picture keeps neighbours is told for the chosen token only
 
 
 @dataclass(frozen=True, eq=False)
-class _Map:
-    """`scores` (vocab, 3) on axes that keep `kept` (3,) of this step's variance; `own` are this step's own
-    axes. Both are of the tokens that were met.
-    """
+class _Shown:
+    """What is drawn, and the token that is looked at with its neighbours, best first."""
 
-    scores: np.ndarray = field(repr=False)
-    kept: np.ndarray
-    own: Principal
-    ranges: tuple[tuple[float, float], ...]
-    reach: float  # of the outermost token from the mean, on three axes
-    overlap: (
-        tuple[float, float] | None
-    )  # mean number of the JOINED nearest that the picture keeps near, in 2-D and in 3-D
+    known: Vocabulary
+    matrix: np.ndarray = field(repr=False)  # (vocab, d_model)
+    found: TokenMap
+    token: int
+    near: np.ndarray  # ids
+    cosine: np.ndarray
 
+    @property
+    def word(self) -> str:
+        return self.known.words[self.token]
 
-@dataclass(frozen=True, eq=False)
-class _Newest:
-    found: Principal
-    low: np.ndarray
-    high: np.ndarray
-    reach: float
+    @property
+    def joined(self) -> np.ndarray:
+        """Ids of the neighbours to which a line leads."""
+        return self.near[:JOINED]
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _newest(run: str, step: int, _met: np.ndarray) -> _Newest | None:
+def _newest(run: str, step: int, _met: np.ndarray) -> Frame | None:
     """The axes of a run's newest snapshot, and how far its tokens reach on them; None when that has just
     gone.
     """
@@ -79,160 +77,110 @@ def _newest(run: str, step: int, _met: np.ndarray) -> _Newest | None:
         matrix = embedding_of(state.manager().model(run, step).model)
     except GlassformerError:
         return None
-    found = principal(matrix[_met])
-    scores, _ = project(matrix[_met], found.axes)
-    return _Newest(found, scores.min(0), scores.max(0), float(np.linalg.norm(scores, axis=1).max()))
+    return frame(matrix, _met) if np.isfinite(matrix).all() else None
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _map(
     key: tuple[str, int], newest_step: int, own_axes: bool, _matrix: np.ndarray, _met: np.ndarray
-) -> _Map:
-    seen = _matrix[_met]
-    own = principal(seen)
+) -> TokenMap:
     newest = _newest(key[0].removeprefix(RUN), newest_step, _met) if newest_step >= 0 else None
-    if newest is not None:
-        own = aligned(own, newest.found)
-    axes = own.axes if own_axes or newest is None else newest.found.axes
-    scores, kept = project(seen, axes)
-    low, high, reach = scores.min(0), scores.max(0), float(np.linalg.norm(scores, axis=1).max())
-    if (
-        newest is not None
-    ):  # a scale that holds still while the scrubber moves, so that growing is seen as growing
-        low, high, reach = (
-            np.minimum(low, newest.low),
-            np.maximum(high, newest.high),
-            max(reach, newest.reach),
-        )
-    pad = 0.08 * np.maximum(high - low, 1e-6)
-    ranges = tuple((float(a), float(b)) for a, b in zip(low - pad, high + pad, strict=True))
-    overlap = None
-    if len(seen) <= OVERLAP_UP_TO:
-        overlap = (
-            float(kept_neighbours(seen, scores[:, :2], JOINED).mean()),
-            float(kept_neighbours(seen, scores, JOINED).mean()),
-        )
-    every = ((_matrix - seen.mean(0, dtype=np.float64)) @ axes.T).astype(
-        np.float32
-    )  # a token that was never met has its place too, if it is chosen
-    return _Map(every, kept, own, ranges, reach or 1.0, overlap)
+    return token_map(_matrix, _met, newest, own_axes)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _neighbours(
     key: tuple[str, int], token: int, _matrix: np.ndarray, _met: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    rows = np.union1d(_met, token)
-    near, cosine = neighbours(_matrix[rows], int(np.searchsorted(rows, token)), NEIGHBOURS)
-    return rows[near], cosine
+    return nearest(_matrix, token, _met, NEIGHBOURS)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _random_shares(rows: int, width: int) -> np.ndarray:
-    """Shares of the variance of a cloud of normal random numbers of the same shape: what is nothing but
-    chance.
-    """
-    return principal(np.random.default_rng(0).standard_normal((rows, width))).shares
+    return random_shares(rows, width)
 
 
 def draw_map(subject: Subject) -> None:
     """The controls, the picture beside the list of neighbours, and how much the picture can be trusted."""
-    known, matrix, steps = vocabulary_of(subject), matrix_of(subject), steps_of(subject)
+    matrix, steps = matrix_of(subject), steps_of(subject)
+    if not np.isfinite(matrix).all():
+        st.info(words.NOT_FINITE)
+        return
+    known = vocabulary_of(subject)
     first, second, third, fourth = st.columns([31, 25, 35, 58], gap="small")
     with first:
-        token = choose_token(subject, known)
-    picture = pick(second, "Picture", PICTURES, "embed_picture")
-    colours = pick(
-        third,
+        token = choose_token(known)
+    picture = one_of("Picture", list(PICTURES), "embed_picture", place=second)
+    colours = one_of(
         "Colour",
         COLOURS,
         "embed_colour",
-        "Frequency: how often the token occurs in the text of the training, as a logarithm.",
+        place=third,
+        hint="Frequency: how often the token occurs in the text of the training, as a logarithm.",
     )
-    own_axes = (
-        bool(steps)
-        and pick(
-            fourth,
-            "Axes",
-            AXES,
-            "embed_axes",
-            "Those of the newest step stay as they are while the scrubber moves, so that every change in the"
-            " picture is a change of the embedding. A step's own axes show the most of it, turned to the side"
-            " of the newest step's.",
-        )
-        == AXES[1]
-    )
-    if colours == COLOURS[1] and known.counts is None:
+    own_axes = bool(steps) and _choose_axes(fourth) == "own"
+    by_frequency = colours == "frequency"
+    if by_frequency and known.counts is None:
         st.caption(
             ":material/info: The text that this model was trained on is not on this server, so tokens cannot"
             " be counted: the colour is the class."
         )
-    frequency = known.frequency if colours == COLOURS[1] else None
     found = _map(subject.key, max(steps, default=-1), own_axes, matrix, known.met)
-    ids, cosine = _neighbours(subject.key, token, matrix, known.met)
+    shown = _Shown(known, matrix, found, token, *_neighbours(subject.key, token, matrix, known.met))
     left, right = st.columns([5, 2], gap="medium")
     with left:
-        _draw_picture(subject, known, found, token, ids[:JOINED], picture, frequency)
+        _draw_picture(shown, picture, known.frequency if by_frequency else None)
     with right:
-        _draw_neighbours(known, token, ids, cosine)
-    _draw_trust(known, found, matrix)
-    explain.takeaway(_summary(known, found, matrix, token, ids[:JOINED], picture))
+        _draw_neighbours(shown)
+    _draw_trust(shown)
+    explain.takeaway(_summary(shown, PICTURES[picture]))
 
 
-def _named(known: Vocabulary, token: int, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _choose_axes(place: object) -> str:
+    return one_of(
+        "Axes",
+        AXES,
+        "embed_axes",
+        place=place,
+        hint=(
+            "Those of the newest step stay as they are while the scrubber moves, so that every change in the"
+            " picture is a change of the embedding. A step's own axes show the most of it, turned to the side"
+            " of the newest step's."
+        ),
+    )
+
+
+def _named(shown: _Shown) -> tuple[np.ndarray, np.ndarray]:
     """(ids that are drawn, which tokens carry their name (vocab,))."""
-    ids = np.union1d(known.drawn(), np.append(near, token))
-    labelled = np.zeros(len(known.words), dtype=bool)
+    known = shown.known
+    ids = np.union1d(known.drawn(DRAWN), np.append(shown.joined, shown.token))
+    labelled = np.zeros(known.size, dtype=bool)
     labelled[known.drawn(NAMED)] = True
-    labelled[near] = labelled[token] = True
+    labelled[shown.joined] = labelled[shown.token] = True
     return ids, labelled
 
 
-def _draw_picture(
-    subject: Subject,
-    known: Vocabulary,
-    found: _Map,
-    token: int,
-    near: np.ndarray,
-    picture: str,
-    frequency: np.ndarray | None,
-) -> None:
-    ids, labelled = _named(known, token, near)
-    data = pd.DataFrame(
-        {
-            "id": ids,
-            "token": [known.words[i] for i in ids],
-            "class": [known.names[known.classes[i]] for i in ids],
-            "pc1": found.scores[ids, 0],
-            "pc2": found.scores[ids, 1],
-            "pc3": found.scores[ids, 2],
-        }
-    )
-    if known.counts is not None:
-        data["count"] = known.counts[ids]
+def _draw_picture(shown: _Shown, picture: str, frequency: np.ndarray | None) -> None:
+    known, found = shown.known, shown.found
+    ids, labelled = _named(shown)
     titles = [f"component {i + 1} ({share:.1%} of the variance)" for i, share in enumerate(found.kept)]
-    by = "class" if frequency is None else "frequency"
-    mine = found.scores[token].astype(float)  # may lie outside, where nothing has taught it
-    ranges, reach = (
-        [(min(a, x), max(b, x)) for (a, b), x in zip(found.ranges, mine, strict=True)],
-        max(found.reach, float(np.linalg.norm(mine))),
-    )
+    ranges, reach = found.holding(shown.token)
     alt = (
-        f"{len(ids)} tokens by the first components of their embedding, coloured by {by};"
-        f" “{known.words[token]}” is marked."
+        f"{len(ids)} tokens by the first components of their embedding, coloured by"
+        f" {'class' if frequency is None else 'frequency'}; “{shown.word}” is marked."
     )
-    if picture == PICTURES[1]:
+    if picture == "3-D":
         cloud(
             found.scores,
             known,
             ids,
             labelled,
-            chosen=token,
-            near=near,
+            chosen=shown.token,
+            near=shown.joined,
             titles=titles,
             reach=reach,
             frequency=frequency,
-            data=data,
+            data=_table(shown, ids),
             alt=alt,
         )
     else:
@@ -243,124 +191,126 @@ def _draw_picture(
             known.names,
             known.classes,
             labelled=labelled,
-            chosen=token,
-            near=near,
+            chosen=shown.token,
+            near=shown.joined,
             titles=titles,
             ranges=(ranges[0], ranges[1]),
             frequency=frequency,
             letters=known.letters,
         )
-        plot(figure, key=MAP, height=600, name="embedding-map", data=data, alt=alt)
-    if len(known.drawn()) < len(known.met):
+        plot(figure, key=MAP, height=600, name="embedding-map", data=_table(shown, ids), alt=alt)
+    left_out = words.left_out(known)
+    if len(known.drawn(DRAWN)) < len(known.met):
         which = "most frequent" if known.counts is not None else "first"
         st.caption(
             f"{len(ids):,} of {len(known.met):,} tokens are drawn, the {which}; all of them are in the axes"
-            f" and among the neighbours.{known.left_out}"
+            f" and among the neighbours. {left_out}".strip()
         )
-    elif known.left_out:
-        st.caption(known.left_out.strip())
+    elif left_out:
+        st.caption(left_out)
 
 
-def _draw_neighbours(known: Vocabulary, token: int, ids: np.ndarray, cosine: np.ndarray) -> None:
-    st.markdown(f"**Nearest to “{safe(known.words[token])}”**, in all dimensions")
-    shades = [figures.class_look(known.names[known.classes[i]])[0] for i in ids]
-    words = [known.words[i] for i in ids]
+def _table(shown: _Shown, ids: np.ndarray) -> pd.DataFrame:
+    known, scores = shown.known, shown.found.scores
+    data = pd.DataFrame(
+        {
+            "id": ids,
+            "token": [known.words[i] for i in ids],
+            "class": [known.names[known.classes[i]] for i in ids],
+            **{f"pc{i + 1}": column for i, column in enumerate(scores[ids].T)},
+        }
+    )
+    return data if known.counts is None else data.assign(count=known.counts[ids])
+
+
+def _draw_neighbours(shown: _Shown) -> None:
+    known, ids = shown.known, shown.near
+    st.markdown(f"**Nearest to “{safe(shown.word)}”**, in all dimensions")
+    names = [known.words[i] for i in ids]
     plot(
-        figures.neighbour_bars(words, cosine, shades, ids),
+        figures.neighbour_bars(
+            names, shown.cosine, [class_look(known.names[known.classes[i]])[0] for i in ids], ids
+        ),
         key=NEAR,
         height=380,
         name="neighbours",
-        data={"id": ids, "token": words, "cosine": cosine},
-        alt=f"Bars: the {len(ids)} tokens with the largest cosine to {known.words[token]}.",
+        data={"id": ids, "token": names, "cosine": shown.cosine},
+        alt=f"Bars: the {len(ids)} tokens with the largest cosine to {shown.word}.",
     )
-    times = "" if known.counts is None else f" It occurs {known.counts[token]:,} times in the text."
+    times = "" if known.counts is None else f" It occurs {known.counts[shown.token]:,} times in the text."
     st.caption(
-        f"“{safe(known.words[token])}” is id {token}; class:"
-        f" {safe(known.names[known.classes[token]])}.{times}"
+        f"“{safe(shown.word)}” is id {shown.token}; class:"
+        f" {safe(known.names[known.classes[shown.token]])}.{times}"
     )
 
 
-def _draw_trust(known: Vocabulary, found: _Map, matrix: np.ndarray) -> None:
+def _draw_trust(shown: _Shown) -> None:
     """How much of the matrix the picture holds, and how much of it is frequency."""
     left, right = st.columns(2, gap="medium")
-    met = known.met
-    shares, random = found.own.shares[:COMPONENTS], _random_shares(len(met), matrix.shape[1])[:COMPONENTS]
     with left:
-        st.markdown("**How much a component holds**")
-        plot(
-            figures.share_bars(shares, random[: len(shares)]),
-            key="embed_shares",
-            height=300,
-            name="explained-variance",
-            data={
-                "component": np.arange(1, len(shares) + 1),
-                "share": shares,
-                "random_numbers": random[: len(shares)],
-            },
-            alt=(
-                "Bars: share of the variance of each of the first principal components; dotted: the same for"
-                " random numbers of this shape."
-            ),
-        )
-        st.caption(
-            f"This step's own components. Dotted: normal random numbers, {len(met):,} × {matrix.shape[1]};"
-            " even they have a first component."
-        )
+        _draw_shares(shown)
     with right:
-        frequency = known.frequency
-        if frequency is None:
+        if shown.known.frequency is None:
             st.info(
                 "How often each token occurs in the training is not known here, so its effect on the picture"
                 " cannot be shown."
             )
-            return
-        links = [correlation(found.scores[met, i], frequency[met]) for i in range(3)]
-        best = int(np.nanargmax(np.abs(links))) if np.isfinite(links).any() else 0
-        lengths = correlation(np.linalg.norm(matrix[met], axis=1), frequency[met])
-        st.markdown(f"**Component {best + 1} against frequency**")
-        plot(
-            figures.frequency_scatter(
-                frequency,
-                found.scores[:, best],
-                known.words,
-                known.names,
-                known.classes,
-                known.drawn(),
-                f"component {best + 1}",
-            ),
-            key="embed_frequency",
-            height=300,
-            name="component-and-frequency",
-            data={"token": known.words, "count": known.counts, "score": found.scores[:, best]},
-            alt=f"Scatter: component {best + 1} of each token against the logarithm of its count.",
-        )
-        said = (
-            ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links) if np.isfinite(r))
-            or "nothing varies"
-        )
-        st.caption(
-            minus(
-                f"Correlation with log₁₀(1 + count): {said}; of the rows' lengths: {lengths:+.2f}. A rare"
-                " token is seldom taught by the lookup."
-            )
-        )
+        else:
+            _draw_frequency(shown, shown.known.frequency)
 
 
-def _summary(
-    known: Vocabulary, found: _Map, matrix: np.ndarray, token: int, near: np.ndarray, picture: str
-) -> str:
-    count = 2 if picture == PICTURES[0] else 3
-    share = float(found.kept[:count].sum())
-    flat = found.scores[:, :count].astype(np.float64)
-    far = ((flat - flat[token]) ** 2).sum(1)
-    far[np.setdiff1d(np.arange(len(far)), known.met)] = far[token] = np.inf
-    drawn = set(np.argsort(far, kind="stable")[: len(near)].tolist())
-    hits = sum(int(i) in drawn for i in near)
-    mean = "" if found.overlap is None else f" On average over all tokens: {found.overlap[count - 2]:.1f}."
-    chance = _random_shares(len(known.met), matrix.shape[1])[:count].sum()
-    return (
-        f"**The picture keeps {share:.1%} of the variance; {1 - share:.1%} is not in it.** Random numbers of"
-        f" this shape would have {chance:.1%} on their own first {count} components. Of the {len(near)}"
-        f" tokens nearest to “{safe(known.words[token])}”, {hits} are among the {len(near)} nearest"
-        f" dots.{mean}"
+def _draw_shares(shown: _Shown) -> None:
+    rows, width = len(shown.known.met), shown.matrix.shape[1]
+    shares = shown.found.own.shares[:COMPONENTS]
+    random = _random_shares(rows, width)[: len(shares)]
+    st.markdown("**How much a component holds**")
+    plot(
+        figures.share_bars(shares, random),
+        key="embed_shares",
+        height=300,
+        name="explained-variance",
+        data={
+            "component": np.arange(1, len(shares) + 1),
+            "share": shares,
+            "random_numbers": random,
+        },
+        alt=(
+            "Bars: share of the variance of each of the first principal components; dotted: the same for"
+            " random numbers of this shape."
+        ),
     )
+    st.caption(
+        f"This step's own components. Dotted: normal random numbers, {rows:,} × {width}; even they have a"
+        " first component."
+    )
+
+
+def _draw_frequency(shown: _Shown, frequency: np.ndarray) -> None:
+    known, scores = shown.known, shown.found.scores
+    links = frequency_links(shown.matrix, scores, frequency, known.met)
+    title = f"component {links.best + 1}"
+    st.markdown(f"**{title.capitalize()} against frequency**")
+    plot(
+        figures.frequency_scatter(
+            frequency,
+            scores[:, links.best],
+            known.words,
+            known.names,
+            known.classes,
+            known.drawn(DRAWN),
+            title,
+        ),
+        key="embed_frequency",
+        height=300,
+        name="component-and-frequency",
+        data={"token": known.words, "count": known.counts, "score": scores[:, links.best]},
+        alt=f"Scatter: {title} of each token against the logarithm of its count.",
+    )
+    st.caption(words.linked(links))
+
+
+def _summary(shown: _Shown, components: int) -> str:
+    met, near = shown.known.met, shown.joined
+    chance = float(_random_shares(len(met), shown.matrix.shape[1])[:components].sum())
+    hits = shown.found.hits(shown.token, near, met, components)
+    return words.mapped(shown.found, components, chance, shown.word, hits, len(near))

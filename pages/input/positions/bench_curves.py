@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.checkpoints import Checkpoint
 from engine.config import Position
-from engine.measure.extrapolation import TAIL, TIMES, Curve
+from engine.measure.extrapolation import BLOCK, TAIL, TIMES, Curve
 from engine.measure.extrapolation_facts import (
     HELD,
     Unit,
@@ -80,9 +80,9 @@ def _draw_figure(shown: dict[Variant, Curve], choice: Choice, context: int, part
         )
     )
     st.caption(
-        f"Points are means over {choice.width} position{'s' * (choice.width > 1)}, bands one standard"
-        f" error.{base} Bumps that come back every {context} positions are the text's: the same characters"
-        " are read there again, with more before them."
+        f"Points are means over {choice.width} position{'s' * (choice.width > 1)}, bands one standard error,"
+        f" taken over blocks of {BLOCK} neighbouring windows.{base} Bumps that come back every {context}"
+        " positions are the text's: the same characters are read there again, with more before them."
     )
 
 

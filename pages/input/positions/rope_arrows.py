@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure import rotary
-from engine.measure.rotary import frequencies
-from engine.measure.rotary_curves import strongest_pair
-from pages.input.positions.rope_turning import turning
+from engine.measure.rotary import frequencies, unturned
+from engine.measure.rotary_curves import score_at
+from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.shared import signed, thousands
 from ui import explain, widgets
 from ui.figures import theme
@@ -35,34 +35,33 @@ def draw_arrows(subject: Subject) -> None:
         n = token_strip(subject.labels, key="rope_key", chosen=max(0, last - 3), label="Token of the key")
     q, k = turned.q[m], turned.k[n]
     note = (
-        f"All {turned.width // 2} pairs of {turned.words}, on one scale: long arrows decide. Below each,"
+        f"All {turned.rotary // 2} pairs of {turned.words}, on one scale: long arrows decide. Below each,"
         " its product; left, the chosen one, enlarged."
     )
     at = rope_arrows(
         q,
         k,
         base=turned.base,
+        d_rotary=turned.rotary,
         most=max(subject.config.context - 1, last, 63),
         home=(m, n),
         labels=(subject.labels[m], subject.labels[n]),
         key="rope_at",
         note=note,
     )
-    _shift(q, k, at, turned.base)
-    terms = rotary.pair_terms(q, k, at[0], at[1], turned.base)
-    strongest = strongest_pair(terms)
+    _shift(q, k, at, turned)
+    score = score_at(q, k, at[0], at[1], turned.base, turned.rotary)
     explain.takeaway(
-        f"At these places the score before its scaling is **{signed(terms.sum())}**. Pair"
-        f" {strongest.pair} says most: {signed(strongest.term)}. Its arrows lie"
-        f" {'less' if strongest.near else 'more'} than"
-        " a quarter turn apart. Turn “move both together” on and play: every arrow moves, no product does."
+        f"At these places the score before its scaling is **{signed(score.total)}**. Pair {score.pair} says"
+        f" most: {signed(score.term)}. Its arrows lie {'less' if score.near else 'more'} than a quarter turn"
+        " apart. Turn “move both together” on and play: every arrow moves, no product does."
     )
 
 
-def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], base: float) -> None:
+def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turning) -> None:
     st.markdown("**Shift both positions, and the score stays**")
     shift = widgets.slide_over("Shift both by", SHIFTS, 10, "rope_shift", written=thousands)
-    found = rotary.shift_check(q, k, at[0], at[1], shift, base)
+    found = rotary.shift_check(q, k, at[0], at[1], shift, turned.base, turned.rotary)
     table = pd.DataFrame(
         {
             f"q·k at ({at[0]}, {at[1]})": [signed(s.before, 6) for s in found],
@@ -84,19 +83,20 @@ def rope_arrows(
     k: np.ndarray,
     *,
     base: float,
+    d_rotary: int,
     most: int,
     home: tuple[int, int],
     labels: tuple[str, str],
     key: str,
     note: str,
 ) -> tuple[int, int, int]:
-    """Draws them. q, k (d_head,) before rotation, half-split; positions run from 0 to `most`, and begin at
-    `home` (query, key).
+    """Draws them. q, k (d_head,) before rotation, half-split, of which the first d_rotary dimensions turn;
+    positions run from 0 to `most`, and begin at `home` (query, key).
 
     Returns (query position, key position, pair) as they stand now. They are kept in the URL under `key` as
     12-4-0, and go back to `home` when that changes, which happens when another token is chosen.
     """
-    pairs = len(q) // 2
+    pairs = d_rotary // 2
     name = f"{home[0]},{home[1]}"
     at = _held(key, name, most, pairs) or (
         min(home[0], most),
@@ -107,9 +107,11 @@ def rope_arrows(
     st.session_state[f"{key}_home"] = name
     colours = theme.palette()
     data = {
-        "q": np.asarray(q, dtype=np.float64).tolist(),
-        "k": np.asarray(k, dtype=np.float64).tolist(),
-        "theta": frequencies(len(q), base).tolist(),
+        "q": np.asarray(q[:d_rotary], dtype=np.float64).tolist(),
+        "k": np.asarray(k[:d_rotary], dtype=np.float64).tolist(),
+        "theta": frequencies(d_rotary, base).tolist(),
+        "d_head": len(q),
+        "rest": unturned(q, k, d_rotary),
         "most": most,
         "at": list(at),
         "home": name,

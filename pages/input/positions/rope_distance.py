@@ -31,14 +31,19 @@ def draw_distance(subject: Subject) -> None:
     reach = widgets.slide_over(
         "Distances up to", REACHES, start, "rope_reach", place=middle, written=thousands
     )
-    q, k, width = turned.q, turned.k, turned.width
+    q, k, width, rotary = turned.q, turned.k, turned.width, turned.rotary
     if kind == ONES:
-        first = near(turned.width, WIDTHS)
-        width = widgets.slide_over("d_head", WIDTHS, first, "rope_width", place=right, written=thousands)
+        first = near(turned.rotary, WIDTHS)
+        width = rotary = widgets.slide_over(
+            "d_head", WIDTHS, first, "rope_width", place=right, written=thousands
+        )
         q = k = np.ones((1, width))
     distances = some_distances(reach)
     other = next(b for b in (turned.base, 10_000.0, 100.0) if b != base)
-    curves = {f"base {b:,.0f}{_own(b, turned)}": mean_score(q, k, b, distances) for b in (float(base), other)}
+    curves = {
+        f"base {b:,.0f}{_own(b, turned)}": mean_score(q, k, b, distances, rotary)
+        for b in (float(base), other)
+    }
     plot(
         figures.score_curves(distances, curves, subject.config.context),
         key="rope_curve",

@@ -22,7 +22,7 @@ from ui.text.markdown import safe
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _layout_numbers(key: tuple[str, int], ids: tuple[int, ...], words: str, _turning: Turning) -> Layouts:
-    return rotary.layouts(_turning.q, _turning.k, _turning.base)
+    return rotary.layouts(_turning.q, _turning.k, _turning.base, _turning.rotary)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -29,6 +29,7 @@ class Turning:
     base: float
     own: bool
     words: str
+    rotary: int  # dimensions of a head that turn: the first of its `width`
 
     @property
     def width(self) -> int:
@@ -43,8 +44,9 @@ def turning(subject: Subject) -> Turning:
     if c.position == "rope" and c.mixer in rotary.SCORED:
         layer, head = widgets.head(c, "rope")
         q, k = _vectors(subject.key, subject.ids, layer, head, subject)
-        return Turning(q, k, c.rope_theta, True, f"layer {layer}, head {head} of {subject.title}")
-    width = c.d_head if c.d_head and c.d_head % 2 == 0 else 32
+        words = f"layer {layer}, head {head} of {subject.title}"
+        return Turning(q, k, c.rope_theta, True, words, c.d_rotary)
+    width = c.d_head if c.d_head % 2 == 0 else 32
     why = (
         "compares no queries with keys"
         if c.position == "rope"
@@ -56,7 +58,7 @@ def turning(subject: Subject) -> Turning:
         " that really turns its queries and keys, choose “Shakespeare, modern” in the bar."
     )
     q, k = _random(len(subject.ids), width)
-    return Turning(q, k, 10_000.0, False, "random vectors, seed 0")
+    return Turning(q, k, 10_000.0, False, "random vectors, seed 0", width)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -26,7 +26,7 @@ PUBLISHED = {
 def draw_turns(subject: Subject) -> None:
     """Of the model in the bar, of published sizes, or of one's own."""
     c = subject.config
-    own = (c.d_head or 32, c.rope_theta, c.context)
+    own = (c.d_rotary if c.position == "rope" else c.d_head, c.rope_theta, c.context)
     options = (*((BAR,) if c.position == "rope" else ()), *PUBLISHED, YOURS)
     chosen = widgets.one_of("Model", options, "rope_sizes", hidden=True)
     if chosen == YOURS:
@@ -55,8 +55,8 @@ def draw_turns(subject: Subject) -> None:
         ),
     )
     st.caption(
-        f"turns = context · θᵢ / 2π with θᵢ = base^(−2i/d_head); d_head {width}, base {base:,.0f}, context"
-        f" {context:,}.{source}"
+        f"turns = context · θᵢ / 2π with θᵢ = base^(−2i/d); {width} dimensions turn, base {base:,.0f},"
+        f" context {context:,}.{source}"
     )
     explain.takeaway(
         f"**{found.never} of {pairs} pairs never complete a turn** within {context:,} positions. The fastest"

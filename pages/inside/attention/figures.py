@@ -235,9 +235,7 @@ def scaling_curves(curves: Mapping[str, Scaled], here: Mapping[str, Scaled], mos
             }
         )
     for i, found in enumerate(curves.values()):
-        theory = _curve(
-            "theory", found.widths, found.widths ** (0.5 - found.exponent), "validation", "", i == 0
-        )
+        theory = _curve("theory", found.widths, found.expected, "validation", "", i == 0)
         traces.append(theory | {"mode": "lines", "line": dashed})
     legend = {"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom"}
     layout = base_layout(

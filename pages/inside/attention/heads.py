@@ -8,18 +8,15 @@ import streamlit as st
 from engine.measure.heads import HeadNumbers, head_numbers, induction_scores
 from engine.measure.recording import Recording
 from engine.model import Transformer
-from engine.parts.attention import Attention
-from pages.inside.attention.shared import KEPT, arcs, choose_head, has_heads, head_grid
-from ui import explain
+from pages.inside.attention.shared import TOPIC, arcs, has_heads, head_grid
+from ui import widgets
 from ui.figures.patterns import heatmap_height, pattern_heatmap, pattern_table
 from ui.layout import fewer_labels_on_phones
 from ui.players.plot import plot
 from ui.subject import Subject
 
-AS = "attention_as"
 
-
-def heads_view(subject: Subject) -> None:
+def draw_heads(subject: Subject) -> None:
     config = subject.config
     if not has_heads(config):
         return
@@ -28,10 +25,8 @@ def heads_view(subject: Subject) -> None:
     numbers = numbers_of(subject)
     place = st.container()
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        layer, head = choose_head(config)
-        kind = st.segmented_control(
-            "Drawn as", ["Heatmap", "Arcs"], default="Heatmap", key=AS, **KEPT, required=True
-        )
+        layer, head = widgets.head(config, TOPIC)
+        kind = widgets.one_of("Drawn as", ("Heatmap", "Arcs"), "attention_as")
     with place:
         head_grid(subject, patterns, hints(numbers), (layer, head))
     weights = patterns[layer, head]
@@ -57,27 +52,6 @@ def heads_view(subject: Subject) -> None:
         f"This is `blocks.{layer}.pattern[{head}]`: {len(weights)} × {len(weights)} weights."
         f" {hints(numbers)[layer * config.n_heads + head]}"
     )
-    explain.reading(
-        see=(
-            "One row for each token that looks, one column for each token it can look at. A row's weights sum"
-            " to 1"
-        )
-        + (
-            ", and nothing above the diagonal has any: those tokens come later."
-            if config.causal
-            else ". This model has no mask, so it looks both ways."
-        ),
-        why=(
-            "The pattern says *from where* information moves. What is moved is another matter: that is `v`"
-            " and $W_O$, in “Step by step”."
-        ),
-        attempt=(
-            "Look for a strong line just below the diagonal (a head that reads the previous token) and a"
-            " strong first column (a head that rests there). With a run of yours, drag the step back: at"
-            " first all heads spread alike."
-        ),
-    )
-    explain.show_code(Attention, Attention.forward, head_numbers)
 
 
 def hints(numbers: HeadNumbers) -> list[str]:

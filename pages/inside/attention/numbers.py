@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure import heads as measured
+from engine.measure.habits import STRONG, Named, Resting, extremes, followers, resting
 from engine.measure.heads import HeadNumbers, Sink, resting_place, sink
 from engine.measure.recording import Recording
 from pages.inside.attention.figures import head_heatmap, head_table, sink_bars
 from pages.inside.attention.heads import numbers_of
-from pages.inside.attention.shared import KEPT, has_heads
-from ui import explain
+from pages.inside.attention.shared import has_heads
+from ui import widgets
 from ui.players.plot import plot
 from ui.subject import Subject
 from ui.text.markdown import safe
@@ -51,10 +49,18 @@ NUMBERS: dict[str, tuple[str, str, float | None, str]] = {
         ),
     ),
 }
-STRONG = {"previous": 0.4, "first": 0.4, "induction": 0.4}
+VERBS = {
+    "previous": ("reads the previous token", "read the previous token"),
+    "first": ("rests on the first token", "rest on the first token"),
+    "induction": (
+        "continues what came after the same token before (induction)",
+        "continue what came after the same token before (induction)",
+    ),
+}
+MENTIONED = 4  # heads of one habit that are named
 
 
-def numbers_view(subject: Subject) -> None:
+def draw_numbers(subject: Subject) -> None:
     if not has_heads(subject.config):
         return
     numbers = numbers_of(subject)
@@ -63,10 +69,8 @@ def numbers_view(subject: Subject) -> None:
         for field, *_ in NUMBERS.values()
         if getattr(numbers, field) is not None
     }
-    name = st.segmented_control(
-        "Number", list(NUMBERS), default="Entropy", key="attention_number", required=True, **KEPT
-    )
-    field, unit, top, meaning = NUMBERS.get(name, NUMBERS["Entropy"])
+    name = widgets.one_of("Number", list(NUMBERS), "attention_number")
+    field, unit, top, meaning = NUMBERS[name]
     st.caption(meaning)
     if field not in arrays:
         st.info(
@@ -102,75 +106,43 @@ def numbers_view(subject: Subject) -> None:
         " 1; means over the queries of this text."
     )
     _why_first(subject, numbers)
-    explain.reading(
-        see=(
-            "One number for each head. All but induction are measured on the text above; induction on random"
-            " tokens, where nothing but copying can help."
-        ),
-        why=(
-            "Two heads that look alike on one text may follow different rules. Numbers make models, and steps"
-            " of a training, comparable."
-        ),
-        attempt=(
-            "Choose “Previous token”, then “Induction”. In a model that can copy, a head that reads the"
-            " previous token sits below an induction head."
-        ),
-    )
-    explain.show_code(measured.head_numbers, measured.induction_score, measured.induction_scores, sink)
 
 
 def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
     """Sentences that name heads, each with what was measured."""
-    kinds = {
-        "previous": "reads the previous token",
-        "first": "rests on the first token",
-        "induction": "continues what came after the same token before (induction)",
-    }
     lines = []
-    for field, words in kinds.items():
-        values = getattr(numbers, field)
-        if values is None or not np.isfinite(values).any():
-            continue
-        strong = [(float(values[i]), i) for i in np.ndindex(values.shape) if values[i] >= STRONG[field]]
-        if strong:
-            named = ", ".join(f"{_name(at)} ({value:.0%})" for value, at in sorted(strong, reverse=True)[:4])
-            verb = (
-                words
-                if len(strong) == 1
-                else words.replace("reads", "read").replace("rests", "rest").replace("continues", "continue")
-            )
+    for found in followers(numbers):
+        one, several = VERBS[found.habit]
+        if found.heads:
+            named = ", ".join(f"{_name(head)} ({head.value:.0%})" for head in found.heads[:MENTIONED])
+            more = len(found.heads) - MENTIONED
             lines.append(
-                f"**{named[0].upper()}{named[1:]}** {verb}."
-                + (f" So do {len(strong) - 4} more." if len(strong) > 4 else "")
+                f"**{named[0].upper()}{named[1:]}** {one if len(found.heads) == 1 else several}."
+                + (f" So do {more} more." if more > 0 else "")
             )
         else:
-            at = _largest(values)
-            lines.append(f"No head clearly {words}: the most is {values[at]:.0%}, in {_name(at)}.")
-    if np.isfinite(numbers.relative_entropy).any():
-        wide, narrow = _largest(numbers.relative_entropy), _largest(-numbers.relative_entropy)
+            lines.append(
+                f"No head clearly {one}: the most is {found.most.value:.0%}, in {_name(found.most)}."
+            )
+    ends = extremes(numbers)
+    if ends is not None:
         lines.append(
-            f"**L{_name(wide)[1:]}** spreads most evenly ({numbers.relative_entropy[wide]:.0%} of the largest"
-            " possible entropy)."
+            f"**L{_name(ends.even)[1:]}** spreads most evenly ({ends.even.value:.0%} of the largest possible"
+            " entropy)."
         )
         lines.append(
-            f"**L{_name(narrow)[1:]}** is the most decided ({numbers.relative_entropy[narrow]:.0%};"
-            f" {numbers.entropy[narrow]:.2f} nats)."
+            f"**L{_name(ends.decided)[1:]}** is the most decided ({ends.decided.value:.0%};"
+            f" {ends.nats:.2f} nats)."
         )
-        far = _largest(numbers.distance)
         lines.append(
-            f"**L{_name(far)[1:]}** looks farthest{' back' if causal else ''}: {numbers.distance[far]:.1f}"
-            " tokens on average."
+            f"**L{_name(ends.farthest)[1:]}** looks farthest{' back' if causal else ''}:"
+            f" {ends.farthest.value:.1f} tokens on average."
         )
     return lines or ["The text has one token only: there is nothing to compare."]
 
 
-def _largest(values: np.ndarray) -> tuple[int, int]:
-    layer, head = np.unravel_index(np.nanargmax(values), values.shape)
-    return int(layer), int(head)
-
-
-def _name(at: tuple[int, ...]) -> str:
-    return f"layer {at[0]}, head {at[1]}"
+def _name(head: Named) -> str:
+    return f"layer {head.layer}, head {head.head}"
 
 
 def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
@@ -185,7 +157,7 @@ def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
         st.info("The text has one token only: everything looks at the first token, since there is no other.")
         return
     found = _sink(subject.key, subject.ids, subject.recording())
-    words = sink_words(found, numbers.even_first, safe(subject.labels[0]))
+    words = sink_words(resting(found, numbers.even_first), safe(subject.labels[0]))
     place = resting_place(subject.recording().stacked("pattern"), max(8, len(subject.ids) // 3))
     if place is not None:
         layer, head, key, share = place
@@ -210,36 +182,31 @@ def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
     plot(sink_bars(found), key="attention_sink", alt=alt, height=300, data=values, name="value-norms")
 
 
-def sink_words(found: Sink, even: float, first: str) -> list[str]:
+def sink_words(found: Resting, first: str) -> list[str]:
     """What is seen in this model, also where it is not what the theory expects."""
-    share, layers = float(np.nanmean(found.share)), found.first_norm.shape
-    ratio = np.divide(
-        found.first_norm, found.other_norm, out=np.full(layers, np.nan), where=found.other_norm > 0
-    )
-    resting = found.share >= STRONG["first"]
     words = [
-        f"**Here:** on average a head gives {share:.0%} of its weight to {first} at position 0; spread evenly"
-        f" it would be {even:.0%}."
+        f"**Here:** on average a head gives {found.share:.0%} of its weight to {first} at position 0; spread"
+        f" evenly it would be {found.even:.0%}."
     ]
-    if resting.any():
-        mine = ratio[tuple(_kv_of(found, resting))]
+    if found.resting:
         words.append(
-            f"{int(resting.sum())} of {resting.size} heads give it at least {STRONG['first']:.0%}, so there"
-            " are heads that rest."
+            f"{found.resting} of {found.heads} heads give it at least {STRONG:.0%}, so there are heads that"
+            " rest."
         )
-        words.append(
-            f"Their first value vector is {np.nanmean(mine):.2f} times as long as the others' mean: "
-            + (
-                "they look there and take little, as the theory says."
-                if np.nanmean(mine) < 0.7
-                else "**not** short, so looking there does change something."
+        if found.ratio is not None:
+            words.append(
+                f"Their first value vector is {found.ratio:.2f} times as long as the others' mean: "
+                + (
+                    "they look there and take little, as the theory says."
+                    if found.is_short
+                    else "**not** short, so looking there does change something."
+                )
             )
-        )
         words.append(
             "Of all that these heads gather (weight times length of $v$),"
-            f" {np.nanmean(found.written[resting]):.0%} comes from there."
+            f" {found.written:.0%} comes from there."
         )
-    elif share > 1.5 * even:
+    elif found.is_more_than_even:
         words.append(
             "That is more than even, but no single head rests there: the habit is weak in this model."
         )
@@ -248,18 +215,12 @@ def sink_words(found: Sink, even: float, first: str) -> list[str]:
             "So **no head of this model rests on the first token** with this text: not every model makes"
             " itself a sink."
         )
-    if np.isfinite(ratio).any():
+    if found.shortest is not None:
         words.append(
-            f"Over all heads, the first value vector is {np.nanmin(ratio):.2f} to {np.nanmax(ratio):.2f}"
+            f"Over all heads, the first value vector is {found.shortest:.2f} to {found.longest:.2f}"
             " times as long as the mean of the others."
         )
     return words
-
-
-def _kv_of(found: Sink, heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The key-value head of each of the marked query heads."""
-    layer, head = np.nonzero(heads)
-    return layer, head // math.ceil(heads.shape[1] / found.first_norm.shape[1])
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

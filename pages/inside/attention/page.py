@@ -1,23 +1,48 @@
 """Attention: who looks at whom, and what for."""
 
-import streamlit as st
+from engine.measure import heads, scaling
+from engine.measure.ablation import compare, edits_for
+from engine.measure.shared_keys import shared_keys
+from engine.parts.attention import Attention
+from pages.inside.attention import words
+from pages.inside.attention.heads import draw_heads
+from pages.inside.attention.numbers import draw_numbers
+from pages.inside.attention.scaling import draw_scaling
+from pages.inside.attention.shared_keys import draw_shared_keys
+from pages.inside.attention.steps import draw_steps
+from pages.inside.attention.switches import draw_switches
+from ui.look import Page, View, show
 
-from pages.inside.attention.heads import heads_view
-from pages.inside.attention.numbers import numbers_view
-from pages.inside.attention.scaling import scaling_view
-from pages.inside.attention.shared_keys import shared_view
-from pages.inside.attention.steps import steps_view
-from pages.inside.attention.switches import switches_view
-from ui.look import look_inside
+HEADS = words.with_heads((Attention, Attention.forward, heads.head_numbers), ())
+STEPS = words.with_heads((Attention, Attention.forward, heads.stages), ())
+SWITCHES = words.with_heads((edits_for, compare), ())
+NUMBERS = words.with_heads(
+    (heads.head_numbers, heads.induction_score, heads.induction_scores, heads.sink), ()
+)
 
-VIEWS = {
-    "Heads": heads_view,
-    "Step by step": steps_view,
-    "Switch things off": switches_view,
-    "Numbers": numbers_view,
-    "√d_k": scaling_view,
-    "Shared keys": shared_view,
-}
-
-st.title("Attention: who looks at whom")
-look_inside(VIEWS, key="attention_view")
+show(
+    Page(
+        "Attention: who looks at whom",
+        "attention_view",
+        (
+            View("heads", "Heads", draw_heads, words.heads, HEADS),
+            View("steps", "Step by step", draw_steps, words.STEPS, STEPS),
+            View("switches", "Switch things off", draw_switches, words.SWITCHES, SWITCHES),
+            View("numbers", "Numbers", draw_numbers, words.NUMBERS, NUMBERS),
+            View(
+                "scaling",
+                "√d_k",
+                draw_scaling,
+                words.SCALING,
+                (scaling.scaling, scaling.jacobian_norm, scaling.mean_slope),
+            ),
+            View(
+                "shared-keys",
+                "Shared keys",
+                draw_shared_keys,
+                words.SHARED_KEYS,
+                (Attention.scores, Attention.weighted_sum, shared_keys),
+            ),
+        ),
+    )
+)

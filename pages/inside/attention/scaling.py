@@ -4,24 +4,22 @@ model.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.measure import scaling as measured
-from engine.measure.scaling import KEYS, QUERIES, WIDTHS, Scaled, scaling, weight_among_zeros
+from engine.measure.scaling import KEYS, QUERIES, WIDTHS, Scaled, among_zeros, scaling, theory
 from pages.inside.attention.figures import example_bars, scaling_curves
-from pages.inside.attention.shared import KEPT
-from ui import explain
+from ui import explain, widgets
 from ui.players.plot import plot
 from ui.subject import Subject
 
 EXPONENTS = {"none": 0.0, "1/√d_k": 0.5, "1/d_k": 1.0, "own": None}
+SCORE = 14  # that is worked out: about what a spread of √128 brings by itself
 
 
-def scaling_view(subject: Subject) -> None:
+def draw_scaling(subject: Subject) -> None:
     st.markdown(
         f"Random queries and keys, every entry normal with variance 1: {QUERIES} queries, each choosing among"
         f" {KEYS} keys. This is about the formula, not about the model above."
@@ -35,7 +33,7 @@ def scaling_view(subject: Subject) -> None:
         " without and with the chosen scale."
     )
     plot(
-        scaling_curves(curves, here, math.log(KEYS)),
+        scaling_curves(curves, here, theory(width, exponent).entropy),
         key="attention_scaling",
         alt=alt,
         height=540,
@@ -58,42 +56,21 @@ def scaling_view(subject: Subject) -> None:
         name="one-query",
     )
     _worked(seed)
-    explain.reading(
-        see=(
-            "Without scaling the scores spread like $\\sqrt{d_k}$, and the softmax soon picks one key. The"
-            " mean slope falls from the start; the norm of the gradient first *rises*, while a few keys share"
-            " it all, and then falls as well. With $1/\\sqrt{d_k}$ all stay level."
-        ),
-        why=(
-            "A softmax that is certain before it has learned anything can hardly be taught: where one weight"
-            " is 1, no change of a score changes anything."
-        ),
-        attempt=(
-            "Set the scale to 1/d_k: now large heads start out perfectly even instead, and every key looks"
-            " alike. The square root is what sits between."
-        ),
-    )
-    explain.show_code(measured.scaling, measured.jacobian_norm, measured.mean_slope)
 
 
 def _controls() -> tuple[int, float, int]:
     left, middle, right = st.columns([3, 3, 1.4], gap="medium", vertical_alignment="bottom")
     with left:
-        width = st.slider("d_k, the width of a head", 1, 512, 32, key="attention_dk", **KEPT)
+        width = widgets.slide("d_k, the width of a head", 1, 512, 32, "attention_dk")
     with middle:
-        name = st.segmented_control(
-            "Scale", list(EXPONENTS), default="1/√d_k", key="attention_scale", required=True, **KEPT
-        )
+        name = widgets.one_of("Scale", list(EXPONENTS), "attention_scale", first="1/√d_k")
     with right:
-        seed = st.number_input("Seed", 0, 9999, 0, key="attention_seed", **KEPT)
-    exponent = EXPONENTS.get(name, 0.5)
+        seed = widgets.whole("Seed", 0, 9999, 0, "attention_seed")
+    exponent = EXPONENTS[name]
     if exponent is None:
-        exponent = st.slider(
-            "Exponent a of the scale 1/d_kᵃ", 0.0, 1.5, 0.25, 0.05, key="attention_exponent", **KEPT
-        )
-    width = width if isinstance(width, int) and 1 <= width <= 512 else 32
-    exponent = float(exponent) if 0 <= exponent <= 1.5 else 0.5
-    return width, exponent, seed if isinstance(seed, int) and 0 <= seed <= 9999 else 0
+        words = "Exponent a of the scale 1/d_kᵃ"
+        exponent = widgets.slide(words, 0.0, 1.5, 0.25, "attention_exponent", step=0.05)
+    return width, exponent, seed
 
 
 def _words(exponent: float) -> str:
@@ -135,22 +112,23 @@ def _table(*groups: dict[str, Scaled]) -> pd.DataFrame:
 
 
 def _numbers(plain: Scaled, chosen: Scaled, width: int, exponent: float) -> None:
+    expected = theory(width, exponent)
     rows = {
         "spread of the scores": (
             plain.spread,
             chosen.spread,
-            f"√d_k = {math.sqrt(width):.3f}, scaled {width ** (0.5 - exponent):.3f}",
+            f"√d_k = {expected.plain_spread:.3f}, scaled {expected.spread:.3f}",
         ),
         "entropy of the softmax (nats)": (
             plain.entropy,
             chosen.entropy,
-            f"at most ln {KEYS} = {math.log(KEYS):.3f}",
+            f"at most ln {KEYS} = {expected.entropy:.3f}",
         ),
         "size of the gradient, ‖∂p/∂s‖": (plain.jacobian, chosen.jacobian, "0 would let nothing through"),
         "mean slope, |∂pᵢ/∂sⱼ|": (
             plain.slope,
             chosen.slope,
-            f"at most 2(1 − 1/{KEYS})/{KEYS}² = {2 * (1 - 1 / KEYS) / KEYS**2:.6f}",
+            f"at most 2(1 − 1/{KEYS})/{KEYS}² = {expected.slope:.6f}",
         ),
     }
     columns = {"no scaling": [f"{a[0]:.4g}" for a, _, _ in rows.values()]}
@@ -166,19 +144,19 @@ def _worked(seed: int) -> None:
     columns = st.columns(3)
     for column, width in zip(columns, found, strict=False):
         with column:
-            formula = f"measured on a million pairs; in theory $\\sqrt{{{width}}} = {math.sqrt(width):.2f}$"
+            root = theory(width, 0.0).plain_spread
+            formula = f"measured on a million pairs; in theory $\\sqrt{{{width}}} = {root:.2f}$"
             explain.worked(f"Spread at d_k = {width}", f"{found[width]:.2f}", formula)
     with columns[2]:
-        zeros = st.number_input("Zeros beside it", 1, 100_000, 99, key="attention_zeros", **KEPT)
-        zeros = zeros if isinstance(zeros, int) and 1 <= zeros <= 100_000 else 99
-        value = weight_among_zeros(14, zeros)
+        zeros = widgets.whole("Zeros beside it", 1, 100_000, 99, "attention_zeros")
+        among = among_zeros(SCORE, zeros, 128)
         explain.worked(
-            f"A score of 14 among {zeros} zeros",
-            f"{value:.5f}",
-            f"$e^{{14}} / (e^{{14}} + {zeros})$, $e^{{14}} = {math.exp(14):.0f}$",
+            f"A score of {SCORE} among {zeros} zeros",
+            f"{among.weight:.5f}",
+            f"$e^{{{SCORE}}} / (e^{{{SCORE}}} + {zeros})$, $e^{{{SCORE}}} = {among.exponential:.0f}$",
         )
-    small = weight_among_zeros(14 / math.sqrt(128), zeros)
     st.caption(
-        f"Divided by √128, the same score is {14 / math.sqrt(128):.2f} and takes {small:.4f} of the weight"
-        f" among {zeros} zeros."
+        f"Each of the zeros gets 1 / (e¹⁴ + {zeros}) = {among.each_zero:.1e}; a text that says 0.00003 is"
+        f" mistaken. Divided by √128, the same score is {among.divided:.2f} and takes"
+        f" {among.divided_weight:.4f} of the weight among {zeros} zeros."
     )

@@ -1,27 +1,24 @@
-"""What the views of the attention page share: the choice of a head, and the two components that draw patterns
-in the browser.
+"""What the views of the attention page share: whether there are heads, and the two components that draw
+patterns in the browser.
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from engine.config import ModelConfig
+from ui import widgets
 from ui.figures import theme
 from ui.players.component import mounted
 from ui.subject import Subject
 
 MAX_PIXELS = 300_000  # of all small pictures together; beyond that they are drawn coarser
-KEPT: dict[str, Any] = {
-    "bind": "query-params",
-    "persist_state": "session",
-}  # every control is in the URL, and stays when another view is drawn
-LAYER, HEAD = "attention_layer", "attention_head"
+TOPIC = "attention"  # of the head that is looked at, in all views: see `widgets.head`
 GRID = "attention_grid"
 HEAD_COLOURS = ("attention", "run0", "validation", "run1", "run2", "run4", "run3", "run5")
 
@@ -37,37 +34,11 @@ def has_heads(config: ModelConfig) -> bool:
     return True
 
 
-def choose_head(config: ModelConfig) -> tuple[int, int]:
-    """Two small choosers, in the URL too; returns (layer, head), both counted from 0 as in `blocks.0.`."""
-    with st.container(horizontal=True, gap="medium"):
-        layer = _choose("Layer", LAYER, config.n_layers)
-        head = _choose("Head", HEAD, config.n_heads)
-    return layer, head
-
-
-def _choose(label: str, key: str, count: int) -> int:
-    options = list(range(count))
-    held = st.session_state.get(key)
-    if held not in options and (
-        held is not None or st.query_params.get(key, "") not in [str(i) for i in options]
-    ):
-        st.session_state[key] = (
-            count - 1 if isinstance(held, int) else 0
-        )  # another model, or a link that names no head of this one
-    if count <= 8:
-        found = st.segmented_control(label, options, key=key, **KEPT, required=True)
-    else:
-        found = st.selectbox(label, options, key=key, **KEPT, width=120)
-    return found if found in options else 0
-
-
-def take_head() -> None:
-    """A head was clicked in the grid: the choosers follow."""
-    held = st.session_state.get(GRID)
-    chosen = held.get("chosen") if held is not None else None
-    layer, _, head = str(chosen).partition(",")
-    if layer.isdecimal() and head.isdecimal() and len(layer) < 5 and len(head) < 5:
-        st.session_state[LAYER], st.session_state[HEAD] = int(layer), int(head)
+def take_head(there: tuple[int, int]) -> None:
+    """A head was clicked in the grid, of (layers, heads): the choosers follow."""
+    where = widgets.indexes_of(widgets.picked(GRID, "chosen"), there, ",")
+    if where is not None:
+        st.session_state[f"{TOPIC}_layer"], st.session_state[f"{TOPIC}_head"] = where
 
 
 def head_grid(subject: Subject, patterns: np.ndarray, hints: Sequence[str], chosen: tuple[int, int]) -> None:
@@ -90,7 +61,7 @@ def head_grid(subject: Subject, patterns: np.ndarray, hints: Sequence[str], chos
         "palette": theme.palette(),
         "alt": alt,
     }
-    mounted("headgrid")(key=GRID, data=data, on_chosen_change=take_head)
+    mounted("headgrid")(key=GRID, data=data, on_chosen_change=partial(take_head, (layers, heads)))
 
 
 def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:

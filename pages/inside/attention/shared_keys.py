@@ -6,12 +6,10 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.scaling import SharedKeys, shared_keys
-from engine.parts.attention import Attention
+from engine.measure.shared_keys import SharedKeys, fitting, kind, saved, served_by, shared_keys
 from engine.presets import PRESETS
 from pages.inside.attention.figures import shared_figure
-from pages.inside.attention.shared import KEPT
-from ui import explain
+from ui import explain, widgets
 from ui.players.plot import plot
 from ui.subject import Subject
 
@@ -19,9 +17,14 @@ PUBLISHED = {"LLaMA-2 70B": "llama2-70b", "LLaMA-2 7B": "llama2-7b", "GPT-2 smal
 MINE, OWN = "this model", "own"
 BYTES = {"float32": 4, "16 bits": 2, "8 bits": 1}
 MAX_HEADS = 128
+KINDS = {
+    "multi-head": "Multi-head attention (MHA)",
+    "grouped-query": "Grouped-query attention (GQA)",
+    "multi-query": "Multi-query attention (MQA)",
+}
 
 
-def shared_view(subject: Subject) -> None:
+def draw_shared_keys(subject: Subject) -> None:
     st.markdown(
         "Every query head needs keys to compare with and values to gather. They may be **its own**"
         " (multi-head, MHA), **shared by a group** (grouped-query, GQA) or **one set for all** (multi-query,"
@@ -29,12 +32,8 @@ def shared_view(subject: Subject) -> None:
         " memory there is to read."
     )
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        which = st.segmented_control(
-            "Sizes of", [MINE, *PUBLISHED, OWN], default=MINE, key="attention_sizes", required=True, **KEPT
-        )
-        kind = st.segmented_control(
-            "A number takes", list(BYTES), default="16 bits", key="attention_bytes", required=True, **KEPT
-        )
+        which = widgets.one_of("Sizes of", (MINE, *PUBLISHED, OWN), "attention_sizes")
+        size = BYTES[widgets.one_of("A number takes", list(BYTES), "attention_bytes", first="16 bits")]
     config = subject.config if which not in PUBLISHED else PRESETS[PUBLISHED[which]].model.resolved()
     n_heads, n_kv = config.n_heads, config.n_kv_heads or config.n_heads
     if which in PUBLISHED:
@@ -47,21 +46,18 @@ def shared_view(subject: Subject) -> None:
             "This model's mixer has no keys of its own to share; the numbers below are those of attention"
             " with the same sizes."
         )
-    size = BYTES.get(kind, 2)
     found = _counted(config, n_heads, n_kv, size)
     group = n_heads // n_kv
     each = "one for each" if group == 1 else f"each serving {group}"
     st.markdown(
-        f"**{_kind(n_heads, n_kv)}**: {n_heads} query heads, {n_kv} key-value"
+        f"**{KINDS[kind(n_heads, n_kv)]}**: {n_heads} query heads, {n_kv} key-value"
         f" {'head' if n_kv == 1 else 'heads'}, {each}."
     )
     alt = (
         f"{n_heads} query heads in a row above {n_kv} key-value heads; lines lead from each query head to the"
         " keys it reads."
     )
-    pairs = pd.DataFrame(
-        {"query_head": range(n_heads), "kv_head": [h // (n_heads // n_kv) for h in range(n_heads)]}
-    )
+    pairs = pd.DataFrame({"query_head": range(n_heads), "kv_head": served_by(n_heads, n_kv)})
     plot(
         shared_figure(n_heads, n_kv),
         key="attention_shared",
@@ -72,54 +68,29 @@ def shared_view(subject: Subject) -> None:
     )
     st.table(_table(config, n_heads, n_kv, size))
     full = _counted(config, n_heads, n_heads, size)
-    saved = 1 - found.cache_bytes_per_token / full.cache_bytes_per_token
     explain.takeaway(
         f"The cache grows by 2 × {config.n_layers} layers × {n_kv} key-value heads × {config.d_head} numbers"
         f" × {size} bytes = **{_bytes(found.cache_bytes_per_token)} for each token**,"
         f" {_bytes(found.cache_bytes)} at the full context of {config.context:,}. "
         + (
-            f"That is {saved:.1%} less than with {n_heads} key-value heads."
+            f"That is {saved(found, full):.1%} less than with {n_heads} key-value heads."
             if n_kv < n_heads
             else "Nothing is shared here, so nothing is saved."
         )
     )
-    explain.reading(
-        see=(
-            "Above, the query heads; below, the heads that have keys and values. One colour is one group:"
-            " those query heads compare with the same keys."
-        ),
-        why=(
-            "Reading the cache, not computing, is what limits how fast large models write. Sharing keys makes"
-            " it smaller; the queries stay different."
-        ),
-        attempt=(
-            "LLaMA-2 70B has 64 query heads and 8 key-value heads. Then choose your own numbers, and go down"
-            " to 1: multi-query attention."
-        ),
-    )
-    explain.show_code(Attention.scores, Attention.weighted_sum, shared_keys)
 
 
 def _own(n_heads: int, n_kv: int) -> tuple[int, int]:
     with st.container(horizontal=True, gap="medium"):
-        heads = st.number_input("Query heads", 1, MAX_HEADS, 8, key="attention_heads", width=160, **KEPT)
-        shared = st.number_input("Key-value heads", 1, MAX_HEADS, 2, key="attention_kv", width=160, **KEPT)
-    heads = heads if isinstance(heads, int) and 1 <= heads <= MAX_HEADS else 8
-    shared = shared if isinstance(shared, int) and 1 <= shared <= MAX_HEADS else 1
-    if heads % shared:
-        fits = max(i for i in range(1, min(shared, heads) + 1) if heads % i == 0)
+        heads = widgets.whole("Query heads", 1, MAX_HEADS, 8, "attention_heads", width=160)
+        wanted = widgets.whole("Key-value heads", 1, MAX_HEADS, 2, "attention_kv", width=160)
+    shared = fitting(heads, wanted)
+    if shared != wanted:
         st.info(
-            f"{shared} does not divide {heads}: every key-value head must serve the same number of query"
-            f" heads. {fits} is used instead."
+            f"{wanted} does not divide {heads}: every key-value head must serve the same number of query"
+            f" heads. {shared} is used instead."
         )
-        shared = fits
     return heads, shared
-
-
-def _kind(n_heads: int, n_kv: int) -> str:
-    if n_kv == n_heads:
-        return "Multi-head attention (MHA)"
-    return "Multi-query attention (MQA)" if n_kv == 1 else "Grouped-query attention (GQA)"
 
 
 @st.cache_data(max_entries=256, show_spinner=False)

@@ -7,13 +7,14 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure import heads as measured
+from engine.measure import one_head
 from engine.measure.heads import Stages
+from engine.measure.one_head import WrittenOut
 from engine.measure.recording import Recording
 from engine.model import Transformer
-from engine.parts.attention import Attention
 from pages.inside.attention.figures import parts_heatmap
-from pages.inside.attention.shared import KEPT, choose_head, has_heads
-from ui import explain
+from pages.inside.attention.shared import TOPIC, has_heads
+from ui import explain, widgets
 from ui.figures.patterns import heatmap_height, matrix_heatmap, pattern_heatmap, pattern_table
 from ui.layout import fewer_labels_on_phones
 from ui.players.plot import plot
@@ -21,6 +22,7 @@ from ui.players.tokens import token_strip
 from ui.subject import Subject
 from ui.text.markdown import safe
 
+STRONGEST = -1  # whichever key gets most of the weight
 STAGES = ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")
 FORMULAS = {
     "q, k, v": "$q = x W_Q$, $k = x W_K$, $v = x W_V$. Each token makes a question, a label and a message.",
@@ -38,24 +40,19 @@ FORMULAS = {
 }
 
 
-def steps_view(subject: Subject) -> None:
+def draw_steps(subject: Subject) -> None:
     config = subject.config
     if not has_heads(config):
         return
     recording = subject.recording()
-    layer, head = choose_head(config)
+    layer, head = widgets.head(config, TOPIC)
     found = _stages(subject.key, subject.ids, layer, head, recording, subject.model)
-    stage = st.segmented_control(
-        "Stage", list(STAGES), default=STAGES[1], key="attention_stage", required=True, **KEPT
-    )
-    stage = stage if stage in STAGES else STAGES[1]
+    stage = widgets.one_of("Stage", STAGES, "attention_stage", first=STAGES[1])
     st.markdown(FORMULAS[stage] + _variant(subject, stage, found))
     _picture(subject, recording, found, stage, layer, head)
-    recorded = recording[f"blocks.{layer}.pattern"][head]
-    gap = float(np.abs(found.pattern - recorded).max())
     st.caption(
         "Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded"
-        f" one by at most {gap:.0e}."
+        f" one by at most {one_head.gap(found, recording, layer, head):.0e}."
     )
     st.markdown("### The same as numbers")
     query = token_strip(
@@ -72,46 +69,21 @@ def steps_view(subject: Subject) -> None:
         key="attention_rows",
     )
     key = _choose_key(subject, found, query)
-    st.markdown(arithmetic(subject, found, query, key))
+    st.markdown(arithmetic(subject.labels, one_head.written_out(found, query, key), query, key))
     _written(recording, found, query, layer)
-    explain.reading(
-        see="One stage of one head for the whole text, then every number of the chosen row.",
-        why=(
-            "Nothing here is more than multiplication, addition and one exponential. All that a head knows is"
-            " in the four matrices."
-        ),
-        attempt=(
-            "Go from “÷ √d” to “softmax”: small differences of scores become large differences of weight. "
-            "Choose a token early in the text: few keys, large weights."
-        ),
-    )
-    explain.show_code(Attention, Attention.forward, measured.stages)
 
 
 def _choose_key(subject: Subject, found: Stages, query: int) -> int:
     """The key to write out: the strongest, or one of the keys that are seen, then in the URL."""
-    name, strongest = "attention_key", -1
-    options = [strongest, *range(query + 1 if subject.config.causal else len(subject.ids))]
-    if name not in st.session_state:
-        named = st.query_params.get(name, "")
-        st.session_state[name] = int(named) if named.isdecimal() and len(named) < 6 else strongest
-    if st.session_state[name] not in options:
-        st.session_state[name] = strongest
-    best = int(found.pattern[query].argmax())
+    best = one_head.strongest_key(found, query)
+    seen = range(query + 1 if subject.config.causal else len(subject.ids))
 
-    def words(i: int) -> str:
-        at = best if i == strongest else i
-        return (
-            f"{'the strongest: ' if i == strongest else ''}{subject.labels[at]} at {at}, weight"
-            f" {found.pattern[query, at]:.4f}"
-        )
+    def words(key: int) -> str:
+        return f"{subject.labels[key]} at {key}, weight {found.pattern[query, key]:.4f}"
 
-    chosen = st.selectbox("Written out for one key", options, key=name, format_func=words, width=340)
-    if chosen == strongest:
-        st.query_params.pop(name, None)
-    elif st.query_params.get(name) != str(chosen):
-        st.query_params[name] = str(chosen)
-    return best if chosen == strongest else chosen
+    options = {STRONGEST: f"the strongest: {words(best)}"} | {key: words(key) for key in seen}
+    chosen = widgets.one_of("Written out for one key", options, "attention_key", kind="list", width=340)
+    return best if chosen == STRONGEST else chosen
 
 
 def _variant(subject: Subject, stage: str, found: Stages) -> str:
@@ -148,14 +120,10 @@ def _picture(
     name, height = f"stage-{STAGES.index(stage) + 1}-layer-{layer}-head-{head}", heatmap_height(len(labels))
     if stage in ("q, k, v", "· v", "W_O"):
         if stage == "q, k, v":
-            kv = head * recording[f"blocks.{layer}.k"].shape[0] // subject.config.n_heads
-            parts = {
-                "q": recording[f"blocks.{layer}.q"][head],
-                "k": recording[f"blocks.{layer}.k"][kv],
-                "v": found.v,
-            }
-            if subject.config.qk_norm or subject.config.position == "rope":
-                parts = {"q": parts["q"], "q_rot": found.q, "k": parts["k"], "k_rot": found.k, "v": found.v}
+            changed = subject.config.qk_norm or subject.config.position == "rope"
+            names = ("q", "q_rot", "k", "k_rot", "v") if changed else ("q", "k", "v")
+            every = one_head.vectors(recording, layer, head)
+            parts = {part: every[part] for part in names}
         else:
             parts = {"z": found.z} if stage == "· v" else {"written to the stream": found.written}
         alt = f"{', '.join(parts)} of {where}: one row for each token, one column for each dimension."
@@ -172,8 +140,8 @@ def _picture(
         return
     fewer_labels_on_phones(len(labels))
     values = {
-        "q·k": found.scaled * 0 if found.raw is None else found.raw,
-        "÷ √d": _scores(found),
+        "q·k": np.zeros_like(found.scaled) if found.raw is None else found.raw,
+        "÷ √d": one_head.biased(found),
         "mask": found.masked,
         "softmax": found.pattern,
     }[stage]
@@ -193,10 +161,6 @@ def _picture(
     )
 
 
-def _scores(found: Stages) -> np.ndarray:
-    return found.scaled if found.bias is None else found.scaled + found.bias
-
-
 def _table(subject: Subject, found: Stages, query: int) -> pd.DataFrame:
     """One row for each key, one column for each stage."""
     columns = {"position": np.arange(len(subject.ids)), "key": subject.labels}
@@ -204,52 +168,40 @@ def _table(subject: Subject, found: Stages, query: int) -> pd.DataFrame:
         columns["q·k"] = found.raw[query]
     columns["÷ √d"] = found.scaled[query]
     if found.bias is not None:
-        columns["+ bias"] = _scores(found)[query]
+        columns["+ bias"] = one_head.biased(found)[query]
     if subject.config.causal:
         columns["masked"] = found.masked[query]
     return pd.DataFrame(columns | {"e^(s − max)": found.exponentials[query], "weight": found.pattern[query]})
 
 
-def arithmetic(subject: Subject, found: Stages, query: int, key: int) -> str:
+def arithmetic(labels: list[str], w: WrittenOut, query: int, key: int) -> str:
     """The way from q and k to one weight, written out (Markdown)."""
-    q, k, width = found.q[query], found.k[key], found.q.shape[1]
-    here, there = (f"{safe(subject.labels[i])} (position {i})" for i in (query, key))
-    lines = [f"**How {here} comes to give {found.pattern[query, key]:.4f} of its weight to {there}**\n"]
-    if found.raw is not None:
-        terms = " + ".join(f"({q[i]:.2f})({k[i]:.2f})" for i in range(min(3, width)))
-        rest = f" + \\ldots\\ ({width - 3}\\ more)" if width > 3 else ""
-        lines.append(f"$q \\cdot k = {terms}{rest} = {found.raw[query, key]:.4f}$\n")
-        lines.append(
-            f"$s = {found.raw[query, key]:.4f} / \\sqrt{{{width}}} = {found.scaled[query, key]:.4f}$\n"
-        )
-    else:
+    here, there = (f"{safe(labels[i])} (position {i})" for i in (query, key))
+    lines = [f"**How {here} comes to give {w.weight:.4f} of its weight to {there}**\n"]
+    width = len(w.pairs)
+    if w.raw is None:
         lines.append("$s = 0$: a plain mean compares nothing.\n")
-    if found.bias is not None:
-        lines.append(
-            f"$s + \\text{{bias}} = {found.scaled[query, key]:.4f} + ({found.bias[query, key]:.4f}) ="
-            f" {found.masked[query, key]:.4f}$\n"
-        )
-    row = found.masked[query]
+    else:
+        terms = " + ".join(f"({q:.2f})({k:.2f})" for q, k in w.pairs[:3])
+        rest = f" + \\ldots\\ ({width - 3}\\ more)" if width > 3 else ""
+        lines.append(f"$q \\cdot k = {terms}{rest} = {w.raw:.4f}$\n")
+        lines.append(f"$s = {w.raw:.4f} / \\sqrt{{{width}}} = {w.scaled:.4f}$\n")
+    if w.bias is not None:
+        lines.append(f"$s + \\text{{bias}} = {w.scaled:.4f} + ({w.bias:.4f}) = {w.masked:.4f}$\n")
+    lines.append(f"$e^{{s - \\max}} = e^{{{w.masked:.4f} - ({w.largest:.4f})}} = {w.exponential:.4f}$\n")
     lines.append(
-        f"$e^{{s - \\max}} = e^{{{row[key]:.4f} - ({row.max():.4f})}} ="
-        f" {found.exponentials[query, key]:.4f}$\n"
-    )
-    total = found.exponentials[query].sum()
-    seen = int(np.isfinite(row).sum())
-    lines.append(
-        f"$p = {found.exponentials[query, key]:.4f} / {total:.4f} = {found.pattern[query, key]:.4f}$, a sum"
-        f" over the {seen} keys that it sees."
+        f"$p = {w.exponential:.4f} / {w.total:.4f} = {w.weight:.4f}$, a sum over the {w.seen} keys that it"
+        " sees."
     )
     return "\n".join(lines)
 
 
 def _written(recording: Recording, found: Stages, query: int, layer: int) -> None:
-    before = float(np.linalg.norm(recording[f"blocks.{layer}.resid_pre"][query]))
-    together = float(np.linalg.norm(recording[f"blocks.{layer}.attn_out"][query]))
-    own = float(np.linalg.norm(found.written[query]))
+    lengths = one_head.lengths(recording, found, layer, query)
     explain.takeaway(
-        f"At this token the head writes a vector of length {own:.3f}; all heads of layer {layer} together"
-        f" write one of length {together:.3f}. The stream before has length {before:.3f}."
+        f"At this token the head writes a vector of length {lengths.own:.3f}; all heads of layer {layer}"
+        f" together write one of length {lengths.together:.3f}. The stream before has length"
+        f" {lengths.before:.3f}."
     )
 
 

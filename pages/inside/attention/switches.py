@@ -9,12 +9,20 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.ablation import Ablation, Comparison, Order, Switches, compare, each_head_off, edits_for
+from engine.measure.ablation import Ablation, Comparison, Order, Switches, compare, each_head_off
+from engine.measure.consequences import (
+    Consequence,
+    changes_nothing,
+    consequence,
+    is_silent,
+    missed,
+    writes_a_bias,
+)
 from engine.measure.recording import Recording
 from engine.model import Transformer
 from pages.inside.attention.figures import head_heatmap, head_table, kl_bars, two_bars
-from pages.inside.attention.shared import KEPT, has_heads
-from ui import explain
+from pages.inside.attention.shared import has_heads
+from ui import explain, widgets
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
 from ui.subject import Subject
@@ -33,7 +41,7 @@ POSITIONS = {
 SHOWN = 8  # candidates before and after
 
 
-def switches_view(subject: Subject) -> None:
+def draw_switches(subject: Subject) -> None:
     config = subject.config
     if not has_heads(config):
         return
@@ -49,19 +57,12 @@ def switches_view(subject: Subject) -> None:
     )
     switches = _controls(config, place)
     found = _compared(subject.key, subject.ids, switches, subject.recording(), subject.model)
-    _summary(subject, found, switches, place)
-    after, before = (_top(subject, r, place) for r in (found.after, found.before))
+    read = consequence(found, place, SHOWN)
+    _summary(subject, found, read, switches, place)
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        words = [*dict.fromkeys([*before, *after])][: 2 * SHOWN]
-        probabilities = [np.exp(r.log_probabilities[place][words]) for r in (found.before, found.after)]
-        table = pd.DataFrame(
-            {
-                "token": [subject.vocabulary[i] for i in words],
-                "before": probabilities[0],
-                "after": probabilities[1],
-            }
-        )
+        words = [subject.vocabulary[i] for i in read.tokens]
+        table = pd.DataFrame({"token": words, "before": read.before, "after": read.after})
         alt = f"The likeliest tokens after position {place}, before and after the change."
         st.markdown(
             f"**What comes after {safe(subject.labels[place])}?**"
@@ -91,19 +92,7 @@ def switches_view(subject: Subject) -> None:
             name="kl",
         )
     _how(config)
-    _each(subject)
-    explain.reading(
-        see=(
-            "Left, the candidates before and after. Right, how far apart the two predictions are at each"
-            " position: KL(before ‖ after), in nats. 0 means no change."
-        ),
-        why="A pattern shows where a head looks. Only an intervention shows whether the model *needs* it.",
-        attempt=(
-            "Switch one head off after the other and find one that this text does not need. Then remove the"
-            " position: which heads relied on it?"
-        ),
-    )
-    explain.show_code(edits_for, compare)
+    _each(subject, switches.ablation)
 
 
 def _controls(config: ModelConfig, place: int) -> Switches:
@@ -113,28 +102,27 @@ def _controls(config: ModelConfig, place: int) -> Switches:
             if config.causal
             else "This model is an encoder: it has no mask."
         )
-        mask = st.toggle("Mask", True, key="attention_mask", disabled=not config.causal, help=words, **KEPT)
-        scale = st.toggle(
-            "Scale", True, key="attention_scaled", help="Off: the scores are not divided by √d_head.", **KEPT
+        mask = widgets.switch("Mask", True, "attention_mask", hint=words, disabled=not config.causal)
+        scale = widgets.switch(
+            "Scale", True, "attention_scaled", hint="Off: the scores are not divided by √d_head."
         )
-        position = st.toggle(
+        position = widgets.switch(
             "Position",
             True,
-            key="attention_position",
+            "attention_position",
+            hint=f"Off: {POSITIONS[config.position]}.",
             disabled=config.position == "none",
-            help=f"Off: {POSITIONS[config.position]}.",
-            **KEPT,
         )
     names = [f"{i}.{h}" for i in range(config.n_layers) for h in range(config.n_heads)]
     held = st.session_state.get("attention_off")
     if isinstance(held, list) and any(name not in names for name in held):
-        st.session_state["attention_off"] = [name for name in held if name in names]
+        st.session_state["attention_off"] = widgets.only(held, names)
     off = st.multiselect(
         "Heads that are off (layer.head)",
         names,
         key="attention_off",
         placeholder="none: all heads work",
-        **KEPT,
+        **widgets.KEPT,
     )
     with st.container(horizontal=True, gap="small"):
         st.button(
@@ -146,33 +134,21 @@ def _controls(config: ModelConfig, place: int) -> Switches:
             st.button(f"Layer {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=words)
         st.button("None", key="attention_off_none", on_click=_put, args=([],), help="All heads work again.")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        how = st.segmented_control(
-            "A head that is off gives", list(HOW), default="zero", key="attention_how", required=True, **KEPT
-        )
-        order = st.segmented_control(
-            "Tokens before the chosen one",
-            list(ORDERS),
-            default="as written",
-            key="attention_order",
-            required=True,
-            **KEPT,
-        )
-        seed = (
-            st.number_input("Shuffle number", 0, 9999, 0, key="attention_shuffle", width=160, **KEPT)
-            if order == "shuffled"
-            else 0
-        )
-    chosen = tuple(
-        (int(layer), int(head)) for layer, head in (name.split(".") for name in off if name in names)
-    )
+        how = widgets.one_of("A head that is off gives", list(HOW), "attention_how")
+        order = widgets.one_of("Tokens before the chosen one", list(ORDERS), "attention_order")
+        seed = 0
+        if order == "shuffled":
+            seed = widgets.whole("Shuffle number", 0, 9999, 0, "attention_shuffle", width=160)
+    there = (config.n_layers, config.n_heads)
+    chosen = [widgets.indexes_of(name, there, ".") for name in off]
     return Switches(
         mask=mask or not config.causal,
         scale=scale,
         position=position or config.position == "none",
-        heads_off=chosen,
-        ablation=HOW.get(how, "zero"),
-        order=ORDERS.get(order, "kept"),
-        seed=seed if isinstance(seed, int) and 0 <= seed <= 9999 else 0,
+        heads_off=tuple((at[0], at[1]) for at in chosen if at is not None),
+        ablation=HOW[how],
+        order=ORDERS[order],
+        seed=seed,
         place=place,
     )
 
@@ -188,15 +164,10 @@ def _compared(
     return compare(_model, _before, switches)
 
 
-def _top(subject: Subject, recording: Recording, place: int) -> list[int]:
-    return np.argsort(-recording.logits[place], kind="stable")[:SHOWN].tolist()
-
-
-def _summary(subject: Subject, found: Comparison, switches: Switches, place: int) -> None:
-    same = switches == Switches(place=place, seed=switches.seed, ablation=switches.ablation)
+def _summary(subject: Subject, found: Comparison, read: Consequence, switches: Switches, place: int) -> None:
     columns = st.columns(3)
     with columns[0]:
-        if found.loss_before is None or found.loss_after is None:
+        if read.change is None:
             st.metric("Loss on this text", "–")
             why = (
                 "no token follows the chosen one"
@@ -205,8 +176,7 @@ def _summary(subject: Subject, found: Comparison, switches: Switches, place: int
             )
             st.caption(f"Not measured: {why}.")
         else:
-            change = found.loss_after - found.loss_before
-            delta = f"{change:+.3f}" if abs(change) >= 0.0005 else None
+            delta = f"{read.change:+.3f}" if abs(read.change) >= 0.0005 else None
             st.metric(
                 "Loss on this text, nats per token", f"{found.loss_after:.3f}", delta, delta_color="inverse"
             )
@@ -215,12 +185,12 @@ def _summary(subject: Subject, found: Comparison, switches: Switches, place: int
                 + (f"; from position {found.start} on" if found.start else "")
             )
     with columns[1]:
-        st.metric(f"KL at {safe(subject.labels[place])} (position {place})", f"{found.kl[place]:.3f} nats")
+        st.metric(f"KL at {safe(subject.labels[place])} (position {place})", f"{read.kl:.3f} nats")
         st.caption("KL(before ‖ after) of the prediction there")
     with columns[2]:
-        st.metric("KL, mean over positions", f"{np.nanmean(found.kl):.3f} nats")
+        st.metric("KL, mean over positions", f"{read.mean_kl:.3f} nats")
         st.caption("over the positions that hold the same tokens as before")
-    if same:
+    if changes_nothing(switches):
         st.caption(":material/info: Everything is on, so nothing has changed yet.")
     if not switches.mask:
         st.caption(
@@ -232,21 +202,10 @@ def _summary(subject: Subject, found: Comparison, switches: Switches, place: int
             ":material/info: This model's mixer is a plain mean: it has no scores, so there is nothing to"
             " scale."
         )
-    if (
-        set(switches.heads_off)
-        >= {(i, h) for i in range(subject.config.n_layers) for h in range(subject.config.n_heads)}
-        and switches.ablation == "zero"
-    ):
-        c = subject.config
-        bias = (
-            c.attention_bias
-            and c.output_bias
-            and c.output_projection
-            and c.mixer in ("attention", "shared_qk")
-        )
+    if is_silent(subject.config, switches):
         rest = (
             "but for the output bias $b_O$, which every token still gets"
-            if bias
+            if writes_a_bias(subject.config)
             else "exactly as if there were no attention"
         )
         st.caption(f":material/info: Every head is off: attention writes nothing, {rest}.")
@@ -268,14 +227,12 @@ def _how(config: ModelConfig) -> None:
 """)
 
 
-def _each(subject: Subject) -> None:
-    if not st.toggle(
-        "Every head, one at a time", key="attention_each", **KEPT, help="Switches each head off alone."
-    ):
+def _each(subject: Subject, how: Ablation) -> None:
+    hint = "Switches each head off alone."
+    if not widgets.switch("Every head, one at a time", False, "attention_each", hint=hint):
         return
-    how = HOW.get(st.session_state.get("attention_how", "zero"), "zero")
     values = _every_head(subject.key, subject.ids, how, subject.recording(), subject.model)
-    layer, head = np.unravel_index(np.nanargmax(values) if np.isfinite(values).any() else 0, values.shape)
+    found = missed(values)
     alt = "Mean KL divergence when one head is switched off, one cell for each layer and head."
     table = head_table({"kl_nats": values})
     plot(
@@ -287,8 +244,9 @@ def _each(subject: Subject) -> None:
         name="each-head-off",
     )
     explain.takeaway(
-        f"Alone, layer {layer}, head {head} is missed most on this text: without it the prediction moves by"
-        f" {values[layer, head]:.3f} nats on average. The least missed moves it by {np.nanmin(values):.4f}."
+        f"Alone, layer {found.layer}, head {found.head} is missed most on this text: without it the"
+        f" prediction moves by {found.most:.3f} nats on average. The least missed moves it by"
+        f" {found.least:.4f}."
         " Heads can stand in for each other, so these numbers do not add up."
     )
 

@@ -32,8 +32,9 @@ def neurons_view(subject: Subject) -> None:
         return
     recording = subject.recording()
     post = _stacked(subject.key, subject.ids, recording)  # (layer, query, d_ff)
-    is_signed = neurons.signed(subject.config.ffn)
-    diverging = subject.config.ffn not in neurons.EXACT_ZEROS
+    kind = subject.model.parts.feedforward(subject.config)
+    is_signed = kind.gated  # the gated kinds go far below zero as well; GELU stays above -0.17
+    diverging = not kind.exact_zeros
     values, _ = neurons.strongest(post)
     layer, neuron, shown = _choose(values)
     _whole_model(subject, post, values, (layer, neuron), diverging)
@@ -168,8 +169,8 @@ def _whole_model(
         )
         _go(_fits(figures.decode(clicked), values), now)
     with right:
-        shares = neurons.quiet_share(post, subject.config.ffn)
-        exact = subject.config.ffn in neurons.EXACT_ZEROS
+        exact = subject.model.parts.feedforward(subject.config).exact_zeros
+        shares = neurons.quiet_share(post, exact)
         what = (
             "exactly 0"
             if exact

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.config import GATED, ModelConfig
+from engine.config import GATED, ModelConfig, gated_width
 from engine.ledger import component_parameters, parameter_rows
 from pages.inside.feedforward import figures
 from ui import explain
@@ -33,7 +33,7 @@ def parameters_view(subject: Subject) -> None:
             help=hint,
         )
     d, ratio = d if d in WIDTHS else 512, ratio if ratio in RATIOS else 4.0
-    plain, gated = block(d, round(ratio * d), "gelu"), block(d, round(ratio * d * 2 / 3), "swiglu")
+    plain, gated = block(d, round(ratio * d), "gelu"), block(d, gated_width(round(ratio * d)), "swiglu")
     own = subject_block(subject.config)
     full = block(d, round(ratio * d), "swiglu")
     rows = [
@@ -75,8 +75,8 @@ def parameters_view(subject: Subject) -> None:
         f"**Two matrices of {ratio:g}·d:** $2\\cdot d\\cdot {ratio:g}d = {2 * ratio:g}\\,d^2$ ="
         f" {plain['feedforward']:,}. **Three of {ratio * 2 / 3:.3g}·d:** $3\\cdot"
         f" d\\cdot\\tfrac23\\cdot{ratio:g}d = {2 * ratio:g}\\,d^2$ ≈ {gated['feedforward']:,};"
-        f" {signed(gated['feedforward'] - plain['feedforward'])} by rounding to whole neurons. A gate at the"
-        f" full {ratio:g}·d would cost half as much again: {full['feedforward']:,}."
+        f" {signed(gated['feedforward'] - plain['feedforward'])} by rounding up to a multiple of 8 neurons. A"
+        f" gate at the full {ratio:g}·d would cost half as much again: {full['feedforward']:,}."
     )
     _worked()
     _takeaway(subject, own)
@@ -143,7 +143,7 @@ def share(counts: dict[str, int]) -> float:
 def _shares(d: int, ratio: float) -> None:
     ratios = np.array(RATIOS)
     both = [np.array([share(block(d, round(r * d), ffn)) for r in RATIOS]) for ffn in ("gelu", "swiglu")]
-    eight_thirds = share(block(d, round(8 * d / 3), "swiglu"))
+    eight_thirds = share(block(d, gated_width(4 * d), "swiglu"))
     marks = [
         (4.0, share(block(d, 4 * d, "gelu")), "4·d", "bottom right"),
         (8 / 3, eight_thirds, "8/3·d", "top left"),

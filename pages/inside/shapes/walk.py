@@ -19,7 +19,8 @@ from engine.presets import PRESETS
 from pages.inside.shapes import figures
 from ui import state
 from ui.figures import theme
-from ui.players.plot import ASSETS, plot
+from ui.players.component import mounted
+from ui.players.plot import plot
 from ui.subject import Subject
 from ui.text.markdown import safe
 
@@ -82,7 +83,7 @@ EXAMPLES = {
     "block": Source(
         "One block",
         "T = 16 tokens, d = 512, H = 8 heads.",
-        ModelConfig(context=16, d_model=512, n_layers=1, n_heads=8, position="none"),
+        ModelConfig(context=16, d_model=512, n_layers=1, n_heads=8, position="none", norm_bias=True),
         16,
         "block",
     ),
@@ -155,7 +156,7 @@ def walk(key: str, source: Source, subject: Subject) -> None:
             "palette": _colours(),
             "source": f"{key}-{hash((source.config, source.tokens))}",
         }
-        _mount("glassformer_walk", "shapes.js")(key=WALK, data=data, on_step_change=lambda: None)
+        mounted("shapes")(key=WALK, data=data, on_step_change=lambda: None)
     with right:
         step = steps[index]
         st.latex(step.formula)
@@ -244,14 +245,6 @@ def _colours() -> dict[str, tuple[str, str]]:
     }
 
 
-@cache
-def _mount(name: str, script: str) -> Callable[..., Any]:
-    css = (ASSETS / "shapes.css").read_text("utf-8")
-    return st.components.v2.component(
-        name, css=css, js=(ASSETS / script).read_text("utf-8"), isolate_styles=False
-    )
-
-
 # Beside the list --------------------------------------------------------------------------------
 
 
@@ -325,7 +318,7 @@ def _source(step: TraceStep) -> None:
         "alt": f"Source of {names}, the lines that ran marked",
         "colour": theme.PART_COLOURS[step.part],
     }
-    _mount("glassformer_source", "shapes_source.js")(key="shapes_lines", data=data)
+    mounted("shapes_source", styles=("shapes",))(key="shapes_lines", data=data)
 
 
 @cache

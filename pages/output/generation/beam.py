@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
-
 import pandas as pd
 import streamlit as st
 
-from engine.config import SampleConfig
-from engine.sample import Beam, beam_search, fitting, greedy, sampled
+from engine.sample import Beam, beam_search
+from engine.sample.rivals import Continuation, Rivals, dropped, ending_with, rivals
 from pages.output.generation.beam_figures import beam_tree, rows
-from ui import explain
+from ui import explain, widgets
 from ui.players.plot import plot
 from ui.subject import Subject, show_token
 from ui.text.markdown import safe
 
 WIDEST, DEEPEST = 8, 24
+MAX_SEED = 2**31 - 1
 STOPS = {"none": "", "line": "\n", "full stop": ".", "space": " "}
 ROW = 40  # pixels
 
@@ -29,12 +28,22 @@ def draw_beam(subject: Subject) -> None:
         return
     width, depth, penalty, stop, seed = _controls(subject)
     beam = _search(subject.key, subject.ids, depth, width, penalty, stop, subject)
-    dropped = max(0, len(subject.ids) + depth - 1 - subject.config.context)
-    if dropped:
+    if gone := dropped(len(subject.ids), depth, subject.config.context):
         over = f"Prompt and depth together exceed the context of {subject.config.context}"
-        st.caption(f":material/info: {over}: the first {dropped} tokens of the text are dropped.")
+        st.caption(f":material/info: {over}: the first {gone} tokens of the text are dropped.")
+    _tree(subject, beam, width)
+    st.caption(
+        "A column for each step, the best sum on top. The number on an edge is the token's log-probability."
+        " Grey and dotted: pruned (the best four)."
+    )
+    _compare(
+        subject, _rivals(subject.key, subject.ids, depth, width, penalty, stop, seed, subject), width, seed
+    )
+
+
+def _tree(subject: Subject, beam: Beam, width: int) -> None:
     words = [subject.vocabulary[node.token] for node in beam.nodes]
-    texts = [show_token(subject.tokenizer.decode(list(beam.path(node.index)))) for node in beam.nodes]
+    texts = [_written(subject, beam.path(node.index)) for node in beam.nodes]
     table = {
         "node": [n.index for n in beam.nodes],
         "parent": [n.parent for n in beam.nodes],
@@ -65,74 +74,26 @@ def draw_beam(subject: Subject) -> None:
                 f" winner writes {texts[beam.winner]}."
             ),
         )
-    st.caption(
-        "A column for each step, the best sum on top. The number on an edge is the token's log-probability."
-        " Grey and dotted: pruned (the best four)."
-    )
-    _compare(subject, beam, width, depth, stop, seed)
 
 
 def _controls(subject: Subject) -> tuple[int, int, float, str, int]:
     a, b, c, d, e = st.columns([2, 2, 2, 2, 1.3], gap="medium")
     most = max(1, min(DEEPEST, subject.config.context))
-    width = a.slider(
-        "Width",
-        1,
-        WIDEST,
-        4,
-        key="beam_width",
-        bind="query-params",
-        help="Branches kept at each step. 1 is greedy decoding.",
+    hint = "Branches kept at each step. 1 is greedy decoding."
+    width = widgets.slide("Width", 1, WIDEST, 4, "beam_width", place=a, hint=hint)
+    first = min(12, most)
+    depth = widgets.slide("Depth", 1, DEEPEST, first, "beam_depth", place=b, hint="Tokens written at most.")
+    hint = (
+        "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones."
+        " It matters only where branches can end early. The search goes on to the full depth, as Hugging"
+        ' Face\'s with early_stopping="never"; its default may stop before.'
     )
-    depth = b.slider(
-        "Depth",
-        1,
-        DEEPEST,
-        min(12, most),
-        key="beam_depth",
-        bind="query-params",
-        help="Tokens written at most.",
-    )
-    penalty = c.slider(
-        "Length penalty",
-        -1.0,
-        2.0,
-        1.0,
-        0.1,
-        key="beam_penalty",
-        bind="query-params",
-        help=(
-            "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones."
-            " It matters only where branches can end early."
-        ),
-    )
-    stop = d.selectbox(
-        "A branch ends at",
-        list(STOPS),
-        key="beam_stop",
-        bind="query-params",
-        help="A token that ends with this sign finishes its branch.",
-    )
-    seed = e.number_input(
-        "Seed",
-        0,
-        2**31 - 1,
-        0,
-        key="beam_seed",
-        bind="query-params",
-        help="Of the sample that the winner is compared with.",
-    )
-    width, depth, seed = (
-        int(v) if isinstance(v, int | float) and math.isfinite(v) else 1 for v in (width, depth, seed)
-    )
-    penalty = float(penalty) if isinstance(penalty, int | float) and math.isfinite(penalty) else 1.0
-    return (
-        min(max(width, 1), WIDEST),
-        min(max(depth, 1), most),
-        min(max(penalty, -1.0), 2.0),
-        STOPS.get(str(stop), ""),
-        min(max(seed, 0), 2**31 - 1),
-    )
+    penalty = widgets.slide("Length penalty", -1.0, 2.0, 1.0, "beam_penalty", step=0.1, place=c, hint=hint)
+    hint = "A token that ends with this sign finishes its branch."
+    stop = widgets.one_of("A branch ends at", list(STOPS), "beam_stop", kind="list", place=d, hint=hint)
+    hint = "Of the sample that the winner is compared with."
+    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "beam_seed", place=e, hint=hint)
+    return width, min(depth, most), penalty, STOPS[stop], seed
 
 
 @st.cache_resource(max_entries=64, show_spinner="Searching …")
@@ -151,48 +112,36 @@ def _search(
 
 def _ends(subject: Subject, stop: str) -> frozenset[int]:
     """The tokens that finish a branch."""
-    size = min(subject.tokenizer.vocab_size, subject.config.vocab_size)
-    return (
-        frozenset(i for i in range(size) if subject.tokenizer.decode([i]).endswith(stop))
-        if stop
-        else frozenset()
-    )
+    return ending_with(subject.tokenizer, stop, subject.config.vocab_size)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _rivals(
-    key: tuple[str, int], ids: tuple[int, ...], depth: int, stop: str, seed: int, _subject: Subject
-) -> list[tuple[tuple[int, ...], float]]:
-    """Greedy decoding and a sample from the same prompt as the beam's, up to their first stop."""
-    ends, prompt = _ends(_subject, stop), fitting(ids, depth, _subject.config.context)
-    free = SampleConfig(temperature=1.0, seed=seed)
-    found = [greedy(_subject.model, prompt, depth), sampled(_subject.model, prompt, depth, free)]
-    cut = [next((i + 1 for i, token in enumerate(tokens) if token in ends), depth) for tokens, _ in found]
-    return [greedy(_subject.model, prompt, cut[0]), sampled(_subject.model, prompt, cut[1], free)]
+    key: tuple[str, int],
+    ids: tuple[int, ...],
+    depth: int,
+    width: int,
+    penalty: float,
+    stop: str,
+    seed: int,
+    _subject: Subject,
+) -> Rivals:
+    beam = _search(key, ids, depth, width, penalty, stop, _subject)
+    return rivals(_subject.model, ids, beam, depth, _ends(_subject, stop), seed)
 
 
-def _compare(subject: Subject, beam: Beam, width: int, depth: int, stop: str, seed: int) -> None:
-    winner = beam.nodes[beam.winner]
-    (best, best_total), (drawn, drawn_total) = _rivals(subject.key, subject.ids, depth, stop, seed, subject)
-    entries = [
-        (f"beam, width {width}", beam.path(beam.winner), winner.total),
-        ("greedy (width 1)", best, best_total),
-        (f"a sample, temperature 1, seed {seed}", drawn, drawn_total),
-    ]
+def _written(subject: Subject, tokens: tuple[int, ...]) -> str:
+    return show_token(subject.tokenizer.decode(list(tokens)))
+
+
+def _compare(subject: Subject, found: Rivals, width: int, seed: int) -> None:
+    entries = {
+        f"beam, width {width}": found.winner,
+        "greedy (width 1)": found.greedy,
+        f"a sample, temperature 1, seed {seed}": found.sample,
+    }
     st.dataframe(
-        pd.DataFrame(
-            [
-                {
-                    "found by": name,
-                    "it wrote": show_token(subject.tokenizer.decode(list(ids))),
-                    "log-probability": total,
-                    "per token": total / len(ids),
-                    "probability": math.exp(total),
-                    "tokens": len(ids),
-                }
-                for name, ids, total in entries
-            ]
-        ),
+        pd.DataFrame([_row(subject, name, text) for name, text in entries.items()]),
         hide_index=True,
         key="beam_table",
         column_config={
@@ -201,39 +150,47 @@ def _compare(subject: Subject, beam: Beam, width: int, depth: int, stop: str, se
             "probability": st.column_config.NumberColumn(format="scientific"),
         },
     )
-    ahead = winner.total - best_total
-    same = beam.path(beam.winner) == best
-    if same:
+    words = _verdict(found, width)
+    text = safe(_written(subject, found.sample.tokens))
+    explain.takeaway(
+        f"{words} The sample, “{text}”, is {found.winner.times(found.sample):,.0f} times less"
+        " probable than the winner. People's own text is not the likeliest either: of good models, a sample"
+        " often reads better than the winner (Holtzman et al. 2020). Judge for yourself."
+        if found.winner.total > found.sample.total
+        else f"{words} This sample is more probable than the winner: a pruned branch can be."
+    )
+
+
+def _row(subject: Subject, name: str, text: Continuation) -> dict[str, object]:
+    return {
+        "found by": name,
+        "it wrote": _written(subject, text.tokens),
+        "log-probability": text.total,
+        "per token": text.per_token,
+        "probability": text.probability,
+        "tokens": len(text.tokens),
+    }
+
+
+def _verdict(found: Rivals, width: int) -> str:
+    ours, greedy = len(found.winner.tokens), len(found.greedy.tokens)
+    times = f"{found.winner.times(found.greedy):,.1f}"
+    if found.verdict == "same":
         why = (
             ", as it must: width 1 is greedy."
             if width == 1
             else ": none of the branches it kept turned out more probable."
         )
-        words = f"**Here width {width} finds what greedy decoding finds**{why}"
-    elif ahead > 0 and len(beam.path(beam.winner)) < len(best):
-        times, lengths = (
-            math.exp(min(ahead, 700)),
-            f"{len(beam.path(beam.winner))} tokens against {len(best)}",
+        return f"**Here width {width} finds what greedy decoding finds**{why}"
+    if found.verdict == "shorter":
+        return (
+            f"**The beam's text is {times} times as probable as the greedy one, and shorter**:"
+            f" {ours} tokens against {greedy}. Each further token makes a text less probable."
         )
-        words = (
-            f"**The beam's text is {times:,.1f} times as probable as the greedy one, and shorter**:"
-            f" {lengths}. "
-        )
-        words += "Each further token makes a text less probable."
-    elif ahead > 0:
-        times = math.exp(min(ahead, 700))
-        words = (
-            f"**The beam's text is {times:,.1f} times as probable as the greedy one**: somewhere the"
+    if found.verdict == "likelier":
+        return (
+            f"**The beam's text is {times} times as probable as the greedy one**: somewhere the"
             " likeliest token led into a less likely text."
         )
-    else:
-        lengths = f"it is {len(beam.path(beam.winner))} tokens long, the greedy one {len(best)}"
-        words = f"**The beam's text has the better score, not the higher probability**: {lengths}."
-    text = safe(show_token(subject.tokenizer.decode(list(drawn))))
-    explain.takeaway(
-        f"{words} The sample, “{text}”, is {math.exp(min(winner.total - drawn_total, 700)):,.0f} times less"
-        " probable than the winner. People's own text is not the likeliest either: of good models, a sample"
-        " often reads better than the winner (Holtzman et al. 2020). Judge for yourself."
-        if winner.total > drawn_total
-        else f"{words} This sample is more probable than the winner: a pruned branch can be."
-    )
+    lengths = f"it is {ours} tokens long, the greedy one {greedy}"
+    return f"**The beam's text has the better score, not the higher probability**: {lengths}."

@@ -191,5 +191,5 @@ def _hint(node: Node, texts: Sequence[str]) -> str:
     end = "finished" if node.finished else "kept" if node.kept else "pruned"
     return (
         f"“{plain(texts[node.index])}”<br>log p of this token {node.log_probability:.3f} (p ="
-        f" {np.exp(node.log_probability):.3f})<br>sum {node.total:.3f} · score {node.score:.3f}<br>{end}"
+        f" {node.probability:.3f})<br>sum {node.total:.3f} · score {node.score:.3f}<br>{end}"
     )

@@ -1,5 +1,5 @@
-"""What a KV cache takes: the formula with numbers, and how fewer key-value heads shrink it, here and in
-published models.
+"""The part "How many bytes" of the KV cache: the formula with numbers, and how fewer key-value heads shrink
+it, here and in published models.
 """
 
 from __future__ import annotations
@@ -9,62 +9,38 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.caching import DTYPES, CacheSize, cache_size
-from engine.presets import PRESETS
+from engine.measure.caching import DTYPES, CacheSize
+from engine.measure.caching_totals import Family, Sharing, by_family, family, sharing
+from engine.presets import PRESETS, Preset
 from pages.output.generation import cache_figures as figures
-from ui import explain
-from ui.figures.parameters import gigabytes
+from ui import explain, widgets
 from ui.players.plot import plot
 from ui.subject import Subject
 from ui.text.markdown import safe
+from ui.text.numbers import gigabytes
 
 LENGTHS = tuple(2**k for k in range(3, 18))
 MODELS = ("llama2-7b", "llama2-70b", "llama3-8b", "mistral-7b")
+WAYS: tuple[Family, ...] = ("MHA", "GQA", "MQA")
 
 
 def draw_bytes(subject: Subject) -> None:
     """The formula with its numbers, this model with every number of key-value heads, and published models."""
-    c = subject.config
-    assert c.n_heads is not None and c.n_kv_heads is not None
-    ways = divisors(c.n_heads) if c.mixer == "attention" else [c.n_kv_heads]
     a, b, d = st.columns([3, 4, 3], gap="medium")
-    tokens = a.select_slider(
-        "Tokens of text T", LENGTHS, 4096, key="kv_tokens", bind="query-params"
-    )  # as a link holds it: no commas
-    dtype = b.segmented_control(
-        "A number is kept as",
-        list(DTYPES),
-        default="bfloat16",
-        required=True,
-        key="kv_dtype",
-        bind="query-params",
-    )
-    heads = d.segmented_control(
-        "Key-value heads", ways, default=c.n_kv_heads, required=True, key="kv_heads", bind="query-params"
-    )
-    tokens = tokens if tokens in LENGTHS else 4096
-    dtype = dtype if dtype in DTYPES else "bfloat16"
-    heads = heads if heads in ways else c.n_kv_heads
-    chosen, full = cache_size(c, tokens, dtype, heads), cache_size(c, tokens, dtype, ways[0])
-    _formula(chosen, c)
-    st.subheader("This model", anchor=False)
-    sizes = [cache_size(c, tokens, dtype, n).formula for n in ways]
-    plot(
-        figures.bytes_by_heads(ways, sizes, c.n_heads, heads),
-        key="kv_heads_figure",
-        height=70 + 34 * len(ways),
-        name="kv-cache-by-heads",
-        data=pd.DataFrame({"kv_heads": ways, "bytes": sizes, "chosen": [n == heads for n in ways]}),
-        alt="Bytes of the cache: "
-        + ", ".join(f"{figures.way(n, c.n_heads)} {gigabytes(s)}" for n, s in zip(ways, sizes, strict=True))
-        + ".",
-    )
-    if c.mixer != "attention":
+    # as a link holds it: no commas
+    tokens = widgets.slide_over("Tokens of text T", LENGTHS, 4096, "kv_tokens", place=a)
+    dtype = widgets.one_of("A number is kept as", list(DTYPES), "kv_dtype", first="bfloat16", place=b)
+    found = sharing(subject.config, tokens, dtype)
+    heads = widgets.one_of("Key-value heads", list(found.sizes), "kv_heads", first=found.own, place=d)
+    chosen = found.sizes[heads]
+    _formula(chosen, subject.config)
+    _by_heads(found, heads)
+    if subject.config.mixer != "attention":
         st.caption("Only the mixer “attention” can share key-value heads; this one has as many as heads.")
     _published(tokens, dtype)
-    saved = full.formula / chosen.formula
+    saved = found.saved(heads)
     explain.takeaway(
-        f"**With {heads} of {c.n_heads} key-value heads the cache of {tokens:,} tokens takes"
+        f"**With {heads} of {found.heads} key-value heads the cache of {tokens:,} tokens takes"
         f" {gigabytes(chosen.formula)}"
         + (
             f", {saved:g} times less than with a key head each.**"
@@ -76,12 +52,20 @@ def draw_bytes(subject: Subject) -> None:
     )
 
 
-def divisors(heads: int) -> list[int]:
-    """
-    >>> divisors(12)
-    [12, 6, 4, 3, 2, 1]
-    """
-    return [n for n in range(heads, 0, -1) if heads % n == 0]
+def _by_heads(found: Sharing, heads: int) -> None:
+    st.subheader("This model", anchor=False)
+    ways = list(found.sizes)
+    sizes = [size.formula for size in found.sizes.values()]
+    plot(
+        figures.bytes_by_heads(ways, sizes, found.heads, heads),
+        key="kv_heads_figure",
+        height=70 + 34 * len(ways),
+        name="kv-cache-by-heads",
+        data=pd.DataFrame({"kv_heads": ways, "bytes": sizes, "chosen": [n == heads for n in ways]}),
+        alt="Bytes of the cache: "
+        + ", ".join(f"{figures.way(n, found.heads)} {gigabytes(s)}" for n, s in zip(ways, sizes, strict=True))
+        + ".",
+    )
 
 
 def _formula(size: CacheSize, own: ModelConfig) -> None:
@@ -101,24 +85,12 @@ def _formula(size: CacheSize, own: ModelConfig) -> None:
 
 def _published(tokens: int, dtype: str) -> None:
     st.subheader("Published models, at the same length", anchor=False)
-    titles, own, notes = [], [], []
-    sizes: dict[str, list[int]] = {"MHA": [], "GQA": [], "MQA": []}
-    for name in MODELS:
-        preset = PRESETS[name]
-        c = preset.model.resolved()
-        assert c.n_heads is not None and c.n_kv_heads is not None
-        title = preset.title.removesuffix(" (published)")
-        titles.append(title)
-        own.append(figures.way(c.n_kv_heads, c.n_heads)[:3])
-        over = f"; beyond its context of {c.context:,}" if tokens > c.context else f"; context {c.context:,}"
-        notes.append(
-            f"{safe(title)}: {c.n_layers} layers, {c.n_kv_heads} of {c.n_heads} key-value heads of"
-            f" {c.d_head}{over} ({safe(preset.source or '')})"
-        )
-        shared = c.n_kv_heads if c.n_kv_heads < c.n_heads else 8  # what its successors chose
-        for way, heads in zip(sizes, (c.n_heads, shared, 1), strict=True):
-            sizes[way].append(cache_size(c, tokens, dtype, heads).formula)
-    ways = {way: np.array(found, dtype=np.float64) for way, found in sizes.items()}
+    presets = [PRESETS[name] for name in MODELS]
+    configs = [preset.model.resolved() for preset in presets]
+    titles = [_title(preset) for preset in presets]
+    own = [family(c.n_kv_heads or 0, c.n_heads) for c in configs]
+    sizes = [by_family(c, tokens, dtype) for c in configs]
+    ways = {way: np.array([size[way] for size in sizes], dtype=np.float64) for way in WAYS}
     plot(
         figures.published(titles, ways, own),
         key="kv_published",
@@ -130,18 +102,29 @@ def _published(tokens: int, dtype: str) -> None:
                 "has": own,
                 "tokens": tokens,
                 "dtype": dtype,
-                **{f"{way}_bytes": sizes for way, sizes in ways.items()},
+                **{f"{way}_bytes": found for way, found in ways.items()},
             }
         ),
         alt=f"Cache of published models at {tokens:,} tokens in {dtype}: "
-        + ", ".join(
-            f"{t} {w} {gigabytes(ways[w][i])}" for i, (t, w) in enumerate(zip(titles, own, strict=True))
-        )
+        + ", ".join(f"{t} {w} {gigabytes(s[w])}" for t, w, s in zip(titles, own, sizes, strict=True))
         + ".",
     )
     st.caption(
         "Full colour: as published. Pale: the same model with a key head each (MHA), with 8 shared ones"
         " (GQA), or with one for all (MQA). "
-        + " · ".join(notes)
+        + " · ".join(_note(preset, tokens) for preset in presets)
         + ". Mistral attends to a window of 4,096, so its own cache need not grow beyond that."
+    )
+
+
+def _title(preset: Preset) -> str:
+    return preset.title.removesuffix(" (published)")
+
+
+def _note(preset: Preset, tokens: int) -> str:
+    c = preset.model.resolved()
+    over = f"; beyond its context of {c.context:,}" if tokens > c.context else f"; context {c.context:,}"
+    return (
+        f"{safe(_title(preset))}: {c.n_layers} layers, {c.n_kv_heads} of {c.n_heads} key-value heads of"
+        f" {c.d_head}{over} ({safe(preset.source or '')})"
     )

@@ -4,14 +4,15 @@ move. Pure functions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from engine.measure.caching_totals import Family, family
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.parameters import flop, gigabytes
 from ui.figures.theme import base_layout, colour
+from ui.text.numbers import flop, gigabytes
 
 
 def flops_by_step(
@@ -107,10 +108,10 @@ def way(kv_heads: int, heads: int) -> str:
     >>> way(8, 8), way(2, 8), way(1, 8), way(1, 1)
     ('MHA, 8 of 8', 'GQA, 2 of 8', 'MQA, 1 of 8', 'MHA, 1 of 1')
     """
-    return f"{'MHA' if kv_heads == heads else 'MQA' if kv_heads == 1 else 'GQA'}, {kv_heads} of {heads}"
+    return f"{family(kv_heads, heads)}, {kv_heads} of {heads}"
 
 
-def published(titles: Sequence[str], ways: dict[str, np.ndarray], own: Sequence[str]) -> go.Figure:
+def published(titles: Sequence[str], ways: Mapping[Family, np.ndarray], own: Sequence[str]) -> go.Figure:
     """Bytes of published models with every way of sharing, way -> (model,); `own` is the way that each model
     has.
     """

@@ -7,62 +7,17 @@ sent twice, nothing is lost when Streamlit leaves out a run, and nothing is done
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 from engine.config import SampleConfig
-from engine.sample.branches import Pick, Tree, Written, ended_by, follow, grow, pick
+from engine.sample.branches import Tree, Written, follow, grow, pick
 from engine.tokenizers import token_bytes
+from pages.output.generation.link import parse
+from pages.output.generation.records import AGAIN, BATCH, BRANCHES, Limits, Session, reason
+from ui import widgets
 from ui.subject import Subject
-from ui.text.markdown import safe
 from ui.text.tokens import show_bytes
-
-BATCH = 32  # tokens that are written before the browser is told
-AGAIN = 160  # the same, of a link's branches: nobody reads them as they come
-BRANCHES = 24
-LENGTHS = {"local": 1000, "hosted": 400}  # tokens of one branch
-TREE = 4  # branches of that length make the largest tree
-LINK = 800  # characters of the branches in a link
-_BRANCH = re.compile(r"\d{1,4}(?:-\d{1,4}\.\d{1,6})*")
-
-Branch = tuple[tuple[Pick, ...], int]  # picks, length
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Of one view: tokens of a branch, as asked and at most, and the words that end a text ('' for none)."""
-
-    length: int
-    most: int
-    stop: str = ""
-
-    @property
-    def tree(self) -> int:
-        return TREE * self.most
-
-
-@dataclass
-class Session:
-    """A tree and where its reader stands. `todo` are a link's branches still to be written."""
-
-    name: str  # of the model, the text and the settings
-    tree: Tree
-    parts: list[bytes]  # every token's bytes, by id
-    leaf: int | None = None  # the branch that is read; None before anything is written
-    at: int = 0  # tokens of it that are shown
-    todo: list[Branch] = field(default_factory=list)
-    place: tuple[int, int] | None = None  # (branch, tokens) of a link, until its branches are there
-    made: list[int | None] = field(default_factory=list)  # where those written came to
-    answered: str = ""
-    move: int = 0  # counts how often the reader was taken elsewhere
-    said: str = ""  # about the last thing asked
-    rested: tuple[Written, ...] = ()  # the path that is summed up below: it follows when the writing pauses
-    origin: tuple[str, str] = ("", "")  # the link that it was begun with
-    fresh: bool = True  # nobody has looked yet: the player starts by itself
 
 
 def begin(
@@ -78,7 +33,8 @@ def begin(
     if session.todo:
         session.fresh, session.origin = False, (link, place)
         branch, _, at = place.partition(".")
-        session.place = (number(branch, 0), number(at, limits.most))
+        first, shown = widgets.number_of(branch), widgets.number_of(at)
+        session.place = (first or 0, limits.most if shown is None else shown)
         bring_back(session, subject, sampling, limits)
     elif limits.length:
         session.tree, session.leaf = grow(
@@ -122,7 +78,7 @@ def answer(
     tree, leaf = session.tree, _index(ask.get("leaf"), session.tree)
     if leaf is not None or not len(tree):
         session.leaf = tree.end(leaf)
-    session.at = min(max(_whole(ask.get("at")), 0), len(tree.path(session.leaf)))
+    session.at = min(max(whole_of(ask.get("at")), 0), len(tree.path(session.leaf)))
     what = ask.get("do")
     if what == "more":
         _more(session, subject, sampling, limits)
@@ -151,7 +107,7 @@ def _more(session: Session, subject: Subject, sampling: SampleConfig, limits: Li
 def _pick(
     session: Session, ask: Mapping[str, Any], subject: Subject, sampling: SampleConfig, limits: Limits
 ) -> None:
-    after, token = _index(ask.get("after"), session.tree), _whole(ask.get("token"))
+    after, token = _index(ask.get("after"), session.tree), whole_of(ask.get("token"))
     if ask.get("after") is not None and after is None:
         return
     if isinstance(ask.get("text"), str):
@@ -215,155 +171,8 @@ def _show(text: str) -> str:
     return show_bytes(text.encode("utf-8", "replace"))
 
 
-def reason(path: Sequence[Written], parts: Sequence[bytes], limits: Limits) -> tuple[int, str]:
-    """(tokens of a branch that are shown, what ended it there): "stop", "length", or "" when it can go on.
-    parts: every token's bytes, by id.
-    """
-    if limits.stop:
-        end = ended_by([parts[node.token] for node in path], limits.stop)
-        if end is not None and end <= limits.length:
-            return end, "stop"
-    return (limits.length, "length") if len(path) >= limits.length else (len(path), "")
-
-
-def message(session: Session, ask: Mapping[str, Any], subject: Subject, limits: Limits) -> dict[str, Any]:
-    """What the browser is told: where things stand, and the tokens that it does not have yet."""
-    tree = session.tree
-    have = _whole(ask.get("have")) if ask.get("session") == session.name else 0
-    have = have if 0 <= have <= len(tree.nodes) else 0
-    new = tree.nodes[have:]
-    used = {i for node in new for i, _, _ in node.alternatives} | (set(tree.prompt) if not have else set())
-    words = {str(i): [subject.vocabulary[i], session.parts[i].hex()] for i in sorted(used)}
-    full = len(tree) >= limits.tree
-    ends = {}
-    for leaf in tree.leaves():
-        depth, why = reason(tree.path(leaf), session.parts, limits)
-        ends[str(leaf)] = [depth, why or ("full" if full else "")]
-    return {
-        "session": session.name,
-        "asked": session.answered,
-        "from": have,
-        "nodes": json.dumps([row(node) for node in new], separators=(",", ":")),
-        "words": words,
-        "prompt": list(tree.prompt) if not have else None,
-        "leaves": list(tree.leaves()),
-        "ends": ends,
-        "leaf": session.leaf,
-        "at": session.at,
-        "move": session.move,
-        "todo": len(session.todo),
-        "said": session.said,
-        "fresh": session.fresh,
-        "length": limits.length,
-        "stop": limits.stop,
-        "context": subject.config.context,
-        "vocab": subject.config.vocab_size,
-    }
-
-
-def row(node: Written) -> list[Any]:
-    """A token as the browser reads it: [parent, token, drawn, begin, ln p, q, [token, p, q, ...]]; null for
-    what is no number.
-    """
-    log_p = round(node.log_p, 6) if math.isfinite(node.log_p) else None
-    return [
-        -1 if node.parent is None else node.parent,
-        node.token,
-        node.drawn,
-        node.begin,
-        log_p,
-        six(node.q),
-        [value for i, p, q in node.alternatives for value in (i, six(p), six(q))],
-    ]
-
-
-def six(value: float) -> float:
-    """Six digits that count, so that what is small does not become none.
-
-    >>> six(0.12345678), six(3.1e-9), six(0.0)
-    (0.123457, 3.1e-09, 0.0)
-    """
-    return float(f"{value:.6g}")
-
-
-def again(session: Session) -> tuple[str, str]:
-    """(branches, place) with which another step of the model's training writes the same branches in its own
-    words.
-    """
-    if session.todo:
-        return session.origin
-    return ("", "") if session.fresh else link(session)[:2]
-
-
-# The link ---------------------------------------------------------------------------------------
-
-
-def link(session: Session) -> tuple[str, str, int]:
-    """(the branches, where the reader stands, how many branches are left out because the link would grow too
-    long).
-
-    A branch is its length and its picks, `120-12.53`: 120 tokens, the twelfth of them picked to be token 53.
-    """
-    tree = session.tree
-    leaves = tree.leaves()
-    said = {leaf: _said(tree, leaf) for leaf in leaves}
-    room = LINK - (len(said[session.leaf]) if session.leaf in said else 0)
-    kept = []
-    for leaf in leaves:
-        room -= 0 if leaf == session.leaf else len(said[leaf]) + 1
-        if room >= 0 or leaf == session.leaf:
-            kept.append(leaf)
-    if session.leaf not in said:
-        return "", "", 0
-    return (
-        "_".join(said[leaf] for leaf in kept),
-        f"{kept.index(session.leaf)}.{session.at}",
-        len(leaves) - len(kept),
-    )
-
-
-def _said(tree: Tree, leaf: int) -> str:
-    path = tree.path(leaf)
-    return str(len(path)) + "".join(f"-{node.depth}.{node.token}" for node in path if node.picked)
-
-
-def parse(text: str, vocab: int, limits: Limits) -> list[Branch]:
-    """The branches of a link; what is none, or cannot be, is left out."""
-    found: list[Branch] = []
-    for part in text[: 4 * LINK].split("_")[:BRANCHES]:
-        if not _BRANCH.fullmatch(part) or not part.isascii():
-            continue
-        length, *picks = part.split("-")
-        pairs = [(int(depth), int(token)) for depth, _, token in (pick.partition(".") for pick in picks)]
-        depths = [depth for depth, _ in pairs]
-        if (
-            depths == sorted(set(depths))
-            and all(0 < depth for depth in depths)
-            and all(token < vocab for _, token in pairs)
-        ):
-            size = min(int(length), limits.most)
-            found.append((tuple((depth, token) for depth, token in pairs if depth <= size), size))
-    return [branch for branch in found if branch[1]]
-
-
-def number(text: str, otherwise: int) -> int:
-    """A whole number from a link."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else otherwise
-
-
-def left_out(count: int) -> str:
-    """A sentence about branches that a link does not hold (Markdown)."""
-    return (
-        safe(
-            f"The link holds the branch you read and the oldest others; {count} more would make it too long."
-            " They stay here."
-        )
-        if count
-        else ""
-    )
-
-
-def _whole(value: Any) -> int:
+def whole_of(value: Any) -> int:
+    """A whole number that the browser sent; -1 for anything else."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**40:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else -1
@@ -371,5 +180,5 @@ def _whole(value: Any) -> int:
 
 def _index(value: Any, tree: Tree) -> int | None:
     """The index of a token that is there, else None."""
-    index = _whole(value)
+    index = whole_of(value)
     return index if index >= 0 and tree.has(index) else None

@@ -1,9 +1,12 @@
 """Sampling: one position's logits on their way to a token."""
 
 from engine.sample.generate import steps
+from engine.sample.outcome import tally
 from engine.sample.stages import draw, min_p, repetition_penalty, stages, temperature, top_k, top_p, uniform
 from pages.output.sampling import words
-from pages.output.sampling.stages import draw_draws, draw_stages, draw_temperatures
+from pages.output.sampling.draws import draw_draws
+from pages.output.sampling.stages import draw_stages
+from pages.output.sampling.temperatures import draw_temperatures
 from ui.look import Page, View, show
 
 show(
@@ -18,7 +21,7 @@ show(
                 words.STAGES,
                 (stages, repetition_penalty, temperature, top_k, top_p, min_p, draw),
             ),
-            View("draws", "A thousand draws", draw_draws, words.DRAWS, (draw, uniform)),
+            View("draws", "A thousand draws", draw_draws, words.DRAWS, (draw, uniform, tally)),
             View("temperatures", "Temperatures", draw_temperatures, words.TEMPERATURES, (temperature, steps)),
         ),
         sentence=words.SENTENCE,

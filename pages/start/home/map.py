@@ -4,9 +4,7 @@ browser only draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -14,8 +12,7 @@ import streamlit as st
 from engine.config import ModelConfig
 from pages.start.home.map_drawing import model_map
 from ui.figures.theme import PART_COLOURS
-
-_ASSETS = Path(__file__).parents[3] / "ui" / "assets"
+from ui.players.component import mounted
 
 
 def transformer_map(
@@ -31,7 +28,7 @@ def transformer_map(
         "palette": PART_COLOURS,
         "alt": alt,
     }
-    result = _mount()(key=key, data=data, on_opened_change=lambda: None)
+    result = mounted("map", isolated=True)(key=key, data=data, on_opened_change=lambda: None)
     opened = getattr(result, "opened", None)
     return opened if isinstance(opened, str) and opened in (pages or {}) else None
 
@@ -39,12 +36,3 @@ def transformer_map(
 @st.cache_data(max_entries=64, show_spinner=False)
 def _cached_map(config: ModelConfig, pages: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     return model_map(config, dict(pages))
-
-
-@cache
-def _mount() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_map",
-        css=(_ASSETS / "map.css").read_text("utf-8"),
-        js=(_ASSETS / "map.js").read_text("utf-8"),
-    )

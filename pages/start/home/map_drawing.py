@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, ResolvedConfig
+from engine.parts.registry import HEALTHY, Parts
 from pages.start.home.map_text import Part, describe
 
 Point = tuple[float, float]
@@ -115,17 +116,19 @@ TALL = _Sizes(
 )
 
 
-def model_map(config: ModelConfig, pages: Mapping[str, str] | None = None) -> dict[str, Any]:
+def model_map(
+    config: ModelConfig, pages: Mapping[str, str] | None = None, made_of: Parts = HEALTHY
+) -> dict[str, Any]:
     """Everything the browser needs to draw `config`: both layouts, and what is said about each part.
 
     `pages` maps a part's id to the address of the page that explains it; parts without one lead nowhere.
     Raises ConfigError when the configuration cannot be built.
     """
     c = config.validate().resolved()
-    parts = describe(c)
+    parts, plan = describe(c, made_of), _plan(c, made_of)
     return {
-        "wide": _plain(_wide(c, parts)),
-        "tall": _plain(_tall(c, parts)),
+        "wide": _plain(_wide(plan, parts)),
+        "tall": _plain(_tall(plan, parts)),
         "parts": {name: asdict(part) | {"page": (pages or {}).get(name)} for name, part in parts.items()},
     }
 
@@ -140,26 +143,40 @@ def _plain(sheet: _Sheet) -> dict[str, Any]:
     return {"width": right + 10, "height": low + 10} | drawn
 
 
-def _sublayers(c: ModelConfig) -> list[tuple[str, str | None]]:
-    """(sublayer, its norm) in order; absent ones are not there."""
-    pairs = [("attention", "norm1")] if c.mixer != "none" else []
-    pairs += [("feedforward", "norm2")] if c.ffn != "none" else []
-    return [(sub, None if c.norm == "none" else norm) for sub, norm in pairs]
+@dataclass(frozen=True)
+class _Plan:
+    """What the drawing depends on. `sublayers` are (sublayer, its norm); absent ones are left out."""
+
+    sublayers: tuple[tuple[str, str | None], ...]
+    parallel: bool
+    replaces: bool  # no stream: an output takes the place of what was read
+    on_road: bool  # norms sit on the stream
 
 
-def _block(sheet: _Sheet, z: _Sizes, c: ModelConfig, start: float) -> float:
+def _plan(c: ResolvedConfig, made_of: Parts) -> _Plan:
+    wiring, normed = made_of.wiring(c), made_of.norm(c).present
+    pairs = [("attention", "norm1")] if made_of.mixer(c).present else []
+    pairs += [("feedforward", "norm2")] if made_of.feedforward(c).present else []
+    return _Plan(
+        tuple((sub, norm if normed else None) for sub, norm in pairs),
+        wiring.parallel,
+        wiring.replaces,
+        wiring.ends_normed and normed,
+    )
+
+
+def _block(sheet: _Sheet, z: _Sizes, plan: _Plan, start: float) -> float:
     """Draws the block's inside from `start` on the road; returns where it ends."""
-    subs = _sublayers(c)
-    if c.wiring == "parallel" and len(subs) == 2:
-        return _parallel(sheet, z, subs, start)
+    if plan.parallel and len(plan.sublayers) == 2:
+        return _parallel(sheet, z, plan.sublayers, start)
     s = clear = start  # how far the road, and the room beside it, are taken
-    for sub, norm in subs:
+    for sub, norm in plan.sublayers:
         middle = max(clear + z.gap / 2 + z.sub_s / 2, s + z.gap)
         end = middle + z.sub_s / 2 + z.back
-        before = None if c.wiring == "post" else norm
+        before = None if plan.on_road else norm
         _branch(sheet, z, sub, before, middle)
         across = sum(z.sub_c) / 2
-        if c.wiring == "none":
+        if plan.replaces:
             sheet.line(
                 "stream", "residual", (s, 0), (middle, 0), (middle, (z.norm_c if before else z.sub_c)[0])
             )
@@ -178,7 +195,7 @@ def _block(sheet: _Sheet, z: _Sizes, c: ModelConfig, start: float) -> float:
             sheet.line("stream", "residual", (s, 0), (end - PLUS, 0), head=False)
             sheet.plus(f"sum_{sub}", end)
         s = clear = end + PLUS
-        if c.wiring == "post" and norm:
+        if plan.on_road and norm:
             sheet.line("stream", "residual", (s, 0), (s + z.gap, 0))
             sheet.box(norm, (s + z.gap, s + z.gap + z.road_norm_s), z.road_norm_c)
             s += z.gap + z.road_norm_s
@@ -192,7 +209,7 @@ def _branch(sheet: _Sheet, z: _Sizes, sub: str, norm: str | None, middle: float)
     sheet.box(sub, (middle - z.sub_s / 2, middle + z.sub_s / 2), z.sub_c)
 
 
-def _parallel(sheet: _Sheet, z: _Sizes, subs: list[tuple[str, str | None]], start: float) -> float:
+def _parallel(sheet: _Sheet, z: _Sizes, subs: tuple[tuple[str, str | None], ...], start: float) -> float:
     """Both sublayers read at one place and write at one place: a rail for reading, a rail beyond them for
     writing.
     """
@@ -228,8 +245,8 @@ def _chip(sheet: _Sheet, parts: Mapping[str, Part]) -> None:
         sheet.boxes.append(Box("position", "chip", home.x + 8, home.y + home.h - 38, home.w - 16, 30))
 
 
-def _road_name(c: ModelConfig, parts: Mapping[str, Part]) -> str:
-    return f"{'passed on' if c.wiring == 'none' else 'residual stream'}  {parts['block'].shape}"
+def _road_name(plan: _Plan, parts: Mapping[str, Part]) -> str:
+    return f"{'passed on' if plan.replaces else 'residual stream'}  {parts['block'].shape}"
 
 
 def _frame(sheet: _Sheet, parts: Mapping[str, Part], s: tuple[float, float], c: tuple[float, float]) -> Box:
@@ -250,7 +267,7 @@ def _added(parts: Mapping[str, Part]) -> bool:
     return "position" in parts and not parts["position"].inside
 
 
-def _wide(c: ModelConfig, parts: Mapping[str, Part]) -> _Sheet:
+def _wide(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
     """A U: input comes down on the left, the road runs right through the block, output goes up on the
     right.
     """
@@ -277,14 +294,14 @@ def _wide(c: ModelConfig, parts: Mapping[str, Part]) -> _Sheet:
         Arrow("stream", "residual", ((road, table[1]), (road, foot), (enter + 10.5, foot)), False)
     )
 
-    sizes = WIDE_POST if c.wiring == "post" and c.norm != "none" else WIDE
-    end = _block(sheet, sizes, c, enter + 10)
+    sizes = WIDE_POST if plan.on_road else WIDE
+    end = _block(sheet, sizes, plan, enter + 10)
     last, end = (
         end - sizes.gap - 0.5,
         max(end, enter + 330),
     )  # the frame's words need room, however little is in it
-    frame = _frame(sheet, parts, (enter, end), (-60, sizes.sub_c[1] + (70 if c.wiring == "parallel" else 46)))
-    sheet.labels.append(Label(frame.x + 14, frame.y + frame.h - 14, _road_name(c, parts), size=16))
+    frame = _frame(sheet, parts, (enter, end), (-60, sizes.sub_c[1] + (70 if plan.parallel else 46)))
+    sheet.labels.append(Label(frame.x + 14, frame.y + frame.h - 14, _road_name(plan, parts), size=16))
     _chip(sheet, parts)
 
     right = end + gap
@@ -318,7 +335,7 @@ def _wide(c: ModelConfig, parts: Mapping[str, Part]) -> _Sheet:
     return sheet
 
 
-def _tall(c: ModelConfig, parts: Mapping[str, Part]) -> _Sheet:
+def _tall(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
     """One road from top to bottom, for a phone."""
     sheet = _Sheet(False, x0=26.0)
     full, s = (-24.0, 314.0), 28.0
@@ -343,9 +360,9 @@ def _tall(c: ModelConfig, parts: Mapping[str, Part]) -> _Sheet:
     sheet.line("stream", "residual", (s, 0), (first + 0.5, 0), head=False)
     if _added(parts):
         sheet.plus("sum_position", s + 55)
-    end = _block(sheet, TALL, c, first) + 26
+    end = _block(sheet, TALL, plan, first) + 26
     frame = _frame(sheet, parts, (start, end), full)
-    sheet.labels.append(Label(frame.x + 44, frame.y + frame.h - 14, _road_name(c, parts), size=14))
+    sheet.labels.append(Label(frame.x + 44, frame.y + frame.h - 14, _road_name(plan, parts), size=14))
     sheet.line("stream", "residual", (end - 26 - TALL.gap - 0.5, 0), (end + 0.5, 0), head=False)
     _chip(sheet, parts)
     s = end

@@ -5,10 +5,10 @@ configuration.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
-from engine.config import GATED, ModelConfig
+from engine.config import ResolvedConfig
 from engine.ledger import component_parameters, shape_trace
+from engine.parts.registry import HEALTHY, Parts
 from engine.probe import axes_of
 
 
@@ -28,122 +28,28 @@ class Part:
     inside: bool = False  # drawn inside attention
 
 
-NORMS = {"layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
-FFNS = {
-    "relu": "ReLU",
-    "relu2": "squared ReLU",
-    "gelu": "GELU",
-    "gelu_tanh": "GELU (tanh)",
-    "swiglu": "SwiGLU",
-    "geglu": "GEGLU",
-}
-POSITIONS = {
-    "sinusoidal": (
-        "Position",
-        "sine waves",
-        (
-            "Fixed sine and cosine waves of many lengths are added to the embeddings: every position gets a"
-            " pattern of its own, and nothing has to be learned."
-        ),
-    ),
-    "learned": (
-        "Position",
-        "learned table",
-        (
-            "A learned vector for each position is added to the token's vector. Beyond the table's last row"
-            " the model cannot read."
-        ),
-    ),
-    "rope": (
-        "RoPE: turns q and k",
-        "",
-        (
-            "Queries and keys are turned by an angle that grows with their position, so a score sees only how"
-            " far apart two tokens are."
-        ),
-    ),
-    "alibi": (
-        "ALiBi: bias on scores",
-        "",
-        (
-            "Each head subtracts a fixed amount per step of distance from its scores: far tokens have to"
-            " shout to be heard."
-        ),
-    ),
-    "t5": (
-        "T5: bias on scores",
-        "",
-        (
-            "Each head adds a learned number for the distance between two tokens; large distances share a"
-            " bucket."
-        ),
-    ),
-}
-MIXERS = {
-    "mean": (
-        "Average",
-        (
-            "Every token takes the plain average of all it may see: nobody is listened to more than anybody"
-            " else."
-        ),
-    ),
-    "similarity": (
-        "Similarity",
-        (
-            "Tokens are weighed by how alike their vectors are. With no matrices between, each mostly finds"
-            " itself."
-        ),
-    ),
-    "shared_qk": (
-        "Attention, Q = K",
-        "One matrix makes both queries and keys, so a token scores highest with its own likes.",
-    ),
-    "attention": (
-        "Attention",
-        (
-            "Tokens talk. A query is compared with the keys; the softmax of the scores says how much of each"
-            " value is taken."
-        ),
-    ),
-}
-WIRINGS = {
-    "pre": (
-        "Each sublayer reads {copy} of the stream and adds its result to it. The stream itself runs through"
-        " untouched, which is why deep stacks train."
-    ),
-    "post": (
-        "Each sublayer's result is added to the stream{normed}: the wiring of 2017. Gradients must pass every"
-        " norm, so deep stacks need a warm-up."
-    ),
-    "parallel": (
-        "Attention and feed-forward read the same stream at the same time, and both add to it: one wait"
-        " instead of two (GPT-J, PaLM)."
-    ),
-    "none": (
-        "There is no stream here: what a sublayer makes replaces what it read. Take the shortcut away and see"
-        " how badly it learns."
-    ),
-}
-
-
-def describe(c: ModelConfig) -> dict[str, Part]:
-    """The parts of a resolved configuration, by their id on the map. A part that the model lacks is not
-    there.
+def describe(c: ResolvedConfig, made_of: Parts = HEALTHY) -> dict[str, Part]:
+    """The parts of a configuration, by their id on the map, in the words of those that it is made of. A part
+    that the model lacks is not there.
     """
     parts = {
         "tokens": _tokens(c),
         "embedding": _embedding(c),
-        "position": _position(c),
+        "position": _position(c, made_of),
         **_sums(c),
-        "block": _block(c),
+        "block": _block(c, made_of),
     }
     parts |= {
-        "norm1": _norm(c, "norm1"),
-        "attention": _attention(c),
-        "norm2": _norm(c, "norm2"),
-        "feedforward": _feedforward(c),
+        "norm1": _norm(c, made_of, "norm1"),
+        "attention": _attention(c, made_of),
+        "norm2": _norm(c, made_of, "norm2"),
+        "feedforward": _feedforward(c, made_of),
     }
-    parts |= {"norm_final": _norm(c, "norm_final"), "unembedding": _unembedding(c), "softmax": _softmax(c)}
+    parts |= {
+        "norm_final": _norm(c, made_of, "norm_final"),
+        "unembedding": _unembedding(c),
+        "softmax": _softmax(c),
+    }
     return {name: part for name, part in parts.items() if part is not None}
 
 
@@ -160,7 +66,7 @@ def parameters(n: int) -> str:
     return f"{n:,} parameter{'' if n == 1 else 's'}" if n else "no parameters"
 
 
-def _shapes(c: ModelConfig, *names: str) -> tuple[tuple[str, str], ...]:
+def _shapes(c: ResolvedConfig, *names: str) -> tuple[tuple[str, str], ...]:
     """Rows for those of the named activations that this model has; one sequence, so without the batch
     axis.
     """
@@ -175,13 +81,13 @@ def _shapes(c: ModelConfig, *names: str) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-def _count(c: ModelConfig, name: str) -> int:
+def _count(c: ResolvedConfig, name: str) -> int:
     """Parameters of one instance of a part: a block's parts are counted for one block."""
     total = component_parameters(c)[name]
     return total // c.n_layers if name in ("norm1", "attention", "norm2", "feedforward") else total
 
 
-def _counted(c: ModelConfig, name: str) -> tuple[tuple[str, str], ...]:
+def _counted(c: ResolvedConfig, name: str) -> tuple[tuple[str, str], ...]:
     one, total = _count(c, name), component_parameters(c)[name]
     rows = [
         (
@@ -197,7 +103,7 @@ def _counted(c: ModelConfig, name: str) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-def _tokens(c: ModelConfig) -> Part:
+def _tokens(c: ResolvedConfig) -> Part:
     text = (
         f"The text, cut into tokens and written as {c.context:,} whole numbers below {c.vocab_size:,}. T is"
         " the context: all that the model sees at once."
@@ -211,7 +117,7 @@ def _tokens(c: ModelConfig) -> Part:
     )
 
 
-def _embedding(c: ModelConfig) -> Part:
+def _embedding(c: ResolvedConfig) -> Part:
     text = (
         f"A table with a row for each of the {c.vocab_size:,} tokens (V). A token's row is its vector of"
         f" {c.d_model:,} numbers (d), which enters the stream."
@@ -220,11 +126,12 @@ def _embedding(c: ModelConfig) -> Part:
     return Part("embedding", "Embedding", lines, text, (*_shapes(c, "embed"), *_counted(c, "embedding")))
 
 
-def _position(c: ModelConfig) -> Part | None:
-    if c.position == "none" or (c.position in ("rope", "alibi", "t5") and c.mixer == "none"):
+def _position(c: ResolvedConfig, made_of: Parts) -> Part | None:
+    scheme = made_of.position(c)
+    inside = "embed" not in scheme.enters
+    if not scheme.present or (inside and not made_of.mixer(c).present):
         return None
-    title, line, text = POSITIONS[c.position]
-    inside = c.position not in ("sinusoidal", "learned")
+    line = scheme.short or scheme.title
     lines = (
         ()
         if inside
@@ -232,15 +139,17 @@ def _position(c: ModelConfig) -> Part | None:
     )
     rows = (
         _shapes(c, "q_rot", "k_rot")
-        if c.position == "rope"
+        if "rotate" in scheme.enters
         else _shapes(c, "scores")
         if inside
         else _shapes(c, "pos_embed")
     )
-    return Part("position", title, lines, text, (*rows, *_counted(c, "position")), inside=inside)
+    return Part(
+        "position", scheme.title, lines, scheme.sentence, (*rows, *_counted(c, "position")), inside=inside
+    )
 
 
-def _sums(c: ModelConfig) -> dict[str, Part]:
+def _sums(c: ResolvedConfig) -> dict[str, Part]:
     shape = _shapes(c, "resid_pre", "resid_mid", "resid_post")
     position = "The position's vector is added to the token's, number by number."
     update = (
@@ -274,7 +183,7 @@ def _sums(c: ModelConfig) -> dict[str, Part]:
     }
 
 
-def _block(c: ModelConfig) -> Part:
+def _block(c: ResolvedConfig, made_of: Parts) -> Part:
     each = sum(_count(c, name) for name in ("norm1", "attention", "norm2", "feedforward"))
     share = each * c.n_layers / sum(component_parameters(c).values())
     rows = (
@@ -283,8 +192,8 @@ def _block(c: ModelConfig) -> Part:
         ("of the model", f"{share:.1%}"),
     )
     lines = (f"{parameters(each)} each" if each else "no parameters",)
-    normed = c.norm != "none"
-    text = WIRINGS[c.wiring].format(
+    normed = made_of.norm(c).present
+    text = made_of.wiring(c).sentence.format(
         copy="a normalised copy" if normed else "a copy",
         normed=", and the sum is normalised" if normed else "",
     )
@@ -293,17 +202,16 @@ def _block(c: ModelConfig) -> Part:
     )
 
 
-def _norm(c: ModelConfig, name: str) -> Part | None:
-    absent = {"norm1": c.mixer == "none", "norm2": c.ffn == "none", "norm_final": c.wiring == "post"}[name]
-    if c.norm == "none" or absent:
+def _norm(c: ResolvedConfig, made_of: Parts, name: str) -> Part | None:
+    norm = made_of.norm(c)
+    there = {
+        "norm1": made_of.mixer(c).present,
+        "norm2": made_of.feedforward(c).present,
+        "norm_final": not made_of.wiring(c).ends_normed,
+    }[name]
+    if not norm.present or not there:
         return None
-    what = (
-        "Each token's vector is "
-        + {
-            "layernorm": "shifted to mean 0 and scaled to spread 1",
-            "rmsnorm": "scaled to root-mean-square 1",
-        }[c.norm]
-    )
+    what = norm.sentence.removesuffix(".")
     learned = (
         ", then each of its numbers gets a learned gain" + (" and bias" if c.norm_bias else "")
         if c.norm_gain
@@ -315,15 +223,15 @@ def _norm(c: ModelConfig, name: str) -> Part | None:
         "norm_final": " The last norm sees the sum of everything all blocks wrote.",
     }[name]
     count = _count(c, name)
-    title = ("Final " if name == "norm_final" else "") + NORMS[c.norm]
+    title = ("Final " if name == "norm_final" else "") + norm.title
     lines = (parameters(count),) if name == "norm_final" else (f"{count:,} params" if count else "no params",)
     return Part("norm", title, lines, f"{what}{learned}.{where}", (*_shapes(c, name), *_counted(c, name)))
 
 
-def _attention(c: ModelConfig) -> Part | None:
-    if c.mixer == "none":
+def _attention(c: ResolvedConfig, made_of: Parts) -> Part | None:
+    mixer = made_of.mixer(c)
+    if not mixer.present:
         return None
-    title, text = MIXERS[c.mixer]
     heads = f"{c.n_heads} head{'s' if c.n_heads > 1 else ''} × {c.d_head}"
     heads += f" · {c.n_kv_heads} KV" if c.n_kv_heads != c.n_heads else ""
     mask = "causal mask" if c.causal else "no mask: all see all"
@@ -334,33 +242,24 @@ def _attention(c: ModelConfig) -> Part | None:
     )
     lines = (heads, mask, parameters(_count(c, "attention")))
     rows = (*_shapes(c, "q", "k", "v", "pattern", "attn_out"), *_counted(c, "attention"))
-    return Part("attention", title, lines, text + sight, rows)
+    return Part("attention", mixer.title, lines, mixer.sentence + sight, rows)
 
 
-def _feedforward(c: ModelConfig) -> Part | None:
-    if c.ffn == "none":
+def _feedforward(c: ResolvedConfig, made_of: Parts) -> Part | None:
+    kind = made_of.feedforward(c)
+    if not kind.present:
         return None
-    text = (
-        "Each token thinks for itself: its vector is widened, passed through a bend, and narrowed again. No"
-        " token sees another here."
-    )
-    if c.ffn in GATED:
-        text = (
-            "Each token thinks for itself: one half of the widened vector decides how much of the other"
-            " passes, then it is narrowed again."
-        )
-    d_ff = cast(int, c.d_ff)
-    lines = (f"{c.d_model:,} → {d_ff:,} → {c.d_model:,}", FFNS[c.ffn], parameters(_count(c, "feedforward")))
+    lines = (f"{c.d_model:,} → {c.d_ff:,} → {c.d_model:,}", kind.title, parameters(_count(c, "feedforward")))
     return Part(
         "feedforward",
         "Feed-forward",
         lines,
-        text,
+        kind.sentence,
         (*_shapes(c, "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"), *_counted(c, "feedforward")),
     )
 
 
-def _unembedding(c: ModelConfig) -> Part:
+def _unembedding(c: ResolvedConfig) -> Part:
     tied = c.tie_embeddings
     text = (
         f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit) for"
@@ -386,7 +285,7 @@ def _unembedding(c: ModelConfig) -> Part:
     )
 
 
-def _softmax(c: ModelConfig) -> Part:
+def _softmax(c: ResolvedConfig) -> Part:
     aim = "the next token" if c.causal else "the hidden token"
     text = (
         f"The {c.vocab_size:,} scores of each position become probabilities that sum to 1: the model's guess"

@@ -6,9 +6,10 @@ from engine.ledger import component_parameters
 from engine.presets import PRESETS
 from pages.start.home.map import transformer_map
 from ui import controls, explain, site
+from ui.fields import TRAINABLE
 
 # Models that are a pill; the other published ones are in a list beside them.
-FEATURED = (*controls.TRAINABLE, "gpt2", "bert-base", "llama2-7b", "llama2-70b")
+FEATURED = (*TRAINABLE, "gpt2", "bert-base", "llama2-7b", "llama2-70b")
 
 
 def prepare_training(name: str) -> None:

@@ -14,7 +14,8 @@ from engine.errors import ConfigError, CorpusError
 from engine.service import profiles
 from engine.service.profiles import Profile
 from ui import state
-from ui.controls import label_of, tokenizer_control
+from ui.controls import tokenizer_control
+from ui.fields import label_of
 from ui.text.markdown import safe
 
 SOURCES = ("shakespeare", "python", "paste", "upload")

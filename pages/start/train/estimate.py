@@ -41,7 +41,6 @@ def forward_flops(model: ModelConfig) -> float:
     each layer's scores and sums.
     """
     c = model.resolved()
-    assert c.d_head is not None
     looked_up = (0 if c.tie_embeddings else c.vocab_size * c.d_model) + (
         c.context * c.d_model if c.position == "learned" else 0
     )

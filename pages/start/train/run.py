@@ -16,9 +16,10 @@ from engine.service.state import RunSpec, RunView
 from pages.start.train.losses import LIVE_POINTS, losses, number, numbers
 from pages.start.train.samples import samples
 from ui import site, state
-from ui.controls import visible
+from ui.fields import visible
 from ui.figures import curves
-from ui.players.plot import ASSETS, plot
+from ui.players.plot import plot
+from ui.players.served import ASSETS
 from ui.status import POLL_SECONDS, STATUS, progress_words
 from ui.text.markdown import safe, token_word
 

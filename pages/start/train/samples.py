@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
-
-import streamlit as st
+from collections.abc import Sequence
 
 from engine.service.history import thin
 from engine.training.records import Sample
-from ui.players.plot import ASSETS
+from ui.players.component import mounted
 
 MAX_SENT = 60_000  # characters in one update
-
-
-@cache
-def _mount() -> Callable[..., Any]:
-    return st.components.v2.component(
-        "glassformer_samples",
-        css=(ASSETS / "samples.css").read_text("utf-8"),
-        js=(ASSETS / "samples.js").read_text("utf-8"),
-        isolate_styles=False,
-    )
 
 
 def samples(items: Sequence[Sample], *, run: str, masked: bool, key: str, height: int = 240) -> None:
@@ -35,7 +21,7 @@ def samples(items: Sequence[Sample], *, run: str, masked: bool, key: str, height
     while len(items) > 2 and sum(len(s.prompt) + len(s.text) for s in items) > MAX_SENT:
         items = thin(items)
     sent = [{"step": s.step, "prompt": "" if masked else s.prompt, "text": s.text} for s in items]
-    _mount()(
+    mounted("samples")(
         key=key,
         data={"samples": sent, "run": run, "height": height, "alt": "The model's own text"},
         height=height,

@@ -19,7 +19,8 @@ from engine.training.train import check
 from pages.start.train.data import Data
 from pages.start.train.estimate import estimate
 from ui import state
-from ui.controls import CONTROLS, DATA, GROUPS, Values, changes, configs, fill, label_of, preset_values, show
+from ui.controls import fill
+from ui.fields import CONTROLS, DATA, GROUPS, Values, changes, configs, label_of, preset_values, show
 from ui.text.markdown import safe, token_word
 
 SOMEWHERE_ELSE = ""  # a problem that belongs to no control

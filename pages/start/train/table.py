@@ -11,16 +11,27 @@ from engine.service.state import RunSpec, RunView
 from pages.start.train.losses import slug
 from pages.start.train.run import act, select
 from ui import state
-from ui.controls import changes, label_of, show
+from ui.fields import changes, label_of, show
 from ui.figures.curves import curve_table
 from ui.status import duration_exact
 
 COLUMNS = {
     "best validation loss": st.column_config.NumberColumn(
-        help="Nats per token: comparable between runs with the same tokenizer.", format="%.3f"
+        help=(
+            "On the whole validation split, which is read at the end. Nats per token: comparable between"
+            " runs with the same tokenizer."
+        ),
+        format="%.3f",
     ),
     "bits / character": st.column_config.NumberColumn(
         help="The same loss in bits per character: comparable between tokenizers.", format="%.3f"
+    ),
+    "best quick look": st.column_config.NumberColumn(
+        help=(
+            "The lowest loss while it trained, on a part of the validation split, the same each time. That"
+            " part may be easier or harder than the whole: compare it with other quick looks only."
+        ),
+        format="%.3f",
     ),
 }
 TABLE_SECONDS = 2.0  # between looks at the runs in the table, while one of them is active
@@ -96,12 +107,14 @@ def table(views: list[RunView]) -> pd.DataFrame:
     """One row a run, oldest first."""
     rows = []
     for before, view in zip([None, *views[:-1]], views, strict=True):
+        best, quick = view.best, view.best_quick
         rows.append(
             {
                 "run": view.name,
                 "different from the one before": difference(before.spec if before else None, view.spec),
-                "best validation loss": view.best_validation,
-                "bits / character": view.best_bits,
+                "best validation loss": best.validation_loss if best else None,
+                "bits / character": best.validation_bits if best else None,
+                "best quick look": quick.validation_loss if quick else None,
                 "steps": f"{view.step:,} of {view.total_steps:,}",
                 "time": duration_exact(view.seconds),
                 "state": view.status,

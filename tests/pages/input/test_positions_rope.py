@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from engine.measure.recording import record
-from engine.measure.rotary import layouts, wrong_layout_loss
+from engine.measure.rotary import layouts, pair_terms, wrong_layout_loss
 from engine.measure.rotary_curves import Turns
 from pages.input.positions import rope_arrows
 from pages.input.positions import rope_figures as figures
@@ -32,6 +32,7 @@ from tests.pages.input.positions import (
     shipped,
     the_only_preset,
 )
+from ui import subject
 
 HEAD = {"rope_layer": "1", "rope_head": "2"}
 
@@ -239,6 +240,7 @@ VARIANTS = {
     "no mixer": {"mixer": "none"},
     "masked": {"causal": False},
     "one pair": {"d_head": 2},
+    "half a head": {"rope_fraction": 0.5},
     "base 200": {"rope_theta": 200.0},
     "many heads": {"n_heads": 16, "n_layers": 12},
     "odd heads": {"position": "alibi", "d_head": 7},
@@ -253,6 +255,34 @@ def test_every_kind_of_model(monkeypatch, fields):
         for topic in [*TOPICS][1:]:
             page.get_by_key("rope_topic").set_value(topic).run()
             assert not page.exception and not page.error, topic
+
+
+def test_a_head_that_turns_in_part(monkeypatch, drawn):
+    """8 dimensions a head, 4 of which turn: what is said is the model's own score, not that of a whole turn."""
+    sent = {}
+    monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda data, **rest: sent.update(data))
+    with the_only_preset(monkeypatch, position="rope", rope_fraction=0.5):
+        page = rope("arrows", "untrained-classic", text="To be, or not", rope_query="9", rope_key="5")
+        found = subject._untrained("classic")
+        recording = record(found.model, found.tokenizer.encode("To be, or not"))
+        score = float(recording["blocks.0.scores"][0, 9, 5]) * 8**0.5  # before its scaling
+        said = re.search(r"before its scaling is \*\*(\S+)\*\*", sentences(page))
+        assert plain(said[1]) == pytest.approx(score, abs=6e-4)
+        assert sent["note"].startswith("All 2 pairs") and len(sent["q"]) == 4 and len(sent["theta"]) == 2
+        terms = pair_terms(np.array(sent["q"]), np.array(sent["k"]), 9, 5, 10_000.0).sum()
+        assert terms + sent["rest"] == pytest.approx(score, abs=1e-4) and sent["d_head"] == 8
+        page.get_by_key("rope_topic").set_value("turns").run()
+        assert "of 2 pairs never complete a turn** within 64" in sentences(page)
+        page.get_by_key("rope_topic").set_value("distance").run()
+        q, k = (recording[f"blocks.0.{name}"][0].astype(np.float64).mean(0) for name in "qk")
+        far = (
+            (turned(q[:4], 50, 1e4) * turned(k[:4], 0, 1e4).conj()).real.sum() + q[4:] @ k[4:]
+        ) / math.sqrt(8)
+        assert drawn["rope_curve"].traces[0]["y"][50] == pytest.approx(far, abs=1e-6)
+        page.get_by_key("rope_topic").set_value("layouts").run()
+        assert drawn["rope_pattern_half"].traces[0]["z"] == pytest.approx(
+            recording["blocks.0.pattern"][0], abs=1e-4
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,129 @@
+"""Which heads follow one of the known habits, which are the extremes, and whether heads rest on the first
+token: read off the numbers of `engine.measure.heads`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from engine.measure.heads import HeadNumbers, Sink
+
+Habit = Literal["previous", "first", "induction"]
+HABITS: tuple[Habit, ...] = ("previous", "first", "induction")
+STRONG = 0.4  # of a head's weight: from here on it follows a habit
+MORE = 1.5  # times the even share: from here on more than even
+SHORT = 0.7  # times the length of the others: below it a value vector is short
+
+
+@dataclass(frozen=True)
+class Named:
+    """A head, counted from 0, and its number."""
+
+    layer: int
+    head: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Followers:
+    """The heads that give at least STRONG of their weight to a habit, most first, and the head that gives
+    most, whether or not that is enough.
+    """
+
+    habit: Habit
+    heads: tuple[Named, ...]
+    most: Named
+
+
+def followers(numbers: HeadNumbers) -> tuple[Followers, ...]:
+    """One for each habit that could be measured, in the order of HABITS."""
+    found = []
+    for habit in HABITS:
+        values = getattr(numbers, habit)
+        if values is None or not np.isfinite(values).any():
+            continue
+        strong = [(float(values[at]), at) for at in np.ndindex(values.shape) if values[at] >= STRONG]
+        heads = tuple(Named(at[0], at[1], value) for value, at in sorted(strong, reverse=True))
+        found.append(Followers(habit, heads, _largest(values)))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The head that spreads most evenly and the one that is most decided (shares of the largest possible
+    entropy; `nats` is the latter's entropy), and the one that looks farthest (tokens).
+    """
+
+    even: Named
+    decided: Named
+    nats: float
+    farthest: Named
+
+
+def extremes(numbers: HeadNumbers) -> Extremes | None:
+    """None for a text of one token, where no head has a choice."""
+    relative = numbers.relative_entropy
+    if not np.isfinite(relative).any():
+        return None
+    least = _largest(-relative)
+    decided = Named(least.layer, least.head, -least.value)
+    nats = float(numbers.entropy[least.layer, least.head])
+    return Extremes(_largest(relative), decided, nats, _largest(numbers.distance))
+
+
+def _largest(values: np.ndarray) -> Named:
+    layer, head = np.unravel_index(np.nanargmax(values), values.shape)
+    return Named(int(layer), int(head), float(values[layer, head]))
+
+
+@dataclass(frozen=True)
+class Resting:
+    """Whether heads rest on the first token, and what they take from there.
+
+    `share`: mean weight on it over all heads; `even`: what evenly spread heads would give it; `resting` of
+    `heads` give it at least STRONG. Of those: `ratio`, the mean length of its value vector over the mean of
+    the others, and `written`, the share of what they gather that comes from there (None where none rests).
+    `shortest` and `longest` are that ratio's ends over all key-value heads (None where it has none).
+    """
+
+    share: float
+    even: float
+    resting: int
+    heads: int
+    ratio: float | None
+    written: float | None
+    shortest: float | None
+    longest: float | None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether those who rest there take little, as the theory of sinks says."""
+        return self.ratio is not None and self.ratio < SHORT
+
+    @property
+    def is_more_than_even(self) -> bool:
+        return self.share > MORE * self.even
+
+
+def resting(found: Sink, even: float) -> Resting:
+    """The verdict on a model's sink; `even` comes from `HeadNumbers.even_first`."""
+    where = found.other_norm > 0
+    shape = found.first_norm.shape  # (layer, kv_head)
+    ratio = np.divide(found.first_norm, found.other_norm, out=np.full(shape, np.nan), where=where)
+    rests = found.share >= STRONG  # (layer, head)
+    layer, head = np.nonzero(rests)
+    mine = ratio[layer, head * shape[1] // rests.shape[1]]
+    known = bool(np.isfinite(ratio).any())
+    return Resting(
+        share=float(np.nanmean(found.share)),
+        even=even,
+        resting=int(rests.sum()),
+        heads=int(rests.size),
+        ratio=float(np.nanmean(mine)) if np.isfinite(mine).any() else None,
+        written=float(np.nanmean(found.written[rests])) if rests.any() else None,
+        shortest=float(np.nanmin(ratio)) if known else None,
+        longest=float(np.nanmax(ratio)) if known else None,
+    )

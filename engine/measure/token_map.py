@@ -1,0 +1,136 @@
+"""Tokens as dots: the embedding on three principal axes, and how far such a picture can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.measure.embeddings import (
+    Principal,
+    aligned,
+    correlation,
+    kept_neighbours,
+    neighbours,
+    principal,
+    project,
+)
+
+JOINED = 6  # neighbours of a token that a picture is asked for
+OVERLAP_UP_TO = 600  # tokens: above, how well a picture keeps neighbours is told of a chosen token only
+MARGIN = 0.08  # of the range of the dots, left free on either side
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The principal axes of one step of a training, and how far its tokens reach on them."""
+
+    found: Principal
+    low: np.ndarray  # (component,)
+    high: np.ndarray  # (component,)
+    reach: float  # of the outermost token from the mean
+
+
+def frame(matrix: np.ndarray, met: np.ndarray) -> Frame:
+    """Of the rows `met` of E (vocab, d_model)."""
+    found = principal(matrix[met])
+    scores, _ = project(matrix[met], found.axes)
+    return Frame(found, scores.min(0), scores.max(0), _reach(scores))
+
+
+@dataclass(frozen=True, eq=False)
+class TokenMap:
+    """`scores` (vocab, 3) on axes that keep `kept` (3,) of this step's variance; `own` are this step's own
+    axes. All but the scores are of the tokens that were met.
+    """
+
+    scores: np.ndarray = field(repr=False)
+    kept: np.ndarray
+    own: Principal
+    ranges: tuple[tuple[float, float], ...]  # of each axis, with a margin
+    reach: float  # of the outermost token from the mean, on three axes
+    # mean number of the JOINED nearest tokens that a picture keeps near, in 2-D and in 3-D; None of many
+    overlap: tuple[float, float] | None
+
+    def share(self, components: int) -> float:
+        """Of the variance that a picture of so many components keeps."""
+        return float(self.kept[:components].sum())
+
+    def holding(self, token: int) -> tuple[list[tuple[float, float]], float]:
+        """(ranges, reach) with room for one token: it may lie outside, where nothing has taught it."""
+        mine = self.scores[token].astype(float)
+        ranges = [(min(low, at), max(high, at)) for (low, high), at in zip(self.ranges, mine, strict=True)]
+        return ranges, max(self.reach, float(np.linalg.norm(mine)))
+
+    def hits(self, token: int, near: np.ndarray, met: np.ndarray, components: int) -> int:
+        """How many of the tokens `near` are among as many nearest dots; dots are the tokens `met`."""
+        flat = self.scores[:, :components].astype(np.float64)
+        far = ((flat - flat[token]) ** 2).sum(1)
+        far[np.setdiff1d(np.arange(len(far)), met)] = far[token] = np.inf
+        return int(np.isin(near, np.argsort(far, kind="stable")[: len(near)]).sum())
+
+
+def token_map(
+    matrix: np.ndarray, met: np.ndarray, newest: Frame | None = None, own_axes: bool = True
+) -> TokenMap:
+    """E (vocab, d_model) on its principal axes, which the rows `met` decide.
+
+    With the frame of a training's `newest` step the scale holds still while steps change, so that growing is
+    seen as growing; the axes are that step's, or with `own_axes` this step's own, turned to the same side.
+    """
+    seen = matrix[met]
+    own = principal(seen)
+    if newest is not None:
+        own = aligned(own, newest.found)
+    axes = own.axes if own_axes or newest is None else newest.found.axes
+    scores, kept = project(seen, axes)
+    low, high, reach = scores.min(0), scores.max(0), _reach(scores)
+    if newest is not None:
+        low, high = np.minimum(low, newest.low), np.maximum(high, newest.high)
+        reach = max(reach, newest.reach)
+    pad = MARGIN * np.maximum(high - low, 1e-6)
+    overlap = None
+    if len(seen) <= OVERLAP_UP_TO:
+        flat, solid = (kept_neighbours(seen, scores[:, :count], JOINED).mean() for count in (2, 3))
+        overlap = float(flat), float(solid)
+    # A token that was never met has its place too, if it is chosen.
+    every = ((matrix - seen.mean(0, dtype=np.float64)) @ axes.T).astype(np.float32)
+    ranges = tuple((float(a), float(b)) for a, b in zip(low - pad, high + pad, strict=True))
+    return TokenMap(every, kept, own, ranges, reach or 1.0, overlap)
+
+
+def nearest(matrix: np.ndarray, token: int, met: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """(ids, cosines) of the tokens nearest to one, best first, among those that were met."""
+    rows = np.union1d(met, token)
+    near, cosine = neighbours(matrix[rows], int(np.searchsorted(rows, token)), count)
+    return rows[near], cosine
+
+
+@dataclass(frozen=True)
+class FrequencyLinks:
+    """Pearson's r with the frequency of tokens, of each component and of the rows' lengths; NaN where nothing
+    varies.
+    """
+
+    components: tuple[float, ...]
+    lengths: float
+
+    @property
+    def best(self) -> int:
+        """The component that goes most with frequency, one way or the other; 0 where none does."""
+        sizes = np.abs(self.components)
+        return int(np.nanargmax(sizes)) if np.isfinite(sizes).any() else 0
+
+
+def frequency_links(
+    matrix: np.ndarray, scores: np.ndarray, frequency: np.ndarray, met: np.ndarray
+) -> FrequencyLinks:
+    """Of the rows `met` of E (vocab, d_model): their scores (vocab, component), frequency (vocab,)."""
+    rows = frequency[met]
+    parts = tuple(correlation(column, rows) for column in scores[met].T)
+    return FrequencyLinks(parts, correlation(np.linalg.norm(matrix[met], axis=1), rows))
+
+
+def _reach(scores: np.ndarray) -> float:
+    """Distance of the outermost dot from the mean."""
+    return float(np.linalg.norm(scores, axis=1).max())

@@ -1,0 +1,250 @@
+"""What a part of the model must be, so that another can stand in its place; and a set of parts to build from.
+
+A part is an `nn.Module` made from a resolved configuration. Beside its arithmetic it says what the rest of
+the engine, and the screen, need to know of it: nobody else looks at its name or its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+from torch import Tensor, nn
+
+from engine.config import ResolvedConfig
+from engine.parts.cache import LayerCache
+from engine.parts.formula import Formula
+from engine.parts.norms import Linearised
+from engine.parts.positions import Seam, Seams
+from engine.probe import Probe
+
+
+class Norm(Protocol):
+    """Brings each token's vector to a standard size."""
+
+    present: ClassVar[bool]  # False: a placeholder for no part at all
+    title: ClassVar[str]  # its name on the map
+    sentence: ClassVar[str]  # what it does, for somebody who heard one lecture
+
+    def __init__(self, config: ResolvedConfig) -> None: ...
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(batch, query, d_model) -> the same shape."""
+
+    def linear(self, x: Tensor) -> Tensor:
+        """What it does apart from its division and its bias. Shape in = shape out."""
+
+    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
+        """x and u (d_model,), float64 -> the norm at x as a reader u sees it; None where it is not x divided
+        by one number.
+        """
+
+    @classmethod
+    def formula(cls, config: ResolvedConfig) -> Formula: ...
+
+
+class Position(Protocol):
+    """Tells places apart, at one or more of three seams (see `engine.parts.positions.Seams`)."""
+
+    present: ClassVar[bool]
+    title: ClassVar[str]
+    short: ClassVar[str]  # two or three words, for a box that is small
+    sentence: ClassVar[str]
+    enters: ClassVar[tuple[Seam, ...]]  # the seams that it uses
+
+    def __init__(self, config: ResolvedConfig) -> None: ...
+
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+        """The scheme made ready for positions start .. start + length - 1, in the dtype and on the device of
+        `like`. Raises ShapeError where it has nothing for them.
+        """
+
+    def head_label(self, head: int) -> str:
+        """A head's name, with what the scheme gives it."""
+
+    @classmethod
+    def reach(cls, config: ResolvedConfig) -> int | None:
+        """How many positions it has something for; None: any number."""
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        """Of what it shows, `pos_embed`, and of the tables that it makes ready, `position`."""
+
+    @classmethod
+    def turned(cls, inner: Formula, config: ResolvedConfig) -> Formula:
+        """The formula of queries or keys, once they are turned."""
+
+    @classmethod
+    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
+        """The formula of the scores, with what is added to them."""
+
+
+class Mixer(Protocol):
+    """Lets tokens gather from each other. `engine.parts.attention.HeadMixer` is one to begin from."""
+
+    present: ClassVar[bool]
+    title: ClassVar[str]
+    sentence: ClassVar[str]
+    scored: ClassVar[bool]  # it compares queries with keys
+    learned: ClassVar[bool]  # it has matrices, W_O among them where the configuration says so
+    flat: ClassVar[Mapping[str, str]]  # what q, k and v are called before they are cut into heads
+
+    def __init__(self, config: ResolvedConfig) -> None: ...
+
+    def __call__(
+        self,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None = None,
+        memory: Tensor | None = None,
+    ) -> Tensor | None:
+        """x (batch, query, d_model) -> what is written to the stream, of the same shape; None for nothing.
+
+        `memory` (batch, key, d_model) is what is gathered from, x itself where it is None. With a cache, x
+        are the latest positions, and those before are to be taken from it.
+        """
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        """Of every activation that it shows, by bare name, before positions have a say."""
+
+
+class FeedForward(Protocol):
+    """Lets each token think alone."""
+
+    present: ClassVar[bool]
+    title: ClassVar[str]
+    sentence: ClassVar[str]
+    gated: ClassVar[bool]  # one half of the widened vector decides how much of the other passes
+    exact_zeros: ClassVar[bool]  # many activations are exactly 0
+
+    def __init__(self, config: ResolvedConfig) -> None: ...
+
+    def __call__(self, x: Tensor, probe: Probe) -> Tensor | None:
+        """(batch, query, d_model) -> what is written to the stream, of the same shape; None for nothing."""
+
+    def column(self, neuron: int) -> Tensor:
+        """What a neuron adds to the stream for each unit of its activation `ffn_post`, (d_model,)."""
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        """Of every activation that it shows, by bare name."""
+
+
+class Sublayers(Protocol):
+    """The four parts that a block wires."""
+
+    @property
+    def norm1(self) -> Callable[[Tensor], Tensor]: ...
+
+    @property
+    def norm2(self) -> Callable[[Tensor], Tensor]: ...
+
+    @property
+    def mixer(self) -> Callable[..., Tensor | None]: ...
+
+    @property
+    def ffn(self) -> Callable[[Tensor, Probe], Tensor | None]: ...
+
+
+class Wiring(Protocol):
+    """A block: joins the two sublayers to the residual stream."""
+
+    sentence: ClassVar[str]  # {copy} and {normed} in it are filled in: they depend on the norm
+    ends_normed: ClassVar[bool]  # norms sit on the stream, after each sum; none is left for the model's end
+    parallel: ClassVar[bool]  # both sublayers read at one place and write at one place
+    replaces: ClassVar[bool]  # what a sublayer makes takes the place of what it read
+
+    def __init__(self, config: ResolvedConfig, parts: Parts) -> None: ...
+
+    def __call__(
+        self, x: Tensor, seams: Seams, mask: Tensor | None, probe: Probe, cache: LayerCache | None = None
+    ) -> Tensor:
+        """(batch, query, d_model) -> the same shape."""
+
+    @classmethod
+    def formulas(cls) -> dict[str, Formula]:
+        """Of `resid_mid` and `resid_post`."""
+
+
+class Mask(Protocol):
+    def __call__(self, length: int, like: Tensor, start: int = 0) -> Tensor | None:
+        """What is added to the scores of a causal model, (query, key): for queries start .. start + length -
+        1 and all keys up to the last of them. None for nothing.
+        """
+
+
+Targets = Callable[[Tensor], tuple[Tensor, Tensor]]
+Mode = Callable[[nn.Module, bool], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What a model is built from: a class for each name that a configuration may hold, and three functions.
+
+    A deliberate fault is another Parts and nothing else. `name` is how it travels to a worker and into a
+    file (`engine.faults.PARTS`).
+    """
+
+    name: str
+    norms: Mapping[str, type[Norm]]
+    positions: Mapping[str, type[Position]]
+    mixers: Mapping[str, type[Mixer]]
+    feedforwards: Mapping[str, type[FeedForward]]
+    wirings: Mapping[str, type[Wiring]]
+    mask: Mask
+    targets: Targets  # windows (batch, position + 1) -> what is read and what is to be predicted
+    mode: Mode  # puts a model into training (True) or evaluation (False)
+
+    def norm(self, config: ResolvedConfig) -> type[Norm]:
+        return self.norms[config.norm]
+
+    def position(self, config: ResolvedConfig) -> type[Position]:
+        return self.positions[config.position]
+
+    def mixer(self, config: ResolvedConfig) -> type[Mixer]:
+        return self.mixers[config.mixer]
+
+    def feedforward(self, config: ResolvedConfig) -> type[FeedForward]:
+        return self.feedforwards[config.ffn]
+
+    def wiring(self, config: ResolvedConfig) -> type[Wiring]:
+        return self.wirings[config.wiring]
+
+    def sums(self, config: ResolvedConfig) -> bool:
+        """Whether the final stream is the plain sum of all that was written to it: not where a norm sits on
+        the stream, nor where nothing is added.
+        """
+        wiring = self.wiring(config)
+        return not wiring.replaces and not (wiring.ends_normed and self.norm(config).present)
+
+
+def swapped(
+    parts: Parts,
+    name: str,
+    *,
+    norms: Mapping[str, type[Norm]] | None = None,
+    positions: Mapping[str, type[Position]] | None = None,
+    mixers: Mapping[str, type[Mixer]] | None = None,
+    feedforwards: Mapping[str, type[FeedForward]] | None = None,
+    wirings: Mapping[str, type[Wiring]] | None = None,
+    mask: Mask | None = None,
+    targets: Targets | None = None,
+    mode: Mode | None = None,
+) -> Parts:
+    """`parts` under another name, with some entries in the place of others: `mixers={"attention": Other}`."""
+    return replace(
+        parts,
+        name=name,
+        norms={**parts.norms, **(norms or {})},
+        positions={**parts.positions, **(positions or {})},
+        mixers={**parts.mixers, **(mixers or {})},
+        feedforwards={**parts.feedforwards, **(feedforwards or {})},
+        wirings={**parts.wirings, **(wirings or {})},
+        mask=mask or parts.mask,
+        targets=targets or parts.targets,
+        mode=mode or parts.mode,
+    )

@@ -1,0 +1,74 @@
+"""The parts of a healthy model, by the names that a configuration holds."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from engine.parts.attention import Attention, Mean, NoMixer, SharedQK, Similarity, causal_mask
+from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock, PreNormBlock
+from engine.parts.feedforward import GeGlu, Gelu, GeluTanh, NoFeedForward, Relu, SquaredRelu, SwiGlu
+from engine.parts.norms import LayerNorm, NoNorm, RMSNorm
+from engine.parts.positions import Alibi, Learned, NoPosition, Rope, Sinusoidal, T5Bias
+from engine.parts.protocols import FeedForward, Mixer, Norm, Parts, Position, Wiring, swapped
+
+__all__ = [
+    "FEEDFORWARDS",
+    "HEALTHY",
+    "MIXERS",
+    "NORMS",
+    "POSITIONS",
+    "WIRINGS",
+    "Parts",
+    "mode",
+    "shifted",
+    "swapped",
+]
+
+NORMS: dict[str, type[Norm]] = {"layernorm": LayerNorm, "rmsnorm": RMSNorm, "none": NoNorm}
+POSITIONS: dict[str, type[Position]] = {
+    "none": NoPosition,
+    "sinusoidal": Sinusoidal,
+    "learned": Learned,
+    "rope": Rope,
+    "alibi": Alibi,
+    "t5": T5Bias,
+}
+MIXERS: dict[str, type[Mixer]] = {
+    "none": NoMixer,
+    "mean": Mean,
+    "similarity": Similarity,
+    "shared_qk": SharedQK,
+    "attention": Attention,
+}
+FEEDFORWARDS: dict[str, type[FeedForward]] = {
+    "relu": Relu,
+    "relu2": SquaredRelu,
+    "gelu": Gelu,
+    "gelu_tanh": GeluTanh,
+    "swiglu": SwiGlu,
+    "geglu": GeGlu,
+    "none": NoFeedForward,
+}
+WIRINGS: dict[str, type[Wiring]] = {
+    "pre": PreNormBlock,
+    "post": PostNormBlock,
+    "parallel": ParallelBlock,
+    "none": NoResidualBlock,
+}
+
+
+def shifted(windows: Tensor) -> tuple[Tensor, Tensor]:
+    """windows (batch, position + 1) -> inputs and targets, each (batch, position): at every place the target
+    is the token that follows.
+    """
+    return windows[:, :-1].contiguous(), windows[:, 1:].contiguous()
+
+
+def mode(model: nn.Module, training: bool) -> None:
+    """In training, dropout drops; in evaluation it does nothing."""
+    model.train(training)
+
+
+HEALTHY = Parts(
+    "healthy", NORMS, POSITIONS, MIXERS, FEEDFORWARDS, WIRINGS, mask=causal_mask, targets=shifted, mode=mode
+)

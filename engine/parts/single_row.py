@@ -1,0 +1,215 @@
+"""One token against all that was read before: the same arithmetic as the parts' own, with less around it.
+
+At batch 1 a small model spends most of its time between the operations, not in them. So there are few of
+them: the weights are laid out once for vector-matrix products, a head's query, key and value are views of one
+row, and no probe is asked. The wiring is the blocks' own.
+
+This is arithmetic that stands twice, so it serves exactly the classes named here. A subclass of one of them,
+or any other part, is not known: then the model's own forward reads the token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.parts.attention import Attention, Mean, NoMixer, SharedQK, Similarity
+from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock, PreNormBlock
+from engine.parts.cache import KVCache
+from engine.parts.feedforward import GeGlu, Gelu, GeluTanh, NoFeedForward, Relu, SquaredRelu, SwiGlu
+from engine.parts.norms import LayerNorm, NoNorm, RMSNorm
+from engine.parts.positions import (
+    Alibi,
+    DistanceRow,
+    Learned,
+    NoPosition,
+    Rope,
+    Seams,
+    Sinusoidal,
+    T5Bias,
+)
+from engine.probe import Probe
+
+Vector = Callable[[Tensor], Tensor]  # (1, in) -> (1, out)
+KNOWN = frozenset(
+    (
+        *(LayerNorm, RMSNorm, NoNorm, nn.Identity),
+        *(NoPosition, Sinusoidal, Learned, Rope, Alibi, T5Bias),
+        *(NoMixer, Mean, Similarity, SharedQK, Attention),
+        *(Relu, SquaredRelu, Gelu, GeluTanh, SwiGlu, GeGlu, NoFeedForward),
+        *(PreNormBlock, PostNormBlock, ParallelBlock, NoResidualBlock),
+    )
+)
+# Tensors, since a plain number is made into one at every use.
+_HALF, _ROOT = torch.tensor(0.5), torch.tensor(0.5).sqrt()
+
+
+@dataclass(frozen=True, eq=False)
+class RowParts:
+    """A block's four parts, for its own wiring to join: lighter ones, for a single row."""
+
+    norm1: Vector
+    norm2: Vector
+    mixer: Callable[..., Tensor | None]
+    ffn: Callable[[Tensor, Probe], Tensor | None]
+
+
+def known(*parts: object) -> bool:
+    """Whether every part is of exactly a class that can be read a row at a time here."""
+    return all(type(part) in KNOWN for part in parts)
+
+
+def tables(positions: Any, capacity: int, like: Tensor) -> Seams:
+    """A known scheme's tables for one query at a time, at any of `capacity` places: `at(place)` gives its
+    seams. Their size grows with the capacity, not with its square.
+    """
+    if type(positions) in (Alibi, T5Bias):
+        last = positions.prepare(1, like, start=capacity - 1)
+        return DistanceRow(last.bias(like.new_zeros(1)))
+    prepared: Seams = positions.prepare(capacity, like)
+    return prepared
+
+
+def row_of(block: Any, cache: KVCache, index: int) -> tuple[Callable[..., Tensor], RowParts]:
+    """A known block's own wiring, and lighter parts for it. `cache` is held on to; `hold` of the mixer
+    follows it when it has grown.
+    """
+    parts = RowParts(
+        norm_of(block.norm1), norm_of(block.norm2), _mixer(block.mixer, cache, index), _feedforward(block.ffn)
+    )
+    return type(block).wire, parts
+
+
+def norm_of(norm: Any) -> Vector:
+    if type(norm) is not LayerNorm:
+        return norm.forward
+    # Looked up once: a module searches its parameters for them each time.
+    gain, bias, eps = norm.gain, norm.bias, norm.eps
+    return lambda x: torch.layer_norm(x, x.shape[-1:], gain, bias, eps)
+
+
+class _Linear:
+    """x W^T + b for one row, with W laid out input by output: a third faster than `nn.Linear`. Each call
+    writes the same `row` (1, out) anew.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        self.laid, self.bias = weight.detach().t().contiguous(), None if bias is None else bias.detach()
+        self.row = self.laid.new_empty(1, len(weight))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return (
+            torch.mm(x, self.laid, out=self.row)
+            if self.bias is None
+            else torch.addmm(self.bias, x, self.laid, out=self.row)
+        )
+
+
+class _Copies:
+    """x three times over: what a mixer without matrices compares and gathers."""
+
+    def __init__(self, width: int, like: Tensor) -> None:
+        self.row = like.new_empty(1, 3 * width)
+        self.thrice = self.row.view(3, width)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        self.thrice.copy_(x)
+        return self.row
+
+
+def _feedforward(ffn: Any) -> Callable[[Tensor, Probe], Tensor | None]:
+    if type(ffn) is NoFeedForward:
+        return lambda x, probe: None
+    w_in, w_out = _Linear(ffn.w_in.weight, ffn.w_in.bias), _Linear(ffn.w_out.weight, ffn.w_out.bias)
+    activation = _gelu if type(ffn) in (Gelu, GeGlu) else ffn.activation
+    if ffn.gated:
+        width = ffn.w_out.weight.shape[1]
+
+        def gated(x: Tensor, probe: Probe) -> Tensor:
+            gate, pre = w_in(x).split(width, 1)  # each (1, d_ff)
+            return w_out(activation(gate) * pre)
+
+        return gated
+    return lambda x, probe: w_out(activation(w_in(x)))
+
+
+def _gelu(x: Tensor) -> Tensor:
+    """x Φ(x) = x/2 (1 + erf(x/√2)) (Hendrycks & Gimpel 2016). Written out it takes half the time that
+    `F.gelu` needs for a single row.
+    """
+    half = x * _HALF
+    return torch.addcmul(half, half, torch.erf(x * _ROOT))
+
+
+def _mixer(mixer: Any, cache: KVCache, index: int) -> Callable[..., Tensor | None]:
+    return _nothing if type(mixer) is NoMixer else Mixing(mixer, cache, index)
+
+
+def _nothing(x: Tensor, seams: Seams, mask: None, probe: Probe, layer: None) -> None:
+    return None
+
+
+class Mixing:
+    """One query against all keys so far: the mixer's arithmetic for a single position.
+
+    The row of `project` holds q, k and v of that position, one head after another; what reads it are views of
+    it, made once.
+    """
+
+    def __init__(self, mixer: Any, cache: KVCache, index: int) -> None:
+        heads, kv_heads, d_head = mixer.n_heads, mixer.n_kv_heads, mixer.d_head
+        self.index = index
+        self.hold(cache)
+        self.project = _projection(mixer, cache.held)
+        by_head = self.project.row.view(-1, 1, d_head)
+        # The queries of one group lie side by side.
+        self.q = by_head[:heads].view(kv_heads, heads // kv_heads, d_head)
+        self.qk, self.kv = by_head[: heads + kv_heads], by_head[heads:].view(2, kv_heads, d_head)
+        self.by_query, self.by_group = (heads, 1, -1), (kv_heads, heads // kv_heads, -1)
+        self.mean, self.d_head = type(mixer) is Mean, d_head
+        self.eps = mixer.eps if mixer.qk_norm else None
+        self.scale = cache.held.new_tensor(mixer.scale)
+        w_o = mixer.w_o
+        self.output: Vector | None = None if w_o is None else _Linear(w_o.weight, w_o.bias)
+
+    def hold(self, cache: KVCache) -> None:
+        """Follows a cache that has grown."""
+        self.cache, self.held = cache, cache.held[self.index, :, 0]  # (2, kv_head, capacity, d_head)
+        # (kv_head, d_head, capacity) and (kv_head, capacity, d_head)
+        self.keys, self.values = self.held[0].transpose(1, 2), self.held[1]
+
+    def __call__(self, x: Tensor, seams: Seams, mask: None, probe: Probe, layer: None) -> Tensor:
+        at = self.cache.length
+        self.project(x)
+        if self.eps is not None:
+            self.qk.copy_(F.rms_norm(self.qk, (self.d_head,), eps=self.eps))
+        turned = seams.turn(self.qk)
+        if turned is not self.qk:
+            self.qk.copy_(turned)
+        self.held.select(2, at).copy_(self.kv)
+        scores = torch.bmm(self.q.mul_(self.scale), self.keys.narrow(2, 0, at + 1))  # (kv_head, group, key)
+        if self.mean:
+            scores.zero_()
+        scores = seams.bias(scores.view(self.by_query))  # (head, query, key), with one query
+        pattern = scores.softmax(-1).view(self.by_group)
+        z = torch.bmm(pattern, self.values.narrow(1, 0, at + 1)).view(1, -1)  # (1, head * d_head)
+        return z if self.output is None else self.output(z)
+
+
+def _projection(mixer: Any, like: Tensor) -> _Linear | _Copies:
+    """q, k and v of a row at once, (1, (head + 2 kv_head) * d_head).
+
+    A mixer that shares matrices gets them stacked all the same: a few microseconds for having one way only.
+    """
+    if type(mixer) is Attention:
+        return _Linear(mixer.w_qkv.weight, mixer.w_qkv.bias)
+    if type(mixer) is SharedQK:
+        parts = (mixer.w_qk, mixer.w_qk, mixer.w_v)
+        bias = None if mixer.w_v.bias is None else torch.cat([part.bias for part in parts])
+        return _Linear(torch.cat([part.weight for part in parts]), bias)
+    return _Copies(mixer.n_heads * mixer.d_head, like)

@@ -1,0 +1,81 @@
+"""What came of it: how much the stages left, who removed which token, and how often each token is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.sample.stages import Stage, draw
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of all stages together. Choices are effective numbers of choices, e^entropy."""
+
+    vocab: int
+    left: int  # tokens that can be drawn
+    cut: float  # share of the model's own probability that the removed tokens had
+    before: float  # choices of the model
+    after: float  # choices of the draw
+
+    @property
+    def removed(self) -> int:
+        return self.vocab - self.left
+
+
+def outcome(records: Sequence[Stage]) -> Outcome:
+    """Of `engine.sample.stages`: its first record is the model's own, the last one is drawn from."""
+    first, last = records[0], records[-1]
+    kept = float(first.probabilities[np.isfinite(last.logits)].sum(dtype=np.float64))
+    cut = 0.0 if last.kept == len(last.logits) else max(0.0, 1.0 - kept)
+    return Outcome(len(last.logits), last.kept, cut, first.choices, last.choices)
+
+
+def removed_by(records: Sequence[Stage]) -> dict[int, str]:
+    """Id -> the name of the stage that took it out, for each token that is gone."""
+    return {int(i): record.name for record in records for i in np.flatnonzero(record.removed)}
+
+
+def likeliest_ids(values: np.ndarray, count: int) -> np.ndarray:
+    """The ids of the `count` largest of values (vocab,), the largest first; of equal ones the smaller id.
+
+    >>> likeliest_ids(np.array([0.1, 0.4, 0.4]), 2).tolist()
+    [1, 2]
+    """
+    return np.argsort(-values, kind="stable")[:count]
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Draws from one distribution, `probabilities` (vocab,); `counts` (vocab,): how often each token came."""
+
+    probabilities: np.ndarray = field(repr=False)
+    counts: np.ndarray = field(repr=False)
+
+    @property
+    def total(self) -> int:
+        """The number of draws."""
+        return int(self.counts.sum())
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Of the draws, (vocab,)."""
+        return self.counts / self.total
+
+    @property
+    def expected(self) -> np.ndarray:
+        """Draws that each token would get if the shares were the probabilities, (vocab,)."""
+        return self.total * self.probabilities
+
+    @property
+    def away(self) -> float:
+        """Total variation between shares and probabilities: half the sum of what they differ by, 0 to 1."""
+        return float(np.abs(self.shares - self.probabilities).sum() / 2)
+
+
+def tally(probabilities: np.ndarray, numbers: np.ndarray) -> Tally:
+    """Draws once for each of `numbers` (draw,) in [0, 1) from probabilities (vocab,)."""
+    ids = [draw(probabilities, float(u)) for u in numbers]
+    return Tally(probabilities, np.bincount(ids, minlength=len(probabilities)))

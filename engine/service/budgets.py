@@ -1,0 +1,37 @@
+"""Snapshots within their budgets on disk: one run's, and those of all runs together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from engine.service.snapshots import thinned
+from engine.service.state import Run
+
+
+def fit(run: Run, budget: int) -> None:
+    """Thins a run's snapshots until they fit into a budget of bytes."""
+    keep = set(thinned({step: saved.size for step, saved in run.snapshots.items()}, budget))
+    for step in run.snapshots.keys() - keep:
+        run.snapshots.pop(step).path.unlink(missing_ok=True)
+    run.changed()
+
+
+def fit_all(runs: Mapping[str, Run], budget: int, forget: Callable[[Run], None]) -> None:
+    """Keeps all runs within a budget: the largest are thinned first, then ended runs forgotten, the longest
+    unwatched first.
+    """
+    while sum(map(size, runs.values())) > budget:
+        several = [run for run in runs.values() if len(run.snapshots) > 1]
+        ended = [run for run in runs.values() if run.snapshots and not run.active]
+        if several:
+            largest = max(several, key=size)
+            fit(largest, size(largest) // 2)
+        elif ended:
+            forget(min(ended, key=lambda run: run.last_watched))
+        else:
+            return
+
+
+def size(run: Run) -> int:
+    """Bytes of a run's snapshots."""
+    return sum(saved.size for saved in run.snapshots.values())

@@ -1,0 +1,199 @@
+"""The part "Step by step" of the KV cache: the same text written twice, its costs, and the speed of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from engine.config import SampleConfig
+from engine.measure.caching import Pair, Speed, cache_size, filled_bytes, speed
+from engine.measure.caching_totals import Totals, first_refill, totals
+from pages.output.generation import cache_figures as figures
+from pages.output.generation.cache_pairs import written_twice
+from ui import explain, widgets
+from ui.figures import theme
+from ui.players.component import mounted
+from ui.players.plot import plot
+from ui.subject import Subject
+from ui.text.numbers import flop
+
+LONGEST, FIRST = 128, 24  # tokens that are written: at most, and at first
+MAX_SEED = 2**31 - 1
+STEP = "kv_step"  # in the URL, where the browser itself writes it
+SPEED_TOKENS, SPEED_SECONDS = 128, 1.0
+
+
+def draw_steps(subject: Subject) -> None:
+    """The player, what both ways cost, and whether they agree."""
+    length, sampling = _controls()
+    pairs = written_twice(subject, length, sampling)
+    found = totals(pairs)
+    _player(subject, pairs)
+    _say_refill(subject, pairs)
+    _totals(subject, pairs, found)
+    _identical(subject, found)
+    _speed(subject)
+
+
+def _controls() -> tuple[int, SampleConfig]:
+    a, b, c = st.columns([3, 3, 2], gap="medium")
+    hint = "Long enough, and the context is full."
+    length = widgets.slide("Tokens to write", 4, LONGEST, FIRST, "kv_length", place=a, hint=hint)
+    hint = "0 is greedy: always the likeliest token."
+    warm = widgets.slide("Temperature", 0.0, 2.0, 0.0, "kv_temperature", step=0.1, place=b, hint=hint)
+    hint = "Of the draws, where the temperature is above 0."
+    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "kv_seed", place=c, hint=hint)
+    return length, SampleConfig(temperature=warm, seed=seed)
+
+
+def _say_refill(subject: Subject, pairs: tuple[Pair, ...]) -> None:
+    if (refill := first_refill(pairs)) is None:
+        return
+    step, moved = refill
+    st.caption(
+        f":material/info: Before step {step} the context of {subject.config.context} tokens was full. The"
+        " engine goes on from the last half of them, and positions start anew: the token that stood at"
+        f" {moved} now stands at 0, so its kept key and value no longer fit and are computed again. With"
+        " absolute positions there is no other way. Systems with relative positions may slide instead"
+        " and drop only the oldest; then the kept values still carry something of the tokens that were"
+        " dropped."
+    )
+
+
+def _mount() -> Callable[..., Any]:
+    return mounted("kvcache")
+
+
+def _player(subject: Subject, pairs: tuple[Pair, ...]) -> None:
+    c, vocabulary = subject.config, subject.vocabulary
+    size = cache_size(c, 1)
+    data = {
+        "labels": [*subject.labels, *(vocabulary[p.token] for p in pairs)],
+        "without": [vocabulary[p.token_without] for p in pairs],
+        "same": [p.token == p.token_without for p in pairs],
+        "prompt": len(subject.ids),
+        "context": c.context,
+        "per_position": size.formula,
+        "letters": "layers · 2 (keys and values) · kv_heads · d_head · T · bytes of a number",
+        "numbers": f"{c.n_layers} · 2 · {c.n_kv_heads} · {c.d_head} · T · 4",
+        "name": STEP,
+        "step": linked(st.query_params.get(STEP), len(pairs)),
+        "palette": theme.palette(),
+        "steps": [
+            {
+                "position": p.position,
+                "begin": p.begin,
+                "computed": p.computed,
+                "refilled": p.refilled,
+                "flops": p.flops,
+                "flops_without": p.flops_without,
+            }
+            for p in pairs
+        ],
+    }
+    _mount()(key="kv_player", data=data)
+
+
+def linked(said: str | None, steps: int) -> int:
+    """The step in the URL, which may be anything; the last where there is none.
+
+    >>> linked("3", 24), linked("-1", 24), linked("9999", 24), linked(None, 24)
+    (3, 23, 23, 23)
+    """
+    step = widgets.number_of(said)
+    return steps - 1 if step is None else min(step, steps - 1)
+
+
+def _totals(subject: Subject, pairs: tuple[Pair, ...], found: Totals) -> None:
+    words = [subject.vocabulary[p.token] for p in pairs]
+    table = pd.DataFrame(
+        {
+            "step": range(len(pairs)),
+            "token": words,
+            "flops_with_cache": found.cached,
+            "flops_without": found.uncached,
+            "total_with_cache": found.cached_sum,
+            "total_without": found.uncached_sum,
+            "computed": [p.computed for p in pairs],
+            "computed_without": [p.computed_without for p in pairs],
+            "refilled": found.refilled,
+        }
+    )
+    last = pairs[-1]
+    plot(
+        figures.flops_by_step(found.cached, found.uncached, words, found.refilled),
+        key="kv_flops",
+        height=280,
+        data=table,
+        name="kv-cache-flops",
+        alt=(
+            f"FLOP for each of {len(pairs)} tokens: the last one takes {flop(last.flops)} with the cache and"
+            f" {flop(last.flops_without)} without."
+        ),
+    )
+    both = f"{flop(int(found.cached_sum[-1]))} with the cache, {flop(int(found.uncached_sum[-1]))} without"
+    said = f"**In total {both}: {found.times:.1f} times as much.**"
+    if not last.refilled and last.computed == 1:
+        said += (
+            " The first step costs the same, since the prompt has to be read either way. The last one"
+            f" costs {flop(last.flops)} with the cache and {flop(last.flops_without)} without,"
+            f" {found.times_last:.0f} times as much: one position is computed instead of"
+            f" {last.computed_without}."
+        )
+    explain.takeaway(said)
+
+
+def _identical(subject: Subject, found: Totals) -> None:
+    steps = len(found.cached)
+    filled, whole = _filled(subject.key, subject.ids, subject)
+    said = cache_size(subject.config, len(subject.ids)).formula
+    tick = "✓" if found.same == steps else "✗"
+    agree = "✓ **Bytes agree.**" if filled == said else "✗ **Bytes differ.**"
+    close = "" if found.same == steps else " Two tokens were so nearly equal that rounding decided."
+    st.markdown(
+        f"{tick} **{found.same} of {steps} tokens are identical.** The logits they were chosen by differ by"
+        f" at most {found.difference:.1e}: the same sums, rounded in another order.{close}\n\n{agree} After"
+        f" the prompt of {len(subject.ids)} tokens the formula says {said:,} bytes, and the filled part of"
+        f" the cache's tensor has {filled:,}. The tensor is made at the start for the whole context:"
+        f" {whole:,} bytes."
+    )
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _filled(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> tuple[int, int]:
+    return filled_bytes(_subject.model, ids)
+
+
+def _speed(subject: Subject) -> None:
+    """The speed does not depend on the weights: it is measured once for a model's sizes."""
+    columns = st.columns([3, 3, 3, 4], gap="medium", vertical_alignment="center")
+    if columns[3].button("Measure again", key="kv_again", icon=":material/timer:"):
+        st.session_state["kv_turn"] = (st.session_state.get("kv_turn", 0) + 1) % 100
+    with st.spinner("Measuring the speed of both, for a second …"):
+        found = _speed_of(repr(subject.config), st.session_state.get("kv_turn", 0), subject)
+    rates = (
+        ("With, tokens/s", f"{found.cached:,.0f}"),
+        ("Without, tokens/s", f"{found.uncached:,.0f}"),
+        ("Times as fast", f"{found.ratio:.1f}"),
+    )
+    for column, (name, value) in zip(columns, rates, strict=False):
+        column.metric(name, value)
+    blocks = "one block" if found.blocks == 1 else f"{found.blocks} blocks"
+    less = (
+        "a small model spends much of its time between the operations, and reading many positions at once"
+        " uses the processor better than one."
+    )
+    st.caption(
+        f"Measured on this server: {blocks} of {found.tokens} tokens each way, in turn, after a text of one"
+        " token; medians. The server may be shared and busy: trust the ratio more than the speeds. By FLOPs"
+        f" it would be {found.work:.1f} times; "
+        + (less if found.work > found.ratio else "here the cache gains even more.")
+    )
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _speed_of(config: str, turn: int, _subject: Subject) -> Speed:
+    return speed(_subject.model, min(SPEED_TOKENS, _subject.config.context), SPEED_SECONDS)

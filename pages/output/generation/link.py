@@ -1,0 +1,81 @@
+"""The branches of a tree in a link, and back."""
+
+from __future__ import annotations
+
+import re
+
+from engine.sample.branches import Tree
+from pages.output.generation.records import BRANCHES, Branch, Limits, Session
+from ui.text.markdown import safe
+
+LINK = 800  # characters of the branches in a link
+_BRANCH = re.compile(r"\d{1,4}(?:-\d{1,4}\.\d{1,6})*")
+
+
+def link(session: Session) -> tuple[str, str, int]:
+    """(the branches, where the reader stands, how many branches are left out because the link would grow too
+    long).
+
+    A branch is its length and its picks, `120-12.53`: 120 tokens, the twelfth of them picked to be token 53.
+    """
+    tree = session.tree
+    leaves = tree.leaves()
+    said = {leaf: _said(tree, leaf) for leaf in leaves}
+    room = LINK - (len(said[session.leaf]) if session.leaf in said else 0)
+    kept = []
+    for leaf in leaves:
+        room -= 0 if leaf == session.leaf else len(said[leaf]) + 1
+        if room >= 0 or leaf == session.leaf:
+            kept.append(leaf)
+    if session.leaf not in said:
+        return "", "", 0
+    return (
+        "_".join(said[leaf] for leaf in kept),
+        f"{kept.index(session.leaf)}.{session.at}",
+        len(leaves) - len(kept),
+    )
+
+
+def _said(tree: Tree, leaf: int) -> str:
+    path = tree.path(leaf)
+    return str(len(path)) + "".join(f"-{node.depth}.{node.token}" for node in path if node.picked)
+
+
+def parse(text: str, vocab: int, limits: Limits) -> list[Branch]:
+    """The branches of a link; what is none, or cannot be, is left out."""
+    found: list[Branch] = []
+    for part in text[: 4 * LINK].split("_")[:BRANCHES]:
+        if not _BRANCH.fullmatch(part) or not part.isascii():
+            continue
+        length, *picks = part.split("-")
+        pairs = [(int(depth), int(token)) for depth, _, token in (pick.partition(".") for pick in picks)]
+        depths = [depth for depth, _ in pairs]
+        if (
+            depths == sorted(set(depths))
+            and all(0 < depth for depth in depths)
+            and all(token < vocab for _, token in pairs)
+        ):
+            size = min(int(length), limits.most)
+            found.append((tuple((depth, token) for depth, token in pairs if depth <= size), size))
+    return [branch for branch in found if branch[1]]
+
+
+def again(session: Session) -> tuple[str, str]:
+    """(branches, place) with which another step of the model's training writes the same branches in its own
+    words.
+    """
+    if session.todo:
+        return session.origin
+    return ("", "") if session.fresh else link(session)[:2]
+
+
+def left_out(count: int) -> str:
+    """A sentence about branches that a link does not hold (Markdown)."""
+    return (
+        safe(
+            f"The link holds the branch you read and the oldest others; {count} more would make it too long."
+            " They stay here."
+        )
+        if count
+        else ""
+    )

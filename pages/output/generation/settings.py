@@ -1,0 +1,110 @@
+"""The settings of "Token by token": what is drawn, how long it may grow, and where it ends."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.config import SampleConfig
+from pages.output.generation.records import LENGTHS, Limits
+from ui import state, widgets
+from ui.fields import visible
+from ui.players import sampler
+from ui.subject import Subject
+
+LENGTH = 200
+FARTHEST = 10**9  # a number of tokens that can be asked for; how many are written is said beside it
+MAX_SEED = 2**31 - 1
+
+
+def settings(subject: Subject) -> tuple[SampleConfig, Limits]:
+    """Draws them. Whatever a link says, they can be used."""
+    a, b, c, d = st.columns([2, 2, 3, 2], gap="medium", vertical_alignment="bottom")
+    hint = "A branch ends there at the latest."
+    wanted = widgets.whole(
+        "Tokens to write", -FARTHEST, FARTHEST, LENGTH, "generation_length", step=50, place=a, hint=hint
+    )
+    stop = b.text_input(
+        "Stop after",
+        "",
+        max_chars=40,
+        key="generation_stop",
+        bind="query-params",
+        placeholder="nothing",
+        help=(
+            "A character or a string, for instance `.` or `⏎⏎` (⏎ is a line break). The text ends with the"
+            " token that completes it."
+        ),
+    )
+    values = {"temperature": _temperature(c)}
+    hint = "The same seed writes the same text."
+    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "generation_seed", place=d, hint=hint)
+    with st.expander("Cuts and penalty"):
+        values |= _cuts(subject.config.vocab_size)
+    most = LENGTHS.get(state.profile().name, min(LENGTHS.values()))
+    _say_length(wanted, most)
+    limits = Limits(min(max(wanted, 0), most), most, visible(str(stop or ""))[:40])
+    return sampler.valid(values, seed), limits
+
+
+def _temperature(place: object) -> float:
+    first, hint = sampler.START.temperature, "0: greedy."
+    return widgets.slide(
+        "Temperature", 0.0, 2.0, first, "generation_temperature", step=0.05, place=place, hint=hint
+    )
+
+
+def _cuts(vocab: int) -> dict[str, float]:
+    e, f, g, h = st.columns(4, gap="medium", vertical_alignment="bottom")
+    return {
+        "top_k": widgets.whole(
+            "Top-k",
+            0,
+            FARTHEST,
+            0,
+            "generation_top_k",
+            place=e,
+            hint=f"The k likeliest of {vocab:,}. 0: off.",
+        ),
+        "top_p": widgets.slide(
+            "Top-p",
+            0.0,
+            1.0,
+            sampler.START.top_p,
+            "generation_top_p",
+            step=0.01,
+            place=f,
+            hint="Fewest that reach p. 1: off.",
+        ),
+        "min_p": widgets.slide(
+            "Min-p",
+            0.0,
+            1.0,
+            0.0,
+            "generation_min_p",
+            step=0.01,
+            place=g,
+            hint="Keep what has this share of the likeliest's probability. 0: all.",
+        ),
+        "repetition_penalty": widgets.slide(
+            "Repetition penalty",
+            0.5,
+            2.0,
+            1.0,
+            "generation_penalty",
+            step=0.05,
+            place=h,
+            hint="Makes tokens of the text so far rarer. 1: off.",
+        ),
+    }
+
+
+def _say_length(wanted: int, most: int) -> None:
+    if wanted > most:
+        st.caption(
+            f":material/info: {wanted:,} tokens were asked for; a branch here has at most {most:,}, a tree"
+            f" {Limits(most, most).tree:,}."
+        )
+    elif wanted < 1:
+        st.caption(
+            f":material/info: {wanted:,} tokens were asked for, so nothing is written. Ask for at least 1."
+        )

@@ -1,0 +1,173 @@
+"""How surprising each token of a written text was to the model that wrote it: bars, and a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.sample.branches import Written
+from engine.sample.surprise import Surprise, surprise
+from ui import explain
+from ui.figures import specs as go
+from ui.figures.labels import plain
+from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.players.plot import plot
+from ui.subject import Subject
+from ui.text.markdown import safe
+
+
+def draw_surprise(subject: Subject, path: Sequence[Written]) -> None:
+    """The tokens of a branch in numbers."""
+    if not path:
+        return
+    found = surprise(path, subject.config.vocab_size)
+    if not found.finite:
+        st.info(
+            "This model has diverged: its logits are no numbers, so there are no probabilities, and what it"
+            " writes is as good as any."
+        )
+        return
+    labels = [subject.vocabulary[node.token] for node in path]
+    nats = found.likelihood.nats
+    st.markdown("**How surprising each token was**")
+    plot(
+        surprise_bars(labels, found),
+        key="generation_surprise",
+        height=280,
+        name="generation",
+        data=_table(labels, path, found, len(subject.ids)),
+        alt=(
+            f"Surprise of each of the {len(path)} tokens written so far, in nats, and their mean so far,"
+            f" which ends at {nats:.2f}."
+        ),
+    )
+    picked = np.count_nonzero(found.picked)
+    perplexity = found.likelihood.perplexity
+    explain.takeaway(
+        f"**The {len(path)} tokens written so far cost the model {nats:.2f} nats each: a perplexity of"
+        f" {perplexity:.2f}.** They surprised it as draws among {perplexity:.1f} equally likely"
+        f" tokens would, not among all {subject.config.vocab_size:,}. It took its likeliest token in"
+        f" {found.likeliest:.0%} of the places; the least expected was “{safe(labels[found.worst])}”, token"
+        f" {found.worst + 1}, with p = {chance(path[found.worst].log_p)}."
+        + (f" {picked} of them you picked." if picked else "")
+    )
+
+
+def _table(labels: Sequence[str], path: Sequence[Written], found: Surprise, prompt: int) -> pd.DataFrame:
+    depth = np.arange(1, len(path) + 1)
+    return pd.DataFrame(
+        {
+            "token_written": depth,
+            "position": depth + prompt - 1,
+            "id": [n.token for n in path],
+            "token": labels,
+            "p": found.p,
+            "nats": found.nats,
+            "nats_so_far": found.mean,
+            "q_with_settings": [n.q for n in path],
+            "drawn_id": [n.drawn for n in path],
+            "picked": found.picked,
+            "sees_from_position": [n.begin for n in path],
+        }
+    )
+
+
+def chance(log_p: float) -> str:
+    """A probability that may be tiny: in percent, and where that would be 0, as one in so many.
+
+    >>> chance(math.log(0.0147)), chance(math.log(1 / 320_000_000)), chance(-900.0)
+    ('1.47%', '1 in 3.2e+08', '1 in more than can be written')
+    """
+    if log_p < -700:
+        return "1 in more than can be written"
+    if log_p > math.log(0.0005):
+        return f"{math.exp(log_p):.2%}"
+    return f"1 in {math.exp(-log_p):,.0f}" if log_p > math.log(1e-7) else f"1 in {math.exp(-log_p):.1e}"
+
+
+def surprise_bars(labels: Sequence[str], found: Surprise) -> go.Figure:
+    """A bar for each token, -ln p in nats, in the colours of the text; over them the mean so far. labels
+    (token,).
+    """
+    count = len(labels)
+    depth = np.arange(1, count + 1, dtype=np.int32)
+    words = [plain(label) for label in labels]
+    bars = go.Bar(
+        x=depth,
+        y=found.nats.astype(np.float32),
+        name="this token",
+        customdata=found.p.astype(np.float32),
+        hovertext=words,
+        marker={
+            "color": found.p.astype(np.float32),
+            "colorscale": SEQUENTIAL,
+            "cmin": 0,
+            "cmax": 1,
+            "line": {"width": 0.8 if count <= 400 else 0, "color": colour("quiet", 50)},
+        },
+        hovertemplate=(
+            "token %{x}: %{hovertext}<br>p = %{customdata:.4f}, −ln p = %{y:.3f} nats<extra></extra>"
+        ),
+    )
+    traces: list[go.Trace] = [
+        bars,
+        go.Scatter(
+            x=depth,
+            y=found.mean.astype(np.float32),
+            mode="lines",
+            name="mean so far",
+            line={"color": colour("output"), "width": 2.5},
+            hovertemplate="first %{x} tokens: %{y:.3f} nats per token<extra></extra>",
+        ),
+    ]
+    if found.picked.any():
+        traces.append(
+            go.Scatter(
+                x=depth[found.picked],
+                y=found.nats[found.picked].astype(np.float32),
+                mode="markers",
+                name="picked by you",
+                hoverinfo="skip",
+                marker={"symbol": "diamond", "size": 10, "color": colour("attention")},
+            )
+        )
+    few = count <= 40
+    axis: dict[str, object] = {}
+    if few:  # single characters stand upright side by side even on a phone; longer tokens may be turned
+        axis = {"tickvals": depth, "ticktext": words, "tickfont": {"family": "monospace"}} | (
+            {"tickangle": 0} if max(map(len, labels)) == 1 else {}
+        )
+    return go.Figure(
+        traces,
+        base_layout(
+            xaxis={"title": {"text": "token written"}, "range": [0.4, count + 0.6], **axis},
+            yaxis={"title": {"text": "surprise, −ln p (nats)"}, "rangemode": "tozero"},
+            bargap=0.0 if count > 150 else 0.15,
+            shapes=[
+                {
+                    "type": "line",
+                    "xref": "paper",
+                    "x0": 0,
+                    "x1": 1,
+                    "y0": found.guessing,
+                    "y1": found.guessing,
+                    "line": {"color": colour("quiet"), "dash": "dot", "width": 1.5},
+                }
+            ],
+            annotations=[
+                {
+                    "xref": "paper",
+                    "x": 1,
+                    "y": found.guessing,
+                    "text": f"guessing: ln V = {found.guessing:.2f}",
+                    "showarrow": False,
+                    "xanchor": "right",
+                    "yanchor": "bottom",
+                }
+            ],
+        ),
+    )

@@ -1,0 +1,59 @@
+"""What the views of Generation say."""
+
+from ui.look import Words
+
+SENTENCE = "A model writes by guessing one token, reading it, and guessing the next."
+
+TOKENS = Words(
+    see=(
+        "The model reads the text so far, draws one token, and reads again. Each token is coloured by the"
+        " probability that the model gave it. Multiplied, they are the probability of the text, $\\prod_i"
+        " p_i$; the mean of $-\\ln p_i$ is its loss in nats a token, $e$ to that its perplexity."
+    ),
+    why=(
+        "There is no plan, only one choice after another, and none is taken back. One other token early"
+        " on leads to another text: what was written becomes what is read. When the context is full the"
+        " beginning is dropped, and the model forgets who is speaking."
+    ),
+    attempt=(
+        "Stop on an unlikely token, press another one and play on: a branch begins, with the same random"
+        " numbers. Set the temperature to 0 and see it repeat itself, then 1.5. Let it stop after `⏎⏎`:"
+        " one speech."
+    ),
+)
+
+CACHE = Words(
+    see=(
+        "The same text, written twice. Without a cache every step reads the whole text again, so the"
+        " cells fill a triangle. With it, each position's keys and values are computed once and kept; a"
+        " step computes one position and compares its query with all kept keys. The other two parts show"
+        " what the cache takes, and that what it keeps would never have changed."
+    ),
+    why=(
+        "A token costs $O(T)$ instead of $O(T^2)$ in attention, and one position's matrices instead of"
+        " $T$ positions'. The price is memory that grows with every token: for long texts and many"
+        " readers the cache, not the weights, decides what fits on a card."
+    ),
+    attempt=(
+        "Play it. Then write 128 tokens, so that the context fills up: the cache is emptied and half of"
+        " it filled anew. In “How many bytes” go from all key-value heads to one. In “Why it may be kept”"
+        " see what the causal mask has to do with it."
+    ),
+)
+
+BEAM = Words(
+    see=(
+        "Every branch that is kept is continued by all tokens; of all these candidates the best few by"
+        " their sum of log-probabilities live on. The winner is the branch with the best $\\sum \\ln p"
+        " \\,/\\, length^{\\alpha}$."
+    ),
+    why=(
+        "The likeliest token at each step need not lead to the likeliest text. Looking at several"
+        " branches finds better ones, at that many times the cost. For translation that helps; open text"
+        " becomes dull and repeats itself."
+    ),
+    attempt=(
+        "Set the width to 1: that is greedy. Then depth 24, and widen it: where does the winner leave the"
+        " greedy way? Then let branches end at a space and move the length penalty: at 0 short words win."
+    ),
+)

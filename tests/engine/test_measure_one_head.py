@@ -1,0 +1,213 @@
+"""One head read closely, against sums written out here; and what is read off the numbers of all heads."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.measure import habits, heads, one_head, shared_keys
+from engine.measure.ablation import Switches, compare, each_head_off
+from engine.measure.consequences import (
+    changes_nothing,
+    consequence,
+    is_silent,
+    missed,
+    writes_a_bias,
+)
+from engine.measure.recording import Recording, record
+from engine.measure.scaling import KEYS, among_zeros, scaling, theory
+from tests.engine.helpers import loud, tiny
+
+IDS = (3, 1, 4, 1, 5, 9, 2)
+MODEL = loud(tiny(n_kv_heads=2, position="rope", qk_norm=True, attention_bias=True), factor=4.0)
+RECORDING = record(MODEL, IDS)
+LAYER, HEAD, QUERY, KEY = 1, 3, 5, 2
+
+
+def test_the_vectors_are_the_heads_own_and_those_of_the_key_value_head_it_reads():
+    found = one_head.vectors(RECORDING, LAYER, HEAD)
+    for name, place in {"q": 3, "q_rot": 3, "k": 1, "k_rot": 1, "v": 1}.items():
+        np.testing.assert_array_equal(found[name], RECORDING[f"blocks.{LAYER}.{name}"][place])
+    assert [one_head.key_value_head(RECORDING, LAYER, h) for h in range(4)] == [0, 0, 1, 1]
+    assert not np.allclose(found["q"], found["q_rot"]), "RoPE turns, QK-norm scales"
+
+
+def test_the_gap_is_to_the_pattern_that_the_model_used():
+    found = heads.stages(MODEL, RECORDING, LAYER, HEAD)
+    assert one_head.gap(found, RECORDING, LAYER, HEAD) < 1e-5
+    name = f"blocks.{LAYER}.pattern"
+    tampered = RECORDING[name].copy()
+    tampered[HEAD, QUERY, KEY] += 0.25
+    other = Recording(RECORDING.config, RECORDING.ids, {**RECORDING.arrays, name: tampered})
+    assert one_head.gap(found, other, LAYER, HEAD) == pytest.approx(0.25, abs=1e-5)
+    assert one_head.gap(found, other, LAYER, 0) > 0.01, "another head has another pattern"
+
+
+def test_a_weight_is_written_out_as_it_comes_about():
+    found = heads.stages(MODEL, RECORDING, LAYER, HEAD)
+    w = one_head.written_out(found, QUERY, KEY)
+    assert sum(a * b for a, b in w.pairs) == pytest.approx(w.raw)
+    assert w.scaled == pytest.approx(w.raw / math.sqrt(len(w.pairs))) == w.masked and w.bias is None
+    assert w.exponential == pytest.approx(math.exp(w.masked - w.largest))
+    assert w.weight == pytest.approx(w.exponential / w.total) and w.seen == QUERY + 1
+    assert w.weight == pytest.approx(RECORDING[f"blocks.{LAYER}.pattern"][HEAD, QUERY, KEY], abs=1e-6)
+    assert w.largest == max(one_head.written_out(found, QUERY, k).masked for k in range(QUERY + 1))
+    best = one_head.strongest_key(found, QUERY)
+    assert one_head.written_out(found, QUERY, best).masked == w.largest
+
+
+def test_a_bias_is_added_before_the_mask():
+    model = loud(tiny(position="alibi"), factor=4.0)
+    recording = record(model, IDS)
+    found = heads.stages(model, recording, 0, 2)
+    w = one_head.written_out(found, QUERY, KEY)
+    assert w.bias is not None and w.bias < 0 and w.masked == pytest.approx(w.scaled + w.bias)
+    np.testing.assert_allclose(
+        np.tril(one_head.biased(found)), np.tril(recording["blocks.0.scores"][2]), atol=1e-4
+    )
+
+
+def test_lengths_are_those_of_the_chosen_token():
+    found = heads.stages(MODEL, RECORDING, LAYER, HEAD)
+    seen = [one_head.lengths(RECORDING, found, LAYER, query) for query in range(len(IDS))]
+    assert len({x.together for x in seen}) == len(IDS)
+    written, stream = (RECORDING[f"blocks.{LAYER}.{name}"][QUERY] for name in ("attn_out", "resid_pre"))
+    assert seen[QUERY].together == pytest.approx(math.sqrt(sum(float(x) ** 2 for x in written)), rel=1e-5)
+    assert seen[QUERY].before == pytest.approx(math.sqrt(sum(float(x) ** 2 for x in stream)), rel=1e-5)
+    rows = MODEL.blocks[LAYER].mixer.w_o.weight[:, 4 * HEAD : 4 * HEAD + 4].detach().double().numpy()
+    own = rows @ RECORDING[f"blocks.{LAYER}.z"][HEAD, QUERY]
+    assert seen[QUERY].own == pytest.approx(float(np.linalg.norm(own)), rel=1e-5)
+
+
+# Habits -----------------------------------------------------------------------------------------
+
+
+def numbers(**fields: list[list[float] | list[float]]) -> heads.HeadNumbers:
+    zero = np.zeros((2, 2))
+    values = {name: np.array(value) for name, value in fields.items()}
+    every = {name: zero for name in ("entropy", "relative_entropy", "distance", "previous", "first")}
+    return heads.HeadNumbers(**{**every, "induction": None, **values}, even_first=0.2, even_previous=0.2)
+
+
+def test_followers_are_those_from_the_threshold_on_most_first():
+    given = numbers(previous=[[0.4, 0.39], [0.9, 0.1]], first=[[0.1, 0.2], [0.3, 0.25]])
+    previous, first = habits.followers(given)
+    assert [(h.layer, h.head, h.value) for h in previous.heads] == [(1, 0, 0.9), (0, 0, 0.4)]
+    assert first.heads == () and first.most == habits.Named(1, 0, 0.3)
+    assert [f.habit for f in habits.followers(replace(given, induction=np.eye(2)))] == [
+        "previous",
+        "first",
+        "induction",
+    ]
+
+
+def test_the_extremes_are_named_with_their_own_numbers():
+    given = numbers(
+        relative_entropy=[[0.5, 0.9], [0.1, 0.7]],
+        entropy=[[1.0, 2.0], [0.25, 1.5]],
+        distance=[[1, 2], [3, 9]],
+    )
+    found = habits.extremes(given)
+    assert found == habits.Extremes(
+        habits.Named(0, 1, 0.9), habits.Named(1, 0, 0.1), 0.25, habits.Named(1, 1, 9.0)
+    )
+    assert habits.extremes(numbers(relative_entropy=[[math.nan] * 2] * 2)) is None
+
+
+def test_who_rests_on_the_first_token_and_what_they_take_from_there():
+    sink = heads.Sink(
+        share=np.array([[0.1, 0.5, 0.8, 0.2]]),
+        written=np.array([[0.9, 0.2, 0.4, 0.9]]),
+        first_norm=np.array([[1.0, 3.0]]),
+        other_norm=np.array([[2.0, 4.0]]),
+    )
+    found = habits.resting(sink, 0.25)
+    assert found.share == pytest.approx(0.4) and (found.resting, found.heads) == (2, 4)
+    assert found.ratio == pytest.approx((0.5 + 0.75) / 2), "heads 1 and 2 read key-value heads 0 and 1"
+    assert found.written == pytest.approx(0.3) and found.is_short and found.is_more_than_even
+    assert (found.shortest, found.longest) == (0.5, 0.75)
+    none = habits.resting(replace(sink, share=np.full((1, 4), 0.3), other_norm=np.zeros((1, 2))), 0.25)
+    assert (none.resting, none.ratio, none.written, none.shortest) == (0, None, None, None)
+    assert not none.is_short and not none.is_more_than_even
+
+
+# Consequences -----------------------------------------------------------------------------------
+
+
+def test_the_candidates_are_the_likeliest_of_both_and_probabilities_belong_to_the_place():
+    found = compare(MODEL, RECORDING, Switches(heads_off=((1, 3), (0, 1)), place=QUERY))
+    read = consequence(found, QUERY, 3)
+    p, q = (np.exp(r.logits[QUERY].astype(np.float64)) for r in (found.before, found.after))
+    p, q = p / p.sum(), q / q.sum()
+    assert set(read.tokens) == {*np.argsort(-p)[:3], *np.argsort(-q)[:3]}
+    assert read.tokens[:3].tolist() == np.argsort(-p)[:3].tolist()
+    np.testing.assert_allclose(read.before, p[read.tokens], rtol=1e-6)
+    np.testing.assert_allclose(read.after, q[read.tokens], rtol=1e-6)
+    assert read.kl == pytest.approx(float((p * np.log(p / q)).sum()), rel=1e-5)
+    assert read.mean_kl == pytest.approx(float(found.kl.mean())) and read.mean_kl != read.kl
+    assert found.loss_after is not None and read.change == found.loss_after - (found.loss_before or 0)
+
+
+def test_what_the_switches_amount_to():
+    assert changes_nothing(Switches(place=3, seed=7, ablation="mean"))
+    for other in ({"mask": False}, {"scale": False}, {"position": False}, {"heads_off": ((0, 0),)}):
+        assert not changes_nothing(Switches(**other))
+    assert not changes_nothing(Switches(order="reversed"))
+    every = tuple((i, h) for i in range(2) for h in range(4))
+    config = tiny().resolved()
+    assert is_silent(config, Switches(heads_off=every)) and not is_silent(
+        config, Switches(heads_off=every[1:])
+    )
+    assert not is_silent(config, Switches(heads_off=every, ablation="mean"))
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"attention_bias": True}, {"attention_bias": True, "mixer": "mean"}], ids=str
+)
+def test_an_output_bias_is_what_is_left_when_every_head_is_off(fields):
+    model = loud(tiny(**fields), factor=4.0)
+    every = tuple((i, h) for i in range(2) for h in range(4))
+    switches = Switches(heads_off=every)
+    from engine.measure.ablation import edits_for
+
+    silent = record(model, IDS, edits=edits_for(model, switches))
+    assert bool(np.any(silent["blocks.0.attn_out"])) == writes_a_bias(model.config)
+
+
+def test_the_head_that_is_missed_most_and_how_little_the_least_is_missed():
+    values = each_head_off(MODEL, RECORDING)
+    found = missed(values)
+    assert values[found.layer, found.head] == values.max() == found.most and found.least == values.min()
+    assert math.isnan(missed(np.full((2, 2), np.nan)).most)
+
+
+# √d_k and shared keys ---------------------------------------------------------------------------
+
+
+def test_theory_is_what_the_measurements_are_close_to_and_bound_by():
+    for exponent in (0.0, 0.5, 0.25):
+        found, expected = scaling((64,), exponent), theory(64, exponent)
+        assert found.spread[0] == pytest.approx(expected.spread, rel=0.1)
+        assert found.expected[0] == pytest.approx(expected.spread)
+    assert theory(64, 0.5).plain_spread == 8 and theory(64, 0.5).spread == 1
+    even = scaling((64,), 3.0)  # scores that are all but 0: the weights are all but even
+    assert even.entropy[0] == pytest.approx(theory(64, 3.0).entropy, abs=1e-4) == math.log(KEYS)
+    assert even.slope[0] == pytest.approx(theory(64, 3.0).slope, rel=1e-4)
+
+
+def test_one_score_among_zeros_with_the_scale_and_without():
+    found = among_zeros(14, 99, 128)
+    assert found.exponential == pytest.approx(1_202_604.28, rel=1e-6)
+    assert found.weight == pytest.approx(1_202_604.28 / (1_202_604.28 + 99))
+    assert found.divided == pytest.approx(14 / 11.3137085, rel=1e-6)
+    assert found.divided_weight == pytest.approx(math.exp(found.divided) / (math.exp(found.divided) + 99))
+
+
+def test_neighbouring_heads_share_keys_as_the_model_lets_them():
+    assert shared_keys.served_by(6, 3).tolist() == [0, 0, 1, 1, 2, 2]
+    config = tiny().resolved()
+    found, full = (shared_keys.shared_keys(config, 4, kv) for kv in (1, 4))
+    assert shared_keys.saved(found, full) == 0.75 and shared_keys.saved(full, full) == 0

@@ -1,0 +1,192 @@
+"""Whether classes find each other: against means over all pairs, and clouds in which there is nothing to be
+found.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine import checkpoints
+from engine.measure import embeddings as measured
+from engine.measure.separation import (
+    STRATUM,
+    Course,
+    OneClass,
+    Separation,
+    _dealt,
+    case_cosines,
+    course,
+    separation,
+)
+from engine.measure.token_classes import case_pairs, token_classes, token_counts
+from engine.model import build
+from engine.tokenizers import token_bytes
+
+
+def cloud(rows: int = 40, width: int = 12, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((rows, width)).astype(np.float32)
+
+
+def slow_difference(matrix: np.ndarray, classes: np.ndarray) -> tuple[float, float]:
+    table, within, across = measured.cosines(matrix).astype(np.float64), [], []
+    for i, j in itertools.combinations(range(len(matrix)), 2):
+        (within if classes[i] == classes[j] else across).append(table[i, j])
+    return float(np.mean(within)), float(np.mean(across))
+
+
+@given(st.integers(0, 10_000), st.integers(4, 30), st.integers(2, 4))
+def test_separation_is_the_mean_over_pairs(seed, rows, kinds):
+    generator = np.random.default_rng(seed)
+    classes = np.arange(rows) % kinds  # every class has two tokens or more, when there are enough
+    if rows < 2 * kinds:
+        return
+    matrix = generator.standard_normal((rows, 5)).astype(np.float32)
+    found = separation(matrix, list("abcd"), generator.permutation(classes), shuffles=3)
+    classes = generator_again(seed, matrix.shape, classes)
+    within, across = slow_difference(matrix, classes)
+    assert found.within == pytest.approx(within, abs=1e-5) and found.across == pytest.approx(across, abs=1e-5)
+    sizes = np.bincount(classes)
+    pairs = sizes * (sizes - 1)
+    by_class = [found.by_class["abcd"[i]][1] for i in range(len(sizes))]
+    assert (np.array(by_class) * pairs).sum() / pairs.sum() == pytest.approx(within, abs=1e-5)
+
+
+def generator_again(seed: int, shape: tuple[int, ...], classes: np.ndarray) -> np.ndarray:
+    """The permutation that the test above drew."""
+    generator = np.random.default_rng(seed)
+    generator.standard_normal(shape)
+    return generator.permutation(classes)
+
+
+def test_random_numbers_have_no_classes_and_planted_ones_are_found():
+    classes = np.arange(60) % 4
+    nothing = [separation(cloud(60, 32, seed), list("abcd"), classes, shuffles=100) for seed in range(8)]
+    ranks = [(n.chance >= n.difference).mean() for n in nothing]
+    assert 0.1 < np.mean(ranks) < 0.9  # the truth lies anywhere among the shuffles
+    planted = cloud(60, 32) + 2 * cloud(4, 32, 9)[classes]
+    found = separation(planted, list("abcd"), classes, shuffles=100)
+    assert (
+        found.difference > 0.3
+        and (found.chance < 0.2 * found.difference).all()
+        and abs(found.chance.mean()) < 0.03
+    )
+
+
+def test_classes_that_are_nothing_but_frequency_do_not_pass_the_matched_shuffle():
+    generator = np.random.default_rng(3)
+    counts = np.sort(generator.integers(1, 10_000, 96))[::-1]
+    height = np.log(counts)[:, None] - np.log(counts).mean()
+    matrix = (height * generator.standard_normal((1, 16)) + 0.5 * generator.standard_normal((96, 16))).astype(
+        np.float32
+    )
+    classes = (np.arange(96) >= 48).astype(np.int64)  # the frequent half and the rare half
+    found = separation(matrix, ["frequent", "rare"], classes, counts=counts)
+    assert found.matched is not None and found.difference > found.chance.max()  # free shuffles are fooled
+    assert found.matched.mean() > 0.8 * found.difference  # shuffles among tokens of like frequency are not
+
+
+def test_matched_shuffles_stay_within_their_stratum_and_keep_the_class_sizes():
+    labels, order = np.arange(50), np.random.default_rng(1).permutation(50)
+    place = np.argsort(order)
+    for seed in range(20):
+        found = _dealt(labels, order, np.random.default_rng(seed))
+        assert sorted(found) == labels.tolist()
+        assert (np.abs(place[found] - place[labels]) < STRATUM).all()
+
+
+def test_tokens_that_never_occur_are_left_out():
+    matrix, classes = cloud(30, 6), np.arange(30) % 3
+    counts = np.where(np.arange(30) < 20, 5, 0)
+    found = separation(matrix, list("abc"), classes, counts=counts)
+    assert sum(size for size, _, _ in found.by_class.values()) == 20
+    assert found.difference == pytest.approx(
+        separation(matrix[:20], list("abc"), classes[:20]).difference, abs=1e-6
+    )
+
+
+def test_one_class_or_all_alone_have_no_pairs_to_compare():
+    for classes in (np.zeros(6, np.int64), np.arange(6)):
+        found = separation(cloud(6, 4), list("abcdef"), classes, shuffles=2)
+        assert np.isnan(found.difference)
+
+
+def test_a_letter_and_its_capital_are_told_from_other_capitals():
+    pairs = case_pairs([c.encode() for c in "abAB."])
+    assert pairs.tolist() == [[0, 2], [1, 3]]
+    matrix = np.array([[1, 0], [0, 1], [1, 0], [0, 1], [-2, -2]], np.float32)
+    own, other = case_cosines(matrix, pairs)
+    assert own == pytest.approx(1) and other < own
+    assert np.isnan(case_cosines(matrix, pairs[:1])[0])
+
+
+def test_the_shipped_model_has_found_its_classes(shakespeare):
+    found = checkpoints.load(Path(__file__).parents[2] / "checkpoints" / "shakespeare-classic")
+    names, classes = token_classes(token_bytes(found.tokenizer))
+    counts = token_counts(shakespeare.text, found.tokenizer, found.config.vocab_size)
+    trained = separation(measured.embedding_of(found.model), names, classes, counts=counts)
+    fresh = separation(measured.embedding_of(build(found.config)), names, classes, counts=counts)
+    assert trained.matched is not None and trained.difference > trained.matched.max() > trained.chance.max()
+    assert fresh.difference < fresh.chance.max()
+    ids, _ = measured.neighbours(measured.embedding_of(found.model), found.tokenizer.encode("e")[0], 3)
+    assert set(found.tokenizer.decode(ids.tolist())) == {"a", "i", "o"}
+
+
+def scored(difference: float, chance: list[float], matched: list[float] | None = None) -> Separation:
+    by_class = {"a": OneClass(9, 0.5, 0.1), "b": OneClass(2, 0.9, 0.0), "c": OneClass(3, float("nan"), 0.2)}
+    return Separation(
+        difference + 0.25, 0.25, np.array(chance), None if matched is None else np.array(matched), by_class
+    )
+
+
+def test_the_truth_is_counted_among_the_shuffles():
+    chance = np.arange(-20, 20) / 100  # 40 shuffles, from -0.20 to 0.19
+    found = scored(0.18, chance.tolist(), [0.1, 0.3])
+    assert found.by_chance.reached == 2 and found.by_chance.count == 40 and found.by_chance.highest == 0.19
+    assert found.by_chance.mean == pytest.approx(-0.005)
+    low, high = (
+        np.sort(chance)[[0, -1]] + np.array([0.025, -0.025]) * 0.39
+    )  # linear between the ordered values
+    assert (found.by_chance.low, found.by_chance.high) == (pytest.approx(low), pytest.approx(high))
+    assert found.by_frequency is not None and found.by_frequency.reached == 1
+    assert found.by_frequency.mean == pytest.approx(0.2) and scored(0.1, [0.0]).by_frequency is None
+
+
+def test_more_than_one_shuffle_in_twenty_is_chance():
+    assert not scored(0.5, [0.6] + [0.0] * 19).by_chance.like_chance
+    assert scored(0.5, [0.6, 0.6] + [0.0] * 18).by_chance.like_chance
+    assert not scored(0.5, [0.0] * 20).by_chance.like_chance
+
+
+def test_the_class_of_one_kind_has_more_than_two_tokens_and_pairs_within():
+    assert scored(0.1, [0.0]).most == ("a", pytest.approx(0.4))
+    alone = Separation(0.1, 0.0, np.zeros(3), None, {"b": OneClass(2, 0.9, 0.0)})
+    assert alone.most is None
+
+
+def risen(values: list[float], tops: list[float], matched: list[float] | None = None) -> int | None:
+    bands = [None if one is None else np.array([(-9.0, top) for top in one]) for one in (tops, matched)]
+    assert bands[0] is not None
+    return Course((0, 10, 20, 30), np.array(values), bands[0], bands[1]).risen
+
+
+def test_classes_have_risen_where_they_stay_above_both_bands():
+    assert risen([0.5, 0.1, 0.4, 0.5], [0.2] * 4) == 20  # what falls back does not count
+    assert risen([0.5, 0.5, 0.5, 0.1], [0.2] * 4) is None
+    assert risen([0.3] * 4, [0.2] * 4) == 0
+    assert risen([0.3] * 4, [0.3] * 4) is None  # on the band is not above it
+    assert risen([0.3] * 4, [0.2] * 4, [0.4, 0.4, 0.4, 0.2]) == 30
+
+
+def test_a_course_is_in_the_order_of_its_steps():
+    points = {20: scored(0.2, [0.1] * 40, [0.3] * 40), 0: scored(0.1, [0.0] * 40, [0.05] * 40)}
+    found = course(points)
+    assert found.steps == (0, 20) and np.allclose(found.differences, [0.1, 0.2])
+    assert np.allclose(found.chance, [[0, 0], [0.1, 0.1]])
+    assert found.matched is not None and np.allclose(found.matched, [[0.05, 0.05], [0.3, 0.3]])
+    assert course({0: scored(0.1, [0.0]), 1: scored(0.1, [0.0], [0.2])}).matched is None

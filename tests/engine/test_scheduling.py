@@ -1,0 +1,343 @@
+"""Who trains, who waits and how many processes live: the table of states, and the limits in every state."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any, get_args
+
+import pytest
+
+from engine.errors import RunError
+from engine.service import processes
+from engine.service.manager import RunManager, Status
+from engine.service.processes import Job
+from engine.service.protocol import Command, Failed, Kept, Message, Records, Started, Stop
+from engine.service.state import ACTIVE, FOLLOWS, Run
+from engine.training.records import Done, Step
+from tests.engine.running import LONG, OWN_PID, PROFILE, Clock, look, reached, settled, spec, wait, workers_of
+
+STATES: tuple[Status, ...] = get_args(Status)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
+    made: list[RunManager] = []
+
+    def make(clock: Clock, spare: bool = False, **fields: Any) -> RunManager:
+        made.append(RunManager(replace(PROFILE, **fields), tmp_path, clock=clock, spare=spare))
+        return made[-1]
+
+    yield make
+    for manager in made:
+        manager.close()
+
+
+# The table ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("before", "after"), list(itertools.product(STATES, STATES)))
+def test_a_run_becomes_only_what_the_table_allows(before: Status, after: Status, tmp_path: Path) -> None:
+    run = Run("id", "me", spec(), tmp_path, 0.0)
+    run.status = before
+    version = run.version
+    if after in FOLLOWS[before]:
+        run.become(after, "why")
+        assert (run.status, run.message) == (after, "why") and run.version > version
+    else:
+        with pytest.raises(ValueError, match=f"{before} cannot become {after}"):
+            run.become(after)
+        assert run.status == before and run.version == version
+
+
+def test_the_table_makes_sense() -> None:
+    assert set(FOLLOWS) == set(STATES)
+    ended = set(STATES) - set(ACTIVE)
+    assert all(FOLLOWS[status] == {"queued"} for status in ended), "an end is left by queueing again alone"
+    assert all(ended & FOLLOWS[status] >= {"stopped", "failed"} for status in ACTIVE)
+    assert [status for status in STATES if "starting" in FOLLOWS[status]] == ["queued"], (
+        "nobody skips the queue"
+    )
+    assert [status for status in STATES if status in FOLLOWS[status]] == ["paused"]
+
+
+# A walk, with processes that are none -------------------------------------------------------------
+
+
+class Puppet:
+    """In the place of a worker process: says what the test lets it say, and ends when it is told to."""
+
+    alive: set[Puppet]
+    most = 0
+
+    def __init__(self, threads: int, on_message: Callable[..., None], on_exit: Callable[..., None]) -> None:
+        self._said, self._on_exit = on_message, on_exit
+        self.job: Job | None = None
+        self.ready = True
+        self.pid = next(NUMBERS)
+        self.heard: list[Command] = []
+        self.ending = self.gone = False
+        self.reader = threading.current_thread()
+        type(self).alive.add(self)
+        type(self).most = max(type(self).most, len(type(self).alive))
+
+    def send(self, command: Command) -> bool:
+        self.heard.append(command)
+        return not self.ending
+
+    def say(self, *messages: Message) -> None:
+        for message in messages:
+            self._said(self, message)
+
+    def retire(self) -> None:
+        self.ending = True
+
+    kill = retire
+
+    def end(self, code: int = 0) -> None:
+        """The process is gone, as its reader finds out."""
+        self.ending = self.gone = True
+        type(self).alive.discard(self)
+        self._on_exit(self, code)
+
+    def lives(self) -> bool:
+        return not self.gone
+
+    def resident_bytes(self) -> int:
+        return 0
+
+    def last_words(self) -> str:
+        return ""
+
+    def trim_errors(self) -> None:
+        pass
+
+
+NUMBERS = itertools.count(1)
+
+
+@pytest.fixture
+def puppets(monkeypatch: pytest.MonkeyPatch) -> type[Puppet]:
+    Puppet.alive, Puppet.most = set(), 0
+    monkeypatch.setattr(processes, "Worker", Puppet)
+    monkeypatch.setattr("engine.service.housekeeping.TICK", 3600.0)  # rounds are made by the test
+    return Puppet
+
+
+def _happen(manager: RunManager, puppet: Puppet, random: Random) -> None:
+    """Something that a process of its own accord may do."""
+    if puppet.ending or puppet.job is None:
+        puppet.end(random.choice([0, -9]))
+        return
+    done = Done(3, "stopped" if Stop() in puppet.heard else "finished", "", 1.0)
+    kept = Kept(5, str(puppet.job.folder / "step-000000005.safetensors"), 10)
+    happen: list[Callable[[], None]] = [
+        lambda: puppet.say(Started("float32")),
+        lambda: puppet.say(Started("float32"), Records((Step(1, 2.0, 1.0, 0.1, 10, 0.1),)), kept),
+        lambda: puppet.say(Started("float32"), Records((done,))),
+        lambda: puppet.say(Failed("It failed.")),
+        lambda: puppet.end(-9),
+    ]
+    random.choices(happen, [4, 4, 3, 1, 1])[0]()
+
+
+def _ask(manager: RunManager, owner: str, random: Random) -> None:
+    """Something that a person may ask for."""
+    mine = [view.id for view in manager.runs(owner)]
+    if not mine or random.random() < 0.2:
+        manager.start(spec(LONG), owner)
+        return
+    run = random.choice(mine)
+    asked: list[Callable[[], Any]] = [
+        lambda: manager.watch(run),
+        lambda: manager.pause(run, owner),
+        lambda: manager.resume(run, owner),
+        lambda: manager.step(run, owner),
+        lambda: manager.stop(run, owner),
+        lambda: manager.extend(run, owner, 10),
+        lambda: manager.remove(run, owner),
+    ]
+    random.choices(asked, [3, 3, 4, 2, 1, 2, 1])[0]()
+
+
+def test_whatever_happens_the_limits_hold_and_every_way_of_the_table_is_gone(
+    make: Callable[..., RunManager], puppets: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone: set[tuple[Status, Status]] = set()
+    become = Run.become
+
+    def watched(run: Run, status: Status, message: str = "", **rest: Any) -> None:
+        way = run.status, status
+        become(run, status, message, **rest)  # raises for a way that the table does not have
+        gone.add(way)
+
+    monkeypatch.setattr(Run, "become", watched)
+    for seed in range(12):
+        random, clock = Random(seed), Clock()
+        puppets.alive.clear()
+        puppets.most = 0
+        manager = make(clock, spare=seed % 2 == 0, max_runs=2, max_paused=2, max_queued=5, lease_seconds=15)
+        limit = manager.profile.max_workers
+        for _ in range(700):
+            turn = random.random()
+            if turn < 0.45:
+                with suppress(RunError):
+                    _ask(manager, random.choice("abcd"), random)
+            elif turn < 0.85:
+                if puppets.alive:
+                    _happen(manager, random.choice(sorted(puppets.alive, key=lambda p: p.pid)), random)
+            else:
+                clock.now += random.choice([1.0, 5.0, 20.0, 40.0])
+                manager.tick()
+            views = [view for owner in "abcd" for view in manager.runs(owner)]
+            assert len(puppets.alive) <= limit and len(manager.processes()) == len(puppets.alive)
+            assert sum(v.status in ("starting", "running") for v in views) <= 2
+            places = {v.place for v in views} - {0}
+            assert places == set(range(1, len(places) + 1))
+        assert puppets.most <= limit
+        _nobody_waits_for_ever(manager, puppets)
+    assert {(a, b) for a, after in FOLLOWS.items() for b in after} == gone
+
+
+def _nobody_waits_for_ever(manager: RunManager, puppets: type[Puppet]) -> None:
+    """When processes do their work and end, everybody who waits and is watched gets a turn."""
+    for _ in range(200):
+        views = [view for owner in "abcd" for view in manager.runs(owner)]
+        if not any(view.status in ("queued", "starting", "running") for view in views):
+            return
+        for view in views:
+            manager.watch(view.id)
+        for puppet in list(puppets.alive):
+            if puppet.ending:
+                puppet.end()
+            elif puppet.job is not None:
+                status = {view.id: view.status for view in views}.get(puppet.job.run)
+                if status in ("starting", "running"):
+                    puppet.say(Started("float32"), Records((Done(9, "finished", "", 1.0),)))
+                elif Stop() in puppet.heard:
+                    puppet.say(Records((Done(9, "stopped", "", 1.0),)))
+        manager.tick()
+    raise AssertionError("somebody waits for ever")
+
+
+def test_a_place_that_becomes_free_is_not_for_those_who_have_left(
+    make: Callable[..., RunManager], puppets: type[Puppet]
+) -> None:
+    clock = Clock()
+    manager = make(clock, max_runs=1, lease_seconds=15)
+    first, gone, there = (manager.start(spec(LONG), owner) for owner in "abc")
+    clock.now += 16  # no round of housekeeping comes between
+    manager.watch(there)
+    manager.remove(first, "a")
+    assert look(manager, gone).status == "paused" and look(manager, there).status == "starting"
+    assert [p.job.run for p in puppets.alive if p.job and not p.ending] == [there]
+
+
+def test_who_needs_no_new_process_goes_first_where_there_is_none(
+    make: Callable[..., RunManager], puppets: type[Puppet]
+) -> None:
+    """Else all wait: the first for a process, and those that have one for the first."""
+    manager = make(Clock(), max_runs=1, max_paused=2)  # four processes
+    begin, me = lambda: manager.start(spec(LONG), "me"), "me"
+    a = begin()
+    manager.pause(a, me)
+    b = begin()
+    manager.pause(b, me)
+    c, n = begin(), begin()
+    manager.resume(a, me)
+    manager.pause(c, me)  # n begins
+    m = begin()
+    manager.resume(b, me)
+    manager.pause(n, me)  # a goes on
+    manager.resume(c, me)
+    assert [look(manager, run).place for run in (a, b, c, m)] == [0, 2, 3, 1]
+    manager.pause(a, me)
+    assert (look(manager, b).status, look(manager, m).place, len(puppets.alive)) == ("running", 1, 4)
+    for puppet in list(puppets.alive):
+        if puppet.job is not None and puppet.job.run == b:
+            puppet.end()
+    assert look(manager, m).status == "starting", "now there is one"
+
+
+def test_a_frozen_process_that_was_to_be_saved_is_ended(
+    make: Callable[..., RunManager], puppets: type[Puppet]
+) -> None:
+    clock = Clock()
+    manager = make(clock, max_runs=1, max_paused=0)
+    run = manager.start(spec(LONG), "me")
+    manager.pause(run, "me")  # its process is to save, and does nothing
+    (puppet,) = puppets.alive
+    assert Stop() in puppet.heard and look(manager, run).status == "paused"
+    manager.resume(run, "me")
+    assert look(manager, run).status == "queued", "it waits for its process to end"
+    clock.now += 31
+    manager.watch(run)
+    manager.tick()
+    assert puppet.ending
+    puppet.end(-9)
+    assert look(manager, run).status == "starting" and len(puppets.alive) == 1
+
+
+def test_a_full_queue_is_no_fault_of_who_looks(
+    make: Callable[..., RunManager], puppets: type[Puppet]
+) -> None:
+    clock = Clock()
+    manager = make(clock, max_runs=1, max_queued=1, lease_seconds=15)
+    first = manager.start(spec(LONG), "me")
+    clock.now += 16
+    manager.tick()
+    assert look(manager, first).status == "paused" and "nobody was watching" in look(manager, first).message
+    others = [manager.start(spec(LONG), owner) for owner in ("b", "c")]
+    manager.watch(first)  # there is no place in the queue: no error, and it is tried again
+    assert look(manager, first).status == "paused"
+    manager.remove(others[1], "c")
+    manager.watch(first)
+    assert look(manager, first).place == 1
+
+
+# Real processes -----------------------------------------------------------------------------------
+
+
+def test_when_everybody_leaves_nobody_who_waited_is_started(make: Callable[..., RunManager]) -> None:
+    """21 closed browsers once started 23 processes: each paused run let the next, as unwatched, begin."""
+    clock = Clock()
+    manager = make(clock, max_runs=1, max_queued=20, lease_seconds=15)
+    before = set(workers_of(OWN_PID))
+    most = 0
+
+    def count() -> int:
+        nonlocal most
+        alive = set(workers_of(OWN_PID)) - before
+        most = max(most, len(alive))
+        return len(alive)
+
+    runs = [manager.start(spec(LONG), f"owner {n}") for n in range(21)]
+    reached(manager, runs[0], 1)
+    assert count() == 1
+    clock.now += 16
+    manager.tick()
+    for _ in range(8):  # the housekeeping thread has its turns too
+        assert count() == 1
+        time.sleep(0.1)
+    assert {look(manager, run).status for run in runs} == {"paused"}
+
+    for run in runs:  # everybody comes back
+        manager.watch(run)
+    assert [look(manager, run).status for run in runs].count("queued") == 20
+    wait(lambda: look(manager, runs[0]).status == "running")
+    for n in range(20):  # and leaves one after the other, each just after a place became free
+        clock.now += 1
+        for run in runs[n + 1 :]:
+            manager.watch(run)
+        clock.now += 14.5
+        manager.tick()
+        count()
+        assert len(manager.processes()) <= manager.profile.max_workers
+    assert most <= manager.profile.max_workers
+    settled(manager, runs[0])

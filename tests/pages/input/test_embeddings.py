@@ -1,0 +1,576 @@
+"""The embeddings' page alone: the numbers of every view against the model and plain arithmetic, every kind of
+model and vocabulary, and URLs written by strangers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine import checkpoints, corpora, presets
+from engine.checkpoints import Checkpoint
+from engine.config import ModelConfig, TrainConfig
+from engine.errors import RunError
+from engine.measure.separation import separation
+from engine.measure.token_classes import CHARACTERS, PIECES, token_classes
+from engine.model import build
+from engine.service.state import RunSpec
+from engine.tokenizers import bpe, token_bytes
+from pages.input.embeddings import cloud as embeddings_cloud
+from pages.input.embeddings import looks, map_figures, shared
+from tests.pages.stage import LETTERS, StageManager, open_page, view_of
+from ui import course as embeddings_course
+from ui import state, subject
+
+ROOT = Path(__file__).parents[3]
+PAGE = str(ROOT / "pages" / "input" / "embeddings" / "page.py")
+SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
+TEXT = "First Citizen:\nBefore we proceed any further, hear me speak.\nAll:\nSpeak, SPEAK! 3 Queens & $Xz?;'-jvk\n"
+
+
+@pytest.fixture
+def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
+    """The tokens are counted in a text that is on every machine."""
+    stage = StageManager()
+    monkeypatch.setattr(state, "manager", lambda: stage)
+    monkeypatch.setattr(shared, "_text", lambda corpus: TEXT)
+    subject.st.cache_resource.clear()
+    return stage
+
+
+@pytest.fixture(scope="module")
+def classic() -> Checkpoint:
+    """The model that the page opens with."""
+    return checkpoints.load(ROOT / "checkpoints" / "shakespeare-classic")
+
+
+def opened(**query: str) -> AppTest:
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
+
+
+def sentences(page: AppTest) -> str:
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
+
+
+def rows_of(model: Checkpoint) -> np.ndarray:
+    return model.model.embedding.detach().numpy().astype(np.float64)
+
+
+def counts_of(model: Checkpoint) -> np.ndarray:
+    known = {chr(ord(c)): i for i, c in enumerate(model.tokenizer.decode([i]) for i in range(65))}
+    found = np.zeros(model.config.vocab_size, int)
+    for c in TEXT:
+        if c in known:
+            found[known[c]] += 1
+    return found
+
+
+def with_run(manager: StageManager, steps: tuple[int, ...] = (0, 20, 40), **fields: Any) -> str:
+    spec = RunSpec(
+        ModelConfig(**{"vocab_size": 30, **SMALL, **fields}),
+        TrainConfig(steps=40),
+        corpus="python",
+        name="mine",
+    )
+    manager.views["r"] = view_of(spec, "r", "done", snapshots=steps)
+    return "run-r"
+
+
+# The lookup -------------------------------------------------------------------------------------
+
+
+def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
+    page = opened(embed_position="4")
+    matrix, said = rows_of(classic), sentences(page)
+    ids = classic.tokenizer.encode(page.text_area(key="text").value)
+    figure = drawn["embed_lookup"]
+    assert np.allclose(figure.traces[0]["z"], matrix) and np.allclose(figure.traces[1]["z"], matrix[ids])
+    boxes = [(shape["y0"], shape["y1"]) for shape in figure.layout["shapes"]]
+    assert boxes == [(57.5, 58.5), (3.5, 4.5)]  # row 58 of E is “t”, and goes to position 4
+    last = figure.traces[3]  # the line of the position that is followed
+    assert last["y"][:2] == pytest.approx([58.5 / 65, 4.5 / len(ids)])
+    assert figure.table is not None and figure.table["id"] == ids and figure.table["token"][4] == "t"
+    assert np.allclose([figure.table[f"d{i}"] for i in range(128)], matrix[ids].T)
+    inside = np.quantile(np.abs(matrix), 0.995)
+    assert f"the scale ends at ±{inside:.3f}" in said and figure.traces[0]["zmax"] == pytest.approx(inside)
+
+    place = classic.model.positions.weight.detach().numpy().astype(np.float64)
+    numbers = page.dataframe[0].value
+    wanted = [matrix[58], place[4], matrix[58] + place[4]]
+    assert list(numbers.index) == ["E[58]", "+ position 4", "= what block 0 reads"]
+    assert np.allclose(numbers.to_numpy()[:, :6], [row[:6] for row in wanted], atol=1e-6)
+    assert np.allclose(numbers["length"], [np.sqrt((row**2).sum()) for row in wanted], atol=1e-5)
+
+    assert "“t” is id **58**" in said and "row 58 of $E$" in said and "what block 0 reads: 0." in said
+    assert page.metric[0].value == "0" and page.metric[1].value == f"{61 * 65 * 128:,}"
+    row, position = (np.sqrt((table**2).sum(1)).mean() for table in (matrix[ids], place[: len(ids)]))
+    assert f"**{65 * 128:,} parameters**" in said and f"61 rows, {len(set(ids))} of them different" in said
+    assert f"vector is {row:.2f} long on average, a position's {position:.2f}" in said and "*tied*" in said
+    assert page.button(key="embed_to_positions").label.startswith("Positions")
+
+
+@pytest.mark.parametrize(
+    ("position", "tied"),
+    [
+        ("none", True),
+        ("sinusoidal", False),
+        ("learned", False),
+        ("rope", True),
+        ("alibi", True),
+        ("t5", False),
+    ],
+)
+def test_the_lookup_says_what_becomes_of_positions_and_of_the_matrix(manager, monkeypatch, position, tied):
+    preset = replace(
+        presets.PRESETS["classic"], model=ModelConfig(**SMALL, position=position, tie_embeddings=tied)
+    )
+    monkeypatch.setattr(subject, "PRESETS", {"classic": preset})
+    monkeypatch.setattr(subject, "TRAINABLE", {"classic": preset})
+    page = opened(model="untrained-classic")
+    said, adds = sentences(page), position in ("sinusoidal", "learned")
+    assert ("Then the position is added" in said) == adds and len(page.dataframe[0].value) == (
+        3 if adds else 1
+    )
+    assert ("a trained vector" in said) == (position == "learned")
+    assert ("not tied" in said) == (not tied)
+
+
+# The map ----------------------------------------------------------------------------------------
+
+
+def axes_of(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(scores (row, 3) by a singular value decomposition, the longer tail to the right; shares)."""
+    centred = matrix - matrix.mean(0)
+    _, values, vectors = np.linalg.svd(centred, full_matrices=False)
+    scores = centred @ vectors[:3].T
+    return scores * np.sign((scores**3).sum(0)), values**2 / (values**2).sum()
+
+
+def test_the_map_is_that_of_the_model(manager, drawn, classic):
+    page = opened(embed_view="map", embed_token="T", embed_colour="frequency")
+    counts, every = counts_of(classic), rows_of(classic)
+    met = np.flatnonzero(counts)
+    token = classic.tokenizer.encode("T")[0]
+    assert (
+        20 < len(met) < 65 and not counts[token]
+    )  # it never occurs, and has its place and neighbours all the same
+    matrix, said = every[met], sentences(page)
+    scores, shares = axes_of(matrix)
+    figure = drawn["embed_map"]
+    dots = {
+        i: (x, y, colour, trace["name"])
+        for trace in figure.traces[1:-1]
+        for i, x, y, colour in zip(
+            trace["customdata"], trace["x"], trace["y"], trace["marker"]["color"], strict=True
+        )
+    }
+    assert set(dots) == {*met.tolist(), token}
+    assert np.allclose([dots[i][:2] for i in met], scores[:, :2], atol=1e-4)
+    assert np.allclose([dots[i][2] for i in met], np.log10(1 + counts[met]), atol=1e-5)
+    assert dots[classic.tokenizer.encode("e")[0]][3] == "vowels"
+    assert [figure.layout[f"{a}axis"]["title"]["text"] for a in "xy"] == [
+        f"component {i + 1} ({shares[i]:.1%} of the variance)" for i in (0, 1)
+    ]
+
+    rows = np.append(met, token)
+    centred = every[rows] - every[rows][np.argsort(rows)].mean(0)
+    unit = centred / np.sqrt((centred**2).sum(1))[:, None]
+    cosine = unit[:-1] @ unit[-1]
+    best = np.argsort(-cosine)[:10]
+    near = drawn["embed_near"]
+    assert near.traces[0]["customdata"] == met[best].tolist()
+    assert np.allclose(near.traces[0]["x"], cosine[best], atol=1e-5)
+    assert near.table is not None and near.table["token"] == [
+        classic.tokenizer.decode([met[i]]) for i in best
+    ]
+    lines = figure.traces[0]["x"]
+    assert np.allclose(lines[1::3], scores[best[:6], 0], atol=1e-4) and len(lines) == 18
+    ring = figure.traces[-1]
+    assert ring["x"] == [pytest.approx(dots[token][0])] == [pytest.approx(lines[0])]
+    mine = (every[token] - matrix.mean(0)) @ np.linalg.lstsq(matrix - matrix.mean(0), scores, rcond=None)[0]
+    assert lines[0] == pytest.approx(mine[0], abs=1e-3)
+
+    flat = np.argsort(((scores[:, :2] - np.array(dots[token][:2])) ** 2).sum(1))[:6]
+    assert f"{len(set(flat) & set(best[:6]))} are among the 6 nearest dots" in said
+    random = axes_of(np.random.default_rng(0).standard_normal(matrix.shape))[1]
+    assert f"keeps {shares[:2].sum():.1%} of the variance; {1 - shares[:2].sum():.1%} is not in it" in said
+    assert f"Random numbers of this shape would have {random[:2].sum():.1%} on their own first 2" in said
+    bars, dotted = drawn["embed_shares"].traces
+    assert np.allclose(bars["y"], shares[:10], atol=1e-5) and np.allclose(dotted["y"], random[:10], atol=1e-5)
+
+    frequency = np.log10(1 + counts[met])
+    links = [np.corrcoef(scores[:, i], frequency)[0, 1] for i in range(3)]
+    size = np.corrcoef(np.sqrt((matrix**2).sum(1)), frequency)[0, 1]
+    told = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links))
+    assert f"{told}; of the rows' lengths: {size:+.2f}".replace("-", "−") in said
+    shown = int(np.argmax(np.abs(links)))
+    assert f"**Component {shown + 1} against frequency**" in said
+    plotted = drawn["embed_frequency"]
+    assert plotted.table is not None and np.allclose(
+        np.array(plotted.table["score"])[met], scores[:, shown], atol=1e-4
+    )
+    assert plotted.table["count"] == counts.tolist() and "It occurs 0 times in the text" in said
+    assert f"{65 - len(met)} tokens that never occur in the text of the training are left out" in said
+
+
+def test_a_cloud_holds_three_components_and_colours(manager, monkeypatch, classic):
+    sent = []
+    real = embeddings_cloud.mounted
+    monkeypatch.setattr(
+        embeddings_cloud,
+        "mounted",
+        lambda name: lambda **rest: (sent.append(rest["data"]), real(name)(**rest))[1],
+    )
+    page = opened(embed_view="map", embed_picture="3-D", embed_colour="frequency", embed_token="e")
+    counts = counts_of(classic)
+    met = np.flatnonzero(counts)
+    scores, shares = axes_of(rows_of(classic)[met])
+    message = sent[-1]
+    points = np.array(message["points"]).reshape(-1, 3)
+    assert message["ids"] == met.tolist()
+    assert np.allclose(points, scores / np.sqrt((scores**2).sum(1)).max(), atol=1e-3)
+    assert message["words"][message["chosen"]] == "e" and len(message["near"]) == 6
+    top = np.log10(1 + counts.max())
+    assert message["shade"] == np.round(100 * np.log10(1 + counts[met]) / top).astype(int).tolist()
+    assert message["names"][message["classes"][message["chosen"]]] == "vowels"
+    assert f"keeps {shares[:3].sum():.1%} of the variance" in sentences(page)
+
+
+@pytest.mark.parametrize("picture", ["2-D", "3-D"])
+def test_the_map_with_every_option(manager, picture):
+    name = with_run(manager)
+    for query in (
+        {"model": "untrained-modern"},
+        {"model": name, "embed_colour": "frequency"},
+        {"model": name, "step": "20"},
+    ):
+        said = sentences(opened(embed_view="map", embed_picture=picture, **query))
+        assert (
+            "The picture keeps" in said
+            and "are among the 6 nearest dots" in said
+            and "cannot be counted" not in said
+        ), query
+
+
+def test_axes_of_the_newest_step_stay_and_own_ones_hold_more(manager, drawn):
+    name = with_run(manager)
+    kept, ranges, scores = {}, {}, {}
+    for step in ("0", "40"):
+        for axes in ("newest", "own"):
+            said = sentences(opened(embed_view="map", model=name, step=step, embed_axes=axes))
+            kept[step, axes] = float(said.split("The picture keeps ")[1].split("%")[0])
+            ranges[step, axes] = np.array(drawn["embed_map"].layout["xaxis"]["range"])
+            scores[step, axes] = drawn["embed_map"].table["pc1"]
+    assert kept["0", "own"] > kept["0", "newest"] + 5 and kept["40", "own"] == kept["40", "newest"]
+    assert scores["0", "own"] != scores["0", "newest"] and scores["40", "own"] == scores["40", "newest"]
+    inside = ranges["40", "newest"]
+    assert (
+        ranges["0", "newest"] * [1, -1] <= inside * [1, -1] + 1e-6
+    ).all()  # room for the newest step's dots
+    old = opened(embed_view="map", model=name, embed_axes="of this step")
+    assert old.query_params["embed_axes"] == "own"
+
+
+def test_a_chosen_token_names_its_neighbours(manager):
+    page = opened(embed_view="map", embed_token="T")
+    assert page.selectbox(key="embed_token").value == "T" and "Nearest to “T”" in sentences(page)
+    page.selectbox(key="embed_token").select("␣").run()
+    assert not page.exception and "class: whitespace" in sentences(page)
+
+
+def test_a_click_chooses_a_token(manager):
+    for figure in (shared.MAP, shared.NEAR, shared.CLOUD):
+        for clicked, word in (("44", "f"), ("900", "e")):
+            page = AppTest.from_file(PAGE, default_timeout=60)
+            page.session_state[figure] = {"clicked": clicked}
+            open_page(page, embed_view="map", embed_picture="3-D" if figure == shared.CLOUD else "2-D")
+            assert page.selectbox(key="embed_token").value == word, (figure, clicked)
+
+
+# Classes ----------------------------------------------------------------------------------------
+
+
+def pair_means(matrix: np.ndarray, classes: np.ndarray) -> tuple[float, float]:
+    centred = matrix - matrix.mean(0)
+    unit = centred / np.sqrt((centred**2).sum(1))[:, None]
+    table, off = unit @ unit.T, ~np.eye(len(unit), dtype=bool)
+    same = classes[:, None] == classes[None, :]
+    return float(table[same & off].mean()), float(table[~same].mean())
+
+
+def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic):
+    page = opened(embed_view="classes")
+    counts, every = counts_of(classic), rows_of(classic)
+    names, classes = token_classes(token_bytes(classic.tokenizer))
+    met = np.flatnonzero(counts)
+    within, across = pair_means(every[met], classes[met])
+    said = sentences(page)
+    assert f"**Within − across: {within - across:+.3f}**" in said
+    assert f"${within:+.4f}$" in said and f"${across:+.4f}$" in said
+    free, like, truth = drawn["embed_null"].traces
+    assert (
+        truth["x"] == [pytest.approx(within - across, abs=1e-5)] and len(free["x"]) == len(like["x"]) == 100
+    )
+    chance, matched = np.array(free["x"]), np.array(like["x"])
+    assert (chance < within - across).all() and "none of 100 shuffles reaches that" in said
+    assert f"(the highest: {chance.max():+.3f})" in said
+    assert f"score {matched.mean():+.3f} on average (highest {matched.max():+.3f})" in said
+    verdict = (
+        "the rest is more than that" if (matched < within - across).all() else "frequency alone can give"
+    )
+    assert verdict in said
+
+    table = page.table[0].value
+    column = [within, across, within - across, np.quantile(chance, 0.975), np.quantile(matched, 0.975)]
+    assert list(table["this model"]) == [f"{v:+.3f}".replace("-", "−") for v in column]
+    fresh = separation(
+        build(classic.config).embedding.detach().numpy(), names, classes, counts=counts, shuffles=100
+    )
+    assert table["a fresh model of this shape"].iloc[2] == f"{fresh.difference:+.3f}".replace("-", "−")
+
+    by_class = page.dataframe[0].value.set_index("class")
+    vowels = np.isin(met, np.flatnonzero(classes == names.index("vowels")))
+    centred = every[met] - every[met].mean(0)
+    unit = centred / np.sqrt((centred**2).sum(1))[:, None]
+    own = (unit @ unit.T)[vowels][:, vowels]
+    inner, outer = own[~np.eye(len(own), dtype=bool)].mean(), (unit @ unit.T)[vowels][:, ~vowels].mean()
+    row = by_class.loc["vowels"]
+    assert row["tokens"] == vowels.sum() and row["its tokens"].split()[0] == "e"
+    assert [row["within"], row["to the others"], row["difference"]] == [
+        f"{v:+.3f}".replace("-", "−") for v in (inner, outer, inner - outer)
+    ]
+    most = separation(every, names, classes, counts=counts).most
+    assert most is not None and f"**{most[0]}**, {most[1]:+.3f}" in said
+
+    heat = drawn["embed_cosines"]
+    order = np.lexsort((met, classes[met]))
+    z = np.array([[np.nan if v is None else v for v in row] for row in heat.traces[0]["z"]])
+    off = ~np.eye(len(met), dtype=bool)
+    assert np.allclose(z[off], (unit @ unit.T)[order][:, order][off], atol=1e-5) and np.isnan(z[~off]).all()
+    assert heat.table is not None and heat.table["token"][0] == "a"  # the vowels come first
+    decoded = [classic.tokenizer.decode([i]) for i in met]
+    pairs = [
+        (i, decoded.index(c.upper())) for i, c in enumerate(decoded) if c.islower() and c.upper() in decoded
+    ]
+    cases = np.mean([unit[i] @ unit[j] for i, j in pairs])
+    others = np.mean([unit[i] @ unit[k] for i, _ in pairs for j, k in pairs if i != j])
+    assert f"mean cosine {cases:+.3f} over {len(pairs)} pairs; with another's capital: {others:+.3f}".replace(
+        "-", "−"
+    ) in said.replace("-", "−")
+
+
+def test_an_untrained_model_has_found_no_classes(manager):
+    said = sentences(opened(embed_view="classes", model="untrained-classic"))
+    assert "none of 100 shuffles" not in said and "Before the first step" in said
+
+
+def test_the_course_over_a_run_is_measured_bit_by_bit(manager, monkeypatch, drawn):
+    monkeypatch.setattr(embeddings_course, "SLICE_SECONDS", 0.0)  # one snapshot in each round
+    name = with_run(manager)
+    page = opened(embed_view="classes", model=name, step="20")
+    assert "2 more snapshots are still to be measured" in sentences(page)
+    for _ in range(3):
+        page.run()
+        assert not page.exception
+    said = sentences(page)
+    assert "still to be measured" not in said and "do not stand out" in said  # the stage's models are random
+    config = ModelConfig(vocab_size=30, **SMALL)
+    tokens = [c.encode() for c in LETTERS[:30]]
+    names, classes = token_classes(tokens, 30)
+    counts = np.array([TEXT.count(c) for c in LETTERS[:30]])
+    wanted = [
+        separation(build(config, seed=step).embedding.detach().numpy(), names, classes, counts=counts)
+        for step in (0, 20, 40)
+    ]
+    free, like, line = drawn["embed_course"].traces
+    assert line["x"] == [0, 20, 40] and np.allclose(line["y"], [one.difference for one in wanted], atol=1e-6)
+    assert np.allclose(free["y"][:3], [np.quantile(one.chance, 0.025) for one in wanted])
+    assert np.allclose(free["y"][:2:-1], [np.quantile(one.chance, 0.975) for one in wanted])
+    assert np.allclose(like["y"][:3], [np.quantile(one.matched, 0.025) for one in wanted])
+    assert drawn["embed_course"].layout["shapes"][0]["x0"] == 20
+
+
+def test_a_snapshot_that_went_away_leaves_a_gap(manager, monkeypatch, drawn):
+    name = with_run(manager)
+    whole = manager.model
+
+    def model(run: str, step: int | None = None) -> Checkpoint:
+        if step == 20:
+            raise RunError("gone")
+        return whole(run, step)
+
+    monkeypatch.setattr(manager, "model", model)
+    page = opened(embed_view="classes", model=name)
+    page.run()
+    assert not page.exception and not page.error and "still to be measured" not in sentences(page)
+    assert drawn["embed_course"].table["step"] == [0, 40]
+
+
+# Every view -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", ["lookup", "map", "classes"])
+def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch, view):
+    name, whole = with_run(manager), manager.model
+
+    def model(run: str, step: int | None = None) -> Checkpoint:
+        found = whole(run, step)
+        found.model.embedding[3, 2] = float("nan")
+        return found
+
+    monkeypatch.setattr(manager, "model", model)
+    page = opened(embed_view=view, model=name)
+    assert "its training went astray" in sentences(page) and not page.error
+    monkeypatch.setattr(
+        manager, "model", lambda run, step=None: whole(run, step) if step == 0 else model(run, step)
+    )
+    subject.st.cache_resource.clear()
+    page = opened(embed_view="map", model=name, step="0")  # only the newest step went astray
+    assert "The picture keeps" in sentences(page)
+
+
+@pytest.mark.parametrize(
+    ("title", "view", "figure"),
+    [
+        ("The lookup", None, "embed_lookup"),
+        ("The map", "map", "embed_map"),
+        ("Do alike tokens find each other?", "classes", "embed_cosines"),
+    ],
+)
+def test_an_old_link_names_a_view_by_its_title(manager, drawn, title, view, figure):
+    page = opened(embed_view=title)
+    assert figure in drawn and page.query_params.get("embed_view") in (view, [view])
+    assert "**What you see**" in sentences(page) and page.expander[-1].label == "Show the code"
+
+
+@pytest.mark.parametrize("view", ["lookup", "map", "classes"])
+def test_pieces_of_a_bpe_are_looked_at_too(manager, monkeypatch, view):
+    text = "the cat sat on the mat, and the hat — the bat was there 42 times " * 20
+    tokenizer = bpe.train(text, 300)
+    name = with_run(manager, vocab_size=tokenizer.vocab_size)
+
+    def model(run: str, step: int | None = None) -> Checkpoint:
+        config = ModelConfig(**SMALL, vocab_size=tokenizer.vocab_size)
+        return Checkpoint(
+            build(config, seed=step or 0).requires_grad_(False).eval(),
+            config.resolved(),
+            tokenizer,
+            {"corpus": "python"},
+        )
+
+    monkeypatch.setattr(manager, "model", model)
+    page = opened(embed_view=view, model=name, text="the cat sat", embed_token="␣the")
+    said = sentences(page)
+    assert not page.error
+    if view == "lookup":
+        assert f"The other {tokenizer.vocab_size - 3} rows of $E$ are not drawn" in said
+    elif view == "map":
+        assert "“␣the”" in said and "class: begins a word" in said
+    if view != "lookup":
+        assert "never occur in the text of the training are left out" in said
+
+
+def test_a_large_vocabulary_is_drawn_in_part(manager, monkeypatch, drawn):
+    name = with_run(manager, vocab_size=600)
+    monkeypatch.setattr("pages.input.embeddings.map.DRAWN", 50)
+    monkeypatch.setattr(shared, "_text", lambda corpus: None)
+    for picture in ("2-D", "3-D"):
+        page = opened(embed_view="map", model=name, embed_picture=picture)
+        assert re.search(r"5\d of 600 tokens are drawn, the first", sentences(page))
+    assert len(drawn["embed_map"].table["id"]) < 60
+
+
+def test_a_text_that_is_not_at_hand_is_not_counted(manager, monkeypatch):
+    monkeypatch.setattr(shared, "_text", lambda corpus: None)
+    page = opened(embed_view="map", embed_colour="frequency")
+    assert "cannot be counted" in sentences(page) and "is not known here" in sentences(page)
+    assert "none of 100 shuffles" in sentences(opened(embed_view="classes"))
+
+
+def test_a_text_is_read_where_it_lies_and_never_fetched(monkeypatch):
+    monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
+    monkeypatch.setattr(corpora, "load", lambda *names, **rest: pytest.fail("it would be downloaded"))
+    assert shared._text("shakespeare") is None and shared._text(None) is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"embed_view": "<script>"},
+        {"embed_position": "99999"},
+        {"embed_position": "-1"},
+        {"embed_position": "²"},
+        {"embed_view": "map", "embed_token": "<b>no such</b>"},
+        {"embed_view": "map", "embed_token": "x" * 3000},
+        {"embed_view": "map", "embed_picture": "4-D", "embed_colour": "nan", "embed_axes": "-5"},
+        {"embed_view": "map", "embed_picture": "3-D", "embed_turn": "nan,1e9"},
+        {"embed_view": "map", "embed_picture": "3-D", "embed_turn": "9" * 40 + ",²"},
+        {"embed_view": "classes", "text": ""},
+        {"embed_view": "map", "model": "run-nobody", "step": "10000000000"},
+    ],
+)
+def test_a_url_written_by_a_stranger_does_no_harm(manager, query):
+    page = opened(**query)
+    assert not page.error and "no such" not in sentences(page)
+
+
+def test_angles_in_a_link_are_brought_into_their_range():
+    assert embeddings_cloud._read("725,120") == (5, 90) and embeddings_cloud._read("-10,-5") == (350, -5)
+    for wrong in ("", "1", "1,2,3", "a,b", "1.5,2", "--1,2", "9" * 40 + ",1", "²,³", ","):
+        assert embeddings_cloud._read(wrong) is None
+
+
+def test_two_tokens_that_look_alike_are_told_apart():
+    tokenizer = bpe.train("a b a b", 257)
+    words = shared.words_of(tokenizer, 259)
+    assert len(set(words)) == 259 and words[-2:] == ("[mask]", "[mask] #258")
+
+
+def test_a_class_is_told_by_its_shape_as_well_as_its_colour():
+    for names in (CHARACTERS, PIECES):
+        found = [looks.class_look(name) for name in names]
+        assert len({symbol for _, symbol in found}) == len({shade for shade, _ in found}) == len(names)
+
+
+def test_frequency_has_one_scale_however_many_classes_there_are():
+    figure = map_figures.token_map(
+        np.eye(4, dtype=np.float32),
+        list("abcd"),
+        np.arange(4),
+        ("vowels", "consonants"),
+        np.arange(4) % 2,
+        labelled=np.ones(4, bool),
+        chosen=0,
+        near=np.array([1]),
+        titles=["x", "y"],
+        ranges=((0, 1), (0, 1)),
+        frequency=np.arange(4.0),
+    )
+    assert [trace.marker.showscale for trace in figure.data[1:3]] == [True, False]
+
+
+def test_markup_in_a_token_is_drawn_as_it_stands():
+    words = ["<b>", "a", "&"]
+    figure = map_figures.token_map(
+        np.eye(3, dtype=np.float32),
+        words,
+        np.arange(3),
+        ("vowels",),
+        np.zeros(3, int),
+        labelled=np.ones(3, bool),
+        chosen=0,
+        near=np.array([1]),
+        titles=["x", "y"],
+        ranges=((0, 1), (0, 1)),
+    )
+    assert list(figure.data[1].text) == ["&lt;b&gt;", "a", "&amp;"]

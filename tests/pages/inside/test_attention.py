@@ -1,0 +1,268 @@
+"""The attention page alone: every view, every option once, every kind of model, and links that make no
+sense.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.checkpoints import Checkpoint
+from engine.measure.heads import head_numbers
+from engine.tokenizers.char import CharTokenizer
+from pages.inside.attention.numbers import standing_out
+from tests.engine.helpers import loud, tiny
+from tests.pages.stage import StageManager, open_page
+from ui import subject
+
+PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "attention" / "page.py")
+VIEWS = ("Heads", "Step by step", "Switch things off", "Numbers", "√d_k", "Shared keys")
+VARIANTS: list[dict[str, Any]] = [
+    {"wiring": "post"},
+    {"wiring": "parallel"},
+    {"wiring": "none"},
+    {"norm": "none"},
+    {"mixer": "none"},
+    {"mixer": "mean"},
+    {"mixer": "similarity"},
+    {"mixer": "shared_qk"},
+    {"ffn": "none"},
+    {"output_projection": False},
+    {"tie_embeddings": False},
+    {"n_kv_heads": 2},
+    {"n_kv_heads": 1},
+    {"causal": False, "vocab_size": 12},
+    {"qk_norm": True, "position": "rope"},
+    {"position": "alibi"},
+    {"position": "t5"},
+    {"position": "none"},
+    {"position": "sinusoidal"},
+    {"attention_bias": True},
+    {"n_layers": 1, "n_heads": 1},
+    {"n_layers": 3, "n_heads": 16, "d_head": 2},
+    {"mixer": "mean", "position": "alibi"},
+]
+
+
+@pytest.fixture
+def variant(
+    monkeypatch: pytest.MonkeyPatch, manager: StageManager, request: pytest.FixtureRequest
+) -> dict[str, Any]:
+    """The model on the page is a tiny one with these fields; its alphabet has eleven characters."""
+    fields: dict[str, Any] = request.param
+    made = loud(tiny(**fields), factor=4.0).requires_grad_(False)
+    found = Checkpoint(made, made.config, CharTokenizer("abcdefghij "), {})
+    # A name of its own, so that nothing that was cached of another variant is shown.
+    monkeypatch.setattr(subject, "SHIPPED", {})
+    monkeypatch.setattr(subject, "TRAINABLE", [str(fields)])
+    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
+    monkeypatch.setattr(subject, "title_of", lambda name, run=None: name)
+    return fields
+
+
+def opened(**query: str) -> AppTest:
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
+
+
+def sentences(page: AppTest) -> str:
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
+
+
+def seen(page: AppTest, key: str) -> bool:
+    """Whether a component with this key was drawn."""
+    found: list[Any] = []
+
+    def walk(block: Any) -> None:
+        for child in getattr(block, "children", {}).values():
+            found.append(child)
+            walk(child)
+
+    walk(page.main)
+    return any(key in str(getattr(child, "proto", "")) for child in found)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_view_opens_by_its_link_and_draws_only_itself(manager, view):
+    page = opened(attention_view=view)
+    drawn = {
+        "Heads": "attention_grid",
+        "Step by step": "attention_stage_plot",
+        "Switch things off": "attention_kl",
+        "Numbers": "attention_sink",
+        "√d_k": "attention_scaling",
+        "Shared keys": "attention_shared",
+    }
+    assert [name for name, key in drawn.items() if seen(page, key)] == [view]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str, indirect=True)
+def test_every_view_takes_every_model(variant):
+    page = opened(attention_view="heads", text="abc abca bc")
+    for view in ("heads", "steps", "switches", "numbers", "shared-keys"):
+        page.get_by_key("attention_view").set_value(view).run()
+        assert not page.exception, view
+        if variant.get("mixer") == "none" and view != "shared-keys":
+            assert "has no mixer" in sentences(page) and "What you see" not in sentences(page)
+        else:
+            assert "What you see" in sentences(page)
+
+
+@pytest.mark.parametrize("variant", [{}], ids=str, indirect=True)
+def test_every_view_takes_one_token(variant):
+    page = opened(attention_view="heads", text="a")
+    assert "it takes all the weight" in sentences(page)
+    for view in ("steps", "switches", "numbers", "scaling", "shared-keys"):
+        page.get_by_key("attention_view").set_value(view).run()
+        assert not page.exception, view
+
+
+@pytest.mark.parametrize(
+    ("view", "key", "options"),
+    [
+        ("Heads", "attention_as", ("Heatmap", "Arcs")),
+        ("Heads", "attention_layer", ("0", "1", "2", "3")),
+        ("Step by step", "attention_stage", ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")),
+        ("Step by step", "attention_head", ("0", "3")),
+        ("Switch things off", "attention_mask", ("false",)),
+        ("Switch things off", "attention_scaled", ("false",)),
+        ("Switch things off", "attention_position", ("false",)),
+        ("Switch things off", "attention_how", ("zero", "its mean")),
+        ("Switch things off", "attention_order", ("as written", "shuffled", "reversed")),
+        ("Switch things off", "attention_each", ("true",)),
+        (
+            "Numbers",
+            "attention_number",
+            ("Entropy", "Relative entropy", "Distance", "Previous token", "First token", "Induction"),
+        ),
+        ("√d_k", "attention_scale", ("none", "1/√d_k", "1/d_k", "own")),
+        ("Shared keys", "attention_sizes", ("this model", "LLaMA-2 70B", "LLaMA-2 7B", "GPT-2 small", "own")),
+        ("Shared keys", "attention_bytes", ("float32", "16 bits", "8 bits")),
+    ],
+)
+def test_every_option_draws(manager, view, key, options):
+    """The last one from a link, the others by a click; and a number that is deselected is no error."""
+    page = opened(attention_view=view, **{key: options[-1]})
+    held = page.session_state[key]
+    assert str(held).lower() == options[-1].lower()
+    for option in options[:-1]:
+        page.get_by_key(key).set_value(int(option) if isinstance(held, int) else option).run()
+        assert not page.exception, option
+
+
+def test_the_switches_say_what_changed(manager):
+    page = opened(attention_view="Switch things off")
+    assert "nothing has changed yet" in sentences(page)
+    assert [m.value for m in page.metric][1:] == ["0.000 nats", "0.000 nats"]
+    page.button(key="attention_off_all").click().run()
+    assert not page.exception and "Every head is off" in sentences(page) and "b_O" in sentences(page)
+    assert page.session_state["attention_off"] == [f"{i}.{h}" for i in range(4) for h in range(4)]
+    assert float(page.metric[1].value.split()[0]) > 0.1
+    page.button(key="attention_off_1").click().run()
+    assert page.session_state["attention_off"] == ["1.0", "1.1", "1.2", "1.3"]
+    page.button(key="attention_off_none").click().run()
+    assert "nothing has changed yet" in sentences(page)
+
+
+def test_a_chosen_head_and_switched_heads_survive_another_view(manager):
+    page = opened(attention_view="Switch things off", attention_off="1.2")
+    assert page.session_state["attention_off"] == ["1.2"]
+    for view in ("Shared keys", "Switch things off"):
+        page.get_by_key("attention_view").set_value(view).run()
+        assert not page.exception
+    assert page.session_state["attention_off"] == ["1.2"]
+
+
+@pytest.mark.parametrize(
+    "variant", [{"attention_bias": False, "n_layers": 1, "n_heads": 2}], ids=str, indirect=True
+)
+def test_a_link_to_a_head_that_this_model_does_not_have_falls_back(variant):
+    page = opened(attention_layer="4", attention_head="4")
+    assert "`blocks.0.pattern[0]`" in sentences(page)
+    opened(attention_view="Switch things off", attention_off="4.4")
+
+
+def test_shared_keys_that_do_not_divide_are_explained(manager):
+    page = opened(attention_view="Shared keys", attention_sizes="own", attention_heads="12", attention_kv="5")
+    assert "5 does not divide 12" in sentences(page) and "4 key-value heads" in sentences(page)
+
+
+def test_seventy_billion_is_counted_right(manager):
+    page = opened(attention_view="Shared keys", attention_sizes="LLaMA-2 70B")
+    assert (
+        "Grouped-query" in sentences(page)
+        and "320 KiB for each token" in sentences(page)
+        and "87.5% less" in sentences(page)
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"attention_view": "<script>"},
+        {"attention_layer": "99"},
+        {"attention_layer": "-1"},
+        {"attention_head": "x"},
+        {"attention_as": "Pie"},
+        {"attention_view": "Step by step", "attention_query": "10000"},
+        {"attention_view": "Step by step", "attention_key": "9999", "attention_stage": "no"},
+        {"attention_view": "Step by step", "attention_query": "3", "attention_key": "5"},
+        {"attention_view": "Switch things off", "attention_off": "9.9"},
+        {
+            "attention_view": "Switch things off",
+            "attention_off": "1.1,x,<b>",
+            "attention_how": "huh",
+            "attention_order": "up",
+        },
+        {"attention_view": "Switch things off", "attention_order": "shuffled", "attention_shuffle": "-5"},
+        {"attention_view": "Switch things off", "attention_at": "-1", "attention_mask": "perhaps"},
+        {"attention_view": "Numbers", "attention_number": "IQ"},
+        {"attention_view": "√d_k", "attention_dk": "100000"},
+        {"attention_view": "√d_k", "attention_dk": "0"},
+        {"attention_view": "√d_k", "attention_seed": "-1"},
+        {"attention_view": "√d_k", "attention_scale": "own", "attention_exponent": "99"},
+        {"attention_view": "√d_k", "attention_zeros": "0"},
+        {
+            "attention_view": "Shared keys",
+            "attention_sizes": "own",
+            "attention_heads": "1000000",
+            "attention_kv": "0",
+        },
+    ],
+    ids=str,
+)
+def test_links_that_make_no_sense_still_open(manager, query):
+    opened(**query)
+
+
+def test_heads_that_stand_out_are_named():
+    shifted = np.eye(8, k=-1, dtype=np.float32)
+    shifted[0, 0] = 1
+    sink = np.zeros((8, 8), np.float32)
+    sink[:, 0] = 1
+    patterns = np.stack(
+        [
+            np.stack([shifted, sink]),
+            np.stack([np.tril(np.ones((8, 8), np.float32)) / np.arange(1, 9)[:, None]] * 2),
+        ]
+    )
+    lines = standing_out(head_numbers(patterns, causal=True), causal=True)
+    assert any("Layer 0, head 0 (100%)" in line and "previous token" in line for line in lines)
+    assert any("ayer 0, head 1 (100%)" in line and "first token" in line for line in lines)
+    assert any("Layer 1, head 0" in line and "most evenly (100%" in line for line in lines)
+
+
+@pytest.mark.parametrize("value", ["", "no such number"])
+def test_no_number_chosen_is_the_first(manager, value):
+    page = opened(attention_view="numbers", attention_number=value)
+    assert not page.error and "How widely the weight is spread" in sentences(page)
+    page.get_by_key("attention_number").set_value(None).run()
+    assert not page.exception and not page.error and seen(page, "attention_numbers")
+    assert "How widely the weight is spread" in sentences(page)

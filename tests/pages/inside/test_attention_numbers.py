@@ -1,0 +1,279 @@
+"""What the Attention page shows, held against arithmetic done here on the same model's recording."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.checkpoints import Checkpoint
+from engine.measure.recording import Recording, record
+from engine.tokenizers.char import CharTokenizer
+from tests.engine.helpers import loud, tiny
+from tests.pages.conftest import Drawn
+from tests.pages.inside.test_attention import PAGE
+from tests.pages.stage import StageManager, open_page
+from ui import subject
+
+MODEL = loud(tiny(n_kv_heads=2, position="rope", qk_norm=True), factor=4.0).requires_grad_(False)
+TEXT = "abcabcab"
+IDS = tuple(CharTokenizer("abcdefghij ").encode(TEXT))
+RECORDING: Recording = record(MODEL, IDS)
+LAYER, HEAD, QUERY = 1, 3, 5
+PATTERNS = RECORDING.stacked("pattern").astype(np.float64)  # (layer, head, query, key)
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
+    found = Checkpoint(MODEL, MODEL.config, CharTokenizer("abcdefghij "), {})
+    monkeypatch.setattr(subject, "SHIPPED", {})
+    monkeypatch.setattr(subject, "TRAINABLE", ["numbers"])
+    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
+    monkeypatch.setattr(subject, "title_of", lambda name, run=None: name)
+
+
+def opened(view: str, **query: Any) -> AppTest:
+    where = {"attention_layer": str(LAYER), "attention_head": str(HEAD)}
+    return open_page(
+        AppTest.from_file(PAGE, default_timeout=60), attention_view=view, text=TEXT, **where, **query
+    )
+
+
+def said(page: AppTest) -> str:
+    return " | ".join(str(e.value) for kind in (page.caption, page.markdown, page.info) for e in kind)
+
+
+def heat(drawn: dict[str, Drawn], key: str) -> np.ndarray:
+    """The z of a heatmap; what is left blank is NaN."""
+    return np.array(
+        [[math.nan if v is None else v for v in row] for row in drawn[key].traces[0]["z"]], dtype=float
+    )
+
+
+def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
+    page = opened("heads")
+    np.testing.assert_allclose(heat(drawn, "attention_pattern"), PATTERNS[LAYER, HEAD], rtol=1e-6)
+    p = PATTERNS[LAYER, HEAD]
+    away = np.mean([sum(p[i, j] * (i - j) for j in range(i)) for i in range(len(p))])
+    previous = np.mean([p[i, i - 1] for i in range(1, len(p))])
+    first = np.mean([p[i, 0] for i in range(1, len(p))])
+    hint = (
+        f"Layer 1, head 3: looks {away:.1f} tokens away on average, {previous:.0%} of its weight on the"
+        f" previous token, {first:.0%} on the first."
+    )
+    assert hint in said(page) and "`blocks.1.pattern[3]`: 8 × 8 weights" in said(page)
+    assert len(re.findall("nothing above the diagonal", said(page))) == 1
+
+
+def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
+    block = f"blocks.{LAYER}."
+    page = opened("Step by step", attention_stage="q, k, v", attention_query=str(QUERY), attention_key="2")
+    parts = [
+        RECORDING[block + name][place]
+        for name, place in (("q", 3), ("q_rot", 3), ("k", 1), ("k_rot", 1), ("v", 1))
+    ]
+    np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), np.concatenate(parts, 1), rtol=1e-6)
+    q, k = (RECORDING[block + name][place].astype(float) for name, place in (("q_rot", 3), ("k_rot", 1)))
+    raw = q @ k.T
+    masked = np.where(np.tri(8, dtype=bool), raw / math.sqrt(4), -np.inf)
+    z = RECORDING[block + "z"][HEAD]
+    w_o = MODEL.blocks[LAYER].mixer.w_o.weight[:, 4 * HEAD : 4 * HEAD + 4].numpy()
+    stages = {
+        "q·k": raw,
+        "÷ √d": raw / 2,
+        "mask": masked,
+        "softmax": PATTERNS[LAYER, HEAD],
+        "· v": z,
+        "W_O": z @ w_o.T,
+    }
+    for stage, values in stages.items():
+        page.get_by_key("attention_stage").set_value(stage).run()
+        assert not page.exception
+        shown = np.where(np.isfinite(values), values, np.nan)
+        np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), shown, atol=2e-5, err_msg=stage)
+
+    table = page.dataframe[0].value
+    np.testing.assert_allclose(table["q·k"], raw[QUERY], atol=1e-9)
+    np.testing.assert_allclose(table["masked"], masked[QUERY], atol=1e-9)
+    np.testing.assert_allclose(table["weight"], PATTERNS[LAYER, HEAD, QUERY], atol=1e-6)
+    again = np.exp(masked - masked.max(-1, keepdims=True))
+    again /= again.sum(-1, keepdims=True)
+    gap = np.abs(again - RECORDING[block + "pattern"][HEAD]).max()
+    assert 0 < gap < 1e-5 and f"by at most {gap:.0e}." in said(page)
+
+    words = said(page)
+    assert f"comes to give {PATTERNS[LAYER, HEAD, QUERY, 2]:.4f} of its weight to c (position 2)" in words
+    assert f"({q[QUERY, 0]:.2f})({k[2, 0]:.2f})" in words and f"= {raw[QUERY, 2]:.4f}$" in words
+    assert "over the 6 keys that it sees" in words
+    lengths = [
+        np.linalg.norm(x)
+        for x in (
+            (z @ w_o.T)[QUERY],
+            RECORDING[block + "attn_out"][QUERY],
+            RECORDING[block + "resid_pre"][QUERY],
+        )
+    ]
+    own, together, before = (f"{x:.3f}" for x in lengths)
+    assert f"writes a vector of length {own}; all heads of layer 1 together" in words
+    assert f"write one of length {together}. The stream before has length {before}." in words
+
+
+def test_the_strongest_key_is_written_out_until_another_is_chosen():
+    page = opened("steps", attention_query=str(QUERY))
+    best = int(PATTERNS[LAYER, HEAD, QUERY].argmax())
+    box = page.selectbox(key="attention_key")
+    weight = f"{PATTERNS[LAYER, HEAD, QUERY, best]:.4f}"
+    assert box.options[0] == f"the strongest: {TEXT[best]} at {best}, weight {weight}"
+    assert len(box.options) == 1 + QUERY + 1 and f"to give {weight} of its weight" in said(page)
+    box.select(1).run()
+    assert not page.exception and page.query_params["attention_key"] in ("1", ["1"])
+    assert f"to give {PATTERNS[LAYER, HEAD, QUERY, 1]:.4f} of its weight to b (position 1)" in said(page)
+
+
+def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
+    place = 4
+    page = opened("Switch things off", attention_off=["1.3", "0.0"], attention_at=str(place))
+
+    def without(layer: int, *heads: int) -> Any:
+        def edit(z: Any) -> Any:
+            z = z.clone()
+            z[:, list(heads)] = 0
+            return z
+
+        return {f"blocks.{layer}.z": edit}
+
+    after = record(MODEL, IDS, edits=without(1, 3) | without(0, 0))
+    p, q = (np.exp(r.log_probabilities) for r in (RECORDING, after))
+    kl = (p * np.log(p / q)).sum(-1)
+    np.testing.assert_allclose(drawn["attention_kl"].traces[0]["y"], kl, rtol=1e-4, atol=1e-7)
+    losses = [-np.mean([math.log(x[i, IDS[i + 1]]) for i in range(len(IDS) - 1)]) for x in (p, q)]
+    metrics = [m.value for m in page.metric]
+    assert metrics == [f"{losses[1]:.3f}", f"{kl[place]:.3f} nats", f"{kl.mean():.3f} nats"]
+    assert page.metric[0].delta == f"{losses[1] - losses[0]:+.3f}" and f"{losses[0]:.3f} before" in said(page)
+    table = drawn["attention_tops"].table
+    ids = ["abcdefghij ".index(token.replace("␣", " ")) for token in table["token"]]
+    assert ids[:8] == np.argsort(-p[place], kind="stable")[:8].tolist()
+    before, then = (trace for trace in drawn["attention_tops"].traces)
+    assert (before["name"], then["name"]) == ("before", "after")
+    np.testing.assert_allclose(before["x"], p[place][ids], rtol=1e-5)
+    np.testing.assert_allclose(then["x"], q[place][ids], rtol=1e-5)
+
+    page.get_by_key("attention_each").set_value(True).run()
+    assert not page.exception
+    alone = np.array(
+        [
+            [
+                (p * (np.log(p) - record(MODEL, IDS, edits=without(i, h)).log_probabilities)).sum(-1).mean()
+                for h in range(4)
+            ]
+            for i in range(2)
+        ]
+    )
+    np.testing.assert_allclose(heat(drawn, "attention_each_plot"), alone, rtol=1e-3, atol=1e-6)
+    layer, head = divmod(int(alone.argmax()), 4)
+    assert f"Alone, layer {layer}, head {head} is missed most" in said(page)
+    assert f"moves by {alone.max():.3f} nats" in said(page) and f"moves it by {alone.min():.4f}" in said(page)
+
+
+def entropies() -> np.ndarray:
+    p = PATTERNS
+    return -(p * np.log(np.where(p > 0, p, 1))).sum(-1)  # (layer, head, query)
+
+
+def test_numbers_are_those_of_the_patterns(drawn):
+    p = PATTERNS
+    place = np.arange(8)
+    expected = {
+        "Entropy": entropies().mean(-1),
+        "Relative entropy": (entropies()[..., 1:] / np.log(place[1:] + 1)).mean(-1),
+        "Distance": (p * np.abs(place[:, None] - place)).sum(-1).mean(-1),
+        "Previous token": np.stack([p[..., i, i - 1] for i in range(1, 8)]).mean(0),
+        "First token": p[..., 1:, 0].mean(-1),
+    }
+    page = opened("Numbers")
+    for name, values in expected.items():
+        page.get_by_key("attention_number").set_value(name).run()
+        assert not page.exception
+        np.testing.assert_allclose(heat(drawn, "attention_numbers"), values, rtol=1e-5, err_msg=name)
+    table = page.dataframe[0].value
+    at = (table["layer"] == 1) & (table["head"] == 2)
+    assert table[at]["distance"].item() == pytest.approx(expected["Distance"][1, 2])
+    assert table[at]["first token"].item() == pytest.approx(expected["First token"][1, 2])
+    words = said(page)
+    for text, values in (("spreads most evenly", expected["Relative entropy"]),):
+        layer, head = divmod(int(values.argmax()), 4)
+        assert f"**Layer {layer}, head {head}** {text} ({values.max():.0%}" in words
+    layer, head = divmod(int(expected["Relative entropy"].argmin()), 4)
+    nats = expected["Entropy"][layer, head]
+    decided = f"**Layer {layer}, head {head}** is the most decided ({expected['Relative entropy'].min():.0%};"
+    assert f"{decided} {nats:.2f} nats)" in words
+    far = expected["Distance"]
+    layer, head = divmod(int(far.argmax()), 4)
+    assert f"**Layer {layer}, head {head}** looks farthest back: {far.max():.1f} tokens" in words
+
+
+def test_the_sink_is_measured_on_this_model(drawn):
+    words = said(opened("numbers"))
+    share = PATTERNS[..., 1:, 0].mean(-1)
+    even = np.mean([1 / (i + 1) for i in range(1, 8)])
+    assert f"gives {share.mean():.0%} of its weight to a at position 0; spread evenly" in words
+    assert f"it would be {even:.0%}." in words
+    lengths = np.linalg.norm(RECORDING.stacked("v"), axis=-1)  # (layer, kv_head, position)
+    ratio = lengths[..., 0] / lengths[..., 1:].mean(-1)
+    assert f"value vector is {ratio.min():.2f} to {ratio.max():.2f} times" in words
+    first, others = drawn["attention_sink"].traces
+    assert (first["name"], others["name"]) == ("first position", "mean of the others")
+    np.testing.assert_allclose(first["y"], lengths[..., 0].ravel(), rtol=1e-5)
+    np.testing.assert_allclose(others["y"], lengths[..., 1:].mean(-1).ravel(), rtol=1e-5)
+
+
+def test_the_scale_is_shown_beside_its_theory(drawn):
+    page = opened("√d_k", attention_dk="64", attention_scale="1/d_k", attention_zeros="9")
+    rng = np.random.default_rng((0, 64))
+    q, k = (rng.standard_normal((n, 64), dtype=np.float32).astype(float) for n in (256, 64))
+    scores = {"no scaling": q @ k.T, "scaled by 1/d_k": q @ k.T / 64}
+    table = page.table[0].value
+    for name, s in scores.items():
+        p = np.exp(s - s.max(-1, keepdims=True))
+        p /= p.sum(-1, keepdims=True)
+        entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(-1).mean()
+        jacobian = [np.linalg.norm(np.diag(row) - np.outer(row, row)) for row in p]
+        slope = [np.abs(np.diag(row) - np.outer(row, row)).mean() for row in p]
+        wanted = [f"{x:.4g}" for x in (s.std(), entropy, np.mean(jacobian), np.mean(slope))]
+        assert list(table[name]) == wanted
+    against = list(table["to hold it against"])
+    assert against[0] == "√d_k = 8.000, scaled 0.125" and against[1] == "at most ln 64 = 4.159"
+    assert against[3] == "at most 2(1 − 1/64)/64² = 0.000481"
+    theory = [t for t in drawn["attention_scaling"].traces if t["name"] == "theory"]
+    np.testing.assert_allclose(theory[0]["y"], np.sqrt(theory[0]["x"]))
+    np.testing.assert_allclose(theory[1]["y"], 1 / np.sqrt(theory[1]["x"]))
+    assert page.metric[2].value == f"{math.e**14 / (math.e**14 + 9):.5f}"
+    small = math.exp(14 / math.sqrt(128))
+    assert f"is {14 / math.sqrt(128):.2f} and takes {small / (small + 9):.4f} of the weight" in said(page)
+    assert page.metric[0].value[:3] == "5.6" and "\\sqrt{32} = 5.66" in said(page)  # a million pairs
+
+
+def test_shared_keys_counts_the_cache(drawn):
+    page = opened("shared-keys", attention_sizes="own", attention_heads="12", attention_kv="5")
+    assert drawn["attention_shared"].table["kv_head"] == [h // 3 for h in range(12)]
+    layers, width = MODEL.config.n_layers, MODEL.config.d_head
+    table = page.table[0].value
+    assert list(table.columns) == ["12 key-value heads", "4 key-value heads (chosen)", "1 key-value head"]
+    for column, kv in zip(table.columns, (12, 4, 1), strict=True):
+        weights = 2 * kv * width * MODEL.config.d_model
+        cells = [f"{weights:,}", f"{layers * weights:,}", f"{2 * layers * kv * width * 2:,.4g} bytes"]
+        assert list(table[column])[:3] == cells
+    assert "That is 66.7% less than with 12 key-value heads" in said(page)
+    assert "**Grouped-query attention (GQA)**: 12 query heads, 4 key-value heads, each serving 3" in said(
+        page
+    )
+
+
+@pytest.mark.parametrize(("title", "key"), [("Numbers", "attention_numbers"), ("√d_k", "attention_scaling")])
+def test_old_links_name_a_view_by_its_title(drawn, title, key):
+    page = opened(title)
+    assert key in drawn and page.get_by_key("attention_view").value != title

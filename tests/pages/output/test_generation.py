@@ -1,0 +1,618 @@
+"""The view "Token by token" of the Generation page: what the browser may ask for, links, limits, and every
+kind of model.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine import presets
+from engine.config import ModelConfig, SampleConfig, TrainConfig
+from engine.model import build
+from engine.sample import generate
+from engine.sample.branches import Likelihood, Tree
+from engine.sample.surprise import Surprise
+from engine.service.state import RunSpec
+from engine.tokenizers.char import CharTokenizer
+from pages.output.generation import write as generation
+from pages.output.generation.link import LINK, again, left_out, link, parse
+from pages.output.generation.message import message, row
+from pages.output.generation.records import BATCH, BRANCHES, Limits, Session, reason
+from pages.output.generation.session import answer, begin, resting, token_of
+from pages.output.generation.surprise import surprise_bars
+from tests.engine.helpers import loud, tiny
+from tests.pages.stage import StageManager, open_page, view_of
+from ui import subject
+from ui.subject import Subject
+
+PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "generation" / "page.py")
+WARM = SampleConfig(temperature=1.0, seed=3)
+LIMITS = Limits(100, 400)
+
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+def opened(**query: str) -> AppTest:
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
+
+
+def sentences(page: AppTest) -> str:
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
+
+
+def session_of(page: AppTest) -> Session:
+    return next(reversed(page.session_state[generation.SESSIONS].values()))
+
+
+def reader(vocab: str = "abcdefghijk", ids: tuple[int, ...] = (1, 2, 3), **fields: Any) -> Subject:
+    return Subject(
+        ("test", -1), "Test", loud(tiny(**fields), seed=3, factor=4.0), CharTokenizer(vocab), "bcd", ids, None
+    )
+
+
+class Browser:
+    """Asks as the writer does: one thing at a time, with what it has."""
+
+    def __init__(self, subject: Subject, limits: Limits = LIMITS, tree: str = "", at: str = "") -> None:
+        self.subject, self.limits, self.asks = subject, limits, 0
+        self.session = begin("name", subject, WARM, limits, tree, at)
+        self.nodes: list[Any] = []
+        self.words: dict[str, Any] = {}
+        self.told = self._take({})
+
+    def ask(self, do: str, **rest: Any) -> dict[str, Any]:
+        self.asks += 1
+        ask = {
+            "id": f"me-{self.asks}",
+            "session": "name",
+            "have": len(self.nodes),
+            "leaf": self.told["leaf"],
+            "at": self.told["at"],
+            "do": do,
+        } | rest
+        answer(self.session, ask, self.subject, WARM, self.limits)
+        self.told = self._take(ask)
+        return self.told
+
+    def _take(self, ask: dict[str, Any]) -> dict[str, Any]:
+        told = json.loads(json.dumps(message(self.session, ask, self.subject, self.limits), allow_nan=False))
+        assert told["from"] == len(self.nodes)
+        self.nodes += json.loads(told["nodes"])
+        self.words |= told["words"]
+        for node in self.nodes:
+            assert {str(node[1]), str(node[2]), *(str(t) for t in node[6][::3])} <= set(self.words)
+        return told
+
+    def path(self) -> list[int]:
+        found, place = [], self.told["leaf"]
+        while place is not None and place >= 0:
+            found.append(self.nodes[place][1])
+            place = self.nodes[place][0]
+        return found[::-1]
+
+
+def test_the_first_batch_is_there_at_once_and_the_rest_comes_when_it_is_asked_for():
+    browser = Browser(reader())
+    assert (
+        len(browser.nodes) == BATCH
+        and browser.told["fresh"]
+        and browser.told["ends"][str(browser.told["leaf"])] == [BATCH, ""]
+    )
+    while not browser.told["ends"][str(browser.told["leaf"])][1]:
+        browser.ask("more")
+    assert browser.path() == list(generate(browser.subject.model, (1, 2, 3), 100, WARM))
+    assert browser.told["ends"][str(browser.told["leaf"])] == [100, "length"] and not browser.told["fresh"]
+    browser.ask("more")  # nothing is left to be written
+    assert len(browser.nodes) == 100
+
+
+def test_an_ask_is_done_once_and_a_page_that_was_away_gets_everything_again():
+    browser = Browser(reader())
+    browser.ask("more")
+    size = len(browser.session.tree)
+    again = {"id": "me-1", "session": "name", "have": 0, "leaf": browser.told["leaf"], "at": 0, "do": "more"}
+    answer(browser.session, again, browser.subject, WARM, LIMITS)
+    assert len(browser.session.tree) == size
+    assert len(json.loads(message(browser.session, {}, browser.subject, LIMITS)["nodes"])) == size
+    other = {**again, "session": "another", "id": "me-7"}
+    answer(browser.session, other, browser.subject, WARM, LIMITS)
+    assert (
+        len(browser.session.tree) == size
+        and message(browser.session, other, browser.subject, LIMITS)["from"] == 0
+    )
+
+
+def test_a_pick_begins_a_branch_and_deleting_it_leads_back():
+    browser = Browser(reader())
+    first, leaf = browser.path(), browser.told["leaf"]
+    other = next(t for t in range(11) if t != first[9])
+    told = browser.ask("pick", after=8, token=other)
+    assert (
+        told["move"] == 1
+        and told["at"] == 10
+        and browser.path()[:9] == first[:9]
+        and browser.path()[9] == other
+        and len(browser.path()) > 10
+    )
+    assert len(told["leaves"]) == 2 and link(browser.session)[:2] == (
+        f"{BATCH}_{len(browser.path())}-10.{other}",
+        "1.10",
+    )
+    back = browser.ask("pick", after=8, token=first[9])  # the token of the first branch: it is there
+    assert back["leaf"] == leaf and len(back["leaves"]) == 2
+    told = browser.ask("delete", branch=leaf)
+    assert told["leaves"] != [leaf] and len(told["leaves"]) == 1 and browser.path()[9] == other
+    assert browser.ask("delete", branch=told["leaves"][0])["leaves"] == told["leaves"]  # the last one stays
+
+
+def test_a_token_can_be_typed():
+    subject = reader()
+    assert token_of("c", subject) == (2, "")
+    assert token_of("ca", subject)[0] == 2 and "2 tokens" in token_of("ca", subject)[1]
+    assert (
+        token_of("", subject)[0] == -1
+        and token_of("☃", subject)[0] == -1
+        and "☃" in token_of("☃", subject)[1]
+    )
+    spaced = reader("abcdefghi \n")
+    assert (
+        token_of("␣", spaced)[0] == spaced.tokenizer.encode(" ")[0]
+        and token_of("⏎", spaced)[0] == spaced.tokenizer.encode("\n")[0]
+    )
+    browser = Browser(subject)
+    told = browser.ask("pick", after=None, text="k")
+    assert browser.path()[0] == 10 and told["at"] == 1
+    assert "no token" in browser.ask("pick", after=None, text="🙂")["said"]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        {"do": "pick", "after": 99, "token": 1},
+        {"do": "pick", "after": -5, "token": 1},
+        {"do": "pick", "after": "x", "token": 1},
+        {"do": "pick", "after": 2, "token": 11},
+        {"do": "pick", "after": 2, "token": -1},
+        {"do": "pick", "after": 2, "token": 1.5},
+        {"do": "pick", "after": 2, "token": math.nan},
+        {"do": "delete", "branch": 1},
+        {"do": "delete", "branch": None},
+        {"do": "fly"},
+        {"do": None},
+        {"do": "more", "leaf": 10**9},
+        {"do": "more", "leaf": True, "at": "9"},
+        {"at": -3},
+        {"at": 1e300},
+        {"have": -1},
+        {"have": 10**9},
+        {"have": "all"},
+        {"leaf": [1]},
+    ],
+)
+def test_what_makes_no_sense_is_left_undone(ask):
+    subject = reader()
+    session = begin("name", subject, WARM, LIMITS, "", "")
+    before = session.tree
+    whole = {"id": "x-1", "session": "name", "have": BATCH, "leaf": BATCH - 1, "at": 3, "do": "look"} | ask
+    answer(session, whole, subject, WARM, LIMITS)
+    told = message(session, whole, subject, LIMITS)
+    json.dumps(told, allow_nan=False)
+    assert 0 <= told["from"] <= BATCH and 0 <= session.at <= BATCH
+    assert session.tree == before or whole["do"] == "more"
+
+
+def test_branches_and_the_tree_are_bounded():
+    subject = reader()
+    browser = Browser(subject, Limits(20, 20))
+    for token in [*range(11)] * 3:
+        browser.ask("pick", after=browser.asks % 7, token=token)
+    assert len(browser.session.tree) <= browser.limits.tree + 20 and len(browser.told["leaves"]) <= BRANCHES
+    assert "delete" in browser.told["said"] or any(end[1] == "full" for end in browser.told["ends"].values())
+    many = Browser(subject, Limits(3, 400))
+    for depth in range(3):
+        for token in range(11):
+            many.ask("pick", after=None if depth == 0 else depth - 1, token=token)
+    assert len(many.told["leaves"]) == BRANCHES and "24 branches" in many.told["said"]
+
+
+def test_a_link_brings_the_tree_back():
+    browser = Browser(reader())
+    for after, token in ((5, 0), (5, 7), (20, 4)):
+        browser.ask("pick", after=after, token=token)
+    browser.ask("look", at=14)
+    branches, place, out = link(browser.session)
+    other = Browser(reader(), LIMITS, branches, place)
+    for _ in range(10):
+        if not other.told["todo"]:
+            break
+        other.ask("more")
+    assert link(other.session) == (branches, place, out) and out == 0 and other.told["at"] == 14
+    texts = [{s.tree.tokens(leaf) for leaf in s.tree.leaves()} for s in (browser.session, other.session)]
+    assert texts[0] == texts[1] and other.path() == browser.path()
+
+
+def test_a_long_link_leaves_branches_out_and_says_so():
+    tree, subject = Tree((1,)), reader()
+    from engine.sample.branches import pick
+
+    for first in range(11):
+        place = None
+        for _ in range(30):
+            token = (first + (0 if place is None else 1)) % 11
+            tree, place = pick(tree, subject.model, WARM, place, token)
+    session = Session("n", tree, [b""] * 11, leaf=tree.leaves()[-1], at=4)
+    branches, place_, out = link(session)
+    assert len(branches) <= LINK and out > 0 and place_.endswith(".4")
+    kept = parse(branches, 11, Limits(30, 400))
+    assert kept[int(place_.split(".")[0])][0] == tree.picks(session.leaf) and len(kept) + out == len(
+        tree.leaves()
+    )
+    assert str(out) in left_out(out) and left_out(0) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "-",
+        "_",
+        "12-",
+        "12-3",
+        "12-3.",
+        "12-3.99",
+        "12-5.1-3.2",
+        "12-0.1",
+        "9999999",
+        "1²",
+        "12-3.1_",
+        "0",
+        "__",
+        "5" * 5000,
+        "12-3.1-3.1",
+        "nan",
+        "1e3",
+    ],
+)
+def test_a_strangers_branches(text):
+    for picks, length in parse(text, 11, LIMITS):
+        assert 0 < length <= LIMITS.most and all(0 < depth <= length and token < 11 for depth, token in picks)
+    opened(generation_tree=text, generation_at=text)
+
+
+def test_a_text_stops_after_a_string_and_goes_on_when_it_is_taken_away():
+    subject = reader()
+    browser = Browser(subject)
+    text = "".join(subject.vocabulary[t] for t in browser.path())
+    stop = text[7:9]
+    where = text.index(stop) + 2
+    path = browser.session.tree.path(browser.session.leaf)
+    assert reason(path, browser.session.parts, Limits(100, 400, stop)) == (where, "stop")
+    assert reason(path, browser.session.parts, Limits(4, 400, stop)) == (4, "length")
+    browser.limits = Limits(100, 400, stop)
+    told = browser.ask("more")
+    assert (
+        told["ends"][str(told["leaf"])] == [where, "stop"] and len(browser.nodes) == BATCH
+    )  # no more is written
+    assert [node.token for node in resting(browser.session, browser.limits, False)] == browser.path()[:where]
+    browser.limits = LIMITS
+    assert len(json.loads(browser.ask("more")["nodes"])) == BATCH
+
+
+def test_what_is_summed_up_follows_when_the_writing_pauses():
+    browser = Browser(reader())
+    assert len(resting(browser.session, LIMITS, True)) == BATCH
+    browser.ask("more")
+    assert len(resting(browser.session, LIMITS, True)) == BATCH < len(resting(browser.session, LIMITS, False))
+
+
+def test_bytes_that_are_part_of_a_character_are_shown_as_bytes_and_joined_as_text():
+    tokenizer = _bytes()
+    config = ModelConfig(**{**tiny().to_dict(), "vocab_size": 256})
+    subject = Subject(
+        ("bytes", -1), "Bytes", build(config, 0).eval(), tokenizer, "é", tuple(tokenizer.encode("é")), None
+    )
+    browser = Browser(subject)
+    assert [browser.words[str(t)] for t in subject.ids] == [["⟨C3⟩", "c3"], ["⟨A9⟩", "a9"]]
+    assert bytes.fromhex("".join(browser.words[str(t)][1] for t in browser.told["prompt"])).decode() == "é"
+    first, text = token_of("€", subject)
+    assert tokenizer.decode_bytes([first]) == b"\xe2" and "3 tokens" in text
+
+
+def _bytes() -> Any:
+    from engine import corpora
+
+    return corpora.from_text("Some text, é and €. " * 40, "bytes", tokenizer="byte").tokenizer
+
+
+# The page ---------------------------------------------------------------------------------------
+
+
+def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
+    page = opened(generation_view="Token by token")  # as old links name it
+    assert page.segmented_control(key="generation_view").options[0] == "Token by token"
+    session = session_of(page)
+    path = session.tree.path(session.leaf)
+    said = sentences(page)
+    assert len(session.tree) == BATCH and f"The {BATCH} tokens written so far cost the model" in said
+    model, ids = subject._shipped("shakespeare-classic").model, list(session.tree.tokens(session.leaf))
+    with torch.inference_mode():
+        logs = model(torch.tensor([ids]))[0, -BATCH - 1 : -1].double().log_softmax(-1)
+    nats = [-logs[i, token].item() for i, token in enumerate(ids[-BATCH:])]
+    total = sum(nats)
+    assert f"{total / BATCH:.2f} nats each: a perplexity of {math.exp(total / BATCH):.2f}" in said
+    assert (
+        f"as draws among {math.exp(total / BATCH):.1f} equally likely tokens would, not among all 65" in said
+    )
+    first = sum(logs[i].argmax().item() == token for i, token in enumerate(ids[-BATCH:]))
+    worst = max(range(BATCH), key=lambda i: nats[i])
+    assert f"its likeliest token in {first / BATCH:.0%} of the places; the least expected was “" in said
+    assert f"”, token {worst + 1}, with p = {math.exp(-nats[worst]):.2%}" in said and "you picked" not in said
+    figure = drawn["generation_surprise"]
+    assert figure.traces[0]["y"] == pytest.approx(nats, abs=1e-4)
+    means = [sum(nats[: i + 1]) / (i + 1) for i in range(BATCH)]
+    assert figure.traces[1]["y"] == pytest.approx(means, abs=1e-4)
+    assert figure.table["nats_so_far"] == pytest.approx(means, abs=1e-4)
+    assert figure.table["p"] == pytest.approx([math.exp(-n) for n in nats], abs=1e-4)
+    assert figure.table["position"][0] == len(session.tree.prompt)
+    assert figure.table["q_with_settings"] == [node.q for node in path]
+    assert f"ends at {total / BATCH:.2f}" in figure.alt
+
+
+def test_the_same_seed_writes_the_same_text_and_another_one_another():
+    def written(**query: str) -> tuple[int, ...]:
+        session = session_of(opened(**query))
+        return session.tree.tokens(session.leaf)
+
+    assert written() == written(generation_seed="0") != written(generation_seed="1")
+    assert written(generation_temperature="0") == written(generation_temperature="0", generation_seed="5")
+    assert written(generation_top_k="1", generation_temperature="1.5") == written(
+        generation_temperature="0", generation_top_p="1"
+    )
+
+
+def test_a_tree_written_again_has_a_name_of_its_own():
+    """Its tokens are numbered anew: a browser that outlived the server must not mix them with those it
+    has.
+    """
+    one, two = (session_of(opened(generation_tree=tree)).name for tree in ("40", "20_40-3.5"))
+    assert one != two and one.partition(".")[0] == two.partition(".")[0]
+
+
+def test_settings_put_back_bring_the_tree_back(monkeypatch: pytest.MonkeyPatch):
+    page = opened()
+    first = session_of(page)
+    ask = {
+        "id": "b-1",
+        "session": first.name,
+        "have": BATCH,
+        "leaf": BATCH - 1,
+        "at": 5,
+        "do": "pick",
+        "after": 4,
+        "token": 7,
+    }
+    monkeypatch.setattr(generation, "_asked", lambda: ask)
+    page.run()
+    assert (
+        not page.exception
+        and len(first.tree.leaves()) == 2
+        and "-6.7" in str(page.query_params["generation_tree"])
+    )
+    page.slider(key="generation_temperature").set_value(1.5).run()
+    assert not page.exception and session_of(page) is not first and len(session_of(page).tree.leaves()) == 1
+    assert "generation_tree" not in page.query_params
+    page.slider(key="generation_temperature").set_value(0.8).run()
+    assert session_of(page) is first and "-6.7" in str(page.query_params["generation_tree"])
+
+
+def test_the_link_of_a_branch_opens_it():
+    page = opened(generation_tree="20_20-6.7", generation_at="1.9")
+    session = session_of(page)
+    assert (
+        session.at == 9
+        and session.tree.picks(session.leaf) == ((6, 7),)
+        and not session.fresh
+        and not session.todo
+    )
+    assert "1 of them you picked" in sentences(page)
+
+
+def test_a_token_of_almost_no_probability_is_not_said_to_have_none():
+    page = opened(generation_tree="24-20.38", generation_at="0.20")  # a Z within a word
+    session = session_of(page)
+    node = session.tree.path(session.leaf)[19]
+    assert node.picked and node.log_p < -15
+    sent = row(node)[6]
+    assert sent[sent[::3].index(38) * 3 + 1] == pytest.approx(math.exp(node.log_p), rel=1e-4)
+    assert "token 20, with p = 1 in " in sentences(page) and "p = 0.00%" not in sentences(page)
+
+
+def test_a_newer_step_of_a_training_writes_the_same_branches_in_its_own_words(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch
+):
+    spec = RunSpec(
+        ModelConfig(**{**tiny().to_dict(), "vocab_size": 90}),
+        TrainConfig(steps=40),
+        "text",
+        "abc " * 20,
+        name="mine",
+    )
+    manager.views["steps"] = view_of(spec, "steps", "running", 40, snapshots=(0, 10))
+    ask: dict[str, Any] = {}
+    monkeypatch.setattr(generation, "_asked", lambda: ask)
+    page = opened(model="run-steps", text="ab")
+    first = session_of(page)
+    ask |= {
+        "id": "b-1",
+        "session": first.name,
+        "have": BATCH,
+        "leaf": BATCH - 1,
+        "at": 5,
+        "do": "pick",
+        "after": 4,
+        "token": 7,
+    }
+    page.run()
+    assert first.tree.picks(first.leaf) == ((6, 7),)
+    manager.change("steps", snapshots=(0, 10, 20))
+    page.run()
+    assert not page.exception
+    newer = session_of(page)
+    assert newer.name != first.name and len(page.session_state[generation.SESSIONS]) == 1
+    assert (
+        newer.tree.picks(newer.leaf) == ((6, 7),)
+        and newer.at == 6
+        and newer.tree.tokens(newer.leaf) != first.tree.tokens(first.leaf)
+    )
+    assert again(newer) == again(first)
+
+
+def test_a_link_still_being_written_is_handed_on_whole():
+    browser = Browser(reader(), Limits(400, 400), "400_400-6.7_400-9.1", "2.30")
+    assert browser.told["todo"] and again(browser.session) == (
+        "400_400-6.7_400-9.1",
+        "2.30",
+    )
+    assert again(Browser(reader()).session) == ("", "")  # nobody has looked at it yet
+
+
+@pytest.mark.parametrize(
+    "length, words",
+    [
+        ("0", "nothing is written"),
+        ("-5", "nothing is written"),
+        ("1000000", "at most 1,000"),
+        ("9" * 400, None),
+        ("x", None),
+        ("nan", None),
+        ("7", None),
+    ],
+)
+def test_lengths_are_bounded_and_named(length, words):
+    page = opened(generation_length=length)
+    assert words is None or words in sentences(page)
+    assert len(session_of(page).tree) <= BATCH
+    if length == "7":
+        assert len(session_of(page).tree) == 7
+    if words == "nothing is written":
+        page.number_input(key="generation_length").set_value(12).run()
+        assert not page.exception and len(session_of(page).tree) == 12
+
+
+@pytest.mark.parametrize(
+    "value", ["", "x", "-1", "nan", "inf", "1e400", "10000000000", "9" * 400, "½", "<b>", "true"]
+)
+def test_a_strangers_settings_are_no_error(value):
+    names = ("temperature", "top_k", "top_p", "min_p", "penalty", "seed", "length", "stop", "tree", "at")
+    page = opened(**{f"generation_{name}": value for name in names})
+    assert len(session_of(page).tree) <= BATCH
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"text": ""},
+        {"text": "🙂"},
+        {"text": "x" * 10_000},
+        {"text": "KING☃"},
+        {"generation_view": "Nothing"},
+        {"generation_stop": "⏎⏎"},
+    ],
+)
+def test_texts_of_every_kind(query):
+    page = opened(**query)
+    assert len(session_of(page).tree.prompt) <= 128
+    if query == {"text": "x" * 10_000}:
+        assert "tokens; the first" in sentences(page)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"causal": False},
+        {"position": "rope", "wiring": "parallel"},
+        {"mixer": "none", "ffn": "none"},
+        {"wiring": "post", "norm_bias": True},
+        {"context": 8},
+        {"context": 1},
+    ],
+    ids=["masked", "rope", "nothing", "post", "short", "one"],
+)
+def test_every_kind_of_model(fields, monkeypatch: pytest.MonkeyPatch):
+    small = ModelConfig(
+        **{
+            **presets.PRESETS["classic"].model.to_dict(),
+            "n_layers": 1,
+            "d_model": 16,
+            "n_heads": 2,
+            "d_ff": 32,
+            **fields,
+        }
+    )
+    monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=small))
+    subject._untrained.clear()
+    page = opened(
+        model="untrained-classic", generation_top_k="5", generation_penalty="1.2", generation_min_p="0.01"
+    )
+    subject._untrained.clear()
+    if not small.causal:
+        assert "does not write on" in sentences(page)
+    else:
+        path = session_of(page).tree.path(session_of(page).leaf)
+        assert len(path) == BATCH and (small.context > 8 or max(node.begin for node in path) > 0)
+
+
+def test_a_diverged_model_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch):
+    subject._shipped.clear()
+    found = subject._shipped("shakespeare-classic")
+    with torch.no_grad():
+        kept = found.model.embedding.clone()
+        found.model.embedding.fill_(math.nan)
+    try:
+        assert "has diverged" in sentences(opened())
+    finally:
+        with torch.no_grad():
+            found.model.embedding.copy_(kept)
+        subject._shipped.clear()
+
+
+def test_the_hosted_profile_writes_less(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
+    assert "at most 400" in sentences(opened(generation_length="500"))
+
+
+def of_text(nats: list[float], picked: list[bool]) -> Surprise:
+    """Of tokens that cost so many nats."""
+    costs = np.array(nats)
+    mean = np.array([sum(nats[: i + 1]) / (i + 1) for i in range(len(nats))])
+    return Surprise(
+        np.exp(-costs), costs, mean, np.array(picked), Likelihood(len(nats), -sum(nats)), math.log(65), 0.5
+    )
+
+
+def test_the_figure_holds_the_numbers():
+    nats = [0.5, 2.0, 0.1]
+    figure = surprise_bars(["a", "␣", "⏎"], of_text(nats, [False, True, False]))
+    bars, mean, picked = figure.data
+    assert bars.y.tolist() == pytest.approx(nats)
+    assert bars.marker.color.tolist() == pytest.approx([math.exp(-n) for n in nats])
+    assert mean.y.tolist() == pytest.approx([0.5, 1.25, 2.6 / 3]) and list(picked.x) == [2]
+    assert len(surprise_bars(["a"], of_text(nats[:1], [False])).data) == 2
+    assert figure.layout.xaxis.tickangle == 0  # turned characters run into each other on a phone
+    assert surprise_bars(["the", "a", "b"], of_text(nats, [False] * 3)).layout.xaxis.tickangle is None
+    assert figure.layout.shapes[0].y0 == figure.layout.shapes[0].y1 == pytest.approx(math.log(65))

@@ -1,0 +1,282 @@
+"""The view "KV cache" alone: every part and option, every kind of model, and links written by strangers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine import presets
+from engine.config import ModelConfig, SampleConfig
+from engine.measure.caching import Speed, cache_size, compare
+from engine.measure.caching_totals import divisors
+from pages.output.generation import cache, cache_bytes, cache_pairs, cache_steps, cache_why
+from pages.output.generation import cache_figures as figures
+from tests.pages.stage import StageManager, open_page
+from ui import subject
+from ui.text.numbers import flop, gigabytes
+
+PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "generation" / "page.py")
+
+
+@pytest.fixture(autouse=True)
+def quick(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_steps, "SPEED_SECONDS", 0.02)
+    for cached in (cache_pairs._compared, cache_steps._filled, cache_why._unchanged, cache_steps._speed_of):
+        cached.clear()  # their key is the model's name, and the tests give one name to many models
+
+
+def opened(**query: str) -> AppTest:
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), generation_view="cache", **query)
+
+
+def sentences(page: AppTest) -> str:
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
+
+
+def small(monkeypatch: pytest.MonkeyPatch, **fields) -> None:
+    config = ModelConfig(
+        **{
+            **presets.PRESETS["classic"].model.to_dict(),
+            "n_layers": 1,
+            "d_model": 16,
+            "n_heads": 4,
+            "d_ff": 32,
+            **fields,
+        }
+    )
+    monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=config))
+    subject._untrained.clear()
+
+
+def test_both_write_the_same_and_the_bytes_agree(drawn):
+    page = opened(kv_length="12", kv_part="Step by step")  # as old links name it
+    words = sentences(page)
+    assert "✓ **12 of 12 tokens are identical.**" in words and "✓ **Bytes agree.**" in words
+    assert "✗" not in words
+    assert (
+        "17 tokens the formula says 69,632 bytes, and the filled part of the cache's tensor has 69,632"
+        in words
+    )  # 4 · 2 · 4 · 32 · 17 · 4
+    assert f"for the whole context: {4 * 2 * 4 * 32 * 128 * 4:,} bytes" in words
+    assert "one position is computed instead of 28" in words and "was full" not in words
+    assert [m.label for m in page.metric] == ["With, tokens/s", "Without, tokens/s", "Times as fast"]
+    model = subject._shipped("shakespeare-classic").model
+    ids = subject._shipped("shakespeare-classic").tokenizer.encode("KING RICHARD II:\n")
+    pairs = compare(model, ids, 12, SampleConfig(temperature=0.0))
+    cached, uncached = [p.flops for p in pairs], [p.flops_without for p in pairs]
+    figure = drawn["kv_flops"]
+    assert [trace["y"] for trace in figure.traces] == [uncached, cached]
+    assert [trace["name"] for trace in figure.traces] == ["without", "with the cache"]
+    assert figure.table["flops_with_cache"] == cached and figure.table["total_without"][-1] == sum(uncached)
+    assert figure.table["total_with_cache"] == [sum(cached[: i + 1]) for i in range(12)]
+    assert figure.table["computed"] == [17] + [1] * 11
+    assert figure.table["computed_without"] == list(range(17, 29))
+    total = f"{flop(sum(cached))} with the cache, {flop(sum(uncached))} without"
+    assert f"**In total {total}: {sum(uncached) / sum(cached):.1f} times as much.**" in words
+    last = f"{flop(cached[-1])} with the cache and {flop(uncached[-1])} without"
+    assert f"The last one costs {last}, {uncached[-1] / cached[-1]:.0f} times as much" in words
+    assert f"at most {max(p.difference for p in pairs):.1e}:" in words
+
+
+def test_what_does_not_agree_is_said_not_to(monkeypatch: pytest.MonkeyPatch):
+    """The page's own checks compare two things."""
+    monkeypatch.setattr(cache_steps, "filled_bytes", lambda *_: (69_631, 70_000))
+    real = cache_steps.totals
+    monkeypatch.setattr(cache_steps, "totals", lambda pairs: replace(real(pairs), same=3))
+    words = sentences(opened(kv_length="4"))
+    assert "✗ **Bytes differ.**" in words and "✗ **3 of 4 tokens are identical.**" in words
+    assert "rounding decided" in words
+    wrong = cache_bytes.sharing
+
+    def sharing(*asked):
+        found = wrong(*asked)
+        return replace(found, sizes={n: replace(size, tensor=7) for n, size in found.sizes.items()})
+
+    monkeypatch.setattr(cache_bytes, "sharing", sharing)
+    assert "✗ The tensor that the engine's" in sentences(opened(kv_part="bytes"))
+
+
+def test_past_the_context_the_page_says_what_happens(monkeypatch: pytest.MonkeyPatch):
+    small(monkeypatch, context=20)
+    words = sentences(opened(model="untrained-classic", kv_length="16", kv_temperature="1.5", kv_seed="3"))
+    # 17 tokens are given; the 4th written one fills the context, and the last 10 of 21 stay.
+    assert (
+        "Before step 4 the context of 20 tokens was full" in words
+        and "the token that stood at 11 now stands at 0" in words
+    )
+    assert "✓ **16 of 16 tokens" in words
+    subject._untrained.clear()
+
+
+def test_a_longer_text_begins_like_a_shorter_one():
+    frames = {}
+
+    def keep(**sent):
+        frames[len(sent["data"]["steps"])] = sent["data"]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache_steps, "_mount", lambda: keep)
+        for length in ("8", "24", "40"):
+            opened(kv_length=length, kv_temperature="0.8", kv_seed="5", kv_step="3")
+    assert sorted(frames) == [8, 24, 40]
+    assert (
+        frames[8]["labels"] == frames[24]["labels"][:25] == frames[40]["labels"][:25]
+        and frames[40]["step"] == 3
+    )
+    last = frames[40]["steps"][-1]
+    assert (
+        last["computed"] == 1
+        and last["position"] - last["begin"] == 56
+        and last["flops_without"] > 50 * last["flops"]
+    )
+    assert (
+        frames[8]["per_position"] == 4 * 2 * 4 * 32 * 4 and frames[8]["numbers"] == "4 · 2 · 4 · 32 · T · 4"
+    )
+
+
+@pytest.mark.parametrize(("dtype", "heads"), [("float32", 4), ("bfloat16", 1), ("float8", 2)])
+def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: int, drawn):
+    words = sentences(opened(kv_part="bytes", kv_dtype=dtype, kv_heads=str(heads), kv_tokens="1024"))
+    number = {"float32": 4, "bfloat16": 2, "float8": 1}[dtype]
+    size = 4 * 2 * heads * 32 * 1024 * number
+    assert f"= 4 · 2 · {heads} · 32 · 1,024 · {number} = **{size:,} bytes = {gigabytes(size)}**" in words
+    assert f"in {dtype}: {size:,} bytes" in words and "✓" in words and "✗" not in words
+    assert f"has the shape 4 × 2 × 1 × {heads} × 1,024 × 32" in words
+    assert f"**With {heads} of 4 key-value heads the cache of 1,024 tokens takes {gigabytes(size)}" in words
+    assert ("times less" in words) == (heads != 4)
+    assert heads == 4 or f", {4 // heads} times less than with a key head each.**" in words
+    assert "70B: 80 layers, 8 of 64" in words and "Touvron et al" in words
+    own = drawn["kv_heads_figure"]
+    assert own.traces[0]["x"] == [4 * 2 * n * 32 * 1024 * number for n in (4, 2, 1)]
+    assert own.table["chosen"] == [str(n == heads) for n in (4, 2, 1)]
+    published = drawn["kv_published"]
+    layers, widths, shared = (32, 80, 32, 32), (32, 64, 32, 32), (8, 8, 8, 8)
+    for trace, ways in zip(published.traces, (widths, shared, (1, 1, 1, 1)), strict=True):
+        expected = [n * 2 * heads * 128 * 1024 * number for n, heads in zip(layers, ways, strict=True)]
+        assert trace["x"] == published.table[f"{trace['name']}_bytes"] == expected
+    assert published.table["has"] == ["MHA", "GQA", "GQA", "GQA"]
+
+
+def test_the_causal_mask_is_what_keeps_them(drawn):
+    page = opened(kv_part="why")
+    on, off = (float(m.value) for m in page.metric)
+    assert on < 1e-4 < 0.1 < off
+    assert "first 17 tokens" in sentences(page)
+    table, traces = drawn["kv_changes"].table, drawn["kv_changes"].traces
+    columns = ("key_mask_on", "value_mask_on", "key_mask_off", "value_mask_off")
+    assert [table[name] for name in columns] == [trace["y"] for trace in traces]
+    assert float(f"{max(table['key_mask_off'] + table['value_mask_off']):.2g}") == off
+    assert table["key_mask_off"][0] < 1e-5 < 0.1 < min(table["key_mask_off"][1:])  # layer 0 has mixed nothing
+    assert traces[2]["name"] == "key, mask off"
+
+
+@pytest.mark.parametrize("part", cache.PARTS)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"position": "rope", "n_kv_heads": 2, "wiring": "parallel"},
+        {"position": "alibi", "n_kv_heads": 1},
+        {"mixer": "shared_qk"},
+        {"mixer": "mean"},
+        {"n_heads": 1},
+        {"context": 4},
+        {"n_heads": 16},
+        {"qk_norm": True, "position": "t5", "wiring": "post"},
+    ],
+    ids=["rope", "multi-query", "shared", "mean", "one head", "short", "many heads", "t5"],
+)
+def test_every_part_of_every_kind_of_model(part: str, fields, monkeypatch: pytest.MonkeyPatch):
+    small(monkeypatch, **fields)
+    page = opened(model="untrained-classic", kv_part=part, kv_length="4")
+    subject._untrained.clear()
+    assert "✗" not in sentences(page)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [({"causal": False}, "every later token changes"), ({"mixer": "none", "ffn": "gelu"}, "never exchange")],
+)
+def test_a_model_that_can_keep_nothing_gets_a_sentence(fields, said: str, monkeypatch: pytest.MonkeyPatch):
+    small(monkeypatch, **fields)
+    page = opened(model="untrained-classic")
+    subject._untrained.clear()
+    assert said in sentences(page) and not page.metric
+
+
+@pytest.mark.parametrize("value", ["", "-1", "nan", "10000000000", "½", "3"])
+@pytest.mark.parametrize("part", cache.PARTS)
+def test_a_strangers_link_is_no_error(value: str, part: str):
+    names = ("kv_length", "kv_temperature", "kv_seed", "kv_step", "kv_tokens", "kv_dtype", "kv_heads")
+    assert "✗" not in sentences(opened(kv_part=part, **dict.fromkeys(names, value)))
+
+
+def test_a_part_that_is_none():
+    assert "identical" in sentences(opened(kv_part="½"))
+
+
+def test_the_speed_is_measured_once_for_a_model_until_asked_again(monkeypatch: pytest.MonkeyPatch):
+    asked = []
+    monkeypatch.setattr(
+        cache_steps, "speed", lambda *_: asked.append(1) or Speed(7, 2, 1000.0, 250.0 - len(asked), 4.0, 9.0)
+    )
+    page = opened(kv_length="8")
+    page.slider(key="kv_length").set_value(9).run()
+    assert (
+        len(asked) == 1
+        and page.metric[1].value == "249"
+        and "2 blocks of 7 tokens" in sentences(page)
+        and "9.0 times" in sentences(page)
+    )
+    page.button(key="kv_again").click().run()
+    assert len(asked) == 2 and page.metric[1].value == "248"
+
+
+def test_the_figures_hold_the_numbers():
+    with_cache, without, refilled = (
+        np.array([40, 10, 20]),
+        np.array([40, 50, 20]),
+        np.array([False, False, True]),
+    )
+    made = figures.flops_by_step(with_cache, without, ["a", "b", "c"], refilled)
+    assert [list(t.y) for t in made.data] == [[40, 50, 20], [40, 10, 20], [20]] and list(made.data[2].x) == [
+        2
+    ]
+    bars = figures.bytes_by_heads([4, 2, 1], [400, 200, 100], 4, 2)
+    assert list(bars.data[0].x) == [400, 200, 100] and len(set(bars.data[0].marker.color)) == 2
+    assert bars.layout.xaxis.ticktext == (
+        "0",
+        "128 B",
+        "256 B",
+        "384 B",
+    )  # in the unit of the words beside the bars
+    changed = figures.changes((np.zeros(2), np.zeros(2)), (np.array([0.0, 2.0]), np.array([0.0, 1.0])))
+    assert [list(t.y) for t in changed.data] == [[0, 0], [0, 0], [0, 2], [0, 1]] and len(
+        changed.data[3].text
+    ) == 2
+
+
+def test_published_bars_are_the_ledgers():
+    ways = {
+        way: np.array(
+            [
+                float(cache_size(presets.PRESETS[m].model, 4096, "bfloat16", n).formula)
+                for m in ("llama2-7b", "llama3-8b")
+            ]
+        )
+        for way, n in (("MHA", 32), ("GQA", 8), ("MQA", 1))
+    }
+    made = figures.published(["a", "b"], ways, ["MHA", "GQA"])
+    assert [trace.name for trace in made.data] == ["MHA", "GQA", "MQA"] and list(made.data[0].x) == [
+        2**31,
+        2**31,
+    ]
+    assert made.data[1].text[1] == "<b>GQA 512 MB</b>"
+    assert divisors(32) == [32, 16, 8, 4, 2, 1] and divisors(1) == [1]

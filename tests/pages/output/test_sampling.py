@@ -1,0 +1,273 @@
+"""The Sampling page alone: every view, every kind of model, and links written by strangers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine import presets
+from engine.checkpoints import Checkpoint
+from engine.config import ModelConfig, SampleConfig
+from engine.sample import draw, stages, uniform
+from engine.service.state import RunSpec
+from pages.output.sampling import figures
+from pages.output.sampling.temperatures import TEMPERATURES
+from tests.pages.stage import StageManager, open_page
+from ui import subject
+from ui.players import sampler
+
+PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "sampling" / "page.py")
+VIEWS = ("stages", "draws", "temperatures")
+
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+def opened(**query: str) -> AppTest:
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
+
+
+def sentences(page: AppTest) -> str:
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
+
+
+def engine_rows(page: AppTest):
+    return page.dataframe[0].value.set_index("stage")
+
+
+def logits_of(ids: tuple[int, ...], position: int) -> torch.Tensor:
+    """Of the model that the page opens with."""
+    with torch.inference_mode():
+        return subject._shipped("shakespeare-classic").model(torch.tensor([ids]))[0, position].float()
+
+
+def ids_of(text: str) -> tuple[int, ...]:
+    return tuple(subject._shipped("shakespeare-classic").tokenizer.encode(text))
+
+
+def test_the_first_view_shows_each_stage_as_the_engine_computes_it(drawn):
+    page = opened()
+    assert page.text_area(key="text").value == "KING RICHARD II:\n"
+    rows = engine_rows(page)
+    assert list(rows.index) == ["logits", "repetition penalty", "temperature", "top-k", "top-p", "min-p"]
+    ids = ids_of("KING RICHARD II:\n")
+    p = logits_of(ids, -1).double().softmax(-1)
+    assert rows["entropy (nats)"]["logits"] == pytest.approx(-(p * p.log()).sum().item(), abs=1e-5)
+    warm = (logits_of(ids, -1).double() / 0.8).softmax(-1).sort(descending=True).values
+    count = int((warm.cumsum(0) < 0.95).sum()) + 1  # the fewest that reach 0.95
+    kept = warm[:count] / warm[:count].sum()
+    assert rows["tokens left"].tolist() == [65, 65, 65, 65, count, count]
+    assert rows["removed here"].tolist() == [0, 0, 0, 0, 65 - count, 0]
+    assert rows["mass kept"]["top-p"] == pytest.approx(warm[:count].sum().item(), abs=1e-5)
+    choices = math.exp(-(kept * kept.log()).sum().item())
+    assert rows["choices"]["min-p"] == pytest.approx(choices, abs=1e-4)
+    cut = 1 - p.sort(descending=True).values[:count].sum().item()
+    words = sentences(page)
+    assert f"**{count} of 65 tokens are left to draw from**; the {65 - count} removed" in words
+    assert f"had {cut:.1%} of the model's probability. The model was as uncertain as between" in words
+    before = math.exp(-(p * p.log()).sum().item())
+    assert f"between {before:.1f} equally likely tokens; the draw is between {choices:.1f}." in words
+    figure = drawn["sampling_stage_map"]
+    order = p.argsort(descending=True, stable=True)[:15].tolist()
+    assert figure.table["id"] == order and figure.traces[0]["y"] == list(rows.index)
+    assert figure.traces[0]["z"][0] == pytest.approx(p[order].tolist(), abs=1e-6)
+    assert figure.table["logits"] == figure.traces[0]["z"][0]
+    assert figure.table["removed_by"] == [""] * min(count, 15) + ["top-p"] * (15 - min(count, 15))
+    token = draw(
+        stages(logits_of(ids, -1), replace(sampler.START, seed=0), ids)[-1].probabilities,
+        uniform(0, 1)[0].item(),
+    )
+    assert f"(token {token})" in words
+
+
+def test_the_link_holds_every_setting_and_where_one_looks(drawn):
+    page = opened(
+        sampling_view="Stage by stage",  # as old links name it
+        sampling_temperature="1.5",
+        sampling_top_k="7",
+        sampling_top_p="0.9",
+        sampling_min_p="0.1",
+        sampling_repetition_penalty="1.3",
+        sampling_penalty_last="1",
+        sampling_seed="5",
+        sampling_position="3",
+    )
+    rows = engine_rows(page)
+    assert list(rows.index)[-1] == "repetition penalty" and rows["tokens left"]["top-k"] == 7
+    assert (
+        page.query_params["sampling_top_k"] in ("7", ["7"])
+        and page.number_input(key="sampling_seed").value == 5
+    )
+    ids = ids_of("KING RICHARD II:\n")
+    p = logits_of(ids, 3).softmax(-1)
+    table = drawn["sampling_stage_map"].table
+    assert table["logits"] == pytest.approx(p[table["id"]].tolist(), abs=1e-6)
+
+
+def test_temperature_zero_leaves_one_token_whatever_the_seed():
+    drawn = {
+        sentences(opened(sampling_temperature="0", sampling_seed=str(seed))).partition("it draws “")[2][:1]
+        for seed in range(3)
+    }
+    assert len(drawn) == 1
+    many = {
+        sentences(opened(sampling_temperature="1.5", sampling_top_p="1", sampling_seed=str(seed))).partition(
+            "it draws “"
+        )[2][:1]
+        for seed in range(6)
+    }
+    assert len(many) > 1
+
+
+@pytest.mark.parametrize("value", ["", "x", "-1", "nan", "inf", "1e400", "10000000000", "0x1", "1;2", "½"])
+def test_a_strangers_link_is_no_error(value: str):
+    rows = engine_rows(opened(**{f"sampling_{name}": value for name in sampler.NAMES}))
+    assert (rows["tokens left"] >= 1).all() and np.isfinite(rows["entropy (nats)"]).all()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"sampling_view": "Nothing"},
+        {"sampling_seed": "-1"},
+        {"sampling_seed": "99999999999999"},
+        {"sampling_position": "999"},
+        {"sampling_position": "-2"},
+        {"text": ""},
+        {"text": "🙂"},
+        {"text": "x" * 5000},
+        {"text": "KING☃"},
+    ],
+)
+def test_other_strangers_links_neither(query):
+    opened(**query)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"causal": False},
+        {"position": "rope", "wiring": "parallel"},
+        {"mixer": "none", "ffn": "none"},
+        {"wiring": "post", "norm_bias": True},
+        {"context": 8},
+    ],
+    ids=["plain", "masked", "rope", "nothing", "post", "short"],
+)
+def test_every_view_of_every_kind_of_model(view: str, fields, monkeypatch: pytest.MonkeyPatch):
+    small = ModelConfig(
+        **{
+            **presets.PRESETS["classic"].model.to_dict(),
+            "n_layers": 1,
+            "d_model": 16,
+            "n_heads": 2,
+            "d_ff": 32,
+            **fields,
+        }
+    )
+    monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=small))
+    subject._untrained.clear()
+    page = opened(model="untrained-classic", sampling_view=view)
+    subject._untrained.clear()
+    if view == "temperatures":
+        assert ("no samples" in sentences(page)) == (not small.causal)
+        assert len(page.code) >= (5 if small.causal else 0)
+
+
+def test_a_thousand_draws_are_counted_by_the_engine(drawn):
+    words = sentences(opened(sampling_view="A thousand draws", sampling_temperature="0"))
+    assert "came 1000 times; expected were 1000" in words and "0.0% away" in words
+    words = sentences(opened(sampling_view="draws", sampling_temperature="1.5", sampling_seed="3"))
+    ids = ids_of("KING RICHARD II:\n")
+    p = stages(logits_of(ids, -1), replace(sampler.START, temperature=1.5), ids)[-1].probabilities.astype(
+        float
+    )
+    counts = Counter(
+        int(np.searchsorted(p.cumsum(), u * p.sum(), side="right")) for u in uniform(3, 1000).tolist()
+    )
+    best = int(p.argmax())
+    assert f"came {counts[best]} times; expected were {1000 * p[best]:.0f}.**" in words
+    far = sum(abs(counts[i] / 1000 - p[i]) for i in range(65)) / 2
+    assert 0.01 < far and f"are {far:.1%} away" in words
+    bars, marks = drawn["sampling_shares"].traces
+    order = list(map(int, drawn["sampling_shares"].table["id"]))
+    assert order[0] == best and drawn["sampling_shares"].table["draws"] == [counts[i] for i in order]
+    assert bars["y"] == pytest.approx([counts[i] / 1000 for i in order])
+    assert marks["y"] == pytest.approx(p[order].tolist())
+
+
+def test_temperatures_write_two_hundred_characters_each_and_the_seed_changes_them(drawn):
+    page = opened(sampling_view="Temperatures")
+    logits = logits_of(ids_of("KING RICHARD II:\n"), -1).double()
+    order = logits.argsort(descending=True, stable=True)[:15]
+    for t, trace in zip((0.2, 0.5, 0.8, 1.0, 1.5), drawn["sampling_temperatures"].traces, strict=True):
+        assert trace["x"] == pytest.approx((logits / t).softmax(-1)[order].tolist(), abs=1e-5)
+    cold, warm = ((logits / t).softmax(-1) for t in (0.2, 1.5))
+    assert f"has {cold.max().item():.1%} at τ = 0.2 and {warm.max().item():.1%} at τ = 1.5" in sentences(page)
+    ends = [math.exp(-(p * p.clamp_min(1e-300).log()).sum().item()) for p in (cold, warm)]
+    assert f"choices goes from {ends[0]:.1f} to {ends[1]:.1f}." in sentences(page)
+    texts = [c.value for c in page.code[:5]]
+    assert [len(t) for t in texts] == [200] * 5 and len(set(texts)) == 5
+    other = page.number_input(key="sampling_seed").set_value(1).run()
+    assert not other.exception and [c.value for c in other.code[:5]] != texts
+    assert sentences(page).count(" choices") >= 5 and "**τ = 0.2** :small[1." in sentences(page)
+
+
+def test_settings_that_cannot_be_used_fall_back_alone():
+    config = sampler.valid(
+        {"temperature": 1e9, "top_k": 3.0, "min_p": True, "penalty_last": "yes", "repetition_penalty": [1]}, 4
+    )
+    assert config == SampleConfig(
+        temperature=sampler.START.temperature, top_k=3, top_p=sampler.START.top_p, seed=4
+    )
+
+
+def test_the_figures_hold_the_numbers():
+    values = np.arange(15, dtype=np.float32).reshape(5, 3) / 15
+    made = figures.temperatures(["a", "b", "c"], values, [f"τ = {t}" for t in TEMPERATURES])
+    assert [list(trace.x) for trace in made.data] == values.tolist() and len(
+        {trace.xaxis for trace in made.data}
+    ) == 5
+    for note, axis in zip(
+        made.layout.annotations, [made.layout[f"xaxis{i or ''}"] for i in (0, 2, 3, 4, 5)], strict=True
+    ):  # a title over the middle of each
+        assert note.xanchor == "center" and note.x == pytest.approx(sum(axis.domain) / 2, abs=0.01)
+    assert np.array_equal(figures.stage_map(["a", "b", "c"], values, list("vwxyz")).data[0].z, values)
+
+
+@pytest.mark.parametrize("scale", [1e19, 1e30])
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_model_whose_numbers_have_run_away_is_a_sentence(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch, view: str, scale: float
+):
+    """A diverged run's last snapshot: its weights are numbers, what the model makes of them is none."""
+    subject.st.cache_resource.clear()
+    real = manager.model
+
+    def model(run: str, step: int | None = None) -> Checkpoint:
+        found = real(run, step)
+        for parameter in found.model.parameters():
+            parameter.mul_(scale)
+        return found
+
+    monkeypatch.setattr(manager, "model", model)
+    preset = presets.PRESETS["fast"]
+    assert preset.train is not None
+    run = manager.start(RunSpec(preset.model, preset.train, "python"), "this-browser")
+    manager.change(run, status="failed")
+    page = opened(model=f"run-{run}", sampling_view=view)
+    assert [w.value[:27] for w in page.warning] == ["No logit is a finite number"]
+    assert not page.error

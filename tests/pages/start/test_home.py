@@ -1,0 +1,93 @@
+"""The home page, without a browser: every preset, the button, and what strangers write into URLs."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.presets import PRESETS
+from tests.pages.stage import StageManager
+from ui import site, state
+
+APP = str(Path(__file__).parents[3] / "app.py")
+
+
+def opened(preset):
+    """The home page as a link with this preset opens it."""
+    app = AppTest.from_file(APP, default_timeout=30)
+    app.query_params["preset"] = preset
+    return app.run()
+
+
+def the_map(app):
+    element = next(e for e in app.get("bidi_component") if e.proto.component_name.endswith("glassformer_map"))
+    return json.loads(element.proto.json)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_drawn(name):
+    home = opened(name)
+    assert not home.exception
+    drawn = the_map(home)
+    assert (
+        PRESETS[name].title in drawn["alt"]
+        and str(PRESETS[name].model.n_layers) in drawn["map"]["parts"]["block"]["title"]
+    )
+    assert any(PRESETS[name].title in text.value for text in home.markdown)
+
+
+def test_choosing_a_preset_redraws_the_map():
+    app = AppTest.from_file(APP, default_timeout=30).run()
+    before = the_map(app)["map"]["parts"]
+    app.pills(key="preset").set_value("gpt2").run()
+    after = the_map(app)["map"]["parts"]
+    assert "sum_position" in after and after["embedding"]["lines"] != before["embedding"]["lines"]
+
+
+def test_more_published_models_are_in_a_list():
+    app = AppTest.from_file(APP, default_timeout=30).run()
+    assert "mistral-7b" not in app.pills(key="preset").options
+    app.selectbox(key="home_published").select("mistral-7b").run()
+    assert "Mistral 7B" in the_map(app)["alt"] and "7,241,732,096 parameters" in the_map(app)["alt"]
+    assert (
+        "mistral-7b" in app.pills(key="preset").options and app.selectbox(key="home_published").value is None
+    )
+    app.pills(key="preset").set_value("gpt2").run()
+    assert "GPT-2 small" in the_map(app)["alt"] and not app.exception
+
+
+@pytest.mark.parametrize(
+    "value", ["", "<script>alert(1)</script>", "FAST", "gpt2,fast", "x" * 5000, "../../etc/passwd", "\x00"]
+)
+def test_nonsense_in_the_url_shows_the_first_preset(value):
+    app = opened(value)
+    assert not app.exception
+    assert next(iter(PRESETS.values())).title in the_map(app)["alt"]
+
+
+@pytest.mark.parametrize(("chosen", "trained"), [("modern", "modern"), ("llama2-70b", "fast")])
+def test_train_one_now_starts_a_training_and_shows_it(chosen, trained, monkeypatch):
+    stage = StageManager()
+    monkeypatch.setattr(state, "manager", lambda: stage)
+    app = opened(chosen)
+    assert stage.asked == []
+    app.button(key="train_now").click().run()
+    assert not app.exception
+    assert app.session_state["preset"] == trained
+    assert [what for what in stage.asked if what[0] == "start"] == [("start", "run-0")]
+    spec = stage.views["run-0"].spec
+    assert (spec.train, replace(spec.model, vocab_size=65)) == (
+        PRESETS[trained].train,
+        PRESETS[trained].model,
+    )
+    app.run()
+    assert len(stage.views) == 1  # once
+    assert any("rain" in title.value for title in app.title)
+
+
+def test_the_map_leads_only_to_pages_that_are_there():
+    assert all((site.ROOT / path).is_file() for path in site.explanations().values())
+    assert [entry.url for entry in site.built()][:2] == ["", "train"]
+    assert len({entry.url for entry in site.ENTRIES}) == len(site.ENTRIES)

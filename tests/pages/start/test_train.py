@@ -1,0 +1,680 @@
+"""The training page alone, before a stage manager: every control, every mistake, every link."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine import corpora
+from engine.config import ModelConfig, TrainConfig
+from engine.errors import CorpusError
+from pages.start.train import run as training
+from ui.fields import CONTROLS, TRAINABLE, preset_values
+
+PAGE = str(Path(__file__).parents[3] / "pages" / "start" / "train" / "page.py")
+HINTS = {**get_type_hints(ModelConfig), **get_type_hints(TrainConfig)}
+CHOICES = {
+    name: get_args(HINTS[name])
+    for name in CONTROLS
+    if isinstance(HINTS[name], type(get_type_hints(ModelConfig)["norm"]))
+}
+
+
+def opened(**query: str) -> AppTest:
+    page = AppTest.from_file(PAGE, default_timeout=60)
+    page.session_state["owner"] = "this-browser"
+    for name, value in ({"data": "python"} | query).items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def sentences(page: AppTest) -> str:
+    return " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
+
+
+def clicked(page: AppTest, key: str) -> AppTest:
+    page.button(key=key).click().run()
+    assert not page.exception
+    return page
+
+
+def test_every_preset_fills_everything_in_and_starts(manager):
+    page = opened()
+    for name, preset in TRAINABLE.items():
+        page.get_by_key("preset").set_value(name).run()
+        assert not page.exception and not page.error
+        for field, value in preset_values(preset).items():
+            assert page.session_state[field] == value, (name, field)
+        clicked(page, "train")
+        spec = list(manager.views.values())[-1].spec
+        assert spec.train == preset.train
+        assert spec.model == ModelConfig(**{**preset.model.to_dict(), "vocab_size": spec.model.vocab_size})
+        assert page.query_params["run"] == list(manager.views)[-1]
+
+
+def test_every_field_of_the_configs_has_a_control_with_a_help():
+    assert set(ModelConfig.__dataclass_fields__) | set(TrainConfig.__dataclass_fields__) == set(CONTROLS) | {
+        "vocab_size"
+    }
+    assert all(control.help and "\n" not in control.help for control in CONTROLS.values())
+
+
+@pytest.mark.parametrize("field", sorted(CHOICES))
+def test_every_option_of_every_choice_draws_and_is_trained_or_explained(manager, field):
+    page = opened()
+    for option in CHOICES[field]:
+        page.selectbox(key=field).select(option).run()
+        assert not page.exception
+        button = page.button(key="train")
+        assert button.disabled == bool(page.error)
+        if not button.disabled:
+            clicked(page, "train")
+            spec = list(manager.views.values())[-1].spec
+            assert option in (getattr(spec.model, field, None), getattr(spec.train, field, None))
+
+
+def test_an_illegal_combination_is_explained_beside_its_control_and_cannot_be_started(manager):
+    page = opened(n_heads="3")
+    assert page.button(key="train").disabled
+    said = [e.value for e in page.error]
+    assert len(said) == 2 and all(
+        "must divide d_model" in s for s in said
+    )  # by the button, and by the control
+    page.number_input(key="n_heads").set_value(8).run()
+    assert not page.error and not page.button(key="train").disabled
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"steps": "1000000000"}, "must be at most"),
+        ({"d_model": "40000"}, "parameters"),
+        ({"context": "100000"}, "must be at most"),
+        ({"batch_size": "-3"}, "must be at least 1"),
+        ({"beta2": "1.5"}, "must be between"),
+        ({"objective": "masked"}, "must be False for the masked objective"),
+        ({"causal": "false"}, "must be True for next-token training"),
+        ({"norm": "rmsnorm", "norm_bias": "true"}, "RMSNorm has a gain but no bias"),
+    ],
+)
+def test_numbers_beyond_the_limits_are_said(manager, query, words):
+    page = opened(**query)
+    assert words in sentences(page) and page.button(key="train").disabled
+
+
+def test_a_link_opens_with_the_preset_it_names_and_its_differences(manager):
+    page = opened(preset="modern", d_model="64", learning_rate="0.005")
+    assert page.session_state["preset"] == "modern"
+    clicked(page, "train")
+    spec = manager.views["run-0"].spec
+    assert (spec.model.d_model, spec.model.ffn, spec.train.learning_rate, spec.train.optimizer) == (
+        64,
+        "swiglu",
+        0.005,
+        "adamw",
+    )
+    assert "width 64" in spec.name
+
+
+def test_opening_a_link_starts_nothing(manager):
+    opened(preset="mini", run="")
+    assert not manager.views
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"preset": "gpt2"},
+        {"preset": "<script>"},
+        {"d_model": "abc"},
+        {"d_model": "9" * 40},
+        {"learning_rate": "nan"},
+        {"learning_rate": "1e999"},
+        {"ffn": "no such"},
+        {"data": "../../etc/passwd"},
+        {"causal": "maybe"},
+        {"axis": "space"},
+        {"run": "no-such-run"},
+        {"run": "x" * 5000},
+        {"seed": "-1"},
+        {"sample_prompt": "\x00<b>" + "y" * 3000},
+        {"n_layers": "9007199254740993"},
+        {"n_kv_heads": ""},
+        {"dropout": "-inf"},
+        {"n_heads": "0"},
+        {"tokenizer": "words"},
+        {"tokenizer": "bpe", "vocabulary": "9" * 400},
+        {"tokenizer": "bpe", "vocabulary": "nan"},
+        {"tokenizer": "byte", "vocabulary": "x"},
+        {"loss_in": "furlongs"},
+        {"d_model": "9" * 400},
+        {"steps": "-" + "1" * 5000, "learning_rate": "9" * 400},
+    ],
+)
+def test_an_absurd_link_falls_back_or_is_explained(manager, query):
+    page = opened(**query)
+    assert page.button(key="train")
+    if "run" in query:
+        assert "is not on this server" in sentences(page)
+
+
+def test_words_from_a_link_are_shown_as_they_are(manager):
+    page = opened(sample_prompt="![a](https://example.org/b.png) :material/home: www.example.org")
+    (note,) = [c.value for c in page.caption if c.value.startswith("Changed")]
+    assert (
+        r"\!\[a\]\(https" in note
+        and "https\\:" not in note
+        and "www.example" not in note
+        and ":material" not in note
+        and "home\\:" not in note
+    )
+    refused = opened(sample_prompt="![a](//e.org/a.png)" + "x" * 3000, seed="-1")
+    assert "![a](" not in sentences(refused)
+
+
+def test_back_to_the_preset(manager):
+    page = opened(d_model="64", ffn="gelu")
+    assert "Changed from the preset" in sentences(page)
+    clicked(page, "back_to_preset")
+    assert page.session_state["d_model"] == 128 and page.session_state["ffn"] == "relu2"
+    assert "Changed from the preset" not in sentences(page)
+
+
+def test_the_preset_says_what_it_uses_and_why(manager):
+    said = sentences(opened())
+    for why in TRAINABLE["fast"].why.values():
+        assert why in said
+
+
+# Data
+
+
+def test_pasted_text_is_described_and_trained_on(manager):
+    page = opened(data="paste")
+    assert page.button(key="train").disabled
+    page.text_area(key="pasted").set_value("to be or not to be, that is the question. " * 30).run()
+    assert not page.exception and not page.error
+    assert "distinct" in sentences(page) and "·be·or" in page.code[0].value
+    clicked(page, "train")
+    spec = manager.views["run-0"].spec
+    assert (
+        spec.corpus == "text"
+        and spec.text.startswith("to be")
+        and spec.model.vocab_size == len(set(spec.text))
+    )
+    assert "pasted" not in page.query_params
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["short", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "only a little more than twenty characters"],
+)
+def test_a_text_that_is_too_short_is_told_how_much_is_missing(manager, text):
+    page = opened(data="paste")
+    page.text_area(key="pasted").set_value(text).run()
+    assert not page.exception and page.error and page.button(key="train").disabled
+    if len(set(text)) > 1 and len(text) >= 20:
+        assert "more characters" in sentences(page)
+
+
+def test_a_text_beyond_the_profile_is_refused(manager, monkeypatch):
+    monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
+    page = opened(data="paste")
+    page.text_area(key="pasted").set_value("abc " * 130_000).run()
+    assert "at most 500,000" in sentences(page) and page.button(key="train").disabled
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("picture.png", bytes(range(256)) * 9, "is not UTF-8 text"),
+        ("zeros.bin", b"\0" * 4000, "zero bytes"),
+        ("empty.txt", b"", "empty"),
+    ],
+)
+def test_an_upload_that_is_no_text_gets_a_sentence(manager, name, content, words):
+    page = opened(data="upload")
+    page.get_by_key("upload").upload(name, content)
+    page.run()
+    assert not page.exception and words in sentences(page) and page.button(key="train").disabled
+
+
+def test_an_uploaded_text_is_used(manager):
+    page = opened(data="upload")
+    page.get_by_key("upload").upload("poem.txt", "\ufeffÜber allen Gipfeln ist Ruh. ".encode() * 40)
+    page.run()
+    assert not page.exception and not page.error
+    clicked(page, "train")
+    assert manager.views["run-0"].spec.text.startswith("Über")
+
+
+def test_without_shakespeare_and_network_the_manual_is_used_and_said(manager, monkeypatch, tmp_path):
+    def offline(name, progress=None):
+        if name == "shakespeare":
+            raise CorpusError("no network")
+        return original(name, progress)
+
+    original = corpora.load
+    monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
+    monkeypatch.setattr(corpora, "load", offline)
+    page = opened(data="shakespeare")
+    assert "the Python manual is used" in sentences(page)
+    clicked(page, "train")
+    assert manager.views["run-0"].spec.corpus == "python"
+
+
+# The run
+
+
+def test_the_run_is_drawn_and_its_buttons_ask_the_manager(manager):
+    page = clicked(opened(), "train")
+    said = sentences(page)
+    assert "running" in said or page.get("badge")
+    assert [m.label for m in page.metric] == ["Validation loss", "Perplexity", "Bits / character"]
+    assert page.metric[0].value == "2.100"
+    clicked(page, "pause_button")
+    assert ("pause", "run-0") in manager.asked and ("watch", "run-0") in manager.asked
+    manager.change("run-0", status="paused")
+    page.run()
+    clicked(page, "step_button")
+    clicked(page, "resume_button")
+    page.number_input(key="rate-run-0").set_value(0.003).run()
+    page.text_input(key="prompt-run-0").set_value("ROMEO:⏎").run()
+    clicked(page, "stop_button")
+    assert "extend_button" not in [b.key for b in page.button]
+    manager.change("run-0", status="stopped")
+    page.run()
+    assert page.number_input(key="more-run-0-160").value == 160  # what was left undone
+    page.number_input(key="more-run-0-160").set_value(300).run()
+    clicked(page, "extend_button")
+    clicked(page, "restart_button")
+    asked = [a for a in manager.asked if a[0] not in ("watch", "start")]
+    assert asked == [
+        ("pause", "run-0"),
+        ("step", "run-0"),
+        ("resume", "run-0"),
+        ("set_learning_rate", "run-0", 0.003),
+        ("set_prompt", "run-0", "ROMEO:\n"),
+        ("stop", "run-0"),
+        ("extend", "run-0", 300),
+        ("restart", "run-0"),
+    ]
+
+
+def test_against_time_and_queue_place_and_failure(manager):
+    manager.status = "queued"
+    page = clicked(opened(axis="time"), "train")
+    manager.change("run-0", place=2)
+    page.run()
+    assert "place 2 in the queue" in sentences(page)
+    manager.change(
+        "run-0",
+        status="failed",
+        message="The training process was ended by the system.",
+        warnings=("a snapshot could not be saved",),
+    )
+    page.run()
+    assert "was ended by the system" in sentences(page) and "a snapshot could not be saved" in sentences(page)
+    assert not page.button(key="extend_button").disabled
+
+
+def test_a_strangers_run_is_shown_and_cannot_be_controlled(manager):
+    page = clicked(opened(), "train")
+    manager.mine = False
+    page.run()
+    assert "belongs to another browser" in sentences(page)
+    for key in ("pause_button", "step_button", "stop_button", "restart_button"):
+        assert page.button(key=key).disabled
+    assert page.number_input(key="rate-run-0").disabled and page.text_input(key="prompt-run-0").disabled
+    assert not page.button(key="train").disabled
+
+
+def test_a_refusal_is_a_sentence(manager):
+    page = opened()
+    manager.refuse = "this browser has 100 runs already; remove one first"
+    clicked(page, "train")
+    assert manager.refuse in sentences(page)
+
+
+def test_a_refusal_stays_while_the_panel_is_drawn_again_and_again(manager, monkeypatch):
+    page = clicked(opened(), "train")
+    manager.refuse = "this run is ![a](b) just being saved"
+    clicked(page, "pause_button")
+    for _ in range(3):
+        page.run()
+        assert r"\!\[a\]\(b\) just being saved" in sentences(page)
+    later = training.time.monotonic() + training.REFUSAL_SECONDS
+    monkeypatch.setattr(training.time, "monotonic", lambda: later)
+    page.run()
+    assert "just being saved" not in sentences(page)
+
+
+def test_after_a_new_name_the_same_run_is_in_hand(manager):
+    page = clicked(opened(), "train")
+    page.selectbox(key="position").select("alibi").run()
+    clicked(page, "train")
+    page.multiselect(key="overlaid").select("run-1").run()
+    page.text_input(key="name-run-1").set_value("another").run()
+    assert (
+        page.selectbox(key="run_in_hand").value == "run-1"
+        and page.selectbox(key="run_in_hand").proto.set_value
+    )
+    assert (
+        page.multiselect(key="overlaid").value == ["run-1"]
+        and page.multiselect(key="overlaid").proto.set_value
+    )
+
+
+def test_a_link_to_a_run_takes_that_run_in_hand(manager):
+    """Else Remove would remove the first of the list while another one is shown."""
+    page = opened()
+    clicked(page, "train")
+    clicked(page, "train")
+    manager.change("run-1", name="the second")
+    for run in ("run-1", "run-0"):
+        assert opened(run=run).selectbox(key="run_in_hand").value == run
+    page = opened(run="run-1")
+    page.selectbox(key="run_in_hand").select("run-0").run()
+    assert page.selectbox(key="run_in_hand").value == "run-0", (
+        "a choice made by hand holds while the same run is shown"
+    )
+
+
+def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
+    page = opened()
+    clicked(page, "train")
+    page.selectbox(key="position").select("alibi").run()
+    clicked(page, "train")
+    table = page.dataframe[0].value
+    assert list(table["different from the one before"]) == ["(the first)", "positions rope → alibi"]
+    assert list(table["best validation loss"]) == [2.1, 2.1]
+    page.multiselect(key="overlaid").select("run-0").run()
+    assert not page.exception
+    page.selectbox(key="run_in_hand").select("run-0").run()
+    page.text_input(key="name-run-0").set_value("the <b>first</b> *one*").run()
+    assert manager.views["run-0"].name == "the <b>first</b> *one*"
+    clicked(page, "show_run")
+    assert page.query_params["run"] == "run-0"
+    manager.change("run-0", status="finished")
+    page.run()
+    clicked(page, "continue_run")
+    assert ("extend", "run-0", 200) in manager.asked
+    clicked(page, "remove_run")
+    assert list(manager.views) == ["run-1"]
+    assert "run" not in page.query_params or "run-0" not in page.query_params["run"], (
+        "the address names no run that is gone"
+    )
+    assert "is not on this server" not in sentences(page)
+
+
+def test_a_model_can_be_uploaded_and_asked_for_a_text(manager):
+    from engine.checkpoints import pack
+    from engine.model import build
+    from engine.tokenizers.char import CharTokenizer
+
+    tokenizer = CharTokenizer.train("abcdefgh \n")
+    config = ModelConfig(
+        vocab_size=tokenizer.vocab_size, context=16, d_model=24, n_layers=1, n_heads=3, position="alibi"
+    )
+    page = opened()
+    page.get_by_key("model_upload").upload(
+        "model.zip",
+        pack(build(config), tokenizer, {"evaluations": [{"validation_loss": 1.9}], "train": {"steps": 77}}),
+    )
+    page.run()
+    assert not page.exception and "validation loss 1.900" in sentences(page)
+    clicked(page, "use_settings")
+    assert [page.session_state[f] for f in ("d_model", "position", "n_layers", "steps")] == [
+        24,
+        "alibi",
+        1,
+        77,
+    ]
+    page.button[[b.label for b in page.button].index("Write")].click().run()
+    assert not page.exception and any(len(c.value) > 200 for c in page.code)
+    again = opened()
+    again.get_by_key("model_upload").upload("model.zip", b"PK\x03\x04 not a zip")
+    again.run()
+    assert not again.exception and "not a readable zip" in sentences(again)
+
+
+@pytest.mark.parametrize(
+    "loss", [10**400, -1, float("nan"), "low"], ids=["endless", "negative", "nan", "words"]
+)
+def test_a_model_file_that_somebody_edited_breaks_nothing(manager, loss):
+    from engine.checkpoints import pack
+    from engine.model import build
+    from engine.tokenizers.char import CharTokenizer
+
+    config, train = (
+        ModelConfig(vocab_size=3, context=8, d_model=8, n_layers=1, n_heads=1),
+        TrainConfig(sample_prompt="a\ud800").to_dict(),
+    )
+    page = opened()
+    zipped = pack(
+        build(config),
+        CharTokenizer("\ud800\ud801\ud802"),
+        {"evaluations": [{"validation_loss": loss}], "train": train},
+    )
+    page.get_by_key("model_upload").upload("model.zip", zipped)
+    page.run()
+    assert (
+        not page.exception and "A whole model" in sentences(page) and "validation loss" not in sentences(page)
+    )
+    page.button[[b.label for b in page.button].index("Write")].click().run()
+    assert not page.exception and any("???" in c.value for c in page.code)
+    clicked(page, "use_settings")
+    assert page.session_state["sample_prompt"] == "a?"
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        {"train": [1]},
+        {"train": "x"},
+        {"train": {"steps": [1]}},
+        {"train": 3, "evaluations": [[1]]},
+        {"evaluations": 1},
+    ],
+)
+def test_metrics_of_another_shape_leave_the_architecture(manager, metrics):
+    from engine.checkpoints import pack
+    from engine.model import build
+    from engine.tokenizers.char import CharTokenizer
+
+    config = ModelConfig(vocab_size=3, context=8, d_model=24, n_layers=1, n_heads=3)
+    page = opened()
+    page.get_by_key("model_upload").upload("model.zip", pack(build(config), CharTokenizer("abc"), metrics))
+    page.run()
+    assert not page.exception and not page.error and "A whole model" in sentences(page)
+    clicked(page, "use_settings")
+    assert page.session_state["d_model"] == 24
+
+
+def test_an_uploaded_model_beyond_the_limits_is_a_sentence_and_is_not_kept(manager, monkeypatch):
+    from engine.checkpoints import pack
+    from engine.model import build
+    from engine.tokenizers.char import CharTokenizer
+    from pages.start.train import saved
+
+    def upload(config: ModelConfig) -> AppTest:
+        page = opened()
+        page.get_by_key("model_upload").upload("model.zip", pack(build(config), CharTokenizer("abc"), {}))
+        page.run()
+        assert not page.exception
+        return page
+
+    saved._kept.clear()
+    small = ModelConfig(vocab_size=3, context=300, d_model=8, n_layers=1, n_heads=1, position="rope")
+    assert "A whole model" in sentences(upload(small))
+    held = saved._kept().bytes
+    assert 0 < held < 100_000
+    monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
+    saved._kept.clear()
+    assert "must be at most 256 here" in sentences(upload(small)) and not saved._kept().bytes
+    monkeypatch.delenv("GLASSFORMER_PROFILE")
+    monkeypatch.setattr(saved, "KEPT_BYTES", int(2.5 * held))
+    saved._kept.clear()
+    for seed in range(4):
+        assert "A whole model" in sentences(upload(ModelConfig(**{**small.to_dict(), "context": 30 + seed})))
+        assert saved._kept().bytes <= 2.5 * held
+
+
+def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
+    def script():
+        from ui.status import sidebar_status
+
+        sidebar_status()
+
+    def looked(**query: str) -> AppTest:
+        page = AppTest.from_function(script, default_timeout=60)
+        page.session_state["owner"] = "this-browser"
+        for name, value in query.items():
+            page.query_params[name] = value
+        return page.run()
+
+    assert not looked().get("progress")
+    clicked(opened(), "train")
+    page = looked()
+    # A page that is not in the navigation of this bare script cannot be linked to; in the app it is.
+    assert page.sidebar.get("progress")[0].text == "step 40 of 200 · loss 2.05"
+    assert not looked(run="run-0").get("progress")
+    manager.change("run-0", status="finished")
+    assert not looked().get("progress")
+
+
+# Tokenizers -------------------------------------------------------------------------------------
+
+
+def unescaped(page: AppTest) -> str:
+    return sentences(page).replace("\u2060", "").replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("query", "cut", "size"),
+    [
+        ({"tokenizer": "byte"}, "byte", 256),
+        ({"tokenizer": "bpe", "vocabulary": "300"}, "bpe:300", 300),
+        ({"tokenizer": "bpe:300"}, "bpe:300", 300),
+    ],
+)
+@pytest.mark.parametrize("objective", ["next_token", "masked"])
+def test_a_tokenizer_in_a_link_is_trained_with(manager, query, cut, size, objective):
+    page = opened(**query, objective=objective, causal="true" if objective == "next_token" else "false")
+    assert cut in unescaped(page) and f"**{size + (objective == 'masked')}**" in sentences(page)
+    assert any("|" in c.value for c in page.code), "the tokens of the text are shown"
+    clicked(page, "train")
+    spec = manager.views["run-0"].spec
+    assert (spec.train.tokenizer, spec.model.vocab_size) == (
+        cut,
+        size + (objective == "masked"),
+    ) and cut in spec.name
+    assert "cannot be compared between tokenizers" in sentences(page)
+
+
+@pytest.mark.parametrize("cut", ["bpe:", "bpe:x", "bpe:-5", "bpe:1e400", "bpe:" + "9" * 400, "byte:300"])
+def test_a_tokenizer_in_a_link_that_is_none_falls_back(manager, cut):
+    assert opened(tokenizer=cut).session_state["tokenizer"] == "char"
+
+
+@pytest.mark.parametrize("cut", ["bpe:0", "bpe:8193", "bpe:999999999"])
+def test_a_vocabulary_beyond_the_limits_in_one_word_is_refused(manager, cut):
+    page = opened(tokenizer=cut)
+    assert page.button(key="train").disabled and f"bpe:{cut[4:]}" in unescaped(page).replace(",", "")
+
+
+@pytest.mark.parametrize("vocabulary", ["256", "0", "-5", "1000000000", "8193"])
+def test_a_vocabulary_beyond_the_limits_is_refused_beside_its_control(manager, vocabulary):
+    page = opened(tokenizer="bpe", vocabulary=vocabulary)
+    assert page.button(key="train").disabled and (
+        "bpe:V" in sentences(page) or "at most 8,192" in sentences(page)
+    )
+
+
+def test_the_hosted_limit_of_a_vocabulary(manager, monkeypatch):
+    monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
+    page = opened(tokenizer="bpe", vocabulary="4096")
+    assert page.button(key="train").disabled and "at most 2,048 are allowed here" in sentences(page)
+
+
+def test_choosing_bpe_and_going_back_to_the_preset(manager):
+    page = opened()
+    page.get_by_key("tokenizer").set_value("bpe").run()
+    assert (
+        not page.exception
+        and page.number_input(key="vocabulary").value == 512
+        and "bpe:512" in unescaped(page)
+    )
+    clicked(page, "back_to_preset")
+    assert page.session_state["tokenizer"] == "char" and "vocabulary" not in [
+        n.key for n in page.number_input
+    ]
+
+
+def test_a_short_pasted_text_in_bpe_says_what_to_do(manager):
+    page = opened(data="paste", tokenizer="bpe")
+    page.text_area(key="pasted").set_value("only a little more than twenty characters").run()
+    assert (
+        not page.exception and page.button(key="train").disabled and "smaller vocabulary" in sentences(page)
+    )
+    page.text_area(key="pasted").set_value("größer und süßer, 日本語 🙂 " * 400).run()
+    assert not page.exception and not any("\ufffd" in c.value for c in page.code)
+
+
+def test_runs_of_different_tokenizers_are_laid_over_each_other_in_bits_per_character(manager, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "pages.start.train.losses.plot",
+        lambda figure, **rest: drawn.append((figure.layout.yaxis.title.text, rest["alt"])),
+    )
+    page = opened()
+    clicked(page, "train")
+    page.get_by_key("loss_in").set_value("bits per character").run()
+    assert (
+        drawn[-2][0] == "loss (nats per character)"
+        and drawn[-1][0] == "loss (bits per character)"
+        and "bits" in drawn[-1][1]
+    )
+    page.get_by_key("loss_in").set_value("nats per token").run()
+    page.get_by_key("tokenizer").set_value("byte").run()
+    clicked(page, "train")
+    assert drawn[-1][0] == "loss (nats per byte)"
+    page.multiselect(key="overlaid").select("run-0").run()
+    assert not page.exception and drawn[-1][0] == "loss (bits per character)"
+    assert "different tokens" in sentences(page) and "loss_in" not in [
+        g.key for g in page.get("button_group")
+    ]
+    assert "tokens char → byte" in str(page.dataframe[0].value["different from the one before"][1])
+    assert list(page.dataframe[0].value["bits / character"]) == pytest.approx([2.1 / math.log(2)] * 2)
+
+
+def test_a_bpe_model_can_be_uploaded(manager):
+    from engine.checkpoints import pack
+    from engine.model import build
+    from engine.tokenizers import bpe
+
+    tokenizer = bpe.train("the cat and the hat €€€", 262)
+    config = ModelConfig(vocab_size=tokenizer.vocab_size, context=16, d_model=24, n_layers=1, n_heads=3)
+    page = opened()
+    page.get_by_key("model_upload").upload(
+        "model.zip", pack(build(config), tokenizer, {"train": TrainConfig(tokenizer="bpe:262").to_dict()})
+    )
+    page.run()
+    assert not page.exception and "vocabulary of 262 tokens" in sentences(page)
+    page.button[[b.label for b in page.button].index("Write")].click().run()
+    assert not page.exception and page.code and not any("\ufffd" in c.value for c in page.code)
+    clicked(page, "use_settings")
+    assert (page.session_state["tokenizer"], page.session_state["vocabulary"]) == (
+        "bpe",
+        262,
+    ) and "bpe:262" in unescaped(page)

@@ -1,0 +1,139 @@
+"""What the browser fetches by itself: put there once, whole, under names that hold what is in them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ui.players import component, served
+
+
+def lying(folder: Path) -> dict[str, int]:
+    return {str(p.relative_to(folder)): p.stat().st_ino for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def assets(tmp_path, monkeypatch):
+    """A copy of ui/assets that a test may change."""
+    copy = tmp_path / "assets"
+    shutil.copytree(served.ASSETS, copy)
+    monkeypatch.setattr(served, "ASSETS", copy)
+    found = (served.modules, served._wanted)
+    for cached in found:
+        cached.cache_clear()
+    yield copy
+    for cached in found:
+        cached.cache_clear()
+
+
+def test_all_is_put_there_once(tmp_path):
+    folder = tmp_path / "static"
+    assert served.ensure_static(folder) is None
+    first = lying(folder)
+    assert (folder / served.library()).stat().st_size > 1_000_000
+    for path in served.ASSETS.rglob("*.js"):
+        copy = folder / served.modules() / path.relative_to(served.ASSETS)
+        assert copy.read_bytes() == path.read_bytes()
+    assert served.ensure_static(folder) is None
+    assert lying(folder) == first  # nothing was written again
+    assert not [name for name in first if name.endswith(".svg")]
+
+
+def test_a_browser_may_keep_it(tmp_path):
+    """Streamlit says nothing of how long: a browser then keeps a file for a tenth of its age."""
+    served.ensure_static(tmp_path)
+    assert time.time() - (tmp_path / served.library()).stat().st_mtime > 10 * 365 * 24 * 3600
+
+
+@pytest.mark.parametrize("broken", ["library", "module"])
+def test_what_is_half_written_is_replaced(tmp_path, broken):
+    served.ensure_static(tmp_path)
+    path = tmp_path / (served.library() if broken == "library" else f"{served.modules()}/load.js")
+    whole = path.read_bytes()
+    path.write_text("broken")
+    assert served.ensure_static(tmp_path) is None and path.read_bytes() == whole
+
+
+def test_two_servers_may_begin_at_once(tmp_path):
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(lambda _: served.ensure_static(tmp_path / "static"), range(8))) == {None}
+    assert set(lying(tmp_path / "static")) == set(served._wanted())  # and nothing of theirs is left over
+
+
+def test_other_content_has_another_address(tmp_path, assets):
+    before = served.modules()
+    served.ensure_static(tmp_path / "static")
+    with (assets / "clock.css").open("a") as style:
+        style.write("/* another */")
+    served.modules.cache_clear(), served._wanted.cache_clear()
+    assert served.modules() != before and served.modules() in component.script("clock", ("clock",))
+    served.ensure_static(tmp_path / "static")
+    # A page that is still open goes on fetching what it knows of.
+    assert {path.name for path in (tmp_path / "static").iterdir()} == {
+        before,
+        served.modules(),
+        served.library(),
+    }
+
+
+def test_what_an_older_version_left_goes_after_a_day(tmp_path, monkeypatch):
+    old = [tmp_path / "assets-0123456789ab", tmp_path / "plotly-0123456789ab.min.js", tmp_path / "mine.txt"]
+    old[0].mkdir()
+    (old[0] / "load.js").write_text("")
+    for path in old[1:]:
+        path.write_text("")
+    monkeypatch.setattr(served, "KEPT_SECONDS", -60)
+    assert served.ensure_static(tmp_path) is None
+    assert [path.exists() for path in old] == [False, False, True]
+
+
+def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("not a folder")
+    problem = served.ensure_static(tmp_path / "file")
+    assert problem is not None and problem.startswith("Figures cannot be drawn") and "writable" in problem
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(served.tempfile, "mkstemp", refuse)
+    assert "Permission denied" in str(served.ensure_static(tmp_path / "new"))
+
+
+def test_nothing_is_left_of_a_copy_that_failed(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(served.shutil, "copyfile", full)
+    assert "No space left" in str(served.ensure_static(tmp_path))
+    assert lying(tmp_path) == {}
+
+
+def test_every_import_of_a_module_is_there():
+    """A module that is not there would be a component that does not load."""
+    for path in served.ASSETS.rglob("*.js"):
+        names = re.findall(r'^import (?:.* from )?"([^"]+)"', path.read_text("utf-8"), re.MULTILINE)
+        assert path.read_text("utf-8").startswith("// @ts-check\n"), path
+        for name in names:
+            assert (path.parent / name).is_file(), f"{path.name} imports {name}"
+
+
+def test_what_is_shared_is_fetched_at_once():
+    """Else each import would wait for the one that names it: a round trip to the server each."""
+    listed = re.search(r"const SHARED = \[(.*)\]", (served.ASSETS / "load.js").read_text("utf-8"))
+    assert listed is not None
+    assert re.findall(r'"(\w+)"', listed[1]) == sorted(
+        p.stem for p in (served.ASSETS / "shared").glob("*.js")
+    )
+
+
+def test_what_is_sent_with_every_message_is_a_few_lines():
+    for name in ("plot", "writer", "sampler"):
+        script = component.script(name, (component.SAVES, name))
+        assert len(script) < 650 and script.count("\n") <= 5
+        assert os.path.exists(served.ASSETS / f"{name}.css")

@@ -1,0 +1,115 @@
+"""What belongs to the server and not to any page: the run manager, and what a stranger is told of an error."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from streamlit import config
+from streamlit.runtime.app_session import AppSession
+from streamlit.testing.v1 import AppTest
+
+from engine.service import profiles
+from engine.service.manager import RunManager
+from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
+from ui import server, state
+
+ME = "me"
+
+
+@pytest.fixture(autouse=True)
+def own_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A server of the test's own: its files lie with the test's, and it has no manager yet."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(state, "_MADE", [])
+    monkeypatch.setattr(server, "_settle", lambda: None)
+    before = config.get_option("client.showErrorDetails")
+    yield
+    state.close_manager()
+    config.set_option("client.showErrorDetails", before)
+
+
+def empty_caches() -> None:
+    """What BackMsg(clear_cache=True) from any browser does."""
+    session = SimpleNamespace(_session_state={})
+    AppSession._handle_clear_cache_request(session)  # type: ignore[arg-type]
+
+
+def test_emptied_caches_leave_the_runs_where_they_are() -> None:
+    manager = state.manager()
+    run = manager.start(spec(LONG), ME)
+    reached(manager, run, 1)
+    process = pid(manager, run)
+    empty_caches()
+    assert state.manager() is manager and [view.id for view in state.manager().runs(ME)] == [run]
+    reached(manager, run, look(manager, run).step + 5)
+    assert pid(manager, run) == process
+    state.close_manager()
+    wait(lambda: not lives(process), 5)
+
+
+def test_what_the_message_empties_is_what_the_test_above_empties() -> None:
+    import streamlit as st
+
+    made = []
+
+    @st.cache_resource
+    def kept() -> object:
+        made.append(object())
+        return made[-1]
+
+    assert kept() is kept()
+    empty_caches()
+    assert kept() is made[1]
+
+
+def test_without_a_lifespan_there_is_one_manager_however_many_ask_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made: list[RunManager] = []
+
+    def make() -> RunManager:
+        made.append(RunManager(profiles.current(), tmp_path, spare=False))
+        return made[-1]
+
+    monkeypatch.setattr(state, "_make_manager", make)
+    gate, found = threading.Barrier(8), []
+
+    def ask() -> None:
+        gate.wait()
+        found.append(state.manager())
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1 and all(manager is made[0] for manager in found)
+    state.close_manager()
+    assert state.manager() is made[1], "after the end of a server there may be another"
+
+
+@pytest.mark.parametrize("profile, shown", [("local", True), ("hosted", False)])
+def test_a_hosted_server_shows_no_stranger_a_trace(
+    monkeypatch: pytest.MonkeyPatch, profile: str, shown: bool
+) -> None:
+    def page() -> None:
+        raise KeyError("/home/somebody/secret")
+
+    monkeypatch.setenv(profiles.VARIABLE, profile)
+    monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
+
+    async def serve() -> tuple[bool, RunManager]:
+        async with server.lifespan(None):
+            manager = state.manager()
+            said = AppTest.from_function(page).run().exception[0]
+        return "secret" in said.message + "".join(said.stack_trace), manager
+
+    said, manager = asyncio.run(serve())
+    assert said == shown
+    assert state._MADE == [] and not manager.folder.exists(), "the end of the server is the end of its runs"

@@ -1,0 +1,94 @@
+"""What is said in words on several pages, held against what the engine does."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine.checkpoints import load
+from engine.config import ModelConfig, TrainConfig, gated_width, passes
+from engine.corpora import SHAKESPEARE_TRAIN
+from engine.ledger import blackboard as worked
+from engine.ledger import component_parameters, ledger
+from engine.model import build
+from engine.presets import PRESETS
+from engine.probe import Recorder
+from engine.training.optim import learning_rate_factor
+from pages.inside.feedforward.parameters import block
+from pages.inside.shapes.walk import EXAMPLES
+from tests.engine.helpers import loud, some_tokens, tiny
+from tests.pages.stage import open_page
+from ui import subject
+from ui.controls import CONTROLS
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+def help_of(field: str) -> str:
+    return CONTROLS[field].help
+
+
+def test_qk_norm_gives_rms_1_which_is_length_sqrt_d_head():
+    model = loud(tiny(position="none", qk_norm=True, d_model=64, n_heads=4))
+    seen = Recorder()
+    model(some_tokens(model.config), seen)
+    lengths = torch.as_tensor(seen["blocks.1.q_rot"]).norm(dim=-1)
+    assert lengths.mean() == pytest.approx(16**0.5, rel=1e-3)
+    assert "RMS 1" in help_of("qk_norm") and "length √d_head" in help_of("qk_norm")
+
+
+def test_the_last_rate_is_where_the_schedule_would_end():
+    config = TrainConfig(steps=50, warmup_steps=5, schedule="linear", min_lr_fraction=0.2)
+    assert learning_rate_factor(config, 49) > 0.2 == pytest.approx(learning_rate_factor(config, 50))
+    assert "one step after the last" in help_of("min_lr_fraction")
+
+
+def test_a_gated_network_has_one_rule_for_its_width():
+    for d in (96, 128, 512, 768, 1000):
+        derived = ModelConfig(d_model=d, n_heads=1, ffn="swiglu").resolved().d_ff
+        assert derived == gated_width(4 * d) and derived % 8 == 0
+        assert block(d, gated_width(4 * d), "swiglu")["feedforward"] == 3 * d * derived
+
+
+def test_one_block_has_one_count_wherever_it_is_counted():
+    counts = component_parameters(EXAMPLES["block"].config)
+    shapes = sum(counts[part] for part in ("attention", "feedforward", "norm1", "norm2"))
+    hand = component_parameters(worked.BLOCK)
+    by_hand = sum(hand[part] for part in ("attention", "feedforward", "norm1", "norm2"))
+    assert shapes == by_hand == sum(block(512, 2048, "gelu").values()) == 3_147_776
+
+
+def test_mini_is_the_lab_s_table_and_the_lab_s_code_is_counted():
+    lab = build(replace(worked.LAB, vocab_size=65), device="meta")
+    assert sum(p.numel() for p in lab.parameters()) == ledger(worked.LAB).total == 813_440
+    assert "lab" in PRESETS["mini"].title and "lecture" not in PRESETS["mini"].title
+    assert "biases that the lab's own code does not have" in PRESETS["mini"].summary
+
+
+def test_a_score_of_14_leaves_the_zeros_less_than_a_millionth():
+    page = open_page(
+        AppTest.from_file(str(ROOT / "pages" / "inside" / "attention" / "page.py"), default_timeout=60),
+        attention_view="√d_k",
+    )
+    said = " ".join(str(c.value) for c in page.caption)
+    share = float(torch.tensor([14.0] + [0.0] * 99, dtype=torch.float64).softmax(0)[1])
+    assert f"= {share:.1e}" in said and f"{share:.1e}" == "8.3e-07"
+
+
+@pytest.mark.parametrize("name", ["shakespeare-classic", "shakespeare-modern"])
+def test_the_loss_of_a_shipped_model_says_after_how_many_passes(name):
+    found = load(ROOT / "checkpoints" / name)
+    metrics = json.loads((ROOT / "checkpoints" / name / "metrics.json").read_text("utf-8"))
+    read = metrics["step"] * metrics["train"]["batch_size"] * found.config.context / SHAKESPEARE_TRAIN
+    said = subject._loss_help(found)
+    assert said is not None and [int(n) for n in re.findall(r"after (\d+) passes", said)] == [round(read), 82]
+    assert round(passes(10_000, 64, 128, SHAKESPEARE_TRAIN)) == 82
+    assert re.search(r"after 16 and 11 passes", (ROOT / "README.md").read_text("utf-8"))

@@ -1,0 +1,60 @@
+// @ts-check
+// What the inline script of a component fetches first: it brings the component's own module and its styles, each once
+// for the whole page, and draws nothing before both are there, so that nothing is ever seen without its style.
+// See ui/players/component.py.
+
+// What the components share is fetched at once, beside a component's own module, and not one after the other as the imports
+// in them would have it. A failure is the component's to tell.
+const SHARED = ["colours", "csv", "dom", "keys", "mount", "numbers", "picture", "play", "save", "theme"]
+for (const name of SHARED) import(`./shared/${name}.js`).catch(() => {})
+
+/**
+ * @typedef {import("./shared/mount.js").Message} Message
+ * @typedef {(message: Message) => (() => void) | void | Promise<(() => void) | void>} Draw
+ */
+
+/** @type {WeakMap<Node, Map<string, { done: boolean, promise: Promise<void> }>>} */
+const sheets = new WeakMap() // by the document or the shadow root that they are in
+
+/**
+ * The function that draws the component `name`, whose module is {name}.js, in the styles {styles}.css. `ahead` are scripts
+ * of app/static/ that the module will ask for: their fetching begins now.
+ * @param {string} name
+ * @param {string[]} styles
+ * @param {string[]} [ahead]
+ * @returns {Promise<Draw>}
+ */
+export async function load(name, styles, ahead = []) {
+  for (const style of styles) preload("style", address(style))
+  for (const script of ahead) preload("script", new URL(`../${script}`, import.meta.url).href)
+  const { default: draw } = await import(`./${name}.js`)
+  return (message) => {
+    const root = message.parentElement.getRootNode()
+    const missing = styles.map((style) => styled(root, address(style))).filter((sheet) => !sheet.done)
+    return missing.length ? Promise.all(missing.map((sheet) => sheet.promise)).then(() => draw(message)) : draw(message)
+  }
+}
+
+const address = (style) => new URL(`./${style}.css`, import.meta.url).href
+
+function preload(kind, href) {
+  if (document.head.querySelector(`link[href="${href}"]`)) return
+  document.head.append(Object.assign(document.createElement("link"), { rel: "preload", as: kind, href }))
+}
+
+// A style sheet that does not come leaves its component unstyled: that is better than not at all.
+function styled(root, href) {
+  if (!sheets.has(root)) sheets.set(root, new Map())
+  const held = sheets.get(root)
+  if (!held.has(href)) {
+    const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href })
+    const sheet = { done: false, promise: Promise.resolve() }
+    sheet.promise = new Promise((resolve) => {
+      link.onload = link.onerror = () => { sheet.done = true; resolve() }
+    })
+    held.set(href, sheet)
+    // Below Streamlit's own styles, as the ones inside a component were.
+    ;(root === document ? document.body : root).append(link)
+  }
+  return held.get(href)
+}

@@ -1,0 +1,60 @@
+// @ts-check
+// Where the scrubber stands among the snapshots: arithmetic alone.
+
+export const NEWEST = -1 // follow the newest, as ui/players/scrubber.py has it
+
+/**
+ * @typedef {object} Snapshots
+ * @property {number[]} steps ascending, one at least
+ * @property {(number | null)[]} losses training loss at each of them, nats per token
+ * @property {string} run
+ */
+
+/**
+ * The index of a step: of the first snapshot at or after it; of the last where there is none.
+ * @param {number[]} steps
+ * @param {number} step
+ */
+export function place(steps, step) {
+  const found = steps.findIndex((s) => s >= step)
+  return step === NEWEST || found < 0 ? steps.length - 1 : found
+}
+
+/**
+ * What to ask the server for: the step, or NEWEST at the right end.
+ * @param {number[]} steps
+ * @param {number} index
+ */
+export const wanted = (steps, index) => (index === steps.length - 1 ? NEWEST : steps[index])
+
+/**
+ * The index after a message. While an answer is awaited the slider stays where the hand is, at its step or at the end;
+ * else it shows what the server shows.
+ * @param {{ steps: number[], index: number }} before
+ * @param {{ steps: number[], shown: number }} now
+ * @param {boolean} moving
+ */
+export function after(before, now, moving) {
+  return place(now.steps, moving ? wanted(before.steps, before.index) : now.shown)
+}
+
+/**
+ * @param {Snapshots} data
+ * @param {number} index
+ */
+export function words({ steps, losses }, index) {
+  const loss = losses[index]
+  return `step ${steps[index].toLocaleString("en")}${index === steps.length - 1 ? " (newest)" : ""}` + (loss === null ? "" : ` · training loss ${loss.toFixed(2)}`)
+}
+
+/**
+ * The loss as points of a picture 1000 wide and 100 high, [x, y] each; snapshots without a loss are left out.
+ * @param {(number | null)[]} losses
+ * @returns {number[][]}
+ */
+export function points(losses) {
+  const last = losses.length - 1
+  const known = /** @type {number[]} */ (losses.filter((v) => v !== null))
+  const low = Math.min(...known), span = Math.max(Math.max(...known) - low, 1e-9)
+  return losses.flatMap((v, i) => (v === null ? [] : [[(1000 * i) / Math.max(last, 1), 92 - (84 * (v - low)) / span]]))
+}

@@ -1,0 +1,92 @@
+// @ts-check
+// Elements, made in one line. Text is only ever put in as text.
+
+const VECTOR = "http://www.w3.org/2000/svg"
+
+/**
+ * An HTML element with a class and a text.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {string} [name]
+ * @param {string} [text]
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+export function element(tag, name, text) {
+  const node = document.createElement(tag)
+  if (name) node.className = name
+  if (text !== undefined) node.textContent = text
+  return node
+}
+
+/**
+ * The same, put into its parent.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Element} parent
+ * @param {Tag} tag
+ * @param {string} [name]
+ * @param {string} [text]
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+export function within(parent, tag, name, text) {
+  return parent.appendChild(element(tag, name, text))
+}
+
+/**
+ * A button that says what it does.
+ * @param {string} text
+ * @param {string} label
+ * @param {(button: HTMLButtonElement) => void} [press]
+ */
+export function button(text, label, press) {
+  const made = element("button", "", text)
+  made.type = "button"
+  made.setAttribute("aria-label", label)
+  if (press) made.onclick = () => press(made)
+  return made
+}
+
+/**
+ * An SVG element with attributes, put into its parent where one is given.
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, string | number>} [attributes]
+ * @param {Element | null} [parent]
+ * @param {string} [text]
+ * @returns {SVGElementTagNameMap[Tag]}
+ */
+export function vector(tag, attributes = {}, parent = null, text) {
+  const node = document.createElementNS(VECTOR, tag)
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value))
+  if (text !== undefined) node.textContent = text
+  parent?.appendChild(node)
+  return node
+}
+
+/**
+ * The element around what an event met, itself included, that a selector names.
+ * @param {Event} event
+ * @param {string} selector
+ * @returns {HTMLElement | null}
+ */
+export const around = (event, selector) => (event.target instanceof Element ? event.target.closest(selector) : null)
+
+/**
+ * Writes a text only where it is another: what is selected, or read aloud, is not disturbed.
+ * @param {Element} node
+ * @param {string} text
+ */
+export function write(node, text) {
+  if (node.textContent !== text) node.textContent = text
+}
+
+/**
+ * Makes `cells` as many as `count`, at the end.
+ * @template {{ remove: () => void }} Cell
+ * @param {Cell[]} cells
+ * @param {number} count
+ * @param {(index: number) => Cell} make puts the cell into its place
+ */
+export function resize(cells, count, make) {
+  while (cells.length > count) cells.pop()?.remove()
+  while (cells.length < count) cells.push(make(cells.length))
+}

@@ -1,0 +1,47 @@
+// @ts-check
+// How every component lives: it is made once, told of every message, and removed when its place is gone.
+
+/**
+ * What Streamlit hands to a component.
+ * @typedef {object} Message
+ * @property {any} data what the page sent
+ * @property {HTMLElement} parentElement its place; a shadow root where styles are isolated
+ * @property {string} [key]
+ * @property {(name: string, value: any) => void} setStateValue
+ * @property {(name: string, value: any) => void} setTriggerValue
+ *
+ * What a component remembers. `root` is its lasting element; `send` and `trigger` tell the server.
+ * @typedef {{ root: HTMLElement, send?: Message["setStateValue"], trigger?: Message["setTriggerValue"], [field: string]: any }} Self
+ *
+ * @typedef {object} Life
+ * @property {(place: HTMLElement, key: string) => Self} create puts `root` into its place
+ * @property {(self: Self, data: any, fresh: boolean, key: string) => void} update `fresh` is true the first time
+ * @property {(self: Self) => void} [remove] ends what goes on outside of `root`: timers, observers, listeners
+ */
+
+/**
+ * The function that Streamlit calls with each message, and that returns what ends the component.
+ * @param {Life} life
+ * @returns {(message: Message) => (() => void) | void}
+ */
+export function component({ create, update, remove }) {
+  /** @type {WeakMap<HTMLElement, { self: Self, turn: number }>} */
+  const instances = new WeakMap()
+  return ({ data, parentElement, key, setStateValue, setTriggerValue }) => {
+    if (!data) return
+    const name = String(key ?? "x")
+    let held = instances.get(parentElement)
+    const fresh = !held
+    if (!held) instances.set(parentElement, (held = { self: create(parentElement, name), turn: 0 }))
+    const { self } = held, turn = ++held.turn
+    Object.assign(self, { send: setStateValue, trigger: setTriggerValue })
+    update(self, data, fresh, name)
+    return () => {
+      // Streamlit ends a message's drawing also where the next message has overtaken it: then the place is still there.
+      if (held.turn !== turn || parentElement.isConnected) return
+      remove?.(self)
+      self.root.remove()
+      instances.delete(parentElement)
+    }
+  }
+}

@@ -1,0 +1,115 @@
+// @ts-check
+// What moves by itself, and what the server is asked meanwhile. Only `playButton`, `still` and `keepInLink` touch the page.
+
+/** Whether the person asked for less motion. */
+export const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches
+
+/**
+ * The sign and the name of a button that plays and pauses.
+ * @param {HTMLElement} button
+ * @param {boolean} playing
+ * @param {string} [play] what it is called while it would play
+ */
+export function playButton(button, playing, play = "Play") {
+  button.textContent = playing ? "❚❚" : "▶"
+  button.setAttribute("aria-label", playing ? "Pause" : play)
+}
+
+/**
+ * How many steps are due `elapsed` milliseconds after the last ones, at `rate` a second, and when they count as made. A
+ * hidden tab does not catch up: above `most` steps only so many are made, and the clock starts anew.
+ * @param {number} elapsed
+ * @param {number} rate
+ * @param {number} [most]
+ * @returns {{ steps: number, used: number }}
+ */
+export function due(elapsed, rate, most = 20) {
+  const steps = Math.floor((elapsed * rate) / 1000)
+  return steps > most ? { steps: most, used: elapsed } : { steps, used: (steps * 1000) / rate }
+}
+
+/**
+ * Calls `step` with the number of steps that are due, until it returns false or `stop` is called. `rate` is asked at every
+ * frame; 0 is as fast as frames come, `burst` steps each.
+ * @param {() => number} rate
+ * @param {(steps: number) => boolean | void} step
+ * @param {number} [burst]
+ * @returns {{ stop: () => void }}
+ */
+export function frames(rate, step, burst = 8) {
+  let last = performance.now(), frame = 0, going = true
+  const tick = (time) => {
+    if (!going) return
+    const now = rate(), { steps, used } = now ? due(time - last, now) : { steps: burst, used: time - last }
+    if (steps > 0) {
+      last += used
+      if (step(steps) === false) going = false
+    }
+    if (going) frame = requestAnimationFrame(tick)
+  }
+  frame = requestAnimationFrame(tick)
+  return { stop: () => { going = false; cancelAnimationFrame(frame) } }
+}
+
+/**
+ * One question at a time: moves faster than the answers would otherwise interrupt each of them. `wanted` says what should
+ * be asked now; `ask` sends it unless an answer is awaited; `answered` says what the server has drawn, and asks for what is
+ * wanted by then. An answer that has not come after `patience` milliseconds is not waited for any longer.
+ * @template Question
+ * @param {() => Question} wanted
+ * @param {(question: Question) => void} send
+ * @param {number} patience
+ */
+export function asker(wanted, send, patience) {
+  let asked = /** @type {Question | null} */ (null), since = 0, timer = /** @type {any} */ (0)
+  const waiting = () => since > 0
+  function ask() {
+    const question = wanted()
+    if ((since && performance.now() - since < patience) || question === asked) return
+    asked = question
+    since = performance.now()
+    clearTimeout(timer)
+    timer = setTimeout(() => { since = 0; ask() }, patience)
+    send(question)
+  }
+  return {
+    ask,
+    waiting,
+    get asked() { return asked },
+    /** The server drew this by itself, so it need not be asked for it. @param {Question} question */
+    settle(question) { asked = question },
+    /** Nothing is waited for any more. */
+    forget() { since = 0; clearTimeout(timer) },
+    /** Returns whether this was the answer that was awaited, and nothing else is wanted. @param {Question} shown */
+    answered(shown) {
+      if (!waiting() || shown !== asked) return false
+      since = 0
+      clearTimeout(timer)
+      if (wanted() === asked) return true
+      ask()
+      return false
+    },
+  }
+}
+
+const LINK_MS = 200 // the link follows when the hand rests: browsers refuse a hundred changes of the address in a moment
+
+/**
+ * Keeps a value in the page's address, without the server. Call `keep` at every change, `stop` at the end.
+ * @returns {{ keep: (name: string, value: string | number) => void, stop: () => void }}
+ */
+export function keepInLink() {
+  let timer = /** @type {any} */ (0)
+  return {
+    keep(name, value) {
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        const address = new URL(window.location.href)
+        if (address.searchParams.get(name) === String(value)) return
+        address.searchParams.set(name, String(value))
+        window.history.replaceState(window.history.state, "", address)
+      }, LINK_MS)
+    },
+    stop: () => clearTimeout(timer),
+  }
+}

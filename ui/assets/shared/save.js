@@ -1,0 +1,79 @@
+// @ts-check
+// Taking home what is seen: three small buttons, the data as CSV, the picture as PNG and SVG.
+
+import { csv } from "./csv.js"
+import { element } from "./dom.js"
+import { picture } from "./picture.js"
+
+/**
+ * The buttons, for the caller to put where they hide nothing. `name` begins the files' names; `rows` are the lines of the
+ * table, the first of them its head, or its text; `drawing` is what is saved as a picture: [SVG text, width, height].
+ * @param {HTMLElement} root
+ * @param {() => string} name
+ * @param {() => string | unknown[][]} rows
+ * @param {() => [string, number, number]} [drawing]
+ */
+export function saveTools(root, name, rows, drawing = () => picture(root)) {
+  root.classList.add("gf-saves")
+  root.addEventListener("touchstart", () => root.classList.add("gf-touched"), { passive: true })
+  return toolbar({
+    CSV: () => download(`${name()}.csv`, asCsv(csv(rows()))),
+    PNG: async () => download(`${name()}.png`, await pixels(...drawing())),
+    SVG: () => download(`${name()}.svg`, new Blob([drawing()[0]], { type: "image/svg+xml" })),
+  })
+}
+
+/**
+ * The three buttons by what each one does.
+ * @param {{ CSV: () => unknown, PNG: () => unknown, SVG: () => unknown }} does
+ */
+export function toolbar(does) {
+  const tools = element("div", "gf-tools")
+  tools.setAttribute("role", "group")
+  tools.setAttribute("aria-label", "Save this figure")
+  for (const [label, save] of Object.entries(does)) {
+    const button = element("button", "", label)
+    button.type = "button"
+    button.title = label === "CSV" ? "Save the data behind this figure as CSV" : `Save this figure as ${label}`
+    button.setAttribute("aria-label", button.title)
+    button.onclick = save
+    tools.append(button)
+  }
+  tools.onmousedown = (event) => event.preventDefault() // the focus stays where it is, and with it what is chosen there
+  tools.onkeydown = (event) => event.stopPropagation() // a space presses the button, and plays nothing
+  return tools
+}
+
+/** @param {string} text */
+export const asCsv = (text) => new Blob([text], { type: "text/csv" })
+
+/**
+ * Hands a file to the browser.
+ * @param {string} name
+ * @param {Blob | null} blob
+ */
+export function download(name, blob) {
+  if (!blob) return
+  const link = element("a")
+  link.href = URL.createObjectURL(blob)
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000)
+}
+
+/**
+ * An SVG as a PNG of twice its size.
+ * @param {string} text
+ * @param {number} width
+ * @param {number} height
+ * @returns {Promise<Blob | null>}
+ */
+async function pixels(text, width, height) {
+  const scale = Math.min(2, 16000 / Math.max(width, height), Math.sqrt(2e8 / (width * height))) // larger ones browsers do not make
+  const image = new Image(), canvas = element("canvas")
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}` // not a blob's address: that would forbid to read the canvas
+  await image.decode()
+  Object.assign(canvas, { width: Math.round(width * scale), height: Math.round(height * scale) })
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height)
+  return new Promise((resolve) => canvas.toBlob(resolve))
+}

@@ -1,0 +1,306 @@
+"""Every control of a configuration: its words, when it matters, and how a field's value stands in its widget.
+
+One registry holds them all; a control's key is the field's name, also in the URL. A widget's default is the
+chosen preset's value, and Streamlit leaves a value that equals its default out of the URL: a link therefore
+holds the preset's name and the differences from it, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args, get_type_hints
+
+from engine.config import ModelConfig, TrainConfig
+from engine.presets import PRESETS, Preset
+from ui.text.markdown import whole
+
+TRAINABLE = {name: preset for name, preset in PRESETS.items() if preset.train is not None}
+FIRST = "fast"
+KINDS = ("char", "byte", "bpe")
+NEWLINE = "⏎"  # how a line break is typed and shown in one-line fields
+
+Values = dict[str, Any]
+HINTS = {**get_type_hints(ModelConfig), **get_type_hints(TrainConfig)}
+
+
+@dataclass(frozen=True)
+class Control:
+    """One field: its words, and when it matters (elsewhere it is greyed out). `step` is what + and - add."""
+
+    field: str
+    label: str
+    help: str
+    step: float = 1
+    matters: Callable[[Values], bool] = lambda values: True
+
+
+def _is(field: str, *wanted: object) -> Callable[[Values], bool]:
+    return lambda values: values[field] in wanted
+
+
+SIZES = (
+    Control(
+        "context",
+        "Context",
+        "How many tokens the model sees at once; a token is a character, unless Data says otherwise.",
+        16,
+    ),
+    Control("d_model", "Width", "Numbers in the vector that stands for each position.", 16),
+    Control("n_layers", "Layers", "How many blocks are stacked."),
+    Control("n_heads", "Heads", "Attention heads in each block; they share the width."),
+    Control(
+        "n_kv_heads",
+        "Key-value heads",
+        "0: one for each head. 1: all heads share one (MQA). Between: groups share (GQA).",
+    ),
+    Control("d_head", "Width of a head", "0: the width divided by the heads.", 4),
+    Control("d_ff", "Feed-forward width", "0: 4 times the width, or 8/3 of it for gated kinds.", 32),
+    Control(
+        "dropout", "Dropout", "Share of activations set to zero at random while training; 0 is none.", 0.05
+    ),
+)
+PARTS = (
+    Control("position", "Positions", "How the model learns which token comes where."),
+    Control(
+        "rope_theta",
+        "RoPE base",
+        "The slowest rotation: larger reaches further.",
+        1000.0,
+        _is("position", "rope"),
+    ),
+    Control(
+        "rope_fraction",
+        "RoPE share",
+        "Share of a head's dimensions that RoPE turns; 1 is all of them.",
+        0.25,
+        _is("position", "rope"),
+    ),
+    Control(
+        "mixer", "Mixer", "How tokens exchange information: from nothing, over averages, to full attention."
+    ),
+    Control(
+        "causal",
+        "Causal mask",
+        "On: a token sees only what came before it. Off: both ways, for the masked objective.",
+    ),
+    Control(
+        "qk_norm",
+        "QK-norm",
+        "Queries and keys get RMS 1, so length √d_head, before they are compared: bounds the scores.",
+        matters=_is("mixer", "attention", "shared_qk"),
+    ),
+    Control(
+        "output_projection",
+        "Output projection",
+        "The matrix W_O that mixes the heads.",
+        matters=_is("mixer", "attention", "shared_qk"),
+    ),
+    Control(
+        "attention_bias",
+        "Attention biases",
+        "A bias on queries, keys, values and output.",
+        matters=_is("mixer", "attention", "shared_qk"),
+    ),
+    Control(
+        "output_bias",
+        "Bias of W_O",
+        "With attention biases: one on the output as well. Qwen2.5 has none there.",
+        matters=_is("attention_bias", True),
+    ),
+    Control(
+        "wiring",
+        "Wiring",
+        "Norm before each sublayer, after it, both sublayers at once, or no residual stream.",
+    ),
+    Control("norm", "Norm", "What keeps the size of the vectors in check."),
+    Control(
+        "norm_gain",
+        "Norm gain",
+        "A learned scale for each dimension of a norm.",
+        matters=_is("norm", "layernorm", "rmsnorm"),
+    ),
+    Control("norm_bias", "Norm bias", "A learned offset; LayerNorm only."),
+    Control(
+        "norm_eps",
+        "Norm epsilon",
+        "Keeps a norm from dividing by zero.",
+        1e-5,
+        _is("norm", "layernorm", "rmsnorm"),
+    ),
+    Control("ffn", "Feed-forward", "Its nonlinearity; swiglu and geglu have a third matrix, the gate."),
+    Control(
+        "ffn_bias",
+        "Feed-forward biases",
+        "A bias on its matrices.",
+        matters=lambda values: values["ffn"] != "none",
+    ),
+    Control("tie_embeddings", "Tied embeddings", "The output matrix is the embedding itself."),
+)
+OPTIMISER = (
+    Control(
+        "optimizer",
+        "Optimiser",
+        "adamw for everything, or muon for the blocks' matrices and adamw for the rest.",
+    ),
+    Control("learning_rate", "Learning rate", "AdamW's peak.", 1e-4),
+    Control(
+        "muon_learning_rate",
+        "Muon learning rate",
+        "Muon's peak, for the blocks' matrices.",
+        1e-3,
+        _is("optimizer", "muon"),
+    ),
+    Control(
+        "muon_momentum",
+        "Muon momentum",
+        "How much of the past gradients Muon keeps.",
+        0.01,
+        _is("optimizer", "muon"),
+    ),
+    Control("beta1", "Beta 1", "AdamW: memory of the mean gradient.", 0.01),
+    Control("beta2", "Beta 2", "AdamW: memory of the gradient's size.", 0.01),
+    Control("weight_decay", "Weight decay", "Pulls matrices towards zero; 0 is none.", 0.01),
+    Control("grad_clip", "Gradient clipping", "The longest gradient allowed; 0 is no limit.", 0.1),
+    Control("precision", "Precision", "auto: bfloat16 where the processor has it, else float32."),
+    Control("seed", "Seed", "Fixes the first weights and the batches: the same seed gives the same run."),
+)
+SCHEDULE = (
+    Control(
+        "objective",
+        "Objective",
+        "next_token: what comes next (GPT). masked: fill gaps from both sides (BERT).",
+    ),
+    Control(
+        "mask_rate",
+        "Share hidden",
+        "Share of the tokens hidden by the masked objective.",
+        0.05,
+        _is("objective", "masked"),
+    ),
+    Control("steps", "Steps", "How many updates of the weights.", 100),
+    Control("batch_size", "Batch size", "Windows of text read in each step."),
+    Control("schedule", "Schedule", "How the learning rate goes from its peak to its end."),
+    Control("warmup_steps", "Warm-up", "Steps in which the learning rate rises from zero to its peak.", 10),
+    Control(
+        "min_lr_fraction",
+        "Last rate",
+        "Where the learning rate falls to, as a share of the peak: one step after the last would have it.",
+        0.05,
+        _is("schedule", "linear", "cosine"),
+    ),
+)
+LOOKS = (
+    Control("eval_every", "Validate every", "Steps between validations; 0: only at the end.", 25),
+    Control(
+        "eval_tokens",
+        "Validation size",
+        "Tokens read each time; 0: all of the split. The last one always reads all.",
+        4096,
+    ),
+    Control("sample_every", "Sample every", "Steps between samples of the model's own text; 0: never.", 25),
+    Control(
+        "sample_length",
+        "Sample length",
+        "Tokens in a sample: characters, unless Data says otherwise.",
+        40,
+        lambda values: values["sample_every"] != 0,
+    ),
+    Control(
+        "sample_temperature",
+        "Temperature",
+        "0: always the likeliest token; 1: as the model believes; more: wilder.",
+        0.1,
+    ),
+    Control(
+        "sample_prompt",
+        "Prompt",
+        f"What a sample continues; {NEWLINE} is a line break. It can be changed during the run.",
+    ),
+    Control(
+        "snapshot_every",
+        "Snapshot every",
+        "Steps between snapshots kept on disk, to look inside or continue from; 0: only at the end.",
+        25,
+    ),
+    Control("snapshot_early", "Early snapshots", "Also after 1, 2, 4, 8 … steps: most is learned early."),
+)
+DATA = (  # drawn by pages.start.train.data, above the groups: the text is cut before anything else is known
+    Control(
+        "tokenizer",
+        "Tokens",
+        "What the text is cut into. char: its distinct characters. byte: the 256 bytes of UTF-8, so that"
+        " nothing is unknown. bpe: bytes, and pairs that are often neighbours glued together, learned on the"
+        " training part alone.",
+    ),
+)
+VOCABULARY = "vocabulary"  # the key of the number beside it: the V of bpe:V
+FIRST_VOCABULARY = 512
+GROUPS: dict[str, tuple[Control, ...]] = {
+    "Model: sizes": SIZES,
+    "Model: parts": PARTS,
+    "Optimiser": OPTIMISER,
+    "Schedule": SCHEDULE,
+    "Validation, samples, snapshots": LOOKS,
+}
+ICONS = dict(zip(GROUPS, ("straighten", "extension", "speed", "timeline", "visibility"), strict=True))
+CONTROLS = {control.field: control for group in (DATA, *GROUPS.values()) for control in group}
+
+
+def preset_values(preset: Preset) -> Values:
+    """Every control's value under a preset, as its widget holds it."""
+    assert preset.train is not None
+    fields = {**preset.model.to_dict(), **preset.train.to_dict()}
+    return {name: to_widget(name, fields[name]) for name in CONTROLS}
+
+
+def configs(values: Values, vocab_size: int) -> tuple[ModelConfig, TrainConfig]:
+    """The two configs of a set of values, not yet validated."""
+    model = {name: value for name, value in values.items() if name in ModelConfig.__dataclass_fields__}
+    train = {name: value for name, value in values.items() if name in TrainConfig.__dataclass_fields__}
+    masked = train.get("objective") == "masked"
+    return ModelConfig(vocab_size=vocab_size + masked, **model), TrainConfig(**train)
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The fields in which two sets of values differ, with both values."""
+    return {
+        name: (before[name], after[name]) for name in after if name in before and before[name] != after[name]
+    }
+
+
+def label_of(field: str) -> str:
+    return CONTROLS[field].label if field in CONTROLS else field
+
+
+def show(value: Any) -> str:
+    """A value as a person writes it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if value is None:
+        return "derived"
+    return f"{value:g}" if isinstance(value, float) else str(value).replace("\n", NEWLINE)
+
+
+def visible(text: str) -> str:
+    """Typed text with its marked line breaks made real."""
+    return text.replace(NEWLINE, "\n").replace("\\n", "\n")
+
+
+def to_widget(name: str, value: Any) -> Any:
+    """Derived sizes are 0 in their widget (a number can always be in the URL; nothing cannot); line breaks
+    are visible.
+    """
+    if name == "tokenizer":
+        return str(value).partition(":")[0]  # its number has a widget of its own
+    if value is None:
+        return 0
+    if HINTS[name] is float:
+        return float(value)
+    return whole(value).replace("\n", NEWLINE) if isinstance(value, str) else value
+
+
+def from_widget(name: str, value: Any) -> Any:
+    if type(None) in get_args(HINTS[name]) and not value:
+        return None
+    return visible(value) if isinstance(value, str) and HINTS[name] is str else value

@@ -1,0 +1,79 @@
+"""The step of a run's training that is looked at. This module owns it: the scrubber and links only ask.
+
+    step = current(model, steps)   # what to draw; it is then in the URL, too
+    move(model, step)              # what the scrubber was moved to
+
+NEWEST is the newest snapshot, whatever its step: it is followed while the run trains, and is not in the URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from ui import widgets
+
+NEWEST = -1
+IN_URL = "step"
+_HELD = "step_shown"
+REMEMBERED = 8  # steps in the URL that were ours, or are done with: a message with one may still be under way
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is looked at. `heard`: what the URL has said so far, by us or by a link, latest last; `moved`: the
+    scrubber said it in this run, which is newer than any URL.
+    """
+
+    model: str
+    step: int
+    heard: tuple[str, ...] = ()
+    moved: bool = False
+
+
+def current(model: str, steps: Sequence[int]) -> int:
+    """The snapshot of `model` to show, one of `steps` or NEWEST: where the scrubber was moved to, else what a
+    new link names, else where this model was left, else the newest. A step that is not kept gives way to the
+    nearest one that is.
+
+    `steps` is empty for a model without a training: then NEWEST, and what is held is left alone.
+    """
+    if not steps:
+        st.query_params.pop(IN_URL, None)
+        return NEWEST
+    held = st.session_state.get(_HELD, Shown(model, NEWEST))
+    step = held.step if held.model == model else NEWEST
+    named = st.query_params.get(IN_URL)
+    if named is not None and named not in held.heard and not (held.moved and held.model == model):
+        asked = widgets.number_of(named)
+        step = step if asked is None else asked
+    step = kept(step, steps)
+    written = None if step == NEWEST else str(step)
+    st.session_state[_HELD] = Shown(model, step, _with(held.heard, named, written))
+    if written is None:
+        st.query_params.pop(IN_URL, None)
+    elif named != written:
+        st.query_params[IN_URL] = written
+    return step
+
+
+def move(model: str, step: int) -> None:
+    """Shows another step of `model`, from the next run of the script on."""
+    held = st.session_state.get(_HELD, Shown(model, NEWEST))
+    st.session_state[_HELD] = Shown(model, step, held.heard, moved=True)
+
+
+def kept(step: int, steps: Sequence[int]) -> int:
+    """The one of `steps` nearest to `step`, the earlier of two; NEWEST stays.
+
+    >>> kept(14, (0, 10, 20)), kept(15, (0, 10, 20)), kept(99, (0, 10)), kept(NEWEST, (0, 10))
+    (10, 10, 10, -1)
+    """
+    return step if step == NEWEST or step in steps else min(steps, key=lambda one: abs(one - step))
+
+
+def _with(heard: tuple[str, ...], *new: str | None) -> tuple[str, ...]:
+    found = tuple(text for text in new if text is not None)
+    return (*(text for text in heard if text not in found), *dict.fromkeys(found))[-REMEMBERED:]

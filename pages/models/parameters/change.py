@@ -46,7 +46,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "norm_bias",
         "qk_norm",
     ),
-    "Without parameters": ("rope_theta", "rope_fraction", "norm_eps", "dropout"),
+    "Without parameters": ("window", "rope_theta", "rope_fraction", "norm_eps", "dropout"),
 }
 
 

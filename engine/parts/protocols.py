@@ -241,6 +241,10 @@ class Parts:
     targets: Targets  # windows (batch, position + 1) -> what is read and what is to be predicted
     mode: Mode  # puts a model into training (True) or evaluation (False)
 
+    def __deepcopy__(self, memo: object) -> Parts:
+        """A copied model is made of the same parts, not of others that are like them."""
+        return self
+
     def norm(self, config: ResolvedConfig) -> type[Norm]:
         return self.norms[config.norm]
 

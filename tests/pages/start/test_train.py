@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import get_args, get_type_hints
 
 import pytest
@@ -11,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from engine import corpora
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import CorpusError
+from engine.ledger import ledger
 from engine.service.history import HistoryLog
 from engine.training.records import Evaluation
 from pages.start.train import run as training
@@ -353,6 +355,24 @@ def test_a_run_without_a_look_has_no_best(manager):
         .isna()
         .all(axis=None)
     )
+
+
+def test_what_will_be_trained_is_summed_up(manager):
+    page = opened(preset="fast", context="32", batch_size="10", steps="300", eval_every="0", sample_every="0")
+    said = sentences(page)
+    clicked(page, "train")
+    spec = manager.views["run-0"].spec
+    assert (
+        f"**{ledger(spec.model).total:,}** parameters, vocabulary of **{spec.model.vocab_size:,}** char"
+        in said
+    )
+    assert "**320** tokens a step, 300 steps" in said and "measured speed in matrix products" in said
+    manager.change("run-0", status="finished", step=40, seconds=80.0)
+    page.run()
+    # 2 s a step, and the validation at the end: once both splits, once more all of one
+    assert "estimated from the speed of your last run" in sentences(page)
+    minutes = re.search(r"about \*\*([0-9.]+) min\*\*", sentences(page))
+    assert minutes is not None and 10 <= float(minutes[1]) < 15
 
 
 def test_a_refusal_is_a_sentence(manager):

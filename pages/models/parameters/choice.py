@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from engine import checkpoints
-from engine.config import Extra, ModelConfig
+from engine.config import Extra, ModelConfig, ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
 from engine.ledger import Ledger, ledger, ledger_of
 from engine.presets import ENCODER_DECODERS, PRESETS, Preset
@@ -38,8 +38,7 @@ class Choice:
     extras: tuple[Extra, ...] = ()
 
     @property
-    def config(self) -> ModelConfig:
-        """Resolved."""
+    def config(self) -> ResolvedConfig:
         return self.ledger.config
 
     def variant(self, **fields: Any) -> Ledger | None:

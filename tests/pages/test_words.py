@@ -21,7 +21,7 @@ from engine.presets import PRESETS
 from engine.probe import Recorder
 from engine.training.optim import learning_rate_factor
 from pages.inside.feedforward.parameters import block
-from pages.inside.shapes.walk import EXAMPLES
+from pages.inside.shapes.sources import EXAMPLES
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.pages.stage import open_page
 from ui import subject

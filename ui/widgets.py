@@ -20,6 +20,7 @@ N = TypeVar("N", int, float)
 Kind = Literal["row", "pills", "list"]
 KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 FEW = 8  # indexes that stand in a row; more of them are a list
+_PAGE, _ARRIVED = "page_drawn", "page_arrived_at"
 DIGITS = 12  # of a number in a link: longer ones are no index of anything
 
 
@@ -76,7 +77,8 @@ def _named(
     named = st.query_params.get(key)
     if key not in st.session_state or named != st.session_state.get(written):
         wanted = next((o for o in options if named in (str(o), options[o])), None)
-        if wanted is not None or key not in st.session_state:
+        went_back = named is None and not st.session_state.get(_ARRIVED, True)
+        if wanted is not None or key not in st.session_state or went_back:
             st.session_state[key] = first if wanted is None else wanted
     words = {"format_func": lambda option: options.get(option, str(option))}
     found: T = draw(label, list(options), persist_state="session", **words, **rest)
@@ -84,6 +86,15 @@ def _named(
     _put(key, None if found == first else str(found))
     st.session_state[written] = st.query_params.get(key)
     return found
+
+
+def arrived(page: str) -> None:
+    """Notes which page is drawn, once in each whole run of the script. Coming from another page, whose
+    address says nothing of this one's choices, they are remembered; on the same page an address without them
+    is one to which somebody went back.
+    """
+    st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != page
+    st.session_state[_PAGE] = page
 
 
 def switch(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.ledger import Ledger, Row, kv_numbers
+from engine.ledger import Ledger, Row, component_parameters, kv_numbers
 
 TWO_THIRDS = 2 / 3  # of a block: 8 d^2 of 12 d^2, with d_ff = 4 d and full heads
 NEAR = 0.03
@@ -54,6 +54,13 @@ def where(ledger: Ledger) -> Where:
         c.n_heads * (c.d_head or 0) / c.d_model,
         (c.n_kv_heads or 0) * (c.d_head or 0) / c.d_model,
     )
+
+
+def beyond_the_map(ledger: Ledger) -> int:
+    """Parameters of parts that the map of a plain decoder or encoder does not draw: BERT's pooler and token
+    types, T5's encoder.
+    """
+    return ledger.total - sum(component_parameters(ledger.config).values())
 
 
 def row_share(ledger: Ledger, row: Row) -> float:

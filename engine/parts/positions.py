@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
+from engine.parts.costs import Weight
 from engine.parts.formula import Formula
 
 
@@ -67,6 +68,10 @@ class Scheme(nn.Module):
     @classmethod
     def reach(cls, config: ResolvedConfig) -> int | None:
         return None
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return ()
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -159,6 +164,10 @@ class Learned(Scheme):
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(config.context, config.d_model))
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return (Weight("position table P", ("context", "d_model")),)
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
         if start + length > len(self.weight):
@@ -336,6 +345,10 @@ class T5Bias(Scheme):
         super().__init__()
         self.bidirectional = not config.causal
         self.weight = nn.Parameter(torch.empty(self.buckets, config.n_heads))
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return (Weight("bias for each distance and head", (cls.buckets, "n_heads")),)
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
         place = torch.arange(start + length, device=like.device)

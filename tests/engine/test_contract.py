@@ -30,7 +30,7 @@ from engine.parts.registry import FEEDFORWARDS, HEALTHY, MIXERS, NORMS, POSITION
 from engine.sample import Decoder
 from pages.start.home.map_drawing import model_map
 from tests.engine.helpers import tiny
-from tests.engine.toys import TOYS, BareNorm, DoubledAttention, LogBias, RunningMean
+from tests.engine.toys import TOYS, BareNorm, DoubledAttention, LogBias, PlainProducts, RunningMean
 
 IDS = (3, 1, 4, 1, 5, 9)
 REGISTRIES: dict[str, Any] = {
@@ -65,6 +65,7 @@ RICH = [  # every part at once with all that it may have
 FAULTS = [Case(name, {}, parts) for name, parts in PARTS.items() if parts is not HEALTHY]
 MADE = [
     *(Case(f"toy {kind}", {}, parts) for kind, parts in TOYS.items()),
+    Case("plain products", {}, swapped(HEALTHY, "plain products", mixers={"attention": PlainProducts})),
     Case("toy norm, post", {"wiring": "post"}, TOYS["norm"]),
     Case("toy mixer, rope", {"position": "rope"}, TOYS["mixer"]),
     Case("toy mixer and bias", {}, swapped(TOYS["mixer"], "two toys", positions={"learned": LogBias})),
@@ -127,7 +128,7 @@ def test_dropout_that_was_not_switched_off_drops_in_generation_too() -> None:
     model = build(tiny(dropout=0.5))
     model.parts.mode(model, True)
     with torch.inference_mode():
-        one, other = ([Decoder(model)][0].read([3]) for _ in range(2))
+        one, other = (Decoder(model).read([3]) for _ in range(2))
     assert not torch.equal(one, other)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import zipfile
@@ -124,6 +125,24 @@ def test_the_mask_is_a_seam() -> None:
     open_eyed, encoder = build(tiny(), parts=parts).eval(), build(tiny(causal=False)).eval()
     tokens = torch.tensor([[3, 1, 4, 1]])
     assert torch.equal(open_eyed(tokens), encoder(tokens))
+
+
+@pytest.mark.parametrize("name", TOYS)
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_a_part_that_nobody_has_seen_can_be_trained(
+    name: str, optimizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PARTS, name, TOYS[name])  # type: ignore[arg-type]
+    order = replace(
+        TRAIN, steps=20, optimizer=optimizer, learning_rate=0.01, sample_every=10, sample_length=4
+    )
+    found = [r.loss for r in train(MODEL, order, CORPUS, parts=name) if isinstance(r, Step)]
+    assert sum(found[-3:]) < sum(found[:3]) - 0.5
+
+
+def test_a_copy_of_a_model_is_made_of_the_same_parts() -> None:
+    model = build(MODEL, parts=PARTS[FAULT])
+    assert copy.deepcopy(model).parts is model.parts
 
 
 def test_evaluations_and_snapshots_come_as_ever() -> None:

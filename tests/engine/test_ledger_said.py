@@ -84,6 +84,15 @@ def test_parts_over_the_length():
     assert found["feed-forward"][0] == 2 * 3 * 8 * 64**2 and found["unembedding"][0] == 2 * 65 * 64
 
 
+def test_with_a_window_the_scores_stop_growing():
+    """Mistral looks back over 4,096 positions: beyond them neither a token's scores nor its text's cache grows."""
+    mistral = of("mistral-7b")
+    scores = by_part(mistral, np.array([2048, 4096, 32_768]))["scores and sums"]
+    assert scores.tolist() == [4 * 32 * 4096 * n for n in (2048, 4096, 4096)]
+    assert break_even(mistral).most == 4096 * 2 * 32 * 2 * 8 * 128
+    assert break_even(of("gpt2")).most == 0
+
+
 def test_caches_over_the_length():
     found = caches(
         {"own": ledger(SMALL), "one": ledger(replace(SMALL, n_kv_heads=1))}, "float32", 5, np.array([1, 7])

@@ -150,6 +150,13 @@ class BareNorm(MeanSizeNorm):
         return None
 
 
+class PlainProducts(Attention):
+    """An Attention whose scores are not divided: only `scores` is another."""
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().scores(q, k) * self.d_head**0.5
+
+
 class DoubledAttention(Attention):
     """An Attention that writes twice as much, but says of itself what Attention says."""
 

@@ -177,6 +177,31 @@ def test_what_was_chosen_is_there_again_after_another_page() -> None:
     assert picked(run(page)) == "b" and urls(page) == "b"
 
 
+def test_an_address_from_before_the_first_choice_is_the_first_again() -> None:
+    """Else somebody who goes back never gets past that address: each time it would be written anew."""
+
+    def script() -> None:
+        import streamlit as st
+
+        from ui import widgets
+
+        widgets.arrived(st.session_state["page"])
+        st.session_state["got"] = widgets.one_of("Pick", {"a": "Alpha", "b": "Beta"}, "pick")
+
+    page = AppTest.from_function(script, default_timeout=30)
+    page.session_state["page"] = "tokens"
+    run(page)
+    page.get_by_key("pick").set_value("b")
+    assert got(run(page)) == "b" and url(page, "pick") == "b"
+    page.query_params.clear()
+    assert got(run(page)) == "a" and url(page, "pick") is None
+    page.query_params["pick"] = "b"  # and forward
+    assert got(run(page)) == "b"
+    page.session_state["page"] = "another page"
+    page.query_params.clear()
+    assert got(run(page)) == "b" and url(page, "pick") == "b"
+
+
 # Numbers ----------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 """What Home says."""
 
 from engine.ledger import Ledger
-from engine.ledger.shares import where
+from engine.ledger.shares import beyond_the_map, where
 from engine.presets import Preset
 from ui.look import Words
 
@@ -27,10 +27,12 @@ MAP = Words(
 
 def about(preset: Preset, ledger: Ledger) -> str:
     """The preset in a line (Markdown)."""
+    beyond = beyond_the_map(ledger)
+    outside = f" {beyond:,} of them are outside this map." if beyond else ""
     source = f" *Source: {preset.source}.*" if preset.source and not preset.trainable else ""
     return (
         f"**{preset.title}.** {preset.summary} **{ledger.total:,} parameters**,"
-        f" {where(ledger).blocks_share:.0%} of them in the {ledger.config.n_layers} blocks.{source}"
+        f" {where(ledger).blocks_share:.0%} of them in the {ledger.config.n_layers} blocks.{outside}{source}"
     )
 
 

@@ -234,6 +234,8 @@ def test_the_numbers_of_the_unit_are_right():
     for width, plain, gated in ((512, 8 * 512**2, 3 * 512 * 1368), (768, 8 * 768**2, 8 * 768**2)):
         page.select_slider(key="feedforward_width").set_value(width).run()
         assert f"{plain:,}" in sentences(page) and f"{gated:,}" in sentences(page)
+        rounding = f"+{gated - plain:,}" if gated > plain else "±0"
+        assert f"{rounding} by rounding up" in sentences(page)
     for ratio in (0.5, 8.0):
         page.select_slider(key="feedforward_ratio").set_value(ratio).run()
         assert not page.exception

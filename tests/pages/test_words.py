@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -22,6 +23,7 @@ from engine.training.optim import learning_rate_factor
 from pages.inside.feedforward.parameters import block
 from pages.inside.shapes.walk import EXAMPLES
 from pages.models.parameters import worked
+from pages.models.parameters.flops import by_part
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.pages.stage import open_page
 from ui import subject
@@ -86,14 +88,16 @@ def test_home_counts_bert_as_parameters_does():
 
 def test_mistral_s_cache_and_scores_end_at_its_window():
     path = str(ROOT / "pages" / "models" / "parameters" / "page.py")
-    query = {"parameters_model": "mistral-7b", "parameters_length": "32,768"}
+    query = {"parameters_model": "mistral-7b"}  # at its own context of 32,768
     page = open_page(AppTest.from_file(path, default_timeout=60), parameters_view="Memory", **query)
     said = " ".join(str(m.value) for m in page.markdown)
     assert "2 · L · H_kv · d_head · 4,096 · batch" in said and "looks back over 4,096 positions" in said
     page = open_page(AppTest.from_file(path, default_timeout=60), parameters_view="FLOPs", **query)
-    assert "compared with the last 4,096 only" in " ".join(
-        str(m.value) for m in (*page.markdown, *page.success)
-    )
+    told = " ".join(str(m.value) for m in (*page.markdown, *page.success))
+    assert "compared with the last 4,096 only" in told
+    mistral = ledger_of(PRESETS["mistral-7b"])
+    scores = by_part(mistral, np.array([1, 4096, 32_768]))["scores and sums"]
+    assert scores[1] == scores[2] == 4096 * scores[0] == mistral.flops().scores
 
 
 def test_a_score_of_14_leaves_the_zeros_less_than_a_millionth():

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import Flops, Ledger
+from engine.ledger.flops import seen
 from pages.models.parameters import cost_figures, figures
 from pages.models.parameters.choice import Choice
 from ui import explain
@@ -81,8 +82,8 @@ def length_slider(key: str, fallback: int) -> int:
 
 
 def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
-    """Forward FLOPs for one token, part by part: label -> (lengths,). What grows does so in proportion, so
-    one token's count is enough.
+    """Forward FLOPs for one token, part by part: label -> (lengths,). What grows does so in proportion to the
+    tokens that are seen, so one token's count is enough.
     """
     one = ledger.flops(1)
     level = {
@@ -99,7 +100,8 @@ def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
         for name, components in level.items()
     }
     level_sum = np.full(len(lengths), one.forward - one.scores, dtype=np.float64)
-    return {"everything else": level_sum, "scores and sums": one.scores * lengths.astype(np.float64), **found}
+    looked = np.array([seen(ledger.config, int(n)) for n in lengths], dtype=np.float64)
+    return {"everything else": level_sum, "scores and sums": one.scores * looked, **found}
 
 
 def _numbers(flops: Flops, ledger: Ledger) -> None:

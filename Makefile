@@ -11,10 +11,11 @@ BIN := $(VENV)/bin
 # One stamp for each content of the requirements: a changed pin installs again, a touched file does not.
 HASH = $(shell $(PYTHON) -c 'import hashlib, pathlib, sys; \
 	print(hashlib.sha256(b"".join(pathlib.Path(f).read_bytes() for f in sys.argv[1:])).hexdigest()[:12])' $(1) 2>/dev/null)
-RUN_STAMP = $(VENV)/.ready-run-$(call HASH,requirements.txt)
-TEST_STAMP = $(VENV)/.ready-test-$(call HASH,requirements.txt requirements-dev.txt)
+RUN_STAMP = $(VENV)/.ready-run-$(call HASH,requirements.lock)
+TEST_STAMP = $(VENV)/.ready-test-$(call HASH,requirements.lock requirements.txt requirements-dev.txt)
+NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
-.PHONY: run test setup setup-test check-python check-port venv chromium clean
+.PHONY: run test scripts setup setup-test check-python check-port venv chromium clean
 .NOTPARALLEL:
 
 run: check-python check-port setup
@@ -23,23 +24,38 @@ run: check-python check-port setup
 test: check-python setup-test chromium
 	@$(BIN)/python -m ruff check --quiet .
 	@$(BIN)/python -m mypy
+	@$(MAKE) --no-print-directory scripts
 	@$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
 
+# The browser's modules (ui/assets): their arithmetic where there is node, their style and types where npm has its packages.
+scripts: check-python
+	@if ! node -e 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)' 2>/dev/null; then \
+		echo "Skipped: the checks of ui/assets/*.js need node 20 or newer."; exit 0; \
+	fi; \
+	node --test --test-reporter=dot tests/js/*.test.js || { node --test tests/js/*.test.js; exit 1; }; \
+	if [ ! -e "$(NODE_STAMP)" ]; then \
+		npm ci --silent --no-audit --no-fund >/dev/null 2>&1 && touch "$(NODE_STAMP)"; \
+	fi; \
+	if [ ! -e "$(NODE_STAMP)" ]; then \
+		echo "Skipped: eslint and tsc, which npm ci could not install."; exit 0; \
+	fi; \
+	node_modules/.bin/eslint ui/assets tests/js && node_modules/.bin/tsc
+
 setup: check-python
-	@if [ ! -e "$(RUN_STAMP)" ] || ! $(BIN)/python -c "" 2>/dev/null; then $(MAKE) --no-print-directory venv && $(call INSTALL,requirements.txt) && touch "$(RUN_STAMP)"; fi
+	@if [ ! -e "$(RUN_STAMP)" ] || ! $(BIN)/python -c "" 2>/dev/null; then $(MAKE) --no-print-directory venv && $(call INSTALL,-r requirements.lock) && touch "$(RUN_STAMP)"; fi
 
 setup-test: check-python
-	@if [ ! -e "$(TEST_STAMP)" ] || ! $(BIN)/python -c "" 2>/dev/null; then $(MAKE) --no-print-directory venv && $(call INSTALL,requirements-dev.txt) && touch "$(TEST_STAMP)" "$(RUN_STAMP)"; fi
+	@if [ ! -e "$(TEST_STAMP)" ] || ! $(BIN)/python -c "" 2>/dev/null; then $(MAKE) --no-print-directory venv && $(call INSTALL,-c requirements.lock -r requirements-dev.txt) && touch "$(TEST_STAMP)" "$(RUN_STAMP)"; fi
 
 # PyPI's torch for Linux brings 2 GB of CUDA libraries; without an NVIDIA card the CPU build is the right one.
 # Where its index cannot be reached, the second command takes what pip finds.
 define INSTALL
-echo "Installing $(1) into $(VENV). This takes a few minutes, once." && \
+echo "Installing $(lastword $(1)) into $(VENV). This takes a few minutes, once." && \
 if [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null; then \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --retries 0 --timeout 20 \
 		--index-url https://download.pytorch.org/whl/cpu "$$(grep '^torch==' requirements.txt)" >/dev/null 2>&1 || true; \
 fi && \
-$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(1)
+$(BIN)/python -m pip install --quiet --disable-pip-version-check $(1)
 endef
 
 check-python:
@@ -74,4 +90,4 @@ chromium:
 		fi
 
 clean:
-	@rm -rf $(VENV) static .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) node_modules static .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -13,7 +13,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from engine import tokenizers
+from engine import tokenizers, weights
 from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import CheckpointError, GlassformerError
 from engine.faults import PARTS, parts_of
@@ -35,8 +35,9 @@ from engine.tokenizers import Tokenizer
 from engine.training.records import TrainState
 
 WEIGHTS, CONFIG, TOKENIZER, METRICS = "model.safetensors", "config.json", "tokenizer.json", "metrics.json"
+FILES = (WEIGHTS, CONFIG, TOKENIZER, METRICS)
 MAX_ZIP_BYTES = 512 * 2**20  # unpacked; a zip can claim any size
-MAX_JSON_BYTES = 8 * 2**20
+MAX_JSON_BYTES = 4 * 2**20  # a vocabulary of 65,536 tokens takes half of it
 MAX_LAYERS = 1024  # a block of nothing has no tensors, so their number does not bound this one
 
 
@@ -50,6 +51,13 @@ class Checkpoint:
     config: ResolvedConfig
     tokenizer: Tokenizer
     metrics: dict[str, Any]
+
+    def memory(self) -> int:
+        """About how many bytes it takes: its weights, and what was read from JSON, whose smallest values
+        (`{}` and a comma) take 24 bytes of memory for each that is written.
+        """
+        written = sum(len(json.dumps(one)) for one in (self.tokenizer.to_dict(), self.metrics))
+        return sum(p.nbytes for p in self.model.parameters()) + 24 * written
 
 
 def save(
@@ -76,12 +84,12 @@ def load(folder: Path | str) -> Checkpoint:
     """
     folder = Path(folder)
     files = {}
-    for name in (WEIGHTS, CONFIG, TOKENIZER, METRICS):
+    for name in FILES:
         try:
             files[name] = (folder / name).read_bytes()
         except OSError as error:
             raise CheckpointError(f"{folder / name} cannot be read: {error.strerror or error}") from error
-    return _assemble(files, str(folder))
+    return _assemble(files, *_architecture(files[CONFIG], str(folder)), str(folder))
 
 
 def pack(
@@ -95,31 +103,23 @@ def pack(
     return buffer.getvalue()
 
 
-def unpack(data: bytes) -> Checkpoint:
-    """The inverse of `pack`, for an upload. Nothing is written to disk. Raises CheckpointError as `load`
-    does.
+def unpack(data: bytes, allow: Callable[[ModelConfig], None] | None = None) -> Checkpoint:
+    """The inverse of `pack`, for an upload. Nothing is written to disk.
+
+    `allow` is shown the configuration before anything of the model's size is read, and raises ConfigError for
+    one that is too large. Raises CheckpointError as `load` does.
     """
+    where = "the uploaded model"
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            entries = {info.filename: info for info in archive.infolist()}
-            missing = [name for name in (WEIGHTS, CONFIG, TOKENIZER, METRICS) if name not in entries]
-            if missing:
-                raise CheckpointError(
-                    f"the zip lacks {', '.join(missing)}: it is not a model downloaded from this app"
-                )
-            wanted = [entries[name] for name in (WEIGHTS, CONFIG, TOKENIZER, METRICS)]
-            if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in wanted):
-                raise CheckpointError("the zip is compressed in an unusual way; store or deflate its files")
-            if sum(info.file_size for info in wanted) > MAX_ZIP_BYTES:
-                raise CheckpointError(f"the zip unpacks to more than {MAX_ZIP_BYTES >> 20} MB")
-            files = {}
-            for info in wanted:
-                with archive.open(
-                    info
-                ) as member:  # read at most what was declared: the declared size may be a lie
-                    files[info.filename] = member.read(info.file_size + 1)
-                if len(files[info.filename]) != info.file_size:
-                    raise CheckpointError(f"{info.filename} in the zip is not as long as the zip says")
+            entries = _entries(archive)
+            said = _read_entry(archive, entries[CONFIG], MAX_JSON_BYTES)
+            config, parts = _architecture(said, where, allow)
+            most = {WEIGHTS: weights.most_bytes(parameter_formula(config))}
+            files = {
+                name: _read_entry(archive, info, most.get(name, MAX_JSON_BYTES))
+                for name, info in entries.items()
+            }
     except (
         zipfile.BadZipFile,
         zlib.error,
@@ -131,7 +131,34 @@ def unpack(data: bytes) -> Checkpoint:
         ValueError,
     ) as error:
         raise CheckpointError(f"this is not a readable zip file: {error}") from error
-    return _assemble(files, "the uploaded model")
+    return _assemble(files, config, parts, where)
+
+
+def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The four files of a checkpoint in a zip, none of them read yet."""
+    found = {info.filename: info for info in archive.infolist()}
+    if missing := [name for name in FILES if name not in found]:
+        raise CheckpointError(
+            f"the zip lacks {', '.join(missing)}: it is not a model downloaded from this app"
+        )
+    wanted = {name: found[name] for name in FILES}
+    if any(info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in wanted.values()):
+        raise CheckpointError("the zip is compressed in an unusual way; store or deflate its files")
+    if sum(info.file_size for info in wanted.values()) > MAX_ZIP_BYTES:
+        raise CheckpointError(f"the zip unpacks to more than {MAX_ZIP_BYTES >> 20} MB")
+    return wanted
+
+
+def _read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
+    if info.file_size > most:
+        raise CheckpointError(
+            f"{info.filename} in the zip has {info.file_size:,} bytes; at most {most:,} are read"
+        )
+    with archive.open(info) as member:  # read at most what was declared: the declared size may be a lie
+        data = member.read(info.file_size + 1)
+    if len(data) != info.file_size:
+        raise CheckpointError(f"{info.filename} in the zip is not as long as the zip says")
+    return data
 
 
 def save_state(path: Path | str, state: TrainState, meta: Mapping[str, Any]) -> int:
@@ -171,12 +198,12 @@ def load_weights(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(str(path), framework="pt") as file:
             header = json.loads((file.metadata() or {})["glassformer"])
-            weights = {
+            parameters = {
                 name.removeprefix("model."): file.get_tensor(name)
                 for name in file.keys()
                 if name.startswith("model.")
             }
-        return weights, dict(header["meta"])
+        return parameters, dict(header["meta"])
     except (
         SafetensorError,
         OSError,
@@ -220,9 +247,9 @@ def write_whole(path: Path, data: bytes) -> None:
 def _files(
     model: Transformer, tokenizer: Tokenizer, metrics: Mapping[str, Any], dtype: torch.dtype
 ) -> dict[str, bytes]:
-    weights = {name: p.detach().cpu().to(dtype).contiguous() for name, p in model.named_parameters()}
+    stored = {name: p.detach().cpu().to(dtype).contiguous() for name, p in model.named_parameters()}
     return {
-        WEIGHTS: save_tensors(weights),
+        WEIGHTS: save_tensors(stored),
         CONFIG: _json(model.config.to_dict() | _made_of(model.parts)),
         TOKENIZER: _json(tokenizer.to_dict()),
         METRICS: _json(dict(metrics)),
@@ -245,13 +272,26 @@ def _json(value: Any) -> bytes:
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
-def _assemble(files: Mapping[str, bytes], where: str) -> Checkpoint:
-    config_values, tokenizer_values, metrics = (
-        _object(files[name], name, where) for name in (CONFIG, TOKENIZER, METRICS)
-    )
+def _architecture(
+    data: bytes, where: str, allow: Callable[[ModelConfig], None] | None = None
+) -> tuple[ModelConfig, Parts]:
+    """What a config file names, if it can be built and is allowed."""
+    values = _object(data, CONFIG, where)
     try:
-        parts = parts_of(str(config_values.pop("parts", HEALTHY.name)))
-        config = ModelConfig.from_dict(config_values).validate()
+        parts = parts_of(str(values.pop("parts", HEALTHY.name)))
+        config = ModelConfig.from_dict(values).validate()
+        if allow is not None:
+            allow(config)
+    except (GlassformerError, TypeError) as error:
+        raise CheckpointError(f"{where}: {error}") from error
+    if config.n_layers > MAX_LAYERS:
+        raise CheckpointError(f"{where}: n_layers = {config.n_layers:,}, but at most {MAX_LAYERS:,} are read")
+    return config, parts
+
+
+def _assemble(files: Mapping[str, bytes], config: ModelConfig, parts: Parts, where: str) -> Checkpoint:
+    tokenizer_values, metrics = (_object(files[name], name, where) for name in (TOKENIZER, METRICS))
+    try:
         tokenizer = tokenizers.from_dict(tokenizer_values)
     except (GlassformerError, TypeError) as error:
         raise CheckpointError(f"{where}: {error}") from error
@@ -260,14 +300,13 @@ def _assemble(files: Mapping[str, bytes], where: str) -> Checkpoint:
             f"{where}: the config has vocab_size {config.vocab_size}, but the tokenizer knows"
             f" {tokenizer.vocab_size} tokens"
         )
-    try:
-        tensors = load_tensors(files[WEIGHTS])
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise CheckpointError(f"{where}: {WEIGHTS} is damaged or cut short ({error})") from error
-    if config.n_layers > MAX_LAYERS:
-        raise CheckpointError(f"{where}: n_layers = {config.n_layers:,}, but at most {MAX_LAYERS:,} are read")
     # The tensors bound the model's size: a config that asks for more is refused before any memory is taken.
-    held, wanted = sum(t.numel() for t in tensors.values()), parameter_formula(config)
+    wanted = parameter_formula(config)
+    try:
+        held = weights.numbers(files[WEIGHTS])
+        tensors = load_tensors(files[WEIGHTS]) if held == wanted else {}
+    except (CheckpointError, SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{where}: {WEIGHTS} is damaged or cut short ({error})") from error
     if held != wanted:
         raise CheckpointError(
             f"{where}: {WEIGHTS} holds {held:,} numbers, but the config calls for {wanted:,}"

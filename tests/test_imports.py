@@ -19,7 +19,7 @@ EVERYTHING = [*ENGINE, *SCREEN]
 LAYERS = (
     ("engine.errors",),
     ("engine.config", "engine.probe"),
-    ("engine.tokenizers", "engine.presets", "engine.numerics", "engine.training.records"),
+    ("engine.tokenizers", "engine.presets", "engine.numerics", "engine.weights", "engine.training.records"),
     ("engine.corpora", "engine.parts"),
     ("engine.faults",),
     ("engine.model",),
@@ -27,7 +27,7 @@ LAYERS = (
     ("engine.measure",),
     ("engine.training",),
     ("engine.service",),
-    ("ui.text", "ui.site", "ui.layout", "ui.figures"),
+    ("ui.text", "ui.site", "ui.layout", "ui.figures", "ui.bounded"),
     ("ui.fields",),
     ("ui.state", "ui.explain", "ui.players", "ui.widgets", "ui.step"),
     ("ui.controls", "ui.status"),

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -100,7 +101,7 @@ def test_no_python_is_said_so() -> None:
 @needs_make
 def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> None:
     """With a stand-in for the venv's Python that writes down what it is asked to do."""
-    for name in ("Makefile", "requirements.txt", "requirements-dev.txt"):
+    for name in ("Makefile", "requirements.txt", "requirements.lock", "requirements-dev.txt"):
         shutil.copy(ROOT / name, tmp_path)
     log = tmp_path / "log"
     _executable(tmp_path / ".venv" / "bin" / "python", f'#!/bin/sh\necho "$@" >> {log}\n')
@@ -115,15 +116,33 @@ def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> Non
             if "pip install" in line and " -r " in line
         ]
 
-    assert installs("setup") == ["requirements.txt"]
+    lock = tmp_path / "requirements.lock"
+    assert installs("setup") == ["requirements.lock"]
     assert installs("setup") == []
     assert installs("setup-test") == ["requirements-dev.txt"]
     assert installs("setup-test") == installs("setup") == []
-    os.utime(tmp_path / "requirements.txt")  # touched, not changed
+    os.utime(lock)  # touched, not changed
     assert installs("setup") == []
-    (tmp_path / "requirements.txt").write_text((tmp_path / "requirements.txt").read_text() + "# changed\n")
-    assert installs("setup") == ["requirements.txt"]
+    lock.write_text(lock.read_text() + "# changed\n")
+    assert installs("setup") == ["requirements.lock"]
     assert installs("setup-test") == ["requirements-dev.txt"]
+
+
+@needs_make
+@pytest.mark.parametrize(
+    ("node", "code", "words"),
+    [
+        ("exit 1", 0, "Skipped: the checks of ui/assets/*.js need node 20 or newer."),
+        ('[ "$1" = -e ]', 2, ""),  # there, and a test fails
+    ],
+)
+def test_the_browsers_modules_are_checked_where_node_is(
+    tmp_path: Path, node: str, code: int, words: str
+) -> None:
+    _executable(tmp_path / "node", f"#!/bin/sh\n{node}\n")
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    result = _make("scripts", f"PYTHON={sys.executable}", PATH=path)
+    assert result.returncode == code and words in result.stdout
 
 
 def test_ci_runs_make_test() -> None:
@@ -136,15 +155,43 @@ def test_ci_runs_make_test() -> None:
 # --- what the repository holds ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
-def test_every_requirement_is_pinned_and_installed(name: str) -> None:
+def _pins(name: str) -> dict[str, str]:
+    """The packages of a file of requirements with their versions."""
+    found = {}
     lines = [line.partition("#")[0].strip() for line in (ROOT / name).read_text().splitlines()]
     for line in filter(None, lines):
         if line == "-r requirements.txt":
             continue
         match = re.fullmatch(r"([A-Za-z0-9_-]+)==([0-9][0-9.]*)", line)
         assert match, f"{line!r} is not an exact pin"
-        assert importlib.metadata.version(match[1]).partition("+")[0] == match[2]
+        found[_plain(match[1])] = match[2]
+    return found
+
+
+def _plain(name: str) -> str:
+    """A package's name as all its spellings are compared."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements.lock", "requirements-dev.txt"])
+def test_every_requirement_is_pinned_and_installed(name: str) -> None:
+    for package, version in _pins(name).items():
+        assert importlib.metadata.version(package).partition("+")[0] == version, package
+
+
+def test_the_lock_holds_all_that_is_needed() -> None:
+    """Each requirement at the same version, and what each of the lock's packages needs on this machine."""
+    lock = _pins("requirements.lock")
+    assert _pins("requirements.txt").items() <= lock.items()
+    assert not {
+        name for name, version in _pins("requirements-dev.txt").items() if lock.get(name, version) != version
+    }
+    for package in lock:
+        for text in importlib.metadata.requires(package) or []:
+            needed = Requirement(text)
+            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                left_out = needed.name.startswith(("nvidia-", "cuda-")) or needed.name == "triton"
+                assert left_out or _plain(needed.name) in lock, f"{package} needs {text}"
 
 
 def test_the_readme_names_the_commands_and_variables() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import streamlit as st
 
 from ui import explain, state, widgets
-from ui.subject import FIRST_TEXT, Choice, Subject, choose_subject, subject_of
+from ui.subject import FIRST_TEXT, Choice, choose_subject, subject_of
 
 log = logging.getLogger(__name__)
 Code = tuple[Callable[..., Any] | type, ...]
@@ -51,10 +51,10 @@ class View:
     code: Code | Callable[..., Code] = ()
     needs_model: bool = True
 
-    def tell(self, *subject: Subject) -> None:
+    def tell(self, *about: Any) -> None:
         """Draws the words and the code: below the view, after the scrubber."""
-        words = self.words(*subject) if callable(self.words) else self.words
-        code = self.code(*subject) if callable(self.code) else self.code
+        words = self.words(*about) if callable(self.words) else self.words
+        code = self.code(*about) if callable(self.code) else self.code
         if words is not None:
             explain.reading(words.see, words.why, words.attempt)
         if code:
@@ -64,7 +64,7 @@ class View:
 @dataclass(frozen=True)
 class Page:
     """What stands on a page. `key` names the view in the URL; `text` is what is read until there is
-    another.
+    another. `bar` is drawn above the views of a page that looks into no model: what it returns, they get.
     """
 
     title: str
@@ -72,6 +72,7 @@ class Page:
     views: tuple[View, ...]
     sentence: str = ""
     text: str = FIRST_TEXT
+    bar: Callable[[], object] | None = None
 
 
 def show(page: Page) -> None:
@@ -102,10 +103,13 @@ def choose_view(views: Sequence[View], key: str) -> View:
 @st.fragment
 def _chosen(page: Page, views: tuple[View, ...], choice: Choice | None) -> None:
     if choice is None:
-        view = _one_of(page, views)
         with boundary():
-            view.draw()
-            view.tell()
+            about = () if page.bar is None else (page.bar(),)
+            view = _one_of(page, views)
+            with boundary():
+                view.draw(*about)
+            with boundary():
+                view.tell(*about)
         return
     with boundary():
         with subject_of(choice) as subject:

@@ -145,7 +145,7 @@ class AmongZeros:
 
     exponential: float
     weight: float
-    each_zero: float
+    each_zero: float  # what every one of the zeros gets beside it
     divided: float
     divided_weight: float
 

@@ -59,6 +59,7 @@ class Scheme(nn.Module):
     title: ClassVar[str] = "Position"
     short: ClassVar[str] = ""
     sentence: ClassVar[str] = ""
+    off: ClassVar[str] = "nothing is added for the position, and nothing turned"
     enters: ClassVar[tuple[Seam, ...]] = ()
 
     def head_label(self, head: int) -> str:
@@ -90,6 +91,7 @@ class NoPosition(Scheme):
 
     present: ClassVar[bool] = False
     title: ClassVar[str] = "None"
+    off: ClassVar[str] = "this model has none"
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -119,6 +121,7 @@ class Sinusoidal(Scheme):
         "Fixed sine and cosine waves of many lengths are added to the embeddings: every position gets a"
         " pattern of its own, and nothing has to be learned."
     )
+    off: ClassVar[str] = "the sine waves are not added"
     enters: ClassVar[tuple[Seam, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -155,6 +158,7 @@ class Learned(Scheme):
         "A learned vector for each position is added to the token's vector. Beyond the table's last row the"
         " model cannot read."
     )
+    off: ClassVar[str] = "the learned table is not added"
     enters: ClassVar[tuple[Seam, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -211,6 +215,7 @@ class Rope(Scheme):
         "Queries and keys are turned by an angle that grows with their position, so a score sees only how far"
         " apart two tokens are."
     )
+    off: ClassVar[str] = "queries and keys are not turned"
     enters: ClassVar[tuple[Seam, ...]] = ("rotate",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -283,6 +288,7 @@ class Alibi(Scheme):
         "Each head subtracts a fixed amount per step of distance from its scores: far tokens have to shout to"
         " be heard."
     )
+    off: ClassVar[str] = "the penalty for distance is taken away"
     enters: ClassVar[tuple[Seam, ...]] = ("bias",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -330,6 +336,7 @@ class T5Bias(Scheme):
     sentence: ClassVar[str] = (
         "Each head adds a learned number for the distance between two tokens; large distances share a bucket."
     )
+    off: ClassVar[str] = "the learned distance biases are taken away"
     enters: ClassVar[tuple[Seam, ...]] = ("bias",)
 
     buckets, max_distance = 32, 128  # T5's own

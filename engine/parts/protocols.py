@@ -60,6 +60,7 @@ class Position(Protocol):
     title: ClassVar[str]
     short: ClassVar[str]  # two or three words, for a box that is small
     sentence: ClassVar[str]
+    off: ClassVar[str]  # what is no longer done when it is switched off
     enters: ClassVar[tuple[Seam, ...]]  # the seams that it uses
 
     def __init__(self, config: ResolvedConfig) -> None: ...
@@ -239,6 +240,10 @@ class Parts:
     mask: Mask
     targets: Targets  # windows (batch, position + 1) -> what is read and what is to be predicted
     mode: Mode  # puts a model into training (True) or evaluation (False)
+
+    def __deepcopy__(self, memo: object) -> Parts:
+        """A copied model is made of the same parts, not of others that are like them."""
+        return self
 
     def norm(self, config: ResolvedConfig) -> type[Norm]:
         return self.norms[config.norm]

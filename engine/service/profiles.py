@@ -49,6 +49,7 @@ class Profile:
     max_context: int
     max_batch_tokens: int  # batch_size x context
     max_layers: int = 64
+    max_heads: int = 128  # of one layer
     max_watched: int = 1_000_000  # characters of a text whose merges are watched (Tokens)
     max_vocabulary: int = 8_192  # of a bpe tokenizer
     max_runs: int = 1  # training at once; the others wait in a queue
@@ -128,8 +129,7 @@ def check(profile: Profile, spec: RunSpec) -> None:
     """Raises ConfigError for a field that is wrong or too large here, RunError for a text that is."""
     model, train = spec.model.validate(), spec.train.validate()
     parts_of(spec.parts)
-    _at_most("n_layers", model.n_layers, profile.max_layers)
-    _at_most("context", model.context, profile.max_context)
+    _check_sizes(profile, model)
     _at_most("steps", train.steps, profile.max_steps)
     _at_most("sample_length", train.sample_length, MAX_SAMPLE)
     if len(train.sample_prompt) > MAX_PROMPT:
@@ -142,21 +142,45 @@ def check(profile: Profile, spec: RunSpec) -> None:
         fits = max(1, profile.max_batch_tokens // model.context)
         allowed = f"at most {profile.max_batch_tokens:,} are allowed here, so {fits:,} at this context"
         raise ConfigError("batch_size", train.batch_size, f"makes {tokens:,} tokens a step; {allowed}")
+    _check_parameters(profile, model)
+    _check_memory(profile, model, train, "batch_size", "would need", "batch, context or model")
+    _check_text(profile, spec)
+
+
+def check_model(profile: Profile, model: ModelConfig) -> None:
+    """Raises ConfigError for a model that is too large to be used here, whoever trained it. What can be
+    trained here can be used here.
+
+    The context and the heads have no parameters, yet caches and patterns grow with them.
+    """
+    model = model.validate()
+    _check_sizes(profile, model)
+    _check_parameters(profile, model)
+    _check_memory(profile, model, TrainConfig(batch_size=1), "d_model", "may need", "context or model")
+
+
+def _check_sizes(profile: Profile, model: ModelConfig) -> None:
+    _at_most("n_layers", model.n_layers, profile.max_layers)
+    _at_most("n_heads", model.n_heads, profile.max_heads)
+    _at_most("context", model.context, profile.max_context)
+
+
+def _check_parameters(profile: Profile, model: ModelConfig) -> None:
     parameters = parameter_formula(model)
     if parameters > profile.max_parameters:
         allowed = f"at most {profile.max_parameters:,} are allowed here: make it narrower or shallower"
         raise ConfigError("d_model", model.d_model, f"makes a model of {parameters:,} parameters; {allowed}")
+
+
+def _check_memory(
+    profile: Profile, model: ModelConfig, train: TrainConfig, field: str, needs: str, smaller: str
+) -> None:
     need = estimate_bytes(model, train)
     if 0 < profile.max_worker_bytes < need:
-        allowed = (
-            f"there are {profile.max_worker_bytes / GB:.1f} GB: choose a smaller batch, context or model"
-        )
-        raise ConfigError(
-            "batch_size",
-            train.batch_size,
-            f"would need about {need / GB:.1f} GB of memory with this model; {allowed}",
-        )
-    _check_text(profile, spec)
+        value = train.batch_size if field == "batch_size" else model.d_model
+        what = f"{needs} about {need / GB:,.1f} GB of memory with this model"
+        allowed = f"there are {profile.max_worker_bytes / GB:.1f} GB: choose a smaller {smaller}"
+        raise ConfigError(field, value, f"{what}; {allowed}")
 
 
 def check_tokenizer(profile: Profile, tokenizer: str) -> None:

@@ -150,7 +150,12 @@ class Session:
                 self.paused = False  # only the last look remains
         else:
             self.looks_due = max(0, self.looks_due - 1)
-        if isinstance(record, Snapshot):
+        if isinstance(record, Snapshot) and not record.finite:
+            text = (
+                f"After step {record.step:,} the model gave no numbers any more: no snapshot of it is kept."
+            )
+            self.outbox.send(protocol.Warned(text))
+        elif isinstance(record, Snapshot):
             self._save(record, corpus)
         else:
             self.outbox.add(record, at_once=self.paused or not isinstance(record, Step))

@@ -189,9 +189,19 @@ class Way:
     start: int
     length: int
     vocab_size: int
+    characters: int  # of the text
     crossing: tuple[bytes, ...] = field(
         repr=False
     )  # learned tokens that run across a border of words, first learned first
+
+    @property
+    def characters_per_token(self) -> float:
+        return self.characters / self.length
+
+    @property
+    def by_heart(self) -> bool:
+        """Whether (nearly) the whole text has become a token."""
+        return self.length <= 2
 
 
 def four_ways(text: str, new_tokens: int) -> list[Way]:
@@ -207,6 +217,7 @@ def four_ways(text: str, new_tokens: int) -> list[Way]:
                 seen.length,
                 int(seen.lengths[-1]),
                 own.vocab_size,
+                seen.characters,
                 tuple(filter(crosses, own.tokens[len(own.base) :])),
             )
         )

@@ -12,8 +12,6 @@ from typing import Literal
 
 from torch import Tensor
 
-from engine.errors import RunError
-
 
 @dataclass(frozen=True)
 class Step:
@@ -71,6 +69,7 @@ class Snapshot:
 
     step: int
     state: TrainState
+    finite: bool = True  # it holds numbers, and what the model makes of a text with them are numbers too
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,3 @@ class Control:
     prompt: str | None = None
     stop: bool = False
     snapshot: bool = False  # take one after the next step
-
-
-class Diverged(RunError):
-    """The loss is no longer a number."""

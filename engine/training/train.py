@@ -172,11 +172,6 @@ def measure(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0
     return Loss(total / count if count else math.nan, count, characters)
 
 
-def evaluate(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> float:
-    """`measure` in nats per token."""
-    return measure(model, batches, tokens, limit).nats
-
-
 def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
     """Raises ConfigError or CorpusError when the three do not go together."""
     model.validate()
@@ -319,13 +314,26 @@ class _Training:
         config, control = self.config, self.control
         # Nothing is yielded from inside a scope: while the caller holds a record, torch is as the caller left
         # it.
-        if every or _due(self.step, config.eval_every):
-            yield self._evaluation(complete)
+        evaluation = self._evaluation(complete) if every or _due(self.step, config.eval_every) else None
+        if evaluation is not None:
+            yield evaluation
         if config.sample_every and (every or _due(self.step, config.sample_every)):
             yield self._sample()
         if every or control.snapshot or snapshot_due(config, self.step):
             control.snapshot = False
-            yield Snapshot(self.step, TrainState(self.step, self.seconds, self.optimiser.state()))
+            state = TrainState(self.step, self.seconds, self.optimiser.state())
+            yield Snapshot(self.step, state, self._finite(state, evaluation))
+
+    def _finite(self, state: TrainState, evaluation: Evaluation | None) -> bool:
+        """Whether a state can be gone on from: its numbers are finite, and so is the loss that they give (in
+        a diverging training the weights are often still numbers when the logits are none any more).
+        """
+        if not all(bool(tensor.isfinite().all()) for tensor in state.tensors.values()):
+            return False
+        if evaluation is not None:
+            return math.isfinite(evaluation.train_loss) and math.isfinite(evaluation.validation_loss)
+        with self.numerics.scope():
+            return math.isfinite(measure(self.model, self.batches, self.corpus.train, limit=1).nats)
 
     def _evaluation(self, complete: bool) -> Evaluation:
         limit = self.config.eval_tokens

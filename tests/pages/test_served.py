@@ -123,6 +123,15 @@ def test_every_import_of_a_module_is_there():
             assert (path.parent / name).is_file(), f"{path.name} imports {name}"
 
 
+def test_what_is_shared_is_fetched_at_once():
+    """Else each import would wait for the one that names it: a round trip to the server each."""
+    listed = re.search(r"const SHARED = \[(.*)\]", (served.ASSETS / "load.js").read_text("utf-8"))
+    assert listed is not None
+    assert re.findall(r'"(\w+)"', listed[1]) == sorted(
+        p.stem for p in (served.ASSETS / "shared").glob("*.js")
+    )
+
+
 def test_what_is_sent_with_every_message_is_a_few_lines():
     for name in ("plot", "writer", "sampler"):
         script = component.script(name, (component.SAVES, name))

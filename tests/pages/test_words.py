@@ -15,15 +15,15 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import load
 from engine.config import ModelConfig, TrainConfig, gated_width, passes
 from engine.corpora import SHAKESPEARE_TRAIN
+from engine.ledger import blackboard as worked
 from engine.ledger import component_parameters, ledger, ledger_of
+from engine.ledger.growth import by_part
 from engine.model import build
 from engine.presets import PRESETS
 from engine.probe import Recorder
 from engine.training.optim import learning_rate_factor
 from pages.inside.feedforward.parameters import block
-from pages.inside.shapes.walk import EXAMPLES
-from pages.models.parameters import worked
-from pages.models.parameters.flops import by_part
+from pages.inside.shapes.sources import EXAMPLES
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.pages.stage import open_page
 from ui import subject

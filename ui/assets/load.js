@@ -3,10 +3,10 @@
 // for the whole page, and draws nothing before both are there, so that nothing is ever seen without its style.
 // See ui/players/component.py.
 
-import "./shared/mount.js" // what most components import is fetched now, beside their own module, and not after it
-import "./shared/numbers.js"
-import "./shared/play.js"
-import "./shared/save.js"
+// What the components share is fetched at once, beside a component's own module, and not one after the other as the imports
+// in them would have it. A failure is the component's to tell.
+const SHARED = ["colours", "csv", "dom", "keys", "mount", "numbers", "picture", "play", "save", "theme"]
+for (const name of SHARED) import(`./shared/${name}.js`).catch(() => {})
 
 /**
  * @typedef {import("./shared/mount.js").Message} Message
@@ -17,13 +17,16 @@ import "./shared/save.js"
 const sheets = new WeakMap() // by the document or the shadow root that they are in
 
 /**
- * The function that draws the component `name`, whose module is {name}.js, in the styles {styles}.css.
+ * The function that draws the component `name`, whose module is {name}.js, in the styles {styles}.css. `ahead` are scripts
+ * of app/static/ that the module will ask for: their fetching begins now.
  * @param {string} name
  * @param {string[]} styles
+ * @param {string[]} [ahead]
  * @returns {Promise<Draw>}
  */
-export async function load(name, styles) {
-  for (const style of styles) preload(address(style))
+export async function load(name, styles, ahead = []) {
+  for (const style of styles) preload("style", address(style))
+  for (const script of ahead) preload("script", new URL(`../${script}`, import.meta.url).href)
   const { default: draw } = await import(`./${name}.js`)
   return (message) => {
     const root = message.parentElement.getRootNode()
@@ -34,9 +37,9 @@ export async function load(name, styles) {
 
 const address = (style) => new URL(`./${style}.css`, import.meta.url).href
 
-function preload(href) {
+function preload(kind, href) {
   if (document.head.querySelector(`link[href="${href}"]`)) return
-  document.head.append(Object.assign(document.createElement("link"), { rel: "preload", as: "style", href }))
+  document.head.append(Object.assign(document.createElement("link"), { rel: "preload", as: kind, href }))
 }
 
 // A style sheet that does not come leaves its component unstyled: that is better than not at all.

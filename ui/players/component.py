@@ -24,7 +24,7 @@ _SCRIPT = """\
 const at = "app/static/{folder}/load.js", root = /static\\/js\\/[^/]+$/
 const near = new URL(at, document.baseURI).href
 const own = [...document.scripts].map((s) => s.src).find((src) => root.test(src))?.replace(root, at) ?? near
-const ready = import(own).catch(() => import(near)).then(({{ load }}) => load({name}, {styles}))
+const ready = import(own).catch(() => import(near)).then(({{ load }}) => load({arguments}))
 export default async (message) => (await ready.catch(() => {{ throw Error({problem}) }}))(message)
 """
 PROBLEM = "This part of the page did not load. Reload the page; if that does not help, restart the app."
@@ -32,17 +32,17 @@ PROBLEM = "This part of the page did not load. Reload the page; if that does not
 
 @cache
 def mounted(
-    name: str, *, styles: tuple[str, ...] | None = None, isolated: bool = False
+    name: str, *, styles: tuple[str, ...] | None = None, ahead: tuple[str, ...] = (), isolated: bool = False
 ) -> Callable[..., Any]:
     """The component `glassformer_{name}`: ui/assets/{name}.js in the styles {name}.css and SAVES, or in those
-    that are named. `isolated` puts it into a shadow root, where no style of the page reaches it.
+    that are named. `ahead` are other files of static/ that it is going to fetch. `isolated` puts it into a
+    shadow root, where no style of the page reaches it.
     """
-    js = script(name, (SAVES, name) if styles is None else styles)
+    js = script(name, (SAVES, name) if styles is None else styles, ahead)
     return st.components.v2.component(f"glassformer_{name}", js=js, isolate_styles=isolated)
 
 
-def script(name: str, styles: tuple[str, ...]) -> str:
+def script(name: str, styles: tuple[str, ...], ahead: tuple[str, ...] = ()) -> str:
     """What is sent with every message of this component."""
-    return _SCRIPT.format(
-        folder=served.modules(), name=json.dumps(name), styles=json.dumps(styles), problem=json.dumps(PROBLEM)
-    )
+    arguments = ", ".join(json.dumps(value) for value in ((name, styles, ahead) if ahead else (name, styles)))
+    return _SCRIPT.format(folder=served.modules(), arguments=arguments, problem=json.dumps(PROBLEM))

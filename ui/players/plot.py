@@ -47,7 +47,7 @@ def plot(
     names from `ui.figures.theme`. Returns the customdata of a point that was clicked, once, as text (JSON
     when it is not text itself); else None.
     """
-    result = mounted("plot")(
+    result = mounted("plot", ahead=(served.library(),))(
         key=key,
         data=payload(figure, key=key, alt=alt, height=height, data=data, name=name),
         height=height,

@@ -5,73 +5,75 @@ tiktoken.Encoding.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.measure.merging import Shrinking, achieved, agreement
 from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.bpe_watch import Watched, Way
 from engine.tokenizers.bpe_watch import four_ways as train_four_ways
 from pages.input.tokens import bpe_figures as figures
+from pages.input.tokens import words
 from pages.input.tokens.bpe_text import Texts
+from pages.input.tokens.watching import Watching
 from ui.players.plot import plot
 from ui.text.markdown import safe
 from ui.text.tokens import show_bytes
-
-if TYPE_CHECKING:
-    from pages.input.tokens.watching import Watching
+from ui.widgets import one_of
 
 COMPARED = 20_000  # characters on which the four ways are compared
-UNITS = ("tokens left, % of the start", "characters per token", "bytes per token")
+UNITS: dict[str, Callable[[Shrinking], np.ndarray]] = {
+    "tokens left, % of the start": lambda one: one.percent,
+    "characters per token": lambda one: one.characters_per_token,
+    "bytes per token": lambda one: one.bytes_per_token,
+}
 WAYS = {
     ("byte", "words"): "bytes, cut into words",
     ("byte", "none"): "bytes, left whole",
     ("char", "words"): "characters, cut into words",
     ("char", "none"): "characters, left whole",
 }
-PARTS = ("Compression", "The merges", "Four ways to start", "As tiktoken")
+PARTS = {
+    "compression": "Compression",
+    "merges": "The merges",
+    "ways": "Four ways to start",
+    "tiktoken": "As tiktoken",
+}
 
 
-def draw_result(watching: Watching, texts: Texts, new_tokens: int) -> None:
+def draw_result(watched: Watching, texts: Texts, new_tokens: int) -> None:
     """One of four parts, as chosen."""
     st.subheader("What came out")
-    part = st.segmented_control(
-        "Shown",
-        PARTS,
-        default=PARTS[0],
-        required=True,
-        key="bpe_part",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
-    if part == "The merges":
-        _draw_merges(watching.seen)
-    elif part == "Four ways to start":
+    part = one_of("Shown", PARTS, "bpe_part", hidden=True)
+    if part == "merges":
+        _draw_merges(watched.seen)
+    elif part == "ways":
         _draw_ways(texts, new_tokens)
-    elif part == "As tiktoken":
-        _draw_tiktoken(watching.seen.tokenizer, texts.passage)
+    elif part == "tiktoken":
+        _draw_tiktoken(watched.seen.tokenizer, texts.passage)
     else:
-        _draw_compression(watching, texts)
+        _draw_compression(watched, texts)
 
 
-def _draw_compression(watching: Watching, texts: Texts) -> None:
-    unit = st.segmented_control(
-        "Measure", UNITS, default=UNITS[0], required=True, key="bpe_unit", bind="query-params"
-    )
-    unit = unit if unit in UNITS else UNITS[0]
-    seen, passage = watching.seen, texts.passage
-    lengths = {texts.name: (seen.lengths, seen.characters, seen.bytes)}
+def _draw_compression(watched: Watching, texts: Texts) -> None:
+    unit = one_of("Measure", list(UNITS), "bpe_unit")
+    seen, passage = watched.seen, texts.passage
+    found = {texts.name: achieved(seen).shrinking}
     if not texts.same:
-        shown = watching.shown.lengths(len(seen.tokenizer.merges))
-        lengths["the passage shown"] = (shown, len(passage), len(passage.encode("utf-8", "surrogatepass")))
-    curves, table = {}, pd.DataFrame({"merges": np.arange(len(seen.lengths))})
-    for name, (tokens, characters, size) in lengths.items():
-        values = dict(zip(UNITS, (100 * tokens / tokens[0], characters / tokens, size / tokens), strict=True))
-        curves[name] = values[unit]
-        for measure, column in ({"tokens left": tokens} | values).items():
-            table[f"{measure}, {name}"] = column
+        found["the passage shown"] = Shrinking(
+            watched.shown.lengths(len(seen.tokenizer.merges)),
+            len(passage),
+            len(passage.encode("utf-8", "surrogatepass")),
+        )
+    table = pd.DataFrame({"merges": np.arange(len(seen.lengths))})
+    for name, one in found.items():
+        columns = {"tokens left": one.tokens} | {written: of(one) for written, of in UNITS.items()}
+        table = table.assign(**{f"{measure}, {name}": column for measure, column in columns.items()})
+    curves = {name: UNITS[unit](one) for name, one in found.items()}
+    first = curves[texts.name]
     plot(
         figures.compression(curves, unit),
         key="bpe_compression",
@@ -79,15 +81,11 @@ def _draw_compression(watching: Watching, texts: Texts) -> None:
         data=table,
         name="bpe-compression",
         alt=(
-            f"{unit} against the number of merges made: from {next(iter(curves.values()))[0]:.3g} to"
-            f" {next(iter(curves.values()))[-1]:.3g} for {texts.name}."
+            f"{unit} against the number of merges made: from {first[0]:.3g} to {first[-1]:.3g} for"
+            f" {texts.name}."
         ),
     )
-    saved = -np.diff(seen.lengths)
-    st.caption(
-        f"The first merge made {texts.name} {saved[0]:,} tokens shorter, the last {saved[-1]:,}: frequent"
-        " pairs come first, so a later merge removes fewer tokens. The CSV has all measures."
-    )
+    st.caption(words.saved(found[texts.name], texts.name))
 
 
 def _draw_merges(seen: Watched) -> None:
@@ -139,7 +137,7 @@ def _draw_ways(texts: Texts, new_tokens: int) -> None:
             "tokens at the start": [w.start for w in ways],
             "tokens left": [w.length for w in ways],
             "vocabulary": [w.vocab_size for w in ways],
-            "characters per token": [len(text) / w.length for w in ways],
+            "characters per token": [w.characters_per_token for w in ways],
             "tokens that cross a word border": [len(w.crossing) for w in ways],
         }
     )
@@ -165,16 +163,7 @@ def _draw_ways(texts: Texts, new_tokens: int) -> None:
     cut = (
         f"the first {COMPARED:,} characters of {texts.name}" if len(text) < len(texts.learned) else texts.name
     )
-    st.caption(
-        f"Four trainings on {cut}, each for up to {new_tokens:,} new tokens. A vocabulary that starts from"
-        " characters has every character of the text, and one that is not among them cannot be encoded at"
-        " all. From bytes nothing is ever unknown, but a character of several bytes must be merged first."
-        + (
-            " Where one or two tokens are left, the whole text has become a token: it was learned by heart."
-            if min(w.length for w in ways) <= 2
-            else ""
-        )
-    )
+    st.caption(words.four_ways(cut, new_tokens, any(way.by_heart for way in ways)))
     crossing = ways[1].crossing
     if crossing:
         some = " · ".join(f"“{safe(show_bytes(token))}”" for token in crossing[:10])
@@ -205,18 +194,16 @@ def _draw_tiktoken(own: BpeTokenizer, passage: str) -> None:
         )
     else:
         mine, theirs = own.encode(passage), _theirs(frozen, passage)
-        if mine == theirs:
+        found = agreement(mine, theirs)
+        if found.first is None:
             st.success(
-                f"The same ids: ours and tiktoken's agree in all {len(mine):,} tokens of the passage.",
+                f"The same ids: ours and tiktoken's agree in all {found.ours:,} tokens of the passage.",
                 icon=":material/check:",
             )
         else:
-            first = next(
-                (i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b),
-                min(len(mine), len(theirs)),
-            )
             st.error(
-                f"The ids differ from token {first:,} on: ours has {len(mine):,}, tiktoken {len(theirs):,}."
+                f"The ids differ from token {found.first:,} on: ours has {found.ours:,}, tiktoken"
+                f" {found.theirs:,}."
             )
         st.dataframe(
             pd.DataFrame(

@@ -39,8 +39,8 @@ EXAMPLES = {
     "aaaa": "aaaa aaaaa aaaaaaa abab ababab abababab",
 }
 FIRST = "Sea shells"
-OWN, SHAKESPEARE, PYTHON = "This text", "Tiny Shakespeare", "Python manual"
-SOURCES = {OWN: "", SHAKESPEARE: "shakespeare", PYTHON: "python"}
+OWN, SHAKESPEARE, PYTHON = "own", "shakespeare", "python"
+SOURCES = {OWN: "This text", SHAKESPEARE: "Tiny Shakespeare", PYTHON: "Python manual"}
 SHOWN = 2_000  # characters in which merges are watched
 IN_LINK = 1_500  # characters of a text that a link can hold
 TYPED, LINK = "bpe_typed", "bpe_text"
@@ -151,15 +151,15 @@ def _corpus(source: str) -> tuple[str, str]:
     """(text, its name). The Python manual stands in for a Tiny Shakespeare that is not here: it needs no
     network.
     """
-    name = SOURCES.get(source, "python")
-    if name == "shakespeare" and corpora.shakespeare_path() is None:
+    manual = f"the {SOURCES[PYTHON]}"
+    if source == SHAKESPEARE and corpora.shakespeare_path() is None:
         st.caption(
             ":material/info: Tiny Shakespeare is not on this machine (the Train page can fetch it): the"
             " Python manual is used."
         )
-        name = "python"
+        source = PYTHON
     try:
-        return state.corpus(name).text, SHAKESPEARE if name == "shakespeare" else f"the {PYTHON}"
+        return state.corpus(source).text, SOURCES[source] if source == SHAKESPEARE else manual
     except CorpusError as error:
         st.caption(f":material/info: {safe(str(error))}. The Python manual is used.")
-        return state.corpus("python").text, f"the {PYTHON}"
+        return state.corpus(PYTHON).text, manual

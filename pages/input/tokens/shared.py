@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 import streamlit as st
@@ -17,80 +16,15 @@ from engine.tokenizers import bpe, published
 from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.published import PUBLISHED, PublishedTokenizer, whole_characters
 from engine.tokenizers.words import WordTokenizer
+from pages.input.tokens.examples import EXAMPLES, LINE
 from ui import state
 from ui.text.markdown import safe
+from ui.widgets import one_of
 
-KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 TEXT, EXAMPLE = "compare_text", "compare_example"
 LINK = 6000  # characters of an address that a text may take; a longer one stays out of it
 SOURCES = {"shakespeare": "Tiny Shakespeare", "python": "The Python manual", "yours": "Your text"}
 LARGEST = 8192  # the one training from which all smaller vocabularies are cut
-LINE = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
-
-# name -> (text, what to notice). All sentences are our own, but the first.
-EXAMPLES = {
-    "First Citizen": (
-        LINE,
-        (
-            "The first line of Tiny Shakespeare. Frequent words are one token; the space before a word"
-            " belongs to it. “What vocabulary size costs” counts this very line."
-        ),
-    ),
-    "Languages": (
-        "A language model reads numbers, not letters.\nEin Sprachmodell liest Zahlen, keine Buchstaben.\n"
-        "Un modèle de langue lit des nombres, pas des lettres.\nЯзыковая модель читает числа, а не буквы.\n"  # noqa: RUF001
-        "भाषा मॉडल अक्षर नहीं, संख्याएँ पढ़ता है।\n语言模型读的是数字，而不是字母。\n"  # noqa: RUF001
-        "言語モデルが読むのは文字ではなく数字です。\n"
-        "نموذج اللغة يقرأ الأرقام لا الحروف.",
-        (
-            "One meaning, eight prices. gpt2 learned from English: it has whole words for the first line and"
-            " little more than bytes for Hindi. Later vocabularies are fairer, not fair. Whoever pays by the"
-            " token pays for this, and a context holds less of such a language."
-        ),
-    ),
-    "Numbers and sums": (
-        "7 + 5 = 12\n127 + 677 = 804\n1275 + 6773 = 8048\n12345678 + 1 = 12345679\n3.14159 is not 3,141,590",
-        (
-            "gpt2 cuts digits wherever a merge happened to be learned, so equal digits fall into different"
-            " pieces. cl100k_base and o200k_base take digits by threes, from the left, while sums carry from"
-            " the right. Much of the trouble that models have with sums begins here."
-        ),
-    ),
-    "Spaces and capitals": (
-        "hello Hello HELLO\nhello\n hello\n  hello\nthe The THE\nNew York, new york, NEW YORK",
-        (
-            "To us the same word; to the model different ids with nothing in common but what it learns about"
-            " them. A space counts as part of the word that follows, and capitals make rare pieces."
-        ),
-    ),
-    "Code": (
-        (
-            "def mean(values):\n    total = 0\n    for value in values:\n        if value is not None:\n     "
-            "       total += value\n    return total / len(values)\n"
-        ),
-        (
-            "Indentation is a run of blanks. gpt2 pays one token for each of them but the last, which belongs"
-            " to the word; cl100k_base has single tokens for whole runs, which made code much shorter. Let"
-            " our BPE learn from the Python manual and look again."
-        ),
-    ),
-    "Emoji": (
-        "👍 👍🏽 👋🏿\n👩‍👩‍👧‍👦 👨‍🚀\n🇩🇪 🇯🇵 🇧🇷\n❤️ 🙂 ☕",
-        (
-            "One picture may be many characters: a skin tone is a second one, a flag two letters, a family"
-            " four people held together by joiners (ZWJ). A token with a dotted line is only part of a"
-            " character, so its bytes are shown, such as F0 9F."
-        ),
-    ),
-    "A rare name": (
-        "Nebuchadnezzar met Xiomara Okonkwo-Szczepańska in Llanfairpwllgwyngyll.",
-        (
-            "No list of words has these names, so “Words” can only say *unknown*. Subwords spell them out of"
-            " known pieces: nothing is lost, it just takes more tokens. Where the cuts fall says nothing"
-            " about how the name is built."
-        ),
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -166,18 +100,7 @@ def _to_link(text: str) -> None:
 
 def choose_source(key: str, label: str, hint: str) -> str:
     """One of SOURCES, kept in the URL under `key`."""
-    name: str = st.segmented_control(
-        label,
-        list(SOURCES),
-        default="shakespeare",
-        required=True,
-        key=key,
-        format_func=SOURCES.__getitem__,
-        help=hint,
-        wrap=True,
-        **KEPT,
-    )
-    return name if name in SOURCES else "shakespeare"
+    return one_of(label, SOURCES, key, first="shakespeare", hint=hint, wrap=True)
 
 
 def source(name: str, own: str) -> Sources | None:

@@ -1,10 +1,18 @@
-"""What a training of BPE that is watched consists of."""
+"""A training of BPE that is watched: learned once, replayed over a passage, and written down as frames."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
+from typing import Any
 
-from engine.tokenizers.bpe_watch import Replay, Watched
+import numpy as np
+import streamlit as st
+
+from engine.tokenizers.bpe import Level, Split
+from engine.tokenizers.bpe_watch import RUNNERS_UP, UNKNOWN, Replay, Watched, replay, watch
+from ui.text.tokens import is_partial, show_bytes
 
 
 @dataclass(frozen=True)
@@ -17,3 +25,53 @@ class Watching:
     shown: Replay
     frames: str
     key: str
+
+
+@st.cache_resource(max_entries=24, show_spinner="Learning the merges …")
+def _learned(text: str, new_tokens: int, level: Level, split: Split) -> Watched:
+    """Trained once for each text and choice; about half a second for a megabyte."""
+    return watch(text, new_tokens, level=level, split=split)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def watching(text: str, passage: str, new_tokens: int, level: Level, split: Split) -> Watching:
+    """Merges learned from `text`, and what they do to `passage`."""
+    seen = _learned(text, new_tokens, level, split)
+    shown = replay(seen.tokenizer, passage)
+    frames = json.dumps(frames_of(seen, shown, passage, text == passage), separators=(",", ":"))
+    return Watching(seen, shown, frames, hashlib.sha256(frames.encode()).hexdigest()[:16])
+
+
+def frames_of(seen: Watched, shown: Replay, passage: str, same: bool) -> dict[str, Any]:
+    """All frames at once, as numbers: `merges` five for each (pair, token, count, tokens left), `runners`
+    three for each runner-up, padded with -1.
+
+    `unknown` are the passage's characters without a symbol, in their order.
+    """
+    own = seen.tokenizer
+    # At byte level there is none, and at character level a symbol is a character.
+    unknown = [
+        show_bytes(c.encode("utf-8", "surrogatepass"))
+        for c, symbol in zip(passage, shown.symbols, strict=False)
+        if symbol == UNKNOWN
+    ]
+    runners = np.full((len(own.merges), RUNNERS_UP, 3), -1, dtype=np.int64)
+    for row, found in zip(runners, seen.runners_up, strict=True):
+        for place, (pair, count) in enumerate(found):
+            row[place] = *pair, count
+    return {
+        "base": len(own.base),
+        "tokens": [show_bytes(token) for token in own.tokens],
+        "partial": [i for i, token in enumerate(own.tokens) if is_partial(token)],
+        "newline": own.ranks.get(b"\n", -2),
+        "merges": [n for m in own.merges for n in (*m.pair, m.token, m.count, m.length)],
+        "runners": runners.ravel().tolist(),
+        "symbols": shown.symbols.tolist(),
+        "fallen": shown.fallen.tolist(),
+        "unknown": unknown,
+        "start": seen.length,
+        "characters": seen.characters,
+        "bytes": seen.bytes,
+        "shown": len(passage),
+        "same": same,
+    }

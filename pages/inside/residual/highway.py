@@ -10,25 +10,24 @@ import pandas as pd
 import streamlit as st
 
 from engine import corpora
-from engine.config import ModelConfig
+from engine.config import Norm, Wiring
 from engine.errors import CorpusError
-from engine.measure.highway import Plan, Profile, Quantity, averaged, measure, ratio, slice_of
+from engine.measure.highway import Init, Plan, Profile, Quantity, averaged, measure, slice_of
+from engine.measure.roads import EPS, LastBlock, blocks_of, last_block, ratios, reason, road, unusable
 from pages.inside.residual import figures
-from ui import explain, state
+from ui import explain, state, widgets
 from ui.players.plot import plot
 from ui.subject import Subject
 from ui.text.markdown import safe
 
 DEPTHS = {"24": (2, 4, 8, 16, 24), "48": (2, 4, 8, 16, 24, 32, 48), "96": (2, 4, 8, 16, 24, 32, 48, 64, 96)}
-NORMS = {"LayerNorm": "layernorm", "RMSNorm": "rmsnorm", "none": "none"}
-INITS = {"as in GPT-2": "scaled", "writes not scaled": "unscaled", "1/√inputs": "fan_in"}
+NORMS: dict[str, Norm] = {"LayerNorm": "layernorm", "RMSNorm": "rmsnorm", "none": "none"}
+INITS: dict[str, Init] = {"as in GPT-2": "scaled", "writes not scaled": "unscaled", "1/√inputs": "fan_in"}
 QUANTITIES: dict[str, Quantity] = {"the stream": "gradients", "each block's weights": "weights"}
-SEEDS = ("1", "3", "5")
+SEEDS = (1, 3, 5)
 DEEPEST = "deepest"
 FIRST_SECONDS = 0.05  # of work before anything is drawn
 SLICE_SECONDS = 0.25  # of work between two drawings: a control waits that long at most
-EPS = ModelConfig.norm_eps  # of the measured models
-FLAT = 3.0  # a ratio within this factor of 1 is called flat
 _WORK = "residual_road_work"
 
 
@@ -52,54 +51,38 @@ def draw_highway(subject: Subject) -> None:
 def _choose() -> tuple[Plan, Quantity]:
     """The plan from the widgets, whatever the URL says."""
     row = st.container(horizontal=True, gap="medium")
-    deepest = _pick(
-        row,
+    deepest = widgets.one_of(
         "Deepest model (blocks)",
         list(DEPTHS),
-        "48",
         "residual_deepest",
-        "More blocks take longer: about a second per 300 blocks.",
+        first="48",
+        place=row,
+        hint="More blocks take longer: about a second per 300 blocks.",
     )
-    seeds = _pick(
-        row,
+    seeds = widgets.one_of(
         "Seeds",
-        list(SEEDS),
-        "3",
+        SEEDS,
         "residual_seeds",
-        "Models of each kind; the geometric mean over them is drawn.",
+        first=3,
+        place=row,
+        hint="Models of each kind; the geometric mean over them is drawn.",
     )
-    norm = _pick(
-        row,
+    norm = widgets.one_of(
         "Norm",
         list(NORMS),
-        "LayerNorm",
         "residual_norm",
-        "Without a norm, pre-norm and post-norm are the same model.",
+        place=row,
+        hint="Without a norm, pre-norm and post-norm are the same model.",
     )
     hint = (
         "GPT-2: all matrices std 0.02, those that write to the stream also divided by √(2L). 1/√inputs keeps"
         " the size of what passes through a matrix."
     )
-    init = _pick(row, "Initial weights", list(INITS), "as in GPT-2", "residual_init", hint)
-    what = _pick(
-        row,
-        "Gradient by",
-        list(QUANTITIES),
-        "the stream",
-        "residual_gradient",
-        "Weights: all parameters of a block together.",
-    )
-    return (
-        Plan(depths=DEPTHS[deepest], norm=NORMS[norm], init=INITS[init], seeds=int(seeds)),  # type: ignore[arg-type]
-        QUANTITIES[what],
-    )
-
-
-def _pick(place: Any, label: str, options: list[str], first: str, key: str, hint: str) -> str:
-    chosen = place.segmented_control(
-        label, options, default=first, required=True, key=key, bind="query-params", help=hint
-    )
-    return chosen if chosen in options else first
+    init = widgets.one_of("Initial weights", list(INITS), "residual_init", place=row, hint=hint)
+    hint = "Weights: all parameters of a block together."
+    what = widgets.one_of("Gradient by", list(QUANTITIES), "residual_gradient", place=row, hint=hint)
+    plan = Plan(depths=DEPTHS[deepest], norm=NORMS[norm], init=INITS[init], seeds=seeds)
+    return plan, QUANTITIES[what]
 
 
 def _measure_and_draw(plan: Plan, corpus: str, quantity: Quantity) -> None:
@@ -165,7 +148,9 @@ def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> None
     reached = sorted({depth for _, depth in means["gradients"]})
     options = [*(str(depth) for depth in plan.depths[:-1]), DEEPEST]
     hint = "Which of the measured depths is drawn layer by layer."
-    chosen = _pick(st, "Blocks, in the two figures by layer", options, DEEPEST, "residual_blocks", hint)
+    chosen = widgets.one_of(
+        "Blocks, in the two figures by layer", options, "residual_blocks", first=DEEPEST, hint=hint
+    )
     depth = int(chosen) if chosen != DEEPEST and int(chosen) in reached else reached[-1]
     what = "gradient norm" if quantity == "gradients" else "gradient norm of the weights"
     left, right = st.columns(2, gap="medium")
@@ -186,10 +171,7 @@ def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> None
     st.caption(
         f"The same for every depth: {what} at the first block, divided by that at the last. 1 is a flat road."
     )
-    ends = {
-        w: np.array([ratio(_blocks(means[quantity][w, d], d)) for d in reached if (w, d) in means[quantity]])
-        for w in plan.wirings
-    }
+    ends = {w: ratios(means[quantity], w, reached) for w in plan.wirings}
     curves = {w: (np.array(reached[: len(v)]), v) for w, v in ends.items()}
     plot(
         figures.roads(
@@ -213,21 +195,14 @@ def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> None
 
 
 def _curve(values: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.arange(depth), _blocks(values, depth)
-
-
-def _blocks(values: np.ndarray, depth: int) -> np.ndarray:
-    """One number for each block (depth,): what stands before the first block, where it was measured too, is
-    left out.
-    """
-    return values[-depth:]
+    return np.arange(depth), blocks_of(values, depth)
 
 
 def _by_layer(means: dict[tuple[str, int], np.ndarray]) -> pd.DataFrame:
     rows = [
         (w, d, block, float(v))
         for (w, d), values in means.items()
-        for block, v in enumerate(_blocks(values, d))
+        for block, v in enumerate(blocks_of(values, d))
     ]
     return pd.DataFrame(rows, columns=["wiring", "blocks", "block", "value"])
 
@@ -247,8 +222,8 @@ def _say(
     for wiring in plan.wirings:
         values = means[quantity].get((wiring, depth))
         if values is not None:
-            blocks = _blocks(values, depth)
-            remark = _instead(plan, wiring, blocks, _blocks(means["activations"][wiring, depth], depth))
+            blocks = blocks_of(values, depth)
+            remark = instead(plan, wiring, blocks, blocks_of(means["activations"][wiring, depth], depth))
             lines.append(
                 f"| **{figures.WIRING_WORDS[wiring]}** | {THEORY[wiring]} | {seen(blocks)}{remark} |"
             )
@@ -256,15 +231,15 @@ def _say(
         f"| wiring | theory, at initialisation | seen here, {depth} blocks |\n|---|---|---|\n"
         + "\n".join(lines)
     )
-    broken = sum(not profile.finite for profile in profiles)
+    broken = unusable(profiles)
     if broken:
         st.warning(
             f"{broken} of {len(profiles)} models gave numbers that are not finite (infinity, or not a"
             " number): too large for float32. Not drawn."
         )
-    words = _last_block(means["weights"], depth, plan.init)
-    if words and plan.norm != "none":
-        explain.takeaway(words)
+    found = last_block(means["weights"], depth)
+    if found is not None and plan.norm != "none":
+        explain.takeaway(_proved(found, plan.init))
 
 
 def seen(blocks: np.ndarray) -> str:
@@ -273,82 +248,57 @@ def seen(blocks: np.ndarray) -> str:
     >>> seen(np.array([1e-6, 1.0]))
     'vanishes: the first block gets 1e-06 of the last one’s'
     """
-    if not np.isfinite(blocks).all():
-        return "not finite: it explodes beyond what float32 can hold"
-    if blocks[-1] == 0:
-        return (
-            "0 everywhere: smaller than the smallest float32" if not blocks.any() else "0 at the last block"
-        )
-    found = ratio(blocks)
-    if found == 0:
-        return (
-            f"vanishes: exactly 0 at the first block, below the smallest float32; {int((blocks > 0).sum())}"
-            f" of {len(blocks)} blocks get any"
-        )
-    if 1 / FLAT <= found <= FLAT:
-        return f"flat: first ÷ last = {found:.2f}"
-    if found < 1:
-        return (
-            f"vanishes: the first block gets {found:.2g} of the last one’s"
-            if found < 0.01
-            else f"fades: first ÷ last = {found:.2g}"
-        )
-    return (
-        f"explodes: the first block gets {found:.2g} times the last one’s"
-        if found > 100
-        else f"grows towards the input: first ÷ last = {found:.2g}"
-    )
+    found = road(blocks)
+    return {
+        "not finite": "not finite: it explodes beyond what float32 can hold",
+        "zero": "0 everywhere: smaller than the smallest float32",
+        "zero at the last": "0 at the last block",
+        "zero at the first": (
+            f"vanishes: exactly 0 at the first block, below the smallest float32; {found.reached} of"
+            f" {found.blocks} blocks get any"
+        ),
+        "flat": f"flat: first ÷ last = {found.ratio:.2f}",
+        "fades": f"fades: first ÷ last = {found.ratio:.2g}",
+        "vanishes": f"vanishes: the first block gets {found.ratio:.2g} of the last one’s",
+        "grows": f"grows towards the input: first ÷ last = {found.ratio:.2g}",
+        "explodes": f"explodes: the first block gets {found.ratio:.2g} times the last one’s",
+    }[found.fate]
 
 
-def _instead(plan: Plan, wiring: str, blocks: np.ndarray, lengths: np.ndarray) -> str:
+def instead(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray) -> str:
     """A sentence where what was seen is not what theory says, or has a reason that can be seen. `lengths`:
     norm of the stream (block,).
     """
-    found = ratio(blocks) if np.isfinite(blocks).all() else math.inf
-    flat = 1 / FLAT <= found <= FLAT
-    if wiring == "pre" and not flat:
-        if plan.norm == "none":
-            return ". Not flat: with no norm in front, a write grows with the stream that it reads"
-        return (
-            f". Not flat: the stream grows, from {lengths[0]:.2g} to {lengths[-1]:.2g}, and a norm divides"
+    found = reason(plan, wiring, blocks, lengths)
+    if found is None:
+        return ""
+    words = {
+        "no norm": "Not flat: with no norm in front, a write grows with the stream that it reads",
+        "stream grows": (
+            f"Not flat: the stream grows, from {lengths[0]:.2g} to {lengths[-1]:.2g}, and a norm divides"
             " gradients by the length of what it reads"
-        )
-    if wiring == "post" and plan.norm == "none":
-        return ". Without a norm this is the same model as pre-norm"
-    if wiring == "post" and not found < 1 / FLAT:
-        why = (
-            "presumably the sublayers' own paths carry what the norms damp"
-            if plan.init == "fan_in"
-            else "each write is small beside the stream"
-        )
-        return f". Not what was expected: {why}"
-    if wiring == "none" and plan.norm != "none":
-        if flat:
-            return ". Not what was expected: the norm before each sublayer restores the size that was lost"
-        if (lengths**2 / plan.d_model < EPS).any():
-            return (
-                f". The norms cannot stop it: the stream became so short that $\\varepsilon$ = {EPS:g} in"
-                " their divisor outweighs it"
-            )
-    return ""
+        ),
+        "as pre-norm": "Without a norm this is the same model as pre-norm",
+        "own paths": ("Not what was expected: presumably the sublayers' own paths carry what the norms damp"),
+        "small writes": "Not what was expected: each write is small beside the stream",
+        "restored": ("Not what was expected: the norm before each sublayer restores the size that was lost"),
+        "epsilon": (
+            f"The norms cannot stop it: the stream became so short that $\\varepsilon$ = {EPS:g} in their"
+            " divisor outweighs it"
+        ),
+    }
+    return f". {words[found]}"
 
 
-def _last_block(weights: dict[tuple[str, int], np.ndarray], depth: int, init: str) -> str:
+def _proved(found: LastBlock, init: str) -> str:
     """What Xiong et al. 2020 prove is about the last block: its gradient shrinks like 1/sqrt(L) in pre-norm,
     not in post-norm.
     """
-    least = min((d for _, d in weights), default=0)
-    pairs = {w: (weights.get((w, least)), weights.get((w, depth))) for w in ("pre", "post")}
-    if depth <= least or any(
-        v is None or not np.isfinite(v[-1]) or v[-1] <= 0 for pair in pairs.values() for v in pair
-    ):
-        return ""
-    changes = {w: float(b[-1] / a[-1]) for w, (a, b) in pairs.items()}  # type: ignore[index]
     return (
         "Xiong et al. (2020) prove it for the *last* block: in pre-norm the gradient of its weights shrinks"
-        f" like $1/\\sqrt{{L}}$ with the number of blocks, in post-norm it does not. From {least} to {depth}"
-        f" blocks $1/\\sqrt{{L}}$ would be a factor {math.sqrt(least / depth):.2f}; measured: pre-norm ×"
-        f" {changes['pre']:.2f}, post-norm × {changes['post']:.2f}. "
+        " like $1/\\sqrt{L}$ with the number of blocks, in post-norm it does not. From"
+        f" {found.least} to {found.depth} blocks $1/\\sqrt{{L}}$ would be a factor {found.theory:.2f};"
+        f" measured: pre-norm × {found.pre:.2f}, post-norm × {found.post:.2f}. "
         + (
             "These weights are like theirs."
             if init == "fan_in"

@@ -10,8 +10,9 @@ import streamlit as st
 
 from engine.config import ModelConfig
 from engine.measure.lens import Lens, logit_lens
+from engine.measure.settling import cell, reach, settling
 from pages.inside.residual import figures
-from ui import explain
+from ui import explain, widgets
 from ui.figures.labels import plain
 from ui.layout import scrolled
 from ui.players.plot import plot
@@ -51,13 +52,10 @@ def draw_lens(subject: Subject) -> None:
         subject.vocabulary,
         depth_names(subject.config),
     )
-    shade = st.segmented_control(
-        "Colour", SHADES, default=SHADES[0], required=True, key="residual_shade", bind="query-params"
-    )
-    sure = shade != SHADES[1]
+    sure = widgets.one_of("Colour", SHADES, "residual_shade") == SHADES[0]
     table = st.container(key="residual_table")
     chosen = _cell(lens.guess.shape)
-    values = lens.probability if sure else lens.kl
+    values, scale = lens.probability if sure else lens.kl, reach(lens)
     words = [[vocabulary[i] for i in row] for row in lens.guess]
     figure = figures.lens_table(
         words,
@@ -68,7 +66,7 @@ def draw_lens(subject: Subject) -> None:
         chosen=chosen,
         hover=_hints(lens, subject, names, words),
         title="probability" if sure else "KL (nats)",
-        top=1.0 if sure else float(lens.kl[1:].max()),
+        top=1.0 if sure else scale.top,
     )
     with table:
         scrolled("residual_table", 11 * len(subject.labels) + 120)
@@ -83,14 +81,10 @@ def draw_lens(subject: Subject) -> None:
                 f" {len(subject.labels)} tokens, by {SHADES[not sure]}."
             ),
         )
-    if clicked is not None and (cell := _place(clicked, lens.guess.shape)) != chosen and cell is not None:
-        _go(*cell)
+    if (where := place_of(clicked, lens.guess.shape)) not in (None, chosen):
+        _go(*where)
         st.rerun()
-    beyond = (
-        " The scale ends at the largest KL above that row."
-        if not sure and lens.kl[0].max() > lens.kl[1:].max()
-        else ""
-    )
+    beyond = " The scale ends at the largest KL above that row." if not sure and scale.is_short else ""
     st.caption(
         f"Bottom row: the embedding alone.{beyond} Top row: the model's output. Above the red line the guess"
         " is already the final one. Click a cell."
@@ -119,17 +113,18 @@ def _hints(
     ]
 
 
-def _place(text: str, shape: tuple[int, ...]) -> tuple[int, int] | None:
-    """The cell that a click names."""
-    index = int(text) if text.isdecimal() and len(text) < 9 else -1
-    return divmod(index, shape[1]) if 0 <= index < shape[0] * shape[1] else None
+def place_of(clicked: str | None, shape: tuple[int, ...]) -> tuple[int, int] | None:
+    """The cell (depth, position) that a click names."""
+    index = widgets.index_of(clicked, shape[0] * shape[1])
+    return None if index is None else divmod(index, shape[1])
 
 
 def _cell(shape: tuple[int, ...]) -> tuple[int, int]:
     """(depth, position) from the URL, kept inside the table; at first the middle depth of the last token."""
     depth, _, position = st.query_params.get(CELL, "").partition("-")
-    if depth.isdecimal() and position.isdecimal() and max(len(depth), len(position)) < 5:
-        return min(int(depth), shape[0] - 1), min(int(position), shape[1] - 1)
+    named = widgets.number_of(depth), widgets.number_of(position)
+    if named[0] is not None and named[1] is not None:
+        return min(named[0], shape[0] - 1), min(named[1], shape[1] - 1)
     return shape[0] // 2, shape[1] - 1
 
 
@@ -147,20 +142,16 @@ def _lens_rows(subject: Subject, lens: Lens, names: Sequence[str]) -> dict[str, 
 
 
 def _draw_cell(subject: Subject, lens: Lens, names: Sequence[str], depth: int, position: int) -> None:
-    ids = lens.top(depth, position)
-    here, final = (
-        np.exp(lens.log_probabilities[depth, position, ids]),
-        np.exp(lens.log_probabilities[-1, position, ids]),
-    )
-    words = [subject.vocabulary[i] for i in ids]
+    found = cell(lens, depth, position)
+    words = [subject.vocabulary[i] for i in found.tokens]
     chart, text = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with chart:
         plot(
-            figures.top_tokens(words, here, final),
+            figures.top_tokens(words, found.here, found.output),
             key="residual_top",
             height=300,
             name="lens-top-10",
-            data={"token": words, "here": here, "at_the_output": final},
+            data={"token": words, "here": found.here, "at_the_output": found.output},
             alt=f"The ten likeliest next tokens at {names[depth]}, position {position}.",
         )
     with text:
@@ -169,16 +160,16 @@ def _draw_cell(subject: Subject, lens: Lens, names: Sequence[str], depth: int, p
             f"**{safe(names[depth])}**, {position_word(subject.config)} token {position},"
             f" “{safe(subject.labels[position])}”"
         )
-        settled, final_guess = int(lens.settled[position]), subject.vocabulary[lens.guess[-1, position]]
         following = (
             f" In the text “{safe(subject.labels[position + 1])}” follows."
             if position + 1 < len(subject.ids) and subject.config.causal
             else ""
         )
         st.markdown(
-            f"Stopping here, the model would guess “{safe(words[0])}” with probability {here[0]:.3f}; this is"
-            f" **{lens.kl[depth, position]:.3f} nats** from its final distribution. The final guess,"
-            f" “{safe(final_guess)}”, is on top from **{safe(names[settled])}** on.{following}"
+            f"Stopping here, the model would guess “{safe(words[0])}” with probability {found.here[0]:.3f};"
+            f" this is **{found.kl:.3f} nats** from its final distribution. The final guess,"
+            f" “{safe(subject.vocabulary[found.final])}”, is on top from **{safe(names[found.settled])}**"
+            f" on.{following}"
         )
 
 
@@ -204,20 +195,16 @@ def _go(depth: int, position: int) -> None:
 
 def _settling(lens: Lens, names: Sequence[str]) -> str:
     """Which layer settles the tokens, counted."""
-    counts = np.bincount(lens.settled, minlength=len(names))
-    by = np.cumsum(counts)
-    half = int(np.argmax(2 * by >= len(lens.settled)))
-    told = ", ".join(f"{names[d]}: {n}" for d, n in enumerate(counts) if n)
-    kl = lens.kl.mean(1)
-    drop = int(np.argmax(kl[:-1] - kl[1:])) + 1
+    found = settling(lens)
+    told = ", ".join(f"{names[d]}: {n}" for d, n in enumerate(found.counts) if n)
     step = (
-        f"The largest step towards the output is {names[drop]}'s: mean KL {kl[drop - 1]:.2f} → {kl[drop]:.2f}"
-        " nats."
-        if kl[drop - 1] > kl[drop]
-        else ""
+        ""
+        if found.step is None
+        else f"The largest step towards the output is {names[found.step]}'s: mean KL"
+        f" {found.kl[found.step - 1]:.2f} → {found.kl[found.step]:.2f} nats."
     )
     return (
-        f"**Half of the tokens are settled by {names[half]}** ({by[half]} of {len(lens.settled)}). First"
-        f" depth from which on the top guess stays: {told}. At the embedding the guesses are {kl[0]:.2f} nats"
-        f" from the output on average. {step}"
+        f"**Half of the tokens are settled by {names[found.half]}** ({found.by[found.half]} of"
+        f" {found.tokens}). First depth from which on the top guess stays: {told}. At the embedding the"
+        f" guesses are {found.kl[0]:.2f} nats from the output on average. {step}"
     )

@@ -1,98 +1,26 @@
 """The residual stream: what each layer writes, and which one settles the answer."""
 
-import streamlit as st
-
 from engine.measure.attribution import attribute
 from engine.measure.highway import fresh, measure
 from engine.measure.lens import first_settled, logit_lens
 from engine.measure.residual import cosines, shares, states
-from pages.inside.residual import highway as residual_highway
-from pages.inside.residual import lens as residual
-from pages.inside.residual import norms as residual_norms
-from pages.inside.residual import push as residual_push
-from ui.look import look_inside
+from pages.inside.residual import words
+from pages.inside.residual.highway import draw_highway
+from pages.inside.residual.lens import draw_lens
+from pages.inside.residual.norms import draw_norms
+from pages.inside.residual.push import draw_push
+from ui.look import Page, View, show
 
-VIEWS = {
-    "Logit lens": residual.draw_lens,
-    "Who pushed the logit": residual_push.draw_attribution,
-    "Norms": residual_norms.draw_norms,
-    "The gradient highway": residual_highway.draw_highway,
-}
-CODE = {
-    "Logit lens": (logit_lens, first_settled),
-    "Who pushed the logit": (attribute,),
-    "Norms": (states, shares, cosines),
-    "The gradient highway": (measure, fresh),
-}
-WORDS = {
-    "Logit lens": {
-        "see": (
-            "What the model would answer if it stopped here: the final norm and the unembedding applied to"
-            " the stream after each block. The idea is nostalgebraist's (2020). KL is $\\sum_v"
-            " p_{final}(v)\\,\\ln\\frac{p_{final}(v)}{p_{here}(v)}$, in nats."
+show(
+    Page(
+        "The residual stream",
+        "residual_view",
+        (
+            View("lens", "Logit lens", draw_lens, words.LENS, (logit_lens, first_settled)),
+            View("push", "Who pushed the logit", draw_push, words.PUSH, (attribute,)),
+            View("norms", "Norms", draw_norms, words.NORMS, (states, shares, cosines)),
+            View("highway", "The gradient highway", draw_highway, words.HIGHWAY, (measure, fresh)),
         ),
-        "why": (
-            "All layers write in one common language, so a half-finished thought can be read. Easy tokens are"
-            " settled early; the others use all layers."
-        ),
-        "attempt": (
-            "Colour by KL, then slide a run of yours through its training. With tied embeddings, look at the"
-            " bottom row: the embedding alone says the very token that it is."
-        ),
-    },
-    "Who pushed the logit": {
-        "see": (
-            "The logit is $u \\cdot norm(x)$, and $x$ is a sum of writes. With the norm's divisor frozen, it"
-            " is the sum of one number for each writer: $z_h W_{O,h} \\cdot d$ for a head, $w \\cdot d$ for"
-            " the others, with $d$ the target's unembedding seen through the norm."
-        ),
-        "why": (
-            "It says who is responsible for an answer, head by head. Only direct pushes count: help given to"
-            " another head shows up under that head."
-        ),
-        "attempt": (
-            "Compare with the mean of all tokens: what lifts every logit alike drops out. Then choose a token"
-            " that the model finds unlikely."
-        ),
-    },
-    "Norms": {
-        "see": (
-            "The Euclidean norm of the stream after each write, the norm of each write, the cosine with what"
-            " it is added to, and each writer's share of the final stream."
-        ),
-        "why": (
-            "Before a sublayer reads, the norm brings the stream to a standard size. So a write counts by its"
-            " size *relative* to the stream: where the stream has grown long, a late layer must write more to"
-            " turn it."
-        ),
-        "attempt": (
-            "Compare an untrained model with a trained one: at the start no write stands out, since the"
-            " matrices that write begin alike, scaled by $1/\\sqrt{2L}$. Training makes some writers louder"
-            " than others."
-        ),
-    },
-    "The gradient highway": {
-        "see": (
-            "Fresh, untrained models of the engine's own, wired in three ways. For each: how much the loss"
-            " would change if the stream were nudged at the output of a block (the norm of $\\partial"
-            " loss/\\partial x$), and how long the stream is there. Block 0 is nearest to the input."
-        ),
-        "why": (
-            "Learning reaches a block only as far as its gradient does. Adding instead of replacing gives the"
-            " gradient a path that nothing multiplies: $x_{out} = x + f(x)$ has the slope $1 + f'$."
-        ),
-        "attempt": (
-            "Take the norm away: without a residual stream nothing arrives. Then start from"
-            " $1/\\sqrt{inputs}$: with no norm, the gradient explodes where there is a residual stream and"
-            " vanishes where there is none. Compare the scaled writes of GPT-2 with unscaled ones."
-        ),
-    },
-}
-
-st.title("The residual stream")
-st.markdown(
-    "Every token carries one vector from the input to the output. Each sublayer reads it and adds to it: $x"
-    " \\leftarrow x + \\text{write}(x)$."
+        sentence=words.SENTENCE,
+    )
 )
-
-look_inside(VIEWS, WORDS, CODE, key="residual_view")

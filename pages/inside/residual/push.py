@@ -8,10 +8,11 @@ import streamlit as st
 
 from engine.config import ModelConfig
 from engine.measure.attribution import Attribution, Versus, attribute
+from engine.measure.pushes import pushes
 from engine.measure.residual import is_sum
 from pages.inside.residual import figures
 from pages.inside.residual.lens import position_word
-from ui import explain
+from ui import explain, widgets
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
 from ui.subject import Subject
@@ -42,7 +43,7 @@ def not_a_sum(config: ModelConfig) -> str:
     )
 
 
-def draw_attribution(subject: Subject) -> None:
+def draw_push(subject: Subject) -> None:
     """The parts of one logit: bars by layer, and heads against layers."""
     if not is_sum(subject.config, subject.model.parts):
         st.info(not_a_sum(subject.config))
@@ -52,6 +53,7 @@ def draw_attribution(subject: Subject) -> None:
     )
     target, versus = _choose_tokens(subject, position)
     found = _attribution(subject.key, subject.ids, position, target, versus, subject)
+    told = pushes(subject.config, found)
     name = subject.vocabulary[target]
     against = (
         "" if versus is None else " − mean" if versus == "mean" else f" − “{subject.vocabulary[versus]}”"
@@ -59,11 +61,12 @@ def draw_attribution(subject: Subject) -> None:
     facts = {
         "Sum of the parts": f"{found.total:+.4f}",
         f"Logit of “{name}”{against}": f"{found.logit:+.4f}",
-        "Difference": f"{found.total - found.logit:+.1e}",
+        "Difference": f"{told.difference:+.1e}",
     }
     for column, (label, value) in zip(st.columns(3), facts.items(), strict=True):
         column.metric(safe(label), value)
-    labels, parts, values = _bars(subject.config, found)
+    labels, parts = ([getattr(push, what) for push in told.writers] for what in ("label", "part"))
+    values = np.array([push.value for push in told.writers])
     wide, narrow = (
         st.columns([3, 2], gap="medium") if subject.config.mixer != "none" else (st.container(), None)
     )
@@ -95,14 +98,11 @@ def draw_attribution(subject: Subject) -> None:
                     " blue pushes down, orange up."
                 ),
             )
-    best, worst = int(values.argmax()), int(values.argmin())
-    where, down = (
-        f"{position_word(subject.config)} “{safe(subject.labels[position])}”",
-        "down" if values[worst] < 0 else "least",
-    )
+    where = f"{position_word(subject.config)} “{safe(subject.labels[position])}”"
+    down = "down" if told.least.value < 0 else "least"
     explain.takeaway(
-        f"For “{safe(name)}” {where}, **{safe(labels[best])}** pushes most, {values[best]:+.2f} nats;"
-        f" **{safe(labels[worst])}** pushes {down}, {values[worst]:+.2f}."
+        f"For “{safe(name)}” {where}, **{told.most.label}** pushes most, {told.most.value:+.2f} nats;"
+        f" **{told.least.label}** pushes {down}, {told.least.value:+.2f}."
         f" {_frozen(subject.config, found.scale)}"
     )
 
@@ -130,45 +130,18 @@ def _choose_tokens(subject: Subject, position: int) -> tuple[int, Versus]:
     falls back.
     """
     ids = {word: i for i, word in reversed(list(enumerate(subject.vocabulary)))}
-    boxes = (("residual_target", [TOP, *ids]), ("residual_versus", [ITSELF, MEAN, *ids]))
-    for key, options in boxes:
-        if key in st.session_state and st.session_state[key] not in options:
-            del st.session_state[key]
     left, right, _ = st.columns([2, 2, 3])
     top = int(subject.recording().logits[position].argmax())
     hint = f"The token whose logit is taken apart; “{TOP}” is the likeliest one at this position."
-    chosen = left.selectbox("Target token", boxes[0][1], key=boxes[0][0], bind="query-params", help=hint)
-    other = right.selectbox(
-        "Compared with",
-        boxes[1][1],
-        key=boxes[1][0],
-        bind="query-params",
-        help=(
-            "A constant added to all logits changes nothing, so the difference to another token says more"
-            " than a logit by itself."
-        ),
+    chosen = widgets.one_of(
+        "Target token", (TOP, *ids), "residual_target", kind="list", place=left, hint=hint
     )
-    versus: Versus = "mean" if other == MEAN else ids.get(other or ITSELF)
-    return ids.get(chosen or TOP, top), versus
-
-
-def _bars(config: ModelConfig, found: Attribution) -> tuple[list[str], list[str], np.ndarray]:
-    """(labels, parts, values) bottom first. With many heads, one bar for all heads of a layer: the heatmap
-    has the heads.
-    """
-    single = found.heads.size <= 40
-    rows: list[tuple[str, str, float]] = [("embed", "embedding", found.embedding)]
-    if config.position in ("learned", "sinusoidal"):
-        rows.append(("position", "position", found.position))
-    for i in range(config.n_layers):
-        if config.mixer != "none":
-            heads = [(f"head {i}.{h}", "attention", float(v)) for h, v in enumerate(found.heads[i])]
-            rows += heads if single else [(f"heads {i}", "attention", float(found.heads[i].sum()))]
-        if found.attention_bias[i]:
-            rows.append((f"attn bias {i}", "attention", float(found.attention_bias[i])))
-        if config.ffn != "none":
-            rows.append((f"ffn {i}", "feedforward", float(found.feedforward[i])))
-    if config.norm_bias:
-        rows.append(("norm bias", "norm", found.norm_bias))
-    labels, parts, values = zip(*rows, strict=True)
-    return list(labels), list(parts), np.asarray(values)
+    hint = (
+        "A constant added to all logits changes nothing, so the difference to another token says more than a"
+        " logit by itself."
+    )
+    other = widgets.one_of(
+        "Compared with", (ITSELF, MEAN, *ids), "residual_versus", kind="list", place=right, hint=hint
+    )
+    versus: Versus = "mean" if other == MEAN else ids.get(other)
+    return ids.get(chosen, top), versus

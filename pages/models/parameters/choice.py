@@ -1,64 +1,27 @@
-"""Which model the ledger is opened for: a run, a shipped one, a preset; and every field of it to be
-changed.
-"""
+"""Which model the ledger is opened for: a run, a shipped one, a preset."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from engine import checkpoints
 from engine.config import Extra, ModelConfig, ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
 from engine.ledger import Ledger, ledger, ledger_of
 from engine.presets import ENCODER_DECODERS, PRESETS, Preset
-from ui import fields, state
-from ui.fields import Control
+from ui import state
 from ui.site import ROOT
 from ui.subject import RUN, SHIPPED
 from ui.text.markdown import safe, whole
 
 FIRST = "gpt2"
 MODEL, OTHER = "parameters_model", "parameters_other"
-_HINTS = get_type_hints(ModelConfig)
 ALL = PRESETS | ENCODER_DECODERS
-# Sliders for the four sizes that are moved most; (least, most, step) of every whole number. More than these
-# is nobody's model.
-SLIDERS = {
-    "n_layers": (1, 128, 1),
-    "d_model": (8, 16_384, 8),
-    "n_heads": (1, 128, 1),
-    "n_kv_heads": (0, 128, 1),
-}
-LIMITS = SLIDERS | {
-    "vocab_size": (1, 2_000_000, 1000),
-    "context": (1, 10_000_000, 128),
-    "d_head": (0, 4096, 8),
-    "d_ff": (0, 1_000_000, 64),
-    "window": (0, 10_000_000, 128),
-}
-VOCAB = Control("vocab_size", "Vocabulary", "How many tokens there are.", 1000)
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Sizes": ("n_layers", "d_model", "n_heads", "n_kv_heads", "vocab_size", "context", "d_head", "d_ff"),
-    "Parts": ("position", "mixer", "wiring", "norm", "ffn"),
-    "Switches": (
-        "tie_embeddings",
-        "causal",
-        "output_projection",
-        "attention_bias",
-        "output_bias",
-        "ffn_bias",
-        "norm_gain",
-        "norm_bias",
-        "qk_norm",
-    ),
-    "Without parameters": ("rope_theta", "rope_fraction", "window", "norm_eps", "dropout"),
-}
 
 
 @dataclass(frozen=True)
@@ -120,9 +83,9 @@ def found(name: str) -> tuple[ModelConfig, Preset | None]:
     return view.spec.model, None
 
 
-def choose(label: str, key: str, first: str) -> str:
-    """A select box over all models. The name is in the URL under `key`; an unknown one falls back to
-    `first`.
+def choose(label: str, key: str, first: str, then: Callable[[], None] | None = None) -> str:
+    """A select box over all models. The name is in the URL under `key`; an unknown one falls back to `first`.
+    `then` is called when another is chosen.
     """
     titles = options()
     named = st.query_params.get(key, "")
@@ -145,8 +108,7 @@ def choose(label: str, key: str, first: str) -> str:
             list(titles),
             key=key,
             format_func=lambda n: whole(titles.get(str(n), str(n))),
-            on_change=_fill,
-            args=(key,),
+            on_change=then,
         )
     )
     if st.query_params.get(key) != name:
@@ -185,121 +147,9 @@ def first_model() -> str:
     return kept if isinstance(kept, str) and kept.startswith(RUN) and kept in options() else FIRST
 
 
-def chosen_model() -> Choice:
-    """Draws the choice of a model and of its fields. What cannot be built is said, and the model is counted
-    as it was.
-    """
-    left, right = st.columns([2, 3], gap="medium", vertical_alignment="bottom")
-    with left:
-        name = choose("Model", MODEL, first_model())
-    try:
-        choice = plain(name)
-    except (GlassformerError, OSError) as error:
-        st.error(safe(str(error)))
-        choice = plain(FIRST)
-    with right:
-        st.caption(choice.note)
-    problem = st.container()
-    values, notes = _fields(_unresolved(name))
-    try:
-        config = ModelConfig(**values).validate()
-        encoder = choice.base.encoder
-        below = None if encoder is None else replace(config, causal=False)
-        counted = ledger(config, choice.extras, below, head=choice.base.head)
-    except ConfigError as error:
-        problem.error(
-            safe(
-                f"{fields.label_of(error.field)} {error}. Until that is mended, {choice.title} is counted"
-                " as it was."
-            )
-        )
-        return choice
-    for field, note in notes.items():
-        if values[field] is None:
-            note.caption(f"0: derived, here {getattr(counted.config, field):,}")
-    changed = {
-        field: (fields.show(before), fields.show(value))
-        for field, (before, value) in _changes(choice.base.config, counted.config).items()
-    }
-    return replace(
-        choice, ledger=counted, changed=changed, title=f"{choice.title}, changed" if changed else choice.title
-    )
-
-
-def _changes(before: ModelConfig, after: ModelConfig) -> dict[str, tuple[Any, Any]]:
-    old, new = before.to_dict(), after.to_dict()
-    return {field: (old[field], new[field]) for field in new if old[field] != new[field]}
-
-
-def _unresolved(name: str) -> ModelConfig:
-    """As it was written down: what is derived stays derived when another field moves."""
-    try:
-        return found(name)[0]
-    except (GlassformerError, OSError):
-        return found(FIRST)[0]
-
-
-def _fill(key: str) -> None:
-    """Another model was chosen: its values go into the fields."""
-    chosen = st.session_state.get(key)
-    if key == MODEL and isinstance(chosen, str):
-        config = _unresolved(chosen)
-        for field in _HINTS:
-            st.session_state[_key(field)] = _to_widget(field, getattr(config, field))
-
-
-def _key(field: str) -> str:
-    return f"parameters_{field}"
-
-
-def _fields(config: ModelConfig) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]:
-    """Every field as a control, in groups: (the values for a ModelConfig, places below those of sizes that
-    can be derived).
-    """
-    state.drop_endless()
-    values: dict[str, Any] = {}
-    notes: dict[str, DeltaGenerator] = {}
-    with st.expander("Change any field", icon=":material/tune:"):
-        for title, group in GROUPS.items():
-            st.markdown(f"**{title}**")
-            grid = st.grid("auto", min_column_width=190, gap="small")
-            for field in group:
-                with grid.cell():
-                    values[field] = _from_widget(field, _widget(field, config), config)
-                    if type(None) in get_args(_HINTS[field]):
-                        notes[field] = st.empty()
-    return values, notes
-
-
-def _widget(field: str, config: ModelConfig) -> Any:
-    control = VOCAB if field == "vocab_size" else fields.CONTROLS[field]
-    hint, default = _HINTS[field], _to_widget(field, getattr(config, field))
-    shared: dict[str, Any] = {"key": _key(field), "help": f"{control.help} `{field}`", "bind": "query-params"}
-    if get_origin(hint) is Literal:
-        names = list(get_args(hint))
-        return st.selectbox(control.label, names, index=names.index(default), **shared)
-    if hint is bool:
-        return st.toggle(control.label, value=default, **shared)
-    if hint is float:
-        return st.number_input(control.label, value=default, step=float(control.step), format="%g", **shared)
-    low, high, step = LIMITS[field]
-    # A stranger's link or an unusual run must not stop the page: the value it has is always allowed.
-    draw: Any = st.slider if field in SLIDERS else st.number_input
-    return draw(
-        control.label, min_value=low, max_value=max(high, default), value=default, step=step, **shared
-    )
-
-
-def _to_widget(field: str, value: Any) -> Any:
-    """A derived size is 0 in its widget."""
-    return 0 if value is None else float(value) if _HINTS[field] is float else value
-
-
-def _from_widget(field: str, value: Any, config: ModelConfig) -> Any:
-    if value is None:  # emptied
-        return getattr(config, field)
-    return (
-        None
-        if value == 0 and not isinstance(value, bool) and type(None) in get_args(_HINTS[field])
-        else value
-    )
+def say_changes(choice: Choice) -> None:
+    """The fields that were changed. The place for them is always there: what stands below keeps its own."""
+    place = st.container()
+    if choice.changed:
+        changes = (f"`{field}` {before} → {after}" for field, (before, after) in choice.changed.items())
+        place.caption("Changed: " + ", ".join(changes) + ".")

@@ -8,21 +8,24 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.ledger import Flops, Ledger
-from engine.ledger.flops import seen
+from engine.ledger import Ledger
+from engine.ledger.growth import Work, by_part, work
 from pages.models.parameters import cost_figures, figures
-from pages.models.parameters.choice import Choice
-from ui import explain
+from pages.models.parameters.choice import Choice, say_changes
+from ui import explain, widgets
 from ui.players.plot import plot
 from ui.text.numbers import flop, percent
 
 LENGTHS = tuple(2**k for k in range(4, 21))  # 16 to a million
 
 
-def flops_view(choice: Choice) -> None:
+def draw_flops(choice: Choice) -> None:
+    """FLOPs of a token over the length of the text, the numbers at one length, and every product."""
+    say_changes(choice)
     ledger = choice.ledger
     tokens = length_slider("parameters_length", ledger.config.context)
-    flops = ledger.flops(tokens)
+    found = work(ledger, tokens)
+    flops = found.flops
     lengths = np.unique(np.append(np.geomspace(LENGTHS[0], LENGTHS[-1], 121).round(), LENGTHS)).astype(
         np.int64
     )
@@ -44,8 +47,8 @@ def flops_view(choice: Choice) -> None:
         data=table,
         name="flops",
     )
-    _numbers(flops, ledger)
-    explain.takeaway(_takeaway(choice, flops, crossing))
+    _numbers(found, ledger)
+    explain.takeaway(_takeaway(choice, found, crossing))
     with st.expander("Every product, with its formula", icon=":material/calculate:"):
         st.dataframe(
             pd.DataFrame(
@@ -75,36 +78,12 @@ def flops_view(choice: Choice) -> None:
 def length_slider(key: str, fallback: int) -> int:
     """The length of the text, a power of two."""
     nearest = min(LENGTHS, key=lambda n: abs(np.log(n / max(fallback, 1))))
-    chosen = st.select_slider(
-        "Tokens of text T", LENGTHS, nearest, key=key, bind="query-params"
-    )  # written without commas: the label is what a link holds
-    return chosen if chosen in LENGTHS else nearest
+    # written without commas: the label is what a link holds
+    return widgets.slide_over("Tokens of text T", LENGTHS, nearest, key)
 
 
-def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
-    """Forward FLOPs for one token, part by part: label -> (lengths,). What grows does so in proportion to the
-    tokens that are seen, so one token's count is enough.
-    """
-    one = ledger.flops(1)
-    level = {
-        "feed-forward": ("feedforward",),
-        "attention's matrices": ("attention", "cross_attention"),
-        "unembedding": ("unembedding",),
-    }
-    found = {
-        name: np.full(
-            len(lengths),
-            sum(p.flops for p in one.rows if p.component in components and not p.grows),
-            dtype=np.float64,
-        )
-        for name, components in level.items()
-    }
-    level_sum = np.full(len(lengths), one.forward - one.scores, dtype=np.float64)
-    looked = np.array([seen(ledger.config, int(n)) for n in lengths], dtype=np.float64)
-    return {"everything else": level_sum, "scores and sums": one.scores * looked, **found}
-
-
-def _numbers(flops: Flops, ledger: Ledger) -> None:
+def _numbers(found: Work, ledger: Ledger) -> None:
+    flops = found.flops
     columns = [*st.columns(2), *st.columns(2)]
     with columns[0]:
         explain.worked(
@@ -121,23 +100,19 @@ def _numbers(flops: Flops, ledger: Ledger) -> None:
             "3 · forward: backward makes two products for each of forward's",
         )
     with columns[3]:
-        used = (flops.forward - flops.scores) // 2
         rule = (
-            f"6 · {ledger.total:,} parameters: {flops.six_n / max(flops.training, 1):.0%} of what was"
-            " counted. "
-        )
-        rule += (
-            f"With the {used:,} that meet a token in a product: {6 * used / max(flops.training, 1):.0%}."
+            f"6 · {ledger.total:,} parameters: {found.six_n_share:.0%} of what was counted. With the"
+            f" {found.multiplying:,} that meet a token in a product: {found.six_multiplying_share:.0%}."
             " Kaplan et al. 2020 count those of the blocks only"
         )
         explain.worked("6 N, the rule of thumb", flop(flops.six_n), rule)
-    whole = flops.training * flops.tokens
     what = (
         f"A text of {flops.tokens:,} tokens"
         if ledger.encoder is None
         else f"A text of {flops.tokens:,} tokens to read and one as long to write"
     )
-    st.caption(f"{what}: {flop(whole / 3)} forward, {flop(whole)} to be trained on it once.")
+    forward, training = flop(found.text_forward), flop(found.text_training)
+    st.caption(f"{what}: {forward} forward, {training} to be trained on it once.")
 
 
 def growing(ledger: Ledger) -> str:
@@ -153,7 +128,8 @@ def growing(ledger: Ledger) -> str:
     )
 
 
-def _takeaway(choice: Choice, flops: Flops, crossing: int | None) -> str:
+def _takeaway(choice: Choice, found: Work, crossing: int | None) -> str:
+    flops = found.flops
     if crossing is None and flops.scores:
         return (
             f"Each token is compared with the last {choice.config.window:,} only, so from there on it costs"
@@ -176,15 +152,16 @@ def _takeaway(choice: Choice, flops: Flops, crossing: int | None) -> str:
         if crossing > c.context
         else f"within its context of {c.context:,}"
     )
-    matrices = sum(choice.ledger.components.get(part, 0) for part in ("attention", "cross_attention"))
     has = (
-        f"Attention's matrices have {matrices:,} parameters" if matrices else "This mixer has no parameters,"
+        f"Attention's matrices have {found.attention:,} parameters"
+        if found.attention
+        else "This mixer has no parameters,"
     )
     each = "each layer" if choice.ledger.encoder is None else "each layer and attention"
     does, cost = ("averages T others", 2) if c.mixer == "mean" else ("is compared with T others", 4)
     return (
         f"{has} **whatever T is**.{table} But each token {does}, which costs ${cost}\\,T\\,H\\,d_{{head}}$ in"
         f" {each}: from **T = {crossing:,}** on, {where}, more than everything else together. 6 N does not"
-        f" know T, so it misses these {percent(flops.scores, flops.forward)} here; and it counts"
+        f" know T, so it misses these {percent(found.flops.scores, found.flops.forward)} here; and it counts"
         " tables, from which a token only takes a row."
     )

@@ -9,11 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import DTYPES, GB, TRAINED_IN, Ledger, kv_numbers
+from engine.ledger.fits import fit, uses
 from engine.ledger.flops import seen
+from engine.ledger.growth import break_even, caches
 from pages.models.parameters import cost_figures
-from pages.models.parameters.choice import Choice
+from pages.models.parameters.choice import Choice, say_changes
 from pages.models.parameters.flops import LENGTHS, length_slider
-from ui import explain
+from ui import explain, widgets
 from ui.players.plot import plot
 from ui.text.numbers import gigabytes
 
@@ -22,24 +24,13 @@ BATCHES = tuple(2**k for k in range(11))
 DTYPE = "bfloat16"
 
 
-def memory_view(choice: Choice) -> None:
+def draw_memory(choice: Choice) -> None:
+    """Weights and cache over the length of the text, what each use needs, and what it fits into."""
+    say_changes(choice)
     ledger = choice.ledger
     left, middle, right = st.columns([7, 4, 4], gap="medium")
-    with left:
-        dtype = st.segmented_control(
-            "Numbers are kept as",
-            list(DTYPES),
-            default=DTYPE,
-            required=True,
-            key="parameters_dtype",
-            bind="query-params",
-        )
-        dtype = dtype if dtype in DTYPES else DTYPE
-    with middle:
-        batch = st.select_slider(
-            "Texts at once (batch)", BATCHES, 1, key="parameters_batch", bind="query-params"
-        )
-        batch = batch if batch in BATCHES else 1
+    dtype = widgets.one_of("Numbers are kept as", list(DTYPES), "parameters_dtype", first=DTYPE, place=left)
+    batch = widgets.slide_over("Texts at once (batch)", BATCHES, 1, "parameters_batch", place=middle)
     with right:
         tokens = length_slider("parameters_length", ledger.config.context)
     if tokens > ledger.config.context:
@@ -51,12 +42,13 @@ def memory_view(choice: Choice) -> None:
     _growing(choice, dtype, batch, tokens)
     _uses(choice, dtype, batch, tokens)
     _fits(choice, dtype, batch, tokens)
+    _takeaway(choice)
 
 
 def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
     """Weights and KV cache over the length of the text, for three ways of sharing keys."""
     lengths = np.array(LENGTHS, dtype=np.int64)
-    c = choice.config
+    c = choice.ledger.config
     if not kv_numbers(c):
         why = (
             "it has no mixer."
@@ -70,10 +62,7 @@ def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
         other = choice.variant(n_kv_heads=heads) if c.mixer == "attention" and heads != c.n_kv_heads else None
         if other is not None:
             ways[name] = other
-    lines = {
-        name: np.array([each.memory(dtype, batch, int(n)).kv_cache for n in lengths], dtype=np.float64)
-        for name, each in ways.items()
-    }
+    lines = caches(ways, dtype, batch, lengths)
     lines["weights + KV cache"] = lines["KV cache"] + choice.ledger.memory(dtype).weights
     cache = choice.ledger.memory(dtype, batch, tokens).kv_cache
     twice = "2 · " if choice.ledger.encoder else ""
@@ -101,26 +90,17 @@ def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
 
 
 def _uses(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
-    memory = choice.ledger.memory(dtype, batch, tokens)
-    uses = {"to write": {"weights": memory.weights, "KV cache": memory.kv_cache}}
-    if dtype in TRAINED_IN:
-        uses["to train"] = {
-            "weights": memory.weights,
-            "gradients": memory.gradients,
-            "master copy": memory.master,
-            "AdamW averages": memory.moments,
-            "activations": memory.activations,
-        }
+    found = uses(choice.ledger, dtype, batch, tokens)
     table = pd.DataFrame(
-        [{"use": use, "what": what, "bytes": n} for use, parts in uses.items() for what, n in parts.items()]
+        [{"use": use, "what": what, "bytes": n} for use, parts in found.items() for what, n in parts.items()]
     )
-    sums = "; ".join(f"{use} {gigabytes(sum(parts.values()))}" for use, parts in uses.items())
+    sums = "; ".join(f"{use} {gigabytes(sum(parts.values()))}" for use, parts in found.items())
     alt = f"Memory of {choice.title} in {dtype}: {sums}."
     plot(
-        cost_figures.memory_bars(uses),
+        cost_figures.memory_bars(found),
         key="parameters_memory",
         alt=alt,
-        height=270 if len(uses) > 1 else 200,
+        height=270 if len(found) > 1 else 200,
         data=table,
         name="memory",
     )
@@ -175,49 +155,43 @@ def _named(name: str, size: int) -> str:
 
 def fits_line(ledger: Ledger, size: int, batch: int, tokens: int) -> str:
     """What can be done with a model within `size` bytes: in as many bits as fit."""
-    write = next((d for d in DTYPES if ledger.memory(d, batch, tokens).inference <= size), None)
-    bare = next((d for d in DTYPES if ledger.memory(d).weights <= size), None)
-    train = next((d for d in TRAINED_IN if ledger.memory(d, batch, tokens).training <= size), None)
-    if write is None:
-        smallest = gigabytes(ledger.memory("int4").weights)
+    found = fit(ledger, size, batch, tokens)
+    if found.writes_in is None:
         return (
-            f"its weights fit in {bare}, but not with this KV cache."
-            if bare
-            else f"not even in int4, {smallest} of weights."
+            f"its weights fit in {found.holds_in}, but not with this KV cache."
+            if found.holds_in
+            else f"not even in int4, {gigabytes(found.least_weights)} of weights."
         )
-    found = f"writes in {write}"
-    least = gigabytes(ledger.memory("bfloat16", batch, tokens).training)
-    return (
-        f"{found}, and can be trained in {train}."
-        if train
-        else f"{found}; to be trained it would need {least}."
+    return f"writes in {found.writes_in}" + (
+        f", and can be trained in {found.trains_in}."
+        if found.trains_in
+        else f"; to be trained it would need {gigabytes(found.least_training)}."
     )
 
 
-def takeaway(choice: Choice) -> None:
-    c, weights = choice.config, choice.ledger.memory(DTYPE).weights
-    numbers = kv_numbers(c, choice.ledger.encoder)
-    if not numbers:
+def _takeaway(choice: Choice) -> None:
+    found = break_even(choice.ledger)
+    if not found.token:
         explain.takeaway(
-            f"In bfloat16 the weights take {gigabytes(weights)}; training takes eight times that,"
+            f"In bfloat16 the weights take {gigabytes(found.weights)}; training takes eight times that,"
             " before any activation."
         )
         return
-    level, group = weights / (2 * numbers), c.n_heads // (c.n_kv_heads or 1)
     shared = (
-        f"With a key head for each of its {c.n_heads} query heads it would be {group} times as large."
-        if group > 1
+        f"With a key head for each of its {choice.config.n_heads} query heads it would be {found.group} times"
+        " as large."
+        if found.group > 1
         else "Grouped keys (GQA) divide it."
     )
-    if 0 < c.window < level:
+    if found.most:
         explain.takeaway(
-            f"A token in the cache takes {gigabytes(2 * numbers)} in bfloat16. Attention looks back over"
-            f" **{c.window:,} positions**, so a text never takes more than"
-            f" {gigabytes(2 * numbers * c.window)}, beside weights of {gigabytes(weights)}. {shared}"
+            f"A token in the cache takes {gigabytes(found.token)} in bfloat16. Attention looks back over"
+            f" **{found.window:,} positions**, so a text never takes more than {gigabytes(found.most)},"
+            f" beside weights of {gigabytes(found.weights)}. {shared}"
         )
         return
     explain.takeaway(
-        f"A token in the cache takes {gigabytes(2 * numbers)} in bfloat16, so at **{level:,.0f}"
+        f"A token in the cache takes {gigabytes(found.token)} in bfloat16, so at **{found.tokens:,.0f}"
         " tokens** (one text, or many together) the cache is as large as the weights,"
-        f" {gigabytes(weights)}. {shared}"
+        f" {gigabytes(found.weights)}. {shared}"
     )

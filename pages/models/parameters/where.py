@@ -5,21 +5,24 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.ledger import Ledger, kv_numbers
+from engine.ledger import Ledger
+from engine.ledger.shares import Where, change, row_share, where
 from pages.models.parameters import figures
-from pages.models.parameters.choice import Choice
+from pages.models.parameters.choice import Choice, say_changes
 from ui import explain
 from ui.players.plot import plot
 from ui.text.numbers import percent
 
 
-def where_view(choice: Choice) -> None:
+def draw_where(choice: Choice) -> None:
+    """Every tensor as an area, the parts as bars, what tying and grouping save, and the table of all."""
+    say_changes(choice)
     ledger = choice.ledger
-    rest = ledger.total - ledger.in_blocks
+    found = where(ledger)
     st.markdown(
-        f"**{ledger.total:,} parameters**: {ledger.in_blocks:,} in the {ledger.config.n_layers:,} blocks"
+        f"**{found.total:,} parameters**: {found.in_blocks:,} in the {ledger.config.n_layers:,} blocks"
         + (" of each stack" if ledger.encoder else "")
-        + f" ({percent(ledger.in_blocks, ledger.total)}), {rest:,} before and after them."
+        + f" ({percent(found.in_blocks, found.total)}), {found.outside:,} before and after them."
     )
     table = rows_table(ledger)
     left, right = st.columns([3, 2], gap="medium")
@@ -48,7 +51,7 @@ def where_view(choice: Choice) -> None:
             data=frame,
             name="components",
         )
-    takeaway(choice)
+    _takeaway(choice, found)
     _savings(choice)
     st.subheader("Every tensor", anchor=False)
     st.dataframe(
@@ -91,45 +94,36 @@ def rows_table(ledger: Ledger) -> pd.DataFrame:
                 "each": row.each,
                 "times": row.copies,
                 "parameters": row.parameters,
-                "share": row.parameters / max(ledger.total, 1),
+                "share": row_share(ledger, row),
             }
             for row in ledger.rows
         ]
     )
 
 
-def takeaway(choice: Choice) -> None:
-    ledger = choice.ledger
-    counts = ledger.components
-    network, attention = (
-        counts.get("feedforward", 0),
-        counts.get("attention", 0) + counts.get("cross_attention", 0),
-    )
-    outside = ledger.total - ledger.in_blocks
-    if not network or not attention:
-        missing = "no feed-forward networks" if not network else "no attention matrices"
+def _takeaway(choice: Choice, found: Where) -> None:
+    if not found.network or not found.attention:
+        missing = "no feed-forward networks" if not found.network else "no attention matrices"
         explain.takeaway(f"This model's blocks have {missing}; most have both.")
         return
-    of_block, c = network / ledger.in_blocks, ledger.config
-    usual = abs(of_block - 2 / 3) < 0.03
     close = (
         "about two thirds, as $8d^2$ of $12d^2$ says"
-        if usual
+        if found.usual
         else "the usual shape, $d_{ff} = 4d$ with full heads, would give two thirds"
     )
-    words = f"**{of_block:.1%} of the blocks' parameters are in the feed-forward networks**: {close}."
-    if not usual:
-        queries, keys, width = c.n_heads * (c.d_head or 0), (c.n_kv_heads or 0) * (c.d_head or 0), c.d_model
+    words = (
+        f"**{found.network_share:.1%} of the blocks' parameters are in the feed-forward networks**: {close}."
+    )
+    if not found.usual:
         words += (
-            f" Here $d_{{ff}}$ is {(c.d_ff or 0) / width:.3g}·d, the queries are {queries / width:.3g}·d wide"
-            f" and the keys {keys / width:.3g}·d."
+            f" Here $d_{{ff}}$ is {found.d_ff:.3g}·d, the queries are {found.queries:.3g}·d wide"
+            f" and the keys {found.keys:.3g}·d."
         )
-    if ledger.encoder is not None:
+    if choice.ledger.encoder is not None:
         words += " A decoder's blocks have a second attention, which reads the encoder."
-    share = percent(outside, ledger.total)
     words += (
-        f" Embedding, positions and output are {share} of the whole; with the same vocabulary, the larger the"
-        " model, the less."
+        f" Embedding, positions and output are {percent(found.outside, found.total)} of the whole; with the"
+        " same vocabulary, the larger the model, the less."
     )
     explain.takeaway(words)
 
@@ -138,18 +132,20 @@ def _savings(choice: Choice) -> None:
     """What one matrix for embedding and output saves, what sharing keys and values saves, and what a longer
     context costs.
     """
-    c, total = choice.config, choice.ledger.total
+    c = choice.config
     columns = [*st.columns(2), *st.columns(2)]
     other = choice.variant(tie_embeddings=not c.tie_embeddings)
     with columns[0]:
         if other is not None:
-            saved, untied = abs(other.total - total), max(other.total, total)
-            share = percent(saved, untied)
+            found = change(choice.ledger, other)
+            share = percent(found.saved, found.larger)
             words = (
                 f"$V\\cdot d$ = {c.vocab_size:,} · {c.d_model:,}: one matrix for embedding and output."
                 f" {share} of the model without tying."
             )
-            explain.worked("Tying saves" if c.tie_embeddings else "Tying would save", f"{saved:,}", words)
+            explain.worked(
+                "Tying saves" if c.tie_embeddings else "Tying would save", f"{found.saved:,}", words
+            )
     with columns[1]:
         longer = choice.variant(context=2 * c.context)
         if longer is not None:
@@ -159,7 +155,7 @@ def _savings(choice: Choice) -> None:
             )
             explain.worked(
                 "Twice the context",
-                _signed(longer.total - total),
+                _signed(change(choice.ledger, longer).parameters),
                 words + (" Only the position table grows." if c.position == "learned" else ""),
             )
     with columns[2]:
@@ -181,14 +177,15 @@ def _grouped(choice: Choice, name: str, heads: int) -> None:
         if heads == c.n_kv_heads
         else f"{heads} in place of {c.n_kv_heads}, in each of {c.n_layers:,} layers."
     )
-    now, then = kv_numbers(c, choice.ledger.encoder), kv_numbers(other.config, other.encoder)
+    found = change(choice.ledger, other)
+    now, then = found.cache_before, found.cache_after
     today = f", now {now:,}." if now != then else "."
     cache = (
         f" A token then takes {then:,} numbers in the KV cache{today}"
         if now
         else " Without a causal mask there is no KV cache."
     )
-    explain.worked(name, _signed(other.total - choice.ledger.total), words + cache)
+    explain.worked(name, _signed(found.parameters), words + cache)
 
 
 def _signed(change: int) -> str:

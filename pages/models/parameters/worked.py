@@ -7,28 +7,16 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from engine.config import ModelConfig
-from engine.ledger import component_parameters, ledger
+from engine.ledger import ledger
+from engine.ledger.blackboard import BARE, LAB, LECTURE, block, tied, with_heads_and_contexts
 from engine.presets import PRESETS
+from pages.models.parameters.choice import Choice
 from pages.models.parameters.where import rows_table
 from ui import explain
 
-BLOCK = ModelConfig(vocab_size=1, context=1, d_model=512, d_ff=2048, n_layers=1, n_heads=8, norm_bias=True)
-BARE = ModelConfig(
-    vocab_size=65,
-    d_model=256,
-    n_layers=4,
-    n_heads=4,
-    position="none",
-    norm_gain=False,
-    output_projection=False,
-    tie_embeddings=False,
-)
-LECTURE = replace(BARE, d_model=128, output_projection=True)
-LAB = replace(PRESETS["mini"].model, attention_bias=False, ffn_bias=False)
 
-
-def worked_view() -> None:
+def draw_by_hand(choice: Choice) -> None:
+    """One block, a whole model, the lecture's table, one matrix for both ends; whatever model is chosen."""
     _block()
     _bare()
     _lecture()
@@ -36,37 +24,35 @@ def worked_view() -> None:
 
 
 def _block() -> None:
-    counts = component_parameters(BLOCK)
-    norms = counts["norm1"] + counts["norm2"]
+    found = block()
     st.subheader("One block: d = 512, d_ff = 2,048", anchor=False)
     columns = [*st.columns(2), *st.columns(2)]
     with columns[0]:
         explain.worked(
             "Attention",
-            f"{counts['attention']:,}",
+            f"{found.attention:,}",
             r"$4\,d^2 = 4\cdot 512^2$: $W_Q, W_K, W_V, W_O$, without biases",
         )
     with columns[1]:
         explain.worked(
             "Feed-forward",
-            f"{counts['feedforward']:,}",
+            f"{found.network:,}",
             r"$2\,d\,d_{ff} = 2\cdot 512\cdot 2048$, without biases",
         )
     with columns[2]:
         explain.worked(
-            "Norms", f"{norms:,}", r"$2\cdot 2\,d = 4\cdot 512$: two LayerNorms with gain and bias"
+            "Norms", f"{found.norms:,}", r"$2\cdot 2\,d = 4\cdot 512$: two LayerNorms with gain and bias"
         )
     with columns[3]:
-        total = counts["attention"] + counts["feedforward"] + norms
         explain.worked(
-            "Together", f"{total:,}", f"{counts['feedforward'] / total:.1%} of it in the feed-forward network"
+            "Together", f"{found.total:,}", f"{found.network_share:.1%} of it in the feed-forward network"
         )
 
 
 def _bare() -> None:
     st.subheader("A whole model without biases, norms' gains and W_O: V = 65, d = 256, L = 4", anchor=False)
     total = ledger(BARE).total
-    heads = {ledger(replace(BARE, n_heads=h, context=t)).total for h in (1, 4, 8) for t in (16, 512, 4096)}
+    heads = with_heads_and_contexts()
     left, right = st.columns([2, 3], gap="medium", vertical_alignment="center")
     with left:
         explain.worked(
@@ -134,12 +120,11 @@ def _lecture() -> None:
 
 def _tied() -> None:
     st.subheader("One matrix for both ends of GPT-2: V = 50,257, d = 768", anchor=False)
-    model = PRESETS["gpt2"].model
-    tied, untied = ledger(model).total, ledger(replace(model, tie_embeddings=False)).total
+    found = tied()
     columns = st.columns(3)
     with columns[0]:
-        explain.worked("Tied", f"{tied:,}", "as published")
+        explain.worked("Tied", f"{found.tied:,}", "as published")
     with columns[1]:
-        explain.worked("Untied", f"{untied:,}", f"{untied / tied - 1:.0%} more")
+        explain.worked("Untied", f"{found.untied:,}", f"{found.more:.0%} more")
     with columns[2]:
-        explain.worked("Saved", f"{untied - tied:,}", r"$V\cdot d = 50{,}257\cdot 768$ (Press & Wolf 2017)")
+        explain.worked("Saved", f"{found.saved:,}", r"$V\cdot d = 50{,}257\cdot 768$ (Press & Wolf 2017)")

@@ -23,9 +23,9 @@ def draw_draws(subject: Subject) -> None:
     position, seed = place(subject)
     config = settings(seed)
     logits, previous = subject.recording().logits[position], subject.ids[: position + 1]
+    last = staged(subject, position, config, logits)[-1]
     numbers = uniform(seed, DRAWS).numpy()
     sampler(logits, subject.vocabulary, previous, config, numbers, mode="draws")
-    last = staged(subject, position, config, logits)[-1]
     found = tally(last.probabilities, numbers)
     order = likeliest_ids(last.probabilities, min(LIKELIEST, last.kept))
     words = [subject.vocabulary[i] for i in order]

@@ -7,10 +7,12 @@ import streamlit as st
 import torch
 
 from engine.config import SampleConfig
+from engine.errors import ShapeError
 from engine.sample import Stage, stages
 from ui import widgets
 from ui.players.tokens import token_strip
 from ui.subject import Subject
+from ui.text.markdown import safe
 
 LIKELIEST = 15  # tokens that are drawn and listed
 MAX_SEED = 2**31 - 1
@@ -35,8 +37,20 @@ def place(subject: Subject) -> tuple[int, int]:
 
 
 def staged(subject: Subject, position: int, config: SampleConfig, logits: np.ndarray) -> tuple[Stage, ...]:
-    """The stages of the logits (vocab,) at a position; kept for the next time."""
-    return _stages(subject.key, subject.ids, position, config, logits)
+    """The stages of the logits (vocab,) at a position; kept for the next time. Where no logit is a number to
+    draw from, a sentence says so and the view ends.
+    """
+    try:
+        return _stages(subject.key, subject.ids, position, config, logits)
+    except ShapeError as error:
+        sentence = safe(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        st.warning(
+            f"{sentence} The weights have grown beyond all numbers, as they do when a training diverges: look"
+            " at an earlier step, or at another model.",
+            icon=":material/warning:",
+        )
+        st.stop()
+        raise
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)

@@ -34,9 +34,9 @@ def draw_stages(subject: Subject) -> None:
     position, seed = place(subject)
     config = settings(seed)
     logits, previous = subject.recording().logits[position], subject.ids[: position + 1]
+    records = staged(subject, position, config, logits)
     numbers = uniform(seed, 1).numpy()
     sampler(logits, subject.vocabulary, previous, config, numbers, mode="stages")
-    records = staged(subject, position, config, logits)
     token = draw(records[-1].probabilities, float(numbers[0]))
     st.markdown(
         "**The engine's own result**, computed on the server when the sliders rest: it draws"

@@ -5,6 +5,8 @@ controls.
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -15,8 +17,11 @@ from engine.config import TrainConfig
 from engine.errors import CheckpointError, GlassformerError
 from engine.ledger import parameter_formula
 from engine.sample import complete
+from engine.service.profiles import check_model
 from engine.tokenizers import Tokenizer
 from engine.tokenizers.bpe import BpeTokenizer
+from ui import state
+from ui.bounded import Bounded
 from ui.controls import fill
 from ui.fields import visible
 from ui.text.markdown import safe, whole
@@ -25,10 +30,25 @@ MAX_MB = 64
 LENGTH = 300  # tokens of text asked for at a time
 
 
-@st.cache_resource(max_entries=4, show_spinner="Checking the model …")
-def _unpacked(digest: str, _data: bytes) -> Checkpoint:
-    """Cached by content; `digest` is its SHA-256."""
-    return checkpoints.unpack(_data)
+KEPT_BYTES = 256 << 20  # of uploaded models, of everybody together
+
+
+@st.cache_resource(show_spinner=False)
+def _kept() -> Bounded[Checkpoint]:
+    return Bounded(KEPT_BYTES)
+
+
+def unpacked(data: bytes) -> Checkpoint:
+    """The model in an uploaded file, once for each content. Raises CheckpointError for a file that is none,
+    and for a model that is too large for this server: before it takes memory.
+    """
+    digest = hashlib.sha256(data).hexdigest()
+    if (found := _kept().get(digest)) is None:
+        limits = state.profile()
+        with st.spinner("Checking the model …"):
+            found = checkpoints.unpack(data, partial(check_model, limits))
+        _kept().put(digest, found, found.memory())
+    return found
 
 
 def saved_model() -> None:
@@ -41,7 +61,7 @@ def saved_model() -> None:
             return
         data = file.getvalue()
         try:
-            found = _unpacked(hashlib.sha256(data).hexdigest(), data)
+            found = unpacked(data)
         except CheckpointError as error:
             st.error(safe(f"{str(error)[0].upper()}{str(error)[1:]}."))
             return
@@ -54,7 +74,10 @@ def _reached(metrics: dict[str, Any]) -> str:
     last = looks[-1] if isinstance(looks, list) and looks else metrics
     loss = last.get("validation_loss") if isinstance(last, dict) else None
     plausible = isinstance(loss, int | float) and not isinstance(loss, bool) and 0 <= loss < 1e6
-    return f", validation loss {loss:.3f}" if plausible else ""
+    if not plausible:
+        return ""
+    quick = isinstance(last, dict) and last.get("complete") is False
+    return f", validation loss {loss:.3f}" + (" (of a quick look)" if quick else "")
 
 
 def _cut_into(tokenizer: Tokenizer) -> str:
@@ -70,14 +93,10 @@ def _cut_into(tokenizer: Tokenizer) -> str:
 def _settings(found: Checkpoint) -> dict[str, Any]:
     """Its architecture and, where the file says it, how it was trained."""
     settings = {name: value for name, value in found.config.to_dict().items() if name != "vocab_size"}
-    try:
-        settings |= (
-            TrainConfig.from_dict(found.metrics.get("train") or {}).validate().to_dict()
-            if found.metrics.get("train")
-            else {}
-        )
-    except (GlassformerError, TypeError):
-        pass  # a hand-made file: its architecture alone is used
+    train = found.metrics.get("train")
+    if isinstance(train, dict) and train:  # a hand-made file: its architecture alone is used
+        with suppress(GlassformerError, TypeError):
+            settings |= TrainConfig.from_dict(train).validate().to_dict()
     return settings
 
 

@@ -1,4 +1,6 @@
-"""The Tokens page's first view: every option, odd texts, limits, and URLs written by strangers."""
+"""The Tokens page's first view: its numbers against plain arithmetic, odd texts, limits, and URLs written by
+strangers.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,14 @@ from streamlit.testing.v1 import AppTest
 
 from engine import corpora
 from engine.service import profiles
+from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.bpe_watch import replay, watch
-from pages.input.tokens import bpe as bpe_player
+from pages.input.tokens import bpe as bpe_view
 from pages.input.tokens import bpe_figures as figures
-from pages.input.tokens import bpe_result, bpe_text
+from pages.input.tokens import bpe_result, bpe_text, watching
 from pages.input.tokens.bpe_text import EXAMPLES
 from tests.pages.stage import open_page
+from ui import state
 from ui.text.tokens import LONGEST, is_partial, show_bytes
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "input" / "tokens" / "page.py")
@@ -52,25 +56,129 @@ def with_text(text: str, **query: str) -> AppTest:
     return open_page(page, **query)
 
 
-@pytest.mark.parametrize("level", bpe_player.LEVELS)
-@pytest.mark.parametrize("split", bpe_player.SPLITS)
-def test_every_part_of_what_came_out(level, split):
-    page = opened(bpe_level=level, bpe_split=split)
-    for part in bpe_result.PARTS:
-        page.get_by_key("bpe_part").set_value(part).run()
-        assert not page.exception and not page.error, part
-        said = sentences(page)
-        if part == "As tiktoken":
-            assert ("The same ids" in said) == (level == "Bytes") and (
-                "always starts from the 256 bytes" in said
-            ) == (level == "Characters")
-        if part == "Four ways to start":
-            assert "run across a border of words" in said
-        if part == "Compression":
-            for unit in bpe_result.UNITS:
-                page.get_by_key("bpe_unit").set_value(unit).run()
-                assert not page.exception
-    assert "183 → " in sentences(page)  # the sea shells are 183 bytes, and as many characters
+# What came out ----------------------------------------------------------------------------------
+
+
+def merged(text: str, merges: int, level: str, split: str) -> int:
+    """Tokens of a text after so many merges, learned and applied anew."""
+    return len(watch(text, merges, level=level, split=split).tokenizer.encode(text))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("level", "split"), [("byte", "words"), ("char", "none")])
+def test_every_part_of_what_came_out(level, split, drawn):
+    text = "ab ab café ab café ab ab abc\n" * 3
+    page = with_text(text, bpe_level=level, bpe_split=split, bpe_new="6")
+    start = len(text.encode()) if level == "byte" else len(text)
+    lengths = [start, *(merged(text, k, level, split) for k in range(1, 7))]
+    left, size = lengths[-1], len(text.encode())
+    said = sentences(page)
+    base = 256 if level == "byte" else len(set(text))
+    assert f"**{start} → {left} tokens** after 6 merges, {left / start:.1%} of the start" in said
+    assert f"{len(text) / left:.2f} characters and {size / left:.2f} bytes for each token" in said
+    assert f"with a vocabulary of {base + 6}." in said and "You asked for" not in said
+    half = next(k for k, n in enumerate(lengths) if start - n >= (start - left) / 2)
+    assert (f"The first {half} merges did half of the work" in said) == (half < 3)
+    assert f"Learned from your text: {len(text)} characters" in said
+
+    measures = {
+        "tokens left, % of the start": [100 * n / start for n in lengths],
+        "characters per token": [len(text) / n for n in lengths],
+        "bytes per token": [size / n for n in lengths],
+    }
+    for unit, values in measures.items():
+        page.get_by_key("bpe_unit").set_value(unit).run()
+        assert not page.exception
+        figure = drawn["bpe_compression"]
+        assert np.allclose(figure.traces[0]["y"], values) and figure.traces[0]["x"] == list(range(7))
+        assert figure.layout["yaxis"]["title"]["text"] == unit and len(figure.traces) == 1
+        assert f"from {values[0]:.3g} to {values[-1]:.3g}" in figure.alt
+    assert figure.table is not None and figure.table["tokens left, your text"] == lengths
+    for unit, values in measures.items():
+        assert np.allclose(figure.table[f"{unit}, your text"], values)
+    saved = f"{lengths[0] - lengths[1]} tokens shorter, the last {lengths[-2] - lengths[-1]}:"
+    assert f"The first merge made your text {saved}" in sentences(page)
+
+    page.get_by_key("bpe_part").set_value("merges").run()
+    table, own = page.dataframe[0].value, watch(text, 6, level=level, split=split).tokenizer
+    assert table["tokens left"].tolist() == lengths[1:] and table["merge"].tolist() == list(range(6))
+    assert table["token"].tolist() == [show_bytes(own.tokens[m.token]) for m in own.merges]
+
+    page.get_by_key("bpe_part").set_value("ways").run()
+    bars, ways = drawn["bpe_ways"], page.dataframe[0].value
+    kinds = [(a, b) for a in ("byte", "char") for b in ("words", "none")]
+    assert ways["tokens left"].tolist() == [merged(text, 6, *kind) for kind in kinds]
+    assert bars.traces[0]["x"] == ways["tokens at the start"].tolist() == [size, size, len(text), len(text)]
+    assert bars.traces[1]["x"] == ways["tokens left"].tolist()
+    assert np.allclose(ways["characters per token"], len(text) / ways["tokens left"])
+    assert ways["way"].tolist()[1] == "bytes, left whole" and "learned by heart" not in page.caption[-1].value
+    crossing = int(ways["tokens that cross a word border"].iloc[1])
+    assert crossing and f"Left whole, {crossing} of the tokens learned from bytes run across" in sentences(
+        page
+    )
+
+    page.get_by_key("bpe_part").set_value("tiktoken").run()
+    said = sentences(page)
+    assert (f"agree in all {left} tokens" in said) == (level == "byte")
+    assert ("always starts from the 256 bytes" in said) == (level == "char")
+
+
+def test_a_tokenizer_that_is_not_ours_is_found_out(monkeypatch):
+    """tiktoken is asked, not ourselves a second time."""
+
+    class Broken:
+        def encode_ordinary(self, text: str) -> list[int]:
+            return [*text.encode()[:3], 7, 7]
+
+    assert "The same ids" in sentences(with_text("abcd efgh", bpe_part="tiktoken", bpe_new="1"))
+    monkeypatch.setattr(BpeTokenizer, "as_tiktoken", lambda self: Broken())
+    bpe_result._theirs.clear()
+    page = with_text("abcd efgh", bpe_part="tiktoken", bpe_new="1")
+    bpe_result._theirs.clear()
+    assert "The ids differ from token 0 on: ours has 8, tiktoken 5." in page.error[0].value
+    ids = page.dataframe[0].value
+    assert ids["tiktoken's id"].tolist()[:5] == [97, 98, 99, 7, 7] and ids["our id"].tolist()[0] == 256
+    assert ids["token"].tolist()[0] == "ab"
+
+
+def test_what_is_learned_from_little_is_learned_by_heart():
+    page = with_text("ab cd ab cd ef", bpe_new="40", bpe_part="ways")
+    merges = watch("ab cd ab cd ef", 40).tokenizer.merges
+    once = next(m.rank for m in merges if m.count == 1)
+    said = sentences(page)
+    assert f"From merge {once} on the winning pair stands there only once" in said
+    assert "You asked for 40; after these no pair was left." in said
+    assert "Where one or two tokens are left" in said
+
+
+def test_the_passage_has_a_curve_of_its_own(drawn):
+    page = with_text("sea shells — é", bpe_from="python", bpe_new="8")
+    seen = watch(state.corpus("python").text, 8)
+    shown = replay(seen.tokenizer, "sea shells — é").lengths(8)
+    first, second = drawn["bpe_compression"].traces
+    assert np.allclose(first["y"], 100 * seen.lengths / seen.length) and second["name"] == "the passage shown"
+    assert np.allclose(second["y"], 100 * shown / shown[0])
+    table = drawn["bpe_compression"].table
+    assert table is not None and np.allclose(table["characters per token, the passage shown"], 14 / shown)
+    assert np.allclose(table["bytes per token, the passage shown"], 17 / shown)
+    assert "Learned from the Python manual" in sentences(page)
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "value", "kept"),
+    [
+        ({"tokens_view": "BPE, watched"}, "bpe_part", "compression", {"tokens_view": None}),
+        ({"bpe_level": "Characters"}, "bpe_level", "char", {"bpe_level": "char"}),
+        ({"bpe_split": "Leave it whole"}, "bpe_split", "none", {"bpe_split": "none"}),
+        ({"bpe_part": "As tiktoken"}, "bpe_part", "tiktoken", {"bpe_part": "tiktoken"}),
+        ({"bpe_from": "Python manual"}, "bpe_from", "python", {"bpe_from": "python"}),
+    ],
+)
+def test_an_old_link_holds_what_was_written_on_the_buttons(query, key, value, kept):
+    page = opened(bpe_new="5", **query)
+    assert page.get_by_key(key).value in (value, [value])
+    for name, wanted in kept.items():
+        assert page.query_params.get(name) in (wanted, [wanted])
+    assert "**What you see**" in sentences(page) and page.expander[-1].label == "Show the code"
 
 
 def test_every_example_and_every_source():
@@ -83,21 +191,21 @@ def test_every_example_and_every_source():
             and page.text_area(key=bpe_text.TYPED).value == EXAMPLES[example]
         )
         assert page.query_params.get("bpe_text", EXAMPLES["Sea shells"]) == EXAMPLES[example]
-    page.get_by_key("bpe_from").set_value("Python manual").run()
+    page.get_by_key("bpe_from").set_value("python").run()
     assert not page.exception and "Learned from the Python manual" in sentences(page)
 
 
 def test_a_shakespeare_that_is_not_here_is_replaced_and_said(monkeypatch):
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
-    assert "is not on this machine" in sentences(opened(bpe_from="Tiny Shakespeare", bpe_new="5"))
+    assert "is not on this machine" in sentences(opened(bpe_from="shakespeare", bpe_new="5"))
 
 
-@pytest.mark.parametrize("level", bpe_player.LEVELS)
+@pytest.mark.parametrize("level", bpe_view.LEVELS)
 @pytest.mark.parametrize("text", ODD.values(), ids=ODD)
 def test_odd_texts_neither_crash_nor_hang(text, level):
-    for split in bpe_player.SPLITS:
+    for split in bpe_view.SPLITS:
         page = with_text(
-            text, bpe_level=level, bpe_split=split, bpe_new="60", bpe_part="As tiktoken", bpe_step="3"
+            text, bpe_level=level, bpe_split=split, bpe_new="60", bpe_part="tiktoken", bpe_step="3"
         )
         assert not page.error
         if text == "x":
@@ -106,7 +214,7 @@ def test_odd_texts_neither_crash_nor_hang(text, level):
 
 def test_an_empty_box_says_so():
     assert "The box is empty" in sentences(with_text(""))
-    page = with_text("", bpe_from="Python manual", bpe_new="5")
+    page = with_text("", bpe_from="python", bpe_new="5")
     assert "the beginning of what is learned from" in sentences(page)
 
 
@@ -124,7 +232,7 @@ def test_text_up_to_the_limit_and_no_further(monkeypatch):
     assert "at most 200,000 are allowed here" in sentences(with_text("a" * 200_001))
     monkeypatch.setattr(bpe_text, "affordable", lambda text, level, split, limit: 100)
     assert "merges are learned from its first 100 of 2,000 characters" in sentences(
-        with_text("ab" * 1000, bpe_split="Leave it whole", bpe_new="3")
+        with_text("ab" * 1000, bpe_split="none", bpe_new="3")
     )
 
 
@@ -156,7 +264,7 @@ def test_text_up_to_the_limit_and_no_further(monkeypatch):
 def test_a_url_written_by_a_stranger_does_no_harm(query):
     page = opened(**query)
     assert not page.error
-    assert 1 <= page.number_input(key="bpe_new").value <= bpe_player.MOST
+    assert 1 <= page.number_input(key="bpe_new").value <= bpe_view.MOST
 
 
 def test_a_link_says_where_the_player_is():
@@ -173,21 +281,29 @@ def test_frames_are_small_and_can_be_played():
     passage = text[: bpe_text.SHOWN]
     seen = watch(text, 1000)
     shown = replay(seen.tokenizer, passage)
-    frames = bpe_player.frames_of(seen, shown, passage, False)
+    frames = watching.frames_of(seen, shown, passage, False)
     assert len(json.dumps(frames, separators=(",", ":"))) < 250_000
     merges = np.array(frames["merges"]).reshape(-1, 5)
     assert merges[:, 2].max() < len(frames["tokens"]) and len(frames["fallen"]) == len(frames["symbols"]) - 1
     assert len(frames["runners"]) == 15 * len(merges) and max(frames["fallen"]) < len(merges)
     assert not any("\ufffd" in token for token in frames["tokens"])
+    for row, merge in zip(merges, seen.tokenizer.merges, strict=True):
+        assert row.tolist() == [*merge.pair, merge.token, merge.count, merge.length]
+    runners = np.array(frames["runners"]).reshape(len(merges), 5, 3)
+    (pair, count), second = seen.runners_up[3][:2]
+    assert runners[3, 0].tolist() == [*pair, count] and runners[3, 1].tolist() == [*second[0], second[1]]
+    assert frames["start"] == len(text.encode()) == frames["bytes"] and frames["characters"] == len(text)
+    assert frames["shown"] == len(passage) and not frames["same"] and frames["base"] == 256
     for i, token in enumerate(seen.tokenizer.tokens):
         assert (i in frames["partial"]) == is_partial(token)
 
 
 def test_characters_without_a_symbol_are_shown_as_they_are():
     seen = watch("abab", 2, level="char")
-    assert bpe_player.frames_of(seen, replay(seen.tokenizer, "axb\u0301a"), "axb\u0301a", False)[
-        "unknown"
-    ] == ["x", "◌\u0301"]
+    assert watching.frames_of(seen, replay(seen.tokenizer, "axb\u0301a"), "axb\u0301a", False)["unknown"] == [
+        "x",
+        "◌\u0301",
+    ]
 
 
 def test_a_part_of_a_character_is_shown_as_bytes():

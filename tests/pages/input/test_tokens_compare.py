@@ -1,10 +1,11 @@
-"""The Tokens page's views that compare tokenizers: every option, hostile links and texts, and a machine
-without a network.
+"""The Tokens page's views that compare tokenizers: their numbers against counts made here, hostile links and
+texts, and a machine without a network.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +14,21 @@ import pytest
 import tiktoken
 from streamlit.testing.v1 import AppTest
 
+from engine.config import ModelConfig
 from engine.measure.vocabulary import cut_bytes, cut_tokens, cut_words
+from engine.model import build
 from engine.tokenizers import bpe, published
 from engine.tokenizers.published import END_OF_TEXT, PUBLISHED, PublishedTokenizer
 from engine.tokenizers.words import WordTokenizer
 from pages.input.tokens import chips as token_chips
-from pages.input.tokens import compare as tokens_compare
 from pages.input.tokens import cost as tokens_cost
-from pages.input.tokens import figures, shared
+from pages.input.tokens import cutting, examples, figures, shared
 from tests.pages.stage import open_page
 from ui import state
 from ui.text import tokens as token_words
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "input" / "tokens" / "page.py")
-COMPARE, COST = "Compare tokenizers", "What vocabulary size costs"
+COMPARE, COST = "compare", "cost"
 NASTY = {
     "null": "a\0b\0",
     "rtl": "مرحبا \u202eabc\u202c بالعالم",
@@ -51,6 +53,14 @@ def stand_in(name: str) -> PublishedTokenizer:
     )
 
 
+@pytest.fixture
+def shakespeare_or_manual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is downloaded where Tiny Shakespeare does not lie: a part of the manual stands in."""
+    real = state.corpus
+    manual = replace(real("python"), text=real("python").text[:60_000])
+    monkeypatch.setattr(state, "corpus", lambda name: manual)
+
+
 @pytest.fixture(autouse=True)
 def _encodings(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
     """All encodings are stand-ins; one whose name is put into what is yielded cannot be had."""
@@ -63,10 +73,10 @@ def _encodings(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
         }
 
     monkeypatch.setattr(published, "load_all", load_all)
-    for cache in (shared._failures, tokens_compare._cut, tokens_cost._measure):
+    for cache in (shared._failures, cutting.cut_of, tokens_cost.measured):
         cache.clear()
     yield unreachable
-    for cache in (shared._failures, tokens_compare._cut, tokens_cost._measure):
+    for cache in (shared._failures, cutting.cut_of, tokens_cost.measured):
         cache.clear()
 
 
@@ -78,8 +88,8 @@ def opened(view: str = COMPARE, text: str | None = None, **query: str) -> AppTes
         page,
         **{
             "tokens_view": view,
-            "compare_corpus": shared.SOURCES["python"],
-            "cost_corpus": shared.SOURCES["python"],
+            "compare_corpus": "python",
+            "cost_corpus": "python",
             **query,
         },
     )
@@ -97,22 +107,38 @@ def counted(page: AppTest) -> dict[str, str]:
     return dict(zip(table.index, table["tokens"], strict=True))
 
 
-@pytest.mark.parametrize("example", list(shared.EXAMPLES))
+@pytest.mark.parametrize("example", list(examples.EXAMPLES))
 def test_every_example_says_what_to_notice_and_is_kept_in_the_link(example: str) -> None:
     page = opened()
     page.button_group(key=shared.EXAMPLE).set_value(example).run()
     assert not page.exception
-    text, notice = shared.EXAMPLES[example]
+    text, notice = examples.EXAMPLES[example]
     assert page.text_area(key=shared.TEXT).value == text and notice in words_of(page)
-    assert page.query_params.get(shared.TEXT) in (([text], text) if text != shared.LINE else (None,))
+    assert page.query_params.get(shared.TEXT) in (([text], text) if text != examples.LINE else (None,))
     assert counted(page)["Characters"] == f"{len(text):,}"
 
 
-def test_every_tokenizer_counts_as_the_engine_does() -> None:
-    page = opened(text="the theory of everything")
-    page.button_group(key="compare_show").set_value(list(tokens_compare.TOKENIZERS)).run()
-    found = counted(page)
-    assert list(found) == [
+def test_every_tokenizer_counts_as_it_cuts(drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+    real = token_chips.payload
+    monkeypatch.setattr(token_chips, "payload", lambda *rest: sent.append(rest) or real(*rest))
+    text = "the theory of théo\nthe thing ☃"
+    page = opened(text=text)
+    page.button_group(key="compare_show").set_value(list(cutting.TOKENIZERS)).run()
+    manual = state.corpus("python").text
+    learned = bpe.train(manual, 512)
+    listed = WordTokenizer.train(manual).encode(text)
+    size, unknown = len(text.encode()), sum(c not in set(manual) for c in text)
+    wanted = {
+        "Characters": (len(set(manual)), len(text), unknown),
+        "Bytes": (256, size, 0),
+        "Words": (WordTokenizer.train(manual).vocab_size, len(listed), listed.count(-1)),
+        "BPE 300": (300, len(bpe.train(manual, 300).encode(text)), 0),
+        "BPE 512": (512, len(learned.encode(text)), 0),
+        "gpt2": (301, len(stand_in("gpt2").encode(text)), 0),
+    }
+    table = page.table[0].value
+    assert list(table.index) == [
         "Characters",
         "Bytes",
         "Words",
@@ -122,25 +148,74 @@ def test_every_tokenizer_counts_as_the_engine_does() -> None:
         "BPE 4,096",
         *PUBLISHED,
     ]
-    learned = bpe.train(state.corpus("python").text, 512)
-    assert found["BPE 512"] == str(len(learned.encode("the theory of everything")))
-    assert (found["Bytes"], found["Words"], found["gpt2"]) == (
-        "24",
-        "4",
-        str(len(stand_in("gpt2").encode("the theory of everything"))),
+    for name, (entries, tokens, lost) in wanted.items():
+        assert table.loc[name].tolist() == [
+            f"{entries:,}",
+            f"{tokens:,}",
+            f"{len(text) / tokens:.2f}",
+            f"{size / tokens:.2f}",
+            f"{lost:,}",
+        ], name
+    assert unknown and table.loc["Words", "unknown"] != "0"
+    bars = drawn["compare_bars"].traces[0]
+    assert bars["y"] == list(table.index) and bars["text"] == table["tokens"].tolist()
+    assert np.allclose(bars["customdata"], table["chars each"].astype(float), atol=0.006)
+    assert f"{len(text)} characters, {size} bytes: how many tokens?" in words_of(page)
+
+    rows = {row.name: row for row in sent[-1][1]}
+    facts = f"512 entries · {wanted['BPE 512'][1]} tokens · {len(text) / wanted['BPE 512'][1]:.2f} characters"
+    assert rows["BPE 512"].facts.startswith(facts) and f"{unknown} unknown" in rows["Characters"].facts
+    assert rows["BPE 512"].cut.ids.tolist() == learned.encode(text)
+    assert "some word" in rows["Words"].note and "alphabet does not have" in rows["Characters"].note
+
+    counts = {
+        name: int(table.loc[name, "tokens"]) for name in table.index if table.loc[name, "unknown"] == "0"
+    }
+    most, least = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
+    times = counts[most] / counts[least]
+    assert most == "Bytes" and (
+        f"**{least} needs {counts[least]} tokens, Bytes {size}: {times:.1f} times as many.**"
+        in words_of(page)
     )
+    assert f"{times**2:.1f} times the work in each head" in words_of(page)
+    assert f"a table of {table.loc[least, 'entries']} entries instead of 256." in words_of(page)
+
+    lines = drawn["compare_lines"]
+    place = list(table.index).index("BPE 512")
+    assert [row[place] for row in np.array(lines.traces[0]["z"])] == pytest.approx(
+        [len(learned.encode(line)) / len(line) for line in text.split("\n")]
+    )
+    assert lines.table is not None and lines.table["characters"] == [18, 11]
+    assert lines.table["Words"] == [4, 3] and lines.table["line"] == text.split("\n")
+    assert lines.traces[1]["text"][place] == str(len(learned.encode("the theory of théo")))
     page.button_group(key="compare_show").set_value([]).run()
     assert not page.exception and "Choose at least one tokenizer" in words_of(page)
 
 
+@pytest.mark.parametrize(
+    ("view", "title", "key"),
+    [(COMPARE, "Compare tokenizers", "compare_corpus"), (COST, "What vocabulary size costs", "cost_corpus")],
+)
+def test_an_old_link_holds_what_was_written_on_the_buttons(view: str, title: str, key: str) -> None:
+    page = opened(title, cost_words="100 words", **{key: "Your text", shared.TEXT: "one two three"})
+    assert page.query_params["tokens_view"] in (view, [view])
+    assert page.query_params[key] in ("yours", ["yours"])
+    assert page.get_by_key(key).value in ("yours", ["yours"])
+    if view == COST:
+        assert page.query_params["cost_words"] in ("100", ["100"]) and "no more than 3 words" in words_of(
+            page
+        )
+    assert "**What you see**" in words_of(page) and page.expander[-1].label == "Show the code"
+
+
 @pytest.mark.parametrize("corpus", list(shared.SOURCES))
 @pytest.mark.parametrize("view", [COMPARE, COST])
-def test_every_source(view: str, corpus: str, shakespeare: object) -> None:
+def test_every_source(view: str, corpus: str, shakespeare_or_manual: None) -> None:
     page = opened(
         view,
         "my own words, my own words",
-        compare_corpus=shared.SOURCES[corpus],
-        cost_corpus=shared.SOURCES[corpus],
+        compare_corpus=corpus,
+        cost_corpus=corpus,
     )
     assert not page.error
     if corpus == "yours" and view == COMPARE:
@@ -153,7 +228,7 @@ def test_every_source(view: str, corpus: str, shakespeare: object) -> None:
 @pytest.mark.parametrize("text", NASTY.values(), ids=NASTY.keys())
 @pytest.mark.parametrize("view", [COMPARE, COST])
 def test_no_text_breaks_a_view(view: str, text: str) -> None:
-    page = opened(view, text, compare_corpus=shared.SOURCES["yours"], cost_corpus=shared.SOURCES["yours"])
+    page = opened(view, text, compare_corpus="yours", cost_corpus="yours")
     assert not page.error
     if view == COMPARE and text.strip():
         assert counted(page)["Characters"] == f"{len(text):,}"
@@ -163,7 +238,7 @@ def test_no_text_breaks_a_view(view: str, text: str) -> None:
 
 @pytest.mark.parametrize("view", [COMPARE, COST])
 def test_an_empty_box(view: str) -> None:
-    page = opened(view, "", compare_corpus=shared.SOURCES["yours"], cost_corpus=shared.SOURCES["yours"])
+    page = opened(view, "", compare_corpus="yours", cost_corpus="yours")
     assert not page.error and "empty" in words_of(page)
 
 
@@ -238,26 +313,78 @@ def test_a_typed_special_token_is_ordinary_text() -> None:
     table = opened(text=END_OF_TEXT).table[1].value
     ids = [int(i) for i in table.loc["gpt2", "its ids"].replace(",", " ").split()]
     assert len(ids) > 1 and 300 not in ids and table.loc["gpt2", "the real one"] == "300"
+    shown = table.loc["gpt2", f"`{END_OF_TEXT}` typed by a person"]
+    assert shown.replace("` `", "").strip("`") == END_OF_TEXT and shown.count("`") == 2 * len(ids)
 
 
 # What it costs ----------------------------------------------------------------------------------
 
 
-def test_every_passage_width_and_depth() -> None:
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def test_every_passage_width_and_depth(drawn: dict[str, Any]) -> None:
     page = opened(COST)
-    for words in tokens_cost.WORDS:
-        page.button_group(key="cost_words").set_value([words]).run()
+    manual = state.corpus("python").text
+    for words, written in tokens_cost.PASSAGES.items():
+        page.button_group(key="cost_words").set_value(words).run()
         assert not page.exception
         table = page.table[0].value
-        lengths = [int(n.replace(",", "")) for n in table.loc["bytes":"BPE 8,192", "T"]]
-        assert (
-            lengths == sorted(lengths, reverse=True) and lengths[-1] > 0
-        )  # a larger vocabulary never makes it longer
+        lengths = [number(n) for n in table.loc["bytes":"BPE 8,192", "T"]]
+        # a larger vocabulary never makes it longer
+        assert lengths == sorted(lengths, reverse=True) and lengths[-1] > 0
+        part = " ".join(manual.split()[:words]) if words else manual
+        whole = number(table.loc["characters", "T"])
+        assert manual[:whole].split() == part.split() and written.split()[0] in ("all", f"{words:,}")
+        assert f"{whole:,} characters" in words_of(page) and number(table.loc["characters", "V"]) == len(
+            set(manual)
+        )
     for width, layers in ((64, 1), (8192, 96)):
         page.select_slider(key="cost_width").set_value(width)
         page.select_slider(key="cost_layers").set_value(layers).run()
         assert not page.exception
         assert page.table[0].value.loc["bytes", "V·d"] == f"{256 * width:,}"
+
+
+def test_what_a_vocabulary_costs(drawn: dict[str, Any]) -> None:
+    page = opened(COST, cost_words="100", cost_width="128", cost_layers="2")
+    table, said = page.table[0].value, words_of(page)
+    manual = state.corpus("python").text
+    part = manual[: number(table.loc["characters", "T"])]
+    counted = {
+        "characters": (len(set(manual)), len(part)),
+        "bytes": (256, len(part.encode())),
+        "BPE 512": (512, len(bpe.train(manual, 512).encode(part))),
+        "gpt2": (301, len(stand_in("gpt2").encode(part))),
+    }
+    for name, (entries, tokens) in counted.items():
+        config = ModelConfig(vocab_size=entries, d_model=128, n_layers=2, n_heads=2, position="rope")
+        tied = sum(p.numel() for p in build(config, device="meta").parameters())
+        assert table.loc[name].tolist() == [
+            f"{entries:,}",
+            f"{tokens:,}",
+            f"{entries * 128:,}",
+            f"{tied:,}",
+            f"{tied + entries * 128:,}",
+            f"{entries * 128 / tied:.1%}",
+            f"{tokens**2:,}",
+        ], name
+    (v, t), (w, u) = counted["characters"], counted["gpt2"]
+    assert f"{t / u:.1f} times fewer tokens, {t**2 / u**2:.1f} times less attention" in said
+    assert f"{w / v:,.0f} times the embedding" in said
+    model = ModelConfig(vocab_size=w, d_model=128, n_layers=2, n_heads=2, position="rope")
+    share = w * 128 / sum(p.numel() for p in build(model, device="meta").parameters())
+    assert f"At width 128 the embedding is then {share:.0%} of the tied model" in said
+    for field, exponent in (("tokens", 1), ("scores", 2)):
+        curve, *marks = drawn[f"cost_{field}"].traces
+        at = curve["x"].index(512)
+        assert curve["y"][at] == counted["BPE 512"][1] ** exponent and curve["x"][0] == 256
+        assert {m["text"][0]: m["y"][0] for m in marks} == {
+            name: number(table.loc[name, "T"]) ** exponent for name in ("characters", "bytes", *PUBLISHED)
+        }
+    curve, *marks = drawn["cost_embedding"].traces
+    assert curve["y"] == [128 * v for v in curve["x"]] and marks[0]["y"] == [128 * len(set(manual))]
 
 
 def test_the_textbooks_figures_stand_beside_the_measured_ones() -> None:
@@ -268,6 +395,13 @@ def test_the_textbooks_figures_stand_beside_the_measured_ones() -> None:
     measured = int(table.loc["T", "characters, measured"].replace(",", ""))
     assert measured > len(thousand) and text[:measured].split() == text.split()[:1000]
     assert table.loc["T", "characters, textbook"] == "about 5,000"
+    assert table.loc["V·d, d = 256", "gpt2, measured"] == f"{301 * 256:,}"
+    here = number(table.loc["T", "gpt2, measured"])
+    assert here == len(stand_in("gpt2").encode(text[:measured]))
+    assert (
+        f"has {measured / 1000:.2f} characters, and gpt2 makes {here / 1000:.2f} tokens of one."
+        in words_of(page)
+    )
     assert (
         table.loc["V·d, d = 256", "gpt2, textbook"] == f"{50_257 * 256:,}"
         and table.loc["T²", "characters, measured"] == f"{measured**2:,}"

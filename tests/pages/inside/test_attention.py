@@ -257,3 +257,12 @@ def test_heads_that_stand_out_are_named():
     assert any("Layer 0, head 0 (100%)" in line and "previous token" in line for line in lines)
     assert any("ayer 0, head 1 (100%)" in line and "first token" in line for line in lines)
     assert any("Layer 1, head 0" in line and "most evenly (100%" in line for line in lines)
+
+
+@pytest.mark.parametrize("value", ["", "no such number"])
+def test_no_number_chosen_is_the_first(manager, value):
+    page = opened(attention_view="numbers", attention_number=value)
+    assert not page.error and "How widely the weight is spread" in sentences(page)
+    page.get_by_key("attention_number").set_value(None).run()
+    assert not page.exception and not page.error and seen(page, "attention_numbers")
+    assert "How widely the weight is spread" in sentences(page)

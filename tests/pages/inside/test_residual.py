@@ -90,10 +90,9 @@ def test_norms_say_that_shares_sum_to_one(manager):
 
 
 def test_the_highway_measures_and_says_what_it_saw(manager):
-    page = opened(residual_view=ROAD)
+    page = opened(residual_view=ROAD, residual_seeds="1")
     for key, options in (
         ("residual_deepest", ["24", "96"]),
-        ("residual_seeds", ["1"]),
         ("residual_norm", ["none", "RMSNorm"]),
         ("residual_init", ["writes not scaled", "1/√inputs"]),
         ("residual_gradient", ["each block's weights"]),
@@ -119,21 +118,22 @@ def test_the_highway_goes_on_where_it_was_until_all_is_measured(manager, monkeyp
     assert "6 fresh models" in sentences(page)
 
 
-@pytest.mark.parametrize("view", [LENS, PUSH, NORMS])
 @pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
-def test_every_kind_of_model_is_drawn_or_explained(manager, monkeypatch, view, fields):
+def test_every_kind_of_model_is_drawn_or_explained(manager, monkeypatch, fields):
     values = {"d_model": 32, "n_layers": 2, "n_heads": 4, "context": 64} | fields
     preset = replace(presets.PRESETS["classic"], model=ModelConfig(**values))
     monkeypatch.setattr(subject, "PRESETS", {"classic": preset})
     monkeypatch.setattr(subject, "TRAINABLE", {"classic": preset})
     subject.st.cache_resource.clear()
-    page = opened(residual_view=view, model="untrained-classic")
-    assert not page.error
-    said = sentences(page)
-    if values.get("wiring") == "none":
-        assert "no residual stream" in said
-    elif values.get("wiring") == "post" and values.get("norm") != "none" and view != LENS:
-        assert "post-norm" in said
+    page = opened(model="untrained-classic")
+    for view in ("lens", "push", "norms"):
+        page.get_by_key("residual_view").set_value(view).run()
+        assert not page.exception and not page.error, view
+        said = sentences(page)
+        if values.get("wiring") == "none":
+            assert "no residual stream" in said
+        elif values.get("wiring") == "post" and values.get("norm") != "none" and view != "lens":
+            assert "post-norm" in said
     subject.st.cache_resource.clear()
 
 
@@ -165,9 +165,9 @@ def test_a_url_written_by_a_stranger_does_no_harm(manager, query):
 
 
 def test_a_click_names_a_cell_of_the_table():
-    assert residual._place("0", (3, 5)) == (0, 0) and residual._place("14", (3, 5)) == (2, 4)
+    assert residual.place_of("0", (3, 5)) == (0, 0) and residual.place_of("14", (3, 5)) == (2, 4)
     for wrong in ("15", "-1", "[1]", "", "9" * 30, "²"):
-        assert residual._place(wrong, (3, 5)) is None
+        assert residual.place_of(wrong, (3, 5)) is None
 
 
 def test_logarithmic_axes_leave_out_what_has_no_logarithm():

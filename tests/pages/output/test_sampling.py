@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +16,13 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import presets
+from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig, SampleConfig
 from engine.sample import draw, stages, uniform
+from engine.service.state import RunSpec
 from pages.output.sampling import figures
 from pages.output.sampling.temperatures import TEMPERATURES
-from tests.pages.stage import open_page
+from tests.pages.stage import StageManager, open_page
 from ui import subject
 from ui.players import sampler
 
@@ -89,6 +94,15 @@ def test_the_first_view_shows_each_stage_as_the_engine_computes_it(drawn):
     assert f"(token {token})" in words
 
 
+def sent_to_the_player(page: AppTest) -> dict[str, Any]:
+    found = next(e for e in page.get("bidi_component") if e.proto.component_name.endswith("sampler"))
+    return json.loads(found.proto.json)
+
+
+def floats(packed: str, kind: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(packed), kind)
+
+
 def test_the_link_holds_every_setting_and_where_one_looks(drawn):
     page = opened(
         sampling_view="Stage by stage",  # as old links name it
@@ -109,6 +123,10 @@ def test_the_link_holds_every_setting_and_where_one_looks(drawn):
     )
     ids = ids_of("KING RICHARD II:\n")
     p = logits_of(ids, 3).softmax(-1)
+    sent = sent_to_the_player(page)
+    assert floats(sent["logits"], "<f4") == pytest.approx(logits_of(ids, 3).numpy(), abs=1e-5)
+    assert sent["seen"] == sorted(set(ids[:4])) and floats(sent["numbers"], "<f8")[0] == uniform(5, 1)[0]
+    assert sent["settings"]["top_k"] == 7 and sent["settings"]["seed"] == 5
     table = drawn["sampling_stage_map"].table
     assert table["logits"] == pytest.approx(p[table["id"]].tolist(), abs=1e-6)
 
@@ -244,3 +262,28 @@ def test_the_figures_hold_the_numbers():
     ):  # a title over the middle of each
         assert note.xanchor == "center" and note.x == pytest.approx(sum(axis.domain) / 2, abs=0.01)
     assert np.array_equal(figures.stage_map(["a", "b", "c"], values, list("vwxyz")).data[0].z, values)
+
+
+@pytest.mark.parametrize("scale", [1e19, 1e30])
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_model_whose_numbers_have_run_away_is_a_sentence(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch, view: str, scale: float
+):
+    """A diverged run's last snapshot: its weights are numbers, what the model makes of them is none."""
+    subject.st.cache_resource.clear()
+    real = manager.model
+
+    def model(run: str, step: int | None = None) -> Checkpoint:
+        found = real(run, step)
+        for parameter in found.model.parameters():
+            parameter.mul_(scale)
+        return found
+
+    monkeypatch.setattr(manager, "model", model)
+    preset = presets.PRESETS["fast"]
+    assert preset.train is not None
+    run = manager.start(RunSpec(preset.model, preset.train, "python"), "this-browser")
+    manager.change(run, status="failed")
+    page = opened(model=f"run-{run}", sampling_view=view)
+    assert [w.value[:27] for w in page.warning] == ["No logit is a finite number"]
+    assert not page.error

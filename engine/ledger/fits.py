@@ -1,0 +1,51 @@
+"""What a model needs in bytes, use by use, and what can be done with it in a given memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.ledger import DTYPES, TRAINED_IN, Ledger
+
+
+def uses(ledger: Ledger, dtype: str, batch: int, tokens: int) -> dict[str, dict[str, int]]:
+    """Use -> part -> bytes, for `batch` texts of `tokens`. Training only in a dtype that models are trained
+    in.
+    """
+    memory = ledger.memory(dtype, batch, tokens)
+    found = {"to write": {"weights": memory.weights, "KV cache": memory.kv_cache}}
+    if dtype in TRAINED_IN:
+        found["to train"] = {
+            "weights": memory.weights,
+            "gradients": memory.gradients,
+            "master copy": memory.master,
+            "AdamW averages": memory.moments,
+            "activations": memory.activations,
+        }
+    return found
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What fits into a memory, each in the most bits that do, of DTYPES; None where none do."""
+
+    writes_in: str | None  # weights and KV cache
+    holds_in: str | None  # the weights alone
+    trains_in: str | None
+    least_weights: int  # bytes, in the fewest bits
+    least_training: int  # bytes, in the fewest bits that models are trained in
+
+
+def fit(ledger: Ledger, size: int, batch: int, tokens: int) -> Fit:
+    """For `batch` texts of `tokens` within `size` bytes."""
+
+    def most(dtypes: tuple[str, ...], need: str) -> str | None:
+        return next((d for d in dtypes if getattr(ledger.memory(d, batch, tokens), need) <= size), None)
+
+    kinds = tuple(DTYPES)
+    return Fit(
+        most(kinds, "inference"),
+        most(kinds, "weights"),
+        most(TRAINED_IN, "training"),
+        min(ledger.memory(d).weights for d in kinds),
+        min(ledger.memory(d, batch, tokens).training for d in TRAINED_IN),
+    )

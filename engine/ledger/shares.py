@@ -1,0 +1,128 @@
+"""What a ledger says in shares and differences: of one model, and of two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.ledger import Ledger, Row, component_parameters, kv_numbers
+
+TWO_THIRDS = 2 / 3  # of a block: 8 d^2 of 12 d^2, with d_ff = 4 d and full heads
+NEAR = 0.03
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where the parameters of a model are. Widths are in units of d_model."""
+
+    total: int
+    in_blocks: int
+    network: int  # of the feed-forward networks
+    attention: int  # of attention's matrices, those that read an encoder included
+    d_ff: float
+    queries: float
+    keys: float
+
+    @property
+    def outside(self) -> int:
+        """Before and after the blocks."""
+        return self.total - self.in_blocks
+
+    @property
+    def blocks_share(self) -> float:
+        """Of all parameters."""
+        return self.in_blocks / max(self.total, 1)
+
+    @property
+    def network_share(self) -> float:
+        """Of the blocks' parameters."""
+        return self.network / max(self.in_blocks, 1)
+
+    @property
+    def usual(self) -> bool:
+        """Whether that is about two thirds."""
+        return abs(self.network_share - TWO_THIRDS) < NEAR
+
+
+def where(ledger: Ledger) -> Where:
+    c, counts = ledger.config, ledger.components
+    return Where(
+        ledger.total,
+        ledger.in_blocks,
+        counts.get("feedforward", 0),
+        counts.get("attention", 0) + counts.get("cross_attention", 0),
+        (c.d_ff or 0) / c.d_model,
+        c.n_heads * (c.d_head or 0) / c.d_model,
+        (c.n_kv_heads or 0) * (c.d_head or 0) / c.d_model,
+    )
+
+
+def beyond_the_map(ledger: Ledger) -> int:
+    """Parameters of parts that the map of a plain decoder or encoder does not draw: BERT's pooler and token
+    types, T5's encoder.
+    """
+    return ledger.total - sum(component_parameters(ledger.config).values())
+
+
+def row_share(ledger: Ledger, row: Row) -> float:
+    """Of all parameters."""
+    return row.parameters / max(ledger.total, 1)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A model beside the same one with other fields. `parameters` are those it has more; `cache_...` are the
+    numbers that a token takes in the KV cache.
+    """
+
+    parameters: int
+    before: int  # all parameters
+    after: int
+    cache_before: int
+    cache_after: int
+
+    @property
+    def saved(self) -> int:
+        return abs(self.parameters)
+
+    @property
+    def larger(self) -> int:
+        """All parameters of the larger one."""
+        return max(self.before, self.after)
+
+
+def change(ledger: Ledger, other: Ledger) -> Change:
+    """From a model to a variant of it."""
+    cache = (kv_numbers(each.config, each.encoder) for each in (ledger, other))
+    return Change(other.total - ledger.total, ledger.total, other.total, *cache)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A count of two models."""
+
+    first: int
+    second: int
+
+    @property
+    def difference(self) -> int:
+        """How many more the second one has."""
+        return self.second - self.first
+
+    @property
+    def ratio(self) -> float | None:
+        """Of the second one to the first; None where the first has none."""
+        return self.second / self.first if self.first else None
+
+    @property
+    def times(self) -> float:
+        """How many times as many the one with more has."""
+        return max(self.first, self.second) / max(min(self.first, self.second), 1)
+
+
+def compared(first: Ledger, second: Ledger, names: tuple[str, ...]) -> dict[str, Pair]:
+    """Those of the components `names` that either has, in that order, then "all"."""
+    one, two = first.components, second.components
+    pairs = {name: Pair(one.get(name, 0), two.get(name, 0)) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair.first or pair.second} | {
+        "all": Pair(first.total, second.total)
+    }

@@ -1,0 +1,61 @@
+"""The parts of a logit in the order in which they are written, and who pushed most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.config import ModelConfig
+from engine.measure.attribution import Attribution
+
+MOST_HEADS = 40  # that stand by themselves; more are summed, layer by layer
+
+
+@dataclass(frozen=True)
+class Push:
+    """What one writer adds to the logit, in nats. `part` is embedding, position, attention, feedforward or
+    norm.
+    """
+
+    label: str
+    part: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Pushes:
+    """Every writer, bottom first; the one that pushes most and the one that pushes least (or down); and the
+    difference between the sum of the parts and the logit, which is rounding.
+    """
+
+    writers: tuple[Push, ...]
+    most: Push
+    least: Push
+    difference: float
+
+
+def pushes(config: ModelConfig, found: Attribution) -> Pushes:
+    """The bars of an attribution. They sum to `found.total`: what is left out is 0."""
+    rows = [Push("embed", "embedding", found.embedding)]
+    if found.position or config.position in ("learned", "sinusoidal"):
+        rows.append(Push("position", "position", found.position))
+    for i in range(config.n_layers):
+        rows += _attention(config, found, i)
+        if config.ffn != "none":
+            rows.append(Push(f"ffn {i}", "feedforward", float(found.feedforward[i])))
+    if found.norm_bias or config.norm_bias:
+        rows.append(Push("norm bias", "norm", found.norm_bias))
+    most, least = (choose(rows, key=lambda push: push.value) for choose in (max, min))
+    return Pushes(tuple(rows), most, least, found.total - found.logit)
+
+
+def _attention(config: ModelConfig, found: Attribution, layer: int) -> list[Push]:
+    rows = []
+    if config.mixer != "none":
+        heads = found.heads[layer]
+        if found.heads.size <= MOST_HEADS:
+            rows += [Push(f"head {layer}.{h}", "attention", float(v)) for h, v in enumerate(heads)]
+        else:
+            rows.append(Push(f"heads {layer}", "attention", float(heads.sum())))
+    if found.attention_bias[layer]:
+        rows.append(Push(f"attn bias {layer}", "attention", float(found.attention_bias[layer])))
+    return rows

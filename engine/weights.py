@@ -1,0 +1,43 @@
+"""What a safetensors file holds, told from its header alone: before a single tensor takes memory."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+
+from engine.errors import CheckpointError
+
+MAX_HEADER_BYTES = 8 * 2**20
+LARGEST = 8  # bytes of a number: float64
+
+
+def shapes(data: bytes) -> Mapping[str, tuple[int, ...]]:
+    """The shape of every tensor, by name. The format is eight bytes with the length of a JSON object, that
+    object (name -> dtype, shape, place), and the numbers (https://huggingface.co/docs/safetensors).
+
+    Raises CheckpointError for a header that is none. Whether the places are right is seen when it is loaded.
+    """
+    try:
+        (length,) = struct.unpack_from("<Q", data)
+        if length > min(MAX_HEADER_BYTES, len(data) - 8):
+            raise ValueError(f"a header of {length:,} bytes")
+        entries = json.loads(data[8 : 8 + length])
+        found = {name: entry["shape"] for name, entry in entries.items() if name != "__metadata__"}
+    except (struct.error, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise CheckpointError(f"its header cannot be read: {error}") from error
+    for name, shape in found.items():
+        if not (isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)):
+            raise CheckpointError(f"{name!r} has no shape")
+    return {name: tuple(shape) for name, shape in found.items()}
+
+
+def numbers(data: bytes) -> int:
+    """How many numbers a file says that it holds. Raises CheckpointError as `shapes` does."""
+    return sum(math.prod(shape) for shape in shapes(data).values())
+
+
+def most_bytes(count: int) -> int:
+    """The largest file that holds so many numbers, whatever their type."""
+    return 8 + MAX_HEADER_BYTES + LARGEST * count

@@ -1,0 +1,114 @@
+"""A topic of the view "RoPE": its two layouts. Which dimensions pair, that both are the same, and what
+mixing them up costs.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from engine.measure import rotary
+from engine.measure.rotary import SHIFT, LayoutLoss, Layouts
+from engine.measure.rotary_curves import layout_pattern
+from pages.input.positions import rope_figures as figures
+from pages.input.positions.rope_turning import Turning, turning
+from pages.input.positions.shared_figures import half_width_pattern
+from ui import explain
+from ui.figures.patterns import pattern_table
+from ui.players.plot import plot
+from ui.subject import Subject
+from ui.text.markdown import safe
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _layout_numbers(key: tuple[str, int], ids: tuple[int, ...], words: str, _turning: Turning) -> Layouts:
+    return rotary.layouts(_turning.q, _turning.k, _turning.base, _turning.rotary)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _layout_loss(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> LayoutLoss | None:
+    return rotary.wrong_layout_loss(_subject.model, ids)
+
+
+def _draw_diagram() -> None:
+    """Eight dimensions, paired in two ways."""
+    st.markdown("Which two dimensions make a pair is a convention. There are two of them:")
+    with st.container(key="rope_diagram", width=760):
+        alt = (
+            "Eight dimensions twice. Half-split: 0 pairs with 4, 1 with 5, 2 with 6, 3 with 7. Interleaved: 0"
+            " with 1, 2 with 3, 4 with 5, 6 with 7."
+        )
+        plot(figures.layout_diagram(), key="rope_layout", height=330, name="rope-layouts", alt=alt)
+
+
+def draw_layouts(subject: Subject) -> None:
+    """The same scores in both layouts, and what mixing them up costs."""
+    _draw_diagram()
+    turned = turning(subject)
+    found = _layout_numbers(subject.key, subject.ids, turned.words, turned)
+    rows = {
+        "half-split (the engine's)": "half",
+        "dimensions reordered, then interleaved": "permuted",
+        "interleaved, nothing reordered": "wrong",
+        "q half-split, k interleaved": "crossed",
+    }
+    st.markdown(
+        f"**The same q and k, turned in four ways** ({safe(turned.words)}, {len(subject.ids)} tokens)"
+    )
+    st.table(
+        pd.DataFrame(
+            {
+                "largest change of a score": [_size(found.difference(name)) for name in rows.values()],
+                f"and when all positions move by {SHIFT}": [
+                    _size(found.moved[name]) for name in rows.values()
+                ],
+            },
+            index=pd.Index(list(rows), name="layout"),
+        )
+    )
+    st.caption(
+        "Scores q·k/√d_head in float64. Row two reorders with half[i] = x[2i], half[i + d/2] = x[2i + 1]: the"
+        " same scores, to rounding. Row three is the bug of loading weights of one layout into code of the"
+        " other: scores still depend on the distance only, but they are others. In row four that is lost as"
+        " well."
+    )
+    _draw_patterns(subject, found)
+    loss = _layout_loss(subject.key, subject.ids, subject) if turned.own else None
+    cost = ""
+    if loss:
+        cost = (
+            f" In every head of this model at once, it takes the loss on this text from **{loss.right:.3f}**"
+            f" to **{loss.wrong:.3f}** nats per token."
+        )
+    explain.takeaway(
+        "The two layouts are one and the same up to the order of the dimensions: largest difference"
+        f" **{found.difference('permuted'):.1e}**. Mixed up, without reordering, scores change by up to"
+        f" **{found.difference('wrong'):.2f}**.{cost} No shape is wrong and no error is raised, which is what"
+        " makes it a classic bug."
+    )
+
+
+def _size(value: float) -> str:
+    """Rounding shows its power of ten, a real change its digits."""
+    return f"{value:.2f}" if value > 1e-3 or value == 0 else f"{value:.1e}"
+
+
+def _draw_patterns(subject: Subject, found: Layouts) -> None:
+    """The head's pattern as trained and with the pairs mixed up."""
+    left, right = st.columns(2, gap="medium")
+    for column, name, title in (
+        (left, "half", "The right pairs"),
+        (right, "wrong", "Interleaved, nothing reordered"),
+    ):
+        pattern = layout_pattern(found, name, subject.config.causal)
+        with column:
+            st.caption(f"**{title}**: pattern")
+            plot(
+                half_width_pattern(pattern, subject.labels),
+                key=f"rope_pattern_{name}",
+                height=440,
+                name=f"pattern-{name}",
+                data=pattern_table(pattern, subject.labels),
+                alt=f"{title}: the weight that each token (down) gives to each token it sees, from 0 to 1.",
+            )
+    st.caption("Both on one scale: blank is 0, darkest is 1.")

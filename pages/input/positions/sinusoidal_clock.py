@@ -1,0 +1,69 @@
+"""Part of the view "Sinusoidal": the many-handed clock, a hand for each frequency. It runs in the browser;
+the frequencies are sent once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from engine.measure.sinusoids import waves
+from ui import explain, widgets
+from ui.figures import theme
+from ui.players.component import mounted
+
+POSITION = "clock_position"  # in the URL, where the browser itself writes it
+MOST_HANDS = 32
+FIRST_POSITION = 5
+
+
+def draw_clock(length: int, width: int, base: int) -> None:
+    """The clock, and how long its hands take."""
+    found = waves(length, width, base)
+    clock(found.theta, length, key="clock_hands")
+    count = len(found.theta)
+    hands = "one hand" if count == 1 else f"{count} hands at once, as time is off hours, minutes and seconds"
+    explain.takeaway(
+        f"A position is read off {hands}. The fastest hand needs {found.wavelength[0]:.2f} positions for a"
+        f" round, the slowest {found.wavelength[-1]:,.1f}. A binary counter does the same with digits: the"
+        " last one flips at every step, each one before it half as often."
+    )
+
+
+def clock(thetas: np.ndarray, length: int, *, key: str) -> None:
+    """Draws it. `thetas` (pair,) are radians a position, the fastest first; positions go from 0 to length -
+    1.
+
+    Of more than MOST_HANDS pairs, evenly spaced ones are shown, the first and the last among them; the clock
+    says so.
+    """
+    pairs = shown(len(thetas))
+    data = {
+        "thetas": [float(thetas[i]) for i in pairs],
+        "pairs": pairs,
+        "of": len(thetas),
+        "last": length - 1,
+        "position": linked(length),
+        "name": POSITION,
+        "palette": theme.palette(),
+    }
+    mounted("clock")(key=key, data=data)
+
+
+def shown(count: int) -> list[int]:
+    """The pairs that get a hand.
+
+    >>> shown(3), len(shown(256)), shown(256)[-1]
+    ([0, 1, 2], 32, 255)
+    """
+    return (
+        list(range(count))
+        if count <= MOST_HANDS
+        else np.linspace(0, count - 1, MOST_HANDS).round().astype(int).tolist()
+    )
+
+
+def linked(length: int) -> int:
+    """The position in the URL, which may be anything, within 0 .. length - 1."""
+    named = widgets.number_of(st.query_params.get(POSITION))
+    return min(FIRST_POSITION if named is None else named, length - 1)

@@ -1,0 +1,182 @@
+"""Arrays -> figures of the sinusoidal positions: the table, its wavelengths, likeness and rotation. Pure
+functions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pages.input.positions.shared_figures import SCALE, counted
+from ui.figures import specs as go
+from ui.figures.axes import symmetric
+from ui.figures.theme import DIVERGING, base_layout, colour
+
+
+def table_map(values: np.ndarray) -> go.Figure:
+    """PE (position, d_model): a row for each position, 0 on top; blue is -1, orange +1."""
+    heat = go.Heatmap(
+        z=values.astype(np.float32),
+        zmin=-1,
+        zmax=1,
+        colorscale=DIVERGING,
+        colorbar=SCALE,
+        hovertemplate="PE(position %{y}, dimension %{x}) = %{z:+.4f}<extra></extra>",
+    )
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 8, "b": 44},
+        showlegend=False,
+        xaxis=counted("dimension (even: sine, odd: cosine)", values.shape[1]),
+        yaxis=counted("position", len(values), autorange="reversed"),
+    )
+    return go.Figure({"data": [heat], "layout": layout})
+
+
+def wavelength_curve(values: np.ndarray, length: int) -> go.Figure:
+    """Wavelengths (pair,) in positions on a logarithmic axis, and a line at the length of the text."""
+    at = np.arange(len(values))
+    line = go.Scatter(
+        x=at,
+        y=values,
+        mode="lines+markers" if len(values) <= 64 else "lines",
+        line={"color": colour("position"), "width": 2.5},
+        showlegend=False,
+        hovertemplate="pair %{x}: once around in %{y:.4g} positions<extra></extra>",
+    )
+    text = go.Scatter(
+        x=at[[0, -1]] if len(at) > 1 else np.array([-0.5, 0.5]),
+        y=[length, length],
+        mode="lines",
+        name=f"{length} positions, the table’s length",
+        hoverinfo="skip",
+        line={"color": colour("quiet"), "width": 1.5, "dash": "dot"},
+        showlegend=True,
+    )
+    layout = base_layout(
+        margin={"l": 8, "r": 12, "t": 30, "b": 44},
+        xaxis={"title": {"text": "pair i"}, "zeroline": False},
+        yaxis={
+            "title": {"text": "wavelength, positions"},
+            "type": "log",
+            "exponentformat": "power",
+            "dtick": 1,
+        },
+    )
+    return go.Figure({"data": [line, text], "layout": layout})
+
+
+def likeness_map(values: np.ndarray, step: int) -> go.Figure:
+    """Cosines (position, position), every `step`-th position."""
+    at = np.arange(len(values)) * step
+    heat = go.Heatmap(
+        z=values.astype(np.float32),
+        x=at,
+        y=at,
+        zmin=-1,
+        zmax=1,
+        colorscale=DIVERGING,
+        colorbar=SCALE,
+        hovertemplate="positions %{y} and %{x}: cosine %{z:+.4f}<extra></extra>",
+    )
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 8, "b": 44},
+        showlegend=False,
+        xaxis=counted("position", len(at) * step),
+        yaxis=counted("position", len(at) * step, autorange="reversed"),
+    )
+    return go.Figure({"data": [heat], "layout": layout})
+
+
+def likeness_curve(cosines: np.ndarray) -> go.Figure:
+    """Cosine by distance (distance,)."""
+    line = go.Scatter(
+        x=np.arange(len(cosines)),
+        y=cosines.astype(np.float32),
+        mode="lines",
+        line={"color": colour("position"), "width": 2.5},
+        hovertemplate="distance %{x}: cosine %{y:+.4f}<extra></extra>",
+    )
+    layout = base_layout(
+        margin={"l": 8, "r": 12, "t": 8, "b": 44},
+        showlegend=False,
+        xaxis={"title": {"text": "distance, positions"}, "zeroline": False},
+        yaxis={
+            "title": {"text": "cosine"},
+            "range": [min(-0.3, float(cosines.min()) - 0.05), 1.06],
+            "zeroline": True,
+            "zerolinecolor": colour("quiet"),
+        },
+    )
+    return go.Figure({"data": [line], "layout": layout})
+
+
+def turned_pair(start: np.ndarray, end: np.ndarray, p: int, k: int) -> go.Figure:
+    """The pair (sin, cos) of position p and of p + k as hands of a clock: right is the sine, up the
+    cosine.
+    """
+    round_ = np.linspace(0, 2 * np.pi, 121)
+    circle = go.Scatter(
+        x=np.sin(round_),
+        y=np.cos(round_),
+        mode="lines",
+        line={"color": colour("quiet", 45), "width": 1.5},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    hands = [
+        go.Scatter(
+            x=[0, tip[0]],
+            y=[0, tip[1]],
+            mode="lines+markers",
+            name=name,
+            line={"color": colour(part), "width": 4, "dash": dash},
+            marker={"size": [0, 12], "color": colour(part), "opacity": 1},
+            hovertemplate=f"{name}: (%{{x:.3f}}, %{{y:.3f}})<extra></extra>",
+        )
+        for tip, name, part, dash in (
+            (start, f"position {p}", "residual", "dot"),
+            (end, f"position {p + k}", "position", "solid"),
+        )
+    ]
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 30, "b": 40},
+        xaxis={"title": {"text": "sine"}, "range": [-1.15, 1.15], "nticks": 5, "zeroline": True},
+        yaxis={
+            "title": {"text": "cosine"},
+            "range": [-1.15, 1.15],
+            "nticks": 5,
+            "scaleanchor": "x",
+            "zeroline": True,
+        },
+    )
+    return go.Figure({"data": [circle, *hands], "layout": layout})
+
+
+def block_map(matrix: np.ndarray, k: int, pair: int | None) -> go.Figure:
+    """R(k) (dimension, dimension), the first row on top; a frame around the block of `pair` where that is
+    drawn.
+    """
+    top = symmetric(matrix)
+    heat = go.Heatmap(
+        z=matrix.astype(np.float32),
+        zmin=-top,
+        zmax=top,
+        colorscale=DIVERGING,
+        colorbar=SCALE,
+        hovertemplate=f"R({k}), row %{{y}}, column %{{x}}: %{{z:+.4f}}<extra></extra>",
+    )
+    frame = {"type": "rect", "line": {"color": colour("attention"), "width": 3}}
+    corners = (
+        []
+        if pair is None
+        else [
+            frame | {"x0": 2 * pair - 0.5, "x1": 2 * pair + 1.5, "y0": 2 * pair - 0.5, "y1": 2 * pair + 1.5}
+        ]
+    )
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 8, "b": 44},
+        showlegend=False,
+        shapes=corners,
+        xaxis=counted("dimension of PE(p)", len(matrix)),
+        yaxis=counted("dimension of PE(p + k)", len(matrix), autorange="reversed"),
+    )
+    return go.Figure({"data": [heat], "layout": layout})

@@ -1,0 +1,165 @@
+"""Part of the view "Why": what the order of a text is worth to a trained model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.measure.order_effect import moves_nothing, setting_of
+from engine.measure.permutation import Move, Setting, in_order_and_out, new_order, word_order
+from engine.model import Transformer
+from pages.input.positions import why_figures as figures
+from ui import explain, state, widgets
+from ui.layout import fewer_labels_on_phones
+from ui.players.plot import plot
+from ui.subject import Subject, subject_bar
+from ui.text.markdown import safe
+from ui.text.numbers import number
+
+MOVES: tuple[Move, ...] = ("reverse", "rotate", "shuffle")
+UNITS = ("words", "tokens")
+MAX_SEED = 9999
+
+
+def choose_order() -> tuple[Move, int]:
+    """How the order is changed, and the seed of a shuffle."""
+    hint = (
+        "Reverse turns the order round, rotate brings the first to the end, shuffle draws an order at random."
+    )
+    move = widgets.one_of("New order", MOVES, "why_order", hint=hint, wrap=True)
+    if move != "shuffle":
+        return move, 0
+    state.drop_endless()
+    seed = widgets.whole("Seed of the shuffle", 0, MAX_SEED, 0, "why_seed", width=150)
+    st.button(
+        "Another",
+        on_click=_next_seed,
+        key="why_again",
+        icon=":material/shuffle:",
+        help="The next seed: another shuffle.",
+    )
+    return move, seed
+
+
+def _next_seed() -> None:
+    st.session_state["why_seed"] = (int(st.session_state.get("why_seed") or 0) + 1) % (MAX_SEED + 1)
+
+
+def draw_trained() -> None:
+    """A model and a text of one's own, in order and out of order."""
+    with subject_bar() as subject:
+        _draw_order(subject)
+
+
+def _draw_order(subject: Subject) -> None:
+    """The text in another order: how far each token's vector moves, and the losses, with positions and mask
+    on and off.
+    """
+    if len(subject.ids) < 2:
+        st.info("This text has one token, and so there is only one order. Type more above.")
+        return
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        hint = "Whole words, with the blanks behind them, or single tokens."
+        unit = widgets.one_of("What changes places", UNITS, "why_unit", hint=hint, wrap=True)
+        move, seed = choose_order()
+    texts = [subject.tokenizer.decode([i]) for i in subject.ids]
+    order = word_order(texts, move, seed) if unit == "words" else new_order(len(texts), move, seed)
+    st.markdown(f"In the new order it reads: **{safe(''.join(subject.labels[i] for i in order))}**")
+    if unit == "words" and moves_nothing(order):
+        st.caption(
+            ":material/info: The text is one word, so moving words changes nothing. Let the tokens change"
+            " places instead."
+        )
+    settings = _measured(subject.key, subject.ids, tuple(order.tolist()), subject.model)
+    _draw_losses(settings, subject)
+    _draw_moved(settings, subject)
+    explain.takeaway(lesson(settings, subject.config.position))
+
+
+def _draw_losses(settings: tuple[Setting, ...], subject: Subject) -> None:
+    """A row for each setting of the switches."""
+    scheme = subject.config.position
+    st.markdown(
+        "\n".join(
+            [
+                "| positions | mask | tokens move by | loss in order | out of order |",
+                "|---|---|---|---|---|",
+                *(_row(setting, scheme) for setting in settings),
+            ]
+        )
+    )
+    none = (
+        "the mask is off and the answer could be seen"
+        if subject.config.causal
+        else "the model predicts hidden tokens, not the next one"
+    )
+    st.caption(
+        "Move by: the length of (final vector out of order minus final vector in order) of the same token,"
+        " root mean square over the text, divided by the usual length of such a vector (`norm_final`)."
+        f" Losses: nats per token of the text as it was read; none where {none}. Positions ({scheme}) and"
+        " mask are taken away by editing the forward pass; the weights stay as they were trained."
+    )
+
+
+def _draw_moved(settings: tuple[Setting, ...], subject: Subject) -> None:
+    """How far each token moved, in one setting."""
+    names = [name_of(s) for s in settings]
+    chosen = widgets.one_of("Drawn token by token", names, "why_setting", wrap=True)
+    fewer_labels_on_phones(len(subject.ids))
+    plot(
+        figures.moved_bars(settings[names.index(chosen)].moved, subject.labels),
+        key="why_moved",
+        height=270,
+        name="moved-by-order",
+        data=pd.DataFrame({"token": subject.labels} | {name_of(s): s.moved for s in settings}),
+        alt=(
+            f"How far the final vector of each token moves when the order of the text changes, with {chosen}."
+        ),
+    )
+
+
+def name_of(setting: Setting) -> str:
+    return f"{'positions' if setting.position else 'no positions'}, {'mask' if setting.mask else 'no mask'}"
+
+
+def _row(setting: Setting, scheme: str) -> str:
+    losses = ["none" if x is None else f"{x:.3f}" for x in (setting.loss_in, setting.loss_out)]
+    on = ("on" if scheme != "none" else "the model has none") if setting.position else "off"
+    return (
+        f"| {on} | {'on' if setting.mask else 'off'} | {number(setting.relative)} | {losses[0]} |"
+        f" {losses[1]} |"
+    )
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _measured(
+    key: tuple[str, int], ids: tuple[int, ...], order: tuple[int, ...], _model: Transformer
+) -> tuple[Setting, ...]:
+    return in_order_and_out(_model, ids, np.array(order, dtype=np.int64))
+
+
+def lesson(settings: tuple[Setting, ...], scheme: str) -> str:
+    """What the numbers say of a model with that position scheme."""
+    bare, placed = (setting_of(settings, position, False) for position in (False, True))
+    leak, both = (setting_of(settings, position, True) for position in (False, True))
+    assert bare is not None and placed is not None
+    words = (
+        "Without positions and without a mask the order makes no difference:"
+        f" {number(bare.relative)}, rounding in float32. "
+    )
+    if leak is None or both is None:
+        return words + f"With its positions on it makes {number(placed.relative)}."
+    if scheme == "none":
+        return words + f"This model has no positions, but its mask leaks some: {number(leak.relative)}."
+    words += (
+        f"The mask alone makes it {number(leak.relative)}, mask and positions ({scheme})"
+        f" {number(both.relative)}. "
+    )
+    if both.loss_in is None or both.loss_out is None or leak.loss_in is None:
+        return words
+    return (
+        words
+        + f"The loss of this text is {both.loss_in:.2f} nats per token in order and {both.loss_out:.2f} out"
+        f" of order; with the positions taken away it is {leak.loss_in:.2f} even in order."
+    )

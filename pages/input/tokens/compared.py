@@ -1,0 +1,115 @@
+"""What a comparison of tokenizers comes to: how many tokens each makes, of the text and of each line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.measure.comparing import Lines, spread
+from engine.measure.vocabulary import Cut
+from pages.input.tokens import figures, shared, words
+from pages.input.tokens.cutting import Encodings, cut_of, kind_of
+from ui import explain
+from ui.players.plot import plot
+from ui.text.markdown import safe
+
+MOST_LINES, LONGEST_LINE = 16, 2000
+
+
+def draw_summary(text: str, cuts: dict[str, Cut], sizes: dict[str, int], titles: dict[str, str]) -> None:
+    """How many tokens each makes."""
+    table = pd.DataFrame(
+        [
+            {
+                "tokenizer": titles[name],
+                "vocabulary": sizes[name],
+                "tokens": cut.tokens,
+                "characters per token": cut.characters_per_token,
+                "bytes per token": cut.bytes_per_token,
+                "unknown": cut.unknown,
+            }
+            for name, cut in cuts.items()
+        ]
+    )
+    size = next(iter(cuts.values())).bytes
+    st.markdown(f"##### {len(text):,} characters, {size:,} bytes: how many tokens?")
+    chart, numbers = st.columns([4, 5], gap="medium", vertical_alignment="center")
+    with chart:
+        each = table["characters per token"].to_numpy()
+        figure = figures.token_bars(
+            table["tokenizer"].tolist(), [kind_of(name) for name in cuts], table["tokens"].to_numpy(), each
+        )
+        alt = (
+            "Tokens of the text: "
+            + "; ".join(f"{titles[name]} {cut.tokens:,}" for name, cut in cuts.items())
+            + "."
+        )
+        plot(
+            figure,
+            key="compare_bars",
+            alt=alt,
+            height=max(190, 34 * len(cuts) + 70),
+            data=table,
+            name="tokenizers",
+        )
+    with numbers:
+        st.table(
+            pd.DataFrame(
+                {
+                    "": table["tokenizer"],
+                    "entries": _written(table["vocabulary"]),
+                    "tokens": _written(table["tokens"]),
+                    "chars each": _written(table["characters per token"], 2),
+                    "bytes each": _written(table["bytes per token"], 2),
+                    "unknown": _written(table["unknown"]),
+                }
+            ).set_index("")
+        )
+    found = spread(cuts, without=("words",))  # which lose the blanks
+    if found is not None:
+        entries = sizes[found.most], sizes[found.least]
+        explain.takeaway(words.dearest(found, titles[found.most], titles[found.least], entries))
+
+
+def _written(column: pd.Series, digits: int = 0) -> list[str]:
+    return [f"{value:,.{digits}f}" for value in column]
+
+
+def draw_lines(text: str, titles: dict[str, str], known: shared.Sources, encodings: Encodings) -> None:
+    """A table by line, where the text has a few."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not 2 <= len(lines) <= MOST_LINES or max(map(len, lines)) > LONGEST_LINE:
+        return
+    st.markdown("##### Line by line")
+    found = Lines(
+        tuple(lines),
+        np.array(
+            [
+                [cut_of(name, known.name, known.own, line, known, encodings).tokens for name in titles]
+                for line in lines
+            ]
+        ),
+    )
+    table = pd.DataFrame(found.counts, columns=list(titles.values())).assign(
+        characters=found.characters, line=lines
+    )
+    alt = f"Tokens of each of {len(lines)} lines by {len(titles)} tokenizers."
+    figure = figures.line_table(
+        [line[:60] for line in lines], list(titles.values()), found.counts, found.per_character
+    )
+    plot(
+        figure,
+        key="compare_lines",
+        alt=alt,
+        height=max(200, 30 * len(lines) + 90),
+        data=table,
+        name="tokens-by-line",
+    )
+    st.caption(
+        "  \n".join(f"{i}: {safe(line[:90])}{'…' if len(line) > 90 else ''}" for i, line in enumerate(lines))
+    )
+    st.caption(
+        "Tokens of each line, cut by itself without its line break; the stronger the shade, the more tokens a"
+        " character costs."
+    )

@@ -1,0 +1,170 @@
+"""Every field of the chosen model, to be changed: the bar of the Parameters page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine.config import ModelConfig
+from engine.errors import ConfigError, GlassformerError
+from engine.ledger import ledger
+from pages.models.parameters.choice import FIRST, MODEL, Choice, choose, first_model, found, plain
+from ui import fields, state
+from ui.fields import Control
+from ui.text.markdown import safe
+
+_HINTS = get_type_hints(ModelConfig)
+# Sliders for the four sizes that are moved most; (least, most, step) of every whole number. More than these
+# is nobody's model.
+SLIDERS = {
+    "n_layers": (1, 128, 1),
+    "d_model": (8, 16_384, 8),
+    "n_heads": (1, 128, 1),
+    "n_kv_heads": (0, 128, 1),
+}
+LIMITS = SLIDERS | {
+    "vocab_size": (1, 2_000_000, 1000),
+    "context": (1, 10_000_000, 128),
+    "d_head": (0, 4096, 8),
+    "d_ff": (0, 1_000_000, 64),
+}
+VOCAB = Control("vocab_size", "Vocabulary", "How many tokens there are.", 1000)
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Sizes": ("n_layers", "d_model", "n_heads", "n_kv_heads", "vocab_size", "context", "d_head", "d_ff"),
+    "Parts": ("position", "mixer", "wiring", "norm", "ffn"),
+    "Switches": (
+        "tie_embeddings",
+        "causal",
+        "output_projection",
+        "attention_bias",
+        "output_bias",
+        "ffn_bias",
+        "norm_gain",
+        "norm_bias",
+        "qk_norm",
+    ),
+    "Without parameters": ("window", "rope_theta", "rope_fraction", "norm_eps", "dropout"),
+}
+
+
+def chosen_model() -> Choice:
+    """Draws the choice of a model and of its fields. What cannot be built is said, and the model is counted
+    as it was.
+    """
+    left, right = st.columns([2, 3], gap="medium", vertical_alignment="bottom")
+    with left:
+        name = choose("Model", MODEL, first_model(), _fill)
+    try:
+        choice = plain(name)
+    except (GlassformerError, OSError) as error:
+        st.error(safe(str(error)))
+        choice = plain(FIRST)
+    with right:
+        st.caption(choice.note)
+    problem = st.container()
+    values, notes = _fields(_unresolved(name))
+    try:
+        config = ModelConfig(**values).validate()
+        encoder = choice.base.encoder
+        below = None if encoder is None else replace(config, causal=False)
+        counted = ledger(config, choice.extras, below, head=choice.base.head)
+    except ConfigError as error:
+        problem.error(
+            safe(
+                f"{fields.label_of(error.field)} {error}. Until that is mended, {choice.title} is counted"
+                " as it was."
+            )
+        )
+        return choice
+    for field, note in notes.items():
+        if values[field] is None:
+            note.caption(f"0: derived, here {getattr(counted.config, field):,}")
+    changed = {
+        field: (fields.show(before), fields.show(value))
+        for field, (before, value) in _changes(choice.base.config, counted.config).items()
+    }
+    return replace(
+        choice, ledger=counted, changed=changed, title=f"{choice.title}, changed" if changed else choice.title
+    )
+
+
+def _changes(before: ModelConfig, after: ModelConfig) -> dict[str, tuple[Any, Any]]:
+    old, new = before.to_dict(), after.to_dict()
+    return {field: (old[field], new[field]) for field in new if old[field] != new[field]}
+
+
+def _unresolved(name: str) -> ModelConfig:
+    """As it was written down: what is derived stays derived when another field moves."""
+    try:
+        return found(name)[0]
+    except (GlassformerError, OSError):
+        return found(FIRST)[0]
+
+
+def _fill() -> None:
+    """Another model was chosen: its values go into the fields."""
+    chosen = st.session_state.get(MODEL)
+    if isinstance(chosen, str):
+        config = _unresolved(chosen)
+        for field in _HINTS:
+            st.session_state[_key(field)] = _to_widget(field, getattr(config, field))
+
+
+def _key(field: str) -> str:
+    return f"parameters_{field}"
+
+
+def _fields(config: ModelConfig) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]:
+    """Every field as a control, in groups: (the values for a ModelConfig, places below those of sizes that
+    can be derived).
+    """
+    state.drop_endless()
+    values: dict[str, Any] = {}
+    notes: dict[str, DeltaGenerator] = {}
+    with st.expander("Change any field", icon=":material/tune:"):
+        for title, group in GROUPS.items():
+            st.markdown(f"**{title}**")
+            grid = st.grid("auto", min_column_width=190, gap="small")
+            for field in group:
+                with grid.cell():
+                    values[field] = _from_widget(field, _widget(field, config), config)
+                    if type(None) in get_args(_HINTS[field]):
+                        notes[field] = st.empty()
+    return values, notes
+
+
+def _widget(field: str, config: ModelConfig) -> Any:
+    control = VOCAB if field == "vocab_size" else fields.CONTROLS[field]
+    hint, default = _HINTS[field], _to_widget(field, getattr(config, field))
+    shared: dict[str, Any] = {"key": _key(field), "help": f"{control.help} `{field}`", "bind": "query-params"}
+    if get_origin(hint) is Literal:
+        names = list(get_args(hint))
+        return st.selectbox(control.label, names, index=names.index(default), **shared)
+    if hint is bool:
+        return st.toggle(control.label, value=default, **shared)
+    if hint is float:
+        return st.number_input(control.label, value=default, step=float(control.step), format="%g", **shared)
+    low, high, step = LIMITS[field]
+    # A stranger's link or an unusual run must not stop the page: the value it has is always allowed.
+    draw: Any = st.slider if field in SLIDERS else st.number_input
+    return draw(
+        control.label, min_value=low, max_value=max(high, default), value=default, step=step, **shared
+    )
+
+
+def _to_widget(field: str, value: Any) -> Any:
+    """A derived size is 0 in its widget."""
+    return 0 if value is None else float(value) if _HINTS[field] is float else value
+
+
+def _from_widget(field: str, value: Any, config: ModelConfig) -> Any:
+    if value is None:  # emptied
+        return getattr(config, field)
+    return (
+        None
+        if value == 0 and not isinstance(value, bool) and type(None) in get_args(_HINTS[field])
+        else value
+    )

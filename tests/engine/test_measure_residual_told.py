@@ -1,0 +1,260 @@
+"""What is read off the residual stream: where tokens settle, who pushes, how long the stream is, what the
+gradient does. Against counts and sums done here.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from engine.measure.attribution import Attribution, attribute
+from engine.measure.highway import Plan, Profile
+from engine.measure.lens import logit_lens, read_lens
+from engine.measure.pushes import MOST_HEADS, pushes
+from engine.measure.recording import record
+from engine.measure.roads import blocks_of, last_block, ratios, reason, road, unusable
+from engine.measure.settling import cell, reach, settling
+from engine.measure.stream import mean, stream, summary, sums
+from tests.engine.helpers import loud, tiny
+
+IDS = (3, 1, 4, 1, 5, 9, 2)
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+# The lens ---------------------------------------------------------------------------------------
+
+
+def one_hot(guesses: list[list[int]], vocab: int = 4) -> np.ndarray:
+    """Logits (depth, query, vocab) with these guesses."""
+    return 3.0 * np.eye(vocab)[np.array(guesses)]
+
+
+def test_half_of_the_tokens_is_half():
+    # settled at depth 0, 1, 2, 2, 3, 3, 3, 3
+    guesses = np.zeros((4, 8), dtype=int)
+    for token, depth in enumerate((0, 1, 2, 2, 3, 3, 3, 3)):
+        guesses[:depth, token] = 1
+    found = settling(read_lens(one_hot(guesses.tolist())))
+    assert found.counts.tolist() == [1, 1, 2, 4] and found.by.tolist() == [1, 2, 4, 8]
+    assert (found.half, found.tokens) == (2, 8), "four of eight are settled at depth 2, two of eight at 1"
+    odd = settling(read_lens(one_hot(guesses[:, :7].tolist())))
+    assert odd.half == 2 and odd.by[2] == 4
+
+
+def test_the_largest_step_is_the_depth_that_it_leads_to():
+    model = loud(tiny(n_layers=3), factor=4.0)
+    recording = record(model, IDS)
+    lens = logit_lens(model, recording)
+    found = settling(lens)
+    p = softmax(np.stack([lens.log_probabilities[d] for d in range(4)]))
+    kl = (p[-1] * np.log(p[-1] / p)).sum(-1).mean(-1)
+    np.testing.assert_allclose(found.kl, kl, atol=1e-4)
+    falls = [kl[d - 1] - kl[d] for d in range(1, 4)]
+    assert found.step == 1 + int(np.argmax(falls))
+    still = settling(read_lens(one_hot([[0, 1]] * 3)))
+    assert still.step is None and still.half == 0
+
+
+def test_a_cell_holds_what_is_here_and_what_is_at_the_output():
+    model = loud(tiny(), factor=4.0)
+    recording = record(model, IDS)
+    lens = logit_lens(model, recording)
+    found = cell(lens, 0, 4, 5)
+    here, output = (softmax(lens.log_probabilities[d, 4]) for d in (0, 2))
+    assert found.tokens.tolist() == np.argsort(-here)[:5].tolist()
+    np.testing.assert_allclose(found.here, here[found.tokens], rtol=1e-5)
+    np.testing.assert_allclose(found.output, output[found.tokens], rtol=1e-5)
+    np.testing.assert_allclose(output, softmax(recording.logits[4]), atol=1e-6)
+    assert found.kl == pytest.approx(float((output * np.log(output / here)).sum()), abs=1e-5)
+    assert found.final == recording.logits[4].argmax() and found.settled == lens.settled[4]
+
+
+def test_the_scale_leaves_the_embedding_out():
+    logits = one_hot([[0], [1], [2]])
+    logits[0] *= 3
+    lens = read_lens(logits)
+    assert reach(lens).top == lens.kl[1, 0] < lens.kl[0, 0] and reach(lens).is_short
+    assert not reach(read_lens(one_hot([[2], [1], [2]]))).is_short
+
+
+# Pushes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"attention_bias": True, "norm_bias": True},
+        {"mixer": "none"},
+        {"ffn": "none", "position": "rope"},
+        {"n_layers": 6, "n_heads": 8, "d_head": 2},
+    ],
+    ids=str,
+)
+def test_the_bars_sum_to_the_logit(fields):
+    model = loud(tiny(**fields), factor=3.0)
+    recording = record(model, IDS)
+    found = attribute(model, recording, 5, 7)
+    told = pushes(model.config, found)
+    values = [push.value for push in told.writers]
+    assert sum(values) == pytest.approx(float(recording.logits[5, 7]), abs=1e-3)
+    assert told.difference == pytest.approx(sum(values) - found.logit, abs=1e-9)
+    assert told.most.value == max(values) and told.least.value == min(values)
+    labels = [push.label for push in told.writers]
+    single = found.heads.size <= MOST_HEADS
+    assert ("head 1.3" in labels) == (single and "mixer" not in fields) and ("heads 1" in labels) != single
+    assert ("ffn 1" in labels) == ("ffn" not in fields) and ("norm bias" in labels) == ("norm_bias" in fields)
+
+
+def test_each_bar_has_its_own_number():
+    config = tiny(norm_bias=True).resolved()
+    found = Attribution(
+        0.0, 1.0, 2.0, np.arange(8.0).reshape(2, 4) + 10, np.array([0.0, 9.0]), np.array([3.0, 4.0]), 5.0, 1.0
+    )
+    told = [(p.label, p.part, p.value) for p in pushes(config, found).writers]
+    assert told == [
+        ("embed", "embedding", 1.0),
+        ("position", "position", 2.0),
+        *((f"head 0.{h}", "attention", 10.0 + h) for h in range(4)),
+        ("ffn 0", "feedforward", 3.0),
+        *((f"head 1.{h}", "attention", 14.0 + h) for h in range(4)),
+        ("attn bias 1", "attention", 9.0),
+        ("ffn 1", "feedforward", 4.0),
+        ("norm bias", "norm", 5.0),
+    ]
+
+
+# The stream -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"wiring": "parallel"}, {"wiring": "post"}, {"ffn": "none"}, {"position": "rope"}],
+    ids=str,
+)
+def test_a_tokens_sum_is_worked_out_with_its_own_lengths(fields):
+    model = loud(tiny(**fields), factor=3.0)
+    recording = record(model, IDS)
+    found, at = stream(recording), 5
+
+    def length(name: str) -> float:
+        return float(np.linalg.norm(recording[name][at]))
+
+    rows = sums(found, model.config, at, 1)
+    first = {"embed": length("embed")} | (
+        {"pos": length("pos_embed")} if model.config.position == "learned" else {}
+    )
+    assert {t.word: t.size for t in rows[0].terms} == pytest.approx(first)
+    assert rows[0].length == pytest.approx(length("blocks.0.resid_pre"))
+    written = {"attn": "attn_out"} | ({} if "ffn" in fields else {"ffn": "ffn_out"})
+    terms = [t for row in rows[1:] for t in row.terms]
+    assert {t.word: t.size for t in terms} == pytest.approx(
+        {w: length(f"blocks.0.{n}") for w, n in written.items()}
+    )
+    assert all(t.block == 0 for t in terms)
+    after = ["resid_post"] if fields.get("wiring") == "parallel" else ["resid_mid", "resid_post"]
+    assert [row.length for row in rows[1:]] == pytest.approx(
+        [length(f"blocks.0.{name}") for name in after[: len(rows) - 1]]
+    )
+    normed = [row.normed for row in rows[1:]]
+    if fields.get("wiring") == "post":
+        assert normed == pytest.approx([length("blocks.0.norm1"), length("blocks.0.norm2")])
+    else:
+        assert normed == [None] * len(normed)
+    assert len(sums(found, model.config, at, 2)) > len(rows)
+
+
+def test_nothing_is_summed_where_nothing_is_added():
+    model = loud(tiny(wiring="none"))
+    found = stream(record(model, IDS))
+    assert sums(found, model.config, 0, 2) == () and found.shares is None
+    assert summary(found).total is None and summary(found).largest == ()
+
+
+def test_the_summary_names_the_longest_and_the_largest():
+    recording = record(loud(tiny(), factor=3.0), IDS)
+    found = stream(recording)
+    told = summary(found)
+    names = ["embed", "pos_embed"] + [f"blocks.{i}.{n}" for i in (0, 1) for n in ("attn_out", "ffn_out")]
+    labels = ["embed", "position", "attn 0", "ffn 0", "attn 1", "ffn 1"]
+    lengths = [float(np.linalg.norm(recording[n], axis=-1).mean()) for n in names]
+    assert told.longest == labels[int(np.argmax(lengths))] and told.length == pytest.approx(max(lengths))
+    final = recording["blocks.1.resid_post"].astype(float)
+    share = [float(((recording[n] * final).sum(-1) / (final**2).sum(-1)).mean()) for n in names]
+    order = sorted(range(6), key=lambda i: -share[i])[:3]
+    assert [label for label, _ in told.largest] == [labels[i] for i in order]
+    assert [value for _, value in told.largest] == pytest.approx([share[i] for i in order], rel=1e-5)
+    assert told.negative == tuple(labels[i] for i in range(6) if share[i] < 0)
+    assert told.total == pytest.approx(1.0)
+    assert told.first == pytest.approx(float(np.linalg.norm(recording["embed"], axis=-1).mean()))
+    assert told.last == pytest.approx(float(np.linalg.norm(final, axis=-1).mean()))
+    np.testing.assert_allclose(mean(found.written), lengths, rtol=1e-5)
+    assert [write.label for write in found.added] == labels[1:] and len(found.cosines) == 5
+
+
+# The highway ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("blocks", "fate", "ratio"),
+    [
+        ([1.0, 1.0], "flat", 1.0),
+        ([2.9, 5.0, 1.0], "flat", 2.9),
+        ([3.1, 1.0], "grows", 3.1),
+        ([101.0, 1.0], "explodes", 101.0),
+        ([0.3, 1.0], "fades", 0.3),
+        ([0.34, 1.0], "flat", 0.34),
+        ([0.0099, 1.0], "vanishes", 0.0099),
+        ([0.0, 0.5, 1.0], "zero at the first", 0.0),
+        ([0.0, 0.0], "zero", math.nan),
+        ([1.0, 0.0], "zero at the last", math.nan),
+        ([math.inf, 1.0], "not finite", math.inf),
+    ],
+)
+def test_what_the_gradient_does(blocks, fate, ratio):
+    found = road(np.array(blocks))
+    assert found.fate == fate and found.ratio == pytest.approx(ratio, nan_ok=True)
+    assert (found.reached, found.blocks) == (sum(b > 0 for b in blocks), len(blocks))
+
+
+def test_why_it_is_not_what_theory_says():
+    long, short = np.array([1.0, 20.0]), np.array([1.0, 1e-4])
+    up, flat, down = (np.array([x, 1.0]) for x in (10.0, 1.0, 0.01))
+    plain, bare, fan = Plan(), Plan(norm="none"), Plan(init="fan_in")
+    assert [reason(plain, "pre", flat, long), reason(plain, "pre", up, long)] == [None, "stream grows"]
+    assert reason(bare, "pre", up, long) == "no norm" and reason(bare, "post", up, long) == "as pre-norm"
+    assert reason(plain, "post", down, long) is None
+    assert [reason(p, "post", flat, long) for p in (plain, fan)] == ["small writes", "own paths"]
+    assert reason(plain, "none", flat, long) == "restored" and reason(plain, "none", down, long) is None
+    assert reason(plain, "none", down, short) == "epsilon" and reason(bare, "none", down, short) is None
+
+
+def test_the_ratio_is_of_the_blocks_alone_and_of_what_was_measured():
+    means = {("pre", 2): np.array([9.0, 4.0, 2.0]), ("pre", 3): np.array([9.0, 6.0, 5.0, 1.0])}
+    assert ratios(means, "pre", (2, 3, 8)).tolist() == [2.0, 6.0] and not len(ratios(means, "post", (2, 3)))
+    assert blocks_of(np.array([9.0, 4.0, 2.0]), 2).tolist() == [4.0, 2.0]
+
+
+def test_the_last_block_is_held_against_the_square_root():
+    weights = {
+        ("pre", 2): np.array([1.0, 4.0]),
+        ("pre", 8): np.array([1.0] * 7 + [2.0]),
+        ("post", 2): np.array([1.0, 5.0]),
+        ("post", 8): np.array([1.0] * 7 + [5.0]),
+    }
+    found = last_block(weights, 8)
+    assert found is not None
+    assert (found.least, found.depth, found.theory, found.pre, found.post) == (2, 8, 0.5, 0.5, 1.0)
+    assert last_block(weights, 2) is None and last_block({}, 8) is None
+    assert last_block(weights | {("post", 8): np.array([math.nan])}, 8) is None
+
+
+def test_models_that_are_not_finite_are_counted():
+    good = Profile("pre", 1, 0, 1.0, np.ones(2), np.ones(1), np.ones(2), 1)
+    bad = Profile("pre", 1, 1, 1.0, np.array([1.0, np.inf]), np.ones(1), np.ones(2), 2)
+    assert unusable([good, bad, bad]) == 2

@@ -1,0 +1,185 @@
+"""An uploaded model obeys the limits of the server before it takes any memory."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import save as save_tensors
+
+from engine import checkpoints, weights
+from engine.checkpoints import CONFIG, METRICS, TOKENIZER, WEIGHTS, pack, unpack
+from engine.config import ModelConfig, TrainConfig
+from engine.errors import CheckpointError, ConfigError
+from engine.ledger import parameter_formula
+from engine.model import build
+from engine.service.processes import ROOT
+from engine.service.profiles import GB, MB, PROFILES, check, check_model
+from engine.service.state import RunSpec
+from engine.tokenizers.char import CharTokenizer
+
+LETTERS = CharTokenizer("ab")
+TINY = ModelConfig(vocab_size=2, context=8, d_model=8, n_layers=1, n_heads=1)
+HOSTED = PROFILES["hosted"]
+# 5 kB each, and once gigabytes: sizes without parameters of their own
+EMPTY: dict[str, Any] = {"norm": "none", "ffn": "none", "mixer": "mean", "position": "none"}
+DEEP = {**TINY.to_dict(), **EMPTY, "d_model": 1024, "n_heads": 1024, "n_layers": 256}
+WIDE = {**TINY.to_dict(), **EMPTY, "d_model": 1_000_000, "n_heads": 100, "n_layers": 60, "context": 256}
+LONG = {**TINY.to_dict(), **EMPTY, "context": 20_000_000}
+ENDLESS = {**TINY.to_dict(), **EMPTY, "context": 10**9, "position": "sinusoidal"}
+
+
+def zipped(**changes: bytes) -> bytes:
+    """A zip of a model whose files may be other ones, so that nothing of its size need be built here."""
+    buffer = io.BytesIO()
+    plain = {
+        WEIGHTS: save_tensors({"embedding": torch.zeros(2, 8)}),
+        CONFIG: json.dumps(TINY.to_dict()).encode(),
+        TOKENIZER: json.dumps(LETTERS.to_dict()).encode(),
+        METRICS: b"{}",
+    }
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in (plain | {name.replace("__", "."): d for name, d in changes.items()}).items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def of(config: dict[str, Any]) -> bytes:
+    size = (config["vocab_size"], config["d_model"])
+    return zipped(
+        config__json=json.dumps(config).encode(),
+        model__safetensors=save_tensors({"embedding": torch.zeros(size, dtype=torch.float16)}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        (DEEP, "n_layers = 256: must be at most 64 here"),
+        ({**DEEP, "n_layers": 64}, "n_heads = 1024: must be at most 128 here"),
+        (LONG, "context = 20000000: must be at most 256 here"),
+        (ENDLESS, "context = 1000000000: must be at most 256 here"),
+        (WIDE, "GB of memory"),
+        ({**TINY.to_dict(), "d_model": 4096, "n_heads": 1}, "parameters; at most 4,000,000 are allowed"),
+        ({**TINY.to_dict(), "context": 0}, "context = 0: must be at least 1"),
+    ],
+)
+def test_a_model_beyond_the_limits_is_a_sentence(config: dict[str, Any], says: str) -> None:
+    with pytest.raises(CheckpointError) as caught:
+        unpack(of(config), partial(check_model, HOSTED))
+    assert says in str(caught.value), str(caught.value)
+
+
+SCRIPT = """
+import resource, sys
+from functools import partial
+from pathlib import Path
+from engine.checkpoints import unpack
+from engine.errors import CheckpointError
+from engine.service.profiles import PROFILES, check_model
+for path in sys.argv[1:]:
+    data = Path(path).read_bytes()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        unpack(data, partial(check_model, PROFILES["hosted"]))
+    except CheckpointError as error:
+        sys.stdout.write(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before} {error}\\n")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kB on Linux")
+def test_it_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
+    lie = save_tensors({"embedding": torch.zeros(2, 8)}) + bytes(400 * MB)  # the header is a small model's
+    refused = [of(DEEP), of(LONG), of(ENDLESS), of(WIDE)]
+    refused += [zipped(model__safetensors=lie), zipped(metrics__json=b"[" * (300 * MB))]
+    for number, data in enumerate(refused):
+        assert len(data) < 3 * MB
+        (tmp_path / f"{number}.zip").write_bytes(data)
+    command = [sys.executable, "-c", SCRIPT, *map(str, sorted(tmp_path.iterdir()))]
+    said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout.splitlines()
+    assert len(said) == len(refused)
+    for line in said:
+        taken, _, sentence = line.partition(" ")
+        assert sentence and int(taken) < 20_000, f"{taken} kB for: {sentence}"
+
+
+def test_what_is_trained_here_can_be_used_here() -> None:
+    for profile in PROFILES.values():
+        for config in (TINY, replace(TINY, context=256, d_model=128, n_layers=4, n_heads=8, vocab_size=65)):
+            check(profile, RunSpec(config, TrainConfig(steps=10), "text", "a text"))
+            check_model(profile, config)
+            found = unpack(pack(build(config), _letters(config), {}), partial(check_model, profile))
+            assert found.config == config.resolved()
+
+
+def _letters(config: ModelConfig) -> CharTokenizer:
+    return CharTokenizer("".join(map(chr, range(97, 97 + config.vocab_size))))
+
+
+@given(st.integers(1, 64), st.integers(1, 256), st.sampled_from([8, 64, 256]), st.integers(1, 12))
+def test_the_limits_of_a_model_are_never_tighter_than_those_of_a_training(
+    layers: int, context: int, width: int, batch: int
+) -> None:
+    config = replace(TINY, n_layers=layers, context=context, d_model=width)
+    try:
+        check(HOSTED, RunSpec(config, TrainConfig(steps=10, batch_size=batch), "text", "a text"))
+    except ConfigError:
+        return
+    check_model(HOSTED, config)
+
+
+# The header of the weights ------------------------------------------------------------------------
+
+
+def test_shapes_are_told_without_loading() -> None:
+    data = save_tensors(
+        {"a": torch.zeros(2, 3), "b": torch.zeros(()), "c": torch.zeros(0, 5)}, {"more": "words"}
+    )
+    assert weights.shapes(data) == {"a": (2, 3), "b": (), "c": (0, 5)} and weights.numbers(data) == 7
+    assert weights.shapes(data[: data.index(b"}}") + 10]), "the numbers themselves are not needed"
+
+
+def _header(text: bytes) -> bytes:
+    return struct.pack("<Q", len(text)) + text
+
+
+@pytest.mark.parametrize("data", [
+    b"", b"1234567", struct.pack("<Q", 2**63) + b"{}", _header(b"[]"), _header(b"{"), _header(b'{"a": 3}'), _header(b'{"a": {}}'),
+    _header(b'{"a": {"shape": 3}}'), _header(b'{"a": {"shape": [-1]}}'), _header(b'{"a": {"shape": [1.5]}}'), _header(b'{"a": {"shape": [true]}}'),
+    _header(b'{"a":' * 5000),
+])  # fmt: skip
+def test_a_header_that_is_none(data: bytes) -> None:
+    with pytest.raises(CheckpointError):
+        weights.shapes(data)
+
+
+def test_more_numbers_than_the_config_calls_for_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "load_tensors", lambda data: pytest.fail("it was loaded"))
+    more = save_tensors({"embedding": torch.zeros(1000, 8)})
+    with pytest.raises(
+        CheckpointError, match=f"holds 8,000 numbers, but the config calls for {parameter_formula(TINY)}"
+    ):
+        unpack(zipped(model__safetensors=more))
+
+
+def test_the_memory_of_a_checkpoint() -> None:
+    found = unpack(pack(build(TINY), LETTERS, {"curve": [{} for _ in range(10_000)]}))
+    least = 4 * parameter_formula(TINY) + sys.getsizeof({}) * 10_000
+    assert least <= found.memory() < 2 * least + 10_000
+
+
+def test_memory_is_said_in_gigabytes() -> None:
+    with pytest.raises(ConfigError, match=r"may need about [\d,]+\.\d GB of memory .* there are 1\.5 GB"):
+        check_model(replace(HOSTED, max_worker_bytes=3 * GB // 2), ModelConfig(**WIDE))

@@ -1,0 +1,73 @@
+// The scrubber: where it stands, and that it asks one question at a time.
+import assert from "node:assert/strict"
+import { mock, test } from "node:test"
+
+import { after, NEWEST, place, points, wanted, words } from "../../ui/assets/scrubber_state.js"
+import { asker, due } from "../../ui/assets/shared/play.js"
+
+const STEPS = [0, 10, 20, 30]
+
+test("a step's place is the first snapshot at or after it, else the last", () => {
+  assert.deepEqual([0, 10, 11, 30, 99, NEWEST].map((step) => place(STEPS, step)), [0, 1, 2, 3, 3, 3])
+})
+
+test("the right end follows the newest", () => assert.deepEqual([0, 2, 3].map((i) => wanted(STEPS, i)), [0, 20, NEWEST]))
+
+test("a message moves the slider only where no hand is on it", () => {
+  const now = { steps: [0, 20, 40, 60], shown: 0 }
+  assert.equal(after({ steps: STEPS, index: 2 }, now, false), 0)
+  assert.equal(after({ steps: STEPS, index: 2 }, now, true), 1) // stays at step 20
+  assert.equal(after({ steps: STEPS, index: 1 }, now, true), 1) // step 10 was thinned out
+  assert.equal(after({ steps: STEPS, index: 3 }, now, true), 3) // at the end it follows
+  assert.equal(after({ steps: [], index: 0 }, { steps: STEPS, shown: NEWEST }, false), 3)
+})
+
+test("the words name step, newest and loss", () => {
+  const data = { steps: [0, 1000], losses: [null, 2.345], run: "a" }
+  assert.equal(words(data, 0), "step 0")
+  assert.equal(words(data, 1), "step 1,000 (newest) · training loss 2.35")
+})
+
+test("the loss fills the picture, and what is missing is left out", () => {
+  assert.deepEqual(points([3, null, 1]), [[0, 8], [1000, 92]])
+  assert.deepEqual(points([2]), [[0, 92]])
+  assert.deepEqual(points([null]), [])
+})
+
+test("steps that are due, and no catching up", () => {
+  assert.deepEqual(due(99, 10), { steps: 0, used: 0 })
+  assert.deepEqual(due(250, 10), { steps: 2, used: 200 })
+  assert.deepEqual(due(60_000, 10), { steps: 20, used: 60_000 })
+})
+
+test("one question at a time; what is wanted by then comes after the answer", () => {
+  mock.timers.enable({ apis: ["setTimeout"] })
+  let now = 1000
+  mock.method(performance, "now", () => now)
+  let want = 1
+  const sent = []
+  const one = asker(() => want, (question) => sent.push(question), 100)
+  one.ask()
+  for (want = 2; want < 5; want++) one.ask()
+  want = 4
+  assert.deepEqual(sent, [1])
+  assert.equal(one.answered(3), false) // an older message
+  assert.equal(one.answered(1), false)
+  assert.deepEqual(sent, [1, 4])
+  assert.equal(one.answered(4), true)
+  one.ask()
+  assert.deepEqual(sent, [1, 4]) // it is answered already
+  want = 5
+  one.ask()
+  want = 6
+  now += 100
+  mock.timers.tick(100) // no answer has come
+  assert.deepEqual(sent, [1, 4, 5, 6])
+  one.forget()
+  assert.equal(one.waiting(), false)
+  one.settle(7)
+  want = 7
+  one.ask()
+  assert.deepEqual(sent, [1, 4, 5, 6])
+  mock.reset()
+})

@@ -1,0 +1,83 @@
+// What the components share, as far as it needs no page.
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { channels, level, luminance, ramp, shade } from "../../ui/assets/shared/colours.js"
+import { cell, csv, csvOfColumns } from "../../ui/assets/shared/csv.js"
+import { pointerMoved, target } from "../../ui/assets/shared/keys.js"
+import { bytes, chance, counted, memory, numbers, percent, short, whole } from "../../ui/assets/shared/numbers.js"
+import { decode, ended, known, pathOf, raised, shown } from "../../ui/assets/writer_state.js"
+
+const PALETTE = Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((i) => [`seq${i}`, [`#0000${i}0`, `#00${i}000`]]))
+
+test("cells of a table are quoted where they must be", () => {
+  assert.deepEqual(['a,"b', "two\nlines", "a\rb", "plain", 0, false].map(cell), ['"a,""b"', '"two\nlines"', '"a\rb"', "plain", "0", "false"])
+  assert.deepEqual([null, undefined, NaN].map(cell), ["", "", ""])
+})
+
+test("rows and columns make the same table", () => {
+  const wanted = 'x,"y,z"\n1,a\n2,\n'
+  assert.equal(csv([["x", "y,z"], [1, "a"], [2, null]]), wanted)
+  assert.equal(csvOfColumns(["x", "y,z"], [Float64Array.of(1, 2), ["a", null]], 2), wanted)
+  assert.equal(csv("a text stays"), "a text stays")
+})
+
+test("a colour's channels and how light it is", () => {
+  assert.deepEqual(channels("#fb0010"), [251, 0, 16])
+  assert.deepEqual(channels("rgba(1, 2, 3, 0.5)"), [1, 2, 3])
+  assert.ok(Math.abs(luminance([255, 255, 255]) - 1) < 1e-12)
+  assert.ok(luminance(channels("#14181f")) < 0.5 && luminance(channels("#fbfcfe")) > 0.5)
+})
+
+test("a token's shade keeps its text readable on both sides", () => {
+  assert.deepEqual([0, 0.08, 0.09, 0.5, 1, 2, -1, NaN].map(level), [0, 0, 1, 3, 6, 6, 0, 0])
+  assert.deepEqual(shade(PALETTE, 0, 0), { background: "#000000", color: "#18202c" })
+  assert.deepEqual(shade(PALETTE, 1, 0), { background: "#000060", color: "#f4f7fb" })
+  assert.deepEqual(shade(PALETTE, 0, 1), { background: "#000000", color: "#f4f7fb" })
+  assert.deepEqual(shade(PALETTE, 1, 1), { background: "#006000", color: "#10151d" })
+})
+
+test("a ramp goes through every colour of the scale", () => {
+  const colours = ramp(PALETTE, 0, 13)
+  assert.equal(colours.length, 13)
+  for (let i = 0; i <= 6; i++) assert.deepEqual(colours[2 * i], [0, 0, 16 * i])
+  assert.deepEqual(colours[1], [0, 0, 8])
+})
+
+test("keys lead along one axis or both", () => {
+  const keys = ["ArrowRight", "ArrowLeft", "ArrowDown", "ArrowUp", "Home", "End", "a"]
+  assert.deepEqual(keys.map((key) => target(key, 3, 9)), [4, 2, 4, 2, 0, 9, undefined])
+  assert.deepEqual(keys.map((key) => target(key, 3, 9, "x")), [4, 2, undefined, undefined, 0, 9, undefined])
+  assert.deepEqual(keys.map((key) => target(key, 3, 9, "y")), [undefined, undefined, 4, 2, 0, 9, undefined])
+})
+
+test("only a pointer that moves counts", () => {
+  const self = {}
+  const moves = [[1, 1], [1, 1], [1, 2]].map(([screenX, screenY]) => pointerMoved(self, { screenX, screenY }))
+  assert.deepEqual(moves, [true, false, true])
+})
+
+test("numbers as they are sent", () => {
+  assert.deepEqual([...bytes("AP8K")], [0, 255, 10])
+  assert.deepEqual([...numbers(Buffer.from(Float32Array.of(1.5, -2).buffer).toString("base64"), Float32Array)], [1.5, -2])
+})
+
+test("numbers as they are said", () => {
+  assert.equal(whole(1234567), "1,234,567")
+  assert.deepEqual([counted(1, "token"), counted(2000, "token"), counted(2, "axis", "axes")], ["1 token", "2,000 tokens", "2 axes"])
+  assert.deepEqual([1, 0.0995, 0.0994, 0.0009, 0].map(percent), ["100%", "10%", "9.9%", "<0.1%", "0%"])
+  assert.deepEqual([1, 0.9999, 0.5, 0.0001, 0].map(chance), ["100.0%", ">99.9%", "50.0%", "<0.1%", "0.0%"])
+  assert.deepEqual([999, 1500, 2.5e6, 1.2e15].map(short), ["999 ", "1.50 k", "2.50 M", "1.20 P"])
+  assert.deepEqual([1023, 1536, 2 ** 20, 3 * 2 ** 30].map(memory), ["1023 B", "1.5 KB", "1 MB", "3 GB"])
+})
+
+test("the writer's tree", () => {
+  const nodes = [{ parent: null, token: 5 }, { parent: 0, token: 6 }, { parent: 0, token: 7 }]
+  const self = { nodes, leaf: 2, path: [0, 2], length: 9, ends: { 2: [1, "stop"] }, words: { 5: ["␣é", "20c3a9"], 6: ["x", "78"] } }
+  assert.deepEqual([pathOf(self, 2), pathOf(self, 1), pathOf(self, null)], [[0, 2], [0, 1], []])
+  assert.deepEqual([known(self), ended(self)], [1, "stop"])
+  assert.deepEqual([known({ ...self, ends: {} }), ended({ ...self, ends: {} }), ended({ ...self, ends: {}, length: 0 })], [2, "", "length"])
+  assert.equal(decode(self, [5, 6, 9]), " éx")
+  assert.deepEqual([shown(self, 5), shown(self, 9)], ["␣é", "9"])
+  assert.equal(raised(-120), "⁻¹²⁰")
+})

@@ -1,0 +1,261 @@
+"""What the residual stream's page shows, held against arithmetic done here on the same model's recording."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine.checkpoints import Checkpoint
+from engine.measure.highway import Plan, averaged, measure
+from engine.measure.recording import record
+from engine.tokenizers.char import CharTokenizer
+from pages.inside.residual import highway
+from tests.engine.helpers import loud, tiny
+from tests.pages.inside.test_residual import PAGE, sentences
+from tests.pages.stage import StageManager, open_page
+from ui import state, subject
+
+ALPHABET = "abcdefghij "
+MODEL = loud(tiny(n_layers=3, attention_bias=True, norm_bias=True), factor=3.0).requires_grad_(False)
+TEXT = "abcabdab"
+IDS = tuple(CharTokenizer(ALPHABET).encode(TEXT))
+RECORDING = record(MODEL, IDS)
+NAMES = ["embed", "block 0", "block 1", "block 2 = output"]
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
+    found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
+    monkeypatch.setattr(subject, "SHIPPED", {})
+    monkeypatch.setattr(subject, "TRAINABLE", ["residual-numbers"])
+    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
+    monkeypatch.setattr(subject, "title_of", lambda name, run=None: name)
+
+
+def opened(view: str, **query: str) -> AppTest:
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), residual_view=view, text=TEXT, **query)
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def lens() -> np.ndarray:
+    """Probabilities (depth, query, vocab), by LayerNorm and a product written out here."""
+    streams = [RECORDING["blocks.0.resid_pre"], *(RECORDING[f"blocks.{i}.resid_post"] for i in range(3))]
+    norm = MODEL.norm_final
+    found = []
+    for x in (s.astype(np.float64) for s in streams):
+        centred = x - x.mean(-1, keepdims=True)
+        normed = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + MODEL.config.norm_eps)
+        y = normed * norm.gain.double().numpy() + norm.bias.double().numpy()
+        found.append(softmax(y @ MODEL.output_matrix.double().numpy().T))
+    return np.stack(found)
+
+
+def norms(name: str) -> np.ndarray:
+    return np.linalg.norm(RECORDING[name].astype(np.float64), axis=-1)
+
+
+def test_the_lens_and_its_cell(drawn):
+    p = lens()
+    guess = p.argmax(-1)
+    depth, at = 1, 3
+    page = opened("lens", residual_cell=f"{depth}-{at}")
+    heat, line = drawn["residual_lens"].traces
+    np.testing.assert_allclose(heat["z"], p.max(-1), atol=1e-5)
+    settled = [min(d for d in range(4) if (guess[d:, i] == guess[-1, i]).all()) for i in range(8)]
+    np.testing.assert_allclose(line["y"], np.repeat(settled, 2) - 0.5)
+    kl = (p[-1] * np.log(p[-1] / p)).sum(-1)
+
+    bars, marks = drawn["residual_top"].traces
+    order = np.argsort(-p[depth, at], kind="stable")[:10]
+    assert (bars["name"], marks["name"]) == ("here", "at the output")
+    np.testing.assert_allclose(bars["x"], p[depth, at, order], atol=1e-5)
+    np.testing.assert_allclose(marks["x"], p[-1, at, order], atol=1e-5)
+    table = drawn["residual_top"].table
+    np.testing.assert_allclose(table["here"], p[depth, at, order], atol=1e-5)
+    np.testing.assert_allclose(table["at_the_output"], p[-1, at, order], atol=1e-5)
+    words = sentences(page)
+    said = re.search(
+        r"would guess “(.)” with probability ([\d.]+); this is \*\*([\d.]+) nats\*\* from its final"
+        r" distribution. The final guess, “(.)”, is on top from \*\*(.+?)\*\* on\. In the text “(.)” follows",
+        words,
+    )
+    assert said is not None
+    assert said[1] == ALPHABET[guess[depth, at]] and said[4] == ALPHABET[guess[-1, at]]
+    assert float(said[2]) == pytest.approx(p[depth, at].max(), abs=6e-4)
+    assert float(said[3]) == pytest.approx(kl[depth, at], abs=6e-4)
+    assert said[5] == NAMES[settled[at]] and said[6] == TEXT[at + 1]
+
+    by = [sum(s <= d for s in settled) for d in range(4)]
+    half = next(d for d in range(4) if by[d] >= len(TEXT) / 2)
+    assert f"**Half of the tokens are settled by {NAMES[half]}** ({by[half]} of 8)" in words
+    told = ", ".join(f"{NAMES[d]}: {settled.count(d)}" for d in range(4) if d in settled)
+    assert f"top guess stays: {told}. At the embedding the guesses are {kl[0].mean():.2f} nats" in words
+    means = kl.mean(-1)
+    drop = 1 + int(np.argmax(means[:-1] - means[1:]))
+    assert f"is {NAMES[drop]}'s: mean KL {means[drop - 1]:.2f} → {means[drop]:.2f} nats" in words
+
+    page.get_by_key("residual_shade").set_value("KL to the output").run()
+    assert not page.exception
+    heat = drawn["residual_lens"].traces[0]
+    np.testing.assert_allclose(heat["z"], kl, atol=1e-3)
+    assert heat["zmax"] == pytest.approx(kl[1:].max(), abs=1e-3)
+    assert ("The scale ends" in sentences(page)) == (kl[0].max() > kl[1:].max())
+    page.button(key="residual_arrow_upward").click().run()
+    assert page.query_params["residual_cell"] in ("2-3", ["2-3"])
+
+
+def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
+    at, target = 4, "d"
+    page = opened("push", residual_position=str(at), residual_target=target)
+    row = ALPHABET.index(target)
+    total, logit, difference = (m.value for m in page.metric)
+    assert float(logit) == pytest.approx(float(RECORDING.logits[at, row]), abs=1e-4)
+    assert float(total) == pytest.approx(float(logit), abs=1e-3)
+    assert page.metric[1].label == "Logit of “d”" and abs(float(difference)) < 1e-3
+    x = RECORDING["blocks.2.resid_post"][at].astype(np.float64)
+    scale = math.sqrt(((x - x.mean()) ** 2).mean() + MODEL.config.norm_eps)
+    u = (MODEL.output_matrix[row] * MODEL.norm_final.gain).double().numpy()
+    d = (u - u.mean()) / scale
+    w_o = [b.mixer.w_o.weight.double().numpy() for b in MODEL.blocks]
+    z = RECORDING.stacked("z").astype(np.float64)
+    heads = np.array([[z[i, h, at] @ w_o[i][:, 4 * h : 4 * h + 4].T @ d for h in range(4)] for i in range(3)])
+    np.testing.assert_allclose(drawn["residual_heads"].traces[0]["z"], heads, atol=1e-5)
+    table = dict(
+        zip(
+            drawn["residual_parts"].table["writer"],
+            drawn["residual_parts"].table["contribution"],
+            strict=True,
+        )
+    )
+    expected = {"embed": RECORDING["embed"][at] @ d, "position": RECORDING["pos_embed"][at] @ d}
+    expected |= {f"head {i}.{h}": heads[i, h] for i in range(3) for h in range(4)}
+    expected |= {f"ffn {i}": RECORDING[f"blocks.{i}.ffn_out"][at] @ d for i in range(3)}
+    expected |= {f"attn bias {i}": b.mixer.w_o.bias.double().numpy() @ d for i, b in enumerate(MODEL.blocks)}
+    expected["norm bias"] = float(MODEL.output_matrix[row].double() @ MODEL.norm_final.bias.double())
+    assert table == pytest.approx(expected, abs=1e-5)
+    most, least = (choose(expected, key=lambda k: expected[k]) for choose in (max, min))
+    words = sentences(page)
+    assert f"For “d” after “b”, **{most}** pushes most, {expected[most]:+.2f} nats" in words
+    assert f"**{least}** pushes down, {expected[least]:+.2f}" in words and f"frozen at {scale:.3f}" in words
+
+    page.selectbox(key="residual_versus").select("mean of all").run()
+    assert float(page.metric[1].value) == pytest.approx(
+        float(RECORDING.logits[at, row] - RECORDING.logits[at].mean()), abs=1e-4
+    )
+    page.selectbox(key="residual_versus").select("c").run()
+    assert float(page.metric[1].value) == pytest.approx(
+        float(RECORDING.logits[at, row] - RECORDING.logits[at, 2]), abs=1e-4
+    )
+
+
+def test_norms_shares_and_a_sum_worked_out(drawn):
+    at = 5
+    page = opened("norms", residual_position=str(at))
+    states = ["embed", "blocks.0.resid_pre"]
+    states += [f"blocks.{i}.{name}" for i in range(3) for name in ("resid_mid", "resid_post")]
+    lengths = np.stack([norms(name) for name in states])
+    np.testing.assert_allclose(drawn["residual_norms"].traces[0]["z"], lengths, rtol=1e-5)
+    mean, one = drawn["residual_line"].traces
+    np.testing.assert_allclose(mean["y"], lengths.mean(1), rtol=1e-5)
+    np.testing.assert_allclose(one["y"], lengths[:, at], rtol=1e-5)
+    writes = ["embed", "pos_embed"] + [f"blocks.{i}.{n}" for i in range(3) for n in ("attn_out", "ffn_out")]
+    labels = ["embed", "position", "attn 0", "ffn 0", "attn 1", "ffn 1", "attn 2", "ffn 2"]
+    sizes = np.stack([norms(name) for name in writes])
+
+    def bars(key: str) -> tuple[list[str], np.ndarray, np.ndarray]:
+        table: Any = drawn[key].table
+        diamonds = drawn[key].traces[-1]
+        assert diamonds["name"] == "chosen token"
+        np.testing.assert_allclose(diamonds["y"], table["chosen_token"], rtol=1e-6)
+        return table["write"], np.array(table["mean"]), np.array(table["chosen_token"])
+
+    for key, names, values in (
+        ("residual_writes", labels, sizes),
+        ("residual_shares", labels, shares(writes)),
+        ("residual_cosines", labels[1:], cosines(writes[1:], states[:-1])),
+    ):
+        found = bars(key)
+        assert found[0] == names
+        np.testing.assert_allclose(found[1], values.mean(1), rtol=1e-4, atol=1e-6, err_msg=key)
+        np.testing.assert_allclose(found[2], values[:, at], rtol=1e-4, atol=1e-6, err_msg=key)
+
+    latex = page.latex[0].value
+    worked = [float(x) for x in re.findall(r"= ([\d.e+-]+)(?:\\\\|\\end)", latex)]
+    assert worked == pytest.approx([*lengths[1:, at]], rel=6e-3)
+    assert f"\\underbrace{{\\text{{attn}}_{{1}}}}_{{{norms('blocks.1.attn_out')[at]:.3g}}}" in latex
+    words = sentences(page)
+    share = shares(writes).mean(1)
+    first = sorted(range(8), key=lambda i: -share[i])[:3]
+    longest = int(sizes.mean(1).argmax())
+    assert (
+        f"goes from **{lengths[0].mean():.2f}** at the embedding to **{lengths[-1].mean():.2f}** at" in words
+    )
+    assert f"The longest write is {labels[longest]}'s, {sizes.mean(1).max():.2f}." in words
+    assert "final stream: " + ", ".join(f"{labels[i]} {share[i]:+.0%}" for i in first) in words
+    negative = [labels[i] for i in range(8) if share[i] < 0]
+    assert (
+        f"Negative on average: {', '.join(negative)}." in words
+        if negative
+        else "No writer's mean share is negative." in words
+    )
+    assert "sum to 1 (here 1.000000)" in words
+
+
+def shares(writes: list[str]) -> np.ndarray:
+    final = RECORDING["blocks.2.resid_post"].astype(np.float64)
+    return np.stack([(RECORDING[n] * final).sum(-1) / (final * final).sum(-1) for n in writes])
+
+
+def cosines(writes: list[str], onto: list[str]) -> np.ndarray:
+    pairs = [(RECORDING[a].astype(np.float64), RECORDING[b]) for a, b in zip(writes, onto, strict=True)]
+    return np.stack(
+        [(a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1) for a, b in pairs]
+    )
+
+
+def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
+    from engine import corpora
+
+    corpus = corpora.from_text("to be or not to be, that is the question. " * 30, "python")
+    monkeypatch.setattr(state, "corpus", lambda name: corpus)
+    monkeypatch.setattr(highway, "FIRST_SECONDS", 60.0)
+    monkeypatch.setattr(highway, "DEPTHS", {"24": (2, 4), "48": (2, 3), "96": (2, 5)})
+    highway._kept.clear()
+    page = opened("highway", residual_deepest="24", residual_seeds="1")
+    plan = Plan(depths=(2, 4), seeds=1)
+    profiles = list(measure(plan, torch.as_tensor(corpus.train), corpus.vocab_size))
+    gradients, lengths = (averaged(profiles, what) for what in ("gradients", "activations"))
+    wirings = ("pre", "post", "none")
+    for side, means in (("left", gradients), ("right", lengths)):
+        for trace, wiring in zip(drawn[f"residual_road_{side}"].traces, wirings, strict=True):
+            np.testing.assert_allclose(trace["y"], means[wiring, 4][1:], rtol=1e-4)
+    for trace, wiring in zip(drawn["residual_road_ratio"].traces, wirings, strict=True):
+        ends = [gradients[wiring, d][1] / gradients[wiring, d][d] for d in (2, 4)]
+        assert list(trace["x"]) == [2, 4]
+        np.testing.assert_allclose(trace["y"], ends, rtol=1e-4)
+        shown = re.search(rf"\*\*{trace['name']}\*\* \|.*?(?:= |gets )([\d.e+-]+)", sentences(page))
+        assert shown is not None and float(shown[1].rstrip(".")) == pytest.approx(ends[1], rel=0.06)
+    weights = averaged(profiles, "weights")
+    pre, post = (weights[w, 4][-1] / weights[w, 2][-1] for w in ("pre", "post"))
+    assert f"a factor {math.sqrt(0.5):.2f}; measured: pre-norm × {pre:.2f}, post-norm × {post:.2f}" in (
+        sentences(page)
+    )
+    highway._kept.clear()
+
+
+@pytest.mark.parametrize(
+    ("title", "key"), [("Who pushed the logit", "residual_parts"), ("Norms", "residual_norms")]
+)
+def test_old_links_name_a_view_by_its_title(drawn, title, key):
+    opened(title)
+    assert key in drawn and "residual_lens" not in drawn

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -16,6 +17,7 @@ from engine.config import ModelConfig, TrainConfig, gated_width, passes
 from engine.corpora import SHAKESPEARE_TRAIN
 from engine.ledger import blackboard as worked
 from engine.ledger import component_parameters, ledger, ledger_of
+from engine.ledger.growth import by_part
 from engine.model import build
 from engine.presets import PRESETS
 from engine.probe import Recorder
@@ -86,14 +88,16 @@ def test_home_counts_bert_as_parameters_does():
 
 def test_mistral_s_cache_and_scores_end_at_its_window():
     path = str(ROOT / "pages" / "models" / "parameters" / "page.py")
-    query = {"parameters_model": "mistral-7b", "parameters_length": "32,768"}
+    query = {"parameters_model": "mistral-7b"}  # at its own context of 32,768
     page = open_page(AppTest.from_file(path, default_timeout=60), parameters_view="Memory", **query)
     said = " ".join(str(m.value) for m in page.markdown)
     assert "2 · L · H_kv · d_head · 4,096 · batch" in said and "looks back over 4,096 positions" in said
     page = open_page(AppTest.from_file(path, default_timeout=60), parameters_view="FLOPs", **query)
-    assert "compared with the last 4,096 only" in " ".join(
-        str(m.value) for m in (*page.markdown, *page.success)
-    )
+    told = " ".join(str(m.value) for m in (*page.markdown, *page.success))
+    assert "compared with the last 4,096 only" in told
+    mistral = ledger_of(PRESETS["mistral-7b"])
+    scores = by_part(mistral, np.array([1, 4096, 32_768]))["scores and sums"]
+    assert scores[1] == scores[2] == 4096 * scores[0] == mistral.flops().scores
 
 
 def test_a_score_of_14_leaves_the_zeros_less_than_a_millionth():

@@ -17,12 +17,12 @@ from engine.config import ModelConfig, TrainConfig, gated_width, passes
 from engine.corpora import SHAKESPEARE_TRAIN
 from engine.ledger import blackboard as worked
 from engine.ledger import component_parameters, ledger, ledger_of
+from engine.ledger.block import block
 from engine.ledger.growth import by_part
 from engine.model import build
 from engine.presets import PRESETS
 from engine.probe import Recorder
 from engine.training.optim import learning_rate_factor
-from pages.inside.feedforward.parameters import block
 from pages.inside.shapes.sources import EXAMPLES
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.pages.stage import open_page
@@ -57,7 +57,7 @@ def test_a_gated_network_has_one_rule_for_its_width():
     for d in (96, 128, 512, 768, 1000):
         derived = ModelConfig(d_model=d, n_heads=1, ffn="swiglu").resolved().d_ff
         assert derived == gated_width(4 * d) and derived % 8 == 0
-        assert block(d, gated_width(4 * d), "swiglu")["feedforward"] == 3 * d * derived
+        assert block(d, gated_width(4 * d), "swiglu").feedforward == 3 * d * derived
 
 
 def test_one_block_has_one_count_wherever_it_is_counted():
@@ -65,7 +65,7 @@ def test_one_block_has_one_count_wherever_it_is_counted():
     shapes = sum(counts[part] for part in ("attention", "feedforward", "norm1", "norm2"))
     hand = component_parameters(worked.BLOCK)
     by_hand = sum(hand[part] for part in ("attention", "feedforward", "norm1", "norm2"))
-    assert shapes == by_hand == sum(block(512, 2048, "gelu").values()) == 3_147_776
+    assert shapes == by_hand == block(512, 2048, "gelu").total == 3_147_776
 
 
 def test_mini_is_the_lab_s_table_and_the_lab_s_code_is_counted():

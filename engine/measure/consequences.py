@@ -11,7 +11,7 @@ import numpy as np
 from engine.config import ModelConfig
 from engine.measure.ablation import Comparison, Switches
 from engine.model import Transformer
-from engine.parts.attention import by_heads
+from engine.parts.heads import by_heads
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from engine.measure.recording import Recording, record
 from engine.measure.residual import outputs, states
 from engine.measure.shapes import tensor_of, trace
 from engine.model import Transformer, build
-from engine.parts.attention import HeadMixer
+from engine.parts.heads import HeadMixer
 from engine.parts.positions import NoPosition
 from engine.parts.protocols import Parts, swapped
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, MIXERS, NORMS, POSITIONS, WIRINGS

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.attention import Attention, HeadMixer
+from engine.parts.attention import Attention
 from engine.parts.cache import LayerCache
 from engine.parts.costs import Kept, Pass, Product, Weight
 from engine.parts.formula import Formula
+from engine.parts.heads import HeadMixer
 from engine.parts.norms import Linearised
 from engine.parts.positions import Scheme, Seam, Seams
 from engine.parts.registry import HEALTHY, Parts, swapped

@@ -61,6 +61,7 @@ RICH = [  # every part at once with all that it may have
     ),
     Case("part rope", dict(position="rope", rope_fraction=0.5, wiring="parallel")),
     Case("no w_o", dict(output_projection=False, position="t5")),
+    Case("window", dict(window=3, position="alibi")),
 ]
 FAULTS = [Case(name, {}, parts) for name, parts in PARTS.items() if parts is not HEALTHY]
 MADE = [

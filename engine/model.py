@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
 from engine.parts.cache import KVCache
-from engine.parts.heads import causal_mask, window_mask
+from engine.parts.masks import causal_mask, window_mask
 from engine.parts.norms import NoNorm
 from engine.parts.positions import Seams
 from engine.parts.protocols import Norm, Parts, Position
@@ -132,7 +132,9 @@ def mask_of(config: ResolvedConfig, parts: Parts, length: int, like: Tensor, sta
     if length == 1 and parts.mask is causal_mask:
         return near
     mask = parts.mask(length, like, start)
-    return mask if near is None or mask is None else mask + near
+    if mask is None or near is None:
+        return near if mask is None else mask
+    return mask + near
 
 
 def build(

@@ -190,7 +190,7 @@ def parameter_formula(config: ModelConfig, parts: Parts = HEALTHY) -> int:
 
 
 @lru_cache(maxsize=64)
-def shape_trace(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+def shape_trace(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, tuple[int, ...]]:
     """The shape of every activation for one sequence of `context` tokens, by its name in the vocabulary.
 
     Recorded from a forward pass on the meta device, which has shapes but no memory. All blocks are alike, so
@@ -203,7 +203,7 @@ def shape_trace(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     from engine.probe import Recorder
 
     recorder = Recorder()
-    build(replace(config.validate(), n_layers=1), device="meta")(
+    build(replace(config.validate(), n_layers=1), device="meta", parts=parts)(
         torch.empty(1, config.context, dtype=torch.int64, device="meta"), recorder
     )
     return {name.rpartition(".")[2]: shape for name, shape in recorder.shapes().items()}

@@ -95,7 +95,7 @@ class Position(Protocol):
 
 
 class Mixer(Protocol):
-    """Lets tokens gather from each other. `engine.parts.attention.HeadMixer` is one to begin from."""
+    """Lets tokens gather from each other. `engine.parts.heads.HeadMixer` is one to begin from."""
 
     present: ClassVar[bool]
     title: ClassVar[str]

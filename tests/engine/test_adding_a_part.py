@@ -18,6 +18,7 @@ import torch
 from engine import config
 from engine.config import ModelConfig
 from engine.errors import ConfigError
+from engine.ledger import ledger, parameter_formula
 from engine.measure.ablation import Switches, compare
 from engine.measure.attribution import attribute
 from engine.measure.formulas import formulas
@@ -59,6 +60,7 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(config, "Position", Literal[positions])  # type: ignore[valid-type]
     yield
     trace.cache_clear()
+    ledger.cache_clear()
 
 
 def model_of(**fields: Any) -> tuple[ModelConfig, Transformer]:
@@ -98,6 +100,7 @@ def test_a_part_that_was_added_is_honoured_everywhere(fields: dict[str, Any]) ->
     np.testing.assert_allclose(looked.pattern, recording["blocks.1.pattern"][3], atol=1e-6)
     steps = trace(chosen, len(IDS))
     assert sum(s.parameters for s in steps) == sum(p.numel() for p in model.parameters())
+    assert parameter_formula(chosen) == sum(p.numel() for p in model.parameters())
     said = formulas(model.config)
     assert all(all(said[s.bare]) for s in steps if s.bare in said)
     titles = {part["title"] for part in model_map(chosen)["parts"].values()}

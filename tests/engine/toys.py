@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from engine.config import ResolvedConfig
 from engine.parts.attention import Attention
 from engine.parts.cache import LayerCache
+from engine.parts.costs import Kept, Pass, Product, Weight
 from engine.parts.formula import Formula
 from engine.parts.heads import HeadMixer
 from engine.parts.norms import Linearised
@@ -39,6 +40,14 @@ class MeanSizeNorm(nn.Module):
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         scale = x.abs().mean()
         return Linearised(u * self.gain.to(u.dtype) / scale, 0.0, float(scale))
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return (Weight("gain g", ("d_model",)),)
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        return Kept(read=config.d_model, own=1)
 
     @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula:
@@ -70,6 +79,10 @@ class LogBias(Scheme):
         return _LogBiased(-(30 * self.strength[:, :, None]) * distance.log1p())
 
     @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return (Weight("strengths", ("n_heads",)),)
+
+    @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         return {"position": (r"-s_h \ln(1 + |i - j|)", "− strength · ln(1 + distance)")}
 
@@ -91,6 +104,14 @@ class SharpMixer(HeadMixer):
         width = self.n_heads * self.d_head
         self.w_q, self.w_k, self.w_v = (nn.Linear(config.d_model, width, bias=False) for _ in range(3))
         self.sharpness = nn.Parameter(torch.empty(self.n_heads, 1))
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return tuple((name, ("n_heads", "d_head")) for name in ("W_Q", "W_K", "W_V"))
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return (*super().tensors(config), Weight("sharpness", ("n_heads",)))
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         source = x if memory is None else memory
@@ -135,6 +156,22 @@ class RunningMean(nn.Module):
         count = torch.arange(1, x.shape[1] + 1, dtype=x.dtype, device=x.device)
         mean = x.cumsum(1) / count[:, None]
         return probe("attn_out", self.w_mean(mean[:, -length:]))
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return (Weight("W", ("d_model", "d_model")),)
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        return (Product("W", ("d_model", "d_model")),)
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        return Kept(own=config.d_model)
+
+    @classmethod
+    def cached(cls, config: ResolvedConfig) -> int:
+        return 2 * config.d_model
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:

@@ -33,10 +33,10 @@ def describe(c: ResolvedConfig, made_of: Parts = HEALTHY) -> dict[str, Part]:
     that the model lacks is not there.
     """
     parts = {
-        "tokens": _tokens(c),
-        "embedding": _embedding(c),
+        "tokens": _tokens(c, made_of),
+        "embedding": _embedding(c, made_of),
         "position": _position(c, made_of),
-        **_sums(c),
+        **_sums(c, made_of),
         "block": _block(c, made_of),
     }
     parts |= {
@@ -47,8 +47,8 @@ def describe(c: ResolvedConfig, made_of: Parts = HEALTHY) -> dict[str, Part]:
     }
     parts |= {
         "norm_final": _norm(c, made_of, "norm_final"),
-        "unembedding": _unembedding(c),
-        "softmax": _softmax(c),
+        "unembedding": _unembedding(c, made_of),
+        "softmax": _softmax(c, made_of),
     }
     return {name: part for name, part in parts.items() if part is not None}
 
@@ -66,11 +66,11 @@ def parameters(n: int) -> str:
     return f"{n:,} parameter{'' if n == 1 else 's'}" if n else "no parameters"
 
 
-def _shapes(c: ResolvedConfig, *names: str) -> tuple[tuple[str, str], ...]:
+def _shapes(c: ResolvedConfig, made_of: Parts, *names: str) -> tuple[tuple[str, str], ...]:
     """Rows for those of the named activations that this model has; one sequence, so without the batch
     axis.
     """
-    trace = shape_trace(c)
+    trace = shape_trace(c, made_of)
     rows = []
     for name in names:
         if name in trace:
@@ -81,14 +81,14 @@ def _shapes(c: ResolvedConfig, *names: str) -> tuple[tuple[str, str], ...]:
     return tuple(rows)
 
 
-def _count(c: ResolvedConfig, name: str) -> int:
+def _count(c: ResolvedConfig, made_of: Parts, name: str) -> int:
     """Parameters of one instance of a part: a block's parts are counted for one block."""
-    total = component_parameters(c)[name]
+    total = component_parameters(c, made_of)[name]
     return total // c.n_layers if name in ("norm1", "attention", "norm2", "feedforward") else total
 
 
-def _counted(c: ResolvedConfig, name: str) -> tuple[tuple[str, str], ...]:
-    one, total = _count(c, name), component_parameters(c)[name]
+def _counted(c: ResolvedConfig, made_of: Parts, name: str) -> tuple[tuple[str, str], ...]:
+    one, total = _count(c, made_of, name), component_parameters(c, made_of)[name]
     rows = [
         (
             "parameters",
@@ -99,11 +99,11 @@ def _counted(c: ResolvedConfig, name: str) -> tuple[tuple[str, str], ...]:
     if one != total:
         rows.append(("in all blocks", f"{total:,}"))
     if one:
-        rows.append(("of the model", f"{total / sum(component_parameters(c).values()):.1%}"))
+        rows.append(("of the model", f"{total / sum(component_parameters(c, made_of).values()):.1%}"))
     return tuple(rows)
 
 
-def _tokens(c: ResolvedConfig) -> Part:
+def _tokens(c: ResolvedConfig, made_of: Parts) -> Part:
     text = (
         f"The text, cut into tokens and written as {c.context:,} whole numbers below {c.vocab_size:,}. T is"
         " the context: all that the model sees at once."
@@ -113,17 +113,23 @@ def _tokens(c: ResolvedConfig) -> Part:
         "Tokens",
         (dims("T", (c.context,)) + " ids",),
         text,
-        (*_shapes(c, "tokens"), ("parameters", "0")),
+        (*_shapes(c, made_of, "tokens"), ("parameters", "0")),
     )
 
 
-def _embedding(c: ResolvedConfig) -> Part:
+def _embedding(c: ResolvedConfig, made_of: Parts) -> Part:
     text = (
         f"A table with a row for each of the {c.vocab_size:,} tokens (V). A token's row is its vector of"
         f" {c.d_model:,} numbers (d), which enters the stream."
     )
-    lines = (dims("V, d", (c.vocab_size, c.d_model)), parameters(_count(c, "embedding")))
-    return Part("embedding", "Embedding", lines, text, (*_shapes(c, "embed"), *_counted(c, "embedding")))
+    lines = (dims("V, d", (c.vocab_size, c.d_model)), parameters(_count(c, made_of, "embedding")))
+    return Part(
+        "embedding",
+        "Embedding",
+        lines,
+        text,
+        (*_shapes(c, made_of, "embed"), *_counted(c, made_of, "embedding")),
+    )
 
 
 def _position(c: ResolvedConfig, made_of: Parts) -> Part | None:
@@ -135,29 +141,41 @@ def _position(c: ResolvedConfig, made_of: Parts) -> Part | None:
     lines = (
         ()
         if inside
-        else (line, f"{_count(c, 'position'):,} params" if _count(c, "position") else "no params")
+        else (
+            line,
+            f"{_count(c, made_of, 'position'):,} params" if _count(c, made_of, "position") else "no params",
+        )
     )
     rows = (
-        _shapes(c, "q_rot", "k_rot")
+        _shapes(c, made_of, "q_rot", "k_rot")
         if "rotate" in scheme.enters
-        else _shapes(c, "scores")
+        else _shapes(c, made_of, "scores")
         if inside
-        else _shapes(c, "pos_embed")
+        else _shapes(c, made_of, "pos_embed")
     )
     return Part(
-        "position", scheme.title, lines, scheme.sentence, (*rows, *_counted(c, "position")), inside=inside
+        "position",
+        scheme.title,
+        lines,
+        scheme.sentence,
+        (*rows, *_counted(c, made_of, "position")),
+        inside=inside,
     )
 
 
-def _sums(c: ResolvedConfig) -> dict[str, Part]:
-    shape = _shapes(c, "resid_pre", "resid_mid", "resid_post")
+def _sums(c: ResolvedConfig, made_of: Parts) -> dict[str, Part]:
+    shape = _shapes(c, made_of, "resid_pre", "resid_mid", "resid_post")
     position = "The position's vector is added to the token's, number by number."
     update = (
         "{} is added to the stream: an update, not a replacement. Everything written before is still there."
     )
     return {
         "sum_position": Part(
-            "residual", "Sum: embed + pos_embed", (), position, _shapes(c, "embed", "pos_embed", "resid_pre")
+            "residual",
+            "Sum: embed + pos_embed",
+            (),
+            position,
+            _shapes(c, made_of, "embed", "pos_embed", "resid_pre"),
         ),
         "sum_attention": Part(
             "residual",
@@ -184,10 +202,10 @@ def _sums(c: ResolvedConfig) -> dict[str, Part]:
 
 
 def _block(c: ResolvedConfig, made_of: Parts) -> Part:
-    each = sum(_count(c, name) for name in ("norm1", "attention", "norm2", "feedforward"))
-    share = each * c.n_layers / sum(component_parameters(c).values())
+    each = sum(_count(c, made_of, name) for name in ("norm1", "attention", "norm2", "feedforward"))
+    share = each * c.n_layers / sum(component_parameters(c, made_of).values())
     rows = (
-        *_shapes(c, "resid_pre", "resid_post"),
+        *_shapes(c, made_of, "resid_pre", "resid_post"),
         ("parameters", f"{each:,} in each of {c.n_layers:,}"),
         ("of the model", f"{share:.1%}"),
     )
@@ -222,10 +240,16 @@ def _norm(c: ResolvedConfig, made_of: Parts, name: str) -> Part | None:
         "norm2": "",
         "norm_final": " The last norm sees the sum of everything all blocks wrote.",
     }[name]
-    count = _count(c, name)
+    count = _count(c, made_of, name)
     title = ("Final " if name == "norm_final" else "") + norm.title
     lines = (parameters(count),) if name == "norm_final" else (f"{count:,} params" if count else "no params",)
-    return Part("norm", title, lines, f"{what}{learned}.{where}", (*_shapes(c, name), *_counted(c, name)))
+    return Part(
+        "norm",
+        title,
+        lines,
+        f"{what}{learned}.{where}",
+        (*_shapes(c, made_of, name), *_counted(c, made_of, name)),
+    )
 
 
 def _attention(c: ResolvedConfig, made_of: Parts) -> Part | None:
@@ -240,8 +264,8 @@ def _attention(c: ResolvedConfig, made_of: Parts) -> Part | None:
         if c.causal
         else " There is no mask: every token sees every other, before and after it."
     )
-    lines = (heads, mask, parameters(_count(c, "attention")))
-    rows = (*_shapes(c, "q", "k", "v", "pattern", "attn_out"), *_counted(c, "attention"))
+    lines = (heads, mask, parameters(_count(c, made_of, "attention")))
+    rows = (*_shapes(c, made_of, "q", "k", "v", "pattern", "attn_out"), *_counted(c, made_of, "attention"))
     return Part("attention", mixer.title, lines, mixer.sentence + sight, rows)
 
 
@@ -249,17 +273,24 @@ def _feedforward(c: ResolvedConfig, made_of: Parts) -> Part | None:
     kind = made_of.feedforward(c)
     if not kind.present:
         return None
-    lines = (f"{c.d_model:,} → {c.d_ff:,} → {c.d_model:,}", kind.title, parameters(_count(c, "feedforward")))
+    lines = (
+        f"{c.d_model:,} → {c.d_ff:,} → {c.d_model:,}",
+        kind.title,
+        parameters(_count(c, made_of, "feedforward")),
+    )
     return Part(
         "feedforward",
         "Feed-forward",
         lines,
         kind.sentence,
-        (*_shapes(c, "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"), *_counted(c, "feedforward")),
+        (
+            *_shapes(c, made_of, "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"),
+            *_counted(c, made_of, "feedforward"),
+        ),
     )
 
 
-def _unembedding(c: ResolvedConfig) -> Part:
+def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
     tied = c.tie_embeddings
     text = (
         f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit) for"
@@ -278,14 +309,19 @@ def _unembedding(c: ResolvedConfig) -> Part:
     )
     lines = (
         dims("d, V", (c.d_model, c.vocab_size)),
-        "= Embeddingᵀ, tied" if tied else parameters(_count(c, "unembedding")),
+        "= Embeddingᵀ, tied" if tied else parameters(_count(c, made_of, "unembedding")),
     )
     return Part(
-        "output", "Unembedding", lines, text, (*_shapes(c, "logits"), *_counted(c, "unembedding")), tied=tied
+        "output",
+        "Unembedding",
+        lines,
+        text,
+        (*_shapes(c, made_of, "logits"), *_counted(c, made_of, "unembedding")),
+        tied=tied,
     )
 
 
-def _softmax(c: ResolvedConfig) -> Part:
+def _softmax(c: ResolvedConfig, made_of: Parts) -> Part:
     aim = "the next token" if c.causal else "the hidden token"
     text = (
         f"The {c.vocab_size:,} scores of each position become probabilities that sum to 1: the model's guess"

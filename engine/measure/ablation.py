@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.measure.recording import Recording, next_token_losses, record
 from engine.model import Transformer
-from engine.parts.attention import by_heads
+from engine.parts.heads import by_heads
 
 Ablation = Literal["zero", "mean"]
 Order = Literal["kept", "shuffled", "reversed"]

@@ -62,6 +62,32 @@ def gelu_difference(
     return x.numpy(), (gelu_tanh(x) - F.gelu(x)).numpy()
 
 
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """tanh GELU minus exact GELU at x, both (points,); `worst` is the largest size of it, at -`where` and at
+    `where` alike.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    worst: float
+    where: float
+
+
+def worst_difference() -> Difference:
+    """How far the two GELUs are apart between -6 and 6."""
+    x, y = gelu_difference()
+    at = int(np.abs(y).argmax())
+    return Difference(x, y, float(abs(y[at])), float(abs(x[at])))
+
+
+def some_pairs(gates: np.ndarray, values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """(gates, values) of at most `count` places, drawn evenly from all there are; the same ones each time."""
+    gates, values = gates.ravel(), values.ravel()
+    some = np.random.default_rng(0).choice(gates.size, min(count, gates.size), replace=False)
+    return gates[some], values[some]
+
+
 def gated_surface(ffn: str, reach: float = 4.0, points: int = 81) -> tuple[np.ndarray, np.ndarray]:
     """(axis (points,), act(gate) * value (value, gate)): what a gated neuron gives for every pair of its two
     inputs (Shazeer 2020).

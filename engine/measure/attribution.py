@@ -20,7 +20,7 @@ from engine.errors import ConfigError, ShapeError
 from engine.measure.recording import Recording
 from engine.measure.residual import outputs
 from engine.model import Transformer
-from engine.parts.attention import by_heads
+from engine.parts.heads import by_heads
 from engine.parts.norms import Linearised
 
 Versus = int | Literal["mean"] | None

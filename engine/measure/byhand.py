@@ -1,6 +1,4 @@
-"""Attention on numbers small enough for pencil and paper, and shape mistakes run for real. float64
-throughout.
-"""
+"""Attention on numbers small enough for pencil and paper. float64 throughout."""
 
 from __future__ import annotations
 
@@ -9,12 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 
-from engine.config import ModelConfig
-from engine.errors import ConfigError, ShapeError
-from engine.model import build
+from engine.errors import ShapeError
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +28,11 @@ class HandExample:
     @property
     def d_head(self) -> int:
         return int(self.q.shape[-1])
+
+    @property
+    def most(self) -> float:
+        """What every head gives to one of its keys, at least: the smallest of their largest weights."""
+        return float(self.pattern.max(axis=-1).min())
 
 
 def multi_head(
@@ -71,6 +70,35 @@ def multi_head(
     return HandExample(qs, ks, vs, raw, scaled, masked, pattern, z, z.swapaxes(0, 1).reshape(len(q), width))
 
 
+@dataclass(frozen=True)
+class OneWeight:
+    """One weight of one head, written out: the numbers (q_i, k_i) whose products sum to `raw`, what is left
+    after the division, and the scores of the keys that are seen, among which it is shared out. `hidden` keys
+    get 0.
+    """
+
+    pairs: tuple[tuple[float, float], ...]
+    raw: float
+    scaled: float
+    seen: tuple[float, ...]
+    hidden: bool
+    weight: float
+
+
+def one_weight(example: HandExample, head: int, key: int) -> OneWeight:
+    """What the first query gives to a key, both counted from 0."""
+    row = example.masked[head, 0]
+    q, k = example.q[head, 0].tolist(), example.k[head, key].tolist()
+    return OneWeight(
+        tuple(zip(q, k, strict=True)),
+        float(example.raw[head, 0, key]),
+        float(example.scaled[head, 0, key]),
+        tuple(row[np.isfinite(row)].tolist()),
+        not math.isfinite(row[key]),
+        float(example.pattern[head, 0, key]),
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class MaskExample:
     """One row of scores, masked at the right place and at the wrong one. All (key,)."""
@@ -93,6 +121,31 @@ class MaskExample:
     def exponentials(self) -> np.ndarray:
         """e^(masked - shift); 0 where hidden."""
         return np.exp(self.masked - self.shift)
+
+    @property
+    def visible(self) -> tuple[int, ...]:
+        """The keys that are not hidden; there is always one."""
+        return tuple(int(i) for i in np.flatnonzero(np.isfinite(self.masked)))
+
+    @property
+    def powers(self) -> tuple[float, ...]:
+        """To which e is raised, for the visible keys: score - shift."""
+        return tuple(float(self.scores[i] - self.shift) for i in self.visible)
+
+    @property
+    def total(self) -> float:
+        """The sum of the exponentials: what every one of them is divided by."""
+        return float(self.exponentials.sum())
+
+    @property
+    def kept(self) -> float:
+        """What the row sums to when the mask comes after the softmax."""
+        return float(self.late.sum())
+
+    @property
+    def lost(self) -> float:
+        """What the hidden keys have taken before they were hidden."""
+        return 1 - self.kept
 
 
 def masking(scores: Sequence[float], hidden: Sequence[int]) -> MaskExample:
@@ -129,69 +182,3 @@ def _hide(scores: np.ndarray, hidden: Sequence[int]) -> np.ndarray:
     masked = scores.copy()
     masked[..., list(hidden)] = -np.inf
     return masked
-
-
-# Mistakes ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What happened when a mistake was run. `shapes` went in; then either `made` came out, or `errors` (who,
-    words) were raised.
-    """
-
-    shapes: tuple[tuple[str, tuple[int, ...]], ...]
-    made: tuple[int, ...] | None
-    errors: tuple[tuple[str, str], ...]
-    harm: float | None = None  # largest difference from the right result, where the mistake went unnoticed
-
-
-def split_heads(d_model: int, n_heads: int) -> Attempt:
-    """Split d_model into heads: what the configuration says of it, and what torch does."""
-    errors = []
-    x = torch.zeros(1, 6, d_model)
-    made: tuple[int, ...] | None = None
-    try:
-        ModelConfig(d_model=d_model, n_heads=n_heads).validate()
-    except ConfigError as error:
-        errors.append(("ConfigError", str(error)))
-    try:
-        made = tuple(x.unflatten(-1, (n_heads, d_model // n_heads)).shape)
-    except RuntimeError as error:
-        errors.append(("RuntimeError", _first_line(error)))
-    return Attempt((("x", tuple(x.shape)),), made, tuple(errors))
-
-
-def transposed_unembedding(d_model: int, vocab_size: int) -> Attempt:
-    """x W_U^T where W_U should stand. When vocab_size = d_model it goes through, and `harm` is how far the
-    logits are off.
-    """
-    model = build(ModelConfig(vocab_size=vocab_size, context=6, d_model=d_model, n_layers=1, n_heads=1))
-    x = torch.empty(1, 6, d_model).normal_(generator=torch.Generator().manual_seed(0))
-    wrong = model.output_matrix.detach().T
-    shapes = (("x", tuple(x.shape)), ("W", tuple(wrong.shape)))
-    try:
-        logits = F.linear(x, wrong)
-    except RuntimeError as error:
-        return Attempt(shapes, None, (("RuntimeError", _first_line(error)),))
-    return Attempt(shapes, tuple(logits.shape), (), float((logits - F.linear(x, wrong.T)).abs().max()))
-
-
-def wrong_mask(length: int, mask_size: int, n_heads: int = 4) -> Attempt:
-    """A causal mask made for another length, added to scores. A mask of one row fits everything; `harm` is
-    then the weight on the future.
-    """
-    from engine.parts.attention import causal_mask
-
-    scores = torch.zeros(1, n_heads, length, length)
-    mask = causal_mask(mask_size, scores)
-    shapes = (("scores", tuple(scores.shape)), ("mask", tuple(mask.shape)))
-    try:
-        pattern = (scores + mask).softmax(dim=-1)
-    except RuntimeError as error:
-        return Attempt(shapes, None, (("RuntimeError", _first_line(error)),))
-    return Attempt(shapes, tuple(pattern.shape), (), float(pattern.triu(1).sum(dim=-1).max()))
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
 from engine.measure.recording import Recording
 from engine.parts.positions import Alibi, alibi_slopes
+from engine.parts.registry import HEALTHY, Parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +161,9 @@ def alibi_effect(scores: np.ndarray, slope: float, causal: bool, own_slope: floa
     return Effect(bare, biased, softmax(bare), softmax(biased))
 
 
-def own_slope(config: ModelConfig, head: int) -> float:
+def own_slope(config: ResolvedConfig, head: int, parts: Parts = HEALTHY) -> float:
     """The slope that a head's recorded scores hold already: 0 unless the model's scheme is ALiBi."""
-    return alibi_slopes(config.n_heads)[head] if config.position == "alibi" else 0.0
+    return alibi_slopes(config.n_heads)[head] if parts.position(config) is Alibi else 0.0
 
 
 def distances_of_heads(recording: Recording, layer: int, multiplier: float) -> tuple[np.ndarray, np.ndarray]:
@@ -170,7 +171,8 @@ def distances_of_heads(recording: Recording, layer: int, multiplier: float) -> t
     c = recording.config
     steps = slopes(c.n_heads, multiplier).slope
     scores = recording[f"blocks.{layer}.scores"]
-    effects = [alibi_effect(scores[h], float(steps[h]), c.causal, own_slope(c, h)) for h in range(c.n_heads)]
+    own = [own_slope(c, h, recording.parts) for h in range(c.n_heads)]
+    effects = [alibi_effect(scores[h], float(steps[h]), c.causal, own[h]) for h in range(c.n_heads)]
     return np.array([e.distance_before for e in effects]), np.array([e.distance_after for e in effects])
 
 

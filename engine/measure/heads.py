@@ -14,7 +14,7 @@ import torch
 
 from engine.measure.recording import Recording
 from engine.model import Transformer
-from engine.parts.attention import HeadMixer, by_heads
+from engine.parts.heads import HeadMixer, by_heads
 from engine.probe import Recorder
 
 MAX_REPEAT = 32  # tokens in the sequence that is repeated

@@ -36,13 +36,13 @@ class Pushes:
 def pushes(config: ModelConfig, found: Attribution) -> Pushes:
     """The bars of an attribution. They sum to `found.total`: what is left out is 0."""
     rows = [Push("embed", "embedding", found.embedding)]
-    if config.position in ("learned", "sinusoidal"):
+    if found.position or config.position in ("learned", "sinusoidal"):
         rows.append(Push("position", "position", found.position))
     for i in range(config.n_layers):
         rows += _attention(config, found, i)
         if config.ffn != "none":
             rows.append(Push(f"ffn {i}", "feedforward", float(found.feedforward[i])))
-    if config.norm_bias:
+    if found.norm_bias or config.norm_bias:
         rows.append(Push("norm bias", "norm", found.norm_bias))
     most, least = (choose(rows, key=lambda push: push.value) for choose in (max, min))
     return Pushes(tuple(rows), most, least, found.total - found.logit)

@@ -72,7 +72,7 @@ def test_an_alibi_model_s_pattern_is_the_bare_one_with_its_slope(causal):
         q, k = recording["blocks.1.q"][head], recording["blocks.1.k"][head]
         seen = np.isfinite(found.bare)
         assert found.bare[seen] == pytest.approx((q @ k.T / math.sqrt(model.config.d_head))[seen], abs=1e-4)
-    assert distance.own_slope(tiny(position="rope"), 0) == 0
+    assert distance.own_slope(tiny(position="rope").resolved(), 0) == 0
 
 
 def test_steeper_slopes_look_nearer():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from engine.config import ModelConfig
 from engine.errors import ConfigError, ShapeError
 from engine.ledger import parameter_formula
-from engine.measure import byhand
+from engine.measure import byhand, mistakes
 from engine.measure.recording import record
 from engine.measure.shapes import Shape, probabilities, tensor_of, totals, trace
 from engine.model import build
@@ -272,13 +272,13 @@ def test_what_cannot_be_computed_by_hand_is_said(call, words):
 
 
 def test_the_mistakes_fail_where_they_should():
-    who = [name for name, _ in byhand.split_heads(128, 3).errors]
-    assert who == ["ConfigError", "RuntimeError"] and byhand.split_heads(128, 4).made == (1, 6, 4, 32)
-    assert "cannot be multiplied" in byhand.transposed_unembedding(16, 11).errors[0][1]
-    assert "must match the size" in byhand.wrong_mask(6, 5).errors[0][1]
+    who = [name for name, _ in mistakes.split_heads(128, 3).errors]
+    assert who == ["ConfigError", "RuntimeError"] and mistakes.split_heads(128, 4).made == (1, 6, 4, 32)
+    assert "cannot be multiplied" in mistakes.transposed_unembedding(16, 11).errors[0][1]
+    assert "must match the size" in mistakes.wrong_mask(6, 5).errors[0][1]
 
 
 def test_the_mistakes_that_nobody_notices_do_harm():
-    square = byhand.transposed_unembedding(16, 16)
+    square = mistakes.transposed_unembedding(16, 16)
     assert square.made == (1, 6, 16) and not square.errors and square.harm > 0.01
-    assert byhand.wrong_mask(6, 1).harm == pytest.approx(5 / 6) and byhand.wrong_mask(6, 6).harm == 0
+    assert mistakes.wrong_mask(6, 1).harm == pytest.approx(5 / 6) and mistakes.wrong_mask(6, 6).harm == 0

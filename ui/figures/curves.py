@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from ui.figures import specs as go
+from ui.figures.curve_points import Curve, Unit, XAxis, _empty
 from ui.figures.labels import plain, short
 from ui.figures.theme import base_layout, colour
 
-XAxis = Literal["step", "time"]
-Unit = Literal["nats", "bits"]  # nats per token, or bits per character
-
+WHOLE = "validation, whole split"
 OTHERS = tuple(f"run{i}" for i in range(6))
 
 BASELINE_WORDS = {
@@ -25,29 +23,6 @@ BASELINE_WORDS = {
     "bigram": "{what} pairs",
     "trigram": "{what} triples",
 }
-
-
-def _empty() -> np.ndarray:
-    return np.zeros(0, dtype=np.float32)
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One run's losses, in nats per token or in bits per character. All arrays are one-dimensional; the
-    `eval_*` belong to each other, the rest too.
-    """
-
-    name: str
-    steps: np.ndarray = field(default_factory=_empty)
-    seconds: np.ndarray = field(default_factory=_empty)
-    losses: np.ndarray = field(default_factory=_empty)
-    eval_steps: np.ndarray = field(default_factory=_empty)
-    eval_seconds: np.ndarray = field(default_factory=_empty)
-    eval_losses: np.ndarray = field(default_factory=_empty)
-
-    def along(self, x: XAxis) -> tuple[np.ndarray, np.ndarray]:
-        """(positions of the steps, positions of the evaluations) on the axis asked for."""
-        return (self.steps, self.eval_steps) if x == "step" else (self.seconds, self.eval_seconds)
 
 
 def loss_curves(
@@ -112,7 +87,8 @@ class Parts:
 
 
 def _main(curve: Curve, x: XAxis) -> Parts:
-    at, eval_at = curve.along(x)
+    at, eval_at, whole_at = curve.along(x)
+    shade = colour("validation")
     thin, thick = {"color": colour("training"), "width": 1.2}, {"color": colour("validation"), "width": 3}
     traces = (
         _line(at, curve.losses, "training (each batch)", line=thin, opacity=0.75, hovertemplate="%{y:.3f}"),
@@ -126,27 +102,42 @@ def _main(curve: Curve, x: XAxis) -> Parts:
             cliponaxis=False,
             hovertemplate="%{y:.4f}",
         ),
+        *_whole(whole_at, curve.whole_losses, WHOLE, shade, "%{y:.4f}"),
     )
-    front = max(
-        [float(end[-1]) for end in (at, eval_at) if len(end)], default=0.0
-    )  # both labels stand right of both curves
+    # all labels stand right of all curves
+    front = max([float(end[-1]) for end in (at, eval_at, whole_at) if len(end)], default=0.0)
     ends = [
-        (name, front, float(y[-1]))
-        for name, y in (("training", curve.losses), ("validation", curve.eval_losses))
+        (name, float(y[-1]), look)
+        for name, y, look in (
+            ("training", curve.losses, colour("training")),
+            ("validation", curve.eval_losses, shade),
+            ("whole split", curve.whole_losses, shade),
+        )
         if len(y)
     ]
     return Parts(
         traces,
         labels=tuple(
-            _label(where, value, f"{name} {value:.2f}", colour(name))
-            for name, where, value in ends
+            _label(front, value, f"{name} {value:.2f}", look)
+            for name, value, look in ends
             if math.isfinite(value)
         ),
     )
 
 
+def _whole(
+    at: np.ndarray, losses: np.ndarray, name: str, shade: str, hover: str
+) -> tuple[dict[str, Any], ...]:
+    """Marks of the evaluations on the whole split, which no line joins to anything; nothing where there are
+    none.
+    """
+    look = {"size": 11, "symbol": "diamond-open", "color": shade, "line": {"width": 2.5}}
+    rest = {"mode": "markers", "marker": look, "cliponaxis": False, "hovertemplate": hover}
+    return (_line(at, losses, name, **rest),) if len(at) else ()
+
+
 def _other(curve: Curve, x: XAxis, shade: str) -> Parts:
-    _, at = curve.along(x)
+    _, at, whole_at = curve.along(x)
     name = plain(curve.name)
     hover = f"{name}: %{{y:.4f}}<extra></extra>"
     trace = _line(
@@ -158,14 +149,20 @@ def _other(curve: Curve, x: XAxis, shade: str) -> Parts:
         mode="lines+markers",
         hovertemplate=hover,
     )
-    named = len(at) > 0 and math.isfinite(curve.eval_losses[-1])
+    whole = _whole(
+        whole_at,
+        curve.whole_losses,
+        f"{name}: {WHOLE}",
+        shade,
+        f"{name}, whole split: %{{y:.4f}}<extra></extra>",
+    )
+    # named at its last point, of whatever kind
+    ends = [(where, y) for where, y in ((at, curve.eval_losses), (whole_at, curve.whole_losses)) if len(y)]
+    where, y = max(ends, key=lambda end: float(end[0][-1]), default=(at, curve.eval_losses))
+    named = len(y) > 0 and math.isfinite(y[-1])
     return Parts(
-        (trace,),
-        labels=(
-            (_label(float(at[-1]), float(curve.eval_losses[-1]), plain(short(curve.name)), shade),)
-            if named
-            else ()
-        ),
+        (trace, *whole),
+        labels=((_label(float(where[-1]), float(y[-1]), plain(short(curve.name)), shade),) if named else ()),
     )
 
 
@@ -260,9 +257,9 @@ def _loss_range(main: Curve | None, others: Sequence[Curve], baselines: Mapping[
     all.
     """
     top = max(baselines.values(), default=4.0)
-    values = [curve.eval_losses for curve in (*others, *([main] if main else []))] + (
-        [main.losses] if main else []
-    )
+    curves = (*others, *([main] if main else []))
+    values = [y for curve in curves for y in (curve.eval_losses, curve.whole_losses)]
+    values += [main.losses] if main else []
     finite = np.concatenate([np.asarray(v, dtype=np.float64) for v in values]) if values else _empty()
     finite = finite[np.isfinite(finite)]
     lowest = min([*baselines.values(), *([float(finite.min())] if finite.size else [])], default=0.0)
@@ -292,71 +289,3 @@ def small_curve(
         x, y, title, line={"color": colour(shade), "width": 1.5}, hovertemplate="%{y:.4g}<extra></extra>"
     )
     return go.Figure({"data": [line], "layout": layout})
-
-
-def curve_table(history: Any) -> pd.DataFrame:
-    """One row for each kept step and each evaluation, ordered by step: what the CSV holds. Empty cells where
-    a quantity was not measured.
-    """
-    steps = pd.DataFrame(
-        {
-            "step": np.asarray(history.steps),
-            "seconds": history.seconds,
-            "tokens": history.tokens,
-            "batch_loss": history.losses,
-            "batch_bits_per_character": history.bits,
-            "grad_norm": history.grad_norms,
-            "learning_rate": history.learning_rates,
-        }
-    )
-    looked = pd.DataFrame(
-        [
-            (e.step, e.train_loss, e.validation_loss, e.train_bits, e.validation_bits, e.complete)
-            for e in history.evaluations
-        ],
-        columns=[
-            "step",
-            "train_loss",
-            "validation_loss",
-            "train_bits_per_character",
-            "validation_bits_per_character",
-            "validation_complete",
-        ],
-    ).drop_duplicates("step", keep="last")
-    return steps.merge(looked, on="step", how="outer").sort_values("step", ignore_index=True)
-
-
-def curve_of(name: str, history: Any, points: int = 0, unit: Unit = "nats") -> Curve:
-    """The arrays of a run's history (engine.service.history.History) that the loss chart draws; at most
-    `points` steps, spread evenly, when points > 0.
-    """
-    seen = {
-        e.step: e for e in history.evaluations
-    }  # a complete evaluation replaces the quick one of the same step
-    looked = [seen[step] for step in sorted(seen)]
-    some = spread(len(history.steps), points)
-    return Curve(
-        name,
-        history.steps[some],
-        history.seconds[some],
-        (history.losses if unit == "nats" else history.bits)[some],
-        np.array([e.step for e in looked], dtype=np.int64),
-        np.array([e.seconds for e in looked], dtype=np.float32),
-        np.array(
-            [e.validation_loss if unit == "nats" else e.validation_bits for e in looked], dtype=np.float32
-        ),  # None becomes NaN
-    )
-
-
-def spread(count: int, points: int) -> np.ndarray:
-    """Indices of at most `points` of `count` entries, spread evenly, the first and the last among them; all
-    when points is 0.
-
-    >>> spread(10, 4).tolist()
-    [0, 3, 6, 9]
-    """
-    return (
-        np.arange(count)
-        if not points or count <= points
-        else np.linspace(0, count - 1, points).astype(np.int64)
-    )

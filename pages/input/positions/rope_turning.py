@@ -41,7 +41,7 @@ def turning(subject: Subject) -> Turning:
     so.
     """
     c = subject.config
-    if c.position == "rope" and c.mixer in rotary.SCORED:
+    if c.position == "rope" and subject.model.parts.mixer(c).scored:
         layer, head = widgets.head(c, "rope")
         q, k = _vectors(subject.key, subject.ids, layer, head, subject)
         words = f"layer {layer}, head {head} of {subject.title}"

@@ -13,19 +13,15 @@ import streamlit as st
 
 from engine import corpora
 from engine.errors import CorpusError
+from engine.measure.firing import SIDES, Excerpt, excerpts, places, shows_lowest, windows
 from engine.measure.neurons import Scan, activations_near, scan
-from ui import state
+from ui import state, widgets
 from ui.figures import theme
 from ui.subject import RUN, Subject
 from ui.text.markdown import safe
 
 SPANS = {"8,000": 8_000, "32,000": 32_000, "all": 10**9}  # tokens of the validation text
 BEFORE, AFTER = 40, 16  # tokens shown around the one that excites
-SIDES = (
-    "strongest",
-    "highest",
-    "lowest",
-)  # of a gated neuron; strongest is whichever of the others is larger
 KEPT = 32
 # The middle tones of the diverging scale, made transparent by two more digits: they do on a light page and on
 # a dark one.
@@ -77,33 +73,17 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None
         st.info(f"{problem} The text above is searched instead.", icon=":material/info:")
         ids = np.asarray(subject.ids)
     row = st.container(horizontal=True, gap="medium")
-    span, side = "8,000", "strongest"
+    span, side = "8,000", SIDES[0]
     if not problem:
         with row:
             hint = (
                 f"From the beginning of the validation text, which has {len(ids):,} tokens and was not"
                 " trained on."
             )
-            span = st.segmented_control(
-                "Tokens read",
-                list(SPANS),
-                default="8,000",
-                required=True,
-                key="feedforward_span",
-                bind="query-params",
-                help=hint,
-            )
+            span = widgets.one_of("Tokens read", list(SPANS), "feedforward_span", hint=hint)
     if is_signed:
         with row:
-            side = st.segmented_control(
-                "Activation",
-                list(SIDES),
-                default="strongest",
-                required=True,
-                key="feedforward_side",
-                bind="query-params",
-            )
-    span = span if span in SPANS else "8,000"
+            side = widgets.one_of("Activation", SIDES, "feedforward_side")
     key: Key = (subject.key, layer, span, subject.ids if problem else ())
     found = _kept().get(key)
     if found is None:
@@ -116,7 +96,7 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None
             return
         found = _read(subject, ids[: SPANS[span]], layer)
         _kept().put(key, found)
-    _draw(subject, ids, found, layer, neuron, _lower(found, neuron, side) if is_signed else False)
+    _draw(subject, ids, found, layer, neuron, is_signed and shows_lowest(found, neuron, side))
 
 
 def _read(subject: Subject, ids: np.ndarray, layer: int) -> Scan:
@@ -149,21 +129,13 @@ def _validation(name: str | None, key: tuple[str, int], _tokenizer: object) -> t
     )
 
 
-def _lower(found: Scan, neuron: int, side: str | None) -> bool:
-    """Whether to show where the neuron is lowest."""
-    return side == "lowest" or (side != "highest" and -found.lowest[neuron, 0] > found.highest[neuron, 0])
-
-
 def _draw(subject: Subject, ids: np.ndarray, found: Scan, layer: int, neuron: int, lower: bool) -> None:
-    at = (found.lowest_at if lower else found.highest_at)[neuron]
-    at = at[at >= 0]
-    values = (found.lowest if lower else found.highest)[neuron, : len(at)]
+    at, values = places(found, neuron, lower)
     near = _near(
         (subject.key, layer, neuron, tuple(at.tolist()), found.total), found.window, ids, subject.model
     )
-    scale = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     rows = "".join(
-        _row(subject, ids, near[i], int(p), float(values[i]), found.window, scale) for i, p in enumerate(at)
+        _row(subject, ids, excerpt) for excerpt in excerpts(at, values, near, found.window, BEFORE, AFTER)
     )
     st.html(f'{STYLE}<div class="gf-contexts">{rows}</div>')
     st.caption(
@@ -180,24 +152,17 @@ def _near(
 ) -> np.ndarray:
     """The neuron's activation along the windows of its contexts: (context, window)."""
     _, layer, neuron, at, _ = key
-    return activations_near(_model, _ids, layer, neuron, [p // window * window for p in at], window)  # type: ignore[arg-type]
+    return activations_near(_model, _ids, layer, neuron, windows(np.array(at), window), window)  # type: ignore[arg-type]
 
 
-def _row(
-    subject: Subject, ids: np.ndarray, along: np.ndarray, at: int, value: float, window: int, scale: float
-) -> str:
+def _row(subject: Subject, ids: np.ndarray, found: Excerpt) -> str:
     """One context as HTML. Tokens come out of a corpus that somebody may have written: all of them are
     escaped.
     """
-    start = at // window * window
-    low, high = max(start, at - BEFORE), min(start + window, at + AFTER + 1)
-    cells = [
-        f"<s>{' ' * max(0, BEFORE - (at - low))}</s>"
-    ]  # so that the strongest tokens stand below each other
-    for i in range(low, high):
+    cells = [f"<s>{' ' * found.missing}</s>"]  # so that the strongest tokens stand below each other
+    for i, strength in enumerate(found.strengths.tolist(), found.first):
         text = html.escape(subject.vocabulary[int(ids[i])])
-        strength = along[i - start] / scale
-        shade = f"{ABOVE if strength > 0 else BELOW}{round(min(abs(float(strength)), 1.0) * 190):02x}"
-        tag = "u" if i == at else "span"
+        shade = f"{ABOVE if strength > 0 else BELOW}{round(min(abs(strength), 1.0) * 190):02x}"
+        tag = "u" if i == found.at else "span"
         cells.append(f'<{tag} style="background:{shade}">{text}</{tag}>')
-    return f"<div><b>{value:.3f}</b><span>{''.join(cells)}</span></div>"
+    return f"<div><b>{found.value:.3f}</b><span>{''.join(cells)}</span></div>"

@@ -9,10 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure import activations
-from engine.measure.activations import ACTIVATIONS, BENDS, Curve, Inputs
-from engine.parts.feedforward import GatedFeedForward, gelu_tanh, relu2
-from pages.inside.feedforward import figures
-from ui import explain
+from engine.measure.activations import ACTIVATIONS, BENDS, Curve, Difference, Inputs
+from pages.inside.feedforward import function_figures as figures
+from ui import explain, widgets
 from ui.players.plot import plot
 from ui.subject import Subject
 
@@ -21,7 +20,7 @@ GATES = {"swiglu": "SwiGLU", "geglu": "GEGLU"}
 DOTS = 500
 
 
-def functions_view(subject: Subject) -> None:
+def draw_functions(subject: Subject) -> None:
     own = BENDS.get(subject.config.ffn)
     left, middle, right = st.columns([5, 2, 2], vertical_alignment="bottom", gap="medium")
     with left:
@@ -32,37 +31,24 @@ def functions_view(subject: Subject) -> None:
             default=names,
             selection_mode="multi",
             key="feedforward_functions",
-            bind="query-params",
             format_func=lambda n: ACTIVATIONS[n][0],
+            **widgets.KEPT,
         )
     with middle:
-        reach = st.select_slider(
-            "Inputs from −x to x",
-            REACHES,
-            4.0,
-            key="feedforward_reach",
-            bind="query-params",
-            format_func=lambda r: f"{r:g}",
+        reach = widgets.slide_over(
+            "Inputs from −x to x", REACHES, 4.0, "feedforward_reach", written=lambda r: f"{r:g}"
         )
-    reach = reach if reach in REACHES else 4.0
     with right:
         layers = ["all", *map(str, range(subject.config.n_layers))] if own else ["all"]
-        if st.session_state.get("feedforward_inputs", "all") not in layers:
-            st.session_state["feedforward_inputs"] = "all"
         hint = "Of the model in the bar, on this text: the green area."
-        layer = st.selectbox(
-            "Inputs of layer",
-            layers,
-            key="feedforward_inputs",
-            bind="query-params",
-            disabled=own is None,
-            help=hint,
+        layer = widgets.one_of(
+            "Inputs of layer", layers, "feedforward_inputs", kind="list", hint=hint, disabled=own is None
         )
     inputs = (
         _inputs(
             subject.key,
             subject.ids,
-            layer if layer in layers else "all",
+            layer,
             reach,
             subject.recording(),
             subject.config.ffn,
@@ -70,29 +56,13 @@ def functions_view(subject: Subject) -> None:
         if own
         else None
     )
-    _curves([c for c in _all_curves(reach) if c.name in (chosen or [])], own, inputs, subject)
+    wanted = widgets.only(chosen, names)
+    _curves([c for c in _all_curves(reach) if c.name in wanted], own, inputs, subject)
     left, right = st.columns(2, gap="medium")
     with left:
         _two_gelus()
     with right:
         _gated(subject)
-    explain.reading(
-        see=(
-            "Each line is what a function makes of its input; beside it the slope, which is what a gradient"
-            " is multiplied by on its way back. The green area is where the inputs of the model in the bar"
-            " fall on this text."
-        ),
-        why=(
-            "Without a bend, two matrices in a row would be one. ReLU is 0, and so is its slope, left of"
-            " zero: a neuron that only ever gets such inputs learns nothing. The smooth ones let a little"
-            " through. A gate goes further: one half of the network decides how much of the other passes."
-        ),
-        attempt=(
-            "Compare a trained model with an untrained one: how far from zero do its inputs spread? "
-            "Then show GELU and its tanh approximation alone, and look for the difference."
-        ),
-    )
-    explain.show_code(relu2, gelu_tanh, GatedFeedForward, activations.curve)
 
 
 @st.cache_resource(max_entries=len(REACHES), show_spinner=False)
@@ -145,12 +115,12 @@ def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, subject
 
 def _two_gelus() -> None:
     st.subheader("GELU, exact and by tanh", anchor=False)
-    x, difference = _difference()
-    worst = int(np.abs(difference).argmax())
-    table = pd.DataFrame({"x": x[::10], "tanh_minus_exact": difference[::10]})
-    alt = f"Difference of the two; its largest size is {abs(difference[worst]):.1e}, at {x[worst]:.2f}."
+    found = _difference()
+    x, difference = found.x[::10], found.y[::10]
+    table = pd.DataFrame({"x": x, "tanh_minus_exact": difference})
+    alt = f"Difference of the two; its largest size is {found.worst:.1e}, at ±{found.where:.2f}."
     plot(
-        figures.difference_line(x[::10], difference[::10]),
+        figures.difference_line(x, difference),
         key="feedforward_difference",
         alt=alt,
         height=360,
@@ -159,14 +129,14 @@ def _two_gelus() -> None:
     )
     st.markdown(
         "Exact: $x\\,\\Phi(x)$. GPT-2's: $\\tfrac x2\\,(1+\\tanh(\\sqrt{2/\\pi}\\,(x+0.044715\\,x^3)))$."
-        f" Measured at {len(x):,} points between −6 and 6 they differ by at most"
-        f" **{abs(difference[worst]):.6f}** (at x = ±{abs(x[worst]):.2f})."
+        f" Measured at {len(found.x):,} points between −6 and 6 they differ by at most"
+        f" **{found.worst:.6f}** (at x = ±{found.where:.2f})."
     )
 
 
 @st.cache_resource(show_spinner=False)
-def _difference() -> tuple[np.ndarray, np.ndarray]:
-    return activations.gelu_difference()
+def _difference() -> Difference:
+    return activations.worst_difference()
 
 
 def _gated(subject: Subject) -> None:
@@ -174,25 +144,9 @@ def _gated(subject: Subject) -> None:
     own = subject.config.ffn
     left, right = st.columns(2)
     with left:
-        kind = st.segmented_control(
-            "Kind",
-            list(GATES),
-            default="swiglu",
-            required=True,
-            key="feedforward_gate",
-            bind="query-params",
-            format_func=GATES.__getitem__,
-        )
+        kind = widgets.one_of("Kind", GATES, "feedforward_gate")
     with right:
-        form = st.segmented_control(
-            "Drawn as",
-            ["map", "slices"],
-            default="map",
-            required=True,
-            key="feedforward_form",
-            bind="query-params",
-        )
-    kind = kind if kind in GATES else "swiglu"
+        form = widgets.one_of("Drawn as", ("map", "slices"), "feedforward_form")
     axis, surface = activations.gated_surface(kind)
     table = pd.DataFrame(
         {"value": np.repeat(axis, len(axis)), "gate": np.tile(axis, len(axis)), "output": surface.ravel()}
@@ -237,6 +191,4 @@ def _gated(subject: Subject) -> None:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _pairs(key: tuple[str, int], ids: tuple[int, ...], _recording: Any) -> tuple[np.ndarray, np.ndarray]:
     """(gates, values) of some neurons at some tokens, spread evenly over all there are: both (DOTS,)."""
-    gates, values = _recording.stacked("ffn_gate").ravel(), _recording.stacked("ffn_pre").ravel()
-    some = np.random.default_rng(0).choice(gates.size, min(DOTS, gates.size), replace=False)
-    return gates[some], values[some]
+    return activations.some_pairs(_recording.stacked("ffn_gate"), _recording.stacked("ffn_pre"), DOTS)

@@ -8,22 +8,21 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure import neurons
+from engine.measure import firing, neurons
 from engine.parts.feedforward import FeedForward, GatedFeedForward
 from pages.inside.feedforward import figures
-from pages.inside.feedforward.contexts import contexts
-from ui import explain
+from pages.inside.feedforward.neuron import draw_neuron
+from ui import widgets
+from ui.look import Code
 from ui.players.plot import Table, plot
-from ui.players.tokens import token_strip
 from ui.subject import Subject
-from ui.text.markdown import safe
 
 MOST = 32
 SHOWN = (f"{MOST} most active", "all")
 GO = "feedforward_go"  # (layer, neuron) that was clicked in the last run
 
 
-def neurons_view(subject: Subject) -> None:
+def draw_neurons(subject: Subject) -> None:
     if subject.config.ffn == "none":
         st.info(
             "This model has no feed-forward networks (`ffn` is none), so there are no neurons. The other two"
@@ -39,31 +38,17 @@ def neurons_view(subject: Subject) -> None:
     layer, neuron, shown = _choose(values)
     _whole_model(subject, post, values, (layer, neuron), diverging)
     _layer(subject, post[layer], values[layer], layer, neuron, shown, diverging)
-    _neuron(subject, post[layer, :, neuron], layer, neuron, is_signed)
-    explain.reading(
-        see=(
-            "Each column of the large picture is a token, each row a neuron of the chosen layer; strong"
-            " colour means that the neuron answers to that token. Below is one neuron by itself: where it"
-            " fires, what it then writes, and the places in the corpus that excite it most."
-        ),
-        why=(
-            "Two thirds of a block's parameters are here. A neuron works like an entry of a memory (Geva et"
-            " al. 2021): its row of $W_{in}$ is the key that recognises something, its column of $W_{out}$"
-            " the value that is added to the residual stream."
-        ),
-        attempt=(
-            "Click a bright cell and read its contexts: what do they have in common? Then take an untrained"
-            " model, where there is nothing to find. With a run of your own, drag the scrubber and watch a"
-            " neuron find its task."
-        ),
-    )
-    explain.show_code(
-        GatedFeedForward if is_signed else FeedForward,
-        neurons.strongest,
-        neurons.quiet_share,
-        neurons.token_scores,
-        neurons.scan,
-    )
+    draw_neuron(subject, post[layer, :, neuron], layer, neuron, is_signed)
+
+
+def code_of_neurons(subject: Subject) -> Code:
+    """The network that this model has, and what is measured of it."""
+    if subject.config.ffn == "none":
+        return ()
+    kind = subject.model.parts.feedforward(subject.config)
+    network = GatedFeedForward if kind.gated else FeedForward
+    measured = (neurons.strongest, neurons.quiet_share, neurons.token_scores, neurons.scan)
+    return (network, *measured)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -77,7 +62,6 @@ def _choose(values: np.ndarray) -> tuple[int, int, str]:
     """
     layers, width = values.shape
     go = st.session_state.pop(GO, None)
-    best = int(np.abs(values).argmax())
     first, second, third = st.columns([2, 2, 3], vertical_alignment="bottom")
     if go is not None:
         st.session_state["feedforward_layer"], st.session_state["feedforward_neuron"] = go
@@ -85,7 +69,7 @@ def _choose(values: np.ndarray) -> tuple[int, int, str]:
         layer = _number(
             "Layer",
             "feedforward_layer",
-            best // width,
+            firing.loudest(values)[0],
             layers,
             "0 is the first block, next to the embedding.",
         )
@@ -94,17 +78,10 @@ def _choose(values: np.ndarray) -> tuple[int, int, str]:
             f"One of the {width:,} entries of `ffn_post` in each layer. A click on a picture or in the table"
             " chooses it as well."
         )
-        neuron = _number("Neuron", "feedforward_neuron", int(np.abs(values[layer]).argmax()), width, hint)
+        neuron = _number("Neuron", "feedforward_neuron", firing.loudest(values[layer])[0], width, hint)
     with third:
-        shown = st.segmented_control(
-            "Neurons of the layer that are shown",
-            SHOWN,
-            default=SHOWN[0],
-            required=True,
-            key="feedforward_rows",
-            bind="query-params",
-        )
-    return layer, neuron, shown if shown in SHOWN else SHOWN[0]
+        shown = widgets.one_of("Neurons of the layer that are shown", SHOWN, "feedforward_rows")
+    return layer, neuron, shown
 
 
 def _number(label: str, key: str, default: int, count: int, hint: str) -> int:
@@ -113,18 +90,14 @@ def _number(label: str, key: str, default: int, count: int, hint: str) -> int:
     """
     held = st.session_state.get(key)
     if held is None:
-        named = st.query_params.get(key, "")
-        held = int(named) if named.isdecimal() and len(named) < 8 else default
+        held = widgets.url_index(key, count, default)
     if not isinstance(held, int) or not 0 <= held < count:
         held = default
     if st.session_state.get(key) != held:
         st.session_state[key] = held
-    value = min(
-        max(int(st.number_input(label, 0, count - 1, key=key, help=hint, persist_state="session")), 0),
-        count - 1,
-    )
-    if st.query_params.get(key) != str(value):
-        st.query_params[key] = str(value)
+    typed = st.number_input(label, 0, count - 1, key=key, help=hint, persist_state="session")
+    value = widgets.clamped(typed, 0, count - 1, default)
+    widgets.put_index(key, value)
     return value
 
 
@@ -135,8 +108,15 @@ def _go(where: tuple[int, int] | None, now: tuple[int, int]) -> None:
         st.rerun()
 
 
-def _fits(where: tuple[int, int] | None, values: np.ndarray) -> tuple[int, int] | None:
-    return where if where is not None and where[0] < values.shape[0] and where[1] < values.shape[1] else None
+def clicked_neuron(clicked: str | None, layers: int, width: int) -> tuple[int, int] | None:
+    """(layer, neuron) of a cell that was clicked; None for what is not in the model.
+
+    >>> clicked_neuron("2000017", 4, 512), clicked_neuron("2000017", 2, 512), clicked_neuron("x", 4, 512)
+    ((2, 17), None, None)
+    """
+    code = widgets.number_of(clicked)
+    layer, neuron = divmod(code or 0, figures.CODE)
+    return None if code is None or layer >= layers or neuron >= width else (layer, neuron)
 
 
 def _whole_model(
@@ -157,7 +137,7 @@ def _whole_model(
         }
         alt = (
             f"Heatmap of {layers} layers by {width} neurons: the strongest activation on the text. The"
-            f" largest is {np.abs(values).max():.2f}."
+            f" largest is {abs(values[firing.loudest(values)]):.2f}."
         )
         clicked = plot(
             figures.overview(values, now, signed=diverging),
@@ -167,7 +147,7 @@ def _whole_model(
             data=table,
             name="neurons",
         )
-        _go(_fits(figures.decode(clicked), values), now)
+        _go(clicked_neuron(clicked, layers, width), now)
     with right:
         exact = subject.model.parts.feedforward(subject.config).exact_zeros
         shares = neurons.quiet_share(post, exact)
@@ -208,7 +188,7 @@ def _layer(
     """post (query, d_ff), values (d_ff,)"""
     st.subheader(f"Layer {layer}", anchor=False)
     width = len(values)
-    order = np.argsort(-np.abs(values), kind="stable")[:MOST] if shown != "all" else np.arange(width)
+    order = firing.by_size(values, MOST if shown != "all" else None)
     left, right = st.columns([16, 9], gap="small")
     with left:
         many, length = len(order), len(post)
@@ -228,8 +208,8 @@ def _layer(
         clicked = plot(
             figure, key="feedforward_map", alt=alt, height=height, data=table, name=f"layer-{layer}"
         )
-        where = figures.decode(clicked)
-        _go(where if where is not None and where[0] == layer and where[1] < width else None, (layer, neuron))
+        where = clicked_neuron(clicked, layer + 1, width)
+        _go(where if where is not None and where[0] == layer else None, (layer, neuron))
     with right:
         _table(subject, layer, neuron)
 
@@ -270,93 +250,3 @@ def _table(subject: Subject, layer: int, neuron: int) -> None:
     )  # a row stays picked while the model or the text changes, and then chooses nothing
     if rows and rows[0] < len(peaks) and before != list(rows):
         _go((peaks[rows[0]].layer, peaks[rows[0]].neuron), (layer, neuron))
-
-
-def _neuron(subject: Subject, along: np.ndarray, layer: int, neuron: int, is_signed: bool) -> None:
-    """along (query,)"""
-    st.subheader(f"Neuron {neuron} of layer {layer}", anchor=False)
-    left, right = st.columns([7, 3], gap="medium")
-    size = np.abs(along)
-    top = max(float(size.max()), 1e-9)
-    with left:
-        st.caption("Shaded by the size of its activation. Choose a token to read the number.")
-        hints = [f"position {i}: {v:.4f}" for i, v in enumerate(along)]
-        label = f"The text, shaded by the activation of neuron {neuron}"
-        at = token_strip(
-            subject.labels,
-            key="feedforward_token",
-            chosen=int(size.argmax()),
-            label=label,
-            values=size / top,
-            hints=hints,
-        )
-        where = f"At “{safe(subject.labels[at])}” (position {at}) its activation is **{along[at]:.4f}**"
-        st.markdown(f"{where}; on this text it lies between {along.min():.3f} and {along.max():.3f}.")
-        table = {"position": range(len(along)), "token": subject.labels, "activation": along}
-        alt = (
-            f"Activation of neuron {neuron} of layer {layer} at each token; strongest at position"
-            f" {int(size.argmax())}, {along[int(size.argmax())]:.3f}."
-        )
-        plot(
-            figures.activation_line(along, subject.labels, at),
-            key="feedforward_line",
-            alt=alt,
-            height=240,
-            data=table,
-            name=f"neuron-{layer}-{neuron}",
-        )
-    with right:
-        _writes(subject, layer, neuron, is_signed)
-    with left:
-        contexts(subject, layer, neuron, is_signed)
-
-
-def _writes(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None:
-    st.markdown("**What it writes**")
-    hint = "Through the linear part of the final norm. Off: the column of $W_{out}$ as it is."
-    through = st.toggle("Through the norm", True, key="feedforward_norm", bind="query-params", help=hint)
-    scores = neurons.token_scores(subject.model, layer, neuron, through_norm=through)
-    order = np.argsort(-scores, kind="stable")
-    words = subject.vocabulary
-    alt = (
-        f"The tokens promoted most: {' '.join(words[i] for i in order[:8])}; suppressed most:"
-        f" {' '.join(words[i] for i in order[::-1][:8])}."
-    )
-    table = {"token": [words[i] for i in order], "logit_per_unit": scores[order]}
-    plot(
-        figures.token_bars(scores, words),
-        key="feedforward_tokens",
-        alt=alt,
-        height=400,
-        data=table,
-        name=f"writes-{layer}-{neuron}",
-    )
-    how = _norm_words(subject) if through else "No norm is applied."
-    both = (
-        " When its activation is negative, as a gated neuron's can be, promoted and suppressed change places."
-        if is_signed
-        else ""
-    )
-    st.caption(
-        f"Its column of $W_{{out}}$ times the unembedding, less the mean over the vocabulary. {how} Left out:"
-        f" the norm's division, which depends on the token, and what later layers make of the write.{both}"
-    )
-
-
-def _norm_words(subject: Subject) -> str:
-    c = subject.config
-    if c.wiring == "post" or c.norm == "none":
-        why = (
-            "Post-norm models have none at the end; the norms inside the blocks are left out too."
-            if c.wiring == "post"
-            else "This model has no norms."
-        )
-        return f"There is no final norm to go through: {why}"
-    gain = " and multiplied by its gain" if c.norm_gain else ""
-    if c.norm == "layernorm":
-        return f"On the way it is centred, as the final LayerNorm does{gain}."
-    return (
-        "On the way it is multiplied by the final RMSNorm's gain."
-        if c.norm_gain
-        else "The final RMSNorm has no gain, so nothing changes on the way."
-    )

@@ -1,18 +1,35 @@
 """The feed-forward networks: their neurons, their activation functions, their parameters."""
 
-import streamlit as st
+from engine.ledger import component_parameters, parameter_rows
+from engine.measure.activations import curve
+from engine.parts.feedforward import GatedFeedForward, gelu_tanh, relu2
+from pages.inside.feedforward import words
+from pages.inside.feedforward.functions import draw_functions
+from pages.inside.feedforward.neurons import code_of_neurons, draw_neurons
+from pages.inside.feedforward.parameters import draw_parameters
+from ui.look import Page, View, show
 
-from pages.inside.feedforward.functions import functions_view
-from pages.inside.feedforward.neurons import neurons_view
-from pages.inside.feedforward.parameters import parameters_view
-from ui.look import look_inside
-
-VIEWS = {"Neurons": neurons_view, "Activation functions": functions_view, "Parameters": parameters_view}
-
-st.title("Feed-forward")
-st.markdown(
-    "After the tokens have exchanged what they know, each thinks alone: its vector meets many neurons, is"
-    " bent, and written back into the stream."
+show(
+    Page(
+        "Feed-forward",
+        "feedforward_view",
+        (
+            View("neurons", "Neurons", draw_neurons, words.neurons, code_of_neurons),
+            View(
+                "functions",
+                "Activation functions",
+                draw_functions,
+                words.FUNCTIONS,
+                (relu2, gelu_tanh, GatedFeedForward, curve),
+            ),
+            View(
+                "parameters",
+                "Parameters",
+                draw_parameters,
+                words.PARAMETERS,
+                (component_parameters, parameter_rows),
+            ),
+        ),
+        sentence=words.SENTENCE,
+    )
 )
-
-look_inside(VIEWS, key="feedforward_view")

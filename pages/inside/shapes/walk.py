@@ -1,30 +1,25 @@
-"""The walk through a forward pass: which model is traced, the list that is walked, and what stands beside
-it.
-"""
+"""The walk through a forward pass: the list that is walked, and what stands beside it."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
-from engine.config import ModelConfig
-from engine.measure.shapes import Ran, Shape, TraceStep, tensor_of, totals, trace
-from engine.presets import PRESETS
+from engine.measure import slices
+from engine.measure.shapes import Ran, Shape, TraceStep, tensor_of
 from pages.inside.shapes import figures
-from ui import state
+from pages.inside.shapes.sources import OWN, Source, chosen_source, steps_of, total_sentence
+from pages.inside.shapes.words import FLOPS
+from ui import widgets
 from ui.figures import theme
 from ui.players.component import mounted
 from ui.players.plot import plot
 from ui.subject import Subject
-from ui.text.markdown import safe
 
-OWN = "own"
 WALK = "shapes_walk"
 PARTS = {
     "embedding": "embed",
@@ -49,97 +44,12 @@ AXIS_COLOURS = {
 }
 
 
-@dataclass(frozen=True)
-class Source:
-    """Something that can be traced. `only` keeps a part of the steps."""
-
-    title: str
-    note: str
-    config: ModelConfig
-    tokens: int
-    only: str = ""  # "block", or "attention" within it
-
-
-_PLAIN = {"attention_bias": False, "ffn_bias": False}
-EXAMPLES = {
-    "gpt2": Source(
-        "GPT-2 small",
-        f"Published sizes ({PRESETS['gpt2'].source}), at its full context of 1,024 tokens.",
-        PRESETS["gpt2"].model,
-        1024,
-    ),
-    "llama2-7b": Source(
-        "LLaMA-2 7B",
-        f"Published sizes ({PRESETS['llama2-7b'].source}), at its full context of 4,096 tokens.",
-        PRESETS["llama2-7b"].model,
-        4096,
-    ),
-    "llama2-70b": Source(
-        "LLaMA-2 70B",
-        f"Published sizes ({PRESETS['llama2-70b'].source}): 64 query heads share 8 key-value heads.",
-        PRESETS["llama2-70b"].model,
-        4096,
-    ),
-    "block": Source(
-        "One block",
-        "T = 16 tokens, d = 512, H = 8 heads.",
-        ModelConfig(context=16, d_model=512, n_layers=1, n_heads=8, position="none", norm_bias=True),
-        16,
-        "block",
-    ),
-    "gpt": Source(
-        "A small GPT",
-        "T = 5 tokens, d = 256, V = 1,000, 6 layers, 8 heads: it ends in (5, 1,000).",
-        ModelConfig(vocab_size=1000, context=5, d_model=256, n_layers=6, n_heads=8),
-        5,
-    ),
-    "multihead": Source(
-        "Multi-head, tiny",
-        "One attention of 2 heads on (1, 3, 4): follow (1, 3, 4) → (1, 3, 2, 2) → (1, 2, 3, 2) → … → (1,"
-        " 3, 4).",
-        ModelConfig(context=3, d_model=4, n_layers=1, n_heads=2, position="none"),
-        3,
-        "attention",
-    ),
-}
-
-
-def choose(
-    label: str, options: Mapping[str, str], key: str, widget: Callable[..., Any] = st.segmented_control
-) -> str:
-    """One of the options (name -> what is shown). The URL holds its name under `key`, unless it is the
-    first.
-    """
-    first = next(iter(options))
-    if st.session_state.get(key) not in options:
-        st.session_state[key] = state.from_url(key, options) or first
-    names = {"format_func": lambda option: options.get(option, option), "label_visibility": "collapsed"}
-    chosen = str(widget(label, list(options), required=True, key=key, persist_state="session", **names))
-    if chosen == first:
-        st.query_params.pop(key, None)
-    elif st.query_params.get(key) != chosen:
-        st.query_params[key] = chosen
-    return chosen
-
-
-def chosen_source(subject: Subject) -> tuple[str, Source]:
-    names = {OWN: "This model"} | {key: source.title for key, source in EXAMPLES.items()}
-    key = choose("Trace", names, "shapes_source", st.pills)
-    if key in EXAMPLES:
-        return key, EXAMPLES[key]
-    return OWN, Source(
-        "This model",
-        f"{safe(subject.title)}, on the {len(subject.ids)} tokens of the text above.",
-        subject.config,
-        len(subject.ids),
-    )
-
-
-def steps_of(source: Source) -> tuple[TraceStep, ...]:
-    steps = trace(source.config, source.tokens)
-    if source.only == "block":
-        return tuple(s for s in steps if s.stage == "block")
-    return tuple(s for s in steps if s.stage == "block" and s.part == "attention") if source.only else steps
+def draw_walk(subject: Subject) -> None:
+    """The choice of what is traced, its totals, the walk, and how its numbers are counted."""
+    key, source = chosen_source(subject)
+    st.markdown(f"{source.note} {total_sentence(source)}")
+    walk(key, source, subject)
+    st.caption(FLOPS)
 
 
 @st.fragment
@@ -169,21 +79,19 @@ def walk(key: str, source: Source, subject: Subject) -> None:
 
 def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
     """The step that was walked to, else the URL's. Of another model, the step of the same name."""
-    held = st.session_state.get(WALK)
-    index = held.get("step") if held is not None and hasattr(held, "get") else None
+    index = widgets.picked(WALK, "step")
     traced = (key, source.config)
     before = st.session_state.get("shapes_traced")
     if before is not None and before[0] != traced:
         index = next((i for i, s in enumerate(steps) if s.name == before[1]), 0)
         st.session_state.pop(WALK, None)
     elif not isinstance(index, int) or isinstance(index, bool):
-        named = st.query_params.get("shapes_step", "")
-        kept = 0 if before is None else before[2]
-        index = int(named) if named.isdecimal() and named.isascii() and len(named) < 7 else kept
+        index = widgets.number_of(st.query_params.get("shapes_step"))
+        if index is None:
+            index = 0 if before is None else before[2]
     index = min(max(index, 0), len(steps) - 1)
     st.session_state["shapes_traced"] = (traced, steps[index].name, index)
-    if st.query_params.get("shapes_step") != str(index):
-        st.query_params["shapes_step"] = str(index)
+    widgets.put_index("shapes_step", index)
     return index
 
 
@@ -263,16 +171,16 @@ def _tensor(step: TraceStep, subject: Subject | None) -> None:
         )
         return
     values, axes = found
-    limit = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+    limit = slices.largest(values)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        which = next((i for i, axis in enumerate(axes) if axis in ("head", "kv_head")), None)
+        which = slices.head_axis(axes)
         st.markdown(
             f"**The tensor** `{step.bare}`" + (f", {axes[which]}" if which is not None else ""),
             width="content",
         )
         if which is not None:
             place = _slice(axes[which], values.shape[which])
-            values, axes = np.take(values, place, axis=which), (*axes[:which], *axes[which + 1 :])
+            values, axes = slices.one_place(values, axes, which, place)
     labels = {"query": subject.labels, "key": subject.labels, "vocab": subject.vocabulary}
     alt = (
         f"Heatmap of {step.name}: {' by '.join(axes)}, {' by '.join(str(n) for n in values.shape)} numbers,"
@@ -291,20 +199,7 @@ def _tensor(step: TraceStep, subject: Subject | None) -> None:
 
 def _slice(axis: str, count: int) -> int:
     """Which head of a tensor with three axes is drawn. It is kept from step to step, and in the URL."""
-    key = f"shapes_{axis}"
-    if st.session_state.get(key, 0) not in range(count):
-        st.session_state[key] = 0
-    chosen = st.segmented_control(
-        axis,
-        list(range(count)),
-        default=0,
-        required=True,
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        label_visibility="collapsed",
-    )
-    return chosen if chosen in range(count) else 0
+    return widgets.one_of(axis, range(count), f"shapes_{axis}", hidden=True)
 
 
 def _source(step: TraceStep) -> None:
@@ -331,19 +226,3 @@ def _listing(ran: Ran) -> dict[str, Any]:
         "name": f"{ran.source.__module__.replace('.', '/')}.py · {ran.source.__qualname__}",
         "lines": lines,
     }
-
-
-def total_sentence(source: Source) -> str:
-    sums = totals(steps_of(source))
-    return (
-        f"**{sums['parameters']:,} parameters · {_short(sums['products'])}FLOP in products +"
-        f" {_short(sums['elementwise'])}FLOP elementwise · {_short(sums['bytes'])}B** of activations in"
-        " float32, if every tensor were kept."
-    )
-
-
-def _short(n: int) -> str:
-    for size, unit in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if n >= size:
-            return f"{n / size:.3g} {unit}"
-    return f"{n} "

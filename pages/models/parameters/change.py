@@ -30,6 +30,7 @@ LIMITS = SLIDERS | {
     "context": (1, 10_000_000, 128),
     "d_head": (0, 4096, 8),
     "d_ff": (0, 1_000_000, 64),
+    "window": (0, 10_000_000, 128),
 }
 VOCAB = Control("vocab_size", "Vocabulary", "How many tokens there are.", 1000)
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -46,7 +47,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "norm_bias",
         "qk_norm",
     ),
-    "Without parameters": ("rope_theta", "rope_fraction", "norm_eps", "dropout"),
+    "Without parameters": ("window", "rope_theta", "rope_fraction", "norm_eps", "dropout"),
 }
 
 
@@ -69,7 +70,8 @@ def chosen_model() -> Choice:
     try:
         config = ModelConfig(**values).validate()
         encoder = choice.base.encoder
-        counted = ledger(config, choice.extras, None if encoder is None else replace(config, causal=False))
+        below = None if encoder is None else replace(config, causal=False)
+        counted = ledger(config, choice.extras, below, head=choice.base.head)
     except ConfigError as error:
         problem.error(
             safe(

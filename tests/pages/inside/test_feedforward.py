@@ -10,11 +10,12 @@ from streamlit.testing.v1 import AppTest
 
 from engine import corpora
 from engine.config import ModelConfig, TrainConfig
+from engine.ledger.block import block_of
 from engine.model import build
 from engine.service.state import RunSpec
 from pages.inside.feedforward import contexts as feedforward_contexts
 from pages.inside.feedforward import figures
-from pages.inside.feedforward import parameters as feedforward_parameters
+from pages.inside.feedforward.neurons import clicked_neuron
 from tests.pages.stage import open_page, view_of
 from ui import state
 
@@ -116,9 +117,10 @@ def test_without_the_corpus_the_text_is_searched(monkeypatch):
 
 
 def test_clicks_are_read_with_care():
-    assert figures.decode("3000344") == (3, 344)
+    assert clicked_neuron("3000344", 4, 512) == (3, 344)
+    assert clicked_neuron("3000344", 3, 512) is None and clicked_neuron("3000344", 4, 344) is None
     for bad in (None, "", "-1", "1e3", "[1]", "9" * 40):
-        assert figures.decode(bad) is None
+        assert clicked_neuron(bad, 4, 512) is None
 
 
 def test_labels_are_made_distinct_without_being_changed():
@@ -161,9 +163,8 @@ ODD = [{"ffn": kind} for kind in ("relu", "relu2", "gelu", "gelu_tanh", "swiglu"
 ]
 
 
-@pytest.mark.parametrize("view", ["Neurons", "Activation functions", "Parameters"])
 @pytest.mark.parametrize("fields", ODD, ids=str)
-def test_every_model_in_every_view(manager, fields, view):
+def test_every_model_in_every_view(manager, fields):
     config = ModelConfig(
         **{"vocab_size": 90, "context": 16, "d_model": 16, "n_layers": 2, "n_heads": 2, **fields}
     )
@@ -171,14 +172,16 @@ def test_every_model_in_every_view(manager, fields, view):
     manager.views[run] = view_of(
         RunSpec(config, TrainConfig(steps=40), "text", "abc " * 20, name=run), run, "finished", 40
     )
-    page = opened(model=f"run-{run}", feedforward_view=view)
-    if view == "Neurons" and fields.get("ffn") == "none":
+    page = opened(model=f"run-{run}")
+    if fields.get("ffn") == "none":
         assert "has no feed-forward networks" in sentences(page) and not page.dataframe
+        assert "What you see" not in sentences(page)
     else:
-        assert page.button_group(key="feedforward_view").value == view
-    if view == "Neurons" and fields.get("ffn") != "none":
         assert "is not a corpus of this server" in sentences(page)
-        assert "tokens read" in sentences(page)
+        assert "tokens read" in sentences(page) and "What you see" in sentences(page)
+    for view in ("functions", "parameters"):
+        page.get_by_key("feedforward_view").set_value(view).run()
+        assert not page.exception and page.button_group(key="feedforward_view").value == view
 
 
 def test_a_run_reads_the_corpus_only_when_asked(manager, short_corpus):
@@ -231,6 +234,8 @@ def test_the_numbers_of_the_unit_are_right():
     for width, plain, gated in ((512, 8 * 512**2, 3 * 512 * 1368), (768, 8 * 768**2, 8 * 768**2)):
         page.select_slider(key="feedforward_width").set_value(width).run()
         assert f"{plain:,}" in sentences(page) and f"{gated:,}" in sentences(page)
+        rounding = f"+{gated - plain:,}" if gated > plain else "±0"
+        assert f"{rounding} by rounding up" in sentences(page)
     for ratio in (0.5, 8.0):
         page.select_slider(key="feedforward_ratio").set_value(ratio).run()
         assert not page.exception
@@ -238,7 +243,7 @@ def test_the_numbers_of_the_unit_are_right():
 
 def test_a_block_is_what_the_model_has():
     config = ModelConfig(d_model=32, n_layers=3, n_heads=2, ffn="swiglu", norm="rmsnorm").resolved()
-    counts = feedforward_parameters.subject_block(config)
+    counts = block_of(config)
     own = build(config, device="meta").blocks[0]
-    assert sum(counts.values()) == sum(p.numel() for p in own.parameters())
-    assert counts["feedforward"] == sum(p.numel() for p in own.ffn.parameters())
+    assert counts.total == sum(p.numel() for p in own.parameters())
+    assert counts.feedforward == sum(p.numel() for p in own.ffn.parameters())

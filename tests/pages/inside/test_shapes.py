@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig
 from engine.tokenizers.char import CharTokenizer
-from pages.inside.shapes import walk as shapes
+from pages.inside.shapes import sources, walk
 from tests.engine.helpers import loud
 from tests.pages.stage import open_page
 from ui import subject
@@ -48,12 +48,12 @@ def formulas(page: AppTest) -> str:
     return " | ".join(str(e.value) for e in page.latex)
 
 
-@pytest.mark.parametrize("source", [shapes.OWN, *shapes.EXAMPLES])
+@pytest.mark.parametrize("source", [sources.OWN, *sources.EXAMPLES])
 def test_every_source_is_traced_and_its_totals_are_said(source):
     page = opened(shapes_source=source, shapes_step="7")
     said = sentences(page)
     assert "parameters ·" in said and "FLOP in products" in said
-    assert ("Shapes only" in said) == (source != shapes.OWN)
+    assert ("Shapes only" in said) == (source != sources.OWN)
     assert {"gpt2": "124,439,808", "llama2-7b": "6,738,415,616", "llama2-70b": "68,976,648,192"}.get(
         source, ""
     ) in said
@@ -124,18 +124,18 @@ def test_every_step_of_every_kind_of_model_draws(fields, monkeypatch):
     monkeypatch.setattr(subject, "_choose_model", lambda: f"untrained-{key}")
     monkeypatch.setattr(subject, "title_of", lambda *_: "A model")
     page = opened(text="ab<dcab")
-    own = shapes.Source("", "", model.config, 6)
-    for index, step in enumerate(shapes.steps_of(own)):
+    own = sources.Source("", "", model.config, 6)
+    for index, step in enumerate(sources.steps_of(own)):
         if step.block == 0:
             continue  # block 1 is the same, but for where it reads
-        page.session_state[shapes.WALK] = {"step": index}
+        page.session_state[walk.WALK] = {"step": index}
         page.run()
         assert not page.exception and len(page.latex) == 1, (fields, index)
 
 
 def test_walking_is_written_into_the_url_and_another_model_keeps_the_step_by_name():
     page = opened(shapes_step="12")
-    steps = shapes.steps_of(shapes.EXAMPLES["gpt2"])
+    steps = sources.steps_of(sources.EXAMPLES["gpt2"])
     name = page.session_state["shapes_traced"][1]
     page.pills(key=SOURCE).set_value("gpt2").run()
     assert not page.exception

@@ -1,0 +1,273 @@
+"""What every mixer that works in heads shares: scores, mask, softmax, weighted sum, and what it says of
+itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.config import ResolvedConfig
+from engine.errors import ConfigError
+from engine.parts.cache import LayerCache
+from engine.parts.costs import Kept, Pass, Product, Weight, bias_of
+from engine.parts.formula import Formula
+from engine.parts.positions import Seams
+from engine.probe import Probe
+
+QUERIES, KEYS = ("n_heads", "d_head"), ("n_kv_heads", "d_head")
+
+
+def causal_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
+    """(query, key): 0 where key <= query, -inf above. Added to the scores *before* the softmax. Queries begin
+    at position `start`.
+    """
+    return torch.full((length, start + length), -math.inf, dtype=like.dtype, device=like.device).triu(
+        1 + start
+    )
+
+
+def window_mask(length: int, like: Tensor, window: int, start: int = 0) -> Tensor:
+    """(query, key): 0 for the last `window` keys up to the query itself, -inf for those before (sliding
+    window attention: Beltagy et al. 2020, Jiang et al. 2023). What comes after is the causal mask's.
+    """
+    return torch.full((length, start + length), -math.inf, dtype=like.dtype, device=like.device).tril(
+        start - window
+    )
+
+
+class HeadMixer(nn.Module):
+    """What all mixers share: heads, scores, mask, softmax, weighted sum. Subclasses say where q, k, v come
+    from.
+
+    x is what asks; what answers is `memory`, another text's vectors, or x itself where it is None.
+
+    Whoever looks inside asks these methods too: what one of them computes is computed nowhere else.
+    """
+
+    present: ClassVar[bool] = True
+    title: ClassVar[str] = "Mixer"
+    sentence: ClassVar[str] = "Tokens gather from each other."
+    scored: ClassVar[bool] = True
+    learned: ClassVar[bool] = False
+    flat: ClassVar[Mapping[str, str]] = {}
+    w_o: nn.Linear | None
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+        self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
+        self.qk_norm, self.eps, self.dropout = config.qk_norm, config.norm_eps, config.dropout
+        self.scale = 1.0 / math.sqrt(self.d_head)  # keeps the scores' spread near 1 (2017, 3.2.1)
+        self.w_o = None
+
+    def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """x (batch, query, d_model) and memory (batch, key, d_model) -> q (batch, query, head, d_head) and
+        k, v (batch, key, kv_head, d_head).
+        """
+        raise NotImplementedError
+
+    def output(self, z: Tensor) -> Tensor:
+        """The heads side by side (batch, query, head * d_head) -> (batch, query, d_model)."""
+        return z if self.w_o is None else self.w_o(z)
+
+    def forward(
+        self,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None = None,
+        memory: Tensor | None = None,
+    ) -> Tensor:
+        batch, length, _ = x.shape
+        q, k, v = self.heads(x, memory)
+        q = probe("q", q.transpose(1, 2))  # (batch, query, head, d_head) -> (batch, head, query, d_head)
+        k = probe("k", k.transpose(1, 2))
+        v = probe("v", v.transpose(1, 2))
+        q, k = seams.rotate(self.normed(q), self.normed(k))
+        q, k = probe("q_rot", q), probe("k_rot", k)
+        if cache is not None:  # the keys and values of earlier positions, computed before
+            k, v = cache.extend(k, v)
+        scores = probe("scores", seams.bias(self.scores(q, k)))  # (batch, head, query, key)
+        masked = probe("masked_scores", scores if mask is None else scores + mask)
+        pattern = probe("pattern", self.weights(masked))
+        pattern = F.dropout(pattern, self.dropout, self.training)
+        z = probe("z", self.weighted_sum(pattern, v))  # (batch, head, query, d_head)
+        z = z.transpose(1, 2).reshape(batch, length, self.n_heads * self.d_head)
+        return probe("attn_out", F.dropout(self.output(z), self.dropout, self.training))
+
+    def normed(self, x: Tensor) -> Tensor:
+        """Queries or keys (..., d_head) as they meet the rotation: with `qk_norm` of length sqrt(d_head),
+        without gain, which bounds the scores (Henry et al. 2020).
+        """
+        return F.rms_norm(x, (self.d_head,), eps=self.eps) if self.qk_norm else x
+
+    def weights(self, masked: Tensor) -> Tensor:
+        """Scores (..., query, key) -> how much of each value is taken. Rows sum to 1: attention has no null
+        answer.
+        """
+        return masked.softmax(dim=-1)
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """q k^T / sqrt(d_head). With fewer kv_heads, each key head serves a group of query heads (Ainslie et
+        al. 2023).
+        """
+        batch, _, length, d_head = q.shape
+        # The queries of one group are stacked, so that grouping is a reshape and no key is copied.
+        q = q.reshape(batch * self.n_kv_heads, -1, d_head)
+        k = k.reshape(batch * self.n_kv_heads, -1, d_head)
+        scores = torch.baddbmm(q.new_empty(1, 1, 1), q, k.transpose(1, 2), beta=0, alpha=self.scale)
+        return scores.view(batch, self.n_heads, length, -1)
+
+    def weighted_sum(self, pattern: Tensor, v: Tensor) -> Tensor:
+        """pattern v: (batch, head, query, key) x (batch, kv_head, key, d_head) -> (batch, head, query,
+        d_head).
+        """
+        batch, _, length, keys = pattern.shape
+        pattern = pattern.reshape(batch * self.n_kv_heads, -1, keys)
+        v = v.reshape(batch * self.n_kv_heads, keys, self.d_head)
+        return torch.bmm(pattern, v).view(batch, self.n_heads, length, self.d_head)
+
+    # What looking inside asks beside them ---------------------------------------------------------
+
+    def compared(self, q: Tensor, k: Tensor) -> Tensor | None:
+        """q k^T as it is before it is scaled, (batch, head, query, key); None where nothing is compared."""
+        return q @ k.repeat_interleave(self.n_heads // self.n_kv_heads, dim=1).transpose(-1, -2)
+
+    def writes(self, z: Tensor) -> Tensor:
+        """What each head adds to the stream: z (head, ..., d_head) -> (head, ..., d_model), in z's precision,
+        by its own rows of W_O. Without W_O a head writes its own slice of the stream.
+        """
+        slices = torch.eye(self.n_heads * self.d_head, dtype=z.dtype, device=z.device)
+        matrix = slices if self.w_o is None else self.w_o.weight.to(z.dtype).t()  # (head * d_head, d_model)
+        own = matrix.unflatten(0, (self.n_heads, self.d_head))  # (head, d_head, d_model)
+        return torch.einsum("h...d,hdm->h...m", z, own)
+
+    def constant(self) -> Tensor | None:
+        """What is added to the stream whatever the heads hold, (d_model,): the bias of W_O, which no head
+        owns. None for nothing.
+        """
+        return None if self.w_o is None else self.w_o.bias
+
+    # What it costs ---------------------------------------------------------------------------------
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The matrices that read the stream: name, and what they give, by sizes."""
+        return ()
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        rows: list[Weight] = []
+        for name, width in cls.read_by(config):
+            rows += [Weight(name, ("d_model", *width)), *bias_of(name, config.attention_bias, *width)]
+        if cls.learned and config.output_projection:
+            given = config.attention_bias and config.output_bias
+            rows += [Weight("W_O", (*QUERIES, "d_model")), *bias_of("W_O", given, "d_model")]
+        return tuple(rows)
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        rows = [Product(name, ("d_model", *width)) for name, width in cls.read_by(config)]
+        if cls.scored:
+            rows.append(Product("scores q·k", ("T", *QUERIES)))
+        rows.append(Product("weighted sum of v", ("T", *QUERIES)))
+        if cls.learned and config.output_projection:
+            rows.append(Product("W_O", (*QUERIES, "d_model")))
+        return tuple(rows)
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        width = config.n_heads * config.d_head
+        written = width if cls.learned and config.output_projection else 0  # the input of W_O
+        pattern = config.n_heads * run.tokens
+        read = config.d_model if cls.learned else 0
+        if not cls.scored:  # the gradient of v needs the pattern alone, which depends on nothing
+            return Kept(read, pattern + written)
+        return Kept(read, pattern + written) + cls.vectors_kept(config, run)
+
+    @classmethod
+    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        """Queries, keys and values. The products read copies of them, with the heads side by side; or, where
+        these lie so already, what q, k and v were cut from, whole.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def cached(cls, config: ResolvedConfig) -> int:
+        """Numbers that a cache holds for each token: a key and a value for each key-value head."""
+        return 2 * config.n_kv_heads * config.d_head
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        bias, plus = (r" + b", " + b") if config.attention_bias and config.output_bias else ("", "")
+        side_by_side = (r"\mathrm{out} = [z_1, \dots, z_H]", "heads laid side by side again")
+        projected = (rf"\mathrm{{out}} = z\,W_O{bias}", f"z · W_O{plus}")
+        return {
+            **{name: _in_front(name) for name in ("q", "k", "v")},
+            **{f"{name}_rot": _normed(name, config) for name in ("q", "k")},
+            "scores": cls.score(config),
+            "pattern": (
+                r"A_{ij} = \frac{e^{m_{ij}}}{\sum_{j'} e^{m_{ij'}}}",
+                "softmax over key",
+            ),
+            "z": (r"z = A\,v", "pattern · v, in each head"),
+            "z_merged": (r"z = [z_1, \dots, z_H]", "heads laid side by side again"),
+            "attn_out": projected if cls.learned and config.output_projection else side_by_side,
+        }
+
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        """The formula of `scores`, before positions have a say."""
+        return r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head" + _shared(config)
+
+
+def lies_ready(config: ResolvedConfig, run: Pass) -> bool:
+    """Whether keys and values lie as the products want them, so that nothing is copied: with one text, or one
+    key head, (batch, kv_head) is one axis already.
+    """
+    return run.batch == 1 or config.n_kv_heads == 1
+
+
+def alike_kept(config: ResolvedConfig, run: Pass) -> tuple[Kept, bool]:
+    """Of queries and keys that are one tensor: what is kept of each, and whether the tensor itself is."""
+    width, spreads = config.n_heads * config.d_head, 2 * config.n_heads
+    if config.qk_norm and run.narrow:  # normed in float32, each from a copy
+        return Kept(own=2 * width, full=2 * width + spreads), False
+    if config.qk_norm:
+        return Kept(own=2 * width + spreads), True
+    if lies_ready(config, run) and not run.turned:
+        return Kept(), True
+    return Kept(own=2 * width), False
+
+
+def _shared(config: ResolvedConfig) -> str:
+    groups = config.n_heads // config.n_kv_heads
+    return f"; {groups} query heads share a key head" if groups > 1 else ""
+
+
+def _in_front(name: str) -> Formula:
+    latex = rf"{name}: (T, H, d_{{head}}) \to (H, T, d_{{head}})"
+    return latex, f"{name}, with its heads in front: each works alone"
+
+
+def _normed(name: str, config: ResolvedConfig) -> Formula:
+    if not config.qk_norm:
+        return name, name
+    return rf"\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head"
+
+
+def by_heads(mixer: object) -> HeadMixer:
+    """A mixer that can be taken apart into heads. Raises ConfigError for any other."""
+    if not isinstance(mixer, HeadMixer):
+        raise ConfigError(
+            "mixer",
+            type(mixer).__name__,
+            "has no heads to be looked at one by one; for that it must be made as HeadMixer is",
+        )
+    return mixer

@@ -1,0 +1,188 @@
+"""Arrays -> figures of activation functions, and of gates. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.measure.activations import ACTIVATIONS, Curve, Inputs
+from ui.figures import specs as go
+from ui.figures.theme import DIVERGING, base_layout, colour
+
+SHADES = {"relu": "run1", "relu2": "run2", "gelu": "validation", "gelu_tanh": "run3", "silu": "training"}
+
+
+def function_curves(
+    curves: Sequence[Curve], own: str | None, inputs: Inputs | None, *, slopes: bool
+) -> go.Figure:
+    """Activation functions, or their slopes; `own` is drawn thicker. Behind them, how the model's own inputs
+    are spread.
+    """
+    behind = []
+    if inputs is not None:
+        middles = (inputs.edges[:-1] + inputs.edges[1:]) / 2
+        behind = [
+            {
+                "type": "bar",
+                "x": middles,
+                "y": inputs.density,
+                "yaxis": "y2",
+                "width": np.diff(inputs.edges),
+                "name": "model's inputs",
+                "marker": {"color": colour("feedforward", 30)},
+                "hovertemplate": "density of inputs at %{x:.2f}: %{y:.3f}<extra></extra>",
+            }
+        ]
+    lines = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": c.x.astype(np.float32),
+            "y": (c.slope if slopes else c.y).astype(np.float32),
+            "name": ACTIVATIONS[c.name][0],
+            "line": {
+                "color": colour(SHADES[c.name]),
+                "width": 4 if c.name == own else 2,
+                "dash": "dash" if c.name == "gelu_tanh" else "solid",
+            },
+            "hovertemplate": "%{fullData.name} at %{x:.2f}: %{y:.4f}<extra></extra>",
+        }
+        for c in curves
+    ]
+    high = max([float(np.max(c.slope if slopes else c.y)) for c in curves], default=1.0)
+    reach = float(curves[0].x[-1]) if curves else 4.0
+    top = min(high, 3.0 if slopes else 1.25 * reach)  # squared ReLU would press the others flat
+    low = -0.22 if slopes else -0.45
+    tallest = float(inputs.density.max()) if inputs is not None and inputs.density.size else 1.0
+    layout = base_layout(
+        uirevision=f"functions-{reach}",
+        margin={"l": 48, "r": 8, "t": 64, "b": 44},
+        bargap=0,
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "y": 1.02,
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "entrywidth": 96,
+        },
+        xaxis={"title": {"text": "input x"}, "range": [-reach, reach]},
+        yaxis={
+            "title": {"text": "slope" if slopes else "output"},
+            "range": [low, top * 1.05],
+            "overlaying": "y2",
+            "tickmode": "auto",
+            "nticks": 6,
+        },
+        yaxis2={
+            "visible": False,
+            "range": [low * 2.2 * max(tallest, 1e-9) / (top * 1.05), 2.2 * max(tallest, 1e-9)],
+            "fixedrange": True,
+        },
+    )
+    return go.Figure({"data": [*behind, *lines], "layout": layout})
+
+
+def difference_line(x: np.ndarray, difference: np.ndarray) -> go.Figure:
+    """tanh GELU minus exact GELU: both (points,)."""
+    line = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x.astype(np.float32),
+        "y": difference.astype(np.float32),
+        "line": {"color": colour("feedforward"), "width": 2},
+        "hovertemplate": "at %{x:.2f}: %{y:.2e}<extra></extra>",
+    }
+    axes = {
+        "xaxis": {"title": {"text": "input x"}},
+        "yaxis": {"title": {"text": "tanh − exact"}, "tickformat": ".0e"},
+    }
+    return go.Figure(
+        {
+            "data": [line],
+            "layout": base_layout(margin={"l": 76, "r": 8, "t": 8, "b": 44}, showlegend=False, **axes),
+        }
+    )
+
+
+def gated_map(
+    axis: np.ndarray, surface: np.ndarray, points: tuple[np.ndarray, np.ndarray] | None
+) -> go.Figure:
+    """What a gated neuron gives: surface (value, gate) over axis (points,), with contours. `points` are
+    (gates, values) of a model.
+    """
+    top = float(np.abs(surface).max())
+    shades = {"colorscale": DIVERGING, "zmin": -top, "zmax": top}
+    hover = "gate %{x:.2f}, value %{y:.2f}: %{z:.3f}<extra></extra>"
+    lines = {
+        "coloring": "none",
+        "showlabels": True,
+        "labelfont": {"size": 12},
+        "start": -12,
+        "end": 12,
+        "size": 2,
+    }
+    small = axis.astype(np.float32)
+    grid = {"x": small, "y": small, "z": surface}
+    data: list[dict[str, Any]] = [
+        grid
+        | {
+            "type": "heatmap",
+            "hovertemplate": hover,
+            "colorbar": {"thickness": 12, "nticks": 7},
+            "zsmooth": "fast",
+            **shades,
+        },
+        grid
+        | {
+            "type": "contour",
+            "contours": lines,
+            "line": {"color": colour("quiet"), "width": 1},
+            "hoverinfo": "skip",
+            "showscale": False,
+        },
+    ]
+    if points is not None:
+        x, y = (p.astype(np.float32) for p in points)
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": x,
+                "y": y,
+                "marker": {"color": colour("feedforward", 70), "size": 4},
+                "hoverinfo": "skip",
+            }
+        )
+    reach = [float(axis[0]), float(axis[-1])]
+    layout = base_layout(
+        margin={"l": 52, "r": 8, "t": 8, "b": 44},
+        showlegend=False,
+        xaxis={"title": {"text": "gate"}, "range": reach},
+        yaxis={"title": {"text": "value"}, "range": reach},
+    )
+    return go.Figure({"data": data, "layout": layout})
+
+
+def gated_slices(axis: np.ndarray, surface: np.ndarray) -> go.Figure:
+    """The same as lines over the gate, one for each of five values."""
+    rows = np.linspace(0, len(axis) - 1, 5).round().astype(int)
+    names = ("run0", "run1", "quiet", "run3", "training")
+    lines = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": axis.astype(np.float32),
+            "y": surface[row],
+            "name": "value " + f"{axis[row] + 0.0:.1f}".replace("-", "−"),
+            "line": {"color": colour(name), "width": 2},
+            "hovertemplate": "gate %{x:.2f}: %{y:.3f}",
+        }
+        for row, name in zip(rows, names, strict=True)
+    ]
+    axes = {"xaxis": {"title": {"text": "gate"}}, "yaxis": {"title": {"text": "output"}}}
+    return go.Figure(
+        {"data": lines, "layout": base_layout(margin={"l": 52, "r": 8, "t": 34, "b": 44}, **axes)}
+    )

@@ -1,0 +1,105 @@
+"""By hand: the mask before the softmax, and after it."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from engine.errors import ShapeError
+from engine.measure.byhand import MaskExample, masking
+from pages.inside.shapes.figures import weight_bars
+from pages.inside.shapes.notation import number, numbers, plain
+from ui import explain, widgets
+from ui.players.plot import plot
+from ui.text.markdown import safe
+
+SCORES = "1.0, 2.5, 0.5, 3.0"
+
+
+def draw_mask() -> None:
+    left, right = st.columns(2)
+    with left:
+        text = st.text_input(
+            "Scores of one query",
+            SCORES,
+            key="shapes_scores",
+            max_chars=80,
+            **widgets.KEPT,
+        )
+    try:
+        scores = numbers(text or "")
+    except ShapeError as error:
+        st.error(safe(str(error)))
+        return
+    keys = [f"key {i + 1}" for i in range(len(scores))]
+    held = st.session_state.get("shapes_hidden")
+    if held and any(name not in keys for name in held):
+        st.session_state["shapes_hidden"] = widgets.only(held, keys)
+    with right:
+        chosen = st.pills(
+            "Hidden",
+            keys,
+            default=keys[-1:],
+            selection_mode="multi",
+            key="shapes_hidden",
+            **widgets.KEPT,
+        )
+    hidden = [keys.index(name) for name in widgets.only(chosen, keys)]
+    try:
+        example = masking(scores, hidden)
+    except ShapeError as error:
+        st.error(safe(str(error)))
+        return
+    _mask_table(example, keys)
+    powers, first = [number(power) for power in example.powers], example.visible[0]
+    terms = " + ".join(rf"e^{{{power}}}" for power in powers)
+    weight = number(float(example.weights[first]), 2)
+    share = (
+        rf"\frac{{e^{{{powers[0]}}}}}{{{terms}}} ="
+        rf" \frac{{{number(float(example.exponentials[first]), 3)}}}{{{number(example.total, 3)}}}"
+    )
+    if example.shift:
+        st.caption(
+            f"The largest visible score, {number(example.shift)}, is taken off all of them first: that"
+            " changes no weight, and no power overflows."
+        )
+    st.latex(rf"w_{{{first + 1}}} = {share} = {weight}")
+    alt = (
+        f"Weights of {len(keys)} keys with the mask before the softmax, summing to 1, and after it, summing"
+        f" to {example.kept:.2f}."
+    )
+    table = pd.DataFrame(
+        {"key": keys, "mask before softmax": example.weights, "mask after softmax": example.late}
+    )
+    plot(
+        weight_bars(keys, example.weights, example.late),
+        key="shapes_mask",
+        alt=alt,
+        height=280,
+        data=table,
+        name="masking",
+    )
+    explain.takeaway(
+        "The mask must come **before** the softmax. Set the weights to zero after it, and the row sums to"
+        f" **{example.kept:.2f}**: the hidden keys have already taken their share of {example.lost:.2f}, so"
+        " what they hold leaks into how loud the others are, and the output shrinks."
+        if hidden
+        else "Nothing is hidden, so both ways agree. Hide a key to see them differ."
+    )
+
+
+def _mask_table(example: MaskExample, keys: list[str]) -> None:
+    stages = {
+        "scores": example.scores,
+        "scores + mask": example.masked,
+        "e^(…)": example.exponentials,
+        "weights: mask, then softmax": example.weights,
+        "softmax of all": example.unmasked,
+        "wrong: softmax, then mask": example.late,
+    }
+    sums = {
+        name: "" if name in ("scores", "scores + mask") else f"{values.sum():.2f}"
+        for name, values in stages.items()
+    }
+    body = {key: [plain(float(values[i])) for values in stages.values()] for i, key in enumerate(keys)}
+    st.table(pd.DataFrame(body | {"sum": list(sums.values())}, index=list(stages)))

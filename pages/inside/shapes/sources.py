@@ -1,0 +1,105 @@
+"""What can be traced: the model in the bar, and sizes that everybody knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.config import ModelConfig
+from engine.measure.shapes import TraceStep, totals, trace
+from engine.presets import PRESETS
+from ui import widgets
+from ui.subject import Subject
+from ui.text.markdown import safe
+
+OWN = "own"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something that can be traced. `only` keeps a part of the steps."""
+
+    title: str
+    note: str
+    config: ModelConfig
+    tokens: int
+    only: str = ""  # "block", or "attention" within it
+
+
+_PLAIN = {"attention_bias": False, "ffn_bias": False}
+EXAMPLES = {
+    "gpt2": Source(
+        "GPT-2 small",
+        f"Published sizes ({PRESETS['gpt2'].source}), at its full context of 1,024 tokens.",
+        PRESETS["gpt2"].model,
+        1024,
+    ),
+    "llama2-7b": Source(
+        "LLaMA-2 7B",
+        f"Published sizes ({PRESETS['llama2-7b'].source}), at its full context of 4,096 tokens.",
+        PRESETS["llama2-7b"].model,
+        4096,
+    ),
+    "llama2-70b": Source(
+        "LLaMA-2 70B",
+        f"Published sizes ({PRESETS['llama2-70b'].source}): 64 query heads share 8 key-value heads.",
+        PRESETS["llama2-70b"].model,
+        4096,
+    ),
+    "block": Source(
+        "One block",
+        "T = 16 tokens, d = 512, H = 8 heads.",
+        ModelConfig(context=16, d_model=512, n_layers=1, n_heads=8, position="none", norm_bias=True),
+        16,
+        "block",
+    ),
+    "gpt": Source(
+        "A small GPT",
+        "T = 5 tokens, d = 256, V = 1,000, 6 layers, 8 heads: it ends in (5, 1,000).",
+        ModelConfig(vocab_size=1000, context=5, d_model=256, n_layers=6, n_heads=8),
+        5,
+    ),
+    "multihead": Source(
+        "Multi-head, tiny",
+        "One attention of 2 heads on (1, 3, 4): follow (1, 3, 4) → (1, 3, 2, 2) → (1, 2, 3, 2) → … → (1,"
+        " 3, 4).",
+        ModelConfig(context=3, d_model=4, n_layers=1, n_heads=2, position="none"),
+        3,
+        "attention",
+    ),
+}
+
+
+def chosen_source(subject: Subject) -> tuple[str, Source]:
+    names = {OWN: "This model"} | {key: source.title for key, source in EXAMPLES.items()}
+    key = widgets.one_of("Trace", names, "shapes_source", kind="pills", hidden=True)
+    if key in EXAMPLES:
+        return key, EXAMPLES[key]
+    return OWN, Source(
+        "This model",
+        f"{safe(subject.title)}, on the {len(subject.ids)} tokens of the text above.",
+        subject.config,
+        len(subject.ids),
+    )
+
+
+def steps_of(source: Source) -> tuple[TraceStep, ...]:
+    steps = trace(source.config, source.tokens)
+    if source.only == "block":
+        return tuple(s for s in steps if s.stage == "block")
+    return tuple(s for s in steps if s.stage == "block" and s.part == "attention") if source.only else steps
+
+
+def total_sentence(source: Source) -> str:
+    sums = totals(steps_of(source))
+    return (
+        f"**{sums['parameters']:,} parameters · {_short(sums['products'])}FLOP in products +"
+        f" {_short(sums['elementwise'])}FLOP elementwise · {_short(sums['bytes'])}B** of activations in"
+        " float32, if every tensor were kept."
+    )
+
+
+def _short(n: int) -> str:
+    for size, unit in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if n >= size:
+            return f"{n / size:.3g} {unit}"
+    return f"{n} "

@@ -1,0 +1,197 @@
+"""What the feed-forward page shows, held against arithmetic done here on the same model's recording."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine import corpora
+from engine.checkpoints import Checkpoint
+from engine.measure.recording import record
+from engine.tokenizers.char import CharTokenizer
+from tests.engine.helpers import loud, tiny
+from tests.pages.inside.test_feedforward import PAGE, sentences
+from tests.pages.stage import StageManager, open_page
+from ui import subject
+
+ALPHABET = "abcdefghij "
+MODEL = loud(
+    tiny(ffn="swiglu", norm="layernorm", norm_bias=True, n_layers=3, d_ff=24), factor=3.0
+).requires_grad_(False)
+TEXT = "abcabdab"
+IDS = tuple(CharTokenizer(ALPHABET).encode(TEXT))
+RECORDING = record(MODEL, IDS)
+POST = RECORDING.stacked("ffn_post")  # (layer, query, d_ff)
+LAYER, NEURON = 1, 7
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
+    found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
+    monkeypatch.setattr(subject, "SHIPPED", {})
+    monkeypatch.setattr(subject, "TRAINABLE", ["feedforward-numbers"])
+    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
+    monkeypatch.setattr(subject, "title_of", lambda name, run=None: name)
+    monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
+
+
+def opened(view: str, **query: str) -> AppTest:
+    where = {"feedforward_layer": str(LAYER), "feedforward_neuron": str(NEURON)}
+    return open_page(
+        AppTest.from_file(PAGE, default_timeout=60), feedforward_view=view, text=TEXT, **where | query
+    )
+
+
+def test_neurons_are_those_of_the_recording(drawn):
+    page = opened("neurons", feedforward_token="2")
+    size = np.abs(POST).max(1)  # (layer, d_ff)
+    strongest = np.where(POST.max(1) == size, size, -size)
+    np.testing.assert_allclose(drawn["feedforward_overview"].traces[0]["z"], strongest, rtol=1e-5)
+    order = np.argsort(-size[LAYER], kind="stable")[:32]
+    heat = drawn["feedforward_map"].traces[0]
+    assert heat["y"] == [str(n) for n in order]
+    np.testing.assert_allclose(heat["z"], POST[LAYER][:, order].T, rtol=1e-5)
+    rms = np.sqrt((POST.astype(float) ** 2).mean((1, 2)))
+    quiet = [(np.abs(POST[i]) < 0.1 * rms[i]).mean() for i in range(3)]
+    np.testing.assert_allclose(drawn["feedforward_sparsity"].traces[0]["x"], quiet, rtol=1e-5)
+
+    rows = page.dataframe[0].value
+    best = np.argsort(-size, axis=None, kind="stable")[:40]
+    assert list(zip(rows["layer"], rows["neuron"], strict=True)) == [divmod(int(i), 24) for i in best]
+    np.testing.assert_allclose(rows["activation"], strongest.ravel()[best], rtol=1e-5)
+    first = divmod(int(best[0]), 24)
+    place = int(np.abs(POST[first[0], :, first[1]]).argmax())
+    assert rows["at token"][0] == f"{TEXT[place]}  ({place})"
+
+    values = POST[LAYER, :, NEURON]
+    line, mark = drawn["feedforward_line"].traces
+    np.testing.assert_allclose(line["y"], values, rtol=1e-6)
+    assert mark["y"] == pytest.approx([values[2]])
+    ends = f"it lies between {values.min():.3f} and {values.max():.3f}."
+    assert f"At “c” (position 2) its activation is **{values[2]:.4f}**; on this text {ends}" in sentences(
+        page
+    )
+
+    column = MODEL.blocks[LAYER].ffn.w_out.weight[:, NEURON].double()
+    gain = MODEL.norm_final.gain.double()
+    for through in (True, False):
+        write = (column - column.mean()) * gain if through else column
+        scores = (MODEL.output_matrix.double() @ write).numpy()
+        scores -= scores.mean()
+        ranked = np.argsort(-scores, kind="stable")
+        bars = drawn["feedforward_tokens"].traces[0]
+        shown = [name.strip("\u200b\u200c") for name in bars["y"]]
+        words = [*ALPHABET[:-1], "␣"]
+        chosen = [*ranked[:5], *ranked[-5:]]
+        assert shown == [words[i] for i in chosen]
+        np.testing.assert_allclose(bars["x"], scores[chosen], rtol=1e-4, atol=1e-6)
+        page.get_by_key("feedforward_norm").set_value(False).run()
+        assert not page.exception
+
+
+def test_the_first_neuron_is_the_most_active_one(drawn):
+    page = opened("neurons", feedforward_layer="", feedforward_neuron="")
+    layer, neuron = divmod(int(np.abs(POST).max(1).argmax()), 24)
+    assert page.number_input(key="feedforward_layer").value == layer
+    assert page.number_input(key="feedforward_neuron").value == neuron
+
+
+def test_the_contexts_are_where_the_neuron_answers():
+    page = opened("neurons", feedforward_side="lowest")
+    values = POST[LAYER, :, NEURON]  # the text is searched, in one window: one stretch, one place
+    (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
+    assert re.findall(r"<b>(-?[\d.]+)</b>", drawn) == [f"{values.min():.3f}"]
+    framed = re.findall(r"<u [^>]*>(.)</u>", drawn)
+    assert framed == [TEXT[values.argmin()]]
+    shades = re.findall(r'background:#\w{6}(\w\w)">', drawn)
+    expected = [round(min(abs(v) / abs(values.min()), 1.0) * 190) for v in values.tolist()]
+    assert [int(s, 16) for s in shades] == pytest.approx(expected, abs=1)
+    positive = (values > 0).mean()
+    assert f"It was above zero at {positive:.1%} of them" in sentences(page)
+    assert "From 8 tokens read, 8 at a time" in sentences(page)
+
+
+def test_functions_their_slopes_and_this_models_inputs(drawn):
+    page = opened("Activation functions", feedforward_reach="2", feedforward_inputs="1")
+    gates = RECORDING[f"blocks.{LAYER}.ffn_gate"].astype(float)
+    for key, formula in (
+        ("feedforward_output", lambda x: x / (1 + math.exp(-x))),
+        (
+            "feedforward_slope",
+            lambda x: (1 / (1 + math.exp(-x))) * (1 + x * (1 - 1 / (1 + math.exp(-x)))),
+        ),
+    ):
+        silu = next(t for t in drawn[key].traces if t["name"] == "SiLU")
+        np.testing.assert_allclose(silu["y"], [formula(x) for x in silu["x"]], atol=1e-6)
+        behind = drawn[key].traces[0]
+        counts, edges = np.histogram(gates, 80, (-2, 2))
+        np.testing.assert_allclose(behind["y"], counts / gates.size / np.diff(edges), rtol=1e-6)
+    outside = ((gates < -2) | (gates > 2)).mean()
+    words = sentences(page)
+    assert f"On this text **{(gates < 0).mean():.0%}** of its inputs are below zero" in words
+    assert f"their mean is {gates.mean():.2f}, their standard deviation {gates.std():.2f}." in words
+    assert (f" {outside:.1%} of them lie outside" in words) == (outside > 0)
+    assert "**0.000473** (at x = ±2." in words and "24,001 points" in words
+    difference = drawn["feedforward_difference"].table
+    x = np.array(difference["x"])
+    tanh = x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    exact = np.array([v / 2 * (1 + math.erf(v / math.sqrt(2))) for v in x])
+    np.testing.assert_allclose(difference["tanh_minus_exact"], tanh - exact, atol=1e-12)
+    surface, _, dots = drawn["feedforward_surface"].traces
+    axis = torch.tensor(surface["x"], dtype=torch.float64)
+    np.testing.assert_allclose(
+        surface["z"], (torch.nn.functional.silu(axis)[None] * axis[:, None]).numpy(), atol=1e-5
+    )
+    pairs = set(
+        zip(
+            RECORDING.stacked("ffn_gate").ravel().tolist(),
+            RECORDING.stacked("ffn_pre").ravel().tolist(),
+            strict=True,
+        )
+    )
+    assert len(dots["x"]) == 500 and set(zip(dots["x"], dots["y"], strict=True)) <= pairs
+
+
+def test_where_the_parameters_of_a_block_are(drawn):
+    page = opened("parameters", feedforward_width="256", feedforward_ratio="3")
+    counts = [
+        {"attention": 4 * 256**2, "feedforward": 2 * 256 * 768, "norm": 4 * 256},
+        {"attention": 4 * 256**2, "feedforward": 3 * 256 * 512, "norm": 4 * 256},
+        {"attention": 4 * 256**2, "feedforward": 3 * 256 * 768, "norm": 4 * 256},
+    ]
+    for trace, part in zip(drawn["feedforward_bars"].traces, counts[0], strict=True):
+        assert trace["x"] == [row[part] for row in counts]
+        assert trace["customdata"] == pytest.approx([row[part] / sum(row.values()) for row in counts])
+    own = MODEL.blocks[0]
+    ffn, total = (sum(p.numel() for p in m.parameters()) for m in (own.ffn, own))
+    table = drawn["feedforward_own"].table
+    assert table["feedforward"] == [ffn] and table["attention"] + table["norm"] == [
+        sum(p.numel() for p in own.mixer.parameters()),
+        total - ffn - sum(p.numel() for p in own.mixer.parameters()),
+    ]
+    words = sentences(page)
+    assert f"**{ffn / total:.1%}** of a block's {total:,} parameters" in words
+    assert "three matrices with $d_{ff}$ = 24 = 1.5·d" in words
+    assert "= 393,216. **Three of 2·d:**" in words and "≈ 393,216; ±0 by rounding" in words
+    assert "half as much again: 589,824" in words
+    plain, gated, marks = drawn["feedforward_shares"].traces
+    assert plain["name"] == "two matrices"
+    for trace, matrices in ((plain, 2), (gated, 3)):
+        sizes = [matrices * round(r * 256) * 256 for r in trace["x"]]
+        np.testing.assert_allclose(trace["y"], [s / (s + 4 * 256**2 + 4 * 256) for s in sizes])
+    assert marks["text"] == ["4·d", "8/3·d"] and marks["x"] == pytest.approx([4, 8 / 3])
+    assert marks["y"][0] == pytest.approx(8 * 256**2 / (12 * 256**2 + 1024))
+    assert marks["y"][1] == pytest.approx(marks["y"][0], abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("title", "key"), [("Activation functions", "feedforward_output"), ("Parameters", "feedforward_bars")]
+)
+def test_old_links_name_a_view_by_its_title(drawn, title, key):
+    opened(title)
+    assert key in drawn and "feedforward_overview" not in drawn

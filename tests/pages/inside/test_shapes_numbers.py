@@ -1,0 +1,137 @@
+"""What the Shapes page shows, held against arithmetic done here and against the model's recording."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.checkpoints import Checkpoint
+from engine.measure.recording import record
+from engine.tokenizers.char import CharTokenizer
+from pages.inside.shapes import sources
+from tests.engine.helpers import loud, tiny
+from tests.pages.inside.test_shapes import PAGE, formulas, sentences
+from tests.pages.stage import StageManager, open_page
+from ui import subject
+
+ALPHABET = "abcdefghij "
+MODEL = loud(tiny(n_kv_heads=2), factor=3.0).requires_grad_(False)
+TEXT = "abcabd"
+RECORDING = record(MODEL, CharTokenizer(ALPHABET).encode(TEXT))
+STEPS = sources.steps_of(sources.Source("", "", MODEL.config, len(TEXT)))
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
+    found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
+    monkeypatch.setattr(subject, "SHIPPED", {})
+    monkeypatch.setattr(subject, "TRAINABLE", ["shapes-numbers"])
+    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
+    monkeypatch.setattr(subject, "title_of", lambda name, run=None: name)
+
+
+def opened(**query: str) -> AppTest:
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), text=TEXT, **query)
+
+
+def step_of(name: str) -> int:
+    return next(i for i, step in enumerate(STEPS) if step.name == name)
+
+
+def cells(matrix: str) -> list[float]:
+    return [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?", matrix)]
+
+
+def test_a_tensor_is_the_recorded_one_at_the_chosen_head(drawn):
+    page = opened(shapes_step=str(step_of("blocks.1.pattern")), shapes_head="2")
+    heat = drawn["shapes_tensor"].traces[0]
+    pattern = RECORDING["blocks.1.pattern"]
+    np.testing.assert_allclose(heat["z"], pattern[2], rtol=1e-6)
+    assert (heat["zmin"], heat["zmax"]) == (0, 1)
+    page.get_by_key("shapes_head").set_value(3).run()
+    np.testing.assert_allclose(drawn["shapes_tensor"].traces[0]["z"], pattern[3], rtol=1e-6)
+    for name, place in (("k", 1), ("masked_scores", 3), ("ffn_out", None)):
+        page = opened(
+            shapes_step=str(step_of(f"blocks.0.{name}")), shapes_head="3", shapes_kv_head=str(place or 0)
+        )
+        values = RECORDING[f"blocks.0.{name}"]
+        limit = np.abs(values[np.isfinite(values)]).max()
+        shown = values if place is None else values[place]
+        drawn_values = np.array(
+            [[math.nan if v is None else v for v in row] for row in drawn["shapes_tensor"].traces[0]["z"]]
+        )
+        np.testing.assert_allclose(drawn_values, np.where(np.isfinite(shown), shown, np.nan), rtol=1e-6)
+        assert drawn["shapes_tensor"].traces[0]["zmax"] == pytest.approx(limit), "one scale for all heads"
+        assert f"largest size {limit:.3g}." in drawn["shapes_tensor"].alt
+
+
+def test_the_totals_are_the_parameters_and_products_of_this_model():
+    parameters = sum(p.numel() for p in MODEL.parameters())
+    d, kv, ff, vocab, n = 16, 8, 24, 11, len(TEXT)
+    one_layer = 2 * n * d * (d + 2 * kv + d) + 2 * 2 * n * n * d + 2 * 2 * n * d * ff
+    products = 2 * one_layer + 2 * n * d * vocab
+    words = sentences(opened())
+    assert f"**{parameters:,} parameters · {products / 1e3:.3g} kFLOP in products" in words
+    assert "FLOPs: a product of (m, k) and (k, n) counts 2·m·k·n." in words
+
+
+def test_two_heads_are_worked_out_with_their_own_numbers(drawn):
+    page = opened(shapes_view="hand", shapes_cell_head="2", shapes_cell_key="2", shapes_q="1 2 0.3 0.4")
+    q, k = (1, 2, 0.3, 0.4), ((5, 6, 7, 8), (9, 0, 1, 2))
+    v = ((1, 0, 0, 1), (0, 1, 1, 0))
+    latex = [str(e.value) for e in page.latex]
+    out = []
+    for h in (0, 1):
+        own = slice(2 * h, 2 * h + 2)
+        raw = [sum(a * b for a, b in zip(q[own], key[own], strict=True)) for key in k]
+        scaled = [r / math.sqrt(2) for r in raw]
+        e = [math.exp(s) for s in scaled]
+        p = [x / sum(e) for x in e]
+        out += [p[0] * v[0][i] + p[1] * v[1][i] for i in range(2 * h, 2 * h + 2)]
+        lines = latex[h].replace(r"\begin{aligned}", "").split(r"\\[8pt]")
+        rows = {name.strip(" $\n"): values for name, _, values in (line.partition("&=") for line in lines)}
+        assert cells(rows[r"q\,k^\top"]) == pytest.approx(raw, abs=6e-3)
+        assert cells(rows[r"q\,k^\top / \sqrt{2}"]) == pytest.approx(scaled, abs=6e-3)
+        assert cells(rows[r"\text{softmax}"]) == pytest.approx(p, abs=6e-4)
+    # head 2, key 2
+    assert r"0.3 \cdot 1 + 0.4 \cdot 2 = 1.1 \qquad \frac{1.1}{\sqrt{2}} = 0.78" in formulas(page)
+    assert rf"\frac{{e^{{0.78}}}}{{e^{{3.75}} + e^{{0.78}}}} = {p[1]:.4f}" in formulas(page)
+    assert cells(latex[-1].split("bmatrix")[1]) == pytest.approx(out, abs=6e-4)
+    assert f"every head still gives {max(p):.1%} or more to one key" in sentences(page), "less than the first"
+    page.text_input(key="shapes_q").set_value("1 2 0.2 0.2").run()
+    assert "every head still gives" not in sentences(page), "the second is torn"
+    page.get_by_key("shapes_hide").set_value("k2").run()
+    assert "so its weight is } 0" in formulas(page)
+
+
+def test_the_mask_after_the_softmax_is_drawn_beside_the_right_one(drawn):
+    page = opened(shapes_view="hand", shapes_example="mask", shapes_scores="1, 2, 4")
+    e = [math.exp(x) for x in (1, 2, 4)]
+    right, late = drawn["shapes_mask"].traces
+    assert right["y"] == pytest.approx([e[0] / (e[0] + e[1]), e[1] / (e[0] + e[1]), 0])
+    assert late["y"] == pytest.approx([e[0] / sum(e), e[1] / sum(e), 0])
+    kept = (e[0] + e[1]) / sum(e)
+    assert right["name"].endswith("(sum 1.00)") and late["name"].endswith(f"(sum {kept:.2f})")
+    assert f"**{kept:.2f}**: the hidden keys have already taken their share of {1 - kept:.2f}" in (
+        sentences(page)
+    )
+    assert rf"\frac{{{e[0]:.3f}}}{{{e[0] + e[1]:.3f}}} = {e[0] / (e[0] + e[1]):.2f}" in formulas(page)
+    assert "Hide a key with a low score" in sentences(page) and "Divide q by ten" not in sentences(page)
+
+
+def test_heads_that_do_not_divide_are_shared_out():
+    words = sentences(opened(shapes_view="wrong", shapes_d_model="100", shapes_n_heads="7"))
+    assert "100 = 7 × 14 + 2: 2 numbers are left over" in words and "such as 4, 5, 10, or" in words
+    assert "(1, 6, 100) -> (1, 6, 7, 14)" in words
+
+
+@pytest.mark.parametrize(
+    ("title", "said"), [("By hand", "One query **q**"), ("A wrong shape", "Choose a mistake")]
+)
+def test_old_links_name_a_view_by_its_title(title, said):
+    page = opened(shapes_view=title)
+    assert said in sentences(page) and "shapes_step" not in page.query_params

@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from ui import server, site, state
+from ui import server, site, state, widgets
 from ui.players import served
 from ui.status import sidebar_status
 
@@ -37,6 +37,7 @@ def route() -> None:
     chosen = st.navigation(sections)
     # it may run the page again, which Streamlit takes for Home until there is a navigation
     state.drop_endless()
+    widgets.arrived(chosen.url_path)
     if problem := served.ensure_static():
         st.error(problem)
     with st.sidebar:

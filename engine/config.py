@@ -88,6 +88,9 @@ class ModelConfig(_Fields):
     mixer: Mixer = "attention"
     qk_norm: bool = False
     causal: bool = True
+    window: int = (
+        0  # positions that a token looks back over, itself included (Mistral: 4,096); 0: all of them
+    )
     output_projection: bool = True
     tie_embeddings: bool = True
     attention_bias: bool = False
@@ -145,6 +148,10 @@ class ModelConfig(_Fields):
                 self.d_model,
                 "must be even for sinusoidal positions: sines and cosines come in pairs",
             )
+        if self.window < 0:
+            raise ConfigError("window", self.window, "must not be negative; 0 is no window")
+        if self.window and not self.causal:
+            raise ConfigError("window", self.window, "needs the causal mask: it is counted backwards")
         if self.norm == "none" and self.norm_bias:
             raise ConfigError("norm_bias", True, "needs a norm; with norm = 'none' it must be False")
         if self.norm == "rmsnorm" and self.norm_bias:

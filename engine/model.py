@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
-from engine.parts.attention import causal_mask
+from engine.parts.attention import causal_mask, window_mask
 from engine.parts.cache import KVCache
 from engine.parts.norms import NoNorm
 from engine.parts.positions import Seams
@@ -95,9 +95,7 @@ class Transformer(nn.Module):
         """What is added to the scores of these queries and all keys so far, (query, key); None for nothing:
         without a mask, or for one query alone, which comes last and sees everything.
         """
-        if not self.config.causal or (length == 1 and self.parts.mask is causal_mask):
-            return None
-        return self.parts.mask(length, like, start)
+        return mask_of(self.config, self.parts, length, like, start)
 
     @property
     def keeps(self) -> bool:
@@ -122,6 +120,19 @@ class Transformer(nn.Module):
     def output_matrix(self) -> Tensor:
         """W_U^T, (vocab, d_model): the embedding itself when tied (Press & Wolf 2017)."""
         return self.embedding if self.unembedding is None else self.unembedding
+
+
+def mask_of(config: ResolvedConfig, parts: Parts, length: int, like: Tensor, start: int = 0) -> Tensor | None:
+    """What a model adds to its scores, (query, key): its parts' mask, and -inf before its window."""
+    if not config.causal:
+        return None
+    near = None
+    if 0 < config.window < start + length:
+        near = window_mask(length, like, config.window, start)
+    if length == 1 and parts.mask is causal_mask:
+        return near
+    mask = parts.mask(length, like, start)
+    return mask if near is None or mask is None else mask + near
 
 
 def build(

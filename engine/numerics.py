@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -111,3 +112,13 @@ def keep_memory() -> bool:
         return bool(libc.mallopt(m_mmap_max, 0) and libc.mallopt(m_trim_threshold, never))
     except (OSError, AttributeError):
         return False
+
+
+def perplexity(nats: float) -> float:
+    """e^nats, of a loss in nats per token: as many equally likely tokens would be as surprising. Never
+    endless; NaN stays NaN.
+
+    >>> perplexity(0.0), round(perplexity(math.log(65)), 6), math.isfinite(perplexity(1e9))
+    (1.0, 65.0, True)
+    """
+    return math.exp(min(nats, 700.0))

@@ -26,6 +26,7 @@ class Preset:
     published: str = ""
     extras: tuple[Extra, ...] = ()
     encoder: ModelConfig | None = None
+    head: bool = True  # False: its makers' count, and ours, leave the output head out
 
     @property
     def trainable(self) -> bool:
@@ -274,6 +275,7 @@ PRESETS: dict[str, Preset] = {
         },
         source="Devlin et al. 2018",
         published="110M, without an output head",
+        head=False,
         extras=(
             Extra("embedding", "token types: first or second text", (2, "d_model")),
             Extra("norm_embed", "gain g", ("d_model",)),
@@ -304,7 +306,7 @@ PRESETS: dict[str, Preset] = {
         "Mistral 7B (published)",
         "LLaMA with 8 key-value heads for 32 query heads and wider feed-forward networks; it attends to a"
         " window of 4,096.",
-        model={"context": 32_768, "n_kv_heads": 8, "d_ff": 14_336},
+        model={"context": 32_768, "window": 4096, "n_kv_heads": 8, "d_ff": 14_336},
         source="Jiang et al. 2023; huggingface.co/mistralai/Mistral-7B-v0.1",
         published="7B",
     ),

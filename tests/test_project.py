@@ -128,6 +128,23 @@ def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> Non
     assert installs("setup-test") == ["requirements-dev.txt"]
 
 
+@needs_make
+@pytest.mark.parametrize(
+    ("node", "code", "words"),
+    [
+        ("exit 1", 0, "Skipped: the checks of ui/assets/*.js need node 20 or newer."),
+        ('[ "$1" = -e ]', 2, ""),  # there, and a test fails
+    ],
+)
+def test_the_browsers_modules_are_checked_where_node_is(
+    tmp_path: Path, node: str, code: int, words: str
+) -> None:
+    _executable(tmp_path / "node", f"#!/bin/sh\n{node}\n")
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    result = _make("scripts", f"PYTHON={sys.executable}", PATH=path)
+    assert result.returncode == code and words in result.stdout
+
+
 def test_ci_runs_make_test() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)

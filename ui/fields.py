@@ -85,6 +85,13 @@ PARTS = (
         "On: a token sees only what came before it. Off: both ways, for the masked objective.",
     ),
     Control(
+        "window",
+        "Window",
+        "How many positions back a token looks, itself included; 0 is all of them (Mistral 7B: 4,096).",
+        8,
+        _is("causal", True),
+    ),
+    Control(
         "qk_norm",
         "QK-norm",
         "Queries and keys get RMS 1, so length √d_head, before they are compared: bounds the scores.",

@@ -108,6 +108,7 @@ def _chosen(page: Page, views: tuple[View, ...], choice: Choice | None) -> None:
             view = _one_of(page, views)
             with boundary():
                 view.draw(*about)
+            with boundary():
                 view.tell(*about)
         return
     with boundary():

@@ -20,6 +20,7 @@ N = TypeVar("N", int, float)
 Kind = Literal["row", "pills", "list"]
 KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 FEW = 8  # indexes that stand in a row; more of them are a list
+_PAGE, _ARRIVED = "page_drawn", "page_arrived_at"
 DIGITS = 12  # of a number in a link: longer ones are no index of anything
 
 
@@ -44,7 +45,7 @@ def one_of(
     the id, and an old link's wording still counts. `kind`: a row of buttons, pills, or a list that opens.
     `hidden` hides the label. `rest` goes to Streamlit's widget.
     """
-    first = next(iter(options)) if first is None else first
+    first = first if first is not None and first in options else next(iter(options))
     if st.session_state.get(key) not in (None, *options):
         del st.session_state[key]  # of another model, or of another page's links
     draw: Callable[..., Any] = {
@@ -76,7 +77,8 @@ def _named(
     named = st.query_params.get(key)
     if key not in st.session_state or named != st.session_state.get(written):
         wanted = next((o for o in options if named in (str(o), options[o])), None)
-        if wanted is not None or key not in st.session_state:
+        went_back = named is None and not st.session_state.get(_ARRIVED, True)
+        if wanted is not None or key not in st.session_state or went_back:
             st.session_state[key] = first if wanted is None else wanted
     words = {"format_func": lambda option: options.get(option, str(option))}
     found: T = draw(label, list(options), persist_state="session", **words, **rest)
@@ -84,6 +86,15 @@ def _named(
     _put(key, None if found == first else str(found))
     st.session_state[written] = st.query_params.get(key)
     return found
+
+
+def arrived(page: str) -> None:
+    """Notes which page is drawn, once in each whole run of the script. Coming from another page, whose
+    address says nothing of this one's choices, they are remembered; on the same page an address without them
+    is one to which somebody went back.
+    """
+    st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != page
+    st.session_state[_PAGE] = page
 
 
 def switch(
@@ -110,6 +121,7 @@ def whole(
 ) -> int:
     """A whole number from `low` to `high`, typed."""
     _inside(key, low, high)
+    first = clamped(first, low, high, low)
     value = place.number_input(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
     return clamped(value, low, high, first)
 
@@ -126,8 +138,13 @@ def slide(
     hint: str | None = None,
     **rest: Any,
 ) -> N:
-    """A number from `low` to `high`, on a slider."""
+    """A number from `low` to `high`, on a slider; where they are one there is nothing to move, and no
+    slider.
+    """
+    if low >= high:
+        return low
     _inside(key, low, high)
+    first = clamped(first, low, high, low)
     value = place.slider(label, low, high, first, step, key=key, help=hint, **KEPT, **rest)
     return clamped(value, low, high, first)
 
@@ -146,6 +163,7 @@ def slide_over(
     """One of a few values that have an order, on a slider; `written` is how they are shown and stand in
     the URL.
     """
+    first = first if first in options else options[0]
     if st.session_state.get(key) not in (None, *options):
         del st.session_state[key]
     found: T = place.select_slider(
@@ -160,7 +178,9 @@ def clamped(value: object, low: N, high: N, otherwise: N) -> N:
     >>> clamped(7, 0, 5, 1), clamped(float("inf"), 0, 5, 1), clamped("3", 0, 5, 1), clamped(True, 0, 5, 1)
     (5, 1, 1, 1)
     """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return otherwise
+    if isinstance(value, float) and not math.isfinite(value):
         return otherwise
     return type(low)(min(max(value, low), high))
 

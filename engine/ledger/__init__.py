@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
 
-from engine.config import Extra, ModelConfig
-from engine.ledger.flops import Product, products
-from engine.ledger.memory import DTYPES, GB, TRAINED_IN, Memory, activation_numbers, kv_numbers
+from engine.config import Extra, ModelConfig, ResolvedConfig
+from engine.ledger.flops import Product, products, seen
+from engine.ledger.memory import DTYPES, GB, TRAINED_IN, Memory, activations, kv_numbers
 from engine.ledger.rows import COMPONENTS, PER_BLOCK, SYMBOLS, Row, parameter_rows
+from engine.parts.costs import Kept, Pass
+from engine.parts.registry import HEALTHY, Parts
+from engine.presets import Preset
 
 __all__ = [
     "COMPONENTS",
@@ -22,14 +25,17 @@ __all__ = [
     "TRAINED_IN",
     "Extra",
     "Flops",
+    "Kept",
     "Ledger",
     "Memory",
+    "Pass",
     "Product",
     "Row",
-    "activation_numbers",
+    "activations",
     "component_parameters",
     "kv_numbers",
     "ledger",
+    "ledger_of",
     "parameter_formula",
     "parameter_rows",
     "shape_trace",
@@ -64,12 +70,14 @@ class Flops:
 @dataclass(frozen=True)
 class Ledger:
     """The costs of one architecture. `config` is resolved; `rows` are its tensors, in the order in which data
-    meets them.
+    meets them. `head`: it has an output head.
     """
 
-    config: ModelConfig
+    config: ResolvedConfig
     rows: tuple[Row, ...]
-    encoder: ModelConfig | None = None
+    encoder: ResolvedConfig | None = None
+    parts: Parts = HEALTHY
+    head: bool = True
 
     @property
     def total(self) -> int:
@@ -91,48 +99,52 @@ class Ledger:
     def flops(self, tokens: int | None = None) -> Flops:
         """For each token of a sequence of `tokens`, the whole context if None."""
         length = self.config.context if tokens is None else tokens
-        return Flops(length, products(self.config, length, self.encoder), 6 * self.total)
+        made = products(self.config, length, self.encoder, self.parts, self.head)
+        return Flops(length, made, 6 * self.total)
 
     def crossover(self) -> int | None:
         """The first length at which attention's scores and sums cost as much as everything else together;
-        None without attention.
+        None where they never do: without attention, or where its window is shorter.
         """
         one = self.flops(1)
-        return None if one.scores == 0 else ceil((one.forward - one.scores) / one.scores)
+        if one.scores == 0:
+            return None
+        length = ceil((one.forward - one.scores) / one.scores)
+        return None if 0 < self.config.window < length else length
 
     def memory(self, dtype: str = "bfloat16", batch: int = 1, tokens: int | None = None) -> Memory:
         """Bytes for `batch` sequences of `tokens` (the context if None), with weights, gradients, activations
         and cache in `dtype` (of DTYPES).
 
-        The keys and values of a cache are kept in at least 16 bits, as is usual beside quantised weights.
+        The keys and values of a cache are kept in at least 16 bits, as is usual beside quantised weights, and
+        no further back than a window of attention reaches.
         """
         c, length, size = self.config, self.config.context if tokens is None else tokens, DTYPES[dtype]
-        sequence = batch * length
-        kept = sum(activation_numbers(c, length).values())
-        if self.encoder is not None:
-            # What the encoder's blocks keep, and once more the attention of the decoder's: its queries, keys,
-            # values, pattern.
-            kept += (
-                sum(activation_numbers(self.encoder, length).values())
-                - activation_numbers(self.encoder, length)["output"]
-            )
-            kept += activation_numbers(c, length)["attention"] + c.n_layers * c.d_model
         weights = ceil(self.total * size)
         trainable = dtype in TRAINED_IN
+        run = Pass(batch, length, narrow=size < 4)
+        kept = activations(c, run, self.parts, encoder=self.encoder, head=self.head).values()
+        cached = seen(c, length) * kv_numbers(c, self.encoder, self.parts)
         return Memory(
             weights=weights,
             gradients=weights if trainable else 0,
             master=0 if size == 4 or not trainable else 4 * self.total,
             moments=8 * self.total if trainable else 0,
-            activations=ceil(sequence * kept * size) if trainable else 0,
-            kv_cache=ceil(sequence * kv_numbers(c, self.encoder) * max(size, 2.0)),
+            activations=ceil(batch * length * sum(each.size(size) for each in kept)) if trainable else 0,
+            kv_cache=ceil(batch * cached * max(size, 2.0)),
         )
 
 
 @lru_cache(maxsize=256)
-def ledger(config: ModelConfig, extras: tuple[Extra, ...] = (), encoder: ModelConfig | None = None) -> Ledger:
-    """The ledger of a configuration, with what a `Preset` knows beside it: `extras`, and the `encoder` that a
-    decoder reads.
+def ledger(
+    config: ModelConfig,
+    extras: tuple[Extra, ...] = (),
+    encoder: ModelConfig | None = None,
+    parts: Parts = HEALTHY,
+    head: bool = True,
+) -> Ledger:
+    """The ledger of a configuration built from `parts`, with what a `Preset` knows beside it: `extras`, the
+    `encoder` that a decoder reads, and whether there is an output `head`.
 
     >>> ledger(ModelConfig(vocab_size=65, d_model=128, n_layers=4, position="none")).total
     795904
@@ -141,10 +153,15 @@ def ledger(config: ModelConfig, extras: tuple[Extra, ...] = (), encoder: ModelCo
     """
     c = config.validate().resolved()
     below = None if encoder is None else encoder.validate().resolved()
-    return Ledger(c, parameter_rows(c, extras, below), below)
+    return Ledger(c, parameter_rows(c, extras, below, parts, head), below, parts, head)
 
 
-def component_parameters(config: ModelConfig) -> dict[str, int]:
+def ledger_of(preset: Preset) -> Ledger:
+    """The ledger of a preset, with all that it knows beside its configuration."""
+    return ledger(preset.model, preset.extras, preset.encoder, head=preset.head)
+
+
+def component_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, int]:
     """Parameters of each part of the whole model, in the order in which data meets the parts. The values sum
     to the total.
 
@@ -152,7 +169,7 @@ def component_parameters(config: ModelConfig) -> dict[str, int]:
     absent, counts 0; so does a tied `unembedding`, whose matrix is the embedding's (Press & Wolf 2017).
     Raises ConfigError when the configuration cannot be built.
     """
-    parts = (
+    names = (
         "embedding",
         "position",
         "norm1",
@@ -162,14 +179,14 @@ def component_parameters(config: ModelConfig) -> dict[str, int]:
         "norm_final",
         "unembedding",
     )
-    return dict.fromkeys(parts, 0) | ledger(config).components
+    return dict.fromkeys(names, 0) | ledger(config, parts=parts).components
 
 
-def parameter_formula(config: ModelConfig) -> int:
+def parameter_formula(config: ModelConfig, parts: Parts = HEALTHY) -> int:
     """The number of parameters in closed form, from the configuration alone. Tests hold it against the model
     itself.
     """
-    return ledger(config).total
+    return ledger(config, parts=parts).total
 
 
 @lru_cache(maxsize=64)

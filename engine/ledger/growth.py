@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.ledger import Flops, Ledger, kv_numbers
+from engine.ledger.flops import seen
 
 LEVEL = {  # what does not grow
     "feed-forward": ("feedforward",),
@@ -19,7 +20,7 @@ LEVEL = {  # what does not grow
 def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
     """Forward FLOPs for one token, part by part: label -> (lengths,) float64.
 
-    What grows does so in proportion to the length, so one token's count is enough.
+    What grows does so in proportion to the tokens that are looked at, so one token's count is enough.
     """
     one = ledger.flops(1)
     found = {
@@ -31,7 +32,8 @@ def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
         for name, components in LEVEL.items()
     }
     level = np.full(len(lengths), one.forward - one.scores, dtype=np.float64)
-    return {"everything else": level, "scores and sums": one.scores * lengths.astype(np.float64), **found}
+    scores = np.array([one.scores * seen(ledger.config, int(n)) for n in lengths], dtype=np.float64)
+    return {"everything else": level, "scores and sums": scores, **found}
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,14 @@ class BreakEven:
     weights: int  # bytes
     token: int  # bytes that one token takes in the cache; 0 where nothing can be kept
     group: int  # query heads for each key head
+    window: int  # positions that attention looks back over; 0: all
+
+    @property
+    def most(self) -> int:
+        """Bytes that the cache of one text never exceeds, where the window is reached before `tokens`; else
+        0.
+        """
+        return self.token * self.window if 0 < self.window < self.tokens else 0
 
     @property
     def tokens(self) -> float:
@@ -96,4 +106,5 @@ class BreakEven:
 def break_even(ledger: Ledger) -> BreakEven:
     c = ledger.config
     numbers = kv_numbers(c, ledger.encoder)
-    return BreakEven(ledger.memory("bfloat16").weights, 2 * numbers, c.n_heads // (c.n_kv_heads or 1))
+    group = c.n_heads // c.n_kv_heads
+    return BreakEven(ledger.memory("bfloat16").weights, 2 * numbers, group, c.window)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from engine.config import GATED, LEARNED_MIXERS, ModelConfig
+from engine.config import ResolvedConfig
+from engine.parts.costs import Kept, Pass
+from engine.parts.registry import HEALTHY, Parts
 
 # Bytes of a number. Four bits are two numbers in a byte; the scales that quantised weights need beside them
 # (a few percent) are left out.
@@ -42,54 +43,60 @@ class Memory:
         return self.weights + self.gradients + self.optimizer + self.activations
 
 
-def kv_numbers(c: ModelConfig, encoder: ModelConfig | None = None) -> int:
+def kv_numbers(c: ResolvedConfig, encoder: ResolvedConfig | None = None, parts: Parts = HEALTHY) -> int:
     """Numbers that a KV cache holds for each token of a sequence: a key and a value for each layer and
     key-value head.
 
     0 where none can be kept: without a causal mask every later token changes them. With an `encoder` there
-    are as many again, for each token that it read. The configuration must be resolved.
+    are as many again, for each token that it read.
     """
-    assert c.n_kv_heads is not None and c.d_head is not None
-    if c.mixer == "none" or not c.causal:
+    if not c.causal:
         return 0
-    return c.n_layers * 2 * c.n_kv_heads * c.d_head * (1 if encoder is None else 2)
+    return c.n_layers * parts.mixer(c).cached(c) * (1 if encoder is None else 2)
 
 
-def activation_numbers(c: ModelConfig, tokens: int) -> dict[str, int]:
-    """Numbers that backward needs for each token of a sequence of `tokens`, by component, as this engine
-    computes: the inputs of products and nonlinearities, the patterns of attention, the probabilities.
-    Dropout's masks are left out. The configuration must be resolved.
+def activations(
+    c: ResolvedConfig,
+    run: Pass,
+    parts: Parts = HEALTHY,
+    *,
+    encoder: ResolvedConfig | None = None,
+    head: bool = True,
+) -> dict[str, Kept]:
+    """What backward needs for each token of a pass, by component, as this engine computes: the inputs of
+    products and nonlinearities, the patterns of attention, the probabilities. Dropout's masks and the tables
+    of positions are left out. The parts say what they keep (`kept` in engine.parts).
+
+    With an `encoder`, for one token that it reads and one that the decoder writes.
     """
-    found = dict.fromkeys(("norm", "attention", "feedforward", "output"), 0)
-    for component, numbers in _block(c, tokens):
-        found[component] += c.n_layers * numbers
-    found["norm"] += 0 if c.wiring == "post" else _normed(c)
-    found["output"] = c.d_model + c.vocab_size
+    run = replace(run, turned="rotate" in parts.position(c).enters)
+    found = _stack(c, run, parts)
+    if encoder is not None:
+        across = replace(run, turned=False)
+        found["norm"] += parts.norm(c).kept(c, run).times(c.n_layers)
+        found["attention"] += parts.mixer(c).kept(c, across).times(c.n_layers)
+        for component, kept in _stack(encoder, run, parts).items():
+            found[component] += kept
+    if head:  # its input, and the probabilities, which the loss computes in float32
+        found["output"] += Kept(read=c.d_model, full=c.vocab_size)
     return found
 
 
-def _block(c: ModelConfig, tokens: int) -> Iterator[tuple[str, int]]:
-    assert c.n_kv_heads is not None and c.d_head is not None and c.d_ff is not None
-    q, kv = c.n_heads * c.d_head, c.n_kv_heads * c.d_head
-    if c.mixer != "none":
-        read = c.d_model if c.mixer in LEARNED_MIXERS else 0
-        written = q if c.mixer in LEARNED_MIXERS and c.output_projection else 0  # the input of W_O
-        # A mean's pattern does not depend on x: the gradient of v needs it, and v itself is not needed.
-        scored = 0 if c.mixer == "mean" else q + 2 * kv
-        if c.qk_norm and c.mixer != "mean":  # what was normalised, and its scale in each head
-            scored += (q + 2 * kv if c.mixer == "attention" else q) + c.n_heads + c.n_kv_heads
-        yield "norm", _normed(c)
-        yield "attention", read + scored + c.n_heads * tokens + written
-    if c.ffn != "none":
-        shared = c.wiring == "parallel" and c.mixer != "none"  # both norms read the one stream
-        # ReLU's slope can be told from what it gives, and its output is W_2's input.
-        kept = 4 if c.ffn in GATED else 1 if c.ffn == "relu" else 2
-        yield "norm", _normed(c) - (c.d_model if shared and c.norm != "none" else 0)
-        yield "feedforward", (0 if shared and c.norm == "none" else c.d_model) + kept * c.d_ff
-
-
-def _normed(c: ModelConfig) -> int:
-    """A norm's input and its statistics; RMSNorm with a gain also keeps what the gain multiplies."""
-    if c.norm == "none":
-        return 0
-    return c.d_model + 2 if c.norm == "layernorm" else (2 if c.norm_gain else 1) * c.d_model + 1
+def _stack(c: ResolvedConfig, run: Pass, parts: Parts) -> dict[str, Kept]:
+    norm, mixer, ffn, wiring = parts.norm(c), parts.mixer(c), parts.feedforward(c), parts.wiring(c)
+    found = dict.fromkeys(("norm", "attention", "feedforward", "output"), Kept())
+    readers = []  # of the stream itself, in each of the sublayers
+    for component, sublayer in (("attention", mixer), ("feedforward", ffn)):
+        if not sublayer.present:
+            continue
+        first, kept = norm.kept(c, run), sublayer.kept(c, run)
+        readers.append(("norm", first) if norm.present else (component, kept))
+        found["norm"] += first.times(c.n_layers)
+        found[component] += kept.times(c.n_layers)
+    if wiring.parallel and len(readers) == 2:  # both read the one stream, which is kept once
+        component = readers[1][0]
+        shared = min(kept.read for _, kept in readers)
+        found[component] += Kept(read=-shared).times(c.n_layers)
+    if not wiring.ends_normed:
+        found["norm"] += norm.kept(c, run)
+    return found

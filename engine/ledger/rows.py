@@ -1,14 +1,16 @@
 """Where the parameters of a model are: one row for each matrix, table and vector, with its formula in letters
-and in numbers.
+and in numbers. What tensors a part has, the part says (`tensors` in engine.parts).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
-from engine.config import GATED, LEARNED_MIXERS, Extra, ModelConfig
+from engine.config import Extra, ResolvedConfig
+from engine.parts.costs import Weight
+from engine.parts.registry import HEALTHY, Parts
 
 # How a size is written in a formula.
 SYMBOLS = {
@@ -36,10 +38,8 @@ COMPONENTS = (
     "pooler",
     "unembedding",
 )
-T5_BUCKETS = 32  # distances that a T5 bias tells apart (engine.parts.positions.T5Bias)
 
-Factor = int | str  # a number, or a size by its field's name
-Spec = tuple[str, str, tuple[Factor, ...]]  # component, name, shape
+Spec = tuple[str, Weight]  # component, tensor
 
 
 @dataclass(frozen=True)
@@ -64,97 +64,71 @@ class Row:
 
 
 def parameter_rows(
-    c: ModelConfig, extras: tuple[Extra, ...] = (), encoder: ModelConfig | None = None
+    c: ResolvedConfig,
+    extras: tuple[Extra, ...] = (),
+    encoder: ResolvedConfig | None = None,
+    parts: Parts = HEALTHY,
+    head: bool = True,
 ) -> tuple[Row, ...]:
-    """The rows of a model in the order in which data meets them. The configurations must be resolved.
+    """The rows of a model in the order in which data meets them; without the output head where `head` is
+    False.
 
     With an `encoder`, `c` is the decoder that reads it: both have the one embedding, and each decoder block a
     cross-attention (Vaswani et al. 2017).
     """
+    output = _output(c) if head else ()
     if encoder is None:
-        specs = [*_stack(c), *((e.component, e.name, e.shape) for e in extras), *_output(c)]
-        rows = [_row(c, spec) for spec in specs]
-        return tuple(
-            sorted(rows, key=lambda row: COMPONENTS.index(row.component))
-        )  # stable: an extra stands at the end of its component
-    below = [_row(encoder, spec, "encoder") for spec in _stack(encoder) if spec[0] != "embedding"]
-    above = [_row(c, spec, "decoder") for spec in [*_stack(c), *_cross(c)] if spec[0] != "embedding"]
-    return (
-        _row(c, _EMBEDDING),
-        *below,
-        *sorted(above, key=lambda row: COMPONENTS.index(row.component)),
-        *(_row(c, spec) for spec in _output(c)),
-    )
+        specs = [*_stack(c, parts), *((e.component, Weight(e.name, e.shape)) for e in extras), *output]
+        return _in_order(_row(c, spec) for spec in specs)
+    below = [_row(encoder, spec, "encoder") for spec in _stack(encoder, parts) if spec[0] != "embedding"]
+    stack = [*_stack(c, parts), *_cross(c, parts)]
+    above = _in_order(_row(c, spec, "decoder") for spec in stack if spec[0] != "embedding")
+    return (_row(c, _EMBEDDING), *below, *above, *(_row(c, spec) for spec in output))
 
 
-_EMBEDDING: Spec = ("embedding", "token embedding E", ("vocab_size", "d_model"))
+def _in_order(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """By component. Stable: an extra stands at the end of its own."""
+    return tuple(sorted(rows, key=lambda row: COMPONENTS.index(row.component)))
 
 
-def _stack(c: ModelConfig) -> Iterator[Spec]:
+_EMBEDDING: Spec = ("embedding", Weight("token embedding E", ("vocab_size", "d_model")))
+
+
+def _stack(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
     """From the embedding to the last norm."""
+    norm, mixer, ffn = parts.norm(c), parts.mixer(c), parts.feedforward(c)
     yield _EMBEDDING
-    if c.position == "learned":
-        yield "position", "position table P", ("context", "d_model")
-    if c.position == "t5":
-        yield "position", "bias for each distance and head", (T5_BUCKETS, "n_heads")
-    if c.mixer != "none":
-        yield from _norm("norm1", c)
-    if c.mixer in LEARNED_MIXERS:
-        yield from _attention(c)
-    if c.ffn != "none":
-        yield from _norm("norm2", c)
-        yield from _feedforward(c)
-    if c.wiring != "post":  # post-norm blocks end in a norm of their own
-        yield from _norm("norm_final", c)
+    yield from _of("position", parts.position(c).tensors(c))
+    if mixer.present:
+        yield from _of("norm1", norm.tensors(c))
+    yield from _of("attention", mixer.tensors(c))
+    if ffn.present:
+        yield from _of("norm2", norm.tensors(c))
+    yield from _of("feedforward", ffn.tensors(c))
+    if not parts.wiring(c).ends_normed:
+        yield from _of("norm_final", norm.tensors(c))
 
 
-def _norm(component: str, c: ModelConfig) -> Iterator[Spec]:
-    if c.norm != "none" and c.norm_gain:
-        yield component, "gain g", ("d_model",)
-    if c.norm_bias:
-        yield component, "bias b", ("d_model",)
-
-
-def _attention(c: ModelConfig, component: str = "attention") -> Iterator[Spec]:
-    q, kv = ("n_heads", "d_head"), ("n_kv_heads", "d_head")
-    read = [("W_Q", q), ("W_K", kv), ("W_V", kv)] if c.mixer == "attention" else [("W_QK", q), ("W_V", q)]
-    for name, width in read:
-        yield component, name, ("d_model", *width)
-        if c.attention_bias:
-            yield component, f"bias of {name}", width
-    if c.output_projection:
-        yield component, "W_O", (*q, "d_model")
-        if c.attention_bias and c.output_bias:
-            yield component, "bias of W_O", ("d_model",)
-
-
-def _cross(c: ModelConfig) -> Iterator[Spec]:
+def _cross(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
     """A decoder block's second attention, whose keys and values come from the encoder, and its norm."""
-    yield from _norm("norm_cross", c)
-    yield from _attention(c, "cross_attention")
+    yield from _of("norm_cross", parts.norm(c).tensors(c))
+    yield from _of("cross_attention", parts.mixer(c).tensors(c))
 
 
-def _feedforward(c: ModelConfig) -> Iterator[Spec]:
-    for name in ("gate W_G", "W_1") if c.ffn in GATED else ("W_1",):
-        yield "feedforward", name, ("d_model", "d_ff")
-        if c.ffn_bias:
-            yield "feedforward", f"bias of {name.split()[-1]}", ("d_ff",)
-    yield "feedforward", "W_2", ("d_ff", "d_model")
-    if c.ffn_bias:
-        yield "feedforward", "bias of W_2", ("d_model",)
+def _of(component: str, weights: tuple[Weight, ...]) -> Iterator[Spec]:
+    return ((component, weight) for weight in weights)
 
 
-def _output(c: ModelConfig) -> Iterator[Spec]:
-    yield (
-        "unembedding",
-        "W_U, which is E" if c.tie_embeddings else "W_U",
-        (0,) if c.tie_embeddings else ("d_model", "vocab_size"),
-    )
+def _output(c: ResolvedConfig) -> tuple[Spec, ...]:
+    if c.tie_embeddings:
+        return (("unembedding", Weight("W_U, which is E", (0,))),)
+    return (("unembedding", Weight("W_U", ("d_model", "vocab_size"))),)
 
 
-def _row(c: ModelConfig, spec: Spec, stack: str = "") -> Row:
-    component, name, shape = spec
-    sizes = [size if isinstance(size, int) else int(getattr(c, size)) for size in shape]
-    letters = "·".join(str(size) if isinstance(size, int) else SYMBOLS[size] for size in shape)
+def _row(c: ResolvedConfig, spec: Spec, stack: str = "") -> Row:
+    component, weight = spec
+    sizes = [size if isinstance(size, int) else int(getattr(c, size)) for size in weight.shape]
+    letters = "·".join(str(size) if isinstance(size, int) else SYMBOLS[size] for size in weight.shape)
+    numbers = "·".join(f"{size:,}" for size in sizes)
     copies = c.n_layers if component in PER_BLOCK else 1
-    return Row(component, name, letters, "·".join(f"{size:,}" for size in sizes), prod(sizes), copies, stack)
+    return Row(component, weight.name, letters, numbers, prod(sizes), copies, stack)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.ledger import Ledger, Row, kv_numbers
+from engine.ledger import Ledger, Row, component_parameters, kv_numbers
 
 TWO_THIRDS = 2 / 3  # of a block: 8 d^2 of 12 d^2, with d_ff = 4 d and full heads
 NEAR = 0.03
@@ -28,6 +28,11 @@ class Where:
         return self.total - self.in_blocks
 
     @property
+    def blocks_share(self) -> float:
+        """Of all parameters."""
+        return self.in_blocks / max(self.total, 1)
+
+    @property
     def network_share(self) -> float:
         """Of the blocks' parameters."""
         return self.network / max(self.in_blocks, 1)
@@ -49,6 +54,13 @@ def where(ledger: Ledger) -> Where:
         c.n_heads * (c.d_head or 0) / c.d_model,
         (c.n_kv_heads or 0) * (c.d_head or 0) / c.d_model,
     )
+
+
+def beyond_the_map(ledger: Ledger) -> int:
+    """Parameters of parts that the map of a plain decoder or encoder does not draw: BERT's pooler and token
+    types, T5's encoder.
+    """
+    return ledger.total - sum(component_parameters(ledger.config).values())
 
 
 def row_share(ledger: Ledger, row: Row) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from engine.config import ModelConfig, SampleConfig
+from engine.config import ModelConfig, ResolvedConfig, SampleConfig
 from engine.ledger import kv_numbers, ledger
 from engine.measure.ablation import Switches, edits_for
 from engine.measure.recording import record
@@ -90,7 +90,7 @@ class CacheSize:
     makes for it.
     """
 
-    config: ModelConfig  # resolved
+    config: ResolvedConfig
     tokens: int
     dtype: str
     shape: tuple[int, ...]  # layer, key or value, batch, kv_head, position, d_head

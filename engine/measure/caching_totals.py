@@ -99,7 +99,6 @@ class Sharing:
 def sharing(config: ModelConfig, tokens: int, dtype: str) -> Sharing:
     """Caches of `tokens` positions. Only the mixer "attention" can share; others have their own number."""
     c = config.resolved()
-    assert c.n_heads is not None and c.n_kv_heads is not None
     ways = divisors(c.n_heads) if c.mixer == "attention" else [c.n_kv_heads]
     return Sharing(c.n_heads, c.n_kv_heads, {n: cache_size(c, tokens, dtype, n) for n in ways})
 
@@ -107,7 +106,6 @@ def sharing(config: ModelConfig, tokens: int, dtype: str) -> Sharing:
 def by_family(config: ModelConfig, tokens: int, dtype: str) -> dict[Family, int]:
     """Bytes of a cache with each way of sharing; grouped: the model's own number, else SHARED heads."""
     c = config.resolved()
-    assert c.n_heads is not None and c.n_kv_heads is not None
     shared = c.n_kv_heads if c.n_kv_heads < c.n_heads else SHARED
     ways: dict[Family, int] = {"MHA": c.n_heads, "GQA": shared, "MQA": 1}
     return {way: cache_size(c, tokens, dtype, n).formula for way, n in ways.items()}

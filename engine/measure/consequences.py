@@ -10,6 +10,8 @@ import numpy as np
 
 from engine.config import ModelConfig
 from engine.measure.ablation import Comparison, Switches
+from engine.model import Transformer
+from engine.parts.attention import by_heads
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +52,9 @@ def is_silent(config: ModelConfig, switches: Switches) -> bool:
     return switches.ablation == "zero" and set(switches.heads_off) >= every
 
 
-def writes_a_bias(config: ModelConfig) -> bool:
+def writes_a_bias(model: Transformer) -> bool:
     """Whether attention adds an output bias b_O, which no head owns and no switch takes away."""
-    learned = config.mixer in ("attention", "shared_qk")
-    return config.attention_bias and config.output_bias and config.output_projection and learned
+    return any(by_heads(block.mixer).constant() is not None for block in model.blocks)
 
 
 @dataclass(frozen=True)

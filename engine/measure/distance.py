@@ -1,24 +1,21 @@
-"""Schemes that speak in distances: ALiBi's slopes and T5's buckets, as tables, and what they do to a pattern.
+"""ALiBi in numbers: slopes and how far they let a head see, the bias, and what it does to a pattern.
 
-The numbers come from `engine.parts.positions` (`Alibi`, `alibi_slopes`, `t5_bucket`, `T5Bias`).
+The numbers come from `engine.parts.positions` (`Alibi`, `alibi_slopes`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
 from engine.measure.recording import Recording
-from engine.model import Transformer
-from engine.parts.positions import Alibi, T5Bias, alibi_slopes, t5_bucket
-
-# ALiBi ------------------------------------------------------------------------------------------
+from engine.parts.positions import Alibi, alibi_slopes
+from engine.parts.registry import HEALTHY, Parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +27,67 @@ class Slopes:
     slope: np.ndarray
     to_a_third: np.ndarray  # 1/e = 0.368
     to_a_percent: np.ndarray
+
+    @property
+    def steepest(self) -> float:
+        return float(self.slope.max())
+
+    @property
+    def flattest(self) -> float:
+        return float(self.slope.min())
+
+    def within(self, context: int) -> int:
+        """How many heads come down to 1 percent within the context."""
+        return int((self.to_a_percent < context).sum())
+
+    def farthest(self, length: int) -> float:
+        """What the flattest head's weight is multiplied by at the far end of `length` tokens."""
+        return farthest_key(self.flattest, length).factor
+
+
+def factors(slope: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """What a weight is multiplied by before the softmax's sum is divided out: e^(-slope * distance), (head,
+    distance).
+    """
+    return np.exp(-np.outer(slope, distances))
+
+
+@dataclass(frozen=True)
+class FarthestKey:
+    """What is taken off the score of the farthest of some keys, and what its weight is multiplied by."""
+
+    penalty: float
+    factor: float
+
+
+def farthest_key(slope: float, length: int) -> FarthestKey:
+    """Of `length` keys, for the last query.
+
+    >>> farthest_key(0.5, 3)
+    FarthestKey(penalty=1.0, factor=0.36787944117144233)
+    """
+    penalty = slope * (length - 1)
+    return FarthestKey(penalty, math.exp(-penalty))
+
+
+@dataclass(frozen=True)
+class SlopeRule:
+    """How the slopes of `power + rest` heads come about: `power`, a power of two, by the rule itself, the
+    `rest` from the rule for twice as many heads.
+    """
+
+    power: int
+    rest: int
+
+
+def slope_rule(n_heads: int) -> SlopeRule:
+    """Press et al. 2022, section 3.
+
+    >>> slope_rule(12), slope_rule(8)
+    (SlopeRule(power=8, rest=4), SlopeRule(power=8, rest=0))
+    """
+    power = 1 << (n_heads.bit_length() - 1)
+    return SlopeRule(power, n_heads - power)
 
 
 def slopes(n_heads: int, multiplier: float = 1.0) -> Slopes:
@@ -56,10 +114,10 @@ def alibi_bias(n_heads: int, length: int, multiplier: float = 1.0, causal: bool 
     table = (
         multiplier * scheme.prepare(length, torch.zeros(1)).bias(torch.zeros(n_heads, length, length)).numpy()
     )
-    return np.where(_visible(length, causal), table, -np.inf).astype(np.float32)
+    return np.where(visible(length, causal), table, -np.inf).astype(np.float32)
 
 
-def _visible(length: int, causal: bool) -> np.ndarray:
+def visible(length: int, causal: bool) -> np.ndarray:
     """(query, key): may it be looked at?"""
     return np.tri(length, dtype=bool) if causal else np.ones((length, length), dtype=bool)
 
@@ -83,6 +141,13 @@ class Effect:
     def distance_after(self) -> float:
         return mean_distance(self.after)
 
+    @property
+    def moved(self) -> float:
+        """The share of the weight that is elsewhere with the bias: the total variation distance of the two
+        patterns, half the sum of |after - before|, mean over queries; 0 to 1.
+        """
+        return float(np.abs(self.after - self.before).sum(-1).mean() / 2)
+
 
 def alibi_effect(scores: np.ndarray, slope: float, causal: bool, own_slope: float = 0.0) -> Effect:
     """scores (query, key), before the mask. `own_slope` is what the scores hold already (an ALiBi model's):
@@ -90,15 +155,15 @@ def alibi_effect(scores: np.ndarray, slope: float, causal: bool, own_slope: floa
     """
     place = np.arange(len(scores))
     distance = np.abs(place[:, None] - place[None, :])
-    hidden = np.where(_visible(len(scores), causal), 0.0, -np.inf)
+    hidden = np.where(visible(len(scores), causal), 0.0, -np.inf)
     bare = scores.astype(np.float64) + own_slope * distance + hidden
     biased = bare - slope * distance
     return Effect(bare, biased, softmax(bare), softmax(biased))
 
 
-def own_slope(config: ModelConfig, head: int) -> float:
+def own_slope(config: ResolvedConfig, head: int, parts: Parts = HEALTHY) -> float:
     """The slope that a head's recorded scores hold already: 0 unless the model's scheme is ALiBi."""
-    return alibi_slopes(config.n_heads)[head] if config.position == "alibi" else 0.0
+    return alibi_slopes(config.n_heads)[head] if parts.position(config) is Alibi else 0.0
 
 
 def distances_of_heads(recording: Recording, layer: int, multiplier: float) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +171,8 @@ def distances_of_heads(recording: Recording, layer: int, multiplier: float) -> t
     c = recording.config
     steps = slopes(c.n_heads, multiplier).slope
     scores = recording[f"blocks.{layer}.scores"]
-    effects = [alibi_effect(scores[h], float(steps[h]), c.causal, own_slope(c, h)) for h in range(c.n_heads)]
+    own = [own_slope(c, h, recording.parts) for h in range(c.n_heads)]
+    effects = [alibi_effect(scores[h], float(steps[h]), c.causal, own[h]) for h in range(c.n_heads)]
     return np.array([e.distance_before for e in effects]), np.array([e.distance_after for e in effects])
 
 
@@ -120,101 +186,3 @@ def mean_distance(pattern: np.ndarray) -> float:
     """How far a head looks: sum of weight * |query - key|, mean over queries, in tokens."""
     place = np.arange(len(pattern))
     return float((pattern * np.abs(place[:, None] - place[None, :])).sum(-1).mean())
-
-
-# T5 ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Bucket:
-    """A bucket and the offsets key - query that fall into it, `first` the nearest. `last` is None where it
-    has no end.
-    """
-
-    number: int
-    first: int
-    last: int | None
-
-    @property
-    def words(self) -> str:
-        """The offsets, as they are read.
-
-        >>> Bucket(0, 0, 0).words, Bucket(16, -16, -18).words, Bucket(31, -113, None).words
-        ('0', '-16 to -18', '-113 and beyond')
-        """
-        if self.last is None:
-            return f"{self.first} and beyond"
-        return f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"
-
-
-def exact_buckets(buckets: int, bidirectional: bool) -> int:
-    """How many distances, on each side, have a bucket of their own: half of a side's buckets (0 is among
-    them).
-    """
-    return buckets // (4 if bidirectional else 2)
-
-
-def bucket_of(offsets: np.ndarray, bidirectional: bool, buckets: int, max_distance: int) -> np.ndarray:
-    """The bucket of each offset key - query, int64. Raises ShapeError where the logarithm has no room between
-    the exact distances and the maximum.
-    """
-    exact = exact_buckets(buckets, bidirectional)
-    if exact < 1 or max_distance <= exact:
-        raise ShapeError(
-            f"{buckets} buckets up to distance {max_distance} leave no room for the logarithmic ones: take a"
-            f" maximum above {max(exact, 1)}"
-        )
-    return t5_bucket(
-        torch.from_numpy(np.asarray(offsets, dtype=np.int64)), bidirectional, buckets, max_distance
-    ).numpy()
-
-
-def bucket_ranges(bidirectional: bool, buckets: int, max_distance: int) -> list[Bucket]:
-    """Every bucket that some offset falls into, by number. Later tokens (offset > 0) have buckets of their
-    own only without a mask.
-    """
-    reach = 2 * max_distance
-    found: dict[int, list[int]] = {}
-    offsets = np.array(sorted(range(-reach, (reach if bidirectional else 0) + 1), key=abs))
-    for offset, bucket in zip(
-        offsets.tolist(), bucket_of(offsets, bidirectional, buckets, max_distance).tolist(), strict=True
-    ):
-        found.setdefault(bucket, []).append(offset)
-    return [
-        Bucket(n, members[0], None if abs(members[-1]) == reach else members[-1])
-        for n, members in sorted(found.items())
-    ]
-
-
-def t5_weights(model: Transformer) -> np.ndarray | None:
-    """The learned bias of each bucket and head, (bucket, head) float32; None for a model of another
-    scheme.
-    """
-    return (
-        model.positions.weight.detach().float().cpu().numpy() if isinstance(model.positions, T5Bias) else None
-    )
-
-
-def t5_bias(weight: np.ndarray, offsets: Sequence[int] | np.ndarray, bidirectional: bool) -> np.ndarray:
-    """weight (bucket, head) -> what each head adds to a score at each offset key - query: (head, offset), by
-    the engine's own buckets.
-    """
-    return weight[bucket_of(np.asarray(offsets), bidirectional, T5Bias.buckets, T5Bias.max_distance)].T
-
-
-def t5_matrix(weight: np.ndarray, head: int, length: int, bidirectional: bool) -> np.ndarray:
-    """One head's bias as it is added to the scores: (query, key) float32, -inf above the diagonal where there
-    is a causal mask.
-    """
-    place = np.arange(length)
-    offsets = place[None, :] - place[:, None]
-    table = t5_bias(weight, offsets.ravel(), bidirectional)[head].reshape(length, length)
-    return np.where(_visible(length, not bidirectional), table, -np.inf).astype(np.float32)
-
-
-def slope_of_learned(bias: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """Least-squares slope of each head's bias against the distance: bias (head, distance) -> (head,) per
-    token. Below 0: near tokens are favoured.
-    """
-    x = distances - distances.mean()
-    return (bias - bias.mean(-1, keepdims=True)) @ x / float((x * x).sum())

@@ -21,6 +21,7 @@ from torch import Tensor
 from engine.config import ModelConfig, Norm, Wiring
 from engine.errors import ConfigError
 from engine.model import Transformer, build
+from engine.parts.registry import HEALTHY
 
 Init = Literal["scaled", "unscaled", "fan_in"]
 Quantity = Literal["gradients", "weights", "activations"]
@@ -92,7 +93,7 @@ class _StreamProbe:
     """
 
     def __init__(self, wiring: Wiring) -> None:
-        self.last = "norm2" if wiring == "post" else "resid_post"
+        self.last = "norm2" if HEALTHY.wirings[wiring].ends_normed else "resid_post"
         self.streams: list[Tensor] = []
 
     def __call__(self, name: str, x: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.measure.embeddings import correlation, cosines
+from engine.measure.embeddings import correlation, cosines, principal, project
 from engine.model import Transformer
 from engine.parts.positions import Learned, sinusoidal_table
 
@@ -59,3 +59,44 @@ def alike(table: np.ndarray) -> Alike:
         np.array([d.std() for d in diagonals]),
         link,
     )
+
+
+NEAR = 0.3  # correlation of the cosine with -distance above which a table has learned what "near" is
+
+
+@dataclass(frozen=True, eq=False)
+class PositionTable:
+    """A table of position vectors with what is measured of it. `path` are the positions on the table's own
+    first two principal components, `kept` the shares of the variance that each of these two keeps.
+    """
+
+    table: np.ndarray = field(repr=False)  # (position, d_model)
+    alike: Alike = field(repr=False)
+    path: np.ndarray = field(repr=False)  # (position, 2)
+    kept: np.ndarray = field(repr=False)  # (2,)
+
+    @property
+    def neighbours(self) -> float:
+        """Mean cosine of two positions next to each other."""
+        return float(self.alike.by_distance[1])
+
+    @property
+    def first_to_median(self) -> float:
+        """The length of position 0's vector over the median length."""
+        return float(self.alike.norms[0] / max(float(np.median(self.alike.norms)), 1e-12))
+
+    @property
+    def knows_near(self) -> bool:
+        """Whether near positions are clearly more alike than far ones."""
+        return self.alike.correlation > NEAR
+
+    @property
+    def kept_by_both(self) -> float:
+        """The share of the variance that the path shows."""
+        return float(self.kept.sum())
+
+
+def measured(table: np.ndarray) -> PositionTable:
+    """table (position, d_model), three positions at least."""
+    path, kept = project(table, principal(table, 2).axes)
+    return PositionTable(table, alike(table), path, kept)

@@ -22,8 +22,6 @@ from engine.measure.recording import Edits, Recording, next_token_losses, record
 from engine.model import Transformer
 from engine.parts.positions import Rope, rotate_half_pairs
 
-SCORED = ("attention", "shared_qk", "similarity")  # mixers that compare a q with a k
-
 
 def frequencies(d_rotary: int, base: float) -> np.ndarray:
     """theta_i = base^(-2i/d_rotary), radians per position: (pair,) float64. Su et al. 2021, 3.2.2.
@@ -164,7 +162,7 @@ def before_rotation(recording: Recording, layer: int, head: int) -> tuple[np.nda
     it is applied here.
     """
     c = recording.config
-    if c.mixer not in SCORED:
+    if not recording.parts.mixer(c).scored:
         return None
     q, k = (
         recording[f"blocks.{layer}.q"][head],
@@ -273,7 +271,8 @@ def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | No
     or for fewer than two tokens.
     """
     c = model.config
-    if c.position != "rope" or c.mixer not in SCORED or not c.causal or len(ids) < 2:
+    turned, scored = model.parts.position(c) is Rope, model.parts.mixer(c).scored
+    if not turned or not scored or not c.causal or len(ids) < 2:
         return None
     cos, signed = (table.float() for table in tables(np.arange(len(ids)), c.d_rotary, c.rope_theta))
     back, forth = _half_split((cos, -signed)), _interleaved((cos, signed))

@@ -139,15 +139,15 @@ def theory(width: int, exponent: float, keys: int = KEYS) -> Theory:
 
 @dataclass(frozen=True)
 class AmongZeros:
-    """One score among zeros: e^score and its weight, and both the score and its weight once more when it is
-    divided by sqrt(width).
+    """One score among zeros: e^score, its weight and that of each zero, and the score and its weight once
+    more when it is divided by sqrt(width).
     """
 
     exponential: float
     weight: float
+    each_zero: float  # what every one of the zeros gets beside it
     divided: float
     divided_weight: float
-    each_zero: float  # what every one of the zeros gets beside it
 
 
 def among_zeros(score: float, zeros: int, width: int) -> AmongZeros:
@@ -155,4 +155,4 @@ def among_zeros(score: float, zeros: int, width: int) -> AmongZeros:
     divided = score / math.sqrt(width)
     weights = (weight_among_zeros(s, zeros) for s in (score, divided))
     weight, small = weights
-    return AmongZeros(math.exp(score), weight, divided, small, weight_of_a_zero(score, zeros))
+    return AmongZeros(math.exp(score), weight, weight_of_a_zero(score, zeros), divided, small)

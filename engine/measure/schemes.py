@@ -112,6 +112,17 @@ class Similarity:
     distance: np.ndarray
     values: np.ndarray
 
+    def range_at(self, distance: int) -> tuple[float, float]:
+        """(smallest, largest) of the lines' values at a distance."""
+        column = self.values[:, distance]
+        return float(column.min()), float(column.max())
+
+    @property
+    def range_apart(self) -> tuple[float, float]:
+        """(smallest, largest) value of all lines at all distances but 0."""
+        apart = self.values[:, 1:]
+        return float(apart.min()), float(apart.max())
+
 
 def similarity(model: Transformer, reach: int) -> Similarity:
     """What the model's position scheme makes of distances 0 .. reach - 1, by itself: no matrix of a block is

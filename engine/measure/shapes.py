@@ -18,7 +18,7 @@ from torch import Tensor
 from engine.config import ModelConfig
 from engine.measure.recording import Recording
 from engine.measure.tape import Ran, Shape, Tape, TraceStep
-from engine.model import build
+from engine.model import build, mask_of
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import AXES
 
@@ -110,7 +110,7 @@ def tensor_of(step: TraceStep, recording: Recording) -> tuple[np.ndarray, tuple[
     if step.name in recording:
         return recording[step.name], recording.axes(step.name)
     if bare == "mask":
-        mask = recording.parts.mask(len(recording.ids), torch.empty(0))
+        mask = mask_of(recording.config, recording.parts, len(recording.ids), torch.empty(0))
         return None if mask is None else (mask.numpy(), ("query", "key"))
     if bare == "probabilities":
         return np.exp(recording.log_probabilities).astype(np.float32), ("query", "vocab")

@@ -38,7 +38,7 @@ def shared_keys(config: ModelConfig, n_heads: int, n_kv_heads: int, bytes_per_nu
             n_kv_heads,
             f"must divide n_heads ({n_heads}): every key-value head serves the same number of query heads",
         )
-    assert config.d_head is not None
+    config = config.resolved()
     width = n_kv_heads * config.d_head
     parameters = 2 * width * (config.d_model + int(config.attention_bias))
     token = 2 * config.n_layers * width * bytes_per_number

@@ -8,6 +8,7 @@ turning clockwise by theta_i radians a position.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,6 +34,63 @@ class Similarity:
     by_distance: np.ndarray = field(repr=False)
     deviation: float
     deviation64: float
+
+    @property
+    def cosines(self) -> np.ndarray:
+        """(position, position), float32."""
+        return self.dots / np.float32(self.by_distance[0])
+
+    @property
+    def cosine_by_distance(self) -> np.ndarray:
+        """What theory says: (distance,), 1 at distance 0."""
+        return self.by_distance / self.by_distance[0]
+
+    @property
+    def vector_length(self) -> float:
+        """Of every position's vector: sqrt(d/2)."""
+        return math.sqrt(self.by_distance[0])
+
+    @property
+    def most_alike(self) -> int:
+        """The distance, 1 or more, at which two positions are most alike; above 1, likeness comes back."""
+        return int(np.argmax(self.by_distance[1:])) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Waves:
+    """The pairs of a table of `length` positions: `theta` (pair,) in radians a position, `wavelength` (pair,)
+    in positions, both float64; each wave is `ratio` times as long as the one before.
+    """
+
+    theta: np.ndarray = field(repr=False)
+    wavelength: np.ndarray = field(repr=False)
+    ratio: float
+    length: int
+
+    @property
+    def longer(self) -> int:
+        """How many pairs do not go round once within the table."""
+        return int((self.wavelength > self.length).sum())
+
+    @property
+    def complete(self) -> int:
+        """How many pairs go round at least once within the table."""
+        return len(self.wavelength) - self.longer
+
+
+@dataclass(frozen=True, eq=False)
+class TurnedPair:
+    """One pair at position p and at p + k. `start` and `end` are (sin, cos) there; `block` (2, 2) turns by
+    `angle` = k theta radians, and `carried` is block @ start: `end`, to rounding.
+    """
+
+    theta: float
+    angle: float
+    block: np.ndarray
+    start: np.ndarray
+    carried: np.ndarray
+    end: np.ndarray
+    end_angle: float  # (p + k) theta
 
 
 @dataclass(frozen=True)
@@ -65,6 +123,16 @@ def wavelengths(d_model: int, base: float = BASE) -> np.ndarray:
     return 2 * np.pi / frequencies(d_model, base)
 
 
+def waves(length: int, d_model: int, base: float = BASE) -> Waves:
+    """The waves of a table of `length` positions. Raises ConfigError as `frequencies` does.
+
+    >>> found = waves(64, 64)
+    >>> found.complete, found.longer, round(found.ratio, 3)
+    (9, 23, 1.334)
+    """
+    return Waves(frequencies(d_model, base), wavelengths(d_model, base), float(base ** (2 / d_model)), length)
+
+
 def table64(length: int, d_model: int, base: float = BASE, start: int = 0) -> np.ndarray:
     """`sinusoidal_table` in float64: (position, d_model)."""
     angles = np.outer(np.arange(start, start + length), frequencies(d_model, base))
@@ -92,6 +160,14 @@ def turn(angle: float) -> np.ndarray:
     [[0.98, 0.199], [-0.199, 0.98]]
     """
     return np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+
+
+def turned_pair(p: int, k: int, pair: int, d_model: int, base: float = BASE) -> TurnedPair:
+    """Pair number `pair` at position p, and turned by k positions; k may be negative."""
+    theta = float(frequencies(d_model, base)[pair])
+    start, end = (np.array([math.sin(x * theta), math.cos(x * theta)]) for x in (p, p + k))
+    block = turn(k * theta)
+    return TurnedPair(theta, k * theta, block, start, block @ start, end, (p + k) * theta)
 
 
 def rotation_matrix(k: int, d_model: int, base: float = BASE) -> np.ndarray:

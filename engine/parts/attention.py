@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
 from engine.parts.cache import LayerCache
+from engine.parts.costs import Kept, Pass, Product, Weight, bias_of
 from engine.parts.formula import Formula
 from engine.parts.linear import StackedLinear
 from engine.parts.positions import Seams
@@ -29,6 +30,15 @@ def causal_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
     """
     return torch.full((length, start + length), -math.inf, dtype=like.dtype, device=like.device).triu(
         1 + start
+    )
+
+
+def window_mask(length: int, like: Tensor, window: int, start: int = 0) -> Tensor:
+    """(query, key): 0 for the last `window` keys up to the query itself, -inf for those before (sliding
+    window attention: Beltagy et al. 2020, Jiang et al. 2023). What comes after is the causal mask's.
+    """
+    return torch.full((length, start + length), -math.inf, dtype=like.dtype, device=like.device).tril(
+        start - window
     )
 
 
@@ -145,6 +155,55 @@ class HeadMixer(nn.Module):
         """
         return None if self.w_o is None else self.w_o.bias
 
+    # What it costs ---------------------------------------------------------------------------------
+
+    @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The matrices that read the stream: name, and what they give, by sizes."""
+        return ()
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        rows: list[Weight] = []
+        for name, width in cls.read_by(config):
+            rows += [Weight(name, ("d_model", *width)), *bias_of(name, config.attention_bias, *width)]
+        if cls.learned and config.output_projection:
+            given = config.attention_bias and config.output_bias
+            rows += [Weight("W_O", (*_QUERIES, "d_model")), *bias_of("W_O", given, "d_model")]
+        return tuple(rows)
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        rows = [Product(name, ("d_model", *width)) for name, width in cls.read_by(config)]
+        if cls.scored:
+            rows.append(Product("scores q·k", ("T", *_QUERIES)))
+        rows.append(Product("weighted sum of v", ("T", *_QUERIES)))
+        if cls.learned and config.output_projection:
+            rows.append(Product("W_O", (*_QUERIES, "d_model")))
+        return tuple(rows)
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        width = config.n_heads * config.d_head
+        written = width if cls.learned and config.output_projection else 0  # the input of W_O
+        pattern = config.n_heads * run.tokens
+        read = config.d_model if cls.learned else 0
+        if not cls.scored:  # the gradient of v needs the pattern alone, which depends on nothing
+            return Kept(read, pattern + written)
+        return Kept(read, pattern + written) + cls.vectors_kept(config, run)
+
+    @classmethod
+    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        """Queries, keys and values. The products read copies of them, with the heads side by side; or, where
+        these lie so already, what q, k and v were cut from, whole.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def cached(cls, config: ResolvedConfig) -> int:
+        """Numbers that a cache holds for each token: a key and a value for each key-value head."""
+        return 2 * config.n_kv_heads * config.d_head
+
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         bias, plus = (r" + b", " + b") if config.attention_bias and config.output_bias else ("", "")
@@ -167,6 +226,28 @@ class HeadMixer(nn.Module):
     def score(cls, config: ResolvedConfig) -> Formula:
         """The formula of `scores`, before positions have a say."""
         return r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head" + _shared(config)
+
+
+_QUERIES, _KEYS = ("n_heads", "d_head"), ("n_kv_heads", "d_head")
+
+
+def _lies(config: ResolvedConfig, run: Pass) -> bool:
+    """Whether keys and values lie as the products want them, so that nothing is copied: with one text, or one
+    key head, (batch, kv_head) is one axis already.
+    """
+    return run.batch == 1 or config.n_kv_heads == 1
+
+
+def _alike_kept(config: ResolvedConfig, run: Pass) -> tuple[Kept, bool]:
+    """Of queries and keys that are one tensor: what is kept of each, and whether the tensor itself is."""
+    width, spreads = config.n_heads * config.d_head, 2 * config.n_heads
+    if config.qk_norm and run.narrow:  # normed in float32, each from a copy
+        return Kept(own=2 * width, full=2 * width + spreads), False
+    if config.qk_norm:
+        return Kept(own=2 * width + spreads), True
+    if _lies(config, run) and not run.turned:
+        return Kept(), True
+    return Kept(own=2 * width), False
 
 
 def _shared(config: ResolvedConfig) -> str:
@@ -231,6 +312,25 @@ class Attention(HeadMixer):
         return q, k, v
 
     @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return ("W_Q", _QUERIES), ("W_K", _KEYS), ("W_V", _KEYS)
+
+    @classmethod
+    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        q, kv = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
+        lies = _lies(config, run)
+        whole = q + 2 * kv  # W_QKV gives all three as one tensor: a view of one holds it all
+        if config.qk_norm and run.narrow:  # normed in float32, from copies of q and k
+            heads = config.n_heads + config.n_kv_heads
+            return Kept(own=q + kv + (whole if lies else kv), full=q + kv + heads)
+        if config.qk_norm:
+            return Kept(own=q + kv + (0 if lies else kv) + whole + config.n_heads + config.n_kv_heads)
+        if run.turned:
+            return Kept(own=q + kv + (whole if lies else kv))
+        copied = 0 if lies and config.n_kv_heads == config.n_heads else q  # a group's queries are stacked
+        return Kept(own=copied + (whole if lies else 2 * kv))
+
+    @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
         return super().formulas(config) | {
@@ -269,6 +369,15 @@ class SharedQK(HeadMixer):
         return q, k, self.w_v(x if memory is None else memory).unflatten(-1, by_head)
 
     @classmethod
+    def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return ("W_QK", _QUERIES), ("W_V", _QUERIES)
+
+    @classmethod
+    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        found, itself = _alike_kept(config, run)
+        return found + Kept(own=(1 + itself) * config.n_heads * config.d_head)  # v, and what q and k are
+
+    @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
         cut = (r"(d) \to (H, d_{head})", "split into heads")
@@ -297,6 +406,12 @@ class Similarity(HeadMixer):
         if memory is not None:
             kv = memory.unflatten(-1, (self.n_heads, self.d_head))
         return q, kv, kv
+
+    @classmethod
+    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        found, itself = _alike_kept(config, run)
+        lies = _lies(config, run)  # then v is x as it is
+        return found + Kept(read=config.d_model * (itself or lies), own=config.d_model * (not lies))
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -360,6 +475,22 @@ class NoMixer(nn.Module):
         memory: Tensor | None = None,
     ) -> Tensor | None:
         return None
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return ()
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        return ()
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        return Kept()
+
+    @classmethod
+    def cached(cls, config: ResolvedConfig) -> int:
+        return 0
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
+from engine.parts.costs import Kept, Pass, Product, Weight, bias_of
 from engine.parts.formula import Formula
 from engine.parts.linear import StackedLinear
 from engine.probe import Probe
@@ -26,6 +27,17 @@ def gelu_tanh(x: Tensor) -> Tensor:
     return F.gelu(x, approximate="tanh")
 
 
+def _matrices(config: ResolvedConfig, *read: str) -> tuple[Weight, ...]:
+    rows: list[Weight] = []
+    for name in read:
+        rows += [Weight(name, ("d_model", "d_ff")), *bias_of(name.split()[-1], config.ffn_bias, "d_ff")]
+    return (*rows, Weight("W_2", ("d_ff", "d_model")), *bias_of("W_2", config.ffn_bias, "d_model"))
+
+
+def _products(*read: str) -> tuple[Product, ...]:
+    return (*(Product(name, ("d_model", "d_ff")) for name in read), Product("W_2", ("d_ff", "d_model")))
+
+
 class FeedForward(nn.Module):
     """W2 act(W1 x): (batch, query, d_model) -> (batch, query, d_ff) -> (batch, query, d_model)."""
 
@@ -38,6 +50,7 @@ class FeedForward(nn.Module):
     gated: ClassVar[bool] = False
     exact_zeros: ClassVar[bool] = False
     bend: ClassVar[Formula] = ("", "")  # what `activation` does
+    widths_kept: ClassVar[int] = 2  # vectors of d_ff that backward needs: what is bent, and what comes of it
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -57,6 +70,18 @@ class FeedForward(nn.Module):
     def column(self, neuron: int) -> Tensor:
         """What a neuron writes for each unit of `ffn_post`: its column of W2, (d_model,)."""
         return self.w_out.weight[:, neuron]
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return _matrices(config, "W_1")
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        return _products("W_1")
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        return Kept(read=config.d_model, own=cls.widths_kept * config.d_ff)
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -105,6 +130,18 @@ class GatedFeedForward(nn.Module):
         return self.w_out.weight[:, neuron]
 
     @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return _matrices(config, "gate W_G", "W_1")
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        return _products("gate W_G", "W_1")
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        return Kept(read=config.d_model, own=4 * config.d_ff)  # both halves, the bent gate, their product
+
+    @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         ffn, wide = (r" + b", " + b") if config.ffn_bias else ("", "")
         return {
@@ -138,6 +175,18 @@ class NoFeedForward(nn.Module):
         raise ShapeError("this model has no feed-forward networks, so it has no neurons")
 
     @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return ()
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        return ()
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        return Kept()
+
+    @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         return {}
 
@@ -146,6 +195,7 @@ class Relu(FeedForward):
     """max(0, x) (Nair & Hinton 2010)."""
 
     title: ClassVar[str] = "ReLU"
+    widths_kept: ClassVar[int] = 1  # its slope can be told from what it gives
     exact_zeros: ClassVar[bool] = True
     bend: ClassVar[Formula] = (r"h = \max(0, u)", "max(0, u)")
 

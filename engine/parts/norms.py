@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
+from engine.parts.costs import Kept, Pass, Weight
 from engine.parts.formula import Formula
 
 
@@ -52,6 +53,14 @@ class LayerNorm(nn.Module):
         return Linearised(direction / scale, constant, float(scale))
 
     @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return _gain(config) + ((Weight("bias b", ("d_model",)),) if config.norm_bias else ())
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        return Kept(read=config.d_model, own=2)  # x, its mean and its spread
+
+    @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula:
         gain, by = (r"g \odot ", "g · ") if config.norm_gain else ("", "")
         bias, plus = (" + b", " + b") if config.norm_bias else ("", "")
@@ -83,6 +92,17 @@ class RMSNorm(nn.Module):
         return Linearised(_gained(u, self.gain) / scale, 0.0, float(scale))
 
     @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return _gain(config)
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        gained = config.d_model if config.norm_gain else 0  # what the gain multiplies
+        if run.narrow:  # torch computes it in float32, from a copy of x
+            return Kept(full=config.d_model + 1 + gained)
+        return Kept(read=config.d_model, own=1 + gained)
+
+    @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula:
         gain, by = (r"g \odot ", "g · ") if config.norm_gain else ("", "")
         return rf"{gain}\frac{{x}}{{\sqrt{{\overline{{x^2}} + \epsilon}}}}", f"{by}x / rms(x)"
@@ -108,8 +128,20 @@ class NoNorm(nn.Module):
         return Linearised(u, 0.0, 1.0)
 
     @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return ()
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        return Kept()
+
+    @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula:
         return "x", "x"
+
+
+def _gain(config: ResolvedConfig) -> tuple[Weight, ...]:
+    return (Weight("gain g", ("d_model",)),) if config.norm_gain else ()
 
 
 def _gained(x: Tensor, gain: Tensor | None) -> Tensor:

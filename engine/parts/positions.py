@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
+from engine.parts.costs import Weight
 from engine.parts.formula import Formula
 
 
@@ -58,6 +59,7 @@ class Scheme(nn.Module):
     title: ClassVar[str] = "Position"
     short: ClassVar[str] = ""
     sentence: ClassVar[str] = ""
+    off: ClassVar[str] = "nothing is added for the position, and nothing turned"
     enters: ClassVar[tuple[Seam, ...]] = ()
 
     def head_label(self, head: int) -> str:
@@ -66,6 +68,10 @@ class Scheme(nn.Module):
     @classmethod
     def reach(cls, config: ResolvedConfig) -> int | None:
         return None
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return ()
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -85,6 +91,7 @@ class NoPosition(Scheme):
 
     present: ClassVar[bool] = False
     title: ClassVar[str] = "None"
+    off: ClassVar[str] = "this model has none"
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
@@ -114,6 +121,7 @@ class Sinusoidal(Scheme):
         "Fixed sine and cosine waves of many lengths are added to the embeddings: every position gets a"
         " pattern of its own, and nothing has to be learned."
     )
+    off: ClassVar[str] = "the sine waves are not added"
     enters: ClassVar[tuple[Seam, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -150,11 +158,16 @@ class Learned(Scheme):
         "A learned vector for each position is added to the token's vector. Beyond the table's last row the"
         " model cannot read."
     )
+    off: ClassVar[str] = "the learned table is not added"
     enters: ClassVar[tuple[Seam, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(config.context, config.d_model))
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return (Weight("position table P", ("context", "d_model")),)
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
         if start + length > len(self.weight):
@@ -202,6 +215,7 @@ class Rope(Scheme):
         "Queries and keys are turned by an angle that grows with their position, so a score sees only how far"
         " apart two tokens are."
     )
+    off: ClassVar[str] = "queries and keys are not turned"
     enters: ClassVar[tuple[Seam, ...]] = ("rotate",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -274,6 +288,7 @@ class Alibi(Scheme):
         "Each head subtracts a fixed amount per step of distance from its scores: far tokens have to shout to"
         " be heard."
     )
+    off: ClassVar[str] = "the penalty for distance is taken away"
     enters: ClassVar[tuple[Seam, ...]] = ("bias",)
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -321,6 +336,7 @@ class T5Bias(Scheme):
     sentence: ClassVar[str] = (
         "Each head adds a learned number for the distance between two tokens; large distances share a bucket."
     )
+    off: ClassVar[str] = "the learned distance biases are taken away"
     enters: ClassVar[tuple[Seam, ...]] = ("bias",)
 
     buckets, max_distance = 32, 128  # T5's own
@@ -329,6 +345,10 @@ class T5Bias(Scheme):
         super().__init__()
         self.bidirectional = not config.causal
         self.weight = nn.Parameter(torch.empty(self.buckets, config.n_heads))
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return (Weight("bias for each distance and head", (cls.buckets, "n_heads")),)
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
         place = torch.arange(start + length, device=like.device)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.parts.cache import LayerCache
+from engine.parts.costs import Kept, Pass, Product, Weight
 from engine.parts.formula import Formula
 from engine.parts.norms import Linearised
 from engine.parts.positions import Seam, Seams
@@ -41,6 +42,14 @@ class Norm(Protocol):
         """
 
     @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        """Every tensor of parameters, in the order in which data meets them."""
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        """What backward needs of a forward pass, for each token, without dropout's masks."""
+
+    @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula: ...
 
 
@@ -51,6 +60,7 @@ class Position(Protocol):
     title: ClassVar[str]
     short: ClassVar[str]  # two or three words, for a box that is small
     sentence: ClassVar[str]
+    off: ClassVar[str]  # what is no longer done when it is switched off
     enters: ClassVar[tuple[Seam, ...]]  # the seams that it uses
 
     def __init__(self, config: ResolvedConfig) -> None: ...
@@ -66,6 +76,10 @@ class Position(Protocol):
     @classmethod
     def reach(cls, config: ResolvedConfig) -> int | None:
         """How many positions it has something for; None: any number."""
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        """Every tensor of parameters, in the order in which data meets them."""
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -108,6 +122,22 @@ class Mixer(Protocol):
         """
 
     @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        """Every tensor of parameters, in the order in which data meets them."""
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        """Every matrix product of a forward pass, for one token."""
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        """What backward needs of a forward pass, for each token, without dropout's masks."""
+
+    @classmethod
+    def cached(cls, config: ResolvedConfig) -> int:
+        """Numbers that a cache holds for each token read."""
+
+    @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         """Of every activation that it shows, by bare name, before positions have a say."""
 
@@ -128,6 +158,18 @@ class FeedForward(Protocol):
 
     def column(self, neuron: int) -> Tensor:
         """What a neuron adds to the stream for each unit of its activation `ffn_post`, (d_model,)."""
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        """Every tensor of parameters, in the order in which data meets them."""
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        """Every matrix product of a forward pass, for one token."""
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        """What backward needs of a forward pass, for each token, without dropout's masks."""
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -198,6 +240,10 @@ class Parts:
     mask: Mask
     targets: Targets  # windows (batch, position + 1) -> what is read and what is to be predicted
     mode: Mode  # puts a model into training (True) or evaluation (False)
+
+    def __deepcopy__(self, memo: object) -> Parts:
+        """A copied model is made of the same parts, not of others that are like them."""
+        return self
 
     def norm(self, config: ResolvedConfig) -> type[Norm]:
         return self.norms[config.norm]

@@ -18,6 +18,7 @@ import torch
 from engine.config import SampleConfig
 from engine.errors import ShapeError
 from engine.model import Transformer
+from engine.numerics import perplexity
 from engine.sample.generate import Drawn, steps
 from engine.sample.stages import warp
 
@@ -212,7 +213,7 @@ class Likelihood:
     @property
     def perplexity(self) -> float:
         """e^nats: among as many equally likely tokens the text would be as surprising."""
-        return math.exp(min(self.nats, 700.0)) if self.tokens else math.nan
+        return perplexity(self.nats)
 
 
 def likelihood(path: Sequence[Written]) -> Likelihood:

@@ -65,11 +65,12 @@ class Decoder:
 
 
 def _known(model: Transformer) -> bool:
-    """Whether the short way computes what the model's own forward does: dropout it does not know."""
+    """Whether the short way computes what the model's own forward does: it knows no dropout and no window."""
     c = model.config
     blocks = [part for b in model.blocks for part in (b, b.mixer, b.ffn, b.norm1, b.norm2)]
     drops = model.training and c.dropout > 0
-    return not drops and single_row.known(model.positions, model.norm_final, *blocks)
+    odd = drops or c.window > 0
+    return not odd and single_row.known(model.positions, model.norm_final, *blocks)
 
 
 class _Row:

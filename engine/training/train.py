@@ -172,11 +172,6 @@ def measure(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0
     return Loss(total / count if count else math.nan, count, characters)
 
 
-def evaluate(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> float:
-    """`measure` in nats per token."""
-    return measure(model, batches, tokens, limit).nats
-
-
 def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
     """Raises ConfigError or CorpusError when the three do not go together."""
     model.validate()

@@ -33,3 +33,22 @@ def test_a_view_is_kept_by_its_link_and_reads_the_text_of_the_bar(page, app_url)
     text.fill("ROMEO:")
     text.press("Control+Enter")
     expect(page.locator(".gf-figure").first).to_have_attribute("aria-label", re.compile("each of 6 tokens"))
+
+
+def test_going_back_leads_through_the_views_to_the_first_and_out_of_the_page(page, app_url):
+    page.goto(f"{app_url}/sampling")
+    page.goto(f"{app_url}/tokens")
+    first, last = (
+        page.get_by_role("radio", name=name) for name in ("BPE, watched", "What vocabulary size costs")
+    )
+    expect(first).to_be_checked(timeout=60_000)
+    settled(page)
+    last.click()
+    expect(page).to_have_url(re.compile("tokens_view=cost"))
+    settled(page)
+    page.go_back()
+    expect(first).to_be_checked()
+    settled(page)
+    assert "tokens_view" not in page.url
+    page.go_back()
+    expect(page).to_have_url(re.compile("/sampling"))

@@ -127,3 +127,53 @@ def test_files_are_saved_and_colours_follow_the_page(page, plot_url):
     page.wait_for_selector(".gf-figure .main-svg")
     dark = page.evaluate(colours)
     assert light[0] != dark[0] and light[1].lower() == "#d97706" and dark[1].lower() == "#ffc22e"
+
+
+def test_it_has_its_style_from_the_first_moment(page, plot_url):
+    """Styles come by themselves, and late here: until then nothing is drawn."""
+    page.route("**/*.css", lambda route: (page.wait_for_timeout(400), route.continue_()))
+    page.add_init_script("""window.looks = []
+      new MutationObserver((changes) => changes.forEach((c) => c.addedNodes.forEach((n) => {
+        const plot = n.nodeType === 1 && (n.matches('.gf-plot') ? n : n.querySelector('.gf-plot'))
+        if (plot) window.looks.push(getComputedStyle(plot).position)
+      }))).observe(document, { childList: true, subtree: true })""")
+    page.goto(plot_url)
+    page.wait_for_selector(".gf-figure .main-svg")
+    assert page.evaluate("window.looks") == ["relative"]
+
+
+def test_messages_that_overtake_a_slow_module_leave_one_figure(page, plot_url):
+    """A message whose drawing was overtaken is ended by Streamlit: that must not end the figure."""
+    page.route("**/load.js", lambda route: (page.wait_for_timeout(1500), route.continue_()))
+    page.add_init_script("""window.removed = 0
+      new MutationObserver((changes) => changes.forEach((c) => c.removedNodes.forEach((n) => {
+        if (n.nodeType === 1 && n.matches('.gf-plot')) window.removed++
+      }))).observe(document, { childList: true, subtree: true })""")
+    page.goto(plot_url)
+    page.wait_for_selector(".gf-figure .main-svg")
+    wait_for(page, 5)
+    assert page.evaluate("document.querySelectorAll('.gf-plot').length") == 1
+    assert page.evaluate("window.removed") == 0
+
+
+def test_a_module_that_does_not_come_is_a_sentence(page, plot_url):
+    page.route("**/plot.js", lambda route: route.abort())
+    page.goto(plot_url)
+    page.get_by_text("This part of the page did not load. Reload the page").first.wait_for()
+    page.unroute("**/plot.js")
+    page.reload()
+    page.wait_for_selector(".gf-figure .main-svg")
+
+
+def test_no_module_is_sent_with_a_message(page, plot_url):
+    """A few lines of script come with each message; the modules are fetched once and then kept."""
+    frames, fetched = [], []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
+    page.on("response", lambda response: fetched.append(response.url))
+    page.goto(plot_url)
+    page.wait_for_selector(".gf-figure .main-svg")
+    wait_for(page, 5)
+    sent = b"".join(frame if isinstance(frame, bytes) else frame.encode() for frame in frames)
+    assert b"load.js" in sent and b"Plotly" not in sent and b".gf-plot" not in sent
+    modules = [url for url in fetched if "/below/here/app/static/" in url]
+    assert len(modules) == len(set(modules)) and any(url.endswith("/plot.js") for url in modules)

@@ -30,6 +30,7 @@ def test_where_the_parameters_of_gpt2_are():
     outside = 50257 * 768 + 1024 * 768 + 2 * 768
     network = 12 * (8 * 768**2 + 5 * 768)
     assert found.outside == outside and found.in_blocks == 124_439_808 - outside
+    assert found.blocks_share == pytest.approx(1 - outside / 124_439_808)
     assert found.network == network and found.network_share == pytest.approx(network / found.in_blocks)
     assert found.attention == 12 * (4 * 768**2 + 4 * 768)
     assert (found.d_ff, found.queries, found.keys, found.usual) == (4, 1, 1, True)
@@ -81,6 +82,15 @@ def test_parts_over_the_length():
     assert found["everything else"].tolist() == [2 * (3 * 12 * 64**2 + 65 * 64)] * 2
     assert found["attention's matrices"][0] == 2 * 3 * 4 * 64**2
     assert found["feed-forward"][0] == 2 * 3 * 8 * 64**2 and found["unembedding"][0] == 2 * 65 * 64
+
+
+def test_with_a_window_the_scores_stop_growing():
+    """Mistral looks back over 4,096 positions: beyond them neither a token's scores nor its text's cache grows."""
+    mistral = of("mistral-7b")
+    scores = by_part(mistral, np.array([2048, 4096, 32_768]))["scores and sums"]
+    assert scores.tolist() == [4 * 32 * 4096 * n for n in (2048, 4096, 4096)]
+    assert break_even(mistral).most == 4096 * 2 * 32 * 2 * 8 * 128
+    assert break_even(of("gpt2")).most == 0
 
 
 def test_caches_over_the_length():

@@ -36,7 +36,7 @@ def counted(config, before: int, new: int) -> int:
     model = build(config, device="meta").eval()
     cache = KVCache(model.config, config.context, model.embedding)
     cache.length = before
-    tape = Tape(model.config, model)
+    tape = Tape(model)
     with torch.inference_mode(), tape:
         model(torch.empty(1, new, dtype=torch.int64, device="meta"), cache=cache)
     return sum(_flops(o)[0] for o in tape.operations)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -56,6 +58,18 @@ def test_the_lookup_counts_rows_parameters_and_multiplications():
         )
         added = [float(np.sqrt((row**2).sum())) for row in table[:4]]
         assert found.mean_lengths == (pytest.approx(np.mean(lengths)), pytest.approx(np.mean(added)))
+
+
+def test_the_checks_of_the_lookup_find_what_is_wrong():
+    """A recording that is not the model's: the rows differ from the product, and the sum from what is read."""
+    model = build(ModelConfig(**SMALL, position="learned"))
+    seen = record(model, (3, 0))
+    wrong = dict(seen.arrays) | {"embed": seen["embed"] + np.array([[0, 0.5] + [0] * 6, [0] * 8], np.float32)}
+    found = measured.lookup(model, replace(seen, arrays=wrong))
+    assert found.one_hot_difference == pytest.approx(0.5) and found.sum_difference == pytest.approx(0.5)
+    wrong = dict(seen.arrays) | {"pos_embed": seen["pos_embed"] - 0.25}
+    found = measured.lookup(model, replace(seen, arrays=wrong))
+    assert found.one_hot_difference < 1e-6 and found.sum_difference == pytest.approx(0.25)
 
 
 def test_a_scale_holds_nearly_all_entries():

@@ -174,7 +174,7 @@ def test_an_output_bias_is_what_is_left_when_every_head_is_off(fields):
     from engine.measure.ablation import edits_for
 
     silent = record(model, IDS, edits=edits_for(model, switches))
-    assert bool(np.any(silent["blocks.0.attn_out"])) == writes_a_bias(model.config)
+    assert bool(np.any(silent["blocks.0.attn_out"])) == writes_a_bias(model)
 
 
 def test_the_head_that_is_missed_most_and_how_little_the_least_is_missed():

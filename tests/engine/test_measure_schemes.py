@@ -132,3 +132,11 @@ def test_an_untrained_table_knows_no_distance():
     assert (
         abs(values.mean() - 0.5) < 0.05 and values.std() < 0.05
     )  # token and place are equally long at random
+
+
+def test_ranges_are_over_the_lines():
+    found = similarity(fresh("alibi"), 40)
+    assert found.range_at(16) == pytest.approx((math.exp(-16 / 4), math.exp(-16 / 256)), abs=1e-6)
+    assert found.range_apart == pytest.approx((math.exp(-39 / 4), math.exp(-1 / 256)), abs=1e-6)
+    values = similarity(fresh("learned"), 256).values[0]
+    assert similarity(fresh("learned"), 256).range_apart == (values[1:].min(), values[1:].max())

@@ -20,7 +20,9 @@ from engine.measure.sinusoids import (
     similarity,
     table64,
     turn,
+    turned_pair,
     wavelengths,
+    waves,
 )
 from engine.parts.positions import Sinusoidal, sinusoidal_table
 
@@ -118,3 +120,46 @@ def test_the_deviation_would_be_seen(monkeypatch):
 def test_what_has_no_frequencies_is_refused(width, base):
     with pytest.raises(ConfigError):
         frequencies(width, base)
+
+
+@pytest.mark.parametrize(
+    ("length", "width", "base"), [(64, 64, 10_000.0), (7, 2, 3.0), (512, 10, 5.0), (6, 4, 2.0)]
+)
+def test_waves_that_go_round_within_the_table_are_counted(length, width, base):
+    found = waves(length, width, base)
+    by_pair = [2 * math.pi * base ** (2 * i / width) for i in range(width // 2)]
+    assert found.wavelength == pytest.approx(by_pair) and found.theta == pytest.approx(
+        2 * np.pi / np.array(by_pair)
+    )
+    assert found.complete == sum(w <= length for w in by_pair) and found.longer == sum(
+        w > length for w in by_pair
+    )
+    assert found.ratio == pytest.approx(base ** (2 / width))
+
+
+def test_cosines_have_the_length_taken_out():
+    found = similarity(40, 32, 1_000.0)
+    table = table64(40, 32, 1_000.0)
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    assert found.cosines == pytest.approx(unit @ unit.T, abs=1e-5)
+    assert found.cosine_by_distance == pytest.approx(unit[0] @ unit.T, abs=1e-10)
+    assert found.vector_length == pytest.approx(np.linalg.norm(table[7])) == 4.0
+
+
+def test_likeness_comes_back_where_all_waves_are_fast():
+    assert similarity(64, 64).most_alike == 1
+    assert similarity(64, 2).most_alike == 44  # one hand: 7 rounds take 43.98 positions
+    assert similarity(2, 4).most_alike == 1
+
+
+@pytest.mark.parametrize(("p", "k", "pair"), [(5, 2, 8), (0, 7, 0), (30, -30, 3)])
+def test_a_turned_pair(p, k, pair):
+    found = turned_pair(p, k, pair, 64)
+    theta = 10_000 ** (-2 * pair / 64)
+    assert found.theta == pytest.approx(theta) and found.angle == pytest.approx(k * theta)
+    assert found.end_angle == pytest.approx((p + k) * theta)
+    assert found.start == pytest.approx([math.sin(p * theta), math.cos(p * theta)])
+    assert found.end == pytest.approx([math.sin((p + k) * theta), math.cos((p + k) * theta)], abs=1e-12)
+    assert found.carried == pytest.approx(found.end, abs=1e-12) and found.block == pytest.approx(
+        turn(k * theta)
+    )

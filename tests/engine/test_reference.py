@@ -18,7 +18,7 @@ transformers = pytest.importorskip(
 CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 
 
-def _shaken(model: nn.Module) -> nn.Module:
+def shaken(model: nn.Module) -> nn.Module:
     """Random values in every parameter, gains and biases too, in eval mode."""
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
@@ -27,13 +27,13 @@ def _shaken(model: nn.Module) -> nn.Module:
     return model.eval()
 
 
-def _loaded(config: ModelConfig, weights: dict[str, Tensor]) -> Transformer:
+def loaded(config: ModelConfig, weights: dict[str, Tensor]) -> Transformer:
     model = build(config).eval()
     model.load_state_dict(weights, strict=True)
     return model
 
 
-def _assert_same(ours: Tensor, theirs: Tensor) -> None:
+def assert_same(ours: Tensor, theirs: Tensor) -> None:
     assert theirs.std() > 0.1, "a comparison of nearly constant logits would prove nothing"
     assert torch.allclose(ours, theirs, **CLOSE), (ours - theirs).abs().max()
 
@@ -41,7 +41,7 @@ def _assert_same(ours: Tensor, theirs: Tensor) -> None:
 @torch.no_grad()
 def test_gpt2() -> None:
     """Learned positions, LayerNorm with bias, tanh-GELU, biases everywhere, tied."""
-    theirs = _shaken(
+    theirs = shaken(
         transformers.GPT2LMHeadModel(
             transformers.GPT2Config(vocab_size=37, n_positions=16, n_embd=24, n_layer=3, n_head=4)
         )
@@ -72,14 +72,14 @@ def test_gpt2() -> None:
         for name, norm in (("norm1", block.ln_1), ("norm2", block.ln_2)):
             weights |= {f"blocks.{i}.{name}.gain": norm.weight, f"blocks.{i}.{name}.bias": norm.bias}
     tokens = some_tokens(config, batch=3, length=16)
-    _assert_same(_loaded(config, weights)(tokens), theirs(tokens).logits)
+    assert_same(loaded(config, weights)(tokens), theirs(tokens).logits)
 
 
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
 @torch.no_grad()
 def test_llama(n_kv_heads: int) -> None:
     """RoPE, RMSNorm, SwiGLU, no biases, untied; MQA, GQA and MHA."""
-    theirs = _shaken(
+    theirs = shaken(
         transformers.LlamaForCausalLM(
             transformers.LlamaConfig(
                 vocab_size=37,
@@ -126,7 +126,7 @@ def test_llama(n_kv_heads: int) -> None:
             f"blocks.{i}.norm2.gain": block.post_attention_layernorm.weight,
         }
     tokens = some_tokens(config, batch=3, length=32)
-    _assert_same(_loaded(config, weights)(tokens), theirs(tokens).logits)
+    assert_same(loaded(config, weights)(tokens), theirs(tokens).logits)
 
 
 @torch.no_grad()
@@ -134,7 +134,7 @@ def test_bert_s_encoder() -> None:
     """Post-norm and no mask. Compared from the stack's input on: BERT's embedding has a norm and a table that
     ours lacks.
     """
-    theirs = _shaken(
+    theirs = shaken(
         transformers.BertModel(
             transformers.BertConfig(
                 vocab_size=37,
@@ -187,13 +187,13 @@ def test_bert_s_encoder() -> None:
     y = x
     for block in model.blocks:
         y = block(y, model.positions.prepare(9, y), None, identity)
-    _assert_same(y, theirs.encoder(x).last_hidden_state)
+    assert_same(y, theirs.encoder(x).last_hidden_state)
 
 
 @torch.no_grad()
 def test_gpt_neox() -> None:
     """Both sublayers in parallel, with RoPE over the whole head."""
-    theirs = _shaken(
+    theirs = shaken(
         transformers.GPTNeoXForCausalLM(
             transformers.GPTNeoXConfig(
                 vocab_size=37,
@@ -255,7 +255,7 @@ def test_gpt_neox() -> None:
         for name, norm in (("norm1", block.input_layernorm), ("norm2", block.post_attention_layernorm)):
             weights |= {f"blocks.{i}.{name}.gain": norm.weight, f"blocks.{i}.{name}.bias": norm.bias}
     tokens = some_tokens(config, batch=2, length=20)
-    _assert_same(_loaded(config, weights)(tokens), theirs(tokens).logits)
+    assert_same(loaded(config, weights)(tokens), theirs(tokens).logits)
 
 
 @torch.no_grad()
@@ -295,7 +295,7 @@ def test_torch_s_own_encoder() -> None:
             other.bias.copy_(mine.bias)
         x = torch.randn(2, 8, 16, generator=torch.Generator().manual_seed(0))
         mask = nn.Transformer.generate_square_subsequent_mask(8)
-        _assert_same(
+        assert_same(
             block(x, model.positions.prepare(8, x), mask, identity), layer(x, src_mask=mask, is_causal=True)
         )
 
@@ -305,7 +305,7 @@ def test_pythia() -> None:
     """The parallel wiring with two norms, RoPE on the first quarter of each head, biases everywhere,
     untied.
     """
-    theirs = _shaken(
+    theirs = shaken(
         transformers.GPTNeoXForCausalLM(
             transformers.GPTNeoXConfig(
                 vocab_size=37,
@@ -359,13 +359,13 @@ def test_pythia() -> None:
         for name, norm in (("norm1", block.input_layernorm), ("norm2", block.post_attention_layernorm)):
             weights |= {f"blocks.{i}.{name}.gain": norm.weight, f"blocks.{i}.{name}.bias": norm.bias}
     tokens = some_tokens(config, batch=3, length=32)
-    _assert_same(_loaded(config, weights)(tokens), theirs(tokens).logits)
+    assert_same(loaded(config, weights)(tokens), theirs(tokens).logits)
 
 
 @torch.no_grad()
 def test_qwen2() -> None:
     """Biases on queries, keys and values only; grouped heads; tied."""
-    theirs = _shaken(
+    theirs = shaken(
         transformers.Qwen2ForCausalLM(
             transformers.Qwen2Config(
                 vocab_size=37,
@@ -409,4 +409,4 @@ def test_qwen2() -> None:
             f"blocks.{i}.norm2.gain": block.post_attention_layernorm.weight,
         }
     tokens = some_tokens(config, batch=3, length=32)
-    _assert_same(_loaded(config, weights)(tokens), theirs(tokens).logits)
+    assert_same(loaded(config, weights)(tokens), theirs(tokens).logits)

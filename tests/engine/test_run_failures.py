@@ -129,6 +129,24 @@ def test_divergence_is_said(make: Callable[..., RunManager]) -> None:
     assert ended(manager, manager.start(spec(), ME)).status == "finished", "the next run is none the worse"
 
 
+def test_only_snapshots_that_lead_on_are_kept_of_a_diverging_run(make: Callable[..., RunManager]) -> None:
+    """The last ones before the loss is no number any more: their weights still are."""
+    manager = make()
+    train = replace(SHORT, steps=300, learning_rate=1e3, eval_every=0, snapshot_every=1, sample_every=0)
+    run = manager.start(spec(train), ME)
+    view = ended(manager, run)
+    assert view.status == "failed" and "diverged" in view.message and view.resumable
+    assert any("no snapshot of it is kept" in warning for warning in view.warnings)
+    assert max(view.snapshots) < view.step - 1, "the state after the last good loss leads into the divergence"
+    assert f"step {max(view.snapshots):,}" in view.message
+    assert {int(p.stem[5:]) for p in files(manager, run).folder.glob("step-*")} == set(view.snapshots)
+    manager.set_learning_rate(run, ME, 1e-4)
+    manager.extend(run, ME, 5)
+    after = ended(manager, run)
+    assert after.status == "finished", after.message
+    assert np.isfinite(after.history.losses[after.history.steps > max(view.snapshots)]).all()
+
+
 def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]) -> None:
     manager = make(max_worker_bytes=2**30)
     run = manager.start(spec(LONG), ME)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.config import SampleConfig
-from engine.sample import beam_search
+from engine.sample import beam_search, fitting, greedy
 from engine.sample.branches import Tree, grow, pick
 from engine.sample.rivals import Continuation, Rivals, dropped, ending_with, rivals
 from engine.sample.surprise import surprise
@@ -91,6 +91,14 @@ def test_rivals_read_the_same_prompt_and_end_at_their_first_stop():
         total = sum(logs[i, t].item() for i, t in zip(rows, text.tokens, strict=True))
         assert text.total == pytest.approx(total, abs=1e-4)
     assert len({rivals(model, ids, beam, 6, ends, seed=s).sample.tokens for s in range(8)}) > 1
+
+
+def test_a_rival_holds_its_stop_token_and_nothing_after_it():
+    model, ids = loud(tiny(), seed=5, factor=4.0), (1, 2, 3)
+    written = greedy(model, fitting(ids, 6, model.config.context), 6)[0]
+    stop = written[3]
+    found = rivals(model, ids, beam_search(model, ids, 6, 2), 6, {stop}, seed=2).greedy
+    assert found.tokens == written[: written.index(stop) + 1]
 
 
 def test_what_a_prompt_loses():

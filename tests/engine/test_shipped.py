@@ -13,7 +13,7 @@ from engine.checkpoints import load
 from engine.config import TrainConfig
 from engine.sample import complete
 from engine.training.pretrain import RECIPES
-from engine.training.train import Batches, evaluate
+from engine.training.train import Batches, measure
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(RECIPES)
@@ -51,7 +51,6 @@ def test_a_shipped_checkpoint_reaches_its_loss(name: str) -> None:
     corpus = corpora.load("shakespeare")
     assert corpus.tokenizer == checkpoint.tokenizer
     with torch.inference_mode():
-        loss = evaluate(
-            checkpoint.model, Batches(corpus, checkpoint.config, TrainConfig()), corpus.validation
-        )
-    assert loss == pytest.approx(checkpoint.metrics["validation_loss"], abs=0.01)
+        batches = Batches(corpus, checkpoint.config, TrainConfig())
+        loss = measure(checkpoint.model, batches, corpus.validation)
+    assert loss.nats == pytest.approx(checkpoint.metrics["validation_loss"], abs=0.01)

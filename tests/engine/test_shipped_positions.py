@@ -27,7 +27,7 @@ from engine.measure.extrapolation import (
 from engine.measure.schemes import parameters_added
 from engine.model import build
 from engine.training.pretrain import POSITION_RECIPES, RECIPES
-from engine.training.train import Batches, evaluate
+from engine.training.train import Batches, measure
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
 NAMES = list(POSITION_RECIPES)
@@ -89,8 +89,8 @@ def test_a_model_is_its_recipe_and_has_its_record(name):
 def test_a_model_reaches_its_loss_and_its_record(name, shakespeare):
     found = shipped(name)
     assert found.tokenizer == shakespeare.tokenizer
-    loss = evaluate(found.model, Batches(shakespeare, found.config, TrainConfig()), shakespeare.validation)
-    assert loss == pytest.approx(found.metrics["validation_loss"], abs=0.005)
+    loss = measure(found.model, Batches(shakespeare, found.config, TrainConfig()), shakespeare.validation)
+    assert loss.nats == pytest.approx(found.metrics["validation_loss"], abs=0.005)
     again, record = (
         live(found.model, shakespeare.validation, 64),
         Curve.from_dict(found.metrics["extrapolation"]),

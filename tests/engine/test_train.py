@@ -13,58 +13,22 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config import ModelConfig, TrainConfig
-from engine.corpora import Corpus, from_text
+from engine.config import ModelConfig
+from engine.corpora import from_text
 from engine.errors import CheckpointError, ConfigError, CorpusError
 from engine.model import build
 from engine.numerics import Numerics
 from engine.parts.registry import HEALTHY
-from engine.tokenizers.char import CharTokenizer
-from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
+from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
 from engine.training.train import (
-    MAX_LOGITS,
     Batches,
-    evaluate,
     masked_batch,
     measure,
     next_token_batch,
     train,
 )
-from tests.engine.helpers import VERSE, verse
-
-CORPUS = verse()
-MODEL = ModelConfig(vocab_size=CORPUS.vocab_size, context=16, d_model=32, n_layers=2, n_heads=2)
-TRAIN = TrainConfig(
-    steps=20,
-    batch_size=4,
-    learning_rate=3e-3,
-    warmup_steps=4,
-    precision="float32",
-    eval_every=10,
-    eval_tokens=256,
-    sample_every=10,
-    sample_length=8,
-    snapshot_every=10,
-)
-
-
-def run(
-    model: ModelConfig = MODEL,
-    corpus: Corpus = CORPUS,
-    resume: TrainState | None = None,
-    control: Control | None = None,
-    **fields: Any,
-) -> list[Record]:
-    return list(train(model, replace(TRAIN, **fields), corpus, device="cpu", resume=resume, control=control))
-
-
-def losses(records: list[Record]) -> list[float]:
-    return [record.loss for record in records if isinstance(record, Step)]
-
-
-def only(records: list[Record], kind: type) -> list[Any]:
-    return [record for record in records if isinstance(record, kind)]
-
+from tests.engine.helpers import VERSE
+from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only, run
 
 # --- what is told -------------------------------------------------------------------------------
 
@@ -362,7 +326,7 @@ def test_the_whole_validation_split_is_measured() -> None:
     logits = model(tokens[None, count:-1])[0]
     total += torch.nn.functional.cross_entropy(logits, tokens[count + 1 :], reduction="sum").item()
     count += rest
-    assert evaluate(model, batches, tokens) == pytest.approx(total / count, rel=1e-5)
+    assert measure(model, batches, tokens).nats == pytest.approx(total / count, rel=1e-5)
 
 
 def test_an_encoder_learns_to_fill_gaps() -> None:
@@ -405,130 +369,3 @@ def test_a_short_text_still_has_a_validation_loss() -> None:
     corpus = from_text("abcdefghij" * 10, "short")
     evaluations = only(run(replace(MODEL, vocab_size=10, context=64), corpus, steps=1), Evaluation)
     assert all(math.isfinite(e.validation_loss) and math.isfinite(e.train_loss) for e in evaluations)
-
-
-# --- bits per character -------------------------------------------------------------------------
-
-
-def test_of_characters_they_are_nats_over_ln_2() -> None:
-    records = run(steps=3)
-    for step in only(records, Step):
-        assert step.bits == pytest.approx(step.loss / math.log(2))
-    for e in only(records, Evaluation):
-        assert (e.train_bits, e.validation_bits) == (
-            pytest.approx(e.train_loss / math.log(2)),
-            pytest.approx(e.validation_loss / math.log(2)),
-        )
-
-
-def test_of_bytes_on_ascii_they_are_nats_over_ln_2() -> None:
-    corpus = from_text(VERSE, tokenizer="byte")
-    assert VERSE.isascii()
-    for e in only(run(replace(MODEL, vocab_size=256), corpus, steps=2, tokenizer="byte"), Evaluation):
-        assert e.validation_bits == pytest.approx(e.validation_loss / math.log(2))
-
-
-@pytest.mark.parametrize("tokenizer", ["byte", "bpe:280"])
-@pytest.mark.parametrize("limit", [0, 64])
-def test_bits_by_an_independent_computation(tokenizer: str, limit: int) -> None:
-    """-log2 p of every predicted token, one window at a time, over the characters that their bytes begin."""
-    corpus = from_text(
-        "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich 🙂.\n" * 30, tokenizer=tokenizer
-    )
-    config = replace(MODEL, vocab_size=corpus.vocab_size)
-    model = build(config, seed=3)
-    batches = Batches(corpus, config, replace(TRAIN, tokenizer=tokenizer))
-    bits = characters = 0.0
-    for batch in batches.windows(corpus.validation, limit, size=1):
-        assert len(batch.inputs) == 1
-        with torch.inference_mode():
-            p = torch.softmax(model(batch.inputs)[0].double(), dim=-1)
-        for i, target in enumerate(batch.targets[0].tolist()):
-            bits -= math.log2(p[i, target])
-            characters += sum(
-                1 for byte in corpus.tokenizer.decode_bytes([target]) if byte < 128 or byte >= 192
-            )  # type: ignore[attr-defined]
-    found = measure(model, batches, corpus.validation, limit)
-    assert found.characters == characters and found.bits == pytest.approx(bits / characters, rel=1e-5)
-    if not limit:  # every token of the split but the first of each rest is predicted: so are its characters
-        text = corpus.tokenizer.decode(corpus.validation[1 : found.tokens + 1].tolist())
-        assert abs(found.characters - len(text)) <= 1
-
-
-@pytest.mark.parametrize("length", [17, 64, 65, 72, 73, 100, 200])
-def test_the_whole_split_is_read_to_its_last_token(length: int) -> None:
-    """Every token but the first is a target once, in the order of the text; the last window may be short."""
-    tokens = CORPUS.train[:length]
-    batches = list(Batches(CORPUS, MODEL, TRAIN).windows(tokens, 0, size=3))
-    assert torch.cat([b.targets.flatten() for b in batches]).tolist() == tokens[1:].tolist()
-    assert torch.cat([b.inputs.flatten() for b in batches]).tolist() == tokens[:-1].tolist()
-    hidden = Batches(CORPUS, replace(MODEL, causal=False), replace(TRAIN, objective="masked"))
-    assert sum(b.inputs.numel() for b in hidden.windows(tokens, 0)) == length
-    model = build(MODEL, seed=1)
-    assert measure(model, Batches(CORPUS, MODEL, TRAIN), tokens).tokens == length - 1
-
-
-def test_a_part_of_a_split_is_whole_windows() -> None:
-    batches = Batches(CORPUS, MODEL, TRAIN).windows(CORPUS.train[:100], 3 * MODEL.context)
-    assert torch.cat([b.inputs for b in batches]).shape == (3, MODEL.context)
-
-
-def test_a_model_that_knows_nothing_needs_log2_v_bits_a_token() -> None:
-    corpus = from_text(VERSE, tokenizer="bpe:300")
-    config = replace(MODEL, vocab_size=corpus.vocab_size)
-    model = build(config, seed=0)
-    for parameter in model.parameters():
-        parameter.data.zero_()
-    found = measure(model, Batches(corpus, config, replace(TRAIN, tokenizer="bpe:300")), corpus.validation)
-    assert found.bits == pytest.approx(math.log2(corpus.vocab_size) * found.tokens / found.characters)
-    assert found.bits < math.log2(corpus.vocab_size)
-
-
-def test_bpe_learns_and_its_samples_are_whole_characters() -> None:
-    text = "größer, süßer, Öl; 日本語 und 🙂!\n" * 40
-    corpus = from_text(text, tokenizer="bpe:270")
-    records = run(
-        replace(MODEL, vocab_size=corpus.vocab_size),
-        corpus,
-        steps=40,
-        tokenizer="bpe:270",
-        sample_length=7,
-        sample_prompt="ö ",
-    )
-    evaluations = only(records, Evaluation)
-    assert evaluations[-1].validation_bits < evaluations[0].validation_bits / 2
-    assert all("\ufffd" not in sample.text for sample in only(records, Sample))
-
-
-def test_going_on_with_bpe_is_exact() -> None:
-    corpus, fields = from_text(VERSE, tokenizer="bpe:300"), {"tokenizer": "bpe:300", "steps": 20}
-    model = replace(MODEL, vocab_size=corpus.vocab_size)
-    whole = run(model, corpus, **fields)
-    snapshot = next(s for s in only(whole, Snapshot) if s.step == 10)
-    rest = run(model, from_text(VERSE, tokenizer="bpe:300"), resume=snapshot.state, **fields)
-    assert losses(rest) == losses(whole)[10:]
-
-
-def test_masked_bpe_hides_with_the_last_id() -> None:
-    corpus = from_text(VERSE, tokenizer="bpe:300")
-    model = replace(MODEL, vocab_size=corpus.vocab_size + 1, causal=False)
-    evaluations = only(run(model, corpus, steps=5, tokenizer="bpe:300", objective="masked"), Evaluation)
-    assert all(
-        math.isfinite(e.validation_bits) and 0 < e.validation_bits < e.validation_loss / math.log(2)
-        for e in evaluations
-    )
-
-
-def test_config_and_corpus_must_be_cut_alike() -> None:
-    with pytest.raises(ConfigError) as caught:
-        train(replace(MODEL, vocab_size=CORPUS.vocab_size), replace(TRAIN, tokenizer="byte"), CORPUS)
-    assert caught.value.field == "tokenizer"
-
-
-def test_an_evaluation_with_a_large_vocabulary_is_cut_into_small_batches() -> None:
-    corpus = replace(CORPUS, tokenizer=CharTokenizer("".join(map(chr, range(0x4E00, 0x4E00 + 20_000)))))
-    sizes = [
-        len(batch.inputs)
-        for batch in Batches(corpus, replace(MODEL, context=64), TRAIN).windows(corpus.train, 0)
-    ]
-    assert max(sizes) * 64 * 20_000 <= MAX_LOGITS

@@ -33,7 +33,7 @@ from engine.service.protocol import (
     load_command,
     load_message,
 )
-from engine.service.worker import explain
+from engine.service.worker import Outbox, explain
 from engine.training.records import Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
 from tests.engine.running import MODEL, SHORT, TEXT
 
@@ -69,13 +69,29 @@ def test_a_worker_speaks_only_the_protocol_and_imports_no_screen(tmp_path: Path)
     assert [type(m) for m in messages[:2]] == [Ready, Started]
     records = [record for m in messages if isinstance(m, Records) for record in m.items]
     assert isinstance(records[-1], Done) and sum(isinstance(r, Step) for r in records) == SHORT.steps
-    assert len(messages) < 20, "a fast training's steps are sent in bundles"
     imported = {
         line.rpartition("|")[2].strip().partition(".")[0]
         for line in (tmp_path / "imports").read_text().splitlines()
     }
     assert "torch" in imported and "engine" in imported
     assert not imported & {"streamlit", "plotly", "pandas", "ui", "pages", "app"}
+
+
+def test_a_fast_trainings_steps_are_sent_in_bundles(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("engine.service.worker.time.monotonic", lambda: now)
+    reading, writing = os.pipe()
+    outbox = Outbox(writing)
+    steps = [Step(n, 1.0, 1.0, 0.1, n, 0.1) for n in range(1, 101)]
+    for step in steps:
+        now += 0.004
+        outbox.add(step, at_once=False)
+    outbox.add(Done(100, "finished", "", 1.0), at_once=True)
+    os.close(writing)
+    with open(reading, "rb") as lines:
+        bundles = [load_message(line) for line in lines]
+    assert 7 <= len(bundles) <= 9, "one each 50 ms of these 400, and the last"
+    assert [r for b in bundles if isinstance(b, Records) for r in b.items][:-1] == steps
 
 
 @pytest.mark.parametrize("when", ["starting", "ready"])

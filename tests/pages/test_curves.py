@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 
+from engine.service.history import History, HistoryLog
+from engine.training.records import Evaluation
 from tests.pages.stage import history
-from ui.figures.curves import Curve, curve_of, curve_table, loss_curves, small_curve, spread
+from ui.figures.curves import WHOLE, Curve, curve_of, curve_table, loss_curves, small_curve, spread
 from ui.figures.labels import crowded
 
 BASELINES = {"uniform": math.log(65), "unigram": 3.35, "bigram": 2.48}
@@ -18,7 +20,53 @@ def test_labels_of_curves_that_end_together_do_not_share_a_line():
     figure = loss_curves(curve, BASELINES, 65, others=[curve, curve])
     low, high = figure.layout.yaxis.range
     at = sorted(a.y * 240 / (high - low) + a.yshift for a in figure.layout.annotations if a.xref != "paper")
-    assert len(at) == 4 and min(np.diff(at)) >= 15
+    assert len(at) == 5 and min(np.diff(at)) >= 15
+
+
+def looks(*kinds: tuple[int, float, bool]) -> History:
+    log = HistoryLog()
+    for step, loss, complete in kinds:
+        log.add(Evaluation(step, 3.0, loss, step / 10, complete, 3.0, 2 * loss))
+    return log.view()
+
+
+def test_the_evaluation_of_the_whole_split_is_drawn_apart_and_named():
+    seen = looks((0, 4.0, False), (50, 2.0, False), (100, 1.8, False), (120, 1.5, True))
+    curve = curve_of("one", seen)
+    assert curve.eval_losses.tolist() == np.float32([4.0, 2.0, 1.8]).tolist()
+    assert curve.whole_losses.tolist() == [1.5] and curve.whole_steps.tolist() == [120]
+    figure = loss_curves(curve, BASELINES, 65, others=[curve])
+    traces = {trace.name: trace for trace in figure.data}
+    assert list(traces) == [
+        "one",
+        "one: validation, whole split",
+        "training (each batch)",
+        "validation",
+        WHOLE,
+    ]
+    for line, mark in (("validation", WHOLE), ("one", "one: validation, whole split")):
+        assert list(traces[line].x) == [0, 50, 100], "no line leads to the mark"
+        assert traces[mark].mode == "markers" and (list(traces[mark].x), list(traces[mark].y)) == (
+            [120],
+            [1.5],
+        )
+    said = [a.text for a in figure.layout.annotations if a.xref != "paper"]
+    assert sorted(said) == ["one", "validation 1.80", "whole split 1.50"]
+    along = curve_of("one", seen, unit="bits").along("time")
+    assert along[1].tolist() == [0, 5, 10] and along[2].tolist() == [12]
+    low, _ = figure.layout.yaxis.range
+    assert low <= 1.5
+
+
+def test_where_every_look_is_at_the_whole_split_it_is_one_curve():
+    curve = curve_of("one", looks((0, 4.0, True), (50, 2.0, True), (100, 1.8, True)))
+    assert curve.eval_steps.tolist() == [0, 50, 100] and not len(curve.whole_steps)
+    assert WHOLE not in [trace.name for trace in loss_curves(curve, BASELINES, 65).data]
+
+
+def test_a_quick_look_in_between_does_not_join_two_marks():
+    curve = curve_of("one", looks((0, 4.0, False), (30, 2.0, True), (60, 1.9, False), (90, 1.8, True)))
+    assert curve.eval_steps.tolist() == [0, 60] and curve.whole_steps.tolist() == [30, 90]
 
 
 def test_baselines_are_named_with_their_values():
@@ -59,9 +107,12 @@ def test_thinned_points_keep_both_ends():
 def test_in_bits_per_character_everything_is_in_bits():
     log = history(40).view()
     nats, bits = curve_of("one", log), curve_of("one", log, 0, "bits")
-    assert np.allclose(bits.losses, nats.losses / math.log(2)) and np.allclose(
-        bits.eval_losses, nats.eval_losses / math.log(2)
-    )
+    for in_bits, in_nats in (
+        (bits.losses, nats.losses),
+        (bits.eval_losses, nats.eval_losses),
+        (bits.whole_losses, nats.whole_losses),
+    ):
+        assert len(in_bits) and np.allclose(in_bits, in_nats / math.log(2))
     figure = loss_curves(bits, {"uniform": 4.79, "unigram": 3.98}, 512, unit="bits", token="token")
     said = [a.text for a in figure.layout.annotations if a.xref == "paper"]
     assert said == ["knowing nothing (log₂ 512 a token): 4.79", "token frequencies: 3.98"]

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -15,13 +16,14 @@ from engine.checkpoints import load
 from engine.config import ModelConfig, TrainConfig, gated_width, passes
 from engine.corpora import SHAKESPEARE_TRAIN
 from engine.ledger import blackboard as worked
-from engine.ledger import component_parameters, ledger
+from engine.ledger import component_parameters, ledger, ledger_of
+from engine.ledger.growth import by_part
 from engine.model import build
 from engine.presets import PRESETS
 from engine.probe import Recorder
 from engine.training.optim import learning_rate_factor
 from pages.inside.feedforward.parameters import block
-from pages.inside.shapes.walk import EXAMPLES
+from pages.inside.shapes.sources import EXAMPLES
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.pages.stage import open_page
 from ui import subject
@@ -71,6 +73,31 @@ def test_mini_is_the_lab_s_table_and_the_lab_s_code_is_counted():
     assert sum(p.numel() for p in lab.parameters()) == ledger(worked.LAB).total == 813_440
     assert "lab" in PRESETS["mini"].title and "lecture" not in PRESETS["mini"].title
     assert "biases that the lab's own code does not have" in PRESETS["mini"].summary
+
+
+def test_home_counts_bert_as_parameters_does():
+    page = open_page(
+        AppTest.from_file(str(ROOT / "pages" / "start" / "home" / "page.py"), default_timeout=60),
+        preset="bert-base",
+    )
+    said = " ".join(str(m.value) for m in page.markdown)
+    total = ledger_of(PRESETS["bert-base"]).total
+    assert total == 109_482_240 and f"**{total:,} parameters**" in said
+    assert f"{109_482_240 - 108_888_576:,} of them are outside this map" in said
+
+
+def test_mistral_s_cache_and_scores_end_at_its_window():
+    path = str(ROOT / "pages" / "models" / "parameters" / "page.py")
+    query = {"parameters_model": "mistral-7b"}  # at its own context of 32,768
+    page = open_page(AppTest.from_file(path, default_timeout=60), parameters_view="Memory", **query)
+    said = " ".join(str(m.value) for m in page.markdown)
+    assert "2 · L · H_kv · d_head · 4,096 · batch" in said and "looks back over 4,096 positions" in said
+    page = open_page(AppTest.from_file(path, default_timeout=60), parameters_view="FLOPs", **query)
+    told = " ".join(str(m.value) for m in (*page.markdown, *page.success))
+    assert "compared with the last 4,096 only" in told
+    mistral = ledger_of(PRESETS["mistral-7b"])
+    scores = by_part(mistral, np.array([1, 4096, 32_768]))["scores and sums"]
+    assert scores[1] == scores[2] == 4096 * scores[0] == mistral.flops().scores
 
 
 def test_a_score_of_14_leaves_the_zeros_less_than_a_millionth():

@@ -9,6 +9,19 @@ import { numbers } from "./shared/numbers.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf, themed } from "./shared/theme.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {string[]} tokens
+ * @property {string} weights (head, query, key) as uint16 of 65535, base64
+ * @property {number} heads
+ * @property {number} layer
+ * @property {number} head
+ * @property {[string, string][]} colours by head
+ * @property {string} hint
+ * @property {string} alt
+ */
+
 const FAINT = 0.02 // weights below are not drawn, but for the token in hand
 
 function create(place) {
@@ -179,6 +192,12 @@ function heads(self, count) {
   self.said.style.minHeight = `${20 * Math.max(2, Math.min(5, self.on.size))}px` // room for its lines, so that the rows below stay where they are
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ * @param {boolean} _
+ * @param {string} key
+ */
 function update(self, data, _, key) {
   if (data.weights !== self.text) {
     self.weights = numbers(data.weights, Uint16Array)

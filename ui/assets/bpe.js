@@ -8,6 +8,16 @@ import { counted, whole } from "./shared/numbers.js"
 import { frames, playButton } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {string} key what the frames are of
+ * @property {string} frames JSON: merges, runners-up, tokens and the passage's falling borders
+ * @property {string} name
+ * @property {number} step at first
+ * @property {number} token at first; -1 for none
+ */
+
 const HUES = ["#2B93DD", "#D97706", "#1FC983", "#C574AD", "#8f7bff", "#e0564a", "#c9a400", "#3fb6c6"]
 const REST_MS = 400 // after the last move, where it came to rest goes into the link
 const MOST_LEAVES = 32
@@ -352,6 +362,11 @@ function load(self, data) {
   self.parts.unknown.textContent = kinds.length ? `Not in the alphabet that was learned from, so there is no id for them: ${some}${kinds.length > 12 ? " …" : ""}. Each counts as one here.` : ""
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ * @param {boolean} first
+ */
 function update(self, data, first) {
   if (self.key === data.key) return
   self.key = data.key

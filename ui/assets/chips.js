@@ -9,6 +9,15 @@ import { bytes, counted, numbers, whole } from "./shared/numbers.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf } from "./shared/theme.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {string} text its bytes, base64
+ * @property {string} label
+ * @property {{ name: string, facts: string, note: string, tokens: number, labels: (string | [string, boolean][])[], ids: string, starts: string, lengths: string }[]} rows a tokenizer each; numbers as int32, base64
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
 const SHADES = ["run0", "run1", "training", "run2", "validation"]
 const HEX_SHOWN = 24
 
@@ -183,6 +192,10 @@ function build(self, data, index) {
   return row
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
 function update(self, data) {
   const side = sideOf(self.root)
   SHADES.forEach((shade, i) => self.root.style.setProperty(`--gf-chip-${i}`, data.palette[shade][side]))

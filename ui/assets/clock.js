@@ -10,6 +10,18 @@ import { keepInLink, playButton } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf } from "./shared/theme.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {number[]} thetas radians per position, a hand each
+ * @property {number[]} pairs
+ * @property {number} of hands there are in all
+ * @property {number} last
+ * @property {number} position at first
+ * @property {string} name of the position in the address
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
 const TICK_MS = 450
 
 function create(place) {
@@ -168,6 +180,10 @@ function tell(self) {
   self.said.textContent = `Hand ${pairs[lit]}: wavelength ${waves(thetas[lit])}, ${round} rounds so far. PE: sine ${Math.sin(angle).toFixed(3)}, cosine ${Math.cos(angle).toFixed(3)}.`
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
 function update(self, data) {
   self.name = data.name
   self.colour = data.palette.position[sideOf(self.root)]

@@ -7,6 +7,28 @@ import { component } from "./shared/mount.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf, themed } from "./shared/theme.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {number[]} ids
+ * @property {string[]} words
+ * @property {number[]} points (token, 3)
+ * @property {number[]} classes
+ * @property {string[]} names of the classes
+ * @property {[string, string][]} looks colour and shape by class
+ * @property {boolean[]} named
+ * @property {boolean} letters
+ * @property {number} chosen
+ * @property {number[]} near
+ * @property {number[] | null} shade in percent
+ * @property {string[]} titles
+ * @property {[number, number]} angles degrees of turn and tilt
+ * @property {import("./shared/colours.js").Palette} palette
+ * @property {string} alt
+ * @property {string} csv
+ * @property {number | null} top
+ */
+
 const WIDTH = 680, HEIGHT = 560, SCALE = 262, EYE = 6 // units of the picture; the eye is that far from the middle, in radii of the cloud
 const LIMITS = [[0, 359], [-90, 90]] // degrees of the turn and the tilt
 const SHAPES = { // within a circle of radius 1
@@ -173,6 +195,10 @@ function drawing(self) {
   return [new XMLSerializer().serializeToString(copy), WIDTH, HEIGHT]
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
 function update(self, data) {
   const look = themed(self.root, "background-color")
   const { angles, ...rest } = data

@@ -9,6 +9,19 @@ import { bytes } from "./shared/numbers.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf, themed } from "./shared/theme.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {number} layers
+ * @property {number} heads
+ * @property {number} size rows and columns of a picture
+ * @property {string} pixels (layer, head, row, column) as uint8, base64
+ * @property {[number, number]} chosen layer, head
+ * @property {string[]} hints by layer, then head
+ * @property {string} alt
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
 function create(place) {
   const root = within(place, "div", "gf-heads"), said = element("div", "gf-heads-said"), grid = element("div", "gf-heads-grid")
   grid.setAttribute("role", "group")
@@ -96,6 +109,10 @@ function draw(self, size, palette) {
   })
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
 function update(self, data) {
   const theme = themed(self.root, "background-color")
   const fresh = data.layers !== self.layers || data.heads !== self.heads

@@ -9,6 +9,23 @@ import { keepInLink, playButton } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf } from "./shared/theme.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {{ position: number, begin: number, computed: number, flops: number, flops_without: number, refilled: boolean }[]} steps
+ * @property {string[]} labels
+ * @property {string[]} without what was written without the cache
+ * @property {boolean[]} same
+ * @property {number} prompt tokens of it
+ * @property {number} context
+ * @property {number} per_position bytes
+ * @property {string} letters the formula
+ * @property {string} numbers the formula with numbers, T for the positions
+ * @property {number} step at first
+ * @property {string} name of the step in the address
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
 const TICK_MS = 420
 const SLOTS = 128 // positions of the cache that are drawn one by one
 
@@ -225,6 +242,10 @@ function table(self) {
   })]
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
 function update(self, data) {
   const last = data.steps.length - 1
   // A person who watched the end of one text sees the end of the next.

@@ -5,6 +5,14 @@ import { element, vector } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { paint } from "./shared/theme.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {{ parts: Record<string, any>, wide: any, tall: any }} map pages/start/home/map_drawing.py
+ * @property {import("./shared/colours.js").Palette} palette
+ * @property {string} alt
+ */
+
 const TALL_BELOW = 640 // pixels
 
 const tint = (part, percent) => `color-mix(in srgb, var(--gf-${part}) ${percent}%, var(--st-background-color))`
@@ -149,6 +157,10 @@ function create(place) {
   return self
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
 function update(self, data) {
   paint(self.root, data.palette)
   const text = JSON.stringify(data)

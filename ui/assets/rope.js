@@ -9,6 +9,23 @@ import { playButton, still } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { paint } from "./shared/theme.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {number[]} q (d_rotary,), as it is at position 0
+ * @property {number[]} k (d_rotary,)
+ * @property {number[]} theta (pair,) radians per position
+ * @property {number} d_head
+ * @property {number} rest the product of the dimensions that do not turn
+ * @property {number} most the last position
+ * @property {number[]} at positions of query and key, and the pair, at first
+ * @property {string} home what `at` is for
+ * @property {[string, string]} labels
+ * @property {import("./shared/colours.js").Palette} colours
+ * @property {string} note
+ * @property {string} alt
+ */
+
 const STEP_MS = 650, TWEEN_MS = 420 // between two positions while it plays; how long an arrow takes to get there
 const RADIUS = 44
 
@@ -230,8 +247,8 @@ function write(self) {
     each.value.textContent = number(term, 2)
     each.root.setAttribute("aria-label", `pair ${i}: dimensions ${i} and ${i + width / 2}, product ${number(term)}`)
   })
-  const still = data.d_head > width ? ` and of ${number(data.rest)} from the ${data.d_head - width} dimensions that do not turn` : ""
-  self.said.textContent = `Distance ${number(at[0] - at[1], 0)}: q·k = ${number(sum)}, the sum of all ${width / 2} products${still}; by √${data.d_head}: score ${number(sum / Math.sqrt(data.d_head))}`
+  const unturned = data.d_head > width ? ` and of ${number(data.rest)} from the ${data.d_head - width} dimensions that do not turn` : ""
+  self.said.textContent = `Distance ${number(at[0] - at[1], 0)}: q·k = ${number(sum)}, the sum of all ${width / 2} products${unturned}; by √${data.d_head}: score ${number(sum / Math.sqrt(data.d_head))}`
   const { q, k, term } = pairOf(self, pair, at), theta = data.theta[pair]
   const lines = [
     `Pair ${pair}: dimensions ${pair} and ${pair + width / 2}`,
@@ -243,6 +260,11 @@ function write(self) {
   lines.forEach((line, i) => { self.about.children[i].textContent = line })
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ * @param {boolean} fresh
+ */
 function update(self, data, fresh) {
   self.data = data
   const pairs = data.theta.length

@@ -10,6 +10,19 @@ import { paint as paintColours } from "./shared/theme.js"
 import { buildDraws, paintDraws, pause } from "./sampler_draws.js"
 import { draw, OFF, ranked, stages } from "./sampler_stages.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {string} logits (vocab,) float32, base64
+ * @property {string[]} labels (vocab,)
+ * @property {number[]} seen ids that the penalty is for
+ * @property {string} numbers (draw,) float64 in [0, 1), base64
+ * @property {Record<string, any>} settings
+ * @property {"stages" | "draws"} mode
+ * @property {number} rows tokens that are drawn
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
 const SETTLE_MS = 350 // after the last movement, the server is told
 const STAGES = {
   logits: "Logits", repetition_penalty: "Penalty", temperature: "Temperature", top_k: "Top-k", top_p: "Top-p", min_p: "Min-p",
@@ -232,6 +245,11 @@ function table(self) {
   return [head, ...Array.from(self.logits, line)]
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ * @param {boolean} fresh
+ */
 function update(self, data, fresh) {
   if (fresh) self.settings = { ...data.settings } // later they are the hand's: the server's are those of a moment ago
   self.settings.seed = data.settings.seed

@@ -6,6 +6,15 @@ import { element, within, write } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { whole } from "./shared/numbers.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {{ step: number, prompt: string, text: string }[]} samples ascending
+ * @property {string} run
+ * @property {string} alt
+ * @property {number} height pixels
+ */
+
 function create(place) {
   const root = within(place, "div", "gf-samples"), bar = within(root, "div", "gf-samples-bar")
   const where = within(bar, "output"), slider = within(bar, "input")
@@ -43,6 +52,10 @@ function show(self) {
   write(self.own, sample ? sample.text : "")
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
 function update(self, data) {
   if (data.run !== self.run) self.kept = null
   self.run = data.run

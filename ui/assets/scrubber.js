@@ -6,6 +6,15 @@ import { component } from "./shared/mount.js"
 import { asker, playButton } from "./shared/play.js"
 import { after, points, wanted, words } from "./scrubber_state.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {number[]} steps the snapshots, ascending
+ * @property {(number | null)[]} losses
+ * @property {number} shown the step that the page has drawn, or NEWEST
+ * @property {string} run
+ */
+
 const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
 const REST_MS = 120 // while it plays, a picture stands so long at least
 
@@ -69,6 +78,11 @@ function draw(self) {
   self.done.setAttribute("points", text(line.filter(([x]) => x <= (1000 * index) / Math.max(last, 1) + 0.01)))
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ * @param {boolean} fresh
+ */
 function update(self, data, fresh) {
   const moving = !fresh && self.run === data.run && self.question.waiting()
   self.index = after(self, data, moving)

@@ -9,6 +9,19 @@ import { short, whole } from "./shared/numbers.js"
 import { asker, playButton } from "./shared/play.js"
 import { paint } from "./shared/theme.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {Record<string, any[]>} groups steps of the input, a block, a later block, the output
+ * @property {number} layers
+ * @property {string} title
+ * @property {Record<string, string>} parts what the parts are called
+ * @property {string} source what the steps are of
+ * @property {number} shown the step that the page has drawn
+ * @property {import("./shared/colours.js").Palette} palette
+ * @property {string} alt
+ */
+
 const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
 const PLAY_MS = 700
 
@@ -264,6 +277,12 @@ function drawCard(self, step) {
   card.replaceChildren(title, table, facts)
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ * @param {boolean} fresh
+ * @param {string} key
+ */
 function update(self, data, fresh, key) {
   self.key = key.replace(/\W/g, "")
   self.data = data

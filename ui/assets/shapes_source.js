@@ -5,6 +5,14 @@ import { element, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { sideOf } from "./shared/theme.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {{ name: string, lines: [number, string, boolean][] }[]} functions number, code, whether it ran
+ * @property {[string, string]} colour
+ * @property {string} alt
+ */
+
 function create(place) {
   const root = within(place, "div", "gf-source")
   root.tabIndex = 0 // so that a keyboard can scroll it
@@ -12,6 +20,10 @@ function create(place) {
   return { root, text: "" }
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
 function update(self, data) {
   const { root } = self
   root.setAttribute("aria-label", data.alt)

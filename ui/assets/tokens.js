@@ -7,6 +7,17 @@ import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
 import { sideOf } from "./shared/theme.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {string[]} tokens
+ * @property {number} index the chosen one
+ * @property {string} label
+ * @property {string[] | null} hints
+ * @property {number[] | null} values in [0, 1], shade the tokens
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
 function create(place) {
   const root = within(place, "div", "gf-tokens")
   root.setAttribute("role", "listbox")
@@ -40,6 +51,12 @@ function mark(self) {
   self.root.setAttribute("aria-activedescendant", self.cells[self.index]?.id ?? "")
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ * @param {boolean} _
+ * @param {string} key
+ */
 function update(self, data, _, key) {
   self.root.setAttribute("aria-label", data.label)
   resize(self.cells, data.tokens.length, (i) => {

@@ -11,6 +11,30 @@ import { paint } from "./shared/theme.js"
 import { copy, draw, hover, label, legend, table } from "./writer_draw.js"
 import { ended, known, pathOf } from "./writer_state.js"
 
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {string} session
+ * @property {string} nodes JSON of the tokens from `from` on
+ * @property {number} from
+ * @property {Record<string, [string, string]>} words tokens as shown, and their bytes in hex
+ * @property {number[] | null} prompt
+ * @property {number[]} leaves
+ * @property {Record<string, [number, string]>} ends by leaf: tokens that count, and why it ends
+ * @property {number | null} leaf
+ * @property {number} at
+ * @property {number} move grows when the server moved the reader
+ * @property {string} asked the id of what this answers
+ * @property {boolean} fresh
+ * @property {number} todo branches of the link that are not written yet
+ * @property {string} said
+ * @property {number} length
+ * @property {string} stop
+ * @property {number} context
+ * @property {number} vocab
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
 const AHEAD = 64 // tokens that are asked for before they are needed, while playing; a quarter of them while stepping
 const REST_MS = 500 // after the last move, where the reader stands goes into the link
 const ANSWER_MS = 8000 // an answer that has not come by then is asked for again
@@ -229,6 +253,10 @@ function take(self, data) {
   else if (moved && !first && !self.stepping && !self.playing && self.at < self.length) play(self)
 }
 
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
 function update(self, data) {
   self.palette = data.palette
   self.side = paint(self.root, data.palette, ["attention", "output"])

@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from engine.service.history import History
+from engine.training.records import Evaluation
 from ui.figures import specs as go
 from ui.figures.labels import plain, short
 from ui.figures.theme import base_layout, colour
@@ -17,6 +19,7 @@ from ui.figures.theme import base_layout, colour
 XAxis = Literal["step", "time"]
 Unit = Literal["nats", "bits"]  # nats per token, or bits per character
 
+WHOLE = "validation, whole split"
 OTHERS = tuple(f"run{i}" for i in range(6))
 
 BASELINE_WORDS = {
@@ -34,7 +37,11 @@ def _empty() -> np.ndarray:
 @dataclass(frozen=True)
 class Curve:
     """One run's losses, in nats per token or in bits per character. All arrays are one-dimensional; the
-    `eval_*` belong to each other, the rest too.
+    `eval_*` belong to each other, the `whole_*` too, and so does the rest.
+
+    `eval_*` are validation losses of one kind: quick looks at the same part of the split each time. `whole_*`
+    are those on the whole split, which a line through the others must not join: on a part that is easier or
+    harder, the same model has another loss.
     """
 
     name: str
@@ -44,10 +51,17 @@ class Curve:
     eval_steps: np.ndarray = field(default_factory=_empty)
     eval_seconds: np.ndarray = field(default_factory=_empty)
     eval_losses: np.ndarray = field(default_factory=_empty)
+    whole_steps: np.ndarray = field(default_factory=_empty)
+    whole_seconds: np.ndarray = field(default_factory=_empty)
+    whole_losses: np.ndarray = field(default_factory=_empty)
 
-    def along(self, x: XAxis) -> tuple[np.ndarray, np.ndarray]:
-        """(positions of the steps, positions of the evaluations) on the axis asked for."""
-        return (self.steps, self.eval_steps) if x == "step" else (self.seconds, self.eval_seconds)
+    def along(self, x: XAxis) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(positions of the steps, of the quick looks, of the evaluations on the whole split) on the axis
+        asked for.
+        """
+        if x == "step":
+            return self.steps, self.eval_steps, self.whole_steps
+        return self.seconds, self.eval_seconds, self.whole_seconds
 
 
 def loss_curves(
@@ -112,7 +126,8 @@ class Parts:
 
 
 def _main(curve: Curve, x: XAxis) -> Parts:
-    at, eval_at = curve.along(x)
+    at, eval_at, whole_at = curve.along(x)
+    shade = colour("validation")
     thin, thick = {"color": colour("training"), "width": 1.2}, {"color": colour("validation"), "width": 3}
     traces = (
         _line(at, curve.losses, "training (each batch)", line=thin, opacity=0.75, hovertemplate="%{y:.3f}"),
@@ -126,27 +141,42 @@ def _main(curve: Curve, x: XAxis) -> Parts:
             cliponaxis=False,
             hovertemplate="%{y:.4f}",
         ),
+        *_whole(whole_at, curve.whole_losses, WHOLE, shade, "%{y:.4f}"),
     )
-    front = max(
-        [float(end[-1]) for end in (at, eval_at) if len(end)], default=0.0
-    )  # both labels stand right of both curves
+    # all labels stand right of all curves
+    front = max([float(end[-1]) for end in (at, eval_at, whole_at) if len(end)], default=0.0)
     ends = [
-        (name, front, float(y[-1]))
-        for name, y in (("training", curve.losses), ("validation", curve.eval_losses))
+        (name, float(y[-1]), look)
+        for name, y, look in (
+            ("training", curve.losses, colour("training")),
+            ("validation", curve.eval_losses, shade),
+            ("whole split", curve.whole_losses, shade),
+        )
         if len(y)
     ]
     return Parts(
         traces,
         labels=tuple(
-            _label(where, value, f"{name} {value:.2f}", colour(name))
-            for name, where, value in ends
+            _label(front, value, f"{name} {value:.2f}", look)
+            for name, value, look in ends
             if math.isfinite(value)
         ),
     )
 
 
+def _whole(
+    at: np.ndarray, losses: np.ndarray, name: str, shade: str, hover: str
+) -> tuple[dict[str, Any], ...]:
+    """Marks of the evaluations on the whole split, which no line joins to anything; nothing where there are
+    none.
+    """
+    look = {"size": 11, "symbol": "diamond-open", "color": shade, "line": {"width": 2.5}}
+    rest = {"mode": "markers", "marker": look, "cliponaxis": False, "hovertemplate": hover}
+    return (_line(at, losses, name, **rest),) if len(at) else ()
+
+
 def _other(curve: Curve, x: XAxis, shade: str) -> Parts:
-    _, at = curve.along(x)
+    _, at, whole_at = curve.along(x)
     name = plain(curve.name)
     hover = f"{name}: %{{y:.4f}}<extra></extra>"
     trace = _line(
@@ -158,14 +188,20 @@ def _other(curve: Curve, x: XAxis, shade: str) -> Parts:
         mode="lines+markers",
         hovertemplate=hover,
     )
-    named = len(at) > 0 and math.isfinite(curve.eval_losses[-1])
+    whole = _whole(
+        whole_at,
+        curve.whole_losses,
+        f"{name}: {WHOLE}",
+        shade,
+        f"{name}, whole split: %{{y:.4f}}<extra></extra>",
+    )
+    # named at its last point, of whatever kind
+    ends = [(where, y) for where, y in ((at, curve.eval_losses), (whole_at, curve.whole_losses)) if len(y)]
+    where, y = max(ends, key=lambda end: float(end[0][-1]), default=(at, curve.eval_losses))
+    named = len(y) > 0 and math.isfinite(y[-1])
     return Parts(
-        (trace,),
-        labels=(
-            (_label(float(at[-1]), float(curve.eval_losses[-1]), plain(short(curve.name)), shade),)
-            if named
-            else ()
-        ),
+        (trace, *whole),
+        labels=((_label(float(where[-1]), float(y[-1]), plain(short(curve.name)), shade),) if named else ()),
     )
 
 
@@ -260,9 +296,9 @@ def _loss_range(main: Curve | None, others: Sequence[Curve], baselines: Mapping[
     all.
     """
     top = max(baselines.values(), default=4.0)
-    values = [curve.eval_losses for curve in (*others, *([main] if main else []))] + (
-        [main.losses] if main else []
-    )
+    curves = (*others, *([main] if main else []))
+    values = [y for curve in curves for y in (curve.eval_losses, curve.whole_losses)]
+    values += [main.losses] if main else []
     finite = np.concatenate([np.asarray(v, dtype=np.float64) for v in values]) if values else _empty()
     finite = finite[np.isfinite(finite)]
     lowest = min([*baselines.values(), *([float(finite.min())] if finite.size else [])], default=0.0)
@@ -294,7 +330,7 @@ def small_curve(
     return go.Figure({"data": [line], "layout": layout})
 
 
-def curve_table(history: Any) -> pd.DataFrame:
+def curve_table(history: History) -> pd.DataFrame:
     """One row for each kept step and each evaluation, ordered by step: what the CSV holds. Empty cells where
     a quantity was not measured.
     """
@@ -326,25 +362,32 @@ def curve_table(history: Any) -> pd.DataFrame:
     return steps.merge(looked, on="step", how="outer").sort_values("step", ignore_index=True)
 
 
-def curve_of(name: str, history: Any, points: int = 0, unit: Unit = "nats") -> Curve:
-    """The arrays of a run's history (engine.service.history.History) that the loss chart draws; at most
+def curve_of(name: str, history: History, points: int = 0, unit: Unit = "nats") -> Curve:
+    """The arrays of a run's history that the loss chart draws; at most
     `points` steps, spread evenly, when points > 0.
     """
-    seen = {
-        e.step: e for e in history.evaluations
-    }  # a complete evaluation replaces the quick one of the same step
-    looked = [seen[step] for step in sorted(seen)]
+    quick = [e for e in history.evaluations if not e.complete]
+    whole = [e for e in history.evaluations if e.complete]
+    if not quick:  # where every look is at the whole split, these are one curve
+        quick, whole = whole, []
     some = spread(len(history.steps), points)
     return Curve(
         name,
         history.steps[some],
         history.seconds[some],
         (history.losses if unit == "nats" else history.bits)[some],
-        np.array([e.step for e in looked], dtype=np.int64),
-        np.array([e.seconds for e in looked], dtype=np.float32),
-        np.array(
-            [e.validation_loss if unit == "nats" else e.validation_bits for e in looked], dtype=np.float32
-        ),  # None becomes NaN
+        *_looks(quick, unit),
+        *_looks(whole, unit),
+    )
+
+
+def _looks(evaluations: Sequence[Evaluation], unit: Unit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(steps, seconds, validation losses) of evaluations of one kind."""
+    losses = [e.validation_loss if unit == "nats" else e.validation_bits for e in evaluations]
+    return (
+        np.array([e.step for e in evaluations], dtype=np.int64),
+        np.array([e.seconds for e in evaluations], dtype=np.float32),
+        np.array(losses, dtype=np.float32),  # None becomes NaN
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.measure.extrapolation import Curve
+from engine.measure.extrapolation_facts import UNITS, Unit, above_tail
 from engine.measure.schemes import Similarity
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
@@ -129,10 +130,10 @@ def _panel_lines(found: Similarity, when: str, shade: str, axis: str) -> list[di
 
 
 def position_losses(
-    lines: Sequence[Line], context: int, *, scale: float = 1.0, unit: str = "nats", above: bool = False
+    lines: Sequence[Line], context: int, *, unit: Unit = "nats", above: bool = False
 ) -> go.Figure:
-    """Loss by position, with a band of one standard error. `scale` turns nats into `unit`; `above` draws what
-    is above each model's own sliding window.
+    """Loss by position, with a band of one standard error, all in `unit`; `above` draws what is above each
+    model's own sliding window.
 
     Dotted, from `context` on: what a window that slides along gets.
     """
@@ -140,8 +141,8 @@ def position_losses(
     for rank, line in sorted(
         enumerate(lines), key=lambda pair: np.isnan(pair[1].curve.mean).any()
     ):  # what ends early lies on top, where its end is seen
-        c, base = line.curve, line.curve.tail[0] if above else 0.0
-        x, y, error = c.first + (c.width - 1) / 2, (c.mean - base) * scale, c.error * scale
+        c, error = line.curve, line.curve.error
+        x, y = c.first + (c.width - 1) / 2, _drawn(c, above)
         shade = SCHEME_COLOURS[line.scheme]
         there = np.isfinite(y)
         band = there & np.isfinite(error)
@@ -187,14 +188,14 @@ def position_losses(
                     "type": "scatter",
                     "mode": "lines",
                     "x": [context, len(c.mean) * c.width],
-                    "y": [c.tail[0] * scale] * 2,
+                    "y": [c.tail[0]] * 2,
                     "showlegend": False,
                     "legendgroup": line.name,
                     "line": {"color": colour(shade), "width": 1.2, "dash": "dot"},
                     "hoverinfo": "skip",
                 }
             )
-    low, high = _range(lines, scale, above)
+    low, high = _range(lines, unit, above)
     end = max([len(line.curve.mean) * line.curve.width for line in lines], default=4 * context)
     rules = [(t * context, "solid" if t == 1 else "dot") for t in range(1, end // context)]
     shapes = [
@@ -257,15 +258,20 @@ def _places(curve: Curve) -> np.ndarray:
     )
 
 
-def _range(lines: Sequence[Line], scale: float, above: bool) -> tuple[float, float]:
+def _drawn(curve: Curve, above: bool) -> np.ndarray:
+    """(bin,): the loss, or what is above the model's own sliding window."""
+    return above_tail(curve) if above else curve.mean
+
+
+def _range(lines: Sequence[Line], unit: Unit, above: bool) -> tuple[float, float]:
     """Holds all that is finite, but the first bin, where nothing has been read yet, only as far as it fits
     below HIGHEST.
     """
-    values = [line.curve.mean - (line.curve.tail[0] if above else 0.0) for line in lines]
+    values, scale = [_drawn(line.curve, above) for line in lines], UNITS[unit]
     every = np.concatenate(values) if values else np.zeros(1)
     every = every[np.isfinite(every)]
     if not every.size:
         return 0.0, HIGHEST * scale
-    low, high = float(every.min()), min(float(every.max()), HIGHEST)
-    room = 0.06 * max(high - low, 0.2)
-    return (low - room) * scale, (high + room) * scale
+    low, high = float(every.min()), min(float(every.max()), HIGHEST * scale)
+    room = 0.06 * max(high - low, 0.2 * scale)
+    return low - room, high + room

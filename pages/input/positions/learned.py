@@ -1,17 +1,15 @@
-"""The view "Learned" of the Positions page: a trained table of position vectors, beside the sinusoidal one of
+"""The view "Learned": a trained table of position vectors, beside the sinusoidal one of
 the same size.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 import streamlit as st
 
-from engine.measure.embeddings import principal, project
-from engine.measure.position_table import Alike, alike, learned_table, sinusoidal
+from engine.measure.position_table import PositionTable, alike, learned_table, measured, sinusoidal
 from engine.model import Transformer
 from pages.input.positions import learned_figures as figures
 from ui import explain
@@ -23,29 +21,14 @@ MOST = 512  # positions that are drawn
 LEARNED, SINUSOIDAL = "learned", "sinusoidal"
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """A table of positions with what is measured of it."""
-
-    table: np.ndarray = field(repr=False)  # (position, d_model)
-    alike: Alike = field(repr=False)
-    path: np.ndarray = field(repr=False)  # (position, 2): on its own first two principal components
-    kept: np.ndarray = field(repr=False)  # (2,): their shares of the variance
-
-
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _learned(key: tuple[str, int], _table: np.ndarray) -> _Table:
-    return _measured(_table)
+def _learned(key: tuple[str, int], _table: np.ndarray) -> PositionTable:
+    return measured(_table)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _sinusoidal(length: int, d_model: int) -> _Table:
-    return _measured(sinusoidal(length, d_model))
-
-
-def _measured(table: np.ndarray) -> _Table:
-    scores, kept = project(table, principal(table, 2).axes)
-    return _Table(table, alike(table), scores, kept)
+def _sinusoidal(length: int, d_model: int) -> PositionTable:
+    return measured(sinusoidal(length, d_model))
 
 
 def draw_learned(subject: Subject) -> None:
@@ -86,7 +69,7 @@ def draw_learned(subject: Subject) -> None:
             _draw_course, level=pair[SINUSOIDAL].alike.correlation, shown=subject.key[1], end=steps[-1]
         )
         course("positions", subject.key[0], steps, _correlation, draw)
-    explain.takeaway(_summary(subject, pair))
+    explain.takeaway(_summary(pair))
 
 
 def _offer(subject: Subject) -> None:
@@ -112,7 +95,7 @@ def _switch() -> None:
     st.session_state["subject_model"] = FIRST_MODEL
 
 
-def _draw_table(name: str, found: _Table, length: int, width: int) -> None:
+def _draw_table(name: str, found: PositionTable, length: int, width: int) -> None:
     title = (
         f"Learned: {length} × {width} = {length * width:,} parameters"
         if name == LEARNED
@@ -130,7 +113,7 @@ def _draw_table(name: str, found: _Table, length: int, width: int) -> None:
     )
 
 
-def _draw_path(name: str, found: _Table, length: int, width: int) -> None:
+def _draw_path(name: str, found: PositionTable, length: int, width: int) -> None:
     st.markdown(f"{name.capitalize()}: path on two principal components")
     plot(
         figures.path(found.path, found.kept),
@@ -142,7 +125,7 @@ def _draw_path(name: str, found: _Table, length: int, width: int) -> None:
     )
 
 
-def _draw_alike(name: str, found: _Table, length: int, width: int) -> None:
+def _draw_alike(name: str, found: PositionTable, length: int, width: int) -> None:
     st.markdown(f"{name.capitalize()}: cosine of every two positions")
     plot(
         figures.alike_heatmap(found.alike.cosines),
@@ -161,7 +144,7 @@ def _draw_alike(name: str, found: _Table, length: int, width: int) -> None:
     )
 
 
-def _draw_lines(pair: dict[str, _Table]) -> None:
+def _draw_lines(pair: dict[str, PositionTable]) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**How alike, by distance**")
@@ -195,9 +178,9 @@ def _draw_lines(pair: dict[str, _Table]) -> None:
             data={"position": np.arange(len(lines[0][1]))} | {name: values for name, values, _ in lines},
             alt="Lines: Euclidean length of each position's vector, learned and sinusoidal.",
         )
-        width = pair[SINUSOIDAL].table.shape[1]
         st.caption(
-            f"A sinusoidal vector has the same length everywhere, $\\sqrt{{d/2}} = {np.sqrt(width / 2):.2f}$,"
+            "A sinusoidal vector has the same length everywhere, $\\sqrt{d/2} ="
+            f" {pair[SINUSOIDAL].alike.norms[0]:.2f}$,"
             " since $\\sin^2 + \\cos^2 = 1$."
         )
 
@@ -222,13 +205,11 @@ def _draw_course(points: dict[int, float], level: float, shown: int, end: int) -
     )
 
 
-def _summary(subject: Subject, pair: dict[str, _Table]) -> str:
+def _summary(pair: dict[str, PositionTable]) -> str:
     learned, other = pair[LEARNED], pair[SINUSOIDAL]
-    near = learned.alike.by_distance[1]
-    first = float(learned.alike.norms[0] / max(float(np.median(learned.alike.norms)), 1e-12))
     told = (
         "Near positions have found each other: nobody told the table that 4 comes after 3."
-        if learned.alike.correlation > 0.3
+        if learned.knows_near
         else (
             "Near positions are hardly more alike than far ones here: the table has not learned what “near”"
             " is, or not yet."
@@ -236,8 +217,8 @@ def _summary(subject: Subject, pair: dict[str, _Table]) -> str:
     )
     return (
         f"**Cosine and nearness: {learned.alike.correlation:+.2f} learned, {other.alike.correlation:+.2f}"
-        f" sinusoidal.** Neighbours in the learned table have a mean cosine of {near:+.2f}"
-        f" ({other.alike.by_distance[1]:+.2f} sinusoidal). {told} Position 0 is {first:.1f} times as long as"
-        f" the median position. Two components keep {learned.kept.sum():.0%} of the learned table's variance,"
-        f" {other.kept.sum():.0%} of the sinusoidal one's."
+        f" sinusoidal.** Neighbours in the learned table have a mean cosine of {learned.neighbours:+.2f}"
+        f" ({other.neighbours:+.2f} sinusoidal). {told} Position 0 is {learned.first_to_median:.1f} times as"
+        f" long as the median position. Two components keep {learned.kept_by_both:.0%} of the learned table's"
+        f" variance, {other.kept_by_both:.0%} of the sinusoidal one's."
     )

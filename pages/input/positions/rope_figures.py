@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.measure.rotary_curves import Turns
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 
@@ -67,14 +68,15 @@ def score_curves(distances: np.ndarray, curves: Mapping[str, np.ndarray], contex
     return go.Figure({"data": traces, "layout": layout})
 
 
-def turn_bars(turns: np.ndarray, theta: np.ndarray) -> go.Figure:
-    """Full turns of each pair within the context, (pair,), on a logarithmic axis; pairs that complete none
-    are grey.
-    """
-    full = turns >= 1
+def turn_bars(found: Turns) -> go.Figure:
+    """Full turns of each pair within the context, on a logarithmic axis; incomplete ones are grey."""
+    turns, never = found.count, found.incomplete
     pairs = np.arange(len(turns))
     traces = []
-    for name, mask, shade in (("complete a turn", full, "position"), ("never complete one", ~full, "quiet")):
+    for name, mask, shade in (
+        ("complete a turn", ~never, "position"),
+        ("never complete one", never, "quiet"),
+    ):
         if not mask.any():
             continue
         traces.append(
@@ -84,7 +86,7 @@ def turn_bars(turns: np.ndarray, theta: np.ndarray) -> go.Figure:
                 "x": pairs[mask],
                 "y": turns[mask].astype(np.float64),
                 "marker": {"color": colour(shade)},
-                "customdata": np.stack((theta[mask], 2 * np.pi / theta[mask]), -1),
+                "customdata": np.stack((found.theta[mask], found.positions[mask]), -1),
                 "hovertemplate": (
                     "pair %{x}<br>%{y:.4g} turns in the context<br>θ = %{customdata[0]:.3g} rad per"
                     " position<br>one turn in %{customdata[1]:,.4g} positions<extra></extra>"

@@ -1,25 +1,40 @@
 """The view "Why": the same words in another order, through attention that knows no positions, and through
-attention that does.
+attention that does. Through a trained model: `why_order`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.permutation import SCHEMES, Comparison, Plan, compare, fresh, new_order, word_ids
-from pages.input.positions import figures
-from pages.input.positions import order as positions_order
-from pages.input.positions.order import choose_order, pick
-from ui import explain
+from engine.config import Position
+from engine.measure.order_effect import OrderEffect, order_effect
+from engine.measure.permutation import (
+    SCHEMES,
+    Comparison,
+    Plan,
+    compare,
+    fresh,
+    in_order_and_out,
+    new_order,
+    word_ids,
+    word_order,
+)
+from pages.input.positions import why_figures as figures
+from pages.input.positions import words
+from pages.input.positions.why_order import choose_order, draw_trained
+from ui import explain, widgets
 from ui.figures.axes import symmetric
+from ui.look import Code, Words
 from ui.players.plot import plot
-from ui.subject import subject_bar
 from ui.text.markdown import safe, whole
 from ui.text.numbers import number
 
-WORDS, TRAINED = "Words, fresh weights", "A trained model"
+THROUGH = "why_on"
 SENTENCES = (
     "dog bites man",
     "man bites dog",
@@ -29,9 +44,8 @@ SENTENCES = (
 MATCHED, STANDING = "matched", "as they stand"
 MASKS = {False: "no mask", True: "causal mask"}
 MAX_WORDS, MAX_LETTERS = 16, 200
-SAME = 1e-5  # differences below this are rounding in float32: the outputs here have sizes of 1 to 3
 RANDOM = "random here, as before training"
-ENTERS = {
+ENTERS: dict[Position, str] = {
     "none": "nothing tells the order",
     "sinusoidal": "waves are added to the embeddings",
     "learned": f"a table is added to the embeddings ({RANDOM})",
@@ -41,97 +55,49 @@ ENTERS = {
 }
 
 
+@dataclass(frozen=True)
+class Material:
+    """What order is looked at through."""
+
+    title: str
+    draw: Callable[[], None]
+    words: Words
+    code: Code
+
+
 def draw_why() -> None:
-    hint = "A fresh attention layer whose tokens are words, or a trained model with its own tokens."
-    if pick("Through", [WORDS, TRAINED], WORDS, "why_on", hint, hidden=True) == TRAINED:
-        with subject_bar() as subject:
-            positions_order.draw_order(subject)
-        return
-    _fresh()
-    explain.reading(
-        see=(
-            "The same words in two orders, through the same attention. The second picture has its rows"
-            " matched by word; the third is what a word's vector is in the second order minus what it is in"
-            " the first. The dots show the largest such difference for all six schemes."
-        ),
-        why=(
-            "Attention is a sum over *all* tokens, weighted by what they hold, and a sum does not care about"
-            " order (Vaswani et al. 2017, section 3.5). So order must be put in: into the embedding, into"
-            " queries and keys, or into the scores."
-        ),
-        attempt=(
-            "Switch the scheme from none to any other, then the causal mask on. Show the rows as they stand:"
-            " without positions they are the same rows, in another order. Type a sentence that uses a word"
-            " twice."
-        ),
-    )
-    explain.show_code(compare, fresh, new_order)
+    """Words through fresh weights, or a text through a trained model."""
+    titles = {name: material.title for name, material in MATERIALS.items()}
+    MATERIALS[widgets.one_of("Through", titles, THROUGH, hidden=True, wrap=True)].draw()
 
 
-def _fresh() -> None:
-    words = _choose_words()
+def chosen_material() -> Material:
+    """The one that was drawn last."""
+    return MATERIALS.get(str(st.session_state.get(THROUGH)), MATERIALS["fresh"])
+
+
+def _draw_fresh() -> None:
+    sentence = _choose_words()
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        scheme = pick(
-            "Positions",
-            list(SCHEMES),
-            "none",
-            "why_scheme",
-            "How the order is told. Each has a view of its own on this page.",
-        )
-        causal = bool(
-            st.toggle(
-                "Causal mask",
-                key="why_causal",
-                bind="query-params",
-                help="Each word sees itself and the words before it.",
-            )
-        )
+        hint = "How the order is told. Each has a view of its own on this page."
+        scheme = widgets.one_of("Positions", SCHEMES, "why_scheme", hint=hint, wrap=True)
+        hint = "Each word sees itself and the words before it."
+        causal = widgets.switch("Causal mask", False, "why_causal", hint=hint)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        rows = pick(
-            "Rows of the second picture",
-            [MATCHED, STANDING],
-            MATCHED,
-            "why_rows",
-            "Matched: each row beside the same word's row on the left.",
-        )
+        hint = "Matched: each row beside the same word's row on the left."
+        label = "Rows of the second picture"
+        rows = widgets.one_of(label, (MATCHED, STANDING), "why_rows", hint=hint, wrap=True)
         move, seed = choose_order()
-    order, ids = new_order(len(words), move, seed), word_ids(words)
-    plan = Plan(scheme, causal)  # type: ignore[arg-type]
-    found = _compared(ids, tuple(order.tolist()), plan)
-    st.markdown(f"**{safe(' '.join(words))}**  →  **{safe(' '.join(words[i] for i in order))}**")
-    _pictures(words, found, rows == MATCHED)
-    every: dict[str, dict[str, float]] = {
-        name: {s: _compared(ids, tuple(order.tolist()), Plan(s, mask)).largest for s in SCHEMES}
-        for mask, name in MASKS.items()
-    }
-    explain.takeaway(lesson(words, order, plan, every))
+    order = new_order(len(sentence), move, seed)
+    effect = _effect(word_ids(sentence), tuple(order.tolist()))
+    st.markdown(f"**{safe(' '.join(sentence))}**  →  **{safe(' '.join(sentence[i] for i in order))}**")
+    _draw_pictures(sentence, effect.found[scheme, causal], rows == MATCHED)
+    explain.takeaway(lesson(sentence, order, scheme, causal, effect))
     left, right = st.columns([1, 2], gap="medium")
     with left:
-        explain.worked(
-            "Largest difference",
-            number(found.largest),
-            "the largest $|after_w - before_w|$ over all words $w$ and dimensions, float32",
-        )
-        st.caption(
-            f"One attention layer of {plan.n_heads} heads, width {plan.d_model}, seed {plan.seed}, untrained;"
-            f" {ENTERS[plan.scheme]}. Its matrices have the standard deviation $1/\\sqrt{{inputs}}$: with the"
-            " usual 0.02 all words would look at each other almost alike."
-        )
+        _draw_largest(effect, scheme, causal)
     with right:
-        plot(
-            figures.scheme_dots(every, (MASKS[plan.causal], plan.scheme)),
-            key="why_schemes",
-            height=290,
-            name="order-by-scheme",
-            data=pd.DataFrame(
-                [(s, name, v) for name, by in every.items() for s, v in by.items()],
-                columns=["scheme", "mask", "largest_difference"],
-            ),
-            alt=(
-                "Largest difference between the outputs in the two orders, for each of six position schemes,"
-                " with and without the causal mask, logarithmic."
-            ),
-        )
+        _draw_schemes(effect, scheme, causal)
 
 
 def _choose_words() -> list[str]:
@@ -146,15 +112,15 @@ def _choose_words() -> list[str]:
     st.pills(
         "Sentences", SENTENCES, key="why_example", on_change=_take_sentence, label_visibility="collapsed"
     )
-    words = whole(typed or "").replace("\0", " ")[:MAX_LETTERS].split()
-    if len(words) < 2:
+    found = whole(typed or "").replace("\0", " ")[:MAX_LETTERS].split()
+    if len(found) < 2:
         st.caption(
             f":material/info: There is no order in fewer than two words: “{SENTENCES[0]}” is used instead."
         )
-        words = SENTENCES[0].split()
-    if len(words) > MAX_WORDS:
-        st.caption(f":material/info: The sentence has {len(words)} words; the first {MAX_WORDS} are used.")
-    return words[:MAX_WORDS]
+        found = SENTENCES[0].split()
+    if len(found) > MAX_WORDS:
+        st.caption(f":material/info: The sentence has {len(found)} words; the first {MAX_WORDS} are used.")
+    return found[:MAX_WORDS]
 
 
 def _take_sentence() -> None:
@@ -164,23 +130,23 @@ def _take_sentence() -> None:
         st.session_state["why_example"] = None
 
 
-@st.cache_data(max_entries=2048, show_spinner=False)
-def _compared(ids: tuple[int, ...], order: tuple[int, ...], plan: Plan) -> Comparison:
-    return compare(ids, np.array(order, dtype=np.int64), plan)
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _effect(ids: tuple[int, ...], order: tuple[int, ...]) -> OrderEffect:
+    return order_effect(ids, np.array(order, dtype=np.int64))
 
 
-def _pictures(words: list[str], found: Comparison, matched: bool) -> None:
-    moved = [words[i] for i in found.order]
+def _draw_pictures(sentence: list[str], found: Comparison, matched: bool) -> None:
+    moved = [sentence[i] for i in found.order]
     top = symmetric(np.stack((found.before, found.after)))
     pictures = (
-        ("before", "As written", found.before, words),
+        ("before", "As written", found.before, sentence),
         (
             "after",
             "In the new order, matched" if matched else "In the new order",
             found.matched if matched else found.after,
-            words if matched else moved,
+            sentence if matched else moved,
         ),
-        ("difference", "Difference, same scale", found.difference, words),
+        ("difference", "Difference, same scale", found.difference, sentence),
     )
     for column, (name, title, values, labels) in zip(st.columns(3, gap="medium"), pictures, strict=True):
         with column:
@@ -188,7 +154,7 @@ def _pictures(words: list[str], found: Comparison, matched: bool) -> None:
             plot(
                 figures.word_rows(values, [short(w) for w in labels], top, f"attn_out {name}"),
                 key=f"why_{name}",
-                height=120 + 28 * len(words),
+                height=120 + 28 * len(sentence),
                 data=pd.DataFrame(values, columns=[f"dimension {i}" for i in range(values.shape[1])]).assign(
                     word=labels
                 ),
@@ -209,34 +175,74 @@ def short(word: str, letters: int = 12) -> str:
     return word if len(word) <= letters else word[: letters - 1] + "…"
 
 
-def lesson(words: list[str], order: np.ndarray, plan: Plan, every: dict[str, dict[str, float]]) -> str:
-    """What the numbers say; `every` is mask words -> scheme -> largest difference."""
-    after = [words[i] for i in order]
-    bare, masked = every["no mask"]["none"], every["causal mask"]["none"]
-    largest = every[MASKS[plan.causal]][plan.scheme]
-    if after == words:
-        return (
-            "In this order the sentence reads the same: there is nothing to tell apart. Choose another order."
-        )
-    if plan.scheme == "none" and not plan.causal:
-        return (
-            f"The outputs are the same rows, in another order: the largest difference is {number(largest)},"
-            f" which is rounding. To this attention “{safe(' '.join(words))}” and “{safe(' '.join(after))}”"
-            " are one and the same bag of words."
-        )
-    if plan.scheme == "none":
-        return (
-            "**The causal mask by itself leaks some position.** No scheme is on, and yet the outputs differ"
-            f" by up to {number(masked)} (without the mask: {number(bare)}). A word early in the sentence"
-            " averages over fewer words than a late one."
-        )
-    if plan.scheme == "alibi" and largest < SAME:
-        return (
-            f"The scheme is on, and still the difference is only {number(largest)}. ALiBi without a mask"
-            " knows how far two words are apart and not which of them comes first, and turning a sentence"
-            " round keeps every distance. Shuffle instead, or switch the mask on: then it tells."
-        )
-    return (
-        f"With {plan.scheme} positions the same words come out different by up to {number(largest)}; without"
-        f" any scheme, and without a mask, by {number(bare)}. Now the order counts."
+def _draw_largest(effect: OrderEffect, scheme: Position, causal: bool) -> None:
+    plan = Plan(scheme, causal)
+    explain.worked(
+        "Largest difference",
+        number(effect.largest(scheme, causal)),
+        "the largest $|after_w - before_w|$ over all words $w$ and dimensions, float32",
     )
+    st.caption(
+        f"One attention layer of {plan.n_heads} heads, width {plan.d_model}, seed {plan.seed}, untrained;"
+        f" {ENTERS.get(scheme, scheme)}. Its matrices have the standard deviation $1/\\sqrt{{inputs}}$:"
+        " with the usual 0.02 all words would look at each other almost alike."
+    )
+
+
+def _draw_schemes(effect: OrderEffect, scheme: Position, causal: bool) -> None:
+    """All six schemes, with and without the mask; the one above is ringed."""
+    every: dict[str, dict[str, float]] = {
+        name: {s: effect.largest(s, mask) for s in SCHEMES} for mask, name in MASKS.items()
+    }
+    plot(
+        figures.scheme_dots(every, (MASKS[causal], scheme)),
+        key="why_schemes",
+        height=290,
+        name="order-by-scheme",
+        data=pd.DataFrame(
+            [(s, name, v) for name, by in every.items() for s, v in by.items()],
+            columns=["scheme", "mask", "largest_difference"],
+        ),
+        alt=(
+            "Largest difference between the outputs in the two orders, for each of six position schemes,"
+            " with and without the causal mask, logarithmic."
+        ),
+    )
+
+
+def lesson(
+    sentence: list[str], order: np.ndarray, scheme: Position, causal: bool, effect: OrderEffect
+) -> str:
+    """What the numbers say."""
+    largest = number(effect.largest(scheme, causal))
+    bare = number(effect.largest("none", False))
+    before, after = (safe(" ".join(sentence[i] for i in at)) for at in (range(len(sentence)), order))
+    return {
+        "reads the same": (
+            "In this order the sentence reads the same: there is nothing to tell apart. Choose another order."
+        ),
+        "one bag": (
+            f"The outputs are the same rows, in another order: the largest difference is {largest}, which is"
+            f" rounding. To this attention “{before}” and “{after}” are one and the same bag of words."
+        ),
+        "mask leaks": (
+            "**The causal mask by itself leaks some position.** No scheme is on, and yet the outputs differ"
+            f" by up to {largest} (without the mask: {bare}). A word early in the sentence averages over"
+            " fewer words than a late one."
+        ),
+        "distances kept": (
+            f"The scheme is on, and still the difference is only {largest}. ALiBi without a mask knows how"
+            " far two words are apart and not which of them comes first, and turning a sentence round keeps"
+            " every distance. Shuffle instead, or switch the mask on: then it tells."
+        ),
+        "order counts": (
+            f"With {scheme} positions the same words come out different by up to {largest}; without any"
+            f" scheme, and without a mask, by {bare}. Now the order counts."
+        ),
+    }[effect.verdict(scheme, causal)]
+
+
+MATERIALS = {
+    "fresh": Material("Words, fresh weights", _draw_fresh, words.FRESH, (compare, fresh, new_order)),
+    "trained": Material("A trained model", draw_trained, words.TRAINED, (in_order_and_out, word_order)),
+}

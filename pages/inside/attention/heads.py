@@ -18,7 +18,7 @@ from ui.subject import Subject
 
 def draw_heads(subject: Subject) -> None:
     config = subject.config
-    if not has_heads(config):
+    if not has_heads(subject):
         return
     recording = subject.recording()
     patterns = recording.stacked("pattern")

@@ -61,7 +61,7 @@ MENTIONED = 4  # heads of one habit that are named
 
 
 def draw_numbers(subject: Subject) -> None:
-    if not has_heads(subject.config):
+    if not has_heads(subject):
         return
     numbers = numbers_of(subject)
     arrays = {

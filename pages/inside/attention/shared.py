@@ -11,7 +11,6 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from engine.config import ModelConfig
 from ui import widgets
 from ui.figures import theme
 from ui.players.component import mounted
@@ -23,9 +22,9 @@ GRID = "attention_grid"
 HEAD_COLOURS = ("attention", "run0", "validation", "run1", "run2", "run4", "run3", "run5")
 
 
-def has_heads(config: ModelConfig) -> bool:
+def has_heads(subject: Subject) -> bool:
     """Says so where there are none."""
-    if config.mixer == "none":
+    if not subject.model.parts.mixer(subject.config).present:
         st.info(
             "This model has no mixer: its tokens never look at each other, so there is no pattern to show."
             " Choose another model above."

@@ -42,7 +42,7 @@ FORMULAS = {
 
 def draw_steps(subject: Subject) -> None:
     config = subject.config
-    if not has_heads(config):
+    if not has_heads(subject):
         return
     recording = subject.recording()
     layer, head = widgets.head(config, TOPIC)

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.config import ModelConfig
 from engine.measure.ablation import Ablation, Comparison, Order, Switches, compare, each_head_off
 from engine.measure.consequences import (
     Consequence,
@@ -30,20 +29,12 @@ from ui.text.markdown import safe
 
 ORDERS: dict[str, Order] = {"as written": "kept", "shuffled": "shuffled", "reversed": "reversed"}
 HOW: dict[str, Ablation] = {"zero": "zero", "its mean": "mean"}
-POSITIONS = {
-    "learned": "the learned table is not added",
-    "sinusoidal": "the sine waves are not added",
-    "rope": "queries and keys are not turned",
-    "alibi": "the penalty for distance is taken away",
-    "t5": "the learned distance biases are taken away",
-    "none": "this model has none",
-}
 SHOWN = 8  # candidates before and after
 
 
 def draw_switches(subject: Subject) -> None:
     config = subject.config
-    if not has_heads(config):
+    if not has_heads(subject):
         return
     st.markdown(
         "The weights stay as they are. The forward pass runs again with something missing, and the prediction"
@@ -55,7 +46,7 @@ def draw_switches(subject: Subject) -> None:
         chosen=len(subject.ids) - 1,
         label="The position whose prediction is compared",
     )
-    switches = _controls(config, place)
+    switches = _controls(subject, place)
     found = _compared(subject.key, subject.ids, switches, subject.recording(), subject.model)
     read = consequence(found, place, SHOWN)
     _summary(subject, found, read, switches, place)
@@ -91,11 +82,12 @@ def draw_switches(subject: Subject) -> None:
             data=table,
             name="kl",
         )
-    _how(config)
+    _how(subject)
     _each(subject, switches.ablation)
 
 
-def _controls(config: ModelConfig, place: int) -> Switches:
+def _controls(subject: Subject, place: int) -> Switches:
+    config, scheme = subject.config, subject.model.parts.position(subject.config)
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         words = (
             "Off: every token also sees the ones after it."
@@ -110,8 +102,8 @@ def _controls(config: ModelConfig, place: int) -> Switches:
             "Position",
             True,
             "attention_position",
-            hint=f"Off: {POSITIONS[config.position]}.",
-            disabled=config.position == "none",
+            hint=f"Off: {scheme.off}.",
+            disabled=not scheme.present,
         )
     names = [f"{i}.{h}" for i in range(config.n_layers) for h in range(config.n_heads)]
     held = st.session_state.get("attention_off")
@@ -197,7 +189,7 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
             ":material/info: Without the mask, a token sees the very token it should predict; but it never"
             " learned to use that, so the loss need not fall."
         )
-    if subject.config.mixer == "mean" and not switches.scale:
+    if not subject.model.parts.mixer(subject.config).scored and not switches.scale:
         st.caption(
             ":material/info: This model's mixer is a plain mean: it has no scores, so there is nothing to"
             " scale."
@@ -205,20 +197,21 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
     if is_silent(subject.config, switches):
         rest = (
             "but for the output bias $b_O$, which every token still gets"
-            if writes_a_bias(subject.config)
+            if writes_a_bias(subject.model)
             else "exactly as if there were no attention"
         )
         st.caption(f":material/info: Every head is off: attention writes nothing, {rest}.")
 
 
-def _how(config: ModelConfig) -> None:
-    zeroed = "`pos_embed` is set to zero." if config.position in ("learned", "sinusoidal") else ""
+def _how(subject: Subject) -> None:
+    scheme = subject.model.parts.position(subject.config)
+    left_out = "`pos_embed` is left out." if "embed" in scheme.enters else ""
     with st.expander("How each part is switched off"):
         st.markdown(f"""
 - **Mask**: `masked_scores` is replaced by `scores`, so the softmax runs over all keys.
 - **Scale**: `q_rot` is multiplied by $\\sqrt{{d_{{head}}}}$, which undoes the division. A position's bias on
   the scores stays as it is.
-- **Position** ({config.position}): {POSITIONS[config.position]}. {zeroed}
+- **Position** ({subject.config.position}): {scheme.off}. {left_out}
 - **Heads**: `z` of the head is set to zero, or at every position to its mean over this text. Zero takes
   away more: also what the head always writes, whatever the text. The mean is taken over the whole text, so it
   carries a little of what comes later.

@@ -46,7 +46,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "norm_bias",
         "qk_norm",
     ),
-    "Without parameters": ("rope_theta", "rope_fraction", "norm_eps", "dropout"),
+    "Without parameters": ("window", "rope_theta", "rope_fraction", "norm_eps", "dropout"),
 }
 
 
@@ -69,7 +69,8 @@ def chosen_model() -> Choice:
     try:
         config = ModelConfig(**values).validate()
         encoder = choice.base.encoder
-        counted = ledger(config, choice.extras, None if encoder is None else replace(config, causal=False))
+        below = None if encoder is None else replace(config, causal=False)
+        counted = ledger(config, choice.extras, below, head=choice.base.head)
     except ConfigError as error:
         problem.error(
             safe(

@@ -10,9 +10,9 @@ from typing import Any
 import streamlit as st
 
 from engine import checkpoints
-from engine.config import Extra, ModelConfig
+from engine.config import Extra, ModelConfig, ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
-from engine.ledger import Ledger, ledger
+from engine.ledger import Ledger, ledger, ledger_of
 from engine.presets import ENCODER_DECODERS, PRESETS, Preset
 from ui import state
 from ui.site import ROOT
@@ -38,8 +38,7 @@ class Choice:
     extras: tuple[Extra, ...] = ()
 
     @property
-    def config(self) -> ModelConfig:
-        """Resolved."""
+    def config(self) -> ResolvedConfig:
         return self.ledger.config
 
     def variant(self, **fields: Any) -> Ledger | None:
@@ -50,6 +49,7 @@ class Choice:
                 replace(self.config, **fields),
                 self.extras,
                 None if encoder is None else replace(encoder, **fields),
+                head=self.ledger.head,
             )
         except ConfigError:
             return None
@@ -119,7 +119,7 @@ def choose(label: str, key: str, first: str, then: Callable[[], None] | None = N
 def plain(name: str) -> Choice:
     """A model as it is."""
     config, preset = found(name)
-    counted = ledger(config, preset.extras if preset else (), preset.encoder if preset else None)
+    counted = ledger_of(preset) if preset else ledger(config)
     note = ""
     if preset is not None:
         note = (

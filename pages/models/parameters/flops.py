@@ -32,7 +32,8 @@ def draw_flops(choice: Choice) -> None:
     parts = by_part(ledger, lengths)
     crossing = ledger.crossover()
     table = pd.DataFrame({"tokens": lengths, **parts})
-    where = f"equal to everything else from {crossing:,} tokens on" if crossing else "absent"
+    never = "kept below everything else by the window" if flops.scores else "absent"
+    where = f"equal to everything else from {crossing:,} tokens on" if crossing else never
     alt = (
         f"Forward FLOPs for one token of {choice.title} over the length of the text, 16 to a million tokens;"
         f" scores and weighted sums grow with it, {where}."
@@ -128,6 +129,13 @@ def growing(ledger: Ledger) -> str:
 
 
 def _takeaway(choice: Choice, found: Work, crossing: int | None) -> str:
+    flops = found.flops
+    if crossing is None and flops.scores:
+        return (
+            f"Each token is compared with the last {choice.config.window:,} only, so from there on it costs"
+            " the same however long the text, and everything else together stays dearer: scores and sums are"
+            f" {percent(flops.scores, flops.forward)} here."
+        )
     if crossing is None:
         return (
             "Without a mixer tokens never look at each other, so a token costs the same however long the"

@@ -10,6 +10,7 @@ import streamlit as st
 
 from engine.ledger import DTYPES, GB, TRAINED_IN, Ledger, kv_numbers
 from engine.ledger.fits import fit, uses
+from engine.ledger.flops import seen
 from engine.ledger.growth import break_even, caches
 from pages.models.parameters import cost_figures
 from pages.models.parameters.choice import Choice, say_changes
@@ -47,7 +48,7 @@ def draw_memory(choice: Choice) -> None:
 def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
     """Weights and KV cache over the length of the text, for three ways of sharing keys."""
     lengths = np.array(LENGTHS, dtype=np.int64)
-    c = choice.config
+    c = choice.ledger.config
     if not kv_numbers(c):
         why = (
             "it has no mixer."
@@ -65,11 +66,15 @@ def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
     lines["weights + KV cache"] = lines["KV cache"] + choice.ledger.memory(dtype).weights
     cache = choice.ledger.memory(dtype, batch, tokens).kv_cache
     twice = "2 · " if choice.ledger.encoder else ""
+    held = seen(c, tokens)
+    letter = "T" if held == tokens else f"{held:,}"
+    window = "" if held == tokens else f" Attention looks back over {held:,} positions only: no more is kept."
     st.markdown(
-        f"**KV cache at T = {tokens:,}: {gigabytes(cache)}** = {twice}2 · L · H_kv · d_head · T ·"
-        f" batch · bytes = {twice}2 · {c.n_layers} · {c.n_kv_heads} · {c.d_head} · {tokens:,} · {batch:,} ·"
+        f"**KV cache at T = {tokens:,}: {gigabytes(cache)}** = {twice}2 · L · H_kv · d_head · {letter} ·"
+        f" batch · bytes = {twice}2 · {c.n_layers} · {c.n_kv_heads} · {c.d_head} · {held:,} · {batch:,} ·"
         f" {max(DTYPES[dtype], 2):g}"
         + (", for what the decoder wrote and what the encoder read." if choice.ledger.encoder else ".")
+        + window
     )
     ends = "; ".join(f"{name} {gigabytes(v[-1])} at a million tokens" for name, v in lines.items())
     alt = f"Memory of {choice.title} over the length of the text: {ends}."
@@ -178,6 +183,13 @@ def _takeaway(choice: Choice) -> None:
         if found.group > 1
         else "Grouped keys (GQA) divide it."
     )
+    if found.most:
+        explain.takeaway(
+            f"A token in the cache takes {gigabytes(found.token)} in bfloat16. Attention looks back over"
+            f" **{found.window:,} positions**, so a text never takes more than {gigabytes(found.most)},"
+            f" beside weights of {gigabytes(found.weights)}. {shared}"
+        )
+        return
     explain.takeaway(
         f"A token in the cache takes {gigabytes(found.token)} in bfloat16, so at **{found.tokens:,.0f}"
         " tokens** (one text, or many together) the cache is as large as the weights,"

@@ -2,7 +2,7 @@
 
 from engine.ledger import ledger, parameter_rows
 from engine.ledger.flops import products
-from engine.ledger.memory import activation_numbers, kv_numbers
+from engine.ledger.memory import activations, kv_numbers
 from pages.models.parameters import words
 from pages.models.parameters.change import chosen_model
 from pages.models.parameters.flops import draw_flops
@@ -20,7 +20,7 @@ show(
             View("where", "Where they are", draw_where, words.WHERE, (parameter_rows,), False),
             View("two", "Two models", draw_two, words.TWO, (ledger, parameter_rows), False),
             View("flops", "FLOPs", draw_flops, words.FLOPS, (products,), False),
-            View("memory", "Memory", draw_memory, words.MEMORY, (kv_numbers, activation_numbers), False),
+            View("memory", "Memory", draw_memory, words.MEMORY, (kv_numbers, activations), False),
             View("byhand", "By hand", draw_by_hand, words.BY_HAND, (parameter_rows,), False),
         ),
         sentence=words.SENTENCE,

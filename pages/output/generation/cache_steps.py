@@ -157,8 +157,8 @@ def _identical(subject: Subject, found: Totals) -> None:
         f"{tick} **{found.same} of {steps} tokens are identical.** The logits they were chosen by differ by"
         f" at most {found.difference:.1e}: the same sums, rounded in another order.{close}\n\n{agree} After"
         f" the prompt of {len(subject.ids)} tokens the formula says {said:,} bytes, and the filled part of"
-        f" the cache's tensor has {filled:,}. The tensor is made at the start for the whole context:"
-        f" {whole:,} bytes."
+        f" the cache's tensor has {filled:,}. The tensor has room for more, {whole:,} bytes in all, and"
+        " doubles when it is full."
     )
 
 

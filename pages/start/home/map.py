@@ -10,9 +10,23 @@ from typing import Any
 import streamlit as st
 
 from engine.config import ModelConfig
+from engine.ledger import ledger_of
+from engine.presets import Preset
+from pages.start.home import words
 from pages.start.home.map_drawing import model_map
+from ui import site
 from ui.figures.theme import PART_COLOURS
 from ui.players.component import mounted
+
+
+def draw_map(preset: Preset) -> None:
+    """The preset in a line, and its map; a part whose page is asked for is gone to."""
+    counted = ledger_of(preset)
+    st.markdown(words.about(preset, counted))
+    pages = site.explanations()
+    opened = transformer_map(counted.config, key="map", alt=words.alt(preset, counted), pages=pages)
+    if opened:
+        st.switch_page(pages[opened], query_params={})
 
 
 def transformer_map(

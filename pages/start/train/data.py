@@ -13,7 +13,7 @@ from engine.corpora import Corpus
 from engine.errors import ConfigError, CorpusError
 from engine.service import profiles
 from engine.service.profiles import Profile
-from ui import state
+from ui import state, widgets
 from ui.controls import tokenizer_control
 from ui.fields import label_of
 from ui.text.markdown import safe
@@ -39,19 +39,10 @@ class Data:
 def data_group(profile: Profile) -> Data:
     """The data controls. The choice is in the URL; a text of one's own is not: it is too long for a link."""
     with st.expander("Data", icon=":material/menu_book:"):
-        source = st.segmented_control(
-            "Text",
-            SOURCES,
-            default="shakespeare",
-            required=True,
-            key="data",
-            bind="query-params",
-            width="stretch",
-            wrap=True,
-            help="Tiny Shakespeare, the Python manual, or your own text, pasted or uploaded (UTF-8).",
-        )
+        hint = "Tiny Shakespeare, the Python manual, or your own text, pasted or uploaded (UTF-8)."
+        source = widgets.one_of("Text", SOURCES, "data", hint=hint, width="stretch", wrap=True)
         cut = tokenizer_control()
-        data = replace(_chosen(str(source), profile, cut), tokenizer=cut)
+        data = replace(_chosen(source, profile, cut), tokenizer=cut)
         if data.problem:
             (st.error if data.corpus is None and (data.text or source not in OWN) else st.info)(data.problem)
         if data.corpus is not None:

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 import streamlit as st
 
 from engine.errors import ConfigError, CorpusError
+from engine.numerics import perplexity
 from engine.service.state import RunSpec, RunView
 from engine.training.records import Evaluation
 from pages.start.train.data import own_corpus
-from ui import state
+from ui import state, widgets
 from ui.figures import curves
 from ui.players.plot import plot
 from ui.text.markdown import token_word
@@ -35,15 +36,7 @@ def losses(view: RunView, overlaid: tuple[str, ...]) -> None:
     beside = [other for run in overlaid if run != view.id and (other := manager.view(run)) is not None]
     mixed = any(other.spec.train.tokenizer != view.spec.train.tokenizer for other in beside)
     with st.container(horizontal=True, gap="small"):
-        x = st.segmented_control(
-            "Loss against",
-            ["step", "time"],
-            default="step",
-            required=True,
-            key="axis",
-            bind="query-params",
-            label_visibility="collapsed",
-        )
+        x = widgets.one_of("Loss against", ["step", "time"], "axis", hidden=True)
         unit: curves.Unit = "bits" if mixed else _unit()
     axis: curves.XAxis = "time" if x == "time" else "step"
     end = float(view.total_steps) if axis == "step" else None
@@ -73,15 +66,7 @@ def losses(view: RunView, overlaid: tuple[str, ...]) -> None:
 
 
 def _unit() -> curves.Unit:
-    chosen = st.segmented_control(
-        "Loss in",
-        LOSS_IN,
-        default=LOSS_IN[0],
-        required=True,
-        key="loss_in",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
+    chosen = widgets.one_of("Loss in", LOSS_IN, "loss_in", hidden=True)
     return "bits" if chosen == LOSS_IN[1] else "nats"
 
 
@@ -120,7 +105,8 @@ def _loss_words(view: RunView, unit: curves.Unit) -> str:
             f"from {number(bits(first), '.2f')} to {number(bits(last), '.2f')} bits per character after step"
             f" {last.step}"
         )
-    return f"Training and validation loss of {view.name}: validation went {course}"
+    kinds = "" if first.complete == last.complete else " (the last one on the whole validation split)"
+    return f"Training and validation loss of {view.name}: validation went {course}{kinds}"
 
 
 def numbers(view: RunView) -> None:
@@ -145,14 +131,27 @@ def numbers(view: RunView) -> None:
         )
         st.metric(
             "Perplexity",
-            number(math.exp(min(loss, 50.0)), ".2f"),
+            number(perplexity(loss), ".2f" if loss < 50 else ".3g"),
             help=f"e to the loss: among how many equally likely {word}s it hesitates.",
         )
         st.metric(
             "Bits / character", number(bits(look) if look else math.nan, ".3f"), help=" ".join(help_bits)
         )
+    if look is not None:
+        st.caption(measured_on(look, view.spec))
     if word != "character":
         st.caption(COMPARABLE)
+
+
+def measured_on(look: Evaluation, spec: RunSpec) -> str:
+    """What part of the validation split a loss is of."""
+    if look.complete:
+        return "Measured on the whole validation split."
+    tokens = f"about {spec.train.eval_tokens:,} {token_word(spec.train.tokenizer)}s"
+    return (
+        f"A quick look at {tokens} of the validation split, the same each time. The whole split is read at"
+        " the end; it may be easier or harder."
+    )
 
 
 def bits(look: Evaluation) -> float:

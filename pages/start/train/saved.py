@@ -74,7 +74,10 @@ def _reached(metrics: dict[str, Any]) -> str:
     last = looks[-1] if isinstance(looks, list) and looks else metrics
     loss = last.get("validation_loss") if isinstance(last, dict) else None
     plausible = isinstance(loss, int | float) and not isinstance(loss, bool) and 0 <= loss < 1e6
-    return f", validation loss {loss:.3f}" if plausible else ""
+    if not plausible:
+        return ""
+    quick = isinstance(last, dict) and last.get("complete") is False
+    return f", validation loss {loss:.3f}" + (" (of a quick look)" if quick else "")
 
 
 def _cut_into(tokenizer: Tokenizer) -> str:

@@ -15,6 +15,7 @@ from engine.ledger import parameter_formula
 from engine.presets import PRESETS, Preset
 from engine.service import profiles
 from engine.service.state import RunSpec, RunView
+from engine.training.estimate import tokens_a_step
 from engine.training.train import check
 from pages.start.train.data import Data
 from pages.start.train.estimate import estimate
@@ -118,12 +119,11 @@ def summary(chosen: Setup, last: RunView | None) -> None:
     guess = estimate(model, train, chosen.validation_tokens, state.profile(), last)
     per_token = chosen.characters_per_token
     what = token_word(train.tokenizer)
-    read = (
-        f" (about {train.batch_size * model.context * per_token:,.0f} characters)" if what == "token" else ""
-    )
+    tokens = tokens_a_step(model, train)
+    read = f" (about {tokens * per_token:,.0f} characters)" if what == "token" else ""
     st.markdown(
         f"**{parameter_formula(model):,}** parameters, vocabulary of **{model.vocab_size:,}** {what}s  \n"
-        f"**{train.batch_size * model.context:,}** tokens a step{read}, {train.steps:,} steps  \n"
+        f"**{tokens:,}** tokens a step{read}, {train.steps:,} steps  \n"
         + (
             f"about **{guess.words}** :gray[(estimated {guess.source})]"
             if guess

@@ -370,6 +370,7 @@ def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
     assert figure.table["p"] == pytest.approx([math.exp(-n) for n in nats], abs=1e-4)
     assert figure.table["position"][0] == len(session.tree.prompt)
     assert figure.table["q_with_settings"] == [node.q for node in path]
+    assert figure.table["id"] == [node.token for node in path] == figure.table["drawn_id"]
     assert f"ends at {total / BATCH:.2f}" in figure.alt
 
 

@@ -79,6 +79,8 @@ def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
     assert f"is {rarer:,.0f} times less probable than the winner" in said
     table = drawn["beam_figure"].table
     assert table["total"] == [node.total for node in beam.nodes]
+    assert table["score"] == [node.score for node in beam.nodes]
+    assert table["kept"] == [str(node.kept) for node in beam.nodes]
     assert table["log_probability"] == [node.log_probability for node in beam.nodes]
     assert table["token"] == [
         kept.tokenizer.decode([n.token]).replace(" ", "␣").replace("\n", "⏎") for n in beam.nodes

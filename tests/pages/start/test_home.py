@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.ledger import ledger
 from engine.presets import PRESETS
 from tests.pages.stage import StageManager
 from ui import site, state
@@ -26,16 +27,22 @@ def the_map(app):
     return json.loads(element.proto.json)
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_is_drawn(name):
+@pytest.mark.parametrize("name", ["fast", "gpt2", "bert-base", "llama2-70b", "gpt3-175b"])
+def test_a_preset_is_drawn_and_counted_as_on_parameters(name):
     home = opened(name)
     assert not home.exception
-    drawn = the_map(home)
-    assert (
-        PRESETS[name].title in drawn["alt"]
-        and str(PRESETS[name].model.n_layers) in drawn["map"]["parts"]["block"]["title"]
+    drawn, preset = the_map(home), PRESETS[name]
+    counted = ledger(preset.model, preset.extras, preset.encoder)
+    assert drawn["alt"].endswith(
+        f"{preset.title}: from tokens through {preset.model.n_layers} blocks to probabilities;"
+        f" {counted.total:,} parameters."
     )
-    assert any(PRESETS[name].title in text.value for text in home.markdown)
+    assert str(preset.model.n_layers) in drawn["map"]["parts"]["block"]["title"]
+    said = " ".join(text.value for text in home.markdown)
+    assert f"**{preset.title}.**" in said and f"**{counted.total:,} parameters**, " in said
+    share = counted.in_blocks / counted.total
+    assert f" parameters**, {share:.0%} of them in the {preset.model.n_layers} blocks." in said
+    assert ("*Source: " in said) == (not preset.trainable and bool(preset.source))
 
 
 def test_choosing_a_preset_redraws_the_map():

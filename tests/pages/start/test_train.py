@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+import re
 from typing import get_args, get_type_hints
 
 import pytest
@@ -12,40 +12,21 @@ from streamlit.testing.v1 import AppTest
 from engine import corpora
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import CorpusError
+from engine.ledger import ledger
+from engine.service.history import HistoryLog
+from engine.training.records import Evaluation
 from pages.start.train import run as training
+from pages.start.train.losses import baselines, vocabulary
+from tests.pages.stage import history
+from tests.pages.start.training import clicked, opened, sentences
 from ui.fields import CONTROLS, TRAINABLE, preset_values
 
-PAGE = str(Path(__file__).parents[3] / "pages" / "start" / "train" / "page.py")
 HINTS = {**get_type_hints(ModelConfig), **get_type_hints(TrainConfig)}
 CHOICES = {
     name: get_args(HINTS[name])
     for name in CONTROLS
     if isinstance(HINTS[name], type(get_type_hints(ModelConfig)["norm"]))
 }
-
-
-def opened(**query: str) -> AppTest:
-    page = AppTest.from_file(PAGE, default_timeout=60)
-    page.session_state["owner"] = "this-browser"
-    for name, value in ({"data": "python"} | query).items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception
-    return page
-
-
-def sentences(page: AppTest) -> str:
-    return " | ".join(
-        str(e.value)
-        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
-        for e in kind
-    )
-
-
-def clicked(page: AppTest, key: str) -> AppTest:
-    page.button(key=key).click().run()
-    assert not page.exception
-    return page
 
 
 def test_every_preset_fills_everything_in_and_starts(manager):
@@ -276,12 +257,16 @@ def test_without_shakespeare_and_network_the_manual_is_used_and_said(manager, mo
 # The run
 
 
-def test_the_run_is_drawn_and_its_buttons_ask_the_manager(manager):
+def test_the_run_is_drawn_and_its_buttons_ask_the_manager(manager, drawn):
     page = clicked(opened(), "train")
     said = sentences(page)
     assert "running" in said or page.get("badge")
     assert [m.label for m in page.metric] == ["Validation loss", "Perplexity", "Bits / character"]
-    assert page.metric[0].value == "2.100"
+    assert [m.value for m in page.metric] == ["2.100", f"{math.exp(2.1):.2f}", f"{2.1 / math.log(2):.3f}"]
+    spec = manager.views["run-0"].spec
+    lines = [shape["y0"] for shape in drawn["loss_chart"].layout["shapes"]]
+    assert math.log(vocabulary(spec)) in lines and sorted(lines) == sorted(baselines(spec).values())
+    assert "validation went from 4.20 to 2.10 nats per character after step 40" in drawn["loss_chart"].alt
     clicked(page, "pause_button")
     assert ("pause", "run-0") in manager.asked and ("watch", "run-0") in manager.asked
     manager.change("run-0", status="paused")
@@ -337,6 +322,57 @@ def test_a_strangers_run_is_shown_and_cannot_be_controlled(manager):
         assert page.button(key=key).disabled
     assert page.number_input(key="rate-run-0").disabled and page.text_input(key="prompt-run-0").disabled
     assert not page.button(key="train").disabled
+
+
+def test_quick_looks_and_the_whole_split_are_told_apart(manager):
+    page = clicked(opened(), "train")
+    log = history(40)
+    log.add(Evaluation(45, 1.9, 1.7, 0.9, False, 2.7, 2.5))
+    manager.change("run-0", history=log.view())
+    page.run()
+    row = page.dataframe[0].value.iloc[0]
+    assert (row["best validation loss"], row["bits / character"]) == (2.1, pytest.approx(2.1 / math.log(2)))
+    assert row["best quick look"] == 1.7, "which is of another kind, though it is lower"
+    assert "A quick look at about" in sentences(page)
+    log.add(Evaluation(50, 1.9, 1.8, 1.0, True, 2.7, 2.6))
+    manager.change("run-0", history=log.view(), status="finished")
+    page.run()
+    row = page.dataframe[0].value.iloc[0]
+    assert (row["best validation loss"], row["bits / character"], row["best quick look"]) == (1.8, 2.6, 1.7)
+    assert "Measured on the whole validation split" in sentences(page) and "A quick look" not in sentences(
+        page
+    )
+    assert [m.value for m in page.metric][:1] == ["1.800"]
+
+
+def test_a_run_without_a_look_has_no_best(manager):
+    page = clicked(opened(), "train")
+    manager.change("run-0", history=HistoryLog().view())
+    page.run()
+    assert (
+        page.dataframe[0]
+        .value[["best validation loss", "bits / character", "best quick look"]]
+        .isna()
+        .all(axis=None)
+    )
+
+
+def test_what_will_be_trained_is_summed_up(manager):
+    page = opened(preset="fast", context="32", batch_size="10", steps="300", eval_every="0", sample_every="0")
+    said = sentences(page)
+    clicked(page, "train")
+    spec = manager.views["run-0"].spec
+    assert (
+        f"**{ledger(spec.model).total:,}** parameters, vocabulary of **{spec.model.vocab_size:,}** char"
+        in said
+    )
+    assert "**320** tokens a step, 300 steps" in said and "measured speed in matrix products" in said
+    manager.change("run-0", status="finished", step=40, seconds=80.0)
+    page.run()
+    # 2 s a step, and the validation at the end: once both splits, once more all of one
+    assert "estimated from the speed of your last run" in sentences(page)
+    minutes = re.search(r"about \*\*([0-9.]+) min\*\*", sentences(page))
+    assert minutes is not None and 10 <= float(minutes[1]) < 15
 
 
 def test_a_refusal_is_a_sentence(manager):
@@ -417,119 +453,6 @@ def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
     assert "is not on this server" not in sentences(page)
 
 
-def test_a_model_can_be_uploaded_and_asked_for_a_text(manager):
-    from engine.checkpoints import pack
-    from engine.model import build
-    from engine.tokenizers.char import CharTokenizer
-
-    tokenizer = CharTokenizer.train("abcdefgh \n")
-    config = ModelConfig(
-        vocab_size=tokenizer.vocab_size, context=16, d_model=24, n_layers=1, n_heads=3, position="alibi"
-    )
-    page = opened()
-    page.get_by_key("model_upload").upload(
-        "model.zip",
-        pack(build(config), tokenizer, {"evaluations": [{"validation_loss": 1.9}], "train": {"steps": 77}}),
-    )
-    page.run()
-    assert not page.exception and "validation loss 1.900" in sentences(page)
-    clicked(page, "use_settings")
-    assert [page.session_state[f] for f in ("d_model", "position", "n_layers", "steps")] == [
-        24,
-        "alibi",
-        1,
-        77,
-    ]
-    page.button[[b.label for b in page.button].index("Write")].click().run()
-    assert not page.exception and any(len(c.value) > 200 for c in page.code)
-    again = opened()
-    again.get_by_key("model_upload").upload("model.zip", b"PK\x03\x04 not a zip")
-    again.run()
-    assert not again.exception and "not a readable zip" in sentences(again)
-
-
-@pytest.mark.parametrize(
-    "loss", [10**400, -1, float("nan"), "low"], ids=["endless", "negative", "nan", "words"]
-)
-def test_a_model_file_that_somebody_edited_breaks_nothing(manager, loss):
-    from engine.checkpoints import pack
-    from engine.model import build
-    from engine.tokenizers.char import CharTokenizer
-
-    config, train = (
-        ModelConfig(vocab_size=3, context=8, d_model=8, n_layers=1, n_heads=1),
-        TrainConfig(sample_prompt="a\ud800").to_dict(),
-    )
-    page = opened()
-    zipped = pack(
-        build(config),
-        CharTokenizer("\ud800\ud801\ud802"),
-        {"evaluations": [{"validation_loss": loss}], "train": train},
-    )
-    page.get_by_key("model_upload").upload("model.zip", zipped)
-    page.run()
-    assert (
-        not page.exception and "A whole model" in sentences(page) and "validation loss" not in sentences(page)
-    )
-    page.button[[b.label for b in page.button].index("Write")].click().run()
-    assert not page.exception and any("???" in c.value for c in page.code)
-    clicked(page, "use_settings")
-    assert page.session_state["sample_prompt"] == "a?"
-
-
-@pytest.mark.parametrize(
-    "metrics",
-    [
-        {"train": [1]},
-        {"train": "x"},
-        {"train": {"steps": [1]}},
-        {"train": 3, "evaluations": [[1]]},
-        {"evaluations": 1},
-    ],
-)
-def test_metrics_of_another_shape_leave_the_architecture(manager, metrics):
-    from engine.checkpoints import pack
-    from engine.model import build
-    from engine.tokenizers.char import CharTokenizer
-
-    config = ModelConfig(vocab_size=3, context=8, d_model=24, n_layers=1, n_heads=3)
-    page = opened()
-    page.get_by_key("model_upload").upload("model.zip", pack(build(config), CharTokenizer("abc"), metrics))
-    page.run()
-    assert not page.exception and not page.error and "A whole model" in sentences(page)
-    clicked(page, "use_settings")
-    assert page.session_state["d_model"] == 24
-
-
-def test_an_uploaded_model_beyond_the_limits_is_a_sentence_and_is_not_kept(manager, monkeypatch):
-    from engine.checkpoints import pack
-    from engine.model import build
-    from engine.tokenizers.char import CharTokenizer
-    from pages.start.train import saved
-
-    def upload(config: ModelConfig) -> AppTest:
-        page = opened()
-        page.get_by_key("model_upload").upload("model.zip", pack(build(config), CharTokenizer("abc"), {}))
-        page.run()
-        assert not page.exception
-        return page
-
-    saved._kept.clear()
-    small = ModelConfig(vocab_size=3, context=300, d_model=8, n_layers=1, n_heads=1, position="rope")
-    assert "A whole model" in sentences(upload(small))
-    held = saved._kept().bytes
-    assert 0 < held < 100_000
-    monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
-    saved._kept.clear()
-    assert "must be at most 256 here" in sentences(upload(small)) and not saved._kept().bytes
-    monkeypatch.delenv("GLASSFORMER_PROFILE")
-    monkeypatch.setattr(saved, "KEPT_BYTES", int(2.5 * held))
-    saved._kept.clear()
-    for seed in range(4):
-        assert "A whole model" in sentences(upload(ModelConfig(**{**small.to_dict(), "context": 30 + seed})))
-        assert saved._kept().bytes <= 2.5 * held
-
-
 def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
     def script():
         from ui.status import sidebar_status
@@ -551,130 +474,3 @@ def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
     assert not looked(run="run-0").get("progress")
     manager.change("run-0", status="finished")
     assert not looked().get("progress")
-
-
-# Tokenizers -------------------------------------------------------------------------------------
-
-
-def unescaped(page: AppTest) -> str:
-    return sentences(page).replace("\u2060", "").replace("\\", "")
-
-
-@pytest.mark.parametrize(
-    ("query", "cut", "size"),
-    [
-        ({"tokenizer": "byte"}, "byte", 256),
-        ({"tokenizer": "bpe", "vocabulary": "300"}, "bpe:300", 300),
-        ({"tokenizer": "bpe:300"}, "bpe:300", 300),
-    ],
-)
-@pytest.mark.parametrize("objective", ["next_token", "masked"])
-def test_a_tokenizer_in_a_link_is_trained_with(manager, query, cut, size, objective):
-    page = opened(**query, objective=objective, causal="true" if objective == "next_token" else "false")
-    assert cut in unescaped(page) and f"**{size + (objective == 'masked')}**" in sentences(page)
-    assert any("|" in c.value for c in page.code), "the tokens of the text are shown"
-    clicked(page, "train")
-    spec = manager.views["run-0"].spec
-    assert (spec.train.tokenizer, spec.model.vocab_size) == (
-        cut,
-        size + (objective == "masked"),
-    ) and cut in spec.name
-    assert "cannot be compared between tokenizers" in sentences(page)
-
-
-@pytest.mark.parametrize("cut", ["bpe:", "bpe:x", "bpe:-5", "bpe:1e400", "bpe:" + "9" * 400, "byte:300"])
-def test_a_tokenizer_in_a_link_that_is_none_falls_back(manager, cut):
-    assert opened(tokenizer=cut).session_state["tokenizer"] == "char"
-
-
-@pytest.mark.parametrize("cut", ["bpe:0", "bpe:8193", "bpe:999999999"])
-def test_a_vocabulary_beyond_the_limits_in_one_word_is_refused(manager, cut):
-    page = opened(tokenizer=cut)
-    assert page.button(key="train").disabled and f"bpe:{cut[4:]}" in unescaped(page).replace(",", "")
-
-
-@pytest.mark.parametrize("vocabulary", ["256", "0", "-5", "1000000000", "8193"])
-def test_a_vocabulary_beyond_the_limits_is_refused_beside_its_control(manager, vocabulary):
-    page = opened(tokenizer="bpe", vocabulary=vocabulary)
-    assert page.button(key="train").disabled and (
-        "bpe:V" in sentences(page) or "at most 8,192" in sentences(page)
-    )
-
-
-def test_the_hosted_limit_of_a_vocabulary(manager, monkeypatch):
-    monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
-    page = opened(tokenizer="bpe", vocabulary="4096")
-    assert page.button(key="train").disabled and "at most 2,048 are allowed here" in sentences(page)
-
-
-def test_choosing_bpe_and_going_back_to_the_preset(manager):
-    page = opened()
-    page.get_by_key("tokenizer").set_value("bpe").run()
-    assert (
-        not page.exception
-        and page.number_input(key="vocabulary").value == 512
-        and "bpe:512" in unescaped(page)
-    )
-    clicked(page, "back_to_preset")
-    assert page.session_state["tokenizer"] == "char" and "vocabulary" not in [
-        n.key for n in page.number_input
-    ]
-
-
-def test_a_short_pasted_text_in_bpe_says_what_to_do(manager):
-    page = opened(data="paste", tokenizer="bpe")
-    page.text_area(key="pasted").set_value("only a little more than twenty characters").run()
-    assert (
-        not page.exception and page.button(key="train").disabled and "smaller vocabulary" in sentences(page)
-    )
-    page.text_area(key="pasted").set_value("größer und süßer, 日本語 🙂 " * 400).run()
-    assert not page.exception and not any("\ufffd" in c.value for c in page.code)
-
-
-def test_runs_of_different_tokenizers_are_laid_over_each_other_in_bits_per_character(manager, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(
-        "pages.start.train.losses.plot",
-        lambda figure, **rest: drawn.append((figure.layout.yaxis.title.text, rest["alt"])),
-    )
-    page = opened()
-    clicked(page, "train")
-    page.get_by_key("loss_in").set_value("bits per character").run()
-    assert (
-        drawn[-2][0] == "loss (nats per character)"
-        and drawn[-1][0] == "loss (bits per character)"
-        and "bits" in drawn[-1][1]
-    )
-    page.get_by_key("loss_in").set_value("nats per token").run()
-    page.get_by_key("tokenizer").set_value("byte").run()
-    clicked(page, "train")
-    assert drawn[-1][0] == "loss (nats per byte)"
-    page.multiselect(key="overlaid").select("run-0").run()
-    assert not page.exception and drawn[-1][0] == "loss (bits per character)"
-    assert "different tokens" in sentences(page) and "loss_in" not in [
-        g.key for g in page.get("button_group")
-    ]
-    assert "tokens char → byte" in str(page.dataframe[0].value["different from the one before"][1])
-    assert list(page.dataframe[0].value["bits / character"]) == pytest.approx([2.1 / math.log(2)] * 2)
-
-
-def test_a_bpe_model_can_be_uploaded(manager):
-    from engine.checkpoints import pack
-    from engine.model import build
-    from engine.tokenizers import bpe
-
-    tokenizer = bpe.train("the cat and the hat €€€", 262)
-    config = ModelConfig(vocab_size=tokenizer.vocab_size, context=16, d_model=24, n_layers=1, n_heads=3)
-    page = opened()
-    page.get_by_key("model_upload").upload(
-        "model.zip", pack(build(config), tokenizer, {"train": TrainConfig(tokenizer="bpe:262").to_dict()})
-    )
-    page.run()
-    assert not page.exception and "vocabulary of 262 tokens" in sentences(page)
-    page.button[[b.label for b in page.button].index("Write")].click().run()
-    assert not page.exception and page.code and not any("\ufffd" in c.value for c in page.code)
-    clicked(page, "use_settings")
-    assert (page.session_state["tokenizer"], page.session_state["vocabulary"]) == (
-        "bpe",
-        262,
-    ) and "bpe:262" in unescaped(page)

@@ -1,41 +1,23 @@
-"""RoPE's two layouts: which dimensions pair, that both are the same, and what mixing them up costs."""
+"""A topic of the view "RoPE": its two layouts. Which dimensions pair, that both are the same, and what
+mixing them up costs.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.measure import rotary
-from engine.measure.distance import softmax
 from engine.measure.rotary import SHIFT, LayoutLoss, Layouts
+from engine.measure.rotary_curves import layout_pattern
 from pages.input.positions import rope_figures as figures
-from pages.input.positions.bias_figures import half_width_pattern
+from pages.input.positions.rope_turning import Turning, turning
+from pages.input.positions.shared_figures import half_width_pattern
 from ui import explain
 from ui.figures.patterns import pattern_table
 from ui.players.plot import plot
 from ui.subject import Subject
 from ui.text.markdown import safe
-
-
-@dataclass(frozen=True, eq=False)
-class Turning:
-    """What is turned: q, k (position, d_head) before rotation, and where they are from. `own`: they belong to
-    the model in the bar.
-    """
-
-    q: np.ndarray
-    k: np.ndarray
-    base: float
-    own: bool
-    words: str
-    rotary: int  # dimensions of a head that turn: the first of its `width`
-
-    @property
-    def width(self) -> int:
-        return self.q.shape[1]
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -48,7 +30,7 @@ def _layout_loss(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) 
     return rotary.wrong_layout_loss(_subject.model, ids)
 
 
-def draw_diagram() -> None:
+def _draw_diagram() -> None:
     """Eight dimensions, paired in two ways."""
     st.markdown("Which two dimensions make a pair is a convention. There are two of them:")
     with st.container(key="rope_diagram", width=760):
@@ -59,9 +41,11 @@ def draw_diagram() -> None:
         plot(figures.layout_diagram(), key="rope_layout", height=330, name="rope-layouts", alt=alt)
 
 
-def draw_layouts(subject: Subject, turning: Turning) -> None:
+def draw_layouts(subject: Subject) -> None:
     """The same scores in both layouts, and what mixing them up costs."""
-    found = _layout_numbers(subject.key, subject.ids, turning.words, turning)
+    _draw_diagram()
+    turned = turning(subject)
+    found = _layout_numbers(subject.key, subject.ids, turned.words, turned)
     rows = {
         "half-split (the engine's)": "half",
         "dimensions reordered, then interleaved": "permuted",
@@ -69,7 +53,7 @@ def draw_layouts(subject: Subject, turning: Turning) -> None:
         "q half-split, k interleaved": "crossed",
     }
     st.markdown(
-        f"**The same q and k, turned in four ways** ({safe(turning.words)}, {len(subject.ids)} tokens)"
+        f"**The same q and k, turned in four ways** ({safe(turned.words)}, {len(subject.ids)} tokens)"
     )
     st.table(
         pd.DataFrame(
@@ -89,7 +73,7 @@ def draw_layouts(subject: Subject, turning: Turning) -> None:
         " well."
     )
     _draw_patterns(subject, found)
-    loss = _layout_loss(subject.key, subject.ids, subject) if turning.own else None
+    loss = _layout_loss(subject.key, subject.ids, subject) if turned.own else None
     cost = ""
     if loss:
         cost = (
@@ -111,13 +95,12 @@ def _size(value: float) -> str:
 
 def _draw_patterns(subject: Subject, found: Layouts) -> None:
     """The head's pattern as trained and with the pairs mixed up."""
-    hidden = np.where(np.tri(len(found.half), dtype=bool), 0.0, -np.inf) if subject.config.causal else 0.0
     left, right = st.columns(2, gap="medium")
     for column, name, title in (
         (left, "half", "The right pairs"),
         (right, "wrong", "Interleaved, nothing reordered"),
     ):
-        pattern = softmax(getattr(found, name) + hidden)
+        pattern = layout_pattern(found, name, subject.config.causal)
         with column:
             st.caption(f"**{title}**: pattern")
             plot(

@@ -1,5 +1,5 @@
-"""The many-handed clock: a hand for each frequency of the sinusoidal positions. It runs in the browser; the
-frequencies are sent once.
+"""Part of the view "Sinusoidal": the many-handed clock, a hand for each frequency. It runs in the browser;
+the frequencies are sent once.
 """
 
 from __future__ import annotations
@@ -7,11 +7,27 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from engine.measure.sinusoids import waves
+from ui import explain, widgets
 from ui.figures import theme
 from ui.players.component import mounted
 
 POSITION = "clock_position"  # in the URL, where the browser itself writes it
 MOST_HANDS = 32
+FIRST_POSITION = 5
+
+
+def draw_clock(length: int, width: int, base: int) -> None:
+    """The clock, and how long its hands take."""
+    found = waves(length, width, base)
+    clock(found.theta, length, key="clock_hands")
+    count = len(found.theta)
+    hands = "one hand" if count == 1 else f"{count} hands at once, as time is off hours, minutes and seconds"
+    explain.takeaway(
+        f"A position is read off {hands}. The fastest hand needs {found.wavelength[0]:.2f} positions for a"
+        f" round, the slowest {found.wavelength[-1]:,.1f}. A binary counter does the same with digits: the"
+        " last one flips at every step, each one before it half as often."
+    )
 
 
 def clock(thetas: np.ndarray, length: int, *, key: str) -> None:
@@ -49,9 +65,5 @@ def shown(count: int) -> list[int]:
 
 def linked(length: int) -> int:
     """The position in the URL, which may be anything, within 0 .. length - 1."""
-    named = st.query_params.get(POSITION, "")
-    return (
-        min(int(named), length - 1)
-        if named.isascii() and named.isdecimal() and len(named) < 7
-        else min(5, length - 1)
-    )
+    named = widgets.number_of(st.query_params.get(POSITION))
+    return min(FIRST_POSITION if named is None else named, length - 1)

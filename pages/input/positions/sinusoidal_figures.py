@@ -1,144 +1,15 @@
-"""Arrays -> figures of positions: outputs by word, what order changes, the sinusoidal table, its wavelengths,
-similarities and rotation. Pure functions.
+"""Arrays -> figures of the sinusoidal positions: the table, its wavelengths, likeness and rotation. Pure
+functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 
+from pages.input.positions.shared_figures import SCALE, counted
 from ui.figures import specs as go
-from ui.figures.axes import MONO, rows_axis, symmetric, token_axis
-from ui.figures.labels import plain
+from ui.figures.axes import symmetric
 from ui.figures.theme import DIVERGING, base_layout, colour
-
-FLOOR = 1e-8  # where a difference of exactly 0 is drawn on a logarithmic axis
-_SCALE = {
-    "orientation": "h",
-    "x": 0,
-    "xanchor": "left",
-    "y": 1.0,
-    "yanchor": "bottom",
-    "len": 0.5,
-    "thickness": 10,
-    "nticks": 4,
-    "ticklabelposition": "outside top",
-    "tickfont": {"size": 12},
-}
-
-
-def _counted(title: str, count: int, labels: int = 8, **rest: Any) -> dict[str, Any]:
-    """An axis of numbers from 0 to count - 1 with about `labels` round ones. Plotly puts the title below
-    ticks that it knows beforehand.
-    """
-    step = next(s for s in (1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128) if s * labels >= count)
-    return {
-        "title": {"text": title},
-        "tickvals": np.arange(0, count, step),
-        "showgrid": False,
-        "zeroline": False,
-        "tickangle": 0,
-    } | rest
-
-
-def word_rows(
-    values: np.ndarray, words: Sequence[str], top: float, name: str, *, scale: bool = True
-) -> go.Figure:
-    """values (word, dimension), the first word on top; blue below zero, orange above, the scale ending at
-    `top`.
-    """
-    at = -np.arange(len(words))
-    heat = go.Heatmap(
-        z=values.astype(np.float32),
-        y=at,
-        zmin=-top,
-        zmax=top,
-        colorscale=DIVERGING,
-        xgap=1,
-        ygap=2,
-        showscale=scale,
-        colorbar=_SCALE,
-        customdata=np.broadcast_to(np.asarray([plain(w) for w in words])[:, None], values.shape).tolist(),
-        hovertemplate=f"{name}, “%{{customdata}}”, dimension %{{x}}: %{{z:.7g}}<extra></extra>",
-    )
-    layout = base_layout(
-        margin={"l": 8, "r": 8, "t": 8, "b": 40},
-        showlegend=False,
-        xaxis=_counted("dimension", values.shape[1], 4),
-        yaxis={
-            "tickvals": at,
-            "ticktext": [plain(w) for w in words],
-            "tickfont": MONO,
-            "showgrid": False,
-            "zeroline": False,
-        },
-    )
-    return go.Figure({"data": [heat], "layout": layout})
-
-
-def scheme_dots(largest: Mapping[str, Mapping[str, float]], chosen: tuple[str, str]) -> go.Figure:
-    """mask words -> scheme -> largest difference, on a logarithmic axis; `chosen` (mask words, scheme) is
-    ringed. 0 is drawn at FLOOR.
-    """
-    looks = {0: ("circle", "position", -0.09), 1: ("diamond", "attention", 0.09)}
-    traces = []
-    for row, (name, by_scheme) in enumerate(largest.items()):
-        symbol, part, aside = looks[row % 2]
-        values = np.array(list(by_scheme.values()))
-        ring = [3 if (name, scheme) == chosen else 0 for scheme in by_scheme]
-        traces.append(
-            go.Scatter(
-                x=np.arange(len(by_scheme)) + aside,
-                y=np.maximum(values, FLOOR),
-                mode="markers",
-                name=name,
-                text=list(by_scheme),
-                customdata=values,
-                marker={
-                    "symbol": symbol,
-                    "size": 15,
-                    "color": colour(part),
-                    "line": {"width": ring, "color": colour("residual")},
-                },
-                hovertemplate="%{text}: largest difference %{customdata:.3g}",
-            )
-        )
-    layout = base_layout(
-        margin={"l": 8, "r": 8, "t": 30, "b": 30},
-        xaxis=rows_axis(list(next(iter(largest.values()))), tickfont=MONO, range=[-0.5, 5.5]),
-        yaxis={
-            "type": "log",
-            "title": {"text": "largest difference"},
-            "exponentformat": "power",
-            "dtick": 2,
-            "range": [-8.4, 1.0],
-        },
-    )
-    return go.Figure({"data": traces, "layout": layout})
-
-
-def moved_bars(values: np.ndarray, labels: Sequence[str]) -> go.Figure:
-    """How far each token's final vector moved (position,), in units of the usual length of such a vector."""
-    bars = go.Bar(
-        x=np.arange(len(labels)),
-        y=values.astype(np.float32),
-        marker={"color": colour("position")},
-        customdata=[plain(label) for label in labels],
-        hovertemplate="token %{x} “%{customdata}”: moved by %{y:.3g}<extra></extra>",
-    )
-    layout = base_layout(
-        margin={"l": 8, "r": 8, "t": 8, "b": 44},
-        showlegend=False,
-        bargap=0.15,
-        xaxis=token_axis(labels, "token of the text, as written"),
-        yaxis={"title": {"text": "moved by"}, "rangemode": "tozero", "exponentformat": "power"},
-    )
-    return go.Figure({"data": [bars], "layout": layout})
-
-
-# Sinusoids --------------------------------------------------------------------------------------
 
 
 def table_map(values: np.ndarray) -> go.Figure:
@@ -148,14 +19,14 @@ def table_map(values: np.ndarray) -> go.Figure:
         zmin=-1,
         zmax=1,
         colorscale=DIVERGING,
-        colorbar=_SCALE,
+        colorbar=SCALE,
         hovertemplate="PE(position %{y}, dimension %{x}) = %{z:+.4f}<extra></extra>",
     )
     layout = base_layout(
         margin={"l": 8, "r": 8, "t": 8, "b": 44},
         showlegend=False,
-        xaxis=_counted("dimension (even: sine, odd: cosine)", values.shape[1]),
-        yaxis=_counted("position", len(values), autorange="reversed"),
+        xaxis=counted("dimension (even: sine, odd: cosine)", values.shape[1]),
+        yaxis=counted("position", len(values), autorange="reversed"),
     )
     return go.Figure({"data": [heat], "layout": layout})
 
@@ -203,14 +74,14 @@ def likeness_map(values: np.ndarray, step: int) -> go.Figure:
         zmin=-1,
         zmax=1,
         colorscale=DIVERGING,
-        colorbar=_SCALE,
+        colorbar=SCALE,
         hovertemplate="positions %{y} and %{x}: cosine %{z:+.4f}<extra></extra>",
     )
     layout = base_layout(
         margin={"l": 8, "r": 8, "t": 8, "b": 44},
         showlegend=False,
-        xaxis=_counted("position", len(at) * step),
-        yaxis=_counted("position", len(at) * step, autorange="reversed"),
+        xaxis=counted("position", len(at) * step),
+        yaxis=counted("position", len(at) * step, autorange="reversed"),
     )
     return go.Figure({"data": [heat], "layout": layout})
 
@@ -238,7 +109,7 @@ def likeness_curve(cosines: np.ndarray) -> go.Figure:
     return go.Figure({"data": [line], "layout": layout})
 
 
-def turned_pair(start: tuple[float, float], end: tuple[float, float], p: int, k: int) -> go.Figure:
+def turned_pair(start: np.ndarray, end: np.ndarray, p: int, k: int) -> go.Figure:
     """The pair (sin, cos) of position p and of p + k as hands of a clock: right is the sine, up the
     cosine.
     """
@@ -290,7 +161,7 @@ def block_map(matrix: np.ndarray, k: int, pair: int | None) -> go.Figure:
         zmin=-top,
         zmax=top,
         colorscale=DIVERGING,
-        colorbar=_SCALE,
+        colorbar=SCALE,
         hovertemplate=f"R({k}), row %{{y}}, column %{{x}}: %{{z:+.4f}}<extra></extra>",
     )
     frame = {"type": "rect", "line": {"color": colour("attention"), "width": 3}}
@@ -305,7 +176,7 @@ def block_map(matrix: np.ndarray, k: int, pair: int | None) -> go.Figure:
         margin={"l": 8, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         shapes=corners,
-        xaxis=_counted("dimension of PE(p)", len(matrix)),
-        yaxis=_counted("dimension of PE(p + k)", len(matrix), autorange="reversed"),
+        xaxis=counted("dimension of PE(p)", len(matrix)),
+        yaxis=counted("dimension of PE(p + k)", len(matrix), autorange="reversed"),
     )
     return go.Figure({"data": [heat], "layout": layout})

@@ -1,46 +1,25 @@
-"""What the order of a text is worth to a trained model; and the choice of another order, which the view "Why"
-shares.
-"""
+"""Part of the view "Why": what the order of a text is worth to a trained model."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.measure.order_effect import moves_nothing, setting_of
 from engine.measure.permutation import Move, Setting, in_order_and_out, new_order, word_order
 from engine.model import Transformer
-from pages.input.positions import figures
-from ui import explain, state
+from pages.input.positions import why_figures as figures
+from ui import explain, state, widgets
 from ui.layout import fewer_labels_on_phones
 from ui.players.plot import plot
-from ui.subject import Subject
+from ui.subject import Subject, subject_bar
 from ui.text.markdown import safe
 from ui.text.numbers import number
 
-MOVES: dict[str, Move] = {"reverse": "reverse", "rotate": "rotate", "shuffle": "shuffle"}
-UNITS = ["words", "tokens"]
+MOVES: tuple[Move, ...] = ("reverse", "rotate", "shuffle")
+UNITS = ("words", "tokens")
 MAX_SEED = 9999
-
-
-def pick(
-    label: str, options: list[str], first: str, key: str, hint: str | None = None, hidden: bool = False
-) -> str:
-    """A segmented control in the URL that always has a value out of `options`."""
-    chosen = st.segmented_control(
-        label,
-        options,
-        default=first,
-        required=True,
-        key=key,
-        bind="query-params",
-        help=None if hidden else hint,
-        label_visibility="collapsed" if hidden else "visible",
-        wrap=True,
-    )
-    return chosen if chosen in options else first
 
 
 def choose_order() -> tuple[Move, int]:
@@ -48,13 +27,11 @@ def choose_order() -> tuple[Move, int]:
     hint = (
         "Reverse turns the order round, rotate brings the first to the end, shuffle draws an order at random."
     )
-    move = MOVES[pick("New order", list(MOVES), "reverse", "why_order", hint)]
+    move = widgets.one_of("New order", MOVES, "why_order", hint=hint, wrap=True)
     if move != "shuffle":
         return move, 0
     state.drop_endless()
-    seed = st.number_input(
-        "Seed of the shuffle", 0, MAX_SEED, 0, key="why_seed", bind="query-params", width=150
-    )
+    seed = widgets.whole("Seed of the shuffle", 0, MAX_SEED, 0, "why_seed", width=150)
     st.button(
         "Another",
         on_click=_next_seed,
@@ -62,14 +39,20 @@ def choose_order() -> tuple[Move, int]:
         icon=":material/shuffle:",
         help="The next seed: another shuffle.",
     )
-    return move, seed if isinstance(seed, int) and 0 <= seed <= MAX_SEED else 0
+    return move, seed
 
 
 def _next_seed() -> None:
     st.session_state["why_seed"] = (int(st.session_state.get("why_seed") or 0) + 1) % (MAX_SEED + 1)
 
 
-def draw_order(subject: Subject) -> None:
+def draw_trained() -> None:
+    """A model and a text of one's own, in order and out of order."""
+    with subject_bar() as subject:
+        _draw_order(subject)
+
+
+def _draw_order(subject: Subject) -> None:
     """The text in another order: how far each token's vector moves, and the losses, with positions and mask
     on and off.
     """
@@ -77,23 +60,25 @@ def draw_order(subject: Subject) -> None:
         st.info("This text has one token, and so there is only one order. Type more above.")
         return
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        unit = pick(
-            "What changes places",
-            UNITS,
-            UNITS[0],
-            "why_unit",
-            "Whole words, with the blanks behind them, or single tokens.",
-        )
+        hint = "Whole words, with the blanks behind them, or single tokens."
+        unit = widgets.one_of("What changes places", UNITS, "why_unit", hint=hint, wrap=True)
         move, seed = choose_order()
     texts = [subject.tokenizer.decode([i]) for i in subject.ids]
     order = word_order(texts, move, seed) if unit == "words" else new_order(len(texts), move, seed)
     st.markdown(f"In the new order it reads: **{safe(''.join(subject.labels[i] for i in order))}**")
-    if unit == "words" and (order == np.arange(len(order))).all():
+    if unit == "words" and moves_nothing(order):
         st.caption(
             ":material/info: The text is one word, so moving words changes nothing. Let the tokens change"
             " places instead."
         )
     settings = _measured(subject.key, subject.ids, tuple(order.tolist()), subject.model)
+    _draw_losses(settings, subject)
+    _draw_moved(settings, subject)
+    explain.takeaway(lesson(settings, subject.config.position))
+
+
+def _draw_losses(settings: tuple[Setting, ...], subject: Subject) -> None:
+    """A row for each setting of the switches."""
     scheme = subject.config.position
     st.markdown(
         "\n".join(
@@ -115,8 +100,12 @@ def draw_order(subject: Subject) -> None:
         f" Losses: nats per token of the text as it was read; none where {none}. Positions ({scheme}) and"
         " mask are taken away by editing the forward pass; the weights stay as they were trained."
     )
+
+
+def _draw_moved(settings: tuple[Setting, ...], subject: Subject) -> None:
+    """How far each token moved, in one setting."""
     names = [name_of(s) for s in settings]
-    chosen = pick("Drawn token by token", names, names[0], "why_setting")
+    chosen = widgets.one_of("Drawn token by token", names, "why_setting", wrap=True)
     fewer_labels_on_phones(len(subject.ids))
     plot(
         figures.moved_bars(settings[names.index(chosen)].moved, subject.labels),
@@ -128,23 +117,6 @@ def draw_order(subject: Subject) -> None:
             f"How far the final vector of each token moves when the order of the text changes, with {chosen}."
         ),
     )
-    explain.takeaway(lesson(settings, scheme))
-    explain.reading(
-        see=(
-            "One text in two orders, through a whole model. A token is compared with itself, wherever it"
-            " went. The last row of the table has neither positions nor mask: what is left there is rounding,"
-            " in every model, trained or not."
-        ),
-        why=(
-            "Attention, feed-forward and norms treat all tokens alike, so a stack of them does too. The order"
-            " of a text reaches a Transformer through its position scheme and its mask, and by no other way."
-        ),
-        attempt=(
-            "Let tokens change places instead of words and see the loss out of order. Compare the classic"
-            " model (learned positions) with the modern one (RoPE), and an untrained one with both."
-        ),
-    )
-    explain.show_code(in_order_and_out, word_order)
 
 
 def name_of(setting: Setting) -> str:
@@ -169,14 +141,15 @@ def _measured(
 
 def lesson(settings: tuple[Setting, ...], scheme: str) -> str:
     """What the numbers say of a model with that position scheme."""
-    by: dict[Any, Setting] = {(s.position, s.mask): s for s in settings}
+    bare, placed = (setting_of(settings, position, False) for position in (False, True))
+    leak, both = (setting_of(settings, position, True) for position in (False, True))
+    assert bare is not None and placed is not None
     words = (
         "Without positions and without a mask the order makes no difference:"
-        f" {number(by[False, False].relative)}, rounding in float32. "
+        f" {number(bare.relative)}, rounding in float32. "
     )
-    if (True, True) not in by:
-        return words + f"With its positions on it makes {number(by[True, False].relative)}."
-    both, leak = by[True, True], by[False, True]
+    if leak is None or both is None:
+        return words + f"With its positions on it makes {number(placed.relative)}."
     if scheme == "none":
         return words + f"This model has no positions, but its mask leaks some: {number(leak.relative)}."
     words += (

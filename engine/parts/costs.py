@@ -1,0 +1,66 @@
+"""What a part says of its cost: tensors, products, and what backward keeps. Sizes are given by their field's
+name, so that a formula can be written in letters and in numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Size = int | str  # a number; or a size by its field's name, `T` the tokens that are looked at
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A tensor of parameters."""
+
+    name: str
+    shape: tuple[Size, ...]
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product: 2 * the product of `sizes` FLOPs for each token."""
+
+    name: str
+    sizes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A forward pass in training: `batch` texts of `tokens`. `narrow`: in fewer bits than float32; `turned`:
+    positions turn queries and keys.
+    """
+
+    batch: int
+    tokens: int
+    narrow: bool = False
+    turned: bool = False
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Numbers that backward needs for each token.
+
+    `read` are the part's own input, which another part that reads the same need not keep again. `own` are as
+    wide as the model computes in, `full` are float32 whatever that is.
+    """
+
+    read: int = 0
+    own: int = 0
+    full: int = 0
+
+    def __add__(self, other: Kept) -> Kept:
+        return Kept(self.read + other.read, self.own + other.own, self.full + other.full)
+
+    def times(self, copies: int) -> Kept:
+        return Kept(copies * self.read, copies * self.own, copies * self.full)
+
+    def size(self, width: float) -> float:
+        """Bytes for each token, with numbers of `width` bytes."""
+        return (self.read + self.own) * width + self.full * 4
+
+
+def bias_of(name: str, given: bool, *shape: Size) -> Iterable[Weight]:
+    """The bias of a matrix, where it has one."""
+    return (Weight(f"bias of {name}", shape),) if given else ()

@@ -1,0 +1,93 @@
+"""How long a training will take: floating-point operations from the configs, and a speed that is known."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import torch
+
+from engine.config import ModelConfig, TrainConfig
+from engine.ledger import parameter_formula
+
+# Share of one thread's float32 product rate that whole training steps reach for each thread at these sizes
+# (from docs/architecture.md, not measured).
+EFFICIENCY = {"bfloat16": 0.8, "float32": 0.45}
+SECOND_THREAD = 0.65  # what each further thread adds
+# Seconds for each layer of one token of a sample: one at a time, products are too small to be fast.
+SAMPLED_TOKEN = 2e-4
+
+
+def tokens_a_step(model: ModelConfig, train: TrainConfig) -> int:
+    """Tokens that are read for one update of the weights."""
+    return train.batch_size * model.context
+
+
+def forward_flops(model: ModelConfig) -> float:
+    """Floating-point operations of one token's forward pass: 2 for each weight that multiplies, 4 T d for
+    each layer's scores and sums.
+    """
+    c = model.resolved()
+    looked_up = (0 if c.tie_embeddings else c.vocab_size * c.d_model) + (
+        c.context * c.d_model if c.position == "learned" else 0
+    )
+    attention = 0 if c.mixer == "none" else 4 * c.context * c.n_heads * c.d_head * c.n_layers
+    return 2.0 * (parameter_formula(c) - looked_up) + attention
+
+
+def total_flops(model: ModelConfig, train: TrainConfig, validation_tokens: int = 0) -> float:
+    """Of a whole training: backward costs twice forward; evaluations are forward passes over both splits."""
+    forward = forward_flops(model)
+    looks = 1 + (train.steps // train.eval_every if train.eval_every else 0)
+    read = min(train.eval_tokens or validation_tokens, validation_tokens)
+    return 3 * forward * train.steps * tokens_a_step(model, train) + forward * (
+        2 * read * looks + validation_tokens
+    )
+
+
+def sampling_seconds(model: ModelConfig, train: TrainConfig) -> float:
+    """Spent on the samples that are written during a training."""
+    samples = 1 + train.steps // train.sample_every if train.sample_every else 0
+    return samples * train.sample_length * model.n_layers * SAMPLED_TOKEN
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How far a training came, and in what time: of the whole run, whose last moment may have been slow."""
+
+    model: ModelConfig
+    train: TrainConfig
+    steps: int
+    seconds: float
+
+    @property
+    def flops_a_second(self) -> float:
+        """0 for a training that has not begun."""
+        read = self.steps * tokens_a_step(self.model, self.train)
+        return 3 * forward_flops(self.model) * read / self.seconds if self.seconds > 0 else 0.0
+
+
+def threads_rate(one: float, threads: int, native_bfloat16: bool) -> float:
+    """Floating-point operations a second of a training, from those of one thread's float32 products."""
+    share = EFFICIENCY["bfloat16" if native_bfloat16 else "float32"]
+    return one * share * (1 + SECOND_THREAD * (threads - 1))
+
+
+def seconds(model: ModelConfig, train: TrainConfig, validation_tokens: int, rate: float) -> float:
+    """From the first step to the end, at `rate` floating-point operations a second."""
+    return total_flops(model, train, validation_tokens) / rate + sampling_seconds(model, train)
+
+
+def product_rate() -> float:
+    """Floating-point operations a second of one thread's float32 products, (512 x 128) @ (128 x 512). Takes
+    about 0.1 s. The thread must be set to one: another with a parallel operation behind it slows trainings.
+    """
+    a, b = torch.ones(512, 128), torch.ones(128, 512)
+    a @ b
+    best, started = float("inf"), time.perf_counter()
+    while time.perf_counter() - started < 0.1:
+        before = time.perf_counter()
+        for _ in range(8):
+            a @ b
+        best = min(best, time.perf_counter() - before)
+    return 8 * 2 * 512 * 128 * 512 / best

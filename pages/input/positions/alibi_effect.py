@@ -1,0 +1,143 @@
+"""A topic of the view "ALiBi": what becomes of a head's pattern."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.measure import distance as measured
+from engine.measure.recording import Recording, record
+from engine.model import Transformer
+from pages.input.positions import alibi_figures as figures
+from pages.input.positions.shared import example, thousands
+from pages.input.positions.shared_figures import half_width_pattern
+from ui import explain, widgets
+from ui.figures.patterns import pattern_table
+from ui.players.plot import plot
+from ui.subject import Subject, most_tokens, read, show_token
+
+MULTIPLIERS = (0.25, 0.5, 1, 2, 4, 8, 16)
+IN_THE_BAR, TRAINED = "the model in the bar", "a small model trained with ALiBi"
+
+
+def choose_multiplier() -> float:
+    """What all slopes are multiplied by."""
+    hint = (
+        "1 is the paper's. Models as small as those here, with contexts of 64 or 128, learn better with"
+        " steeper ones: in our trials times 4 did better."
+    )
+    return float(
+        widgets.slide_over("Slopes times", MULTIPLIERS, 1, "alibi_times", hint=hint, written=thousands)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """Whose scores are bent: `title` begins a sentence."""
+
+    recording: Recording
+    labels: list[str]
+    title: str
+
+
+def _source(subject: Subject) -> _Source:
+    """The model in the bar; beside it, where there is one, a small model that was trained with ALiBi and
+    reads the same text.
+    """
+    trained = example("alibi") if subject.config.position != "alibi" else None
+    if trained is not None and widgets.one_of("Scores of", (IN_THE_BAR, TRAINED), "alibi_source") == TRAINED:
+        ids, _, _ = read(subject.text, trained.tokenizer, most_tokens(trained.config))
+        labels = [show_token(trained.tokenizer.decode([i])) for i in ids]
+        return _Source(
+            _trained_recording(ids, trained.model),
+            labels,
+            f"The small model (checkpoints/positions/alibi, context {trained.config.context})",
+        )
+    return _Source(subject.recording(), subject.labels, "This model")
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _trained_recording(ids: tuple[int, ...], _model: Transformer) -> Recording:
+    return record(_model, ids)
+
+
+def draw_effect(subject: Subject) -> None:
+    """A head's pattern without the bias and with it, and how far all heads of its layer look."""
+    if subject.config.mixer == "none":
+        st.info(
+            "This model has no mixer: its tokens never look at each other, so there is no pattern to bend."
+            " Choose another model above."
+        )
+        return
+    source = _source(subject)
+    recording, c = source.recording, source.recording.config
+    left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
+    with left:
+        layer, head = widgets.head(c, "alibi")
+    with right:
+        times = choose_multiplier()
+    slope = float(measured.slopes(c.n_heads, times).slope[head])
+    own = measured.own_slope(c, head)
+    found = measured.alibi_effect(recording[f"blocks.{layer}.scores"][head], slope, c.causal, own)
+    st.caption(_provenance(source, own))
+    _draw_patterns(found, slope, source.labels)
+    _draw_distances(recording, layer, times)
+    explain.takeaway(
+        f"Head {head} looks **{found.distance_before:.2f}** tokens away without the bias and"
+        f" **{found.distance_after:.2f}** with it; **{found.moved:.0%}** of its weight has moved. The scores"
+        " are the same: the bias is a thumb on the scale, and what is relevant enough still wins against it."
+    )
+
+
+def _provenance(source: _Source, own: float) -> str:
+    """Where the scores are from. `own` is the slope that they hold already."""
+    if own:
+        return (
+            f"{source.title} was trained with ALiBi. “Without” is what its scores would be with its own"
+            f" slope, {own:.4g}, taken out."
+        )
+    kind = source.recording.config.position
+    held = {"none": "no positions at all", "t5": "T5's learned bias, which its scores keep"}.get(
+        kind, f"{kind} positions, which it keeps"
+    )
+    return (
+        f"{source.title} was trained with {held}. The bias is added to its recorded scores by hand: a"
+        " what-if, not what it was trained for."
+    )
+
+
+def _draw_patterns(found: measured.Effect, slope: float, labels: list[str]) -> None:
+    left, right = st.columns(2, gap="medium")
+    for column, key, name, of, pattern in (
+        (left, "before", "Without the bias", "the scores", found.before),
+        (right, "after", f"With slope {slope:.4g}", "scores − slope · distance", found.after),
+    ):
+        with column:
+            st.caption(f"**{name}**: softmax of {of}")
+            plot(
+                half_width_pattern(pattern, labels),
+                key=f"alibi_pattern_{key}",
+                height=440,
+                name=name.replace(" ", "-").lower(),
+                data=pattern_table(pattern, labels),
+                alt=f"{name}: weights from 0 to 1, queries go down.",
+            )
+    st.caption("Both on one scale: blank is 0, darkest is 1.")
+
+
+def _draw_distances(recording: Recording, layer: int, times: float) -> None:
+    before, after = measured.distances_of_heads(recording, layer, times)
+    st.caption(
+        f"**All heads of layer {layer}**, each with its own slope: how far they look, mean over the text"
+    )
+    plot(
+        figures.distance_bars(before, after),
+        key="alibi_distances",
+        height=270,
+        name="alibi-distances",
+        data=pd.DataFrame({"head": np.arange(len(before)), "without": before, "with": after}),
+        alt="Bars: mean distance of each head without and with the bias.",
+    )

@@ -1,0 +1,139 @@
+"""Arrays -> figures of ALiBi: what a distance costs, how far a head reaches, how far it looks. Pure
+functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.measure.distance import Slopes, factors
+from pages.input.positions.shared_figures import head_line
+from ui.figures import specs as go
+from ui.figures.theme import base_layout, colour
+
+
+def decay_curves(slope: np.ndarray, length: int) -> go.Figure:
+    """What a score's weight is multiplied by at each distance before the softmax is normalised, e^(-slope *
+    distance), a line for each head.
+    """
+    distances = np.unique(np.linspace(0, length - 1, min(length, 400)).round())
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": f"head {head}",
+            "x": distances.astype(np.float32),
+            "y": row.astype(np.float32),
+            "line": head_line(head),
+            "hovertemplate": (
+                "distance %{x}<br>× %{y:.4f}<extra>" + f"head {head}, slope {s:.4g}" + "</extra>"
+            ),
+        }
+        for head, (s, row) in enumerate(zip(slope, factors(slope, distances), strict=True))
+    ]
+    marks = [
+        {
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "y0": y,
+            "y1": y,
+            "line": {"color": colour("quiet"), "dash": "dot", "width": 1},
+        }
+        for y in (np.exp(-1), 0.01)
+    ]
+    look = {
+        "showarrow": False,
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "font": {"color": colour("quiet"), "size": 12},
+    }
+    notes = [
+        {"xref": "paper", "x": 1, "y": y, "text": text} | look
+        for y, text in ((np.exp(-1), "1/e"), (0.01, "1 percent"))
+    ]
+    layout = base_layout(
+        margin={"l": 56, "r": 12, "t": 34, "b": 44},
+        showlegend=len(slope) <= 8,
+        shapes=marks,
+        annotations=notes,
+        xaxis={"title": {"text": "distance"}, "showgrid": False, "zeroline": False},
+        yaxis={"title": {"text": "factor e^(−slope · distance)"}, "range": [0, 1.03]},
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def reach_bars(found: Slopes, length: int) -> go.Figure:
+    """How far each head reaches, two bars for each on a logarithmic axis; the dotted line is the length of
+    the text.
+    """
+    heads = np.arange(len(found.slope))
+    traces = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": heads,
+            "y": values,
+            "marker": {"color": colour(shade)},
+            "hovertemplate": "head %{x}<br>" + name + ": distance %{y:,.4g}<extra></extra>",
+        }
+        for name, values, shade in (
+            ("down to 1/e", found.to_a_third, "position"),
+            ("down to 1 percent", found.to_a_percent, "quiet"),
+        )
+    ]
+    line = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": length,
+        "y1": length,
+        "line": {"color": colour("output"), "width": 1.5, "dash": "dot"},
+    }
+    low, high = np.log10(min(found.to_a_third.min(), 1.0)), np.log10(max(found.to_a_percent.max(), length))
+    layout = base_layout(
+        margin={"l": 56, "r": 12, "t": 34, "b": 44},
+        barmode="group",
+        bargap=0.2,
+        shapes=[line],
+        xaxis={
+            "title": {"text": "head"},
+            "dtick": 1 if len(heads) <= 16 else 4,
+            "showgrid": False,
+            "zeroline": False,
+        },
+        yaxis={
+            "title": {"text": "distance (tokens)"},
+            "type": "log",
+            "range": [low - 0.05, high + 0.1],
+            "dtick": 1,
+        },
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def distance_bars(before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray) -> go.Figure:
+    """How far each head of a layer looks without and with the bias: (head,), tokens."""
+    traces = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": np.arange(len(values)),
+            "y": np.asarray(values, dtype=np.float32),
+            "marker": {"color": colour(shade)},
+            "hovertemplate": "head %{x}<br>" + name + ": %{y:.2f} tokens away<extra></extra>",
+        }
+        for name, values, shade in (("without the bias", before, "quiet"), ("with it", after, "position"))
+    ]
+    layout = base_layout(
+        margin={"l": 56, "r": 12, "t": 34, "b": 44},
+        barmode="group",
+        bargap=0.25,
+        xaxis={"title": {"text": "head"}, "dtick": 1, "showgrid": False},
+        yaxis={"title": {"text": "mean distance (tokens)"}, "rangemode": "tozero"},
+    )
+    return go.Figure({"data": traces, "layout": layout})

@@ -1,0 +1,78 @@
+"""Part of the view "Side by side": which curves are drawn, and how; whatever the URL says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.config import Position
+from engine.measure.extrapolation import TAIL, Stopgap
+from engine.measure.extrapolation_facts import UNITS, Unit
+from engine.measure.schemes import SCHEMES
+from ui import widgets
+
+Variant = tuple[Position, Stopgap | None]  # a scheme as it is, or with a stopgap
+TITLES: dict[str, Position] = {scheme.title: name for name, scheme in SCHEMES.items()}
+STOPGAPS: dict[str, tuple[Position, Stopgap]] = {
+    "Learned: table repeated": ("learned", "repeat"),
+    "Learned: last row held": ("learned", "hold"),
+    "RoPE: larger base (NTK)": ("rope", "ntk"),
+    "T5: unmet buckets filled": ("t5", "far"),
+}
+ABOVE = "Above own last 64"
+SHOWN = ("Loss", ABOVE)
+WINDOWS = {"128": 128, "256": 256, "all": 0}  # 0: every one there is
+WIDTHS = ("1", "4", "8", "16")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`windows` are read, and each point is a mean over `width` positions; `above`: what is above a model's
+    own sliding window is drawn.
+    """
+
+    variants: tuple[Variant, ...]
+    above: bool
+    unit: Unit
+    windows: int
+    width: int
+
+
+def choose(schemes: set[Position], live: bool) -> Choice:
+    """From the widgets. `schemes` are those with a model; `live`: something can be measured here."""
+    titles = [title for title, name in TITLES.items() if name in schemes]
+    chosen = st.pills(
+        "Schemes", titles, default=titles, selection_mode="multi", key="bench_schemes", **widgets.KEPT
+    )
+    kept = widgets.only(chosen, titles)
+    variants: list[Variant] = [(TITLES[title], None) for title in titles if title in kept]
+    row = st.container(horizontal=True, gap="medium")
+    hint = "The loss, or what it is above the model's own when a window slides along."
+    above = widgets.one_of("Show", SHOWN, "bench_show", place=row, hint=hint) == ABOVE
+    hint = "1 bit is ln 2 = 0.693 nats."
+    unit = widgets.one_of("Unit", tuple(UNITS), "bench_unit", place=row, hint=hint)
+    if not live:
+        return Choice(tuple(variants), above, unit, 0, TAIL)
+    hint = (
+        "Windows of 4 contexts that are read. More take longer, about a second per hundred and scheme,"
+        " and shrink the bands."
+    )
+    windows = widgets.one_of("Windows", tuple(WINDOWS), "bench_windows", first="256", place=row, hint=hint)
+    hint = "The mean over so many positions is one point. 1: nothing is smoothed."
+    width = widgets.one_of("Positions in a point", WIDTHS, "bench_bin", first=str(TAIL), place=row, hint=hint)
+    names = [name for name, (scheme, _) in STOPGAPS.items() if scheme in schemes]
+    hint = "Ways to go on without training again. They are no part of the schemes: drawn dashed."
+    extra = st.pills(
+        "Stopgaps", names, selection_mode="multi", key="bench_stopgaps", help=hint, **widgets.KEPT
+    )
+    variants += [STOPGAPS[name] for name in names if name in widgets.only(extra, names)]
+    return Choice(tuple(variants), above, unit, WINDOWS[windows], int(width))
+
+
+def name_of(variant: Variant) -> str:
+    """As it stands in the legend and in the table."""
+    scheme, kind = variant
+    if kind is None:
+        return SCHEMES[scheme].title
+    return next(name for name, found in STOPGAPS.items() if found == variant)

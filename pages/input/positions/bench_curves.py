@@ -1,0 +1,164 @@
+"""Part of the view "Side by side": the curves of loss by position, the table below, and what they say."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from engine.checkpoints import Checkpoint
+from engine.config import Position
+from engine.measure.extrapolation import BLOCK, TAIL, TIMES, Curve
+from engine.measure.extrapolation_facts import (
+    HELD,
+    Unit,
+    above_tail,
+    costs,
+    far_buckets,
+    in_unit,
+    least,
+    reach_of,
+)
+from engine.measure.schemes import SCHEMES
+from engine.model import Transformer
+from pages.input.positions import bench_figures as figures
+from pages.input.positions.bench_choice import Choice, Variant, name_of
+from pages.input.positions.bench_figures import Line
+from ui import explain
+from ui.players.plot import plot
+
+
+def draw_curves(
+    models: dict[Position, Checkpoint],
+    curves: dict[Variant, Curve],
+    choice: Choice,
+    context: int,
+    partial: dict[Variant, Curve],
+) -> None:
+    """The curves that are measured, and those that are being measured, in nats; and what the former say."""
+    shown = {v: in_unit(c, choice.unit) for v, c in (curves | partial).items()}
+    _draw_figure(shown, choice, context, set(partial))
+    if ("learned", None) in shown:
+        st.caption(
+            f":material/info: The learned curve ends at {context}: there is no row for position {context},"
+            " and the engine refuses to make one up."
+        )
+    if any(scheme == "t5" for scheme, _ in shown):
+        st.caption(f":material/info: {_unmet(models['t5'].model)}")
+    if curves and not partial:
+        st.table(_numbers(models, curves, choice.unit, context))
+        st.caption(
+            f"Validation loss: the whole split, in windows of {context}, as measured when they were trained."
+            f" Then: the last {TAIL} characters of {context}, and what the very same characters cost more as"
+            f" the last of {2 * context} and of {TIMES * context}, ± a standard error. One training of each,"
+            " same seed, same batches in the same order: small differences between schemes may be luck, and"
+            " so may how high a broken curve climbs."
+        )
+        explain.takeaway(_summary(models, curves, context))
+
+
+def _draw_figure(shown: dict[Variant, Curve], choice: Choice, context: int, partial: set[Variant]) -> None:
+    """Curves in the unit that was chosen."""
+    lines = [Line(name_of(v), v[0], c, v[1] is not None, v in partial) for v, c in shown.items()]
+    what = f"above the model's own last {context}" if choice.above else "loss"
+    plot(
+        figures.position_losses(lines, context, unit=choice.unit, above=choice.above),
+        key="bench_losses",
+        height=460,
+        name="loss-by-position",
+        data=_rows(shown, choice.unit),
+        alt=(
+            f"Lines: {what} by position up to {TIMES * context} for {', '.join(line.name for line in lines)};"
+            f" an upright line at {context} says how far the models were trained."
+        ),
+    )
+    base = (
+        ""
+        if choice.above
+        else (
+            f" Dotted: the same model, when a window of {context} slides along by {TAIL}, so that each guess"
+            f" sees {context - TAIL + 1} to {context} characters."
+        )
+    )
+    st.caption(
+        f"Points are means over {choice.width} position{'s' * (choice.width > 1)}, bands one standard error,"
+        f" taken over blocks of {BLOCK} neighbouring windows.{base} Bumps that come back every {context}"
+        " positions are the text's: the same characters are read there again, with more before them."
+    )
+
+
+def _unmet(model: Transformer) -> str:
+    """Why T5's far buckets matter, in this model's numbers."""
+    found = far_buckets(model)
+    if found is None:
+        return "All of T5's buckets were met in training."
+    return (
+        f"T5's distances of up to {model.config.context - 1} fall into buckets 0 to {found.last}; training"
+        f" never met buckets {found.last + 1} to {found.end}. They still hold their random start, at most"
+        f" {found.unmet:.2f} in size, where bucket {found.last} has learned {found.met:+.2f} (mean over"
+        f" heads). Beside that, a bias near 0 gives what is too far e^{-found.met:.2f} ≈ {found.factor:.0f}"
+        " times the weight."
+    )
+
+
+def _rows(curves: dict[Variant, Curve], unit: Unit) -> pd.DataFrame:
+    """A row for each point: what the CSV button saves."""
+    frames = [
+        pd.DataFrame(
+            {
+                "scheme": name_of(v),
+                "first_position": c.first,
+                "last_position": c.first + c.width - 1,
+                f"loss_{unit}": c.mean,
+                f"standard_error_{unit}": c.error,
+                f"above_own_tail_{unit}": above_tail(c),
+                "windows": c.windows,
+            }
+        )
+        for v, c in curves.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _numbers(
+    models: dict[Position, Checkpoint], curves: dict[Variant, Curve], unit: Unit, context: int
+) -> pd.DataFrame:
+    """A row for each scheme or stopgap."""
+    none = models["none"].metrics["validation_loss"] if "none" in models else None
+    rows = {}
+    for variant, c in curves.items():
+        found = costs(c, models[variant[0]].metrics["validation_loss"], none, unit)
+        mean, error = found.tail
+        row = {
+            f"validation loss ({unit})": f"{found.validation:.3f}",
+            "against none": "" if found.against_none is None else f"{found.against_none:+.3f}",
+            f"end of {context}": f"{mean:.3f} ± {error:.3f}",
+        }
+        for times, more in found.more.items():
+            answer = "no answer" if more is None else f"{more[0]:+.3f} ± {more[1]:.3f}"
+            row[f"more at {times * context}"] = answer
+        rows[name_of(variant)] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _summary(models: dict[Position, Checkpoint], curves: dict[Variant, Curve], context: int) -> str:
+    """Which hold, which break, and what the mask alone is worth: from the numbers."""
+    found = reach_of(curves)
+    held, lost = (
+        ", ".join(f"{name_of(v)} ({far:+.2f})" for v, far in some.items())
+        for some in (found.held, found.lost)
+    )
+    words = (
+        f"**Read at {TIMES * context} instead of {context}, the same characters cost at most {HELD} nats"
+        f" more: {held or 'none of these'}.** "
+    )
+    words += f"They cost more with {lost}. " if lost else ""
+    words += f"A learned table has no answer beyond {context}. " if ("learned", None) in curves else ""
+    trained = {name: checkpoint.metrics["validation_loss"] for name, checkpoint in models.items()}
+    if "none" in trained and len(trained) > 1:
+        best = least(trained)
+        words += (
+            f"Within {context}, {SCHEMES[best].title} is best, at {trained[best]:.3f} nats; with no positions"
+            f" it is {trained['none']:.3f}. It has only the causal mask to tell the order by: “Why” measures"
+            " how much that leaks."
+        )
+    return words

@@ -1,0 +1,93 @@
+"""Part of the view "Side by side": what each scheme knows of distance before training, and after."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.checkpoints import Checkpoint
+from engine.config import Position
+from engine.measure.extrapolation import TIMES
+from engine.measure.schemes import SCHEMES, Similarity, similarity
+from engine.model import build
+from pages.input.positions.bench_figures import similarity_panels
+from ui import widgets
+from ui.layout import scrolled
+from ui.players.plot import plot
+
+Found = dict[Position, tuple[str, Similarity, Similarity]]  # (title, untrained, trained)
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _similarities(_models: dict[Position, Checkpoint]) -> Found:
+    """As far as the texts below are long."""
+    found = {}
+    for scheme, checkpoint in _models.items():
+        reach, seed = TIMES * checkpoint.config.context, int(checkpoint.metrics["train"]["seed"])
+        fresh = build(checkpoint.config, seed).requires_grad_(False).eval()
+        found[scheme] = (SCHEMES[scheme].title, similarity(fresh, reach), similarity(checkpoint.model, reach))
+    return found
+
+
+def draw_similarity(models: dict[Position, Checkpoint]) -> None:
+    """A panel for each scheme, and a sentence of what they make of near and far."""
+    st.markdown("#### What they know of distance before training")
+    context = next(iter(models.values())).config.context
+    trained = widgets.switch("Also after training (dotted)", False, "bench_trained")
+    found = _similarities(models)
+    shown: dict[str, tuple[str, Similarity, Similarity | None]] = {
+        name: (title, fresh, after if trained else None) for name, (title, fresh, after) in found.items()
+    }
+    with st.container(key="bench_panels"):
+        scrolled("bench_panels", 700)
+        plot(
+            similarity_panels(shown, context, TIMES * context),
+            key="bench_similarity",
+            height=430,
+            name="similarity-by-distance",
+            data=_similarity_rows(found),
+            alt=(
+                "Six panels, one for each scheme: how alike a token and the same token further back look, by"
+                " distance, before training."
+            ),
+        )
+    st.caption(
+        "1 means that distance makes no difference. Added to the embedding: the cosine of the same token at"
+        " two places. RoPE: the score of equal q and k, turned, as a share of that at distance 0. ALiBi and"
+        " T5: the factor $e^{bias}$ that the distance puts on a weight, as a share of the largest, a line"
+        f" for each head. Dotted upright: {context}, the training context. {_initial_sentence(found)}"
+    )
+
+
+def _initial_sentence(found: Found) -> str:
+    """What the untrained schemes make of near and far, in numbers."""
+    told = []
+    for name in ("sinusoidal", "rope"):
+        if name in found:
+            title, fresh, _ = found[name]
+            told.append(
+                f"{title} {fresh.range_at(1)[0]:.2f} at distance 1, {fresh.range_at(16)[0]:.2f} at 16"
+            )
+    if "alibi" in found:
+        low, high = found["alibi"][1].range_at(16)
+        told.append(f"ALiBi from {low:.2f} to {high:.2f} at 16")
+    near = f"Near and far differ from the start: {'; '.join(told)}. " if told else ""
+    if "learned" in found:
+        low, high = found["learned"][1].range_apart
+        near += (
+            "An untrained table tells that two places differ, and not how far apart they are:"
+            f" {low:.2f} to {high:.2f} at every distance."
+        )
+    return near
+
+
+def _similarity_rows(found: Found) -> pd.DataFrame:
+    """A row for each distance, a column for each line."""
+    columns = {
+        f"{title}, {name}, {when}": pd.Series(values.astype(np.float32), index=s.distance)
+        for title, fresh, trained in found.values()
+        for when, s in (("untrained", fresh), ("trained", trained))
+        for name, values in zip(s.lines, s.values, strict=True)
+    }
+    return pd.DataFrame(columns).rename_axis("distance").reset_index()

@@ -1,0 +1,156 @@
+"""A topic of the view "RoPE": pairs of q and k as arrows that turn with position. Sliders, play and the sums
+run in the browser; the page hears when the hand lets go.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.measure import rotary
+from engine.measure.rotary import frequencies, unturned
+from engine.measure.rotary_curves import score_at
+from pages.input.positions.rope_turning import Turning, turning
+from pages.input.positions.shared import signed, thousands
+from ui import explain, widgets
+from ui.figures import theme
+from ui.players.component import mounted
+from ui.players.tokens import token_strip
+from ui.subject import Subject
+
+SHIFTS = (1, 10, 100, 1_000, 10_000, 100_000)
+
+
+def draw_arrows(subject: Subject) -> None:
+    """The arrows of two tokens, and what a shift of both does to their score."""
+    turned = turning(subject)
+    last = len(subject.ids) - 1
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.caption("**Query**: the token whose q is turned")
+        m = token_strip(subject.labels, key="rope_query", chosen=last, label="Token of the query")
+    with right:
+        st.caption("**Key**: the token whose k is turned")
+        n = token_strip(subject.labels, key="rope_key", chosen=max(0, last - 3), label="Token of the key")
+    q, k = turned.q[m], turned.k[n]
+    note = (
+        f"All {turned.rotary // 2} pairs of {turned.words}, on one scale: long arrows decide. Below each,"
+        " its product; left, the chosen one, enlarged."
+    )
+    at = rope_arrows(
+        q,
+        k,
+        base=turned.base,
+        d_rotary=turned.rotary,
+        most=max(subject.config.context - 1, last, 63),
+        home=(m, n),
+        labels=(subject.labels[m], subject.labels[n]),
+        key="rope_at",
+        note=note,
+    )
+    _shift(q, k, at, turned)
+    score = score_at(q, k, at[0], at[1], turned.base, turned.rotary)
+    explain.takeaway(
+        f"At these places the score before its scaling is **{signed(score.total)}**. Pair {score.pair} says"
+        f" most: {signed(score.term)}. Its arrows lie {'less' if score.near else 'more'} than a quarter turn"
+        " apart. Turn “move both together” on and play: every arrow moves, no product does."
+    )
+
+
+def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turning) -> None:
+    st.markdown("**Shift both positions, and the score stays**")
+    shift = widgets.slide_over("Shift both by", SHIFTS, 10, "rope_shift", written=thousands)
+    found = rotary.shift_check(q, k, at[0], at[1], shift, turned.base, turned.rotary)
+    table = pd.DataFrame(
+        {
+            f"q·k at ({at[0]}, {at[1]})": [signed(s.before, 6) for s in found],
+            f"q·k at ({at[0] + shift:,}, {at[1] + shift:,})": [signed(s.after, 6) for s in found],
+            "difference": [f"{s.difference:.1e}" for s in found],
+        },
+        index=pd.Index([s.precision for s in found], name="turned in"),
+    )
+    st.table(table)
+    st.caption(
+        "In exact arithmetic the difference is 0. The engine turns in float32; far out, a large position"
+        " times θ loses digits, and the score moves a little. In bfloat16, with 8 significant bits for a"
+        " sine, it moves at once. Only the turning is rounded here: products are summed in float64."
+    )
+
+
+def rope_arrows(
+    q: np.ndarray,
+    k: np.ndarray,
+    *,
+    base: float,
+    d_rotary: int,
+    most: int,
+    home: tuple[int, int],
+    labels: tuple[str, str],
+    key: str,
+    note: str,
+) -> tuple[int, int, int]:
+    """Draws them. q, k (d_head,) before rotation, half-split, of which the first d_rotary dimensions turn;
+    positions run from 0 to `most`, and begin at `home` (query, key).
+
+    Returns (query position, key position, pair) as they stand now. They are kept in the URL under `key` as
+    12-4-0, and go back to `home` when that changes, which happens when another token is chosen.
+    """
+    pairs = d_rotary // 2
+    name = f"{home[0]},{home[1]}"
+    at = _held(key, name, most, pairs) or (
+        min(home[0], most),
+        min(home[1], most),
+        _asked(key, most, pairs)[2],
+    )
+    st.query_params[key] = "-".join(map(str, at))
+    st.session_state[f"{key}_home"] = name
+    colours = theme.palette()
+    data = {
+        "q": np.asarray(q[:d_rotary], dtype=np.float64).tolist(),
+        "k": np.asarray(k[:d_rotary], dtype=np.float64).tolist(),
+        "theta": frequencies(d_rotary, base).tolist(),
+        "d_head": len(q),
+        "rest": unturned(q, k, d_rotary),
+        "most": most,
+        "at": list(at),
+        "home": name,
+        "labels": list(labels),
+        "note": note,
+        "colours": {"q": colours["attention"], "k": colours["validation"]},
+        "alt": (
+            "The chosen pair: q and k as two arrows from the middle of a circle. The shaded angle between"
+            " them depends on the distance only."
+        ),
+    }
+    mounted("rope")(key=f"{key}_arrows", data=data, on_at_change=lambda: None)
+    return at
+
+
+def _held(key: str, home: str, most: int, pairs: int) -> tuple[int, int, int] | None:
+    """Where the arrows stand: as they were last left for these tokens, else, when the page is new, as the
+    link says.
+    """
+    where, _, text = str(widgets.picked(f"{key}_arrows", "at")).partition("|")
+    if where == home:
+        return parse(text, most, pairs)
+    if st.session_state.get(f"{key}_home", home) != home:
+        return None
+    return parse(st.query_params.get(key, ""), most, pairs)
+
+
+def _asked(key: str, most: int, pairs: int) -> tuple[int, int, int]:
+    return parse(st.query_params.get(key, ""), most, pairs) or (0, 0, 0)
+
+
+def parse(text: str, most: int, pairs: int) -> tuple[int, int, int] | None:
+    """query-key-pair, each kept inside what there is; None when it is not that.
+
+    >>> parse("12-4-0", 127, 16), parse("9-900-99", 127, 16), parse("a-b-c", 127, 16)
+    ((12, 4, 0), (9, 127, 15), None)
+    """
+    numbers = [widgets.number_of(part) for part in text.split("-")]
+    if len(numbers) != 3 or None in numbers:
+        return None
+    query, key, pair = (number for number in numbers if number is not None)
+    return min(query, most), min(key, most), min(pair, pairs - 1)

@@ -1,0 +1,55 @@
+"""What several views of the page need: the choice of a mask, a written number, the small models that were
+trained with one scheme each.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine import checkpoints
+from engine.checkpoints import Checkpoint
+from engine.errors import GlassformerError
+from ui import widgets
+from ui.site import ROOT
+from ui.text.numbers import minus
+
+MASKS = ("causal", "both ways")
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A number with a true minus sign.
+
+    >>> signed(-1.5), signed(2.0, 1)
+    ('−1.500', '2.0')
+    """
+    return minus(f"{value:.{digits}f}")
+
+
+def thousands(value: float) -> str:
+    """A number as sliders write it.
+
+    >>> thousands(10_000), thousands(0.25)
+    ('10,000', '0.25')
+    """
+    return f"{value:,}"
+
+
+def choose_mask(causal: bool, key: str) -> bool:
+    """True for a causal mask; the model's own choice stands first."""
+    return widgets.one_of("Mask", MASKS if causal else MASKS[::-1], key) == MASKS[0]
+
+
+def example(scheme: str) -> Checkpoint | None:
+    """The small model that was trained with a scheme, `checkpoints/positions/<scheme>`; None where it is not
+    there or not whole.
+    """
+    folder = ROOT / "checkpoints" / "positions" / scheme
+    try:
+        return _example(scheme, (folder / checkpoints.CONFIG).stat().st_mtime)
+    except (OSError, GlassformerError):
+        return None
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _example(scheme: str, stamp: float) -> Checkpoint:
+    return checkpoints.load(ROOT / "checkpoints" / "positions" / scheme)

@@ -1,0 +1,119 @@
+"""Part of the view "Sinusoidal": the rotation that carries position p to p + k."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.measure.sinusoids import Residual, TurnedPair, rotation_matrix, rotation_residual, turned_pair
+from pages.input.positions import sinusoidal_figures as figures
+from ui import explain, widgets
+from ui.players.plot import plot
+from ui.text.numbers import number
+
+MOST_DRAWN = 64  # dimensions of the drawn R(k)
+FARTHEST, K_MOST = 512, 64
+
+
+def draw_rotation(length: int, width: int, base: int) -> None:
+    """One pair that turns, and the whole matrix."""
+    p, k, pair = _choose_step(width // 2)
+    found = turned_pair(p, k, pair, width, base)
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        _draw_pair(found, p, k)
+    with right:
+        theta, sine, cosine = found.theta, *found.end
+        st.markdown(
+            f"Pair {pair} turns by $\\theta$ = {theta:.4g} radians a position. From position {p} to {p + k}"
+            f" that is $k\\theta$ = {found.angle:.4g}:"
+        )
+        st.latex(_worked(found))
+        st.markdown(
+            f"And position {p + k} by itself: $(\\sin {found.end_angle:.4g},\\ \\cos"
+            f" {found.end_angle:.4g})$ = ({sine:.3f}, {cosine:.3f})."
+        )
+        st.caption(
+            "The addition theorem is the whole proof: $\\sin(a + b) = \\sin a \\cos b + \\cos a \\sin b$ and"
+            " $\\cos(a + b) = \\cos a \\cos b - \\sin a \\sin b$. The matrix holds $k$ and $\\theta$, but no"
+            " $p$."
+        )
+    _draw_whole(length, width, base, k, pair)
+    explain.takeaway(
+        f"One matrix, $R({k})$, carries *every* position to the one {abs(k)}"
+        f" {'further on' if k >= 0 else 'back'}. So a linear map, which is all that $W_Q$ and $W_K$ are, can"
+        " look for “the token so many places back” without knowing where it stands. RoPE makes this rotation"
+        " its whole idea."
+    )
+
+
+def _draw_pair(found: TurnedPair, p: int, k: int) -> None:
+    """Both hands."""
+    tips = np.stack((found.start, found.end))
+    plot(
+        figures.turned_pair(found.start, found.end, p, k),
+        key="sinusoid_turned",
+        height=340,
+        name="rotation-of-a-pair",
+        data=pd.DataFrame({"position": [p, p + k], "sine": tips[:, 0], "cosine": tips[:, 1]}),
+        alt=f"A clock's hand at position {p} and, turned by {found.angle:.3f} radians, at position {p + k}.",
+    )
+
+
+def _choose_step(pairs: int) -> tuple[int, int, int]:
+    """(p, k, pair); p + k is never before the first position."""
+    one, two, three = st.columns(3, gap="medium")
+    p = widgets.slide("Position p", 0, FARTHEST, 5, "sinusoid_position", place=one)
+    k = widgets.slide("Step k", -K_MOST, K_MOST, 2, "sinusoid_step", place=two)
+    # An eighth of the way up the pairs' angles is 0.1 where the base is 10,000 and the width a multiple of 8.
+    pair = widgets.slide("Pair i", 0, pairs - 1, pairs // 4, "sinusoid_pair", place=three) if pairs > 1 else 0
+    if p + k < 0:
+        st.caption(f":material/info: There is no position before 0, so p = {-k} is used instead of {p}.")
+    return max(p, -k), k, pair
+
+
+def _draw_whole(length: int, width: int, base: int, k: int, pair: int) -> None:
+    """The whole matrix, and what is left of PE(p + k) when R(k) PE(p) is taken away."""
+    shown = min(width, MOST_DRAWN)
+    matrix = rotation_matrix(k, width, base)[:shown, :shown]
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        plot(
+            figures.block_map(matrix, k, pair if 2 * pair + 2 <= shown else None),
+            key="sinusoid_blocks",
+            height=420,
+            name=f"R-{k}",
+            data=pd.DataFrame(matrix.astype(np.float32)),
+            alt=(
+                f"The matrix R({k}): blocks of 2 by 2 along the diagonal, zero elsewhere; the chosen pair's"
+                " block is framed."
+            ),
+        )
+    with right:
+        residual = _residual(length, k, width, base)
+        formula = (
+            f"the largest $|R({k})\\,PE(p) - PE(p {k:+d})|$ over {length} positions and {width} dimensions"
+        )
+        explain.worked("Residual, float32", number(residual.float32), formula)
+        explain.worked("Residual, float64", number(residual.float64), "the same in double precision")
+        st.caption(
+            ("" if shown == width else f"Drawn are the first {shown} of {width} dimensions. ")
+            + "What is left is rounding: float32 keeps seven digits of an angle, so a large angle has fewer"
+            " of them behind the point."
+        )
+
+
+def _worked(found: TurnedPair) -> str:
+    """The 2 x 2 product in LaTeX, three places."""
+    rows = r" \\ ".join(" & ".join(f"{v:.3f}" for v in row) for row in found.block)
+    vectors = [
+        r"\begin{bmatrix}" + r" \\ ".join(f"{v:.3f}" for v in pair) + r"\end{bmatrix}"
+        for pair in (found.start, found.carried)
+    ]
+    return rf"\begin{{bmatrix}}{rows}\end{{bmatrix}} {vectors[0]} = {vectors[1]}"
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _residual(length: int, k: int, width: int, base: int) -> Residual:
+    return rotation_residual(length, k, width, base)

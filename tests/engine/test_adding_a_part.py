@@ -1,0 +1,121 @@
+"""The examples of docs/adding-a-part.md, run as they stand: two new parts, each of which touches its own file,
+the registry and the Literal.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pytest
+import torch
+
+from engine import config
+from engine.config import ModelConfig
+from engine.errors import ConfigError
+from engine.measure.ablation import Switches, compare
+from engine.measure.attribution import attribute
+from engine.measure.formulas import formulas
+from engine.measure.heads import stages
+from engine.measure.recording import record
+from engine.measure.schemes import similarity
+from engine.measure.shapes import trace
+from engine.model import Transformer, build
+from engine.parts.registry import NORMS, POSITIONS
+from engine.sample import Decoder
+from pages.start.home.map_drawing import model_map
+from tests.engine.helpers import tiny
+
+DOC = Path(__file__).parents[2] / "docs" / "adding-a-part.md"
+IDS = (3, 1, 4, 1, 5, 9)
+
+
+def examples() -> dict[str, str]:
+    """File name -> source, of the examples that begin with a file's name."""
+    blocks = re.findall(r"```python\n# (engine/parts/\w+\.py)\n(.*?)```", DOC.read_text("utf-8"), re.DOTALL)
+    return dict(blocks)
+
+
+def written(name: str) -> ModuleType:
+    """The module that an example would be."""
+    module = ModuleType(f"example_{Path(name).stem}")
+    sys.modules[module.__name__] = module
+    exec(compile(examples()[name], name, "exec"), module.__dict__)
+    return module
+
+
+@pytest.fixture
+def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A file, a line in the registry, and the Literal: nothing else."""
+    monkeypatch.setitem(NORMS, "scalenorm", written("engine/parts/scale_norm.py").ScaleNorm)
+    monkeypatch.setitem(POSITIONS, "kerple", written("engine/parts/kerple.py").Kerple)
+    norms, positions = (*get_args(config.Norm), "scalenorm"), (*get_args(config.Position), "kerple")
+    monkeypatch.setattr(config, "Norm", Literal[norms])  # type: ignore[valid-type]
+    monkeypatch.setattr(config, "Position", Literal[positions])  # type: ignore[valid-type]
+    yield
+    trace.cache_clear()
+
+
+def model_of(**fields: Any) -> tuple[ModelConfig, Transformer]:
+    chosen = tiny(**fields)
+    model = build(chosen)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.empty(parameter.shape).normal_(0, 0.2, generator=generator))
+    return chosen, model.requires_grad_(False).eval()
+
+
+def test_without_the_three_places_there_is_no_such_part() -> None:
+    with pytest.raises(ConfigError, match="must be one of layernorm"):
+        tiny(norm="scalenorm").validate()
+
+
+FIELDS = [
+    {"norm": "scalenorm"},
+    {"position": "kerple"},
+    {"norm": "scalenorm", "position": "kerple", "n_kv_heads": 2},
+]
+
+
+@pytest.mark.usefixtures("added")
+@pytest.mark.parametrize("fields", FIELDS, ids=str)
+def test_a_part_that_was_added_is_honoured_everywhere(fields: dict[str, Any]) -> None:
+    chosen, model = model_of(**fields)
+    assert ModelConfig.from_dict(chosen.to_dict()) == chosen
+    recording = record(model, IDS)
+    with torch.inference_mode():
+        decoder = Decoder(model)
+        np.testing.assert_allclose([decoder.read([i]) for i in IDS][-1], recording.logits[-1], atol=1e-5)
+    found = attribute(model, recording, 4, 7)
+    assert found.total == pytest.approx(found.logit, abs=1e-5)
+    looked = stages(model, recording, 1, 3)
+    np.testing.assert_allclose(looked.pattern, recording["blocks.1.pattern"][3], atol=1e-6)
+    steps = trace(chosen, len(IDS))
+    assert sum(s.parameters for s in steps) == sum(p.numel() for p in model.parameters())
+    said = formulas(model.config)
+    assert all(all(said[s.bare]) for s in steps if s.bare in said)
+    titles = {part["title"] for part in model_map(chosen)["parts"].values()}
+    if "norm" in fields:
+        assert {"ScaleNorm", "Final ScaleNorm"} <= titles and said["norm2"][1] == "g · √d · x / |x|"
+    if "position" in fields:
+        assert "KERPLE: bias on scores" in titles
+        assert said["scores"][1].endswith("− r · ln(1 + distance)") and said["position"][1]
+        off = compare(model, recording, Switches(position=False))
+        assert off.kl.max() > 1e-6
+        bias = similarity(model, 6)
+        assert bias.quantity == "e^bias" and (np.diff(bias.values) < 0).all()
+
+
+@pytest.mark.usefixtures("added")
+def test_the_new_norm_is_what_it_says() -> None:
+    _, model = model_of(norm="scalenorm")
+    x = torch.randn(3, 5, 16)
+    sizes = model.norm_final(x).norm(dim=-1)
+    wanted = float(model.norm_final.gain) * 4  # type: ignore[attr-defined]
+    assert torch.allclose(sizes, torch.full_like(sizes, abs(wanted)), rtol=1e-5)

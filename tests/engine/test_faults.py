@@ -1,0 +1,197 @@
+"""A fault is a swap of parts: it is honoured by training, survives a snapshot and a file, and says its name."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import zipfile
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from engine.checkpoints import pack, unpack
+from engine.config import ModelConfig, TrainConfig
+from engine.errors import CheckpointError, ConfigError
+from engine.faults import PARTS, UnscaledAttention, parts_of
+from engine.model import build
+from engine.parts.positions import Seams
+from engine.parts.registry import HEALTHY, MIXERS, swapped
+from engine.probe import Recorder, identity
+from engine.sample import complete
+from engine.service.profiles import PROFILES, check
+from engine.service.state import RunSpec
+from engine.tokenizers import from_dict
+from engine.training.records import Evaluation, Snapshot, Step
+from engine.training.train import Batches, measure, train
+from tests.engine.helpers import tiny, verse
+from tests.engine.toys import TOYS
+
+CORPUS = verse()
+MODEL = ModelConfig(vocab_size=CORPUS.vocab_size, context=16, d_model=32, n_layers=1, n_heads=2, dropout=0.2)
+TRAIN = TrainConfig(steps=4, batch_size=4, eval_every=0, sample_every=0, precision="float32", warmup_steps=0)
+FAULT = "unscaled_scores"
+
+
+def test_unscaled_scores_are_the_raw_products() -> None:
+    model = build(tiny(), parts=parts_of(FAULT)).eval()
+    recorder = Recorder()
+    model(torch.tensor([[3, 1, 4, 1]]), recorder)
+    q, k = recorder["blocks.0.q_rot"], recorder["blocks.0.k_rot"]
+    assert torch.allclose(recorder["blocks.0.scores"], q @ k.transpose(2, 3), atol=1e-7)
+    assert type(model.blocks[0].mixer) is UnscaledAttention and model.parts.name == FAULT
+
+
+def test_a_name_that_is_none_is_refused_with_those_that_are() -> None:
+    with pytest.raises(ConfigError, match="must be one of healthy, unscaled_scores"):
+        parts_of("no_such_fault")
+    with pytest.raises(ConfigError, match="parts = 'other'"):
+        train(MODEL, TRAIN, CORPUS, parts="other")
+    with pytest.raises(ConfigError, match="parts"):
+        check(PROFILES["local"], RunSpec(MODEL, TRAIN, "text", "abc " * 99, parts="other"))
+
+
+def losses(parts: str) -> list[float]:
+    records = train(replace(MODEL, dropout=0.0), replace(TRAIN, learning_rate=0.05), CORPUS, parts=parts)
+    return [r.loss for r in records if isinstance(r, Step)]
+
+
+def test_training_is_made_of_what_it_was_told() -> None:
+    healthy, faulty = losses("healthy"), losses(FAULT)
+    assert len(healthy) == len(faulty) == 4 and healthy[2:] != faulty[2:]
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_file_remembers_what_its_model_is_made_of(name: str) -> None:
+    model = build(tiny(vocab_size=CORPUS.vocab_size), parts=PARTS[name])
+    data = pack(model, CORPUS.tokenizer, {})
+    config = json.loads(zipfile.ZipFile(io.BytesIO(data)).read("config.json"))
+    assert config.get("parts", "healthy") == name and ("parts" in config) == (name != "healthy")
+    found = unpack(data)
+    assert found.model.parts is PARTS[name] and found.model.config == model.config
+    tokens = torch.tensor([[3, 1, 4, 1]])
+    assert torch.equal(found.model(tokens), model.eval()(tokens))
+
+
+def test_a_file_with_parts_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="toy norm"):
+        pack(build(MODEL, parts=TOYS["norm"]), CORPUS.tokenizer, {})
+    data = pack(build(MODEL, parts=PARTS[FAULT]), CORPUS.tokenizer, {})
+    other = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(other, "w") as new:
+        for info in old.infolist():
+            new.writestr(info.filename, old.read(info).replace(FAULT.encode(), b"another"))
+    with pytest.raises(CheckpointError, match="must be one of healthy"):
+        unpack(other.getvalue())
+
+
+def windows(targets: Any) -> Batches:
+    return Batches(CORPUS, MODEL, TRAIN, targets)
+
+
+def test_targets_are_a_seam() -> None:
+    """Targets that are the inputs themselves: what 'forgot to shift' does."""
+    batch = windows(lambda w: (w[:, :-1], w[:, :-1])).at(0)
+    assert torch.equal(batch.inputs, batch.targets)
+    healthy = windows(HEALTHY.targets).at(0)
+    assert torch.equal(batch.inputs, healthy.inputs) and torch.equal(
+        healthy.targets[:, :-1], healthy.inputs[:, 1:]
+    )
+
+
+def test_the_mode_is_a_seam() -> None:
+    """A mode that never leaves training: an evaluation drops, and so does a sample."""
+    asked: list[bool] = []
+
+    def forgotten(model: torch.nn.Module, training: bool) -> None:
+        asked.append(training)
+        model.train(True)
+
+    parts = swapped(HEALTHY, "forgotten", mode=forgotten)
+    batches = Batches(CORPUS, MODEL, TRAIN)
+    faulty, healthy = build(MODEL, parts=parts), build(MODEL)
+    found = [measure(faulty, batches, CORPUS.validation[:200]).nats for _ in range(2)]
+    same = [measure(healthy, batches, CORPUS.validation[:200]).nats for _ in range(2)]
+    assert found[0] != found[1] and same[0] == same[1] and asked == [False, True] * 2
+    complete(faulty, CORPUS.tokenizer, "gre", 2, 0.0, 0)
+    assert asked[4:] == [False, True] and healthy.training
+
+
+def test_the_mask_is_a_seam() -> None:
+    parts = swapped(HEALTHY, "no mask", mask=lambda length, like, start=0: None)
+    open_eyed, encoder = build(tiny(), parts=parts).eval(), build(tiny(causal=False)).eval()
+    tokens = torch.tensor([[3, 1, 4, 1]])
+    assert torch.equal(open_eyed(tokens), encoder(tokens))
+
+
+@pytest.mark.parametrize("name", TOYS)
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_a_part_that_nobody_has_seen_can_be_trained(
+    name: str, optimizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PARTS, name, TOYS[name])  # type: ignore[arg-type]
+    order = replace(
+        TRAIN, steps=20, optimizer=optimizer, learning_rate=0.01, sample_every=10, sample_length=4
+    )
+    found = [r.loss for r in train(MODEL, order, CORPUS, parts=name) if isinstance(r, Step)]
+    assert sum(found[-3:]) < sum(found[:3]) - 0.5
+
+
+def test_a_copy_of_a_model_is_made_of_the_same_parts() -> None:
+    model = build(MODEL, parts=PARTS[FAULT])
+    assert copy.deepcopy(model).parts is model.parts
+
+
+def test_evaluations_and_snapshots_come_as_ever() -> None:
+    kinds = [type(r) for r in train(MODEL, TRAIN, CORPUS, parts=FAULT)]
+    assert kinds.count(Evaluation) == 2 and kinds.count(Snapshot) == 2
+
+
+@pytest.mark.parametrize("mixer", ["attention", "shared_qk", "similarity", "mean"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_keys_and_values_may_come_from_another_text(mixer: str, bias: bool) -> None:
+    """The text itself as memory changes nothing; another one is what is gathered from."""
+    config = tiny(mixer=mixer, attention_bias=bias).resolved()
+    part: Any = MIXERS[mixer](config)
+    for parameter in part.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    x, memory = torch.randn(2, 3, 16), torch.randn(2, 5, 16)
+    itself = part(x, Seams(), None, identity)
+    assert torch.allclose(part(x, Seams(), None, identity, memory=x), itself, atol=1e-6)
+    recorder = Recorder()
+    across = part(x, Seams(), None, recorder, memory=memory)
+    assert across.shape == x.shape and recorder["pattern"].shape == (2, 4, 3, 5)
+    other = part(
+        x, Seams(), None, identity, memory=memory.flip(1)
+    )  # without positions their order is nothing
+    assert torch.allclose(across, other, atol=1e-5)
+    assert not torch.allclose(across, itself, atol=1e-3)
+
+
+def test_attention_over_a_memory_is_torch_s_own() -> None:
+    part: Any = MIXERS["attention"](tiny(attention_bias=True).resolved())
+    for parameter in part.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    theirs = torch.nn.MultiheadAttention(16, 4, batch_first=True)
+    theirs.load_state_dict(
+        {
+            "in_proj_weight": part.w_qkv.weight,
+            "in_proj_bias": part.w_qkv.bias,
+            "out_proj.weight": part.w_o.weight,
+            "out_proj.bias": part.w_o.bias,
+        }
+    )
+    x, memory = torch.randn(2, 3, 16), torch.randn(2, 5, 16)
+    wanted = theirs(x, memory, memory)[0]
+    assert torch.allclose(part(x, Seams(), None, identity, memory=memory), wanted, atol=1e-5)
+    assert F.mse_loss(part(x, Seams(), None, identity), wanted) > 1e-3
+
+
+def test_what_was_read_can_be_written_again() -> None:
+    """Parts and all."""
+    first = unpack(pack(build(MODEL, parts=PARTS[FAULT]), CORPUS.tokenizer, {}))
+    again = unpack(pack(first.model, from_dict(first.tokenizer.to_dict()), {}))
+    assert again.model.parts is first.model.parts

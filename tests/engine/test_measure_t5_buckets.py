@@ -1,0 +1,159 @@
+"""T5 in numbers: the paper's own, by hand, and against Hugging Face."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import ShapeError
+from engine.measure import t5_buckets
+from engine.measure.recording import record
+from engine.measure.t5_buckets import Bucket
+from tests.engine.helpers import loud, some_tokens, tiny
+
+
+def by_hand(offset: int, bidirectional: bool, buckets: int, far: int) -> int:
+    """Raffel et al. 2020 in plain Python, one offset at a time."""
+    base, gap = 0, max(-offset, 0)
+    if bidirectional:
+        buckets //= 2
+        base, gap = (buckets if offset > 0 else 0), abs(offset)
+    exact = buckets // 2
+    if gap < exact:
+        return base + gap
+    return base + min(
+        buckets - 1, exact + int(math.log(gap / exact) / math.log(far / exact) * (buckets - exact) + 1e-7)
+    )
+
+
+@pytest.mark.parametrize("buckets", [4, 8, 16, 32, 64])
+@pytest.mark.parametrize("far", [64, 128, 1024])
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_buckets_equal_the_rule_and_hugging_face(buckets, far, bidirectional):
+    offsets = np.arange(-1500, 1501)
+    ours = t5_buckets.bucket_of(offsets, bidirectional, buckets, far)
+    assert ours.tolist() == [by_hand(o, bidirectional, buckets, far) for o in offsets.tolist()]
+    t5 = pytest.importorskip("transformers.models.t5.modeling_t5", reason="transformers is not installed")
+    theirs = t5.T5Attention._relative_position_bucket(torch.from_numpy(offsets), bidirectional, buckets, far)
+    assert ours.tolist() == theirs.tolist()
+
+
+def test_worked_buckets_of_t5():
+    found = {b.number: b.words for b in t5_buckets.bucket_ranges(False, 32, 128)}
+    assert len(found) == 32
+    assert [found[i] for i in (0, 15, 16, 17, 30, 31)] == [
+        "0",
+        "-15",
+        "-16 to -18",
+        "-19 to -20",
+        "-99 to -112",
+        "-113 and beyond",
+    ]
+    both = {b.number: b.words for b in t5_buckets.bucket_ranges(True, 32, 128)}
+    assert len(both) == 31 and 16 not in both  # later, but at distance 0: there is no such token
+    assert [both[i] for i in (7, 8, 15, 17, 24, 31)] == [
+        "-7",
+        "-8 to -11",
+        "-91 and beyond",
+        "1",
+        "8 to 11",
+        "91 and beyond",
+    ]
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_ranges_cover_every_offset_once(bidirectional):
+    ranges = t5_buckets.bucket_ranges(bidirectional, 16, 50)
+    offsets = np.arange(-300, 301 if bidirectional else 1)
+    for offset, bucket in zip(
+        offsets.tolist(), t5_buckets.bucket_of(offsets, bidirectional, 16, 50).tolist(), strict=True
+    ):
+        holds = [b.number for b in ranges if inside(b, offset)]
+        assert holds == [bucket]
+
+
+def inside(bucket: Bucket, offset: int) -> bool:
+    if (offset > 0) != (bucket.first > 0):
+        return False
+    return abs(bucket.first) <= abs(offset) and (bucket.last is None or abs(offset) <= abs(bucket.last))
+
+
+@pytest.mark.parametrize(
+    "wrong", [(False, 32, 16), (False, 32, 1), (True, 2, 128), (False, 1, 128), (True, 128, 32)]
+)
+def test_buckets_without_room_are_refused(wrong):
+    with pytest.raises(ShapeError, match="room"):
+        t5_buckets.bucket_of(np.arange(3), *wrong)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_learned_bias_is_what_the_model_adds(causal):
+    model = loud(tiny(position="t5", causal=causal))
+    weight = t5_buckets.t5_weights(model)
+    assert weight is not None and weight.shape == (32, 4)
+    recording = record(model, some_tokens(model.config, 1)[0].tolist())
+    for head in range(4):
+        q, k = recording["blocks.0.q"][head], recording["blocks.0.k"][head]
+        added = recording["blocks.0.scores"][head] - q @ k.T / math.sqrt(model.config.d_head)
+        matrix = t5_buckets.t5_matrix(weight, head, len(q), not causal)
+        seen = np.isfinite(matrix)
+        assert seen.all() != causal and added[seen] == pytest.approx(matrix[seen], abs=1e-4)
+    line = t5_buckets.t5_bias(weight, [-3, 0], not causal)
+    assert line[2].tolist() == [weight[3, 2], weight[0, 2]]
+    assert t5_buckets.t5_weights(loud(tiny(position="rope"))) is None
+
+
+def test_the_slope_of_a_straight_bias_is_its_own():
+    x = np.arange(10.0)
+    assert t5_buckets.slope_of_learned(np.stack((-0.5 * x + 3, 0 * x)), x) == pytest.approx([-0.5, 0])
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize(("buckets", "far"), [(4, 8), (32, 128), (64, 100), (128, 1024)])
+def test_what_is_said_of_all_buckets_is_so(bidirectional, buckets, far):
+    found = t5_buckets.buckets_of(bidirectional, buckets, far)
+    offsets = np.arange(-4 * far, (4 * far if bidirectional else 0) + 1)
+    number = t5_buckets.bucket_of(offsets, bidirectional, buckets, far)
+    shared = {n for n in number.tolist() if (number == n).sum() > 1}
+    alone = [abs(o) for o, n in zip(offsets.tolist(), number.tolist(), strict=True) if n not in shared]
+    assert set(range(found.exact)) <= set(alone)
+    assert found.unused == buckets - len(set(number.tolist())) == (1 if bidirectional else 0)
+    last = number[offsets == offsets.min()][0]
+    assert found.open_from == np.abs(offsets[number == last]).min()
+    assert len(found.ranges) == len(set(number.tolist()))
+
+
+def a_bias(**rows: float) -> np.ndarray:
+    """(32 buckets, 3 heads): head 0 favours distance 0, head 1 distance 3, head 2 nothing."""
+    weight = np.zeros((32, 3), np.float32)
+    weight[:, 0] = -np.arange(32) / 10
+    weight[3, 1] = 2.0
+    for name, value in rows.items():
+        weight[int(name[1:])] = value
+    return weight
+
+
+def test_what_a_learned_bias_favours():
+    found = t5_buckets.learned_bias(a_bias(), causal=True, context=16)  # distances 0 to 15: a bucket each
+    assert found.last == 15 and found.favours.tolist() == [0, 3, 0]
+    assert found.alibi_slope[0] == pytest.approx(0.1) and found.alibi_slope[2] == 0
+    assert found.spread.tolist() == pytest.approx([1.5, 2.0, 0.0]) and found.loudest == 1
+    assert found.factor == pytest.approx(math.exp(2.0))
+    assert t5_buckets.learned_bias(a_bias(_0=900.0), True, 16).factor == pytest.approx(math.exp(50))
+
+
+def test_buckets_beyond_the_context_are_unmet_on_both_sides():
+    weight = a_bias(**{f"_{n}": 7.0 for n in range(16, 32)})
+    found = t5_buckets.learned_bias(weight, causal=True, context=16).unmet
+    assert (found.buckets, found.distance, found.mean) == (16, 16, 7.0)
+    assert found.met_mean == pytest.approx(np.mean([-1.5, 0, 0]))
+    both = t5_buckets.learned_bias(np.arange(32.0)[:, None], causal=False, context=64).unmet
+    # from 91 on: buckets 15 (before) and 31 (after); 64 to 90 fall into 14 and 30, which begin at 64
+    met = {t5_buckets.bucket_of(np.array([o]), True, 32, 128)[0] for o in range(-63, 64)}
+    unmet = sorted(set(range(32)) - met - {16})  # 16: later at distance 0, which is no offset
+    assert both.buckets == len(unmet) and both.mean == pytest.approx(np.mean(unmet))
+    assert t5_buckets.learned_bias(a_bias(), causal=True, context=200).unmet is None
+    assert t5_buckets.learned_bias(a_bias(), causal=True, context=1).last == 0

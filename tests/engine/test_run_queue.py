@@ -1,0 +1,175 @@
+"""Runs that wait, rest and are forgotten: places, leases and budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import RunError
+from engine.service.manager import RunManager
+from tests.engine.running import (
+    LONG,
+    PROFILE,
+    SHORT,
+    Clock,
+    ended,
+    files,
+    lives,
+    look,
+    pid,
+    reached,
+    settled,
+    spec,
+    wait,
+)
+
+ME = "me"
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
+    """Managers of a test's own, without spares, closed whatever happens."""
+    made: list[RunManager] = []
+
+    def make(**fields: Any) -> RunManager:
+        options = {name: fields.pop(name) for name in ("clock", "spare") if name in fields}
+        made.append(RunManager(replace(PROFILE, **fields), tmp_path, **{"spare": False, **options}))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def test_a_queue_is_first_come_first_served(make: Callable[..., RunManager]) -> None:
+    manager = make(max_runs=1, max_runs_kept=4, max_queued=3)
+    runs = [manager.start(spec(LONG), ME) for _ in range(4)]
+    assert [look(manager, run).place for run in runs] == [0, 1, 2, 3]
+    with pytest.raises(RunError, match="remove one first"):
+        manager.start(spec(), ME)
+    with pytest.raises(RunError, match="3 runs are waiting"):
+        manager.start(spec(), "another")
+    manager.remove(runs[1], ME)
+    assert [look(manager, run).place for run in (runs[0], runs[2], runs[3])] == [0, 1, 2]
+    manager.stop(runs[3], ME)  # never began
+    assert (look(manager, runs[3]).status, look(manager, runs[3]).place) == ("stopped", 0)
+    manager.remove(runs[0], ME)
+    assert look(manager, runs[2]).status in ("starting", "running") and look(manager, runs[2]).place == 0
+
+
+def test_a_paused_run_gives_up_its_place(make: Callable[..., RunManager]) -> None:
+    manager = make(max_runs=1)
+    first, second = manager.start(spec(LONG), ME), manager.start(spec(LONG), ME)
+    reached(manager, first, 5)
+    worker = pid(manager, first)
+    manager.pause(first, ME)
+    reached(manager, second, 5)
+    manager.resume(first, ME)
+    assert (look(manager, first).status, look(manager, first).place) == ("queued", 1)
+    paused_at = settled_step(manager, first)
+    manager.stop(second, ME)
+    assert reached(manager, first, paused_at + 1).status == "running" and pid(manager, first) == worker, (
+        "the same process goes on"
+    )
+
+
+def settled_step(manager: RunManager, run: str) -> int:
+    """The step of a run that waits, while others go on."""
+    return settled(manager, run).step
+
+
+def test_too_many_paused_processes_are_saved_and_go_on_exactly(make: Callable[..., RunManager]) -> None:
+    manager = make(max_runs=2, max_paused=0)
+    exact = replace(LONG, steps=600)
+    run, reference = manager.start(spec(exact), ME), manager.start(spec(exact), ME)
+    reached(manager, run, 20)
+    worker = pid(manager, run)
+    manager.pause(run, ME)
+    wait(lambda: all(process.run != run for process in manager.processes()))
+    wait(lambda: not lives(worker), 5)
+    parked = look(manager, run)
+    assert parked.status == "paused" and parked.snapshots[-1] == parked.step < exact.steps
+    manager.resume(run, ME)
+    assert ended(manager, run).status == ended(manager, reference).status == "finished"
+    np.testing.assert_array_equal(look(manager, run).history.steps, np.arange(1, 601))
+    np.testing.assert_array_equal(look(manager, run).history.losses, look(manager, reference).history.losses)
+
+
+def test_nobody_watching_pauses_and_looking_again_resumes(make: Callable[..., RunManager]) -> None:
+    clock = Clock()
+    manager = make(clock=clock, lease_seconds=15, forget_seconds=1800)
+    mine, held = manager.start(spec(LONG), ME), manager.start(spec(LONG), ME)
+    reached(manager, mine, 5)
+    manager.pause(held, ME)
+    clock.now += 10
+    manager.watch(mine)
+    clock.now += 10  # 20 s after the start, 10 s after the last look
+    manager.tick()
+    assert look(manager, mine).status == "running"
+    clock.now += 10
+    manager.tick()
+    view = settled(manager, mine)
+    assert view.status == "paused" and "nobody was watching" in view.message
+    manager.watch(mine)
+    manager.watch(held)
+    assert reached(manager, mine, view.step + 5).status == "running" and look(manager, mine).message == ""
+    assert look(manager, held).status == "paused", "what its owner paused stays paused"
+
+
+def test_long_unwatched_runs_are_removed(make: Callable[..., RunManager]) -> None:
+    clock = Clock()
+    manager = make(clock=clock, lease_seconds=15, forget_seconds=1800)
+    paused, done = manager.start(spec(LONG), ME), manager.start(spec(), ME)
+    reached(manager, paused, 5)
+    ended(manager, done)
+    worker, folders = pid(manager, paused), [files(manager, run).folder for run in (paused, done)]
+    clock.now += 16
+    manager.tick()
+    assert look(manager, paused).status == "paused"
+    clock.now += 1700
+    manager.watch(paused)  # its owner is there: neither goes, and it resumes
+    clock.now += 1700
+    manager.tick()
+    assert look(manager, paused).status == "paused" and look(manager, done).status == "finished"
+    clock.now += 1801
+    manager.tick()
+    assert manager.view(paused) is None and manager.view(done) is None
+    wait(lambda: not lives(worker) and not any(folder.exists() for folder in folders), 5)
+
+
+def test_an_unwatched_run_does_not_take_a_place_from_the_queue(make: Callable[..., RunManager]) -> None:
+    clock = Clock()
+    manager = make(clock=clock, lease_seconds=15, max_runs=1)
+    first, gone, third = (manager.start(spec(LONG), ME) for _ in range(3))
+    clock.now += 16
+    manager.watch(first)
+    manager.watch(third)
+    manager.tick()
+    assert look(manager, gone).status == "paused" and look(manager, third).place == 1
+    manager.watch(gone)
+    assert (look(manager, gone).status, look(manager, gone).place) == (
+        "queued",
+        2,
+    ), "it queues again, at the end"
+
+
+def test_snapshots_stay_within_their_budgets(make: Callable[..., RunManager]) -> None:
+    size = 4 * 3 * 3000  # a little more than one snapshot of this model
+    manager = make(snapshot_bytes=8 * size, snapshot_bytes_total=12 * size)
+    train = replace(SHORT, steps=60, snapshot_every=2)
+    runs = [manager.start(spec(train), ME) for _ in range(2)]
+    for run in runs:
+        view = ended(manager, run)
+        assert view.snapshots[0] == 0 and view.snapshots[-1] == 60 and len(view.snapshots) < 31
+    found = {run: list(files(manager, run).folder.glob("*.safetensors")) for run in runs}
+    for run in runs:
+        assert sorted(int(f.stem.removeprefix("step-")) for f in found[run]) == list(
+            look(manager, run).snapshots
+        ), "the view and the disk agree"
+        assert sum(f.stat().st_size for f in found[run]) <= 8 * size
+    assert sum(f.stat().st_size for some in found.values() for f in some) <= 12 * size

@@ -1,0 +1,171 @@
+"""Parts that the engine has never seen: what stands in another's place must be honoured everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from engine.config import ResolvedConfig
+from engine.parts.attention import Attention, HeadMixer
+from engine.parts.cache import LayerCache
+from engine.parts.formula import Formula
+from engine.parts.norms import Linearised
+from engine.parts.positions import Scheme, Seam, Seams
+from engine.parts.registry import HEALTHY, Parts, swapped
+from engine.probe import Probe
+
+
+class MeanSizeNorm(nn.Module):
+    """g * x / mean|x|: the vector's mean size becomes 1."""
+
+    present: ClassVar[bool] = True
+    title: ClassVar[str] = "MeanSizeNorm"
+    sentence: ClassVar[str] = "Each token's vector is scaled to mean size 1."
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+        self.gain = nn.Parameter(torch.empty(config.d_model))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.gain * x / x.abs().mean(-1, keepdim=True)
+
+    def linear(self, x: Tensor) -> Tensor:
+        return self.gain * x
+
+    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
+        scale = x.abs().mean()
+        return Linearised(u * self.gain.to(u.dtype) / scale, 0.0, float(scale))
+
+    @classmethod
+    def formula(cls, config: ResolvedConfig) -> Formula:
+        return r"g \odot \frac{x}{\overline{|x|}}", "g · x / mean size"
+
+
+class _LogBiased(Seams):
+    def __init__(self, table: Tensor) -> None:
+        self.table = table  # (head, query, key)
+
+    def bias(self, scores: Tensor) -> Tensor:
+        return scores + self.table
+
+
+class LogBias(Scheme):
+    """-strength_h * ln(1 + distance), with a learned strength for each head."""
+
+    title: ClassVar[str] = "Log bias"
+    sentence: ClassVar[str] = "Each head takes off a multiple of the distance's logarithm."
+    enters: ClassVar[tuple[Seam, ...]] = ("bias",)
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+        self.strength = nn.Parameter(torch.empty(config.n_heads, 1))
+
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
+        place = torch.arange(start + length, device=like.device, dtype=like.dtype)
+        distance = (place[start:, None] - place[None, :]).abs()
+        return _LogBiased(-(30 * self.strength[:, :, None]) * distance.log1p())
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"position": (r"-s_h \ln(1 + |i - j|)", "− strength · ln(1 + distance)")}
+
+    @classmethod
+    def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
+        return scores[0] + r" - s_h \ln(1 + |i - j|)", scores[1] + " − strength · ln(1 + distance)"
+
+
+class SharpMixer(HeadMixer):
+    """Attention with three matrices of its own, no W_O, a learned sharpness in its scores, and weights that are
+    the softmax of the doubled scores."""
+
+    title: ClassVar[str] = "Sharp attention"
+    sentence: ClassVar[str] = "Tokens talk, and listen to few."
+    flat: ClassVar[Mapping[str, str]] = {"q": "q", "k": "k", "v": "v"}
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__(config)
+        width = self.n_heads * self.d_head
+        self.w_q, self.w_k, self.w_v = (nn.Linear(config.d_model, width, bias=False) for _ in range(3))
+        self.sharpness = nn.Parameter(torch.empty(self.n_heads, 1))
+
+    def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        source = x if memory is None else memory
+        q, k, v = (w(t) for w, t in ((self.w_q, x), (self.w_k, source), (self.w_v, source)))
+        return tuple(t.unflatten(-1, (self.n_heads, self.d_head)) for t in (q, k, v))  # type: ignore[return-value]
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().scores(q, k) * (1 + 30 * self.sharpness[:, :, None])
+
+    def weights(self, masked: Tensor) -> Tensor:
+        return (2 * masked).softmax(-1)
+
+
+class RunningMean(nn.Module):
+    """A mixer that is no HeadMixer: the plain average of what there is so far, times a matrix."""
+
+    present: ClassVar[bool] = True
+    title: ClassVar[str] = "Running mean"
+    sentence: ClassVar[str] = "Every token takes the average of what came before."
+    scored: ClassVar[bool] = False
+    learned: ClassVar[bool] = False
+    flat: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+        self.heads = config.n_heads
+        self.w_mean = nn.Linear(config.d_model, config.d_model, bias=False)
+
+    def forward(
+        self,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None = None,
+        memory: Tensor | None = None,
+    ) -> Tensor:
+        length = x.shape[1]
+        if cache is not None:
+            by_head = x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            x = cache.extend(by_head, by_head)[1].transpose(1, 2).flatten(2)
+        count = torch.arange(1, x.shape[1] + 1, dtype=x.dtype, device=x.device)
+        mean = x.cumsum(1) / count[:, None]
+        return probe("attn_out", self.w_mean(mean[:, -length:]))
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"attn_out": (r"\mathrm{out}_i = W \sum_{j \le i} x_j / i", "W · mean so far")}
+
+
+class BareNorm(MeanSizeNorm):
+    """A norm that cannot be written as a division by one number: it says so."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.gain * x.tanh()
+
+    def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
+        return None
+
+
+class PlainProducts(Attention):
+    """An Attention whose scores are not divided: only `scores` is another."""
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().scores(q, k) * self.d_head**0.5
+
+
+class DoubledAttention(Attention):
+    """An Attention that writes twice as much, but says of itself what Attention says."""
+
+    def output(self, z: Tensor) -> Tensor:
+        return 2 * super().output(z)
+
+
+TOYS: dict[str, Parts] = {
+    "norm": swapped(HEALTHY, "toy norm", norms={"layernorm": MeanSizeNorm}),
+    "position": swapped(HEALTHY, "toy position", positions={"learned": LogBias}),
+    "mixer": swapped(HEALTHY, "toy mixer", mixers={"attention": SharpMixer}),
+}

@@ -1,0 +1,88 @@
+"""What the tests of the Positions page share: opening it, what it says, and the shipped models it reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine import checkpoints, presets
+from engine.checkpoints import Checkpoint
+from engine.config import ModelConfig
+from engine.measure.recording import Recording, record
+from tests.pages.stage import open_page
+from ui import subject
+from ui.site import ROOT
+from ui.subject import FIRST_TEXT, most_tokens, read
+
+PAGE = str(Path(ROOT) / "pages" / "input" / "positions" / "page.py")
+CLASSIC, MODERN = "shakespeare-classic", "shakespeare-modern"
+SMALL = {"d_model": 32, "n_layers": 2, "n_heads": 4, "context": 64}
+
+
+def opened(view: str, **query: str) -> AppTest:
+    """The page, by a link to that view."""
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **{"positions_view": view} | query)
+
+
+def sentences(page: AppTest) -> str:
+    """All that stands on the page in words, Markdown's escapes taken off."""
+    found = " | ".join(
+        str(e.value)
+        for kind in (page.error, page.warning, page.info, page.caption, page.markdown)
+        for e in kind
+    )
+    return re.sub(r"\\([()\[\]*_])", r"\1", found)
+
+
+def metrics(page: AppTest) -> list[str]:
+    return [str(metric.value) for metric in page.metric]
+
+
+def plain(text: str) -> float:
+    """A number as it is written on a page.
+
+    >>> plain("−1.5"), plain("1.2 × 10⁻⁷"), plain("12,345")
+    (-1.5, 1.2e-07, 12345.0)
+    """
+    text = text.replace("−", "-").replace(",", "")
+    mantissa, _, power = text.partition(" × 10")
+    return (
+        float(f"{mantissa}e{power.translate(str.maketrans('⁻⁰¹²³⁴⁵⁶⁷⁸⁹', '-0123456789'))}")
+        if power
+        else float(text)
+    )
+
+
+@cache
+def shipped(name: str) -> Checkpoint:
+    return checkpoints.load(ROOT / "checkpoints" / name)
+
+
+def ids_of(name: str, text: str = FIRST_TEXT) -> tuple[int, ...]:
+    """What a shipped model reads of a text."""
+    found = shipped(name)
+    return read(text, found.tokenizer, most_tokens(found.config))[0]
+
+
+@cache
+def recorded(name: str) -> Recording:
+    return record(shipped(name).model, ids_of(name))
+
+
+@contextmanager
+def the_only_preset(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Iterator[None]:
+    """`untrained-classic` is a model with these fields."""
+    preset = replace(presets.PRESETS["classic"], model=ModelConfig(**{**SMALL, **fields}))
+    monkeypatch.setattr(subject, "PRESETS", {"classic": preset})
+    monkeypatch.setattr(subject, "TRAINABLE", {"classic": preset})
+    subject.st.cache_resource.clear()
+    yield
+    subject.st.cache_resource.clear()

@@ -1,0 +1,198 @@
+"""The ALiBi view: every number against the paper's rule and plain arithmetic, every kind of model, and URLs
+written by strangers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from engine.measure.recording import record
+from pages.input.positions import shared
+from pages.input.positions.alibi import LENGTHS
+from pages.input.positions.alibi_effect import MULTIPLIERS
+from pages.input.positions.shared_figures import half_width_pattern
+from tests.pages.input.positions import CLASSIC, ids_of, opened, recorded, sentences, shipped, the_only_preset
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+def alibi(topic: str, model: str = CLASSIC, **query: str):
+    return opened("ALiBi", alibi_topic=topic, model=model, **query)
+
+
+def test_eight_heads_have_the_paper_s_slopes(drawn):
+    page = alibi("Slopes and reach", alibi_heads="8")
+    slope = [2.0**-i for i in range(1, 9)]
+    rows = page.dataframe[0].value
+    assert [*rows["slope"]] == [f"1/{2**i}" for i in range(1, 9)]
+    assert [*rows["1/e at distance"]] == [f"{1 / s:,.1f}" for s in slope]
+    assert [*rows["1 percent at distance"]] == [f"{math.log(100) / s:,.1f}" for s in slope]
+    assert [*rows["as a number"]] == [f"{s:.6g}" for s in slope]
+    decay = drawn["alibi_decay"].traces
+    assert [t["y"][10] for t in decay] == pytest.approx([math.exp(-10 * s) for s in slope], abs=1e-6)
+    assert decay[0]["x"][-1] == shipped(CLASSIC).config.context - 1
+    reach = {t["name"]: t["y"] for t in drawn["alibi_reach"].traces}
+    assert reach["down to 1/e"] == pytest.approx([1 / s for s in slope])
+    assert reach["down to 1 percent"] == pytest.approx([math.log(100) / s for s in slope])
+    assert drawn["alibi_reach"].layout["shapes"][0]["y0"] == 128
+    said = sentences(page)
+    inside = sum(math.exp(-s * 128) < 0.01 for s in slope)
+    assert "Slopes run from **0.5** to **0.003906**" in said and f"**{inside} of 8** heads come down" in said
+    assert f"the flattest head is at {math.exp(-127 / 256):.1%} at its far end" in said
+    assert "For 8 heads these are" in said and page.get_by_key("alibi_topic").value == "slopes"
+    page.get_by_key("alibi_heads").set_value(12).run()
+    assert [*page.dataframe[0].value["slope"]][8:] == ["2^(−0.5)", "2^(−1.5)", "2^(−2.5)", "2^(−3.5)"]
+    assert "12 is not a power of two. The paper's rule for 8 heads" in sentences(page)
+    assert "The other 4 come from the rule for 16 heads" in sentences(page)
+    for heads, times in zip((1, 3, 8, 17, 31, 32, 5), MULTIPLIERS, strict=True):
+        page.get_by_key("alibi_heads").set_value(heads)
+        page.get_by_key("alibi_times").set_value(times).run()
+        assert not page.exception and len(page.dataframe[0].value) == heads
+
+
+def test_the_matrix_with_every_option(drawn):
+    page = alibi("Bias matrix", alibi_heads="8", alibi_matrix_head="7")
+    assert "**Head 7 of 8**: slope $m$ = 0.00390625" in sentences(page)
+    assert [*page.table[0].value.iloc[1]] == ["−0.003906", "0", "−∞"]
+    bias = drawn["alibi_matrix"].traces[0]["z"]
+    assert bias[31][:32] == pytest.approx([-(31 - j) / 256 for j in range(32)]) and bias[3][4] is None
+    penalty = 31 / 256
+    assert (
+        f"pushed down by **{penalty:.4g}**: to e^(−{penalty:.4g}) = {math.exp(-penalty):.2g} of"
+        in sentences(page)
+    )
+    page.get_by_key("alibi_heads").set_value(4).run()
+    assert "**Head 3 of 4**" in sentences(page)
+    page.get_by_key("alibi_mask").set_value("both ways").run()
+    assert "both ways" in sentences(page) and "−∞" not in page.table[0].value.to_string()
+    assert drawn["alibi_matrix"].traces[0]["z"][0][5] == pytest.approx(-5 / 256)
+    for length in LENGTHS:
+        page.get_by_key("alibi_length").set_value(length).run()
+        assert not page.exception and len(drawn["alibi_matrix"].traces[0]["z"]) == length
+    page.get_by_key("alibi_heads").set_value(1).run()
+    assert "**Head 0 of 1**" in sentences(page)
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Of the visible scores of each query."""
+    weights = np.tril(np.exp(scores - scores.max()))
+    return weights / weights.sum(1, keepdims=True)
+
+
+def check_effect(page, drawn, recording, layer: int, head: int, times: float) -> None:
+    """The figures and the sentence against the recorded scores and a slope of 1/4, 1/16 ..."""
+    count = recording.config.n_heads
+    own = recording.config.position == "alibi"
+    place = np.arange(len(recording.logits))
+    apart = np.abs(place[:, None] - place)
+    far = {"without": [], "with": []}
+    for h in range(count):
+        slope = 2.0 ** (-8 * (h + 1) / count)
+        bare = recording[f"blocks.{layer}.scores"][h].astype(np.float64) + own * slope * apart
+        before, after = softmax(bare), softmax(bare - times * slope * apart)
+        far["without"].append((before * apart).sum(1).mean())
+        far["with"].append((after * apart).sum(1).mean())
+        if h == head:
+            assert drawn["alibi_pattern_before"].traces[0]["z"] == pytest.approx(before, abs=1e-4)
+            assert drawn["alibi_pattern_after"].traces[0]["z"] == pytest.approx(after, abs=1e-4)
+            moved = np.maximum(after - before, 0).sum(1).mean()  # what is gained, which is what is lost
+    bars = {t["name"]: t["y"] for t in drawn["alibi_distances"].traces}
+    assert bars["without the bias"] == pytest.approx(far["without"], abs=1e-3)
+    assert bars["with it"] == pytest.approx(far["with"], abs=1e-3)
+    assert drawn["alibi_distances"].table["with"] == pytest.approx(far["with"], abs=1e-3)
+    found = re.search(
+        rf"Head {head} looks \*\*(\S+)\*\* tokens away without the bias and \*\*(\S+)\*\* with it; \*\*(\d+)%\*\*",
+        sentences(page),
+    )
+    assert [float(x) for x in found.groups()] == [
+        pytest.approx(far["without"][head], abs=6e-3),
+        pytest.approx(far["with"][head], abs=6e-3),
+        pytest.approx(100 * moved, abs=0.51),
+    ]
+
+
+def test_the_effect_on_a_pattern(drawn):
+    page = alibi("Effect on a pattern", alibi_layer="0", alibi_head="0")
+    check_effect(page, drawn, recorded(CLASSIC), 0, 0, 1)
+    assert "by hand" in sentences(page) and "learned positions, which it keeps" in sentences(page)
+    page.get_by_key("alibi_times").set_value(4)
+    page.get_by_key("alibi_layer").set_value(1)
+    page.get_by_key("alibi_head").set_value(3).run()
+    check_effect(page, drawn, recorded(CLASSIC), 1, 3, 4)
+
+
+def test_the_small_model_that_was_trained_with_alibi_can_be_chosen(drawn):
+    if shared.example("alibi") is None:
+        pytest.skip("checkpoints/positions/alibi is not there")
+    page = alibi("effect", alibi_source="a small model trained with ALiBi", alibi_layer="3", alibi_head="2")
+    assert "was trained with ALiBi" in sentences(page) and "own slope, 0.01562, taken out" in sentences(page)
+    small = shipped("positions/alibi")
+    check_effect(page, drawn, record(small.model, ids_of("positions/alibi")), 3, 2, 1)
+
+
+VARIANTS = {
+    "alibi": {"position": "alibi"},
+    "alibi, both ways": {"position": "alibi", "causal": False},
+    "t5": {"position": "t5"},
+    "no mixer": {"mixer": "none", "position": "none"},
+    "mean": {"mixer": "mean", "position": "none"},
+    "one head": {"n_heads": 1, "position": "t5"},
+    "many layers": {"n_layers": 12, "n_heads": 8},
+    "grouped": {"n_kv_heads": 2, "position": "rope"},
+    "forty heads": {"n_heads": 40, "d_model": 80},
+}
+
+
+@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
+def test_every_kind_of_model(monkeypatch, fields):
+    with the_only_preset(monkeypatch, **fields):
+        page = alibi("slopes", "untrained-classic")
+        for topic in ("matrix", "effect"):
+            page.get_by_key("alibi_topic").set_value(topic).run()
+            assert not page.exception and not page.error, topic
+    said = sentences(page)
+    assert ("was trained with ALiBi" in said) == (fields.get("position") == "alibi")
+    assert ("no mixer" in said) == (fields.get("mixer") == "none")
+
+
+@pytest.mark.parametrize("text", ["A", "", "x" * 3000, "<b>bold</b> :material/home: **"])
+def test_any_text(text):
+    assert not alibi("effect", text=text).error
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"alibi_topic": "<script>", "alibi_heads": "-4"},
+        {"alibi_heads": "1000000000"},
+        {"alibi_heads": "NaN", "alibi_times": "-1"},
+        {
+            "alibi_topic": "matrix",
+            "alibi_length": "10000000",
+            "alibi_mask": "sideways",
+            "alibi_matrix_head": "99",
+        },
+        {"alibi_topic": "matrix", "alibi_heads": "1", "alibi_matrix_head": "5"},
+        {
+            "alibi_topic": "effect",
+            "alibi_layer": "77",
+            "alibi_head": "-1",
+            "alibi_times": "inf",
+            "alibi_source": "my own",
+        },
+    ],
+)
+def test_a_url_written_by_a_stranger_does_no_harm(query):
+    page = opened("alibi", **{"model": CLASSIC} | query)
+    assert not page.error and "<b>" not in sentences(page)
+
+
+def test_two_patterns_beside_each_other_have_labels_that_fit():
+    labels = [f"<{i}>" for i in range(100)]
+    figure = half_width_pattern(np.eye(100), labels)
+    assert len(figure.layout.xaxis.tickvals) <= 24 and figure.layout.xaxis.ticktext[1] == "&lt;5&gt;"
+    assert figure.data[0].customdata[99][1] == "query “&lt;99&gt;” at 99<br>key “&lt;1&gt;” at 1"

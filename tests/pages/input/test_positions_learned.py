@@ -1,0 +1,146 @@
+"""The view "Learned": a table that was trained against plain linear algebra, one that was not, and models that
+have none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.config import ModelConfig, TrainConfig
+from engine.measure.position_table import alike
+from engine.service.state import RunSpec
+from pages.input.positions import learned_figures as figures
+from tests.pages.input.positions import CLASSIC, metrics, opened, sentences, shipped, the_only_preset
+from tests.pages.stage import StageManager, view_of
+from ui import course, state, subject
+
+SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
+
+
+@pytest.fixture
+def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
+    stage = StageManager()
+    monkeypatch.setattr(state, "manager", lambda: stage)
+    subject.st.cache_resource.clear()
+    return stage
+
+
+def cosines(table: np.ndarray) -> np.ndarray:
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
+def by_distance(values: np.ndarray) -> list[float]:
+    return [float(np.diagonal(values, k).mean()) for k in range(len(values))]
+
+
+def nearness(values: np.ndarray) -> float:
+    i, j = np.triu_indices(len(values), 1)
+    return float(np.corrcoef(values[i, j], -(j - i))[0, 1])
+
+
+def test_the_shipped_table_beside_the_sinusoidal_one(manager, drawn):
+    page = opened("Learned")
+    learned = shipped(CLASSIC).model.positions.weight.detach().double().numpy()
+    angles = np.arange(128)[:, None] * 10_000.0 ** (-2 * (np.arange(128) // 2) / 128)
+    waves = np.where(np.arange(128) % 2, np.cos(angles), np.sin(angles))
+    tables = {"learned": learned, "sinusoidal": waves}
+    likeness = {name: cosines(table) for name, table in tables.items()}
+    for name, table in tables.items():
+        assert drawn[f"learned_table_{name}"].traces[0]["z"] == pytest.approx(table, abs=1e-4)
+        assert drawn[f"learned_table_{name}"].table["d5"] == pytest.approx(table[:, 5], abs=1e-4)
+        assert drawn[f"learned_alike_{name}"].traces[0]["z"] == pytest.approx(likeness[name], abs=1e-4)
+        path = np.stack([drawn[f"learned_path_{name}"].traces[0][axis] for axis in "xy"], axis=1)
+        centred = table - table.mean(0)
+        sizes = np.linalg.svd(centred, compute_uv=False)
+        assert np.linalg.norm(path, axis=0) == pytest.approx(sizes[:2], rel=1e-3)
+        kept = sizes**2 / (sizes**2).sum()
+        assert f"({kept[1]:.1%})" in drawn[f"learned_path_{name}"].layout["yaxis"]["title"]["text"]
+    assert [float(m) for m in metrics(page)] == pytest.approx(
+        [nearness(v) for v in likeness.values()], abs=6e-4
+    )
+    curves = drawn["learned_distance"].table
+    assert curves["learned_mean"] == pytest.approx(by_distance(likeness["learned"])[1:], abs=1e-4)
+    assert curves["sinusoidal_mean"] == pytest.approx(by_distance(likeness["sinusoidal"])[1:], abs=1e-4)
+    sd = [float(np.diagonal(likeness["learned"], k).std()) for k in range(1, 128)]
+    assert curves["learned_sd"] == pytest.approx(sd, abs=1e-4)
+    lengths = np.linalg.norm(learned, axis=1)
+    assert drawn["learned_norms"].table["learned"] == pytest.approx(lengths, abs=1e-4)
+    said = sentences(page)
+    assert "128 × 128 = 16,384 parameters" in said and "have found each other" in said
+    assert "$\\sqrt{d/2} = 8.00$" in said
+    assert f"mean cosine of {by_distance(likeness['learned'])[1]:+.2f}" in said
+    assert f"({by_distance(likeness['sinusoidal'])[1]:+.2f} sinusoidal)" in said
+    assert f"Position 0 is {lengths[0] / np.median(lengths):.1f} times" in said
+    both = [
+        (np.linalg.svd(t - t.mean(0), compute_uv=False)[:2] ** 2).sum() / ((t - t.mean(0)) ** 2).sum()
+        for t in tables.values()
+    ]
+    assert f"keep {both[0]:.0%} of the learned table's variance, {both[1]:.0%} of the sinusoidal" in said
+    starts = ("**Learned: ", "**Sinusoidal", "Learned: path", "Sinusoidal: path")
+    texts = [m.value for m in page.markdown]  # on a phone the two tables follow each other
+    titles = [next(i for i, text in enumerate(texts) if text.startswith(start)) for start in starts]
+    assert titles == sorted(titles)
+
+
+def test_an_untrained_table_has_not_learned_what_near_is(manager):
+    page = opened("learned", model="untrained-classic")
+    assert abs(float(metrics(page)[0])) < 0.1 and "hardly more alike" in sentences(page)
+
+
+@pytest.mark.parametrize("position", ["none", "sinusoidal", "rope", "alibi", "t5"])
+def test_a_model_without_a_table_offers_one_that_has(manager, monkeypatch, position):
+    with the_only_preset(monkeypatch, **SMALL, position=position):
+        page = opened("learned", model="untrained-classic")
+        assert "no learned table" in sentences(page) and not page.metric
+        if position == "rope":
+            page.get_by_key("learned_switch").click().run()
+            assert not page.exception and page.selectbox(key="subject_model").value == CLASSIC and page.metric
+
+
+def test_the_course_over_a_run(manager, monkeypatch, drawn):
+    monkeypatch.setattr(course, "SLICE_SECONDS", 0.0)
+    spec = RunSpec(
+        ModelConfig(**SMALL, vocab_size=30, position="learned"),
+        TrainConfig(steps=40),
+        corpus="python",
+        name="mine",
+    )
+    manager.views["r"] = view_of(spec, "r", "done", snapshots=(0, 20, 40))
+    page = opened("learned", model="run-r", step="20")
+    assert "2 more snapshots are still to be measured" in sentences(page) and "32 × 16" in sentences(page)
+    for _ in range(3):
+        page.run()
+        assert not page.exception
+    assert "still to be measured" not in sentences(page)
+    found = drawn["learned_course"]
+    tables = [manager.model("r", step).model.positions.weight.numpy() for step in (0, 20, 40)]
+    assert found.table["step"] == [0, 20, 40]
+    assert found.table["correlation"] == pytest.approx([nearness(cosines(t)) for t in tables], abs=1e-4)
+    level, shown = found.layout["shapes"]
+    assert level["y0"] == pytest.approx(float(metrics(page)[1]), abs=6e-4) and shown["x0"] == 20
+    assert float(metrics(page)[0]) == pytest.approx(alike(tables[1]).correlation, abs=6e-4)
+
+
+@pytest.mark.parametrize("context", [1, 2, 3])
+def test_tables_of_very_few_positions(manager, monkeypatch, context):
+    with the_only_preset(monkeypatch, **{**SMALL, "context": context}):
+        page = opened("learned", model="untrained-classic")
+    assert not page.error and ("too few" in sentences(page)) == (context < 3)
+
+
+def test_a_long_table_is_cut_with_a_sentence(manager, monkeypatch, drawn):
+    with the_only_preset(monkeypatch, **{**SMALL, "context": 600}):
+        page = opened("learned", model="untrained-classic")
+    assert "The first 512 of 600 positions are shown" in sentences(page)
+    assert len(drawn["learned_table_learned"].traces[0]["z"]) == 512
+
+
+def test_names_stand_beside_the_path_and_not_on_each_other():
+    angle = np.linspace(0, np.pi, 65)
+    arch = figures.path(np.stack((-np.cos(angle), np.sin(angle)), axis=1), np.array([0.6, 0.3])).data[0]
+    assert [arch.textposition[i] for i in (1, 32, 63)] == ["middle left", "top center", "middle right"]
+    assert [t for t in arch.text if t] == ["0", "8", "16", "24", "32", "40", "48", "56", "64"]
+    knot = figures.path(np.concatenate((np.zeros((64, 2)), np.ones((1, 2)))), np.array([1.0, 0.0])).data[0]
+    assert [t for t in knot.text if t] == ["0", "64"]

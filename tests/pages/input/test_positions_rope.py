@@ -1,0 +1,338 @@
+"""The RoPE view: every number against the model's own vectors turned as complex numbers, models that turn and
+models that do not, and URLs written by strangers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from engine.measure.recording import record
+from engine.measure.rotary import layouts, pair_terms, wrong_layout_loss
+from engine.measure.rotary_curves import Turns
+from pages.input.positions import rope_arrows
+from pages.input.positions import rope_figures as figures
+from pages.input.positions.rope import TOPICS
+from pages.input.positions.rope_arrows import SHIFTS, parse
+from pages.input.positions.rope_distance import REACHES
+from pages.input.positions.rope_turning import BASES, WIDTHS
+from pages.input.positions.rope_turns import CONTEXTS
+from tests.pages.input.positions import (
+    CLASSIC,
+    MODERN,
+    ids_of,
+    opened,
+    plain,
+    recorded,
+    sentences,
+    shipped,
+    the_only_preset,
+)
+from ui import subject
+
+HEAD = {"rope_layer": "1", "rope_head": "2"}
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+def rope(topic: str, model: str = MODERN, **query: str):
+    return opened("RoPE", rope_topic=topic, model=model, **query)
+
+
+def vectors(layer: int = 1, head: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """q and k of a head of the modern model, as they meet the rotation, by its own recording."""
+    config, recording = shipped(MODERN).config, recorded(MODERN)
+    group = head // (config.n_heads // config.n_kv_heads)
+    q, k = recording[f"blocks.{layer}.q"][head], recording[f"blocks.{layer}.k"][group]
+    if config.qk_norm:
+        q, k = (x / np.sqrt((x**2).mean(-1, keepdims=True) + config.norm_eps) for x in (q, k))
+    return q.astype(np.float64), k.astype(np.float64)
+
+
+def turned(x: np.ndarray, position: float, base: float) -> np.ndarray:
+    """Half-split pairs as complex numbers: (pair,)."""
+    half = x.shape[-1] // 2
+    return (x[..., :half] + 1j * x[..., half:]) * np.exp(1j * position * base ** (-np.arange(half) / half))
+
+
+def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
+    sent = {}
+    monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda **rest: sent.update(rest))
+    page = rope("Arrows that turn", **HEAD, rope_query="9", rope_key="5")
+    assert page.query_params["rope_at"] == "9-5-0" and page.get_by_key("rope_topic").value == "arrows"
+    (q, k), base = vectors(), shipped(MODERN).config.rope_theta
+    assert sent["data"]["q"] == pytest.approx(q[9], abs=1e-5) and sent["data"]["k"] == pytest.approx(
+        k[5], abs=1e-5
+    )
+    theta = base ** (-np.arange(len(q[0]) // 2) * 2 / len(q[0]))
+    assert sent["data"]["theta"] == pytest.approx(theta) and sent["data"]["at"] == [9, 5, 0]
+    assert sent["data"]["most"] == shipped(MODERN).config.context - 1
+    terms = (turned(q[9], 9, base) * turned(k[5], 5, base).conj()).real
+    best = int(np.abs(terms).argmax())
+    said = sentences(page)
+    found = re.search(
+        r"its scaling is \*\*(\S+)\*\*\. Pair (\d+) says most: (\S+)\. Its arrows lie (\w+) than", said
+    )
+    assert plain(found[1]) == pytest.approx(terms.sum(), abs=1e-3) and int(found[2]) == best
+    assert plain(found[3]) == pytest.approx(terms[best], abs=1e-3)
+    assert found[4] == ("less" if terms[best] > 0 else "more")
+    assert "pair $i$ of q and of k is turned" in said and "random" not in said
+    for shift in SHIFTS:
+        page.get_by_key("rope_shift").set_value(shift).run()
+        assert not page.exception and not page.error
+        table = page.table[0].value
+        assert [*table.index] == ["bfloat16", "float32", "float64"]
+        assert [*table.columns[:2]] == ["q·k at (9, 5)", f"q·k at ({9 + shift:,}, {5 + shift:,})"]
+        before, after = ([plain(x) for x in table[column]] for column in table.columns[:2])
+        assert before[2] == pytest.approx(terms.sum(), abs=1e-5) == after[2]
+        apart = [float(x) for x in table["difference"]]
+        assert apart[2] < 1e-9 and [abs(a - b) for a, b in zip(before, after, strict=True)] == pytest.approx(
+            apart, rel=0.06, abs=2e-6
+        )
+
+
+def test_the_link_says_where_the_arrows_stand():
+    page = rope("arrows", rope_query="9", rope_key="5", rope_at="20-3-7")
+    assert page.query_params["rope_at"] == "20-3-7" and "q·k at (20, 3)" in page.table[0].value.columns
+    page = rope("arrows", rope_query="9", rope_key="5", rope_at="99999-3-700")
+    assert page.query_params["rope_at"] == "127-3-15"
+
+
+@pytest.mark.parametrize("model", [CLASSIC, "untrained-classic"])
+def test_a_model_of_another_kind_gets_random_vectors_and_is_told_so(model):
+    page = rope("arrows", model)
+    for topic in ("arrows", "distance", "layouts"):
+        page.get_by_key("rope_topic").set_value(topic).run()
+        assert "drawn at random" in sentences(page) and not page.error and not page.exception
+    assert "In every head of this model" not in sentences(page)
+
+
+def test_the_score_by_distance_is_the_mean_over_all_pairs_of_tokens(drawn):
+    page = rope("Score and distance", **HEAD, rope_base="100", rope_reach="256")
+    q, k = vectors()
+    own, width = shipped(MODERN).config.rope_theta, q.shape[1]
+    curves = drawn["rope_curve"].traces
+    assert [c["name"] for c in curves] == ["base 100", f"base {own:,.0f} (the model's)"]
+    for curve, base in zip(curves, (100.0, own), strict=True):
+        score = [
+            np.mean((turned(q, d, base)[:, None] * turned(k, 0, base)[None].conj()).real.sum(-1))
+            / math.sqrt(width)
+            for d in (0, 1, 50, 256)
+        ]
+        assert [curve["y"][d] for d in (0, 1, 50, 256)] == pytest.approx(score, abs=1e-5)
+        assert curve["x"] == list(range(257))
+    assert drawn["rope_curve"].layout["shapes"][0]["x0"] == shipped(MODERN).config.context
+    y = np.array(curves[0]["y"])
+    said = sentences(page).replace("−", "-")
+    assert f"at distance 0 the score is **{y[0]:.3f}**, at 256 **{y[-1]:.3f}**" in said
+    assert f"lowest {y.min():.3f} at {y.argmin()}, highest {y.max():.3f} at {y.argmax()}" in said
+
+
+def test_ones_fall_below_half_and_come_back(drawn):
+    page = rope(
+        "distance", rope_base="10,000", rope_reach="4,096", rope_vectors="q = k = ones", rope_width="64"
+    )
+    score = lambda d: 2 * np.cos(d * 10_000.0 ** (-np.arange(32) / 32)).sum() / 8  # noqa: E731
+    half = next(d for d in range(4096) if score(d) < 4)
+    said = sentences(page)
+    assert "over 32 pairs, divided by √64. At distance 0 it is √64 = 8.000" in said
+    assert f"first falls below half at distance **{half:,}**. It does not stay there: cosines swing" in said
+    curve = drawn["rope_curve"].traces[0]
+    assert curve["y"][30] == pytest.approx(score(30), abs=1e-5) and curve["x"][-1] == 4096
+    assert drawn["rope_curve"].traces[1][
+        "name"
+    ] == f"base {shipped(MODERN).config.rope_theta:,.0f} (the model's)" or (
+        shipped(MODERN).config.rope_theta == 10_000
+    )
+    page.get_by_key("rope_base").set_value(1_000_000)
+    page.get_by_key("rope_reach").set_value(64).run()
+    stays = "It stays above half" in sentences(page) or "Up to 64 it stays there" in sentences(page)
+    assert stays and not page.error
+
+
+def test_every_curve_of_the_score():
+    page = rope("distance")
+    assert "(the model's)" not in sentences(page)
+    for base, reach in zip(BASES, (*REACHES, *REACHES), strict=False):
+        page.get_by_key("rope_base").set_value(base)
+        page.get_by_key("rope_reach").set_value(reach).run()
+        assert not page.exception and not page.error, (base, reach)
+    page.get_by_key("rope_vectors").set_value("q = k = ones").run()
+    for width in WIDTHS:
+        page.get_by_key("rope_width").set_value(width).run()
+        assert not page.exception and f"√{width} = {width**0.5:.3f}" in sentences(page)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "width", "base", "context"),
+    [
+        ("the model in the bar", 32, None, 128),
+        ("LLaMA 2 7B", 128, 1e4, 4_096),
+        ("Llama 3 8B", 128, 5e5, 8_192),
+    ],
+)
+def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base, context):
+    page = rope("Turns in the context", rope_sizes=sizes)
+    base = base or shipped(MODERN).config.rope_theta
+    count = [context * base ** (-2 * i / width) / (2 * math.pi) for i in range(width // 2)]
+    slow, said = sum(c < 1 for c in count), sentences(page)
+    assert f"**{slow} of {width // 2} pairs never complete a turn** within {context:,} positions" in said
+    assert (
+        f"turns {count[0]:,.1f} times, the slowest {count[-1]:.3g}: it needs {context / count[-1]:,.0f}"
+        in said
+    )
+    assert drawn["rope_turns"].table["turns_in_context"] == pytest.approx(count)
+    assert drawn["rope_turns"].table["positions_per_turn"] == pytest.approx([context / c for c in count])
+    bars = {trace["name"]: trace["y"] for trace in drawn["rope_turns"].traces}
+    assert bars["complete a turn"] == pytest.approx([c for c in count if c >= 1])
+    assert bars["never complete one"] == pytest.approx([c for c in count if c < 1])
+    assert ("Published sizes" in said) == (sizes != "the model in the bar")
+
+
+def test_turns_of_sizes_of_one_s_own():
+    page = rope("turns", rope_sizes="your own")
+    for width, base, context in zip((*WIDTHS, 4), BASES, CONTEXTS, strict=False):
+        page.get_by_key("rope_turn_width").set_value(width)
+        page.get_by_key("rope_turn_base").set_value(base)
+        page.get_by_key("rope_turn_context").set_value(context).run()
+        assert not page.exception
+        slow = sum(context * base ** (-2 * i / width) < 2 * math.pi for i in range(width // 2))
+        assert f"**{slow} of {width // 2} pairs never" in sentences(page), (width, base, context)
+
+
+def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
+    page = rope("Two layouts", **HEAD)
+    (q, k), model = vectors(), shipped(MODERN).model
+    found = layouts(q, k, model.config.rope_theta)
+    table = page.table[0].value
+    for row, name in zip(table.to_numpy(), ("half", "permuted", "wrong", "crossed"), strict=True):
+        largest = np.abs(getattr(found, name) - found.half).max()
+        assert float(row[0]) == pytest.approx(largest, abs=6e-3 if largest > 1e-3 else 1e-11)
+        assert float(row[1]) == pytest.approx(
+            found.moved[name], abs=6e-3 if found.moved[name] > 1e-3 else 1e-10
+        )
+    changes = [float(x) for x in table["largest change of a score"]]
+    assert changes[0] == 0 and changes[1] < 1e-12 and changes[2] > 1 and changes[3] > 1
+    own = recorded(MODERN)["blocks.1.pattern"][2]
+    assert drawn["rope_pattern_half"].traces[0]["z"] == pytest.approx(own, abs=1e-4)
+    wrong = drawn["rope_pattern_wrong"].traces[0]["z"]
+    row = np.exp(found.wrong[9, :10])
+    assert wrong[9][:10] == pytest.approx(row / row.sum(), abs=1e-5) and max(wrong[9][10:]) == 0
+    loss = wrong_layout_loss(model, ids_of(MODERN))
+    logits = record(model, ids_of(MODERN)).logits
+    targets = torch.tensor(ids_of(MODERN)[1:])
+    plain_loss = torch.nn.functional.cross_entropy(torch.from_numpy(logits[:-1].copy()), targets)
+    assert loss.right == pytest.approx(float(plain_loss), abs=1e-4)
+    assert f"loss on this text from **{plain_loss:.3f}** to **{loss.wrong:.3f}** nats" in sentences(page)
+    assert f"scores change by up to **{changes[2]:.2f}**" in sentences(page)
+
+
+VARIANTS = {
+    "qk-norm": {"qk_norm": True},
+    "grouped": {"n_kv_heads": 2},
+    "shared": {"mixer": "shared_qk"},
+    "similarity": {"mixer": "similarity"},
+    "mean": {"mixer": "mean"},
+    "no mixer": {"mixer": "none"},
+    "masked": {"causal": False},
+    "one pair": {"d_head": 2},
+    "half a head": {"rope_fraction": 0.5},
+    "base 200": {"rope_theta": 200.0},
+    "many heads": {"n_heads": 16, "n_layers": 12},
+    "odd heads": {"position": "alibi", "d_head": 7},
+    "wide": {"d_head": 128},
+}
+
+
+@pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
+def test_every_kind_of_model(monkeypatch, fields):
+    with the_only_preset(monkeypatch, **{"position": "rope"} | fields):
+        page = rope("arrows", "untrained-classic")
+        for topic in [*TOPICS][1:]:
+            page.get_by_key("rope_topic").set_value(topic).run()
+            assert not page.exception and not page.error, topic
+
+
+def test_a_head_that_turns_in_part(monkeypatch, drawn):
+    """8 dimensions a head, 4 of which turn: what is said is the model's own score, not that of a whole turn."""
+    sent = {}
+    monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda data, **rest: sent.update(data))
+    with the_only_preset(monkeypatch, position="rope", rope_fraction=0.5):
+        page = rope("arrows", "untrained-classic", text="To be, or not", rope_query="9", rope_key="5")
+        found = subject._untrained("classic")
+        recording = record(found.model, found.tokenizer.encode("To be, or not"))
+        score = float(recording["blocks.0.scores"][0, 9, 5]) * 8**0.5  # before its scaling
+        said = re.search(r"before its scaling is \*\*(\S+)\*\*", sentences(page))
+        assert plain(said[1]) == pytest.approx(score, abs=6e-4)
+        assert sent["note"].startswith("All 2 pairs") and len(sent["q"]) == 4 and len(sent["theta"]) == 2
+        terms = pair_terms(np.array(sent["q"]), np.array(sent["k"]), 9, 5, 10_000.0).sum()
+        assert terms + sent["rest"] == pytest.approx(score, abs=1e-4) and sent["d_head"] == 8
+        page.get_by_key("rope_topic").set_value("turns").run()
+        assert "of 2 pairs never complete a turn** within 64" in sentences(page)
+        page.get_by_key("rope_topic").set_value("distance").run()
+        q, k = (recording[f"blocks.0.{name}"][0].astype(np.float64).mean(0) for name in "qk")
+        far = (
+            (turned(q[:4], 50, 1e4) * turned(k[:4], 0, 1e4).conj()).real.sum() + q[4:] @ k[4:]
+        ) / math.sqrt(8)
+        assert drawn["rope_curve"].traces[0]["y"][50] == pytest.approx(far, abs=1e-6)
+        page.get_by_key("rope_topic").set_value("layouts").run()
+        assert drawn["rope_pattern_half"].traces[0]["z"] == pytest.approx(
+            recording["blocks.0.pattern"][0], abs=1e-4
+        )
+
+
+@pytest.mark.parametrize(
+    "text", ["A", "\n", "", "x" * 3000, "<b>bold</b> :material/home: **", "\u05d0\u0301\U0001f600"]
+)
+def test_any_text(text):
+    page = rope("arrows", text=text)
+    for topic in ("distance", "layouts"):
+        page.get_by_key("rope_topic").set_value(topic).run()
+        assert not page.exception and not page.error, topic
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"rope_topic": "<script>", "rope_at": "1-2"},
+        {"rope_at": "-1--1--1"},
+        {"rope_at": "²-³-¹"},
+        {"rope_at": "9" * 400},
+        {"rope_at": "99999999-1-1"},
+        {"rope_query": "-5", "rope_key": "10000"},
+        {"rope_shift": "NaN"},
+        {"rope_shift": "-10"},
+        {"rope_layer": "99", "rope_head": "-1"},
+        {"rope_topic": "distance", "rope_base": "0", "rope_reach": "1e9", "rope_vectors": "nothing"},
+        {"rope_topic": "distance", "rope_base": "inf", "rope_vectors": "q = k = ones", "rope_width": "3"},
+        {"rope_topic": "turns", "rope_sizes": "GPT-9"},
+        {"rope_topic": "turns", "rope_sizes": "your own", "rope_turn_width": "7", "rope_turn_context": "-1"},
+        {"rope_topic": "layouts", "rope_layer": "x", "rope_head": "1" * 400},
+    ],
+)
+def test_a_url_written_by_a_stranger_does_no_harm(query):
+    page = opened("rope", **{"model": MODERN} | query)
+    assert not page.error and "GPT-9" not in sentences(page)
+
+
+def test_only_three_whole_numbers_are_a_place():
+    assert parse("0-0-0", 127, 16) == (0, 0, 0) and parse("500-1-99", 127, 16) == (127, 1, 15)
+    for wrong in ("", "1-2", "1-2-3-4", "-1-2-3", "a-b-c", "1.5-2-3", "٣-1-1", "9" * 13 + "-1-1"):
+        assert parse(wrong, 127, 16) is None
+
+
+def test_bars_that_are_all_of_one_kind():
+    figure = figures.turn_bars(Turns(np.array([20.0, 2.0]), np.array([1.0, 0.1])))
+    assert [trace.name for trace in figure.data] == ["complete a turn"]
+    figure = figures.turn_bars(Turns(np.array([0.5, 0.1]), np.array([1.0, 0.1])))
+    assert [trace.name for trace in figure.data] == ["never complete one"]
+
+
+def test_the_diagram_joins_each_dimension_once():
+    figure = figures.layout_diagram(8)
+    words = [trace.customdata for trace in figure.data if trace.mode == "markers+text"]
+    assert words[0][1].endswith("turns with dimension 5") and words[1][1].endswith("turns with dimension 0")

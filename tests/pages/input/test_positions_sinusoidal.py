@@ -1,0 +1,175 @@
+"""The view "Sinusoidal": every number against the formula, every size, and URLs written by strangers."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from engine.measure.sinusoids import similarity
+from pages.input.positions import sinusoidal_clock as clock
+from pages.input.positions.sinusoidal import PARTS
+from tests.pages.input.positions import metrics, opened, plain, sentences
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+def table(length: int, width: int, base: float) -> np.ndarray:
+    """Vaswani et al. 2017, 3.5, in plain NumPy."""
+    angles = np.arange(length)[:, None] * base ** (-2 * (np.arange(width) // 2) / width)
+    return np.where(np.arange(width) % 2, np.cos(angles), np.sin(angles))
+
+
+def test_the_table_and_its_waves(drawn):
+    page = opened(
+        "Sinusoidal", sinusoid_part="Table", sinusoid_length="40", sinusoid_width="12", sinusoid_base="100"
+    )
+    assert page.get_by_key("sinusoid_part").value == "table"
+    waves = [2 * math.pi * 100 ** (i / 6) for i in range(6)]
+    assert drawn["sinusoid_table"].traces[0]["z"] == pytest.approx(table(40, 12, 100.0), abs=1e-5)
+    assert drawn["sinusoid_table"].table["dimension 3"] == pytest.approx(table(40, 12, 100.0)[:, 3], abs=1e-5)
+    assert drawn["sinusoid_waves"].traces[0]["y"] == pytest.approx(waves)
+    assert drawn["sinusoid_waves"].traces[1]["y"] == [40, 40]
+    assert drawn["sinusoid_waves"].table["theta"] == pytest.approx([2 * math.pi / w for w in waves])
+    said = sentences(page)
+    assert f"$2\\pi$ = 6.283 positions to $2\\pi \\cdot 100^{{(12-2)/12}}$ = {waves[-1]:,.1f}" in said
+    assert "each is 2.154 times the one before" in said  # 100 ** (1/6)
+    complete = sum(w <= 40 for w in waves)
+    assert f"{complete} of 6 pairs go round at least once within 40 positions, {6 - complete} do not" in said
+
+
+def test_the_clock_has_the_hands_of_the_formula(monkeypatch):
+    sent = {}
+    monkeypatch.setattr(clock, "mounted", lambda name: lambda **rest: sent.update(rest))
+    page = opened(
+        "sinusoidal", sinusoid_part="clock", sinusoid_width="8", sinusoid_length="20", clock_position="7"
+    )
+    assert sent["data"]["thetas"] == pytest.approx([1, 0.1, 0.01, 0.001])
+    assert (sent["data"]["pairs"], sent["data"]["of"], sent["data"]["last"]) == ([0, 1, 2, 3], 4, 19)
+    assert sent["data"]["position"] == 7
+    assert "4 hands at once" in sentences(
+        page
+    ) and "needs 6.28 positions for a round, the slowest 6,283.2" in sentences(page)
+    assert "A hand for each frequency" in sentences(page)
+    assert "read off one hand. The" in sentences(
+        opened("sinusoidal", sinusoid_part="clock", sinusoid_width="2")
+    )
+
+
+def test_likeness_by_distance(drawn):
+    page = opened(
+        "sinusoidal",
+        sinusoid_part="similarity",
+        sinusoid_length="200",
+        sinusoid_width="6",
+        sinusoid_base="10",
+    )
+    values = table(200, 6, 10.0)
+    cosines = values @ values.T / 3
+    assert drawn["sinusoid_likeness"].traces[0]["z"] == pytest.approx(cosines[::2, ::2], abs=1e-4)
+    assert drawn["sinusoid_by_distance"].traces[0]["y"] == pytest.approx(cosines[0], abs=1e-5)
+    assert drawn["sinusoid_by_distance"].table["dot"] == pytest.approx(3 * cosines[0], abs=1e-5)
+    again = 1 + int(cosines[0, 1:].argmax())
+    said = sentences(page)
+    c = cosines[0]
+    assert f"Cosine {c[1]:.3f} at distance 1, {c[10]:.3f} at 10, {c[199]:.3f} at 199" in said
+    assert f"at distance {again} it is {c[again]:.3f}" in said and again > 1
+    assert (
+        "here 1.732, so the cosine is the dot product divided by $d/2$ = 3" in said
+        and "multiples of 2" in said
+    )
+    found = similarity(200, 6, 10.0)
+    assert [plain(m) for m in metrics(page)] == pytest.approx([found.deviation, found.deviation64], rel=0.05)
+    assert 1e-7 < plain(metrics(page)[0]) < 1e-4
+    assert 0 < plain(metrics(page)[1]) < 1e-12
+    assert "falls with distance" in sentences(opened("sinusoidal", sinusoid_part="similarity"))
+
+
+def test_the_rotation_opens_with_the_worked_example(drawn):
+    page = opened("sinusoidal", sinusoid_part="rotation")
+    latex = page.latex[0].value
+    numbers = [float(n) for n in re.findall(r"-?\d\.\d{3}", latex)]
+    # turn(0.2), then (sin, cos) of 0.5, then of 0.7: theta is 0.1 for pair 8 of 32
+    assert numbers == [0.980, 0.199, -0.199, 0.980, 0.479, 0.878, 0.644, 0.765]
+    said = sentences(page)
+    assert "$\\theta$ = 0.1 radians" in said and "$k\\theta$ = 0.2:" in said
+    assert "$(\\sin 0.7,\\ \\cos 0.7)$ = (0.644, 0.765)" in said
+    hands = drawn["sinusoid_turned"].traces[1:]
+    assert [(hand["x"][1], hand["y"][1]) for hand in hands] == [
+        pytest.approx((math.sin(x), math.cos(x))) for x in (0.5, 0.7)
+    ]
+    assert drawn["sinusoid_turned"].table["position"] == [5, 7]
+    blocks = np.array(drawn["sinusoid_blocks"].traces[0]["z"])
+    assert blocks[16:18, 16:18] == pytest.approx(np.array([[0.9801, 0.1987], [-0.1987, 0.9801]]), abs=1e-4)
+    values = table(70, 64, 10_000.0)
+    assert blocks @ values[3] == pytest.approx(values[5], abs=1e-5)
+    frame = drawn["sinusoid_blocks"].layout["shapes"][0]
+    assert (frame["x0"], frame["x1"], frame["y0"], frame["y1"]) == (15.5, 17.5, 15.5, 17.5)
+    assert 1e-8 < plain(metrics(page)[0]) < 1e-4 and plain(metrics(page)[1]) < 1e-12
+    page.get_by_key("sinusoid_step").set_value(-60).run()
+    assert "p = 60 is used instead of 5" in sentences(page) and "the one 60 back" in sentences(page)
+    page.get_by_key("sinusoid_pair").set_value(31).run()
+    page.get_by_key("sinusoid_width").set_value(4).run()  # there is no pair 31 any more
+    assert not page.exception and "Pair 1 turns" in sentences(page)
+
+
+def test_every_part_with_every_size():
+    for part in PARTS:
+        page = opened("sinusoidal", sinusoid_part=part)
+        for length, width, base in ((2, 2, 2), (512, 512, 1_000_000), (3, 6, 10)):
+            page.get_by_key("sinusoid_length").set_value(length)
+            page.get_by_key("sinusoid_width").set_value(width)
+            page.get_by_key("sinusoid_base").set_value(base).run()
+            assert not page.exception and not page.error, (part, length, width, base)
+            assert PARTS[part].words.why[:40] in sentences(page)
+
+
+def test_an_odd_width_is_made_even_with_a_sentence():
+    page = opened("sinusoidal", sinusoid_width="33")
+    assert "d = 32 is used instead of 33" in sentences(page) and "of 16 pairs" in sentences(page)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"sinusoid_part": "Sundial"},
+        {"sinusoid_length": "-1", "sinusoid_width": "nan", "sinusoid_base": "-3"},
+        {"sinusoid_length": "1000000000", "sinusoid_width": "511", "sinusoid_base": "inf"},
+        {"sinusoid_part": "Similarity", "sinusoid_length": "1e400", "sinusoid_width": "7" * 400},
+        {"sinusoid_part": "Clock", "clock_position": "9" * 50, "sinusoid_width": "x", "sinusoid_length": ""},
+        {"sinusoid_part": "Clock", "clock_position": "<b>"},
+        *(
+            {"sinusoid_part": "Rotation", "sinusoid_pair": v, "sinusoid_step": v, "sinusoid_position": v}
+            for v in ("99999", "-1e400", "inf", "-7", "½")
+        ),
+    ],
+    ids=str,
+)
+def test_a_url_written_by_a_stranger_does_no_harm(query):
+    page = opened("Sinusoidal", **query)
+    assert not page.error and "Why it matters" in sentences(page)
+
+
+def test_the_clock_takes_its_position_from_the_link_within_its_range(monkeypatch):
+    for value, expected in (
+        ("7", 7),
+        ("63", 63),
+        ("64", 63),
+        ("-2", 5),
+        ("²", 5),
+        ("", 5),
+        ("9" * 13, 5),
+        ("999999", 63),
+    ):
+        monkeypatch.setattr(clock.st, "query_params", {clock.POSITION: value})
+        assert clock.linked(64) == expected, value
+    monkeypatch.setattr(clock.st, "query_params", {})
+    assert clock.linked(3) == 2
+
+
+def test_of_many_hands_the_first_and_the_last_are_kept():
+    assert clock.shown(256)[0] == 0 and clock.shown(256)[-1] == 255
+    assert len(set(clock.shown(256))) == clock.MOST_HANDS
+    assert clock.shown(33)[-1] == 32 and clock.shown(1) == [0]

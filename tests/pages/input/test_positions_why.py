@@ -1,0 +1,246 @@
+"""The view "Why": every number against the engine's own comparison, every kind of model, and URLs written by
+strangers.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from engine.measure.permutation import (
+    SCHEMES,
+    Plan,
+    compare,
+    in_order_and_out,
+    new_order,
+    word_ids,
+    word_order,
+)
+from pages.input.positions import why_figures as figures
+from tests.pages.input.positions import (
+    CLASSIC,
+    ids_of,
+    metrics,
+    opened,
+    plain,
+    sentences,
+    shipped,
+    the_only_preset,
+)
+
+MASKS = {"no mask": False, "causal mask": True}
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+def test_words_in_two_orders(drawn):
+    words = "dog bites man here".split()
+    page = opened(
+        "why", why_sentence="dog bites man here", why_order="rotate", why_scheme="rope", why_causal="true"
+    )
+    order = np.array([1, 2, 3, 0])
+    found = compare(word_ids(words), order, Plan("rope", True))
+    assert "**dog bites man here**  →  **bites man here dog**" in sentences(page)
+    assert drawn["why_before"].traces[0]["z"] == pytest.approx(found.before, abs=1e-6)
+    assert drawn["why_after"].traces[0]["z"] == pytest.approx(found.after[[3, 0, 1, 2]], abs=1e-6)  # matched
+    apart = found.after[[3, 0, 1, 2]] - found.before
+    assert drawn["why_difference"].traces[0]["z"] == pytest.approx(apart, abs=1e-6)
+    assert plain(metrics(page)[0]) == pytest.approx(np.abs(apart).max(), abs=5e-4)
+    assert {d.layout["yaxis"]["ticktext"][0] for d in map(drawn.get, ("why_before", "why_after"))} == {"dog"}
+    assert drawn["why_difference"].table["word"] == words
+    page.get_by_key("why_rows").set_value("as they stand").run()
+    assert drawn["why_after"].traces[0]["z"] == pytest.approx(found.after, abs=1e-6)
+    assert drawn["why_after"].layout["yaxis"]["ticktext"] == ["bites", "man", "here", "dog"]
+
+
+def test_all_schemes_with_and_without_the_mask(drawn):
+    page = opened("why", why_sentence="the cat that the dog chased", why_order="shuffle", why_seed="5")
+    ids, order = word_ids("the cat that the dog chased".split()), new_order(6, "shuffle", 5)
+    largest = {(s, m): compare(ids, order, Plan(s, m)).largest for s in SCHEMES for m in (False, True)}
+    for trace in drawn["why_schemes"].traces:
+        expected = [largest[s, MASKS[trace["name"]]] for s in SCHEMES]
+        assert trace["text"] == list(SCHEMES) and trace["customdata"] == pytest.approx(expected)
+    table = drawn["why_schemes"].table
+    rows = zip(table["scheme"], table["mask"], table["largest_difference"], strict=True)
+    assert {(s, MASKS[m]): v for s, m, v in rows} == pytest.approx(largest)
+    for causal in (False, True):
+        page.get_by_key("why_causal").set_value(causal).run()
+        for scheme in SCHEMES:
+            page.get_by_key("why_scheme").set_value(scheme).run()
+            assert not page.exception and not page.error
+            assert plain(metrics(page)[0]) == pytest.approx(largest[scheme, causal], rel=0.05)
+            ringed = [
+                (scheme, trace["name"])
+                for trace in drawn["why_schemes"].traces
+                for scheme, width in zip(SCHEMES, trace["marker"]["line"]["width"], strict=True)
+                if width
+            ]
+            assert ringed == [(scheme, "causal mask" if causal else "no mask")]
+
+
+LESSONS = {
+    r"the largest difference is (\S+ × \S+|0), which is rounding. .* one and the same bag": (
+        "none",
+        False,
+        (),
+    ),
+    r"\*\*The causal mask by itself leaks .* by up to (\S+) \(without the mask: (\S+ × \S+|0)\)": (
+        "none",
+        True,
+        (("none", False),),
+    ),
+    r"the difference is only (\S+ × \S+|0)\. ALiBi .* keeps every distance": ("alibi", False, ()),
+    r"With rope positions .* by up to (\S+); .* without a mask, by (\S+ × \S+|0)\. Now": (
+        "rope",
+        True,
+        (("none", False),),
+    ),
+}
+
+
+@pytest.mark.parametrize("pattern", LESSONS)
+def test_the_lesson_is_read_off_the_numbers(pattern):
+    scheme, causal, others = LESSONS[pattern]
+    page = opened("why", why_scheme=scheme, why_causal=str(causal).lower())
+    said = re.search(pattern, sentences(page))
+    assert said, sentences(page)
+    ids = word_ids(("dog", "bites", "man"))
+    for text, plan in zip(said.groups(), ((scheme, causal), *others), strict=True):
+        expected = compare(ids, np.array([2, 1, 0]), Plan(*plan)).largest
+        assert plain(text) == pytest.approx(expected, rel=0.06, abs=5e-4)
+
+
+def test_orders_rows_seeds_and_examples():
+    page = opened("why", why_sentence="a b c d e f", why_order="shuffle")
+    before = sentences(page)
+    assert f"**{' '.join('abcdef'[i] for i in new_order(6, 'shuffle', 0))}**" in before
+    page.get_by_key("why_again").click().run()
+    assert page.get_by_key("why_seed").value == 1
+    assert f"**{' '.join('abcdef'[i] for i in new_order(6, 'shuffle', 1))}**" in sentences(page)
+    page.get_by_key("why_example").set_value("not all who wander are lost").run()
+    assert "**not all who wander are lost**" in sentences(page)
+    assert "reads the same" in sentences(opened("why", why_sentence="ha ha ha"))
+
+
+def test_a_trained_model_in_and_out_of_order(drawn):
+    """The table, the bars and the sentence are the engine's own measurement of each setting, told apart."""
+    page = opened("why", why_on="A trained model", why_order="rotate")
+    assert page.get_by_key("why_on").value == "trained"
+    model, ids = shipped(CLASSIC).model, ids_of(CLASSIC)
+    texts = [shipped(CLASSIC).tokenizer.decode([i]) for i in ids]
+    order = word_order(texts, "rotate")
+    found = {(s.position, s.mask): s for s in in_order_and_out(model, ids, order)}
+    said = sentences(page)
+    rows = re.findall(r"\| (on|off) \| (on|off) \| ([^|]+) \| (\S+) \| (\S+) \|", said)
+    assert {(p == "on", m == "on") for p, m, *_ in rows} == set(found)
+    for position, mask, moved, loss_in, loss_out in rows:
+        one = found[position == "on", mask == "on"]
+        if one.relative > 1e-4:  # else it is rounding, another in every run
+            assert plain(moved) == pytest.approx(one.relative, abs=6e-4)
+        assert (loss_in, loss_out) == (
+            ("none", "none") if mask == "off" else (f"{one.loss_in:.3f}", f"{one.loss_out:.3f}")
+        )
+    names = {
+        (True, True): "positions, mask",
+        (False, True): "no positions, mask",
+        (True, False): "positions, no mask",
+    }
+    for key, name in names.items():
+        page.get_by_key("why_setting").set_value(name).run()
+        assert drawn["why_moved"].traces[0]["y"] == pytest.approx(found[key].moved, abs=1e-3)
+        assert drawn["why_moved"].table[name] == pytest.approx(found[key].moved, abs=1e-3)
+    both, leak = found[True, True], found[False, True]
+    assert (
+        f"The mask alone makes it {leak.relative:.3f}, mask and positions (learned) {both.relative:.3f}. The loss"
+        f" of this text is {both.loss_in:.2f} nats per token in order and {both.loss_out:.2f} out of order; with"
+        f" the positions taken away it is {leak.loss_in:.2f} even in order." in said
+    )
+    page.get_by_key("why_unit").set_value("tokens").run()
+    assert not page.exception and "One text in two orders, through a whole model" in sentences(page)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        *({"position": scheme} for scheme in SCHEMES),
+        {"causal": False},
+        {"mixer": "none"},
+        {"mixer": "mean"},
+        {"mixer": "shared_qk"},
+        {"wiring": "post"},
+        {"wiring": "none"},
+        {"norm": "none"},
+        {"qk_norm": True, "position": "rope"},
+        {"n_kv_heads": 2, "position": "t5"},
+        {"context": 1},
+    ],
+    ids=str,
+)
+def test_every_kind_of_model_is_measured_or_explained(monkeypatch, fields):
+    with the_only_preset(monkeypatch, **fields):
+        page = opened("why", why_on="trained", model="untrained-classic")
+    assert not page.error
+    said = sentences(page)
+    assert ("only one order" if fields.get("context") == 1 else "the order makes no difference") in said
+    if fields.get("position") == "none":
+        assert "the model has none" in said and "its mask leaks some" in said
+    if fields.get("causal") is False:
+        assert "| on | on |" not in said and "With its positions on it makes" in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x", "oneword", "\n\n", "   ", "a\u202eb\u0301 \U0001f600 \x00 c", "<b>bold</b> [x](y) $z$ " * 30],
+)
+def test_any_text_is_read(text):
+    for query in ({"why_sentence": text}, {"why_on": "trained", "text": text}):
+        assert not opened("why", **query).error
+
+
+def test_a_word_of_many_letters_and_many_words():
+    assert not opened("why", why_sentence="x" * 190 + " y").error
+    assert "the first 16 are used" in sentences(
+        opened("why", why_sentence=" ".join("abcdefghijklmnopqrstuvwxyz"))
+    )
+    assert "fewer than two words" in sentences(opened("why", why_sentence="one"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"why_on": "x", "why_scheme": "abacus", "why_rows": "", "why_causal": "perhaps"},
+        {"why_order": "9"},
+        {"why_order": "shuffle", "why_seed": "-4"},
+        {"why_order": "shuffle", "why_seed": "1e400"},
+        {"why_order": "shuffle", "why_seed": "9" * 400},
+        {"why_on": "trained", "why_setting": "none", "why_unit": "years"},
+    ],
+    ids=str,
+)
+def test_a_url_written_by_a_stranger_does_no_harm(query):
+    page = opened("why", **query)
+    assert not page.error and "Why it matters" in sentences(page)
+
+
+def test_a_button_that_is_let_go_is_the_first(drawn):
+    page = opened("why", why_scheme="rope")
+    for key in ("why_scheme", "why_on", "why_order", "why_rows"):
+        page.get_by_key(key).set_value(None).run()
+        assert not page.exception
+    assert "one and the same bag of words" in sentences(page)
+
+
+def test_zero_has_a_place_on_the_logarithmic_axis_and_keeps_its_number_in_the_hover():
+    figure = figures.scheme_dots(
+        {"no mask": dict.fromkeys(SCHEMES, 0.0), "causal mask": dict.fromkeys(SCHEMES, 1.5)},
+        ("no mask", "rope"),
+    )
+    assert list(figure.data[0].y) == [figures.FLOOR] * 6 and list(figure.data[0].customdata) == [0.0] * 6
+    assert [i for i, ring in enumerate(figure.data[0].marker.line.width) if ring] == [SCHEMES.index("rope")]
+
+
+def test_words_that_look_like_markup_are_drawn_as_they_are():
+    figure = figures.word_rows(np.zeros((2, 3)), ["<b>", "a&b"], 1.0, "x")
+    assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;", "a&amp;b"]

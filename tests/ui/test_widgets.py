@@ -1,0 +1,338 @@
+"""Every control: what a link, a widget or another model left behind never comes back as a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from ui import widgets
+
+STRANGE = ("zzz", "", "<b>", "-1", "1e3", "nan", "inf", "9" * 400, "٣", "\0")
+SOME = ("zzz", "", "inf", "9" * 400)  # of them
+KINDS = ("row", "pills", "list")
+
+
+def one_of() -> None:
+    """The same choice as a row, as pills and as a list."""
+    import streamlit as st
+
+    from ui import state, widgets
+
+    state.drop_endless()
+    asked = st.session_state["asked"]
+    for kind in ("row", "pills", "list"):
+        st.session_state[f"got_{kind}"] = widgets.one_of("Pick", key=kind, kind=kind, **asked)
+
+
+def numbers() -> None:
+    import streamlit as st
+
+    from ui import state, widgets
+
+    state.drop_endless()
+    low, high = st.session_state["asked"]
+    st.session_state["whole"] = widgets.whole("Whole", low, high, 3, "n_whole", step=1)
+    st.session_state["slide"] = widgets.slide("Slide", low, high, 3, "n_slide")
+    st.session_state["float"] = widgets.slide("Float", low / 2, high / 2, 1.5, "n_float", step=0.5)
+    values = [n for n in (1, 2, 4, 8) if n <= max(high, 1)]
+    st.session_state["of"] = widgets.slide_over("Of", values, 4, "n_of", written=lambda n: f"{n} heads")
+    st.session_state["on"] = widgets.switch("Switch", False, "n_on")
+
+
+def indexes() -> None:
+    import streamlit as st
+
+    from engine.config import ModelConfig
+    from ui import widgets
+
+    count = st.session_state["asked"]
+    st.session_state["got"] = widgets.index("Which", count, "which", first=2)
+    config = ModelConfig(d_model=16 * count, n_layers=count, n_heads=count)
+    st.session_state["head"] = widgets.head(config, "topic")
+
+
+def held() -> None:
+    import streamlit as st
+
+    from ui import widgets
+
+    st.session_state["got"] = widgets.url_index("at", 5, 2)
+    widgets.put_index("at", st.session_state.get("put"))
+
+
+def opened(script: Any, asked: Any, **query: str) -> AppTest:
+    page = AppTest.from_function(script, default_timeout=30)
+    page.session_state["asked"] = asked
+    page.query_params.update(query)
+    return run(page)
+
+
+def run(page: AppTest) -> AppTest:
+    page.run()
+    assert not page.exception, page.exception[0].message
+    return page
+
+
+def url(page: AppTest, key: str) -> str | None:
+    found = page.query_params.get(key)
+    return found[0] if isinstance(found, list) else found
+
+
+def got(page: AppTest, name: str = "got") -> Any:
+    return page.session_state[name]
+
+
+# One of a few -----------------------------------------------------------------------------------
+
+MAPPED = {"a": "Alpha", "b": "Beta", "c": "Gamma"}
+BOTH = pytest.mark.parametrize("options", [("a", "b", "c"), MAPPED], ids=["sequence", "mapping"])
+
+
+def picked(page: AppTest) -> Any:
+    """What all three kinds say, which is one thing."""
+    found = {got(page, f"got_{kind}") for kind in KINDS}
+    assert len(found) == 1, found
+    return found.pop()
+
+
+def named(text: str) -> dict[str, str]:
+    return dict.fromkeys(KINDS, text)
+
+
+def choose(page: AppTest, value: Any) -> AppTest:
+    for kind in KINDS:
+        page.get_by_key(kind).set_value(value)
+    return run(page)
+
+
+def urls(page: AppTest) -> Any:
+    found = {url(page, kind) for kind in KINDS}
+    assert len(found) == 1, found
+    return found.pop()
+
+
+@BOTH
+def test_one_of_a_few_is_never_foreign(options: Any) -> None:
+    page = opened(one_of, {"options": options})
+    assert picked(page) == "a" and urls(page) is None  # what equals the first is not in the URL
+    for strange in SOME:
+        assert picked(opened(one_of, {"options": options}, **named(strange))) == "a", strange
+    page = opened(one_of, {"options": options}, **named("b"))
+    assert picked(page) == "b" and urls(page) == "b"
+    assert picked(choose(page, "c")) == "c"
+    assert picked(choose(page, None)) == "a"  # deselected
+    assert picked(run(page)) == "a"
+
+
+def test_options_that_change_leave_nothing_behind() -> None:
+    for first, then in ((("a", "b"), ("x", "y")), (MAPPED, {"x": "Ex", "y": "Why"}), ((1, 2), (3, 4))):
+        page = opened(one_of, {"options": first}, **named(str(list(first)[1])))
+        assert picked(page) == list(first)[1]
+        page.session_state["asked"] = {"options": then}
+        assert picked(run(page)) == next(iter(then))
+        page.session_state["asked"] = {"options": first}
+        assert picked(run(page)) in first
+    page = opened(one_of, {"options": MAPPED}, **named("b"))
+    page.session_state["asked"] = {"options": {"b": "Beta", "d": "Delta"}, "first": "d"}
+    assert picked(run(page)) == "b"  # what is still allowed stays
+
+
+@BOTH
+def test_the_first_value_may_be_any_and_must_be_one(options: Any) -> None:
+    page = opened(one_of, {"options": options, "first": "b"})
+    assert picked(page) == "b" and urls(page) is None
+    assert picked(choose(page, "a")) == "a"
+    assert picked(opened(one_of, {"options": options, "first": "gone"})) == "a"
+
+
+def test_the_url_holds_the_name_of_an_option_and_old_links_its_wording() -> None:
+    page = opened(one_of, {"options": MAPPED}, **named("Gamma"))
+    assert picked(page) == "c" and urls(page) == "c"
+    assert picked(choose(page, "b")) == "b" and urls(page) == "b"
+    assert picked(choose(page, "a")) == "a" and urls(page) is None
+    counts = {"options": {100: "100 words", 0: "all"}, "first": 100}
+    assert picked(opened(one_of, counts, **named("0"))) == 0
+    assert picked(opened(one_of, counts, **named("all"))) == 0
+    assert page.get_by_key("row").options == list(MAPPED.values())
+
+
+def test_going_back_to_another_url_chooses_what_it_names() -> None:
+    page = choose(opened(one_of, {"options": MAPPED}, **named("b")), "c")
+    for text, found, kept in (
+        ("b", "b", "b"),
+        ("Alpha", "a", None),
+        ("nonsense", "a", None),
+        ("c", "c", "c"),
+    ):
+        page.query_params.update(named(text))
+        assert picked(run(page)) == found and urls(page) == kept, text
+
+
+def test_what_was_chosen_is_there_again_after_another_page() -> None:
+    """The other page's address has nothing of it: the session remembers, and the URL is told."""
+    page = opened(one_of, {"options": MAPPED}, **named("b"))
+    page.query_params.clear()
+    assert picked(run(page)) == "b" and urls(page) == "b"
+
+
+def test_an_address_from_before_the_first_choice_is_the_first_again() -> None:
+    """Else somebody who goes back never gets past that address: each time it would be written anew."""
+
+    def script() -> None:
+        import streamlit as st
+
+        from ui import widgets
+
+        widgets.arrived(st.session_state["page"])
+        st.session_state["got"] = widgets.one_of("Pick", {"a": "Alpha", "b": "Beta"}, "pick")
+
+    page = AppTest.from_function(script, default_timeout=30)
+    page.session_state["page"] = "tokens"
+    run(page)
+    page.get_by_key("pick").set_value("b")
+    assert got(run(page)) == "b" and url(page, "pick") == "b"
+    page.query_params.clear()
+    assert got(run(page)) == "a" and url(page, "pick") is None
+    page.query_params["pick"] = "b"  # and forward
+    assert got(run(page)) == "b"
+    page.session_state["page"] = "another page"
+    page.query_params.clear()
+    assert got(run(page)) == "b" and url(page, "pick") == "b"
+
+
+# Numbers ----------------------------------------------------------------------------------------
+
+
+def values(page: AppTest) -> tuple[Any, ...]:
+    return tuple(got(page, name) for name in ("whole", "slide", "float", "of", "on"))
+
+
+def keys(text: str) -> dict[str, str]:
+    return dict.fromkeys(("n_whole", "n_slide", "n_float", "n_of", "n_on"), text)
+
+
+@pytest.mark.parametrize("strange", [*STRANGE, "99", "-5", "1e400", "-inf", "3.7"])
+def test_a_number_is_whole_and_within_its_bounds(strange: str) -> None:
+    whole, slide, floating, of, on = values(opened(numbers, (0, 10), **keys(strange)))
+    assert isinstance(whole, int) and 0 <= whole <= 10 and isinstance(slide, int) and 0 <= slide <= 10
+    assert isinstance(floating, float) and 0 <= floating <= 5
+    assert of == 4 and on is False  # the link holds what is written
+
+
+def test_a_number_is_what_the_link_says_and_what_is_typed() -> None:
+    assert values(opened(numbers, (0, 10))) == (3, 3, 1.5, 4, False)
+    page = opened(numbers, (0, 10), **(keys("7") | {"n_float": "4.5", "n_of": "8 heads", "n_on": "true"}))
+    assert values(page) == (7, 7, 4.5, 8, True)
+    page.number_input(key="n_whole").set_value(2)
+    page.slider(key="n_slide").set_value(1)
+    page.slider(key="n_float").set_value(0.5)
+    page.select_slider(key="n_of").set_value(2)
+    page.toggle(key="n_on").set_value(False)
+    assert values(run(page)) == (2, 1, 0.5, 2, False)
+    page.number_input(key="n_whole").set_value(None)  # an emptied box
+    assert values(run(page))[0] == 3
+
+
+def test_bounds_that_shrink_take_the_value_along() -> None:
+    page = opened(numbers, (0, 10), n_whole="9", n_slide="9", n_float="4.5", n_of="8 heads")
+    for bounds, *found in (
+        ((0, 5), 5, 5, 2.5, 4),
+        ((6, 8), 6, 6, 3.0, 4),
+        ((2, 2), 2, 2, 1.0, 1),  # nothing to choose, and no row from which to choose 4
+        ((-4, -2), -2, -2, -1.0, 1),
+    ):
+        page.session_state["asked"] = bounds
+        assert list(values(run(page))[:4]) == found, bounds
+    assert values(opened(numbers, (7, 9)))[:2] == (7, 7)  # what is there first is brought inside too
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (7, 5),
+        (-7, 0),
+        (3.9, 3),
+        (float("nan"), 1),
+        (float("-inf"), 1),
+        (None, 1),
+        ("3", 1),
+        (True, 1),
+        (10**400, 5),
+    ],
+)
+def test_clamped(value: Any, kept: int) -> None:
+    found = widgets.clamped(value, 0, 5, 1)
+    assert found == kept and isinstance(found, int)
+
+
+# Heads, layers, tokens --------------------------------------------------------------------------
+
+
+def test_an_index_is_of_the_model_that_is_shown() -> None:
+    page = opened(indexes, 4, which="3", topic_layer="1", topic_head="2")
+    assert got(page) == 3 and got(page, "head") == (1, 2)
+    for strange in (*SOME, "4", "2.0"):
+        page = opened(indexes, 4, which=strange, topic_layer=strange, topic_head=strange)
+        assert got(page) == 2 and got(page, "head") == (0, 0), strange
+    assert got(opened(indexes, 1)) == 0  # `first` is brought inside too
+
+
+def test_another_model_has_fewer_or_many_more_heads() -> None:
+    page = opened(indexes, 4, which="3", topic_head="3")
+    page.session_state["asked"] = 2
+    assert got(run(page)) == 1 and got(page, "head") == (0, 1)  # the nearest to where one was
+    page.session_state["asked"] = 12  # a list instead of a row
+    assert 0 <= got(run(page)) < 12 and got(page, "head")[1] < 12
+    page.get_by_key("which").set_value(11)
+    assert got(run(page)) == 11
+    page.session_state["asked"] = 3
+    assert got(run(page)) == 2
+
+
+def test_an_index_in_the_url() -> None:
+    for named, found in (("4", 4), ("5", 2), ("-1", 2), ("x", 2), ("٣", 2), ("", 2)):
+        assert got(opened(held, None, at=named)) == found
+    page = opened(held, None)
+    page.session_state["put"] = 3
+    assert got(run(page)) == 2 and url(page, "at") == "3" and got(run(page)) == 3
+    page.session_state["put"] = None
+    assert url(run(page), "at") is None
+
+
+# What a stranger wrote --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [*STRANGE, None, 3, b"3", ["3"], " 3", "+3", "3 ", "²", "1_000", "0x3"])
+def test_what_is_no_plain_number_is_none(text: Any) -> None:
+    assert widgets.number_of(text) is None and widgets.index_of(text, 10) is None
+
+
+def test_indexes_are_below_their_bounds() -> None:
+    assert widgets.index_of("0", 0) is None and widgets.index_of("007", 8) == 7
+    assert widgets.number_of("9" * widgets.DIGITS) == 10**widgets.DIGITS - 1
+    assert widgets.indexes_of("2-0", (3, 1)) == (2, 0) and widgets.indexes_of("1,2", (3, 3), ",") == (1, 2)
+    for wrong in ("3-0", "2-1", "2", "2-0-0", "", "-", "a-b", None, 20, "-1-0"):
+        assert widgets.indexes_of(wrong, (3, 1)) is None, wrong
+
+
+def test_only_what_is_allowed_stays_in_its_order() -> None:
+    assert widgets.only(["c", "x", "a"], ("a", "b", "c")) == ["c", "a"]
+    assert widgets.only(None, ("a",)) == [] and widgets.only(("a",), ()) == []
+
+
+def test_what_a_component_sent_is_asked_for_by_name() -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from ui import widgets
+
+        held = {"dict": {"at": "3"}, "none": None, "number": 5}
+        for key, value in held.items():
+            if key not in st.session_state:
+                st.session_state[key] = value
+        st.session_state["found"] = [widgets.picked(key, "at") for key in (*held, "never")]
+
+    page = AppTest.from_function(script, default_timeout=30)
+    assert got(run(page), "found") == ["3", None, None, None]

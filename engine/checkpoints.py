@@ -178,7 +178,8 @@ def load_state(path: Path | str) -> tuple[TrainState, dict[str, Any]]:
     try:
         with safe_open(str(path), framework="pt") as file:
             header = json.loads((file.metadata() or {})["glassformer"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            names = file.keys()  # of a file, which is no dict
+            tensors = {name: file.get_tensor(name) for name in names}
         return TrainState(int(header["step"]), float(header["seconds"]), tensors), dict(header["meta"])
     except (
         SafetensorError,
@@ -198,11 +199,8 @@ def load_weights(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(str(path), framework="pt") as file:
             header = json.loads((file.metadata() or {})["glassformer"])
-            parameters = {
-                name.removeprefix("model."): file.get_tensor(name)
-                for name in file.keys()
-                if name.startswith("model.")
-            }
+            names = [name for name in list(file.keys()) if name.startswith("model.")]
+            parameters = {name.removeprefix("model."): file.get_tensor(name) for name in names}
         return parameters, dict(header["meta"])
     except (
         SafetensorError,

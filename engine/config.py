@@ -358,16 +358,16 @@ def _check_type(name: str, value: Any, hint: Any) -> None:
     kinds = get_args(hint) or (hint,)
     if value is None and type(None) in kinds:
         return
-    if bool in kinds:
-        if not isinstance(value, bool):
-            raise ConfigError(name, value, "must be True or False")
-    elif int in kinds:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ConfigError(name, value, "must be a whole number")
-        if abs(value) > 2**53:
-            raise ConfigError(name, value, "is too large to mean anything")
-    elif float in kinds:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ConfigError(name, value, "must be a number")
-    elif not isinstance(value, str):
-        raise ConfigError(name, value, "must be text")
+    # True counts as a number in Python, and not here.
+    for kind, allowed, said in (
+        (bool, bool, "must be True or False"),
+        (int, int, "must be a whole number"),
+        (float, int | float, "must be a number"),
+        (str, str, "must be text"),
+    ):
+        if kind in kinds:
+            if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
+                raise ConfigError(name, value, said)
+            break
+    if int in kinds and abs(value) > 2**53:
+        raise ConfigError(name, value, "is too large to mean anything")

@@ -74,7 +74,7 @@ def lookup(model: Transformer, recording: Recording) -> Lookup:
     one_hot = F.one_hot(torch.tensor(recording.ids), len(matrix)).to(matrix.dtype)  # (query, vocab)
     product = (one_hot @ matrix).numpy()
     rows, entered = recording["embed"], recording["blocks.0.resid_pre"]
-    added = recording["pos_embed"] if "pos_embed" in recording else None
+    added = recording.get("pos_embed")
     total = rows if added is None else rows + added
     return Lookup(
         recording.ids,

@@ -8,6 +8,7 @@ Feed-Forward Layers Are Key-Value Memories").
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -197,10 +198,8 @@ def _post(model: Transformer, rows: Tensor, layer: int) -> Tensor:
             raise _Reached
         return x
 
-    try:
+    with suppress(_Reached):  # the layers above are not needed
         model(rows, until_there)
-    except _Reached:  # the layers above are not needed
-        pass
     return recorder[name].float()
 
 

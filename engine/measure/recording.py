@@ -38,6 +38,10 @@ class Recording:
     def __contains__(self, name: str) -> bool:
         return name in self.arrays
 
+    def get(self, name: str) -> np.ndarray | None:
+        """None for what this variant does not have."""
+        return self.arrays.get(name)
+
     def names(self) -> list[str]:
         return list(self.arrays)
 

@@ -33,10 +33,28 @@ _PARTS = {
 }
 _LAST = ("norm_final", "logits", "probabilities")
 _PART = {name: part for part, names in _PARTS.items() for name in names}
-_VIEWS = frozenset("unflatten split chunk transpose view permute __getitem__ flatten unsqueeze".split())
+_VIEWS = frozenset(
+    ["unflatten", "split", "chunk", "transpose", "view", "permute", "__getitem__", "flatten", "unsqueeze"]
+)
 _FREE = _VIEWS | frozenset(
-    "reshape embedding stack cat new_empty new_zeros empty full arange tensor to float long roll triu"
-    " zeros_like".split()
+    [
+        "reshape",
+        "embedding",
+        "stack",
+        "cat",
+        "new_empty",
+        "new_zeros",
+        "empty",
+        "full",
+        "arange",
+        "tensor",
+        "to",
+        "float",
+        "long",
+        "roll",
+        "triu",
+        "zeros_like",
+    ]
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -52,7 +53,7 @@ class Worker:
         self._closed = self._reported = False
         self.job: Job | None = None  # None for the spare
         self.ready = False
-        self._errors = tempfile.TemporaryFile("a+b")  # it has no name, so nothing stays behind
+        self._errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115  it lives as long as the process, and has no name
         # A process of its own by a command of its own: a multiprocessing child would import app.py again and
         # run the app inside. A session of its own: Ctrl-C in the terminal reaches the server alone, which
         # then ends its workers.
@@ -101,10 +102,8 @@ class Worker:
             if not self._closed:
                 self._closed = True
                 assert self.process.stdin is not None
-                try:
+                with contextlib.suppress(OSError):
                     self.process.stdin.close()
-                except OSError:
-                    pass
 
     def kill(self) -> None:
         """Ends it whatever it is doing."""

@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -111,12 +111,8 @@ def _end_group(server: subprocess.Popen[bytes]) -> None:
     """Asks the server to end, so that it can end its workers, and then ends whatever of its group is left."""
     if server.poll() is None:
         os.killpg(server.pid, signal.SIGTERM)
-        try:
+        with suppress(subprocess.TimeoutExpired):
             server.wait(timeout=15)
-        except subprocess.TimeoutExpired:
-            pass
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(server.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     server.wait(timeout=15)

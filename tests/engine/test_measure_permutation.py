@@ -23,7 +23,7 @@ from engine.measure.permutation import (
 from engine.measure.recording import record
 from tests.engine.helpers import loud, tiny
 
-WORDS = "the cat that the dog chased sat on the mat".split()
+WORDS = ["the", "cat", "that", "the", "dog", "chased", "sat", "on", "the", "mat"]
 IDS = word_ids(WORDS)
 TOKENS = (3, 1, 4, 1, 5, 9, 2, 6)
 

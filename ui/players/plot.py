@@ -145,7 +145,7 @@ def _column(values: Sequence[Any] | np.ndarray) -> Any:
             "bdata": base64.b64encode(array.tobytes()).decode("ascii"),
         }
     # What is not itself is NaN or pandas' own mark of nothing.
-    return [None if value is None or value is pd.NA or value != value else str(value) for value in values]
+    return [None if pd.isna(value) else str(value) for value in values]
 
 
 def _nothing() -> None:

@@ -52,7 +52,7 @@ def parse(text: str, vocab: int, limits: Limits) -> list[Branch]:
         depths = [depth for depth, _ in pairs]
         if (
             depths == sorted(set(depths))
-            and all(0 < depth for depth in depths)
+            and all(depth > 0 for depth in depths)
             and all(token < vocab for _, token in pairs)
         ):
             size = min(int(length), limits.most)

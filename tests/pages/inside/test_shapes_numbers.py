@@ -80,7 +80,7 @@ def test_the_totals_are_the_parameters_and_products_of_this_model():
 
 
 def test_two_heads_are_worked_out_with_their_own_numbers(drawn):
-    page = opened(shapes_view="hand", shapes_cell_head="2", shapes_cell_key="2", shapes_q="1 2 0.3 0.4")
+    page = opened(shapes_view="hand", shapes_cell_head="2", shapes_cell_key="1", shapes_q="1 2 0.3 0.4")
     q, k = (1, 2, 0.3, 0.4), ((5, 6, 7, 8), (9, 0, 1, 2))
     v = ((1, 0, 0, 1), (0, 1, 1, 0))
     latex = [str(e.value) for e in page.latex]
@@ -97,14 +97,14 @@ def test_two_heads_are_worked_out_with_their_own_numbers(drawn):
         assert cells(rows[r"q\,k^\top"]) == pytest.approx(raw, abs=6e-3)
         assert cells(rows[r"q\,k^\top / \sqrt{2}"]) == pytest.approx(scaled, abs=6e-3)
         assert cells(rows[r"\text{softmax}"]) == pytest.approx(p, abs=6e-4)
-    # head 2, key 2
-    assert r"0.3 \cdot 1 + 0.4 \cdot 2 = 1.1 \qquad \frac{1.1}{\sqrt{2}} = 0.78" in formulas(page)
-    assert rf"\frac{{e^{{0.78}}}}{{e^{{3.75}} + e^{{0.78}}}} = {p[1]:.4f}" in formulas(page)
+    # head 2, key 1
+    assert r"0.3 \cdot 7 + 0.4 \cdot 8 = 5.3 \qquad \frac{5.3}{\sqrt{2}} = 3.75" in formulas(page)
+    assert rf"\frac{{e^{{3.75}}}}{{e^{{3.75}} + e^{{0.78}}}} = {p[0]:.4f}" in formulas(page)
     assert cells(latex[-1].split("bmatrix")[1]) == pytest.approx(out, abs=6e-4)
     assert f"every head still gives {max(p):.1%} or more to one key" in sentences(page), "less than the first"
     page.text_input(key="shapes_q").set_value("1 2 0.2 0.2").run()
     assert "every head still gives" not in sentences(page), "the second is torn"
-    page.get_by_key("shapes_hide").set_value("k2").run()
+    page.get_by_key("shapes_hide").set_value("k1").run()
     assert "so its weight is } 0" in formulas(page)
 
 

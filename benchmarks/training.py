@@ -27,8 +27,9 @@ from engine.config import ModelConfig, TrainConfig
 from engine.model import build
 from engine.numerics import choose, keep_memory, onednn_is_exact
 from engine.presets import PRESETS
+from engine.training.batches import Batch
+from engine.training.evaluation import loss_of
 from engine.training.optim import Optimiser
-from engine.training.train import Batch, loss_of
 
 CONFIGS = {
     "A": (128, 4, 4, 64, 12),

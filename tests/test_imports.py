@@ -28,7 +28,7 @@ LAYERS = (
     ("engine.training",),
     ("engine.service",),
     ("ui.text", "ui.site", "ui.layout", "ui.figures", "ui.bounded"),
-    ("ui.fields",),
+    ("ui.fields", "ui.reading"),
     ("ui.state", "ui.explain", "ui.players", "ui.widgets", "ui.step"),
     ("ui.controls", "ui.status"),
     ("ui.subject",),

@@ -18,7 +18,8 @@ from typing import Any
 import streamlit as st
 
 from ui import explain, state, widgets
-from ui.subject import FIRST_TEXT, Choice, choose_subject, subject_of
+from ui.reading import FIRST_TEXT
+from ui.subject import Choice, choose_subject, subject_of
 
 log = logging.getLogger(__name__)
 Code = tuple[Callable[..., Any] | type, ...]

@@ -13,7 +13,7 @@ from engine.corpora import CORPORA
 from engine.errors import ConfigError, RunError
 from engine.faults import parts_of
 from engine.ledger import parameter_formula
-from engine.training.train import MAX_LOGITS
+from engine.training.batches import MAX_LOGITS
 
 if TYPE_CHECKING:
     from engine.service.state import RunSpec

@@ -32,8 +32,10 @@ from engine.measure.extrapolation import TIMES, curve, position_losses, window_s
 from engine.model import Transformer
 from engine.numerics import choose, keep_memory
 from engine.presets import PRESETS
+from engine.training.batches import Batches
+from engine.training.evaluation import measure
 from engine.training.records import Evaluation, Snapshot, Step
-from engine.training.train import Batches, measure, train
+from engine.training.train import train
 
 log = logging.getLogger("glassformer.pretrain")
 

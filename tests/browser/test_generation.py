@@ -14,8 +14,8 @@ from engine.checkpoints import load
 from engine.config import SampleConfig
 from engine.sample import steps
 from tests.browser.conftest import settled
+from ui.reading import show_token
 from ui.site import ROOT
-from ui.subject import show_token
 
 WARM = SampleConfig(temperature=0.8, top_p=0.95, seed=5)
 PROMPT = "KING RICHARD II:\n"

@@ -25,8 +25,10 @@ from engine.sample import complete
 from engine.service.profiles import PROFILES, check
 from engine.service.state import RunSpec
 from engine.tokenizers import from_dict
+from engine.training.batches import Batches
+from engine.training.evaluation import measure
 from engine.training.records import Evaluation, Snapshot, Step
-from engine.training.train import Batches, measure, train
+from engine.training.train import train
 from tests.engine.helpers import tiny, verse
 from tests.engine.toys import TOYS
 

@@ -35,7 +35,8 @@ from engine.parts.positions import Learned
 from engine.parts.registry import HEALTHY, Parts, swapped
 from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.probe import axes_of
-from engine.training.train import Batch, loss_of
+from engine.training.batches import Batch
+from engine.training.evaluation import loss_of
 
 EVERY = PRESETS | ENCODER_DECODERS
 PUBLISHED = {

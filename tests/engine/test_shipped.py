@@ -12,8 +12,9 @@ from engine import corpora
 from engine.checkpoints import load
 from engine.config import TrainConfig
 from engine.sample import complete
+from engine.training.batches import Batches
+from engine.training.evaluation import measure
 from engine.training.pretrain import RECIPES
-from engine.training.train import Batches, measure
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(RECIPES)

@@ -26,8 +26,9 @@ from engine.measure.extrapolation import (
 )
 from engine.measure.schemes import parameters_added
 from engine.model import build
+from engine.training.batches import Batches
+from engine.training.evaluation import measure
 from engine.training.pretrain import POSITION_RECIPES, RECIPES
-from engine.training.train import Batches, measure
 
 ROOT = Path(__file__).resolve().parents[2] / "checkpoints"
 NAMES = list(POSITION_RECIPES)

@@ -19,14 +19,10 @@ from engine.errors import CheckpointError, ConfigError, CorpusError
 from engine.model import build
 from engine.numerics import Numerics
 from engine.parts.registry import HEALTHY
+from engine.training.batches import Batches, masked_batch, next_token_batch
+from engine.training.evaluation import measure
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
-from engine.training.train import (
-    Batches,
-    masked_batch,
-    measure,
-    next_token_batch,
-    train,
-)
+from engine.training.train import train
 from tests.engine.helpers import VERSE
 from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only, run
 

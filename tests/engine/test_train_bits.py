@@ -12,13 +12,10 @@ from engine.corpora import from_text
 from engine.errors import ConfigError
 from engine.model import build
 from engine.tokenizers.char import CharTokenizer
+from engine.training.batches import MAX_LOGITS, Batches
+from engine.training.evaluation import measure
 from engine.training.records import Evaluation, Sample, Snapshot, Step
-from engine.training.train import (
-    MAX_LOGITS,
-    Batches,
-    measure,
-    train,
-)
+from engine.training.train import train
 from tests.engine.helpers import VERSE
 from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only, run
 

@@ -18,8 +18,9 @@ from tests.pages.stage import StageManager, open_page, view_of
 from ui import subject
 from ui.fields import TRAINABLE
 from ui.players.scrubber import SMOOTH, losses_at
+from ui.reading import EXAMPLES, FIRST_TEXT, MAX_TEXT, read, show_token
 from ui.step import NEWEST
-from ui.subject import EXAMPLES, FIRST_MODEL, FIRST_TEXT, MAX_TEXT, SHIPPED, Subject, read, show_token
+from ui.subject import FIRST_MODEL, SHIPPED, Subject
 
 TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
 STEPS = (0, 10, 20, 40)

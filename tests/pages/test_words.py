@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -16,11 +17,12 @@ from engine.config import ModelConfig, TrainConfig, gated_width, passes
 from engine.corpora import SHAKESPEARE_TRAIN
 from engine.ledger import blackboard as worked
 from engine.ledger import component_parameters, ledger, ledger_of
+from engine.ledger.block import block
+from engine.ledger.growth import by_part
 from engine.model import build
 from engine.presets import PRESETS
 from engine.probe import Recorder
 from engine.training.optim import learning_rate_factor
-from pages.inside.feedforward.parameters import block
 from pages.inside.shapes.sources import EXAMPLES
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.pages.stage import open_page
@@ -55,7 +57,7 @@ def test_a_gated_network_has_one_rule_for_its_width():
     for d in (96, 128, 512, 768, 1000):
         derived = ModelConfig(d_model=d, n_heads=1, ffn="swiglu").resolved().d_ff
         assert derived == gated_width(4 * d) and derived % 8 == 0
-        assert block(d, gated_width(4 * d), "swiglu")["feedforward"] == 3 * d * derived
+        assert block(d, gated_width(4 * d), "swiglu").feedforward == 3 * d * derived
 
 
 def test_one_block_has_one_count_wherever_it_is_counted():
@@ -63,7 +65,7 @@ def test_one_block_has_one_count_wherever_it_is_counted():
     shapes = sum(counts[part] for part in ("attention", "feedforward", "norm1", "norm2"))
     hand = component_parameters(worked.BLOCK)
     by_hand = sum(hand[part] for part in ("attention", "feedforward", "norm1", "norm2"))
-    assert shapes == by_hand == sum(block(512, 2048, "gelu").values()) == 3_147_776
+    assert shapes == by_hand == block(512, 2048, "gelu").total == 3_147_776
 
 
 def test_mini_is_the_lab_s_table_and_the_lab_s_code_is_counted():
@@ -86,14 +88,16 @@ def test_home_counts_bert_as_parameters_does():
 
 def test_mistral_s_cache_and_scores_end_at_its_window():
     path = str(ROOT / "pages" / "models" / "parameters" / "page.py")
-    query = {"parameters_model": "mistral-7b", "parameters_length": "32,768"}
+    query = {"parameters_model": "mistral-7b"}  # at its own context of 32,768
     page = open_page(AppTest.from_file(path, default_timeout=60), parameters_view="Memory", **query)
     said = " ".join(str(m.value) for m in page.markdown)
     assert "2 · L · H_kv · d_head · 4,096 · batch" in said and "looks back over 4,096 positions" in said
     page = open_page(AppTest.from_file(path, default_timeout=60), parameters_view="FLOPs", **query)
-    assert "compared with the last 4,096 only" in " ".join(
-        str(m.value) for m in (*page.markdown, *page.success)
-    )
+    told = " ".join(str(m.value) for m in (*page.markdown, *page.success))
+    assert "compared with the last 4,096 only" in told
+    mistral = ledger_of(PRESETS["mistral-7b"])
+    scores = by_part(mistral, np.array([1, 4096, 32_768]))["scores and sums"]
+    assert scores[1] == scores[2] == 4096 * scores[0] == mistral.flops().scores
 
 
 def test_a_score_of_14_leaves_the_zeros_less_than_a_millionth():

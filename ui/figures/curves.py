@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from engine.service.history import History
-from engine.training.records import Evaluation
 from ui.figures import specs as go
+from ui.figures.curve_points import Curve, Unit, XAxis, _empty
 from ui.figures.labels import plain, short
 from ui.figures.theme import base_layout, colour
-
-XAxis = Literal["step", "time"]
-Unit = Literal["nats", "bits"]  # nats per token, or bits per character
 
 WHOLE = "validation, whole split"
 OTHERS = tuple(f"run{i}" for i in range(6))
@@ -28,40 +23,6 @@ BASELINE_WORDS = {
     "bigram": "{what} pairs",
     "trigram": "{what} triples",
 }
-
-
-def _empty() -> np.ndarray:
-    return np.zeros(0, dtype=np.float32)
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One run's losses, in nats per token or in bits per character. All arrays are one-dimensional; the
-    `eval_*` belong to each other, the `whole_*` too, and so does the rest.
-
-    `eval_*` are validation losses of one kind: quick looks at the same part of the split each time. `whole_*`
-    are those on the whole split, which a line through the others must not join: on a part that is easier or
-    harder, the same model has another loss.
-    """
-
-    name: str
-    steps: np.ndarray = field(default_factory=_empty)
-    seconds: np.ndarray = field(default_factory=_empty)
-    losses: np.ndarray = field(default_factory=_empty)
-    eval_steps: np.ndarray = field(default_factory=_empty)
-    eval_seconds: np.ndarray = field(default_factory=_empty)
-    eval_losses: np.ndarray = field(default_factory=_empty)
-    whole_steps: np.ndarray = field(default_factory=_empty)
-    whole_seconds: np.ndarray = field(default_factory=_empty)
-    whole_losses: np.ndarray = field(default_factory=_empty)
-
-    def along(self, x: XAxis) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(positions of the steps, of the quick looks, of the evaluations on the whole split) on the axis
-        asked for.
-        """
-        if x == "step":
-            return self.steps, self.eval_steps, self.whole_steps
-        return self.seconds, self.eval_seconds, self.whole_seconds
 
 
 def loss_curves(
@@ -328,78 +289,3 @@ def small_curve(
         x, y, title, line={"color": colour(shade), "width": 1.5}, hovertemplate="%{y:.4g}<extra></extra>"
     )
     return go.Figure({"data": [line], "layout": layout})
-
-
-def curve_table(history: History) -> pd.DataFrame:
-    """One row for each kept step and each evaluation, ordered by step: what the CSV holds. Empty cells where
-    a quantity was not measured.
-    """
-    steps = pd.DataFrame(
-        {
-            "step": np.asarray(history.steps),
-            "seconds": history.seconds,
-            "tokens": history.tokens,
-            "batch_loss": history.losses,
-            "batch_bits_per_character": history.bits,
-            "grad_norm": history.grad_norms,
-            "learning_rate": history.learning_rates,
-        }
-    )
-    looked = pd.DataFrame(
-        [
-            (e.step, e.train_loss, e.validation_loss, e.train_bits, e.validation_bits, e.complete)
-            for e in history.evaluations
-        ],
-        columns=[
-            "step",
-            "train_loss",
-            "validation_loss",
-            "train_bits_per_character",
-            "validation_bits_per_character",
-            "validation_complete",
-        ],
-    ).drop_duplicates("step", keep="last")
-    return steps.merge(looked, on="step", how="outer").sort_values("step", ignore_index=True)
-
-
-def curve_of(name: str, history: History, points: int = 0, unit: Unit = "nats") -> Curve:
-    """The arrays of a run's history that the loss chart draws; at most
-    `points` steps, spread evenly, when points > 0.
-    """
-    quick = [e for e in history.evaluations if not e.complete]
-    whole = [e for e in history.evaluations if e.complete]
-    if not quick:  # where every look is at the whole split, these are one curve
-        quick, whole = whole, []
-    some = spread(len(history.steps), points)
-    return Curve(
-        name,
-        history.steps[some],
-        history.seconds[some],
-        (history.losses if unit == "nats" else history.bits)[some],
-        *_looks(quick, unit),
-        *_looks(whole, unit),
-    )
-
-
-def _looks(evaluations: Sequence[Evaluation], unit: Unit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(steps, seconds, validation losses) of evaluations of one kind."""
-    losses = [e.validation_loss if unit == "nats" else e.validation_bits for e in evaluations]
-    return (
-        np.array([e.step for e in evaluations], dtype=np.int64),
-        np.array([e.seconds for e in evaluations], dtype=np.float32),
-        np.array(losses, dtype=np.float32),  # None becomes NaN
-    )
-
-
-def spread(count: int, points: int) -> np.ndarray:
-    """Indices of at most `points` of `count` entries, spread evenly, the first and the last among them; all
-    when points is 0.
-
-    >>> spread(10, 4).tolist()
-    [0, 3, 6, 9]
-    """
-    return (
-        np.arange(count)
-        if not points or count <= points
-        else np.linspace(0, count - 1, points).astype(np.int64)
-    )

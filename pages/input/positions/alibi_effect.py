@@ -17,7 +17,8 @@ from pages.input.positions.shared_figures import half_width_pattern
 from ui import explain, widgets
 from ui.figures.patterns import pattern_table
 from ui.players.plot import plot
-from ui.subject import Subject, most_tokens, read, show_token
+from ui.reading import most_tokens, read, show_token
+from ui.subject import Subject
 
 MULTIPLIERS = (0.25, 0.5, 1, 2, 4, 8, 16)
 IN_THE_BAR, TRAINED = "the model in the bar", "a small model trained with ALiBi"

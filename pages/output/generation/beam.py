@@ -10,7 +10,8 @@ from engine.sample.rivals import Continuation, Rivals, dropped, ending_with, riv
 from pages.output.generation.beam_figures import beam_tree, rows
 from ui import explain, widgets
 from ui.players.plot import plot
-from ui.subject import Subject, show_token
+from ui.reading import show_token
+from ui.subject import Subject
 from ui.text.markdown import safe
 
 WIDEST, DEEPEST = 8, 24

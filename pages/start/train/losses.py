@@ -15,7 +15,7 @@ from engine.service.state import RunSpec, RunView
 from engine.training.records import Evaluation
 from pages.start.train.data import own_corpus
 from ui import state, widgets
-from ui.figures import curves
+from ui.figures import curve_points, curves
 from ui.players.plot import plot
 from ui.text.markdown import token_word
 
@@ -37,17 +37,17 @@ def losses(view: RunView, overlaid: tuple[str, ...]) -> None:
     mixed = any(other.spec.train.tokenizer != view.spec.train.tokenizer for other in beside)
     with st.container(horizontal=True, gap="small"):
         x = widgets.one_of("Loss against", ["step", "time"], "axis", hidden=True)
-        unit: curves.Unit = "bits" if mixed else _unit()
-    axis: curves.XAxis = "time" if x == "time" else "step"
+        unit: curve_points.Unit = "bits" if mixed else _unit()
+    axis: curve_points.XAxis = "time" if x == "time" else "step"
     end = float(view.total_steps) if axis == "step" else None
-    others = [curves.curve_of(other.name, other.history, 1, unit) for other in beside]
-    own = curves.curve_of(view.name, view.history, LIVE_POINTS if view.active else 0, unit)
+    others = [curve_points.curve_of(other.name, other.history, 1, unit) for other in beside]
+    own = curve_points.curve_of(view.name, view.history, LIVE_POINTS if view.active else 0, unit)
     lines, word = baselines(view.spec, unit), token_word(view.spec.train.tokenizer)
     figure = curves.loss_curves(
         own, lines, vocabulary(view.spec), x=axis, others=others, end=end, unit=unit, token=word
     )
     table = (
-        None if view.active else curves.curve_table(view.history)
+        None if view.active else curve_points.curve_table(view.history)
     )  # a table is too much to send at every look
     plot(
         figure,
@@ -65,7 +65,7 @@ def losses(view: RunView, overlaid: tuple[str, ...]) -> None:
         )
 
 
-def _unit() -> curves.Unit:
+def _unit() -> curve_points.Unit:
     chosen = widgets.one_of("Loss in", LOSS_IN, "loss_in", hidden=True)
     return "bits" if chosen == LOSS_IN[1] else "nats"
 
@@ -75,7 +75,7 @@ def vocabulary(spec: RunSpec) -> int:
     return spec.model.vocab_size - (spec.train.objective == "masked")
 
 
-def baselines(spec: RunSpec, unit: curves.Unit = "nats") -> Mapping[str, float]:
+def baselines(spec: RunSpec, unit: curve_points.Unit = "nats") -> Mapping[str, float]:
     """Losses that predictors without a network reach on the corpus of a run; none where its text is no longer
     here.
     """
@@ -91,7 +91,7 @@ def baselines(spec: RunSpec, unit: curves.Unit = "nats") -> Mapping[str, float]:
     return corpus.baselines if unit == "nats" else corpus.baselines_in_bits
 
 
-def _loss_words(view: RunView, unit: curves.Unit) -> str:
+def _loss_words(view: RunView, unit: curve_points.Unit) -> str:
     if not view.history.evaluations:
         return f"Training and validation loss of {view.name}: nothing measured yet"
     first, last = view.history.evaluations[0], view.history.evaluations[-1]

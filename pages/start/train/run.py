@@ -17,7 +17,7 @@ from pages.start.train.losses import LIVE_POINTS, losses, number, numbers
 from pages.start.train.samples import samples
 from ui import site, state
 from ui.fields import visible
-from ui.figures import curves
+from ui.figures import curve_points, curves
 from ui.players.plot import plot
 from ui.players.served import ASSETS
 from ui.status import POLL_SECONDS, STATUS, progress_words
@@ -216,7 +216,7 @@ def _look_inside(view: RunView) -> None:
 def _small_charts(view: RunView) -> None:
     view = _seldom(view)
     h, total = view.history, float(view.total_steps)
-    some = curves.spread(len(h.steps), LIVE_POINTS)
+    some = curve_points.spread(len(h.steps), LIVE_POINTS)
     left, right = st.columns(2)
     latest_norm, latest_rate = (
         number(float(values[-1]), ".3g") if len(values) else "–"

@@ -12,7 +12,7 @@ from pages.start.train.losses import slug
 from pages.start.train.run import act, select
 from ui import state
 from ui.fields import changes, label_of, show
-from ui.figures.curves import curve_table
+from ui.figures.curve_points import curve_table
 from ui.status import duration_exact
 
 COLUMNS = {

@@ -19,8 +19,8 @@ from engine.config import ModelConfig
 from engine.measure.recording import Recording, record
 from tests.pages.stage import open_page
 from ui import subject
+from ui.reading import FIRST_TEXT, most_tokens, read
 from ui.site import ROOT
-from ui.subject import FIRST_TEXT, most_tokens, read
 
 PAGE = str(Path(ROOT) / "pages" / "input" / "positions" / "page.py")
 CLASSIC, MODERN = "shakespeare-classic", "shakespeare-modern"

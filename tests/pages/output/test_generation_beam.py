@@ -20,7 +20,7 @@ from pages.output.generation.beam_figures import PRUNED_ROWS, beam_tree, rows
 from tests.engine.helpers import loud, tiny
 from tests.pages.stage import open_page
 from ui import subject
-from ui.subject import EXAMPLES, show_token
+from ui.reading import EXAMPLES, show_token
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "generation" / "page.py")
 

@@ -141,7 +141,7 @@ def test_temperature_zero_leaves_one_token_whatever_the_seed():
         sentences(opened(sampling_temperature="1.5", sampling_top_p="1", sampling_seed=str(seed))).partition(
             "it draws “"
         )[2][:1]
-        for seed in range(6)
+        for seed in range(3)
     }
     assert len(many) > 1
 

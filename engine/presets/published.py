@@ -1,85 +1,15 @@
-"""Named configurations, each written as its differences from a base, with the reason beside an odd choice."""
+"""Models that others have published, by their sizes. Each is its differences from a base."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
-from engine.config import Extra, ModelConfig, TrainConfig
-
-
-@dataclass(frozen=True)
-class Preset:
-    """A model, and for the small ones how it is trained. `why` gives reasons by field name; `source` is where
-    published sizes come from.
-
-    `published` is the number of parameters as its makers give it, in words. `extras` are parameters that the
-    model built here does not have; `encoder` is what `model`, then a decoder, reads by cross-attention.
-    """
-
-    title: str
-    summary: str
-    model: ModelConfig
-    train: TrainConfig | None = None
-    why: dict[str, str] = field(default_factory=dict)
-    source: str | None = None
-    published: str = ""
-    extras: tuple[Extra, ...] = ()
-    encoder: ModelConfig | None = None
-    head: bool = True  # False: its makers' count, and ours, leave the output head out
-
-    @property
-    def trainable(self) -> bool:
-        """Small enough to be trained here, live."""
-        return self.train is not None
-
-
-def _from(
-    base: Preset,
-    title: str,
-    summary: str,
-    model: dict[str, Any],
-    train: dict[str, Any] | None = None,
-    **rest: Any,
-) -> Preset:
-    """A preset that differs from `base` in the given fields only."""
-    settings = replace(base.train, **(train or {})) if base.train else None
-    return Preset(title, summary, replace(base.model, **model), settings, **rest)
-
-
-_CLASSIC = Preset(
-    "Classic (GPT-2 style)",
-    "Learned positions, LayerNorm before each sublayer, GELU, tied embeddings, trained by AdamW.",
-    ModelConfig(
-        context=64,
-        position="learned",
-        norm="layernorm",
-        ffn="gelu",
-        attention_bias=True,
-        ffn_bias=True,
-        norm_bias=True,
-    ),
-    TrainConfig(
-        steps=1000,
-        batch_size=12,
-        learning_rate=2e-3,
-        schedule="linear",
-        min_lr_fraction=0.0,
-        eval_every=100,
-        sample_every=100,
-        snapshot_every=50,
-        snapshot_early=True,
-    ),
-    why={
-        "learning_rate": "small models bear a higher rate than GPT-2's: 2e-3 instead of 6e-4",
-        "schedule": "linear decay to zero ends lower than cosine in a short training",
-    },
-    source="Radford et al. 2019, scaled down",
-)
+from engine.config import Extra, ModelConfig
+from engine.presets.preset import Preset, derived
 
 _PUBLISHED = Preset("", "", ModelConfig())
 
-_GPT2 = _from(
+_GPT2 = derived(
     _PUBLISHED,
     "GPT-2 small (published)",
     "12 layers, 768 wide: the model that the classic recipe is named after.",
@@ -99,7 +29,7 @@ _GPT2 = _from(
     published="117M in the paper, put right to 124M in openai/gpt-2",
 )
 
-_LLAMA2 = _from(
+_LLAMA2 = derived(
     _PUBLISHED,
     "LLaMA-2 7B (published)",
     "32 layers, 4,096 wide: RoPE, RMSNorm, SwiGLU, untied.",
@@ -119,109 +49,9 @@ _LLAMA2 = _from(
     published="7B",
 )
 
-PRESETS: dict[str, Preset] = {
-    "fast": _from(
-        _CLASSIC,
-        "Fast",
-        "From noise to Shakespeare in 200 steps: the classic sizes with everything that makes short trainings"
-        " learn quicker.",
-        model={
-            "position": "rope",
-            "rope_theta": 200.0,
-            "ffn": "relu2",
-            "norm_gain": False,
-            "norm_bias": False,
-            "qk_norm": True,
-            "attention_bias": False,
-            "ffn_bias": False,
-        },
-        train={
-            "steps": 200,
-            "batch_size": 18,
-            "optimizer": "muon",
-            "muon_momentum": 0.85,
-            "learning_rate": 6e-3,
-            "weight_decay": 0.0,
-            "warmup_steps": 5,
-            "eval_every": 50,
-            "sample_every": 25,
-            "snapshot_every": 10,
-        },
-        why={
-            "optimizer": (
-                "Muon gives every direction of a weight matrix an update of the same size: far more progress"
-                " in each step than AdamW's"
-            ),
-            "muon_momentum": (
-                "tried at RoPE base 10,000, loss on unseen text after 200 steps, mean of two seeds: 0.95 gave"
-                " 1.910, 0.9 1.882, 0.85 1.871"
-            ),
-            "learning_rate": (
-                "for the embedding alone (AdamW); 6e-3 to 2e-2 made no difference larger than that between"
-                " seeds"
-            ),
-            "warmup_steps": (
-                "tried with the two above: 20 steps gave 1.865, five 1.857, a difference about as large as"
-                " that between seeds"
-            ),
-            "rope_theta": (
-                "tried, likewise: 100,000 gave 1.899, 10,000 1.882, 1,000 1.874, 200 1.870; perhaps because"
-                " it sees only 64 characters"
-            ),
-            "schedule": (
-                "linear decay to zero over the whole budget, so that the last steps settle instead of jumping"
-                " about"
-            ),
-            "batch_size": "18 windows of 64, from a prototype; other sizes were not compared here",
-            "position": "RoPE needs no table to be learned first; ALiBi, tried instead, gave 1.953",
-            "ffn": "squared ReLU is as cheap as ReLU and learns faster",
-            "qk_norm": "bounds the attention scores, so that the high learning rate is safe",
-            "norm_gain": (
-                "the norms have no parameters: fewer small tensors; whether a gain would help was not tried"
-            ),
-        },
-        source=(
-            "Jordan et al. 2024 (Muon); So et al. 2021 (squared ReLU); Henry et al. 2020 (QK-norm); Su et al."
-            " 2021 (RoPE)"
-        ),
-    ),
-    "classic": _CLASSIC,
-    "modern": _from(
-        _CLASSIC,
-        "Modern (LLaMA style)",
-        "Rotary positions, RMSNorm, SwiGLU, no biases: what most models since 2023 are made of.",
-        model={
-            "position": "rope",
-            "norm": "rmsnorm",
-            "ffn": "swiglu",
-            "tie_embeddings": False,
-            "attention_bias": False,
-            "ffn_bias": False,
-            "norm_bias": False,
-        },
-        why={
-            "d_ff": "8/3 of d_model instead of 4: SwiGLU has three matrices, so the parameters stay the same",
-            "position": "queries and keys are turned by their position: the score sees only the distance",
-        },
-        source="Touvron et al. 2023, scaled down",
-    ),
-    "mini": _from(
-        _CLASSIC,
-        "Mini (the lab's sizes)",
-        "4 layers, 4 heads, 128 wide, context 128, feed-forward 512: the sizes of the lab's table, with"
-        " biases that the lab's own code does not have.",
-        model={"context": 128, "d_ff": 512},
-        train={
-            "steps": 2000,
-            "batch_size": 32,
-            "eval_every": 200,
-            "sample_every": 100,
-            "snapshot_every": 100,
-        },
-        source="the table of the lab that this app goes with; no paper",
-    ),
+PUBLISHED: dict[str, Preset] = {
     "gpt2": _GPT2,
-    "gpt2-medium": _from(
+    "gpt2-medium": derived(
         _GPT2,
         "GPT-2 medium (published)",
         "24 layers, 1,024 wide.",
@@ -229,7 +59,7 @@ PRESETS: dict[str, Preset] = {
         source="Radford et al. 2019; huggingface.co/openai-community/gpt2-medium",
         published="345M in the paper, put right to 355M in openai/gpt-2",
     ),
-    "gpt2-large": _from(
+    "gpt2-large": derived(
         _GPT2,
         "GPT-2 large (published)",
         "36 layers, 1,280 wide.",
@@ -237,7 +67,7 @@ PRESETS: dict[str, Preset] = {
         source="Radford et al. 2019; huggingface.co/openai-community/gpt2-large",
         published="762M in the paper, put right to 774M in openai/gpt-2",
     ),
-    "gpt2-xl": _from(
+    "gpt2-xl": derived(
         _GPT2,
         "GPT-2 XL (published)",
         "48 layers, 1,600 wide, 25 heads.",
@@ -245,7 +75,7 @@ PRESETS: dict[str, Preset] = {
         source="Radford et al. 2019; huggingface.co/openai-community/gpt2-xl",
         published="1,542M in the paper, 1558M in openai/gpt-2",
     ),
-    "gpt3-175b": _from(
+    "gpt3-175b": derived(
         _GPT2,
         "GPT-3 175B (published)",
         "96 layers, 12,288 wide: GPT-2 grown a hundredfold. Every second layer attends to a band only, which"
@@ -254,7 +84,7 @@ PRESETS: dict[str, Preset] = {
         source="Brown et al. 2020, table 2.1",
         published="about 175 billion",
     ),
-    "bert-base": _from(
+    "bert-base": derived(
         _PUBLISHED,
         "BERT base (published)",
         "12 layers, 768 wide, no mask: an encoder that reads both ways. Its token types, embedding norm and"
@@ -285,7 +115,7 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "llama2-7b": _LLAMA2,
-    "llama2-13b": _from(
+    "llama2-13b": derived(
         _LLAMA2,
         "LLaMA-2 13B (published)",
         "40 layers, 5,120 wide.",
@@ -293,7 +123,7 @@ PRESETS: dict[str, Preset] = {
         source="Touvron et al. 2023; huggingface.co/meta-llama/Llama-2-13b",
         published="13B",
     ),
-    "llama2-70b": _from(
+    "llama2-70b": derived(
         _LLAMA2,
         "LLaMA-2 70B (published)",
         "80 layers, 8,192 wide, 64 query heads that share 8 key-value heads.",
@@ -301,7 +131,7 @@ PRESETS: dict[str, Preset] = {
         source="Touvron et al. 2023",
         published="70B",
     ),
-    "mistral-7b": _from(
+    "mistral-7b": derived(
         _LLAMA2,
         "Mistral 7B (published)",
         "LLaMA with 8 key-value heads for 32 query heads and wider feed-forward networks; it attends to a"
@@ -310,7 +140,7 @@ PRESETS: dict[str, Preset] = {
         source="Jiang et al. 2023; huggingface.co/mistralai/Mistral-7B-v0.1",
         published="7B",
     ),
-    "llama3-8b": _from(
+    "llama3-8b": derived(
         _LLAMA2,
         "Llama 3 8B (published)",
         "LLaMA with a vocabulary four times as large, and 8 key-value heads for 32 query heads.",
@@ -324,7 +154,7 @@ PRESETS: dict[str, Preset] = {
         source="Dubey et al. 2024; huggingface.co/meta-llama/Meta-Llama-3-8B",
         published="8B",
     ),
-    "qwen2.5-0.5b": _from(
+    "qwen2.5-0.5b": derived(
         _LLAMA2,
         "Qwen2.5 0.5B (published)",
         "24 layers, 896 wide: biases on queries, keys and values only, and one matrix for embedding and"
@@ -346,7 +176,7 @@ PRESETS: dict[str, Preset] = {
         source="Qwen team 2024; huggingface.co/Qwen/Qwen2.5-0.5B",
         published="0.49B, of them 0.36B outside the embedding",
     ),
-    "gemma-2b": _from(
+    "gemma-2b": derived(
         _LLAMA2,
         "Gemma 2B (published)",
         "18 layers, 2,048 wide: 8 heads of 256 share one key and value, GeGLU 8 times as wide as the stream."
@@ -367,7 +197,7 @@ PRESETS: dict[str, Preset] = {
         source="Gemma team 2024; huggingface.co/google/gemma-2b",
         published="2.5B: 525M in the embedding, 1,982M elsewhere",
     ),
-    "pythia-70m": _from(
+    "pythia-70m": derived(
         _GPT2,
         "Pythia 70M (published)",
         "6 layers, 512 wide: attention and feed-forward side by side, RoPE on the first quarter of each head,"

@@ -1,0 +1,47 @@
+"""What a preset is, and how one differs from another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from engine.config import Extra, ModelConfig, TrainConfig
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A model, and for the small ones how it is trained. `why` gives reasons by field name; `source` is where
+    published sizes come from.
+
+    `published` is the number of parameters as its makers give it, in words. `extras` are parameters that the
+    model built here does not have; `encoder` is what `model`, then a decoder, reads by cross-attention.
+    """
+
+    title: str
+    summary: str
+    model: ModelConfig
+    train: TrainConfig | None = None
+    why: dict[str, str] = field(default_factory=dict)
+    source: str | None = None
+    published: str = ""
+    extras: tuple[Extra, ...] = ()
+    encoder: ModelConfig | None = None
+    head: bool = True  # False: its makers' count, and ours, leave the output head out
+
+    @property
+    def trainable(self) -> bool:
+        """Small enough to be trained here, live."""
+        return self.train is not None
+
+
+def derived(
+    base: Preset,
+    title: str,
+    summary: str,
+    model: dict[str, Any],
+    train: dict[str, Any] | None = None,
+    **rest: Any,
+) -> Preset:
+    """A preset that differs from `base` in the given fields only."""
+    settings = replace(base.train, **(train or {})) if base.train else None
+    return Preset(title, summary, replace(base.model, **model), settings, **rest)

@@ -1,0 +1,132 @@
+"""Windows of a text as batches: what is read, and what is to be predicted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.config import ModelConfig, TrainConfig
+from engine.corpora import Corpus, check_length
+from engine.parts.protocols import Targets
+from engine.parts.registry import shifted
+
+# Of one forward pass of an evaluation: with a large vocabulary, 64 windows at once would take gigabytes.
+MAX_LOGITS = 2**24
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A mean over windows of a text. `nats` for each predicted token; `bits` for each character of the
+    predicted tokens.
+
+    nats = sum / tokens, bits = sum / characters / ln 2, where `sum` is -log p over the predicted tokens. A
+    character that lies in two tokens counts where it begins (engine.tokenizers.characters), so that the
+    tokens of a text have exactly its characters.
+
+    Nats per token, and perplexity, their exponential, depend on how the text is cut: a longer token is harder
+    to guess but says more at once. Bits per character divide by something that every tokenizer leaves alone.
+    (They are an upper bound on what the model as a distribution over texts would give: one way of cutting the
+    text is counted, and others could spell it too.) The masked objective guesses the hidden tokens alone, and
+    hiding a longer one hides more at once: there, compare within one tokenizer.
+    """
+
+    nats: float
+    tokens: int
+    characters: int
+
+    @property
+    def bits(self) -> float:
+        """NaN where no predicted token begins a character."""
+        return self.nats * self.tokens / self.characters / math.log(2) if self.characters else math.nan
+
+
+@dataclass(frozen=True)
+class Batch:
+    """inputs (batch, position); targets (batch, position), with -1 where nothing is to be predicted."""
+
+    inputs: Tensor
+    targets: Tensor
+
+
+def next_token_batch(tokens: Tensor, starts: Tensor, length: int, targets: Targets = shifted) -> Batch:
+    """Windows at `starts` (batch,), and the same windows one place further on as targets (or what else
+    `targets` makes of them).
+
+    The last window that fits starts at len(tokens) - length - 1, because the targets reach one further.
+    """
+    windows = tokens[starts[:, None] + torch.arange(length + 1)]  # (batch, position + 1)
+    return Batch(*targets(windows))
+
+
+def masked_batch(
+    tokens: Tensor, starts: Tensor, length: int, rate: float, mask_id: int, generator: torch.Generator
+) -> Batch:
+    """Windows in which a share of the tokens is replaced by `mask_id`, to be guessed from both sides (Devlin
+    et al. 2018).
+    """
+    windows = tokens[starts[:, None] + torch.arange(length)]
+    hidden = torch.rand(windows.shape, generator=generator) < rate
+    hidden[:, 0] |= ~hidden.any(dim=1)  # every window has something to guess
+    return Batch(windows.masked_fill(hidden, mask_id), windows.masked_fill(~hidden, -1))
+
+
+class Batches:
+    """Where windows come from. A batch depends on the seed and the step alone, so that a resumed training
+    sees the same ones.
+    """
+
+    def __init__(
+        self, corpus: Corpus, model: ModelConfig, config: TrainConfig, targets: Targets = shifted
+    ) -> None:
+        check_length(corpus, model.context)
+        self.targets = targets
+        self.corpus, self.length, self.config = corpus, model.context, config
+        self.mask_id = corpus.vocab_size
+        of = torch.from_numpy(corpus.token_characters)
+        self._characters = None if bool((of == 1).all()) else of
+
+    def at(self, step: int) -> Batch:
+        """A random training batch, (batch_size, context)."""
+        generator = torch.Generator().manual_seed((self.config.seed * 1_000_003 + step) % 2**63)
+        high = len(self.corpus.train) - self.length  # exclusive: starts 0 .. len - length - 1
+        return self._make(
+            self.corpus.train,
+            torch.randint(high, (self.config.batch_size,), generator=generator),
+            self.length,
+            generator,
+        )
+
+    def loss(self, nats: float, batch: Batch) -> Loss:
+        """The mean loss of a batch, with what it is a mean over."""
+        predicted = batch.targets[batch.targets >= 0]
+        characters = len(predicted) if self._characters is None else int(self._characters[predicted].sum())
+        return Loss(nats, len(predicted), characters)
+
+    def windows(self, tokens: Tensor, limit: int, size: int = 64) -> Iterator[Batch]:
+        """Windows side by side over a split: all of it, the last and shorter one too, or about `limit` tokens
+        spread evenly when limit > 0.
+        """
+        length = min(
+            self.length, len(tokens) - 1
+        )  # the last tenth of a short text may be shorter than a window
+        starts = torch.arange(0, len(tokens) - length, length)
+        sampled = 0 < limit < len(starts) * length
+        if sampled:
+            starts = starts[torch.linspace(0, len(starts) - 1, max(1, limit // length)).long()]
+        generator = torch.Generator().manual_seed(0)
+        size = max(1, min(size, MAX_LOGITS // (length * self.corpus.vocab_size)))
+        for some in starts.split(size):
+            yield self._make(tokens, some, length, generator)
+        end = len(starts) * length
+        rest = len(tokens) - end - (self.config.objective == "next_token")  # the last token is a target only
+        if rest and not sampled:
+            yield self._make(tokens, torch.tensor([end]), rest, generator)
+
+    def _make(self, tokens: Tensor, starts: Tensor, length: int, generator: torch.Generator) -> Batch:
+        if self.config.objective == "masked":
+            return masked_batch(tokens, starts, length, self.config.mask_rate, self.mask_id, generator)
+        return next_token_batch(tokens, starts, length, self.targets)

@@ -1,0 +1,104 @@
+"""A text as a model reads it: cut into its tokens, without what it does not know, no longer than a screen
+takes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from engine.config import ModelConfig
+from engine.tokenizers import Tokenizer, written
+from ui.text.markdown import whole
+
+if TYPE_CHECKING:
+    pass
+
+
+MAX_TOKENS = 128  # that are looked at: more do not fit on a screen
+
+
+RECORDING_BYTES = 64 << 20  # of the scores and patterns of one recording: a model may have thousands of heads
+
+
+MAX_TEXT = 2000  # characters of typed text
+
+
+EXAMPLES = {
+    "First Citizen": "First Citizen:\nBefore we proceed any further, hear me speak.\n",
+    "King Richard": "KING RICHARD II:\nNow is the winter of our discontent",
+    "Romeo": "ROMEO:\nBut, soft! what light through yonder window breaks?\n",
+    "Repeats": "the moon and the moon and the moon and the moon and",
+}
+
+
+FIRST_TEXT = EXAMPLES["First Citizen"]
+
+
+def show_token(text: str) -> str:
+    """A token with its blanks made visible.
+
+    >>> show_token(" "), show_token("a\\n")
+    ('␣', 'a⏎')
+    """
+    return whole(text).replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥") or "∅"
+
+
+def most_tokens(config: ModelConfig) -> int:
+    """How many tokens are looked at: what the context, a screen and the server's memory allow. At least 8, or
+    the context.
+
+    >>> most_tokens(ModelConfig(context=256))
+    128
+    >>> most_tokens(ModelConfig(context=256, d_model=64, n_layers=64, n_heads=64))
+    36
+    """
+    square = RECORDING_BYTES / (
+        3 * 4 * config.n_layers * config.n_heads
+    )  # scores, masked scores and pattern, float32
+    return min(config.context, MAX_TOKENS, max(8, int(math.sqrt(square))))
+
+
+def read(text: str, tokenizer: Tokenizer, limit: int) -> tuple[tuple[int, ...], str, list[str]]:
+    """(ids, what of the text the model sees, sentences about what was left out): at most `limit` tokens,
+    never none.
+
+    >>> from engine.tokenizers.char import CharTokenizer
+    >>> read("abcx", CharTokenizer("abc"), 2)[:2]
+    ((0, 1), 'ab')
+    """
+    notes = []
+    text = text.replace("\r\n", "\n")
+    unknown = tokenizer.unknown(text)
+    kept = "".join(c for c in text if c not in set(unknown))
+    if unknown and kept:
+        which = " ".join(show_token(c) for c in unknown[:12]) + (" …" if len(unknown) > 12 else "")
+        notes.append(
+            f"This model's alphabet of {tokenizer.vocab_size} characters does not have {which}: left out."
+        )
+    if not kept:
+        fallback = "".join(
+            c for c in FIRST_TEXT if c not in set(tokenizer.unknown(FIRST_TEXT))
+        ) or tokenizer.decode([0, tokenizer.vocab_size - 1])
+        why = "None of these characters are in this model's alphabet" if text else "The text is empty"
+        notes.append(f"{why}: “{show_token(fallback[:40])}” is used instead.")
+        kept = fallback
+    ids = tokenizer.encode(kept)
+    if len(ids) > limit:
+        notes.append(
+            f"The text has {len(ids):,} tokens; the first {limit} are used, as many as this model and this"
+            " page take."
+        )
+        ids = _whole(ids[:limit], tokenizer)
+        kept = tokenizer.decode(ids)
+    return tuple(ids), kept, notes
+
+
+def _whole(ids: list[int], tokenizer: Tokenizer) -> list[int]:
+    """Without the tokens at the end that are the beginning of a character, where there is anything before
+    them.
+    """
+    for count in range(len(ids), max(0, len(ids) - 4), -1):  # a character has at most four bytes
+        if written(tokenizer, ids[:count]) == tokenizer.decode(ids[:count]):
+            return ids[:count]
+    return ids

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
 from engine.parts.cache import KVCache
-from engine.parts.heads import causal_mask, window_mask
+from engine.parts.masks import causal_mask, window_mask
 from engine.parts.norms import NoNorm
 from engine.parts.positions import Seams
 from engine.parts.protocols import Norm, Parts, Position

@@ -68,6 +68,6 @@ class Tied:
         return self.untied / self.tied - 1
 
 
-def tied() -> Tied:
-    model = PRESETS["gpt2"].model
+def tied(model: ModelConfig) -> Tied:
+    """Of a model whose embedding serves at both ends."""
     return Tied(ledger(model).total, ledger(replace(model, tie_embeddings=False)).total)

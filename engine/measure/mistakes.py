@@ -63,7 +63,7 @@ def wrong_mask(length: int, mask_size: int, n_heads: int = 4) -> Attempt:
     """A causal mask made for another length, added to scores. A mask of one row fits everything; `harm` is
     then the weight on the future.
     """
-    from engine.parts.heads import causal_mask
+    from engine.parts.masks import causal_mask
 
     scores = torch.zeros(1, n_heads, length, length)
     mask = causal_mask(mask_size, scores)

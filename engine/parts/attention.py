@@ -1,8 +1,4 @@
-"""Mixers: how a token gathers from the others. Attention is the last rung of a ladder of simpler ones.
-
-Attention is written out (scores, mask, softmax, weighted sum) rather than fused: the app shows every
-stage, and at these sizes on a CPU it is also faster than the fused kernel.
-"""
+"""Mixers: how a token gathers from the others. Attention is the last rung of a ladder of simpler ones."""
 
 from __future__ import annotations
 
@@ -16,16 +12,10 @@ from engine.config import ResolvedConfig
 from engine.parts.cache import LayerCache
 from engine.parts.costs import Kept, Pass, Product, Weight
 from engine.parts.formula import Formula
-from engine.parts.heads import KEYS, QUERIES, HeadMixer, alike_kept, lies_ready
+from engine.parts.heads import KEYS, QUERIES, HeadMixer, alike_kept, lies_in_order, output_matrix
 from engine.parts.linear import StackedLinear
 from engine.parts.positions import Seams
 from engine.probe import Probe
-
-
-def _output_matrix(config: ResolvedConfig, width: int) -> nn.Linear | None:
-    if not config.output_projection:
-        return None
-    return nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias)
 
 
 class Attention(HeadMixer):
@@ -47,7 +37,7 @@ class Attention(HeadMixer):
         width = self.n_heads * self.d_head
         kv_width = self.n_kv_heads * self.d_head
         self.w_qkv = StackedLinear(config.d_model, (width, kv_width, kv_width), bias=config.attention_bias)
-        self.w_o = _output_matrix(config, width)
+        self.w_o = output_matrix(config, width)
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         if memory is not None:
@@ -74,7 +64,7 @@ class Attention(HeadMixer):
     @classmethod
     def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
         q, kv = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
-        lies = lies_ready(config, run)
+        lies = lies_in_order(config, run)
         whole = q + 2 * kv  # W_QKV gives all three as one tensor: a view of one holds it all
         if config.qk_norm and run.narrow:  # normed in float32, from copies of q and k
             heads = config.n_heads + config.n_kv_heads
@@ -115,7 +105,7 @@ class SharedQK(HeadMixer):
         width = self.n_heads * self.d_head
         self.w_qk = nn.Linear(config.d_model, width, bias=config.attention_bias)
         self.w_v = nn.Linear(config.d_model, width, bias=config.attention_bias)
-        self.w_o = _output_matrix(config, width)
+        self.w_o = output_matrix(config, width)
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         by_head = (self.n_heads, self.d_head)
@@ -166,7 +156,7 @@ class Similarity(HeadMixer):
     @classmethod
     def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
         found, itself = alike_kept(config, run)
-        lies = lies_ready(config, run)  # then v is x as it is
+        lies = lies_in_order(config, run)  # then v is x as it is
         return found + Kept(read=config.d_model * (itself or lies), own=config.d_model * (not lies))
 
     @classmethod

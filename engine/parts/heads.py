@@ -1,5 +1,7 @@
-"""What every mixer that works in heads shares: scores, mask, softmax, weighted sum, and what it says of
-itself.
+"""What mixers that work in heads share: from queries, keys and values to what is written to the stream.
+
+Attention is written out (scores, mask, softmax, weighted sum) rather than fused: the app shows every
+stage, and at these sizes on a CPU it is also faster than the fused kernel.
 """
 
 from __future__ import annotations
@@ -19,26 +21,6 @@ from engine.parts.costs import Kept, Pass, Product, Weight, bias_of
 from engine.parts.formula import Formula
 from engine.parts.positions import Seams
 from engine.probe import Probe
-
-QUERIES, KEYS = ("n_heads", "d_head"), ("n_kv_heads", "d_head")
-
-
-def causal_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
-    """(query, key): 0 where key <= query, -inf above. Added to the scores *before* the softmax. Queries begin
-    at position `start`.
-    """
-    return torch.full((length, start + length), -math.inf, dtype=like.dtype, device=like.device).triu(
-        1 + start
-    )
-
-
-def window_mask(length: int, like: Tensor, window: int, start: int = 0) -> Tensor:
-    """(query, key): 0 for the last `window` keys up to the query itself, -inf for those before (sliding
-    window attention: Beltagy et al. 2020, Jiang et al. 2023). What comes after is the causal mask's.
-    """
-    return torch.full((length, start + length), -math.inf, dtype=like.dtype, device=like.device).tril(
-        start - window
-    )
 
 
 class HeadMixer(nn.Module):
@@ -227,7 +209,10 @@ class HeadMixer(nn.Module):
         return r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head" + _shared(config)
 
 
-def lies_ready(config: ResolvedConfig, run: Pass) -> bool:
+QUERIES, KEYS = ("n_heads", "d_head"), ("n_kv_heads", "d_head")
+
+
+def lies_in_order(config: ResolvedConfig, run: Pass) -> bool:
     """Whether keys and values lie as the products want them, so that nothing is copied: with one text, or one
     key head, (batch, kv_head) is one axis already.
     """
@@ -241,7 +226,7 @@ def alike_kept(config: ResolvedConfig, run: Pass) -> tuple[Kept, bool]:
         return Kept(own=2 * width, full=2 * width + spreads), False
     if config.qk_norm:
         return Kept(own=2 * width + spreads), True
-    if lies_ready(config, run) and not run.turned:
+    if lies_in_order(config, run) and not run.turned:
         return Kept(), True
     return Kept(own=2 * width), False
 
@@ -260,6 +245,12 @@ def _normed(name: str, config: ResolvedConfig) -> Formula:
     if not config.qk_norm:
         return name, name
     return rf"\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head"
+
+
+def output_matrix(config: ResolvedConfig, width: int) -> nn.Linear | None:
+    if not config.output_projection:
+        return None
+    return nn.Linear(width, config.d_model, bias=config.attention_bias and config.output_bias)
 
 
 def by_heads(mixer: object) -> HeadMixer:

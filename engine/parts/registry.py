@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from engine.parts.attention import Attention, Mean, NoMixer, SharedQK, Similarity
 from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock, PreNormBlock
 from engine.parts.feedforward import GeGlu, Gelu, GeluTanh, NoFeedForward, Relu, SquaredRelu, SwiGlu
-from engine.parts.heads import causal_mask
+from engine.parts.masks import causal_mask
 from engine.parts.norms import LayerNorm, NoNorm, RMSNorm
 from engine.parts.positions import Alibi, Learned, NoPosition, Rope, Sinusoidal, T5Bias
 from engine.parts.protocols import FeedForward, Mixer, Norm, Parts, Position, Wiring, swapped

@@ -154,5 +154,6 @@ def test_the_blackboard():
     assert (one.attention, one.network, one.norms) == (4 * 512**2, 2 * 512 * 2048, 4 * 512)
     assert one.total == 12 * 512**2 + 4 * 512 and one.network_share == pytest.approx(2097152 / one.total)
     assert with_heads_and_contexts(BARE) == {2 * 65 * 256 + 11 * 4 * 256**2}
-    assert tied().saved == 50257 * 768 and tied().more == pytest.approx(50257 * 768 / 124_439_808)
-    assert tied().untied == 124_439_808 + 50257 * 768
+    found = tied(PRESETS["gpt2"].model)
+    assert found.saved == 50257 * 768 and found.more == pytest.approx(50257 * 768 / 124_439_808)
+    assert found.untied == 124_439_808 + 50257 * 768

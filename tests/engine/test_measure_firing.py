@@ -73,6 +73,8 @@ def test_an_excerpt_stays_in_its_window_and_keeps_each_tokens_own_strength():
     assert (first.at, first.first, first.missing, first.value) == (9, 8, 2, 2.0)
     assert first.strengths.tolist() == [0.0, 0.5, 0.25], "shares of 4, the strongest of both"
     assert (second.first, second.missing) == (4, 3) and second.strengths.tolist() == [-1.0, 0.25]
+    (inner,) = excerpts(np.array([10]), np.array([1.0]), near[:1], 4, before=1, after=1)
+    assert (inner.first, inner.missing) == (9, 0) and inner.strengths.tolist() == [2.0, 1.0, 0.5]
 
 
 def test_excerpts_of_a_real_scan_frame_the_strongest_token():

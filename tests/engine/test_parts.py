@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.config import ModelConfig
 from engine.parts.feedforward import gelu_tanh, relu2
-from engine.parts.heads import causal_mask
+from engine.parts.masks import causal_mask
 from engine.parts.positions import Seams, alibi_slopes, rotate_half_pairs, t5_bucket
 from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS
 from engine.probe import Recorder, identity

@@ -10,7 +10,7 @@ import torch
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.model import Transformer, build
-from engine.parts.heads import window_mask
+from engine.parts.masks import window_mask
 from engine.sample.decoder import Decoder
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.engine.test_reference import assert_same, loaded, shaken, transformers

@@ -28,9 +28,9 @@ SLIDERS = {
 LIMITS = SLIDERS | {
     "vocab_size": (1, 2_000_000, 1000),
     "context": (1, 10_000_000, 128),
+    "window": (0, 10_000_000, 128),
     "d_head": (0, 4096, 8),
     "d_ff": (0, 1_000_000, 64),
-    "window": (0, 10_000_000, 128),
 }
 VOCAB = Control("vocab_size", "Vocabulary", "How many tokens there are.", 1000)
 GROUPS: dict[str, tuple[str, ...]] = {

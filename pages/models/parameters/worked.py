@@ -120,7 +120,7 @@ def _lecture() -> None:
 
 def _tied() -> None:
     st.subheader("One matrix for both ends of GPT-2: V = 50,257, d = 768", anchor=False)
-    found = tied()
+    found = tied(PRESETS["gpt2"].model)
     columns = st.columns(3)
     with columns[0]:
         explain.worked("Tied", f"{found.tied:,}", "as published")

@@ -24,20 +24,20 @@ def table(length: int, width: int, base: float) -> np.ndarray:
 
 def test_the_table_and_its_waves(drawn):
     page = opened(
-        "Sinusoidal", sinusoid_part="Table", sinusoid_length="40", sinusoid_width="12", sinusoid_base="100"
+        "Sinusoidal", sinusoid_part="Table", sinusoid_length="20", sinusoid_width="12", sinusoid_base="100"
     )
     assert page.get_by_key("sinusoid_part").value == "table"
     waves = [2 * math.pi * 100 ** (i / 6) for i in range(6)]
-    assert drawn["sinusoid_table"].traces[0]["z"] == pytest.approx(table(40, 12, 100.0), abs=1e-5)
-    assert drawn["sinusoid_table"].table["dimension 3"] == pytest.approx(table(40, 12, 100.0)[:, 3], abs=1e-5)
+    assert drawn["sinusoid_table"].traces[0]["z"] == pytest.approx(table(20, 12, 100.0), abs=1e-5)
+    assert drawn["sinusoid_table"].table["dimension 3"] == pytest.approx(table(20, 12, 100.0)[:, 3], abs=1e-5)
     assert drawn["sinusoid_waves"].traces[0]["y"] == pytest.approx(waves)
-    assert drawn["sinusoid_waves"].traces[1]["y"] == [40, 40]
+    assert drawn["sinusoid_waves"].traces[1]["y"] == [20, 20]
     assert drawn["sinusoid_waves"].table["theta"] == pytest.approx([2 * math.pi / w for w in waves])
     said = sentences(page)
     assert f"$2\\pi$ = 6.283 positions to $2\\pi \\cdot 100^{{(12-2)/12}}$ = {waves[-1]:,.1f}" in said
     assert "each is 2.154 times the one before" in said  # 100 ** (1/6)
-    complete = sum(w <= 40 for w in waves)
-    assert f"{complete} of 6 pairs go round at least once within 40 positions, {6 - complete} do not" in said
+    complete = sum(w <= 20 for w in waves)
+    assert f"{complete} of 6 pairs go round at least once within 20 positions, {6 - complete} do not" in said
 
 
 def test_the_clock_has_the_hands_of_the_formula(monkeypatch):

@@ -67,6 +67,9 @@ def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
     )
     assert hint in said(page) and "`blocks.1.pattern[3]`: 8 × 8 weights" in said(page)
     assert len(re.findall("nothing above the diagonal", said(page))) == 1
+    page.get_by_key("attention_head").set_value(2).run()
+    assert "`blocks.1.pattern[2]`: 8 × 8 weights. Layer 1, head 2: looks" in said(page)
+    np.testing.assert_allclose(heat(drawn, "attention_pattern"), PATTERNS[LAYER, 2], rtol=1e-6)
 
 
 def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):

@@ -28,9 +28,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            # With another worker on the same two cores a browser now and then stops for seconds: what fails
-            # is tried again, and the report says so ("1 rerun"). A fault of ours fails three times.
-            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
 
 
 @pytest.fixture(scope="session")

@@ -149,6 +149,8 @@ def test_the_last_token_itself_is_what_differs():
 
 
 def test_speed_is_bounded_and_says_what_it_measured(monkeypatch: pytest.MonkeyPatch):
+    ticks = (i / 10_000 for i in range(100_000))
+    monkeypatch.setattr("engine.measure.caching.time.perf_counter", lambda: next(ticks))
     found = speed(loud(tiny()), 6, seconds=0.05)
     assert found.tokens == 6 and found.blocks >= 1 and found.cached > 0 < found.uncached
     assert 3.4 < found.work < 3.6  # the mean of 1 to 6 positions: 3.5, and scores that grow

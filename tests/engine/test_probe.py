@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 import torch
 
@@ -89,10 +87,8 @@ def test_only_some_names() -> None:
 
 def test_seventy_billion_parameters_without_memory() -> None:
     config = PRESETS["llama2-70b"].model
-    started = time.perf_counter()
     recorder = Recorder()
     build(config, device="meta")(torch.zeros(2, 4096, dtype=torch.int64, device="meta"), recorder)
-    seconds = time.perf_counter() - started
     shapes = recorder.shapes()
     assert shapes["blocks.79.q_rot"] == (2, 64, 4096, 128)
     assert shapes["blocks.79.k_rot"] == shapes["blocks.79.v"] == (2, 8, 4096, 128)
@@ -100,7 +96,6 @@ def test_seventy_billion_parameters_without_memory() -> None:
     assert shapes["blocks.0.ffn_gate"] == (2, 4096, 28_672)
     assert shapes["logits"] == (2, 4096, 32_000)
     assert all(tensor.is_meta for tensor in recorder.tensors.values())
-    assert seconds < 20  # a quarter of a second; memory for real would be 140 GB
 
 
 def test_a_rank_that_is_not_the_vocabulary_s_is_refused() -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from engine.corpora import Corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def shakespeare():
+def shakespeare() -> Corpus:
     """The Tiny Shakespeare corpus; its tests are skipped where the text does not lie already."""
     from engine import corpora
 

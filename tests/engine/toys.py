@@ -116,7 +116,7 @@ class SharpMixer(HeadMixer):
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         source = x if memory is None else memory
         q, k, v = (w(t) for w, t in ((self.w_q, x), (self.w_k, source), (self.w_v, source)))
-        return tuple(t.unflatten(-1, (self.n_heads, self.d_head)) for t in (q, k, v))  # type: ignore[return-value]
+        return tuple(t.unflatten(-1, (self.n_heads, self.d_head)) for t in (q, k, v))
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return super().scores(q, k) * (1 + 30 * self.sharpness[:, :, None])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine import checkpoints, presets
@@ -83,6 +84,6 @@ def the_only_preset(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Iterator[
     preset = replace(presets.PRESETS["classic"], model=ModelConfig(**{**SMALL, **fields}))
     monkeypatch.setattr(subject, "PRESETS", {"classic": preset})
     monkeypatch.setattr(subject, "TRAINABLE", {"classic": preset})
-    subject.st.cache_resource.clear()
+    st.cache_resource.clear()
     yield
-    subject.st.cache_resource.clear()
+    st.cache_resource.clear()

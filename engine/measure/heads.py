@@ -197,7 +197,8 @@ class Stages:
 
     q, k, v and z are (position, d_head), `written` (query, d_model), without the bias b_O, which no head
     owns; all others (query, key). `bias` is None where the positions add none, `raw` is None for a mixer that
-    compares nothing.
+    compares nothing, `exponentials` (e to the score minus the row's largest) where the weights are not shares
+    of them.
     """
 
     q: np.ndarray
@@ -207,7 +208,7 @@ class Stages:
     scaled: np.ndarray
     bias: np.ndarray | None
     masked: np.ndarray
-    exponentials: np.ndarray
+    exponentials: np.ndarray | None
     pattern: np.ndarray
     z: np.ndarray
     written: np.ndarray
@@ -229,7 +230,7 @@ def stages(model: Transformer, recording: Recording, layer: int, head: int) -> S
     masked = biased if mask is None else biased + mask
     pattern = mixer.weights(masked)
     z = mixer.weighted_sum(pattern, v)
-    mine = masked[0, head].numpy()
+    mine, weights = masked[0, head].numpy(), pattern[0, head].numpy()
     return Stages(
         q[0, head].numpy(),
         k[0, kv_head].numpy(),
@@ -238,12 +239,19 @@ def stages(model: Transformer, recording: Recording, layer: int, head: int) -> S
         scaled[0, head].numpy(),
         None if biased is scaled else (biased - scaled)[0, head].numpy(),
         mine,
-        # Minus the largest: the same weights, and no overflow.
-        np.exp(mine - mine.max(-1, keepdims=True)),
-        pattern[0, head].numpy(),
+        _exponentials(mine, weights),
+        weights,
         z[0, head].numpy(),
         mixer.writes(z[0])[head].numpy(),
     )
+
+
+def _exponentials(masked: np.ndarray, pattern: np.ndarray) -> np.ndarray | None:
+    """e^(score - the row's largest), (query, key), where their shares are the pattern; None where a mixer
+    makes its weights in another way.
+    """
+    found: np.ndarray = np.exp(masked - masked.max(-1, keepdims=True))  # minus the largest: no overflow
+    return found if np.allclose(found / found.sum(-1, keepdims=True), pattern, atol=1e-9) else None
 
 
 def in_double(mixer: HeadMixer) -> HeadMixer:

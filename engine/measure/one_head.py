@@ -50,7 +50,7 @@ class WrittenOut:
     `pairs` are the numbers (q_i, k_i) whose products sum to `raw`, (d_head,); `raw` is None for the mean
     mixer, which compares nothing, `bias` where the positions add none. `scaled` is raw / sqrt(d_head),
     `masked` what the softmax gets, `largest` the largest of the query's row, `total` the sum over the `seen`
-    keys that it sees.
+    keys that it sees. `exponential` and `total` are None for a mixer that makes its weights in another way.
     """
 
     pairs: tuple[tuple[float, float], ...]
@@ -59,15 +59,15 @@ class WrittenOut:
     bias: float | None
     masked: float
     largest: float
-    exponential: float
-    total: float
+    exponential: float | None
+    total: float | None
     seen: int
     weight: float
 
 
 def written_out(found: Stages, query: int, key: int) -> WrittenOut:
     """The arithmetic of the weight that `query` gives to `key`."""
-    row = found.masked[query]
+    row, powers = found.masked[query], None if found.exponentials is None else found.exponentials[query]
     return WrittenOut(
         pairs=tuple((float(a), float(b)) for a, b in zip(found.q[query], found.k[key], strict=True)),
         raw=None if found.raw is None else float(found.raw[query, key]),
@@ -75,8 +75,8 @@ def written_out(found: Stages, query: int, key: int) -> WrittenOut:
         bias=None if found.bias is None else float(found.bias[query, key]),
         masked=float(row[key]),
         largest=float(row.max()),
-        exponential=float(found.exponentials[query, key]),
-        total=float(found.exponentials[query].sum()),
+        exponential=None if powers is None else float(powers[key]),
+        total=None if powers is None else float(powers.sum()),
         seen=int(np.isfinite(row).sum()),
         weight=float(found.pattern[query, key]),
     )

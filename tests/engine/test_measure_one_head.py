@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.faults import PARTS
 from engine.measure import habits, heads, one_head, shared_keys
 from engine.measure.ablation import Switches, compare, each_head_off
 from engine.measure.consequences import (
@@ -19,7 +20,10 @@ from engine.measure.consequences import (
 )
 from engine.measure.recording import Recording, record
 from engine.measure.scaling import KEYS, among_zeros, scaling, theory
+from engine.model import build
+from pages.inside.attention import steps
 from tests.engine.helpers import loud, tiny
+from tests.engine.toys import TOYS
 
 IDS = (3, 1, 4, 1, 5, 9, 2)
 MODEL = loud(tiny(n_kv_heads=2, position="rope", qk_norm=True, attention_bias=True), factor=4.0)
@@ -68,6 +72,19 @@ def test_a_bias_is_added_before_the_mask():
     np.testing.assert_allclose(
         np.tril(one_head.biased(found)), np.tril(recording["blocks.0.scores"][2]), atol=1e-4
     )
+
+
+def test_weights_that_are_no_shares_of_the_exponentials_are_not_written_out_as_such():
+    """SharpMixer takes the softmax of the doubled scores."""
+    for parts, own in ((TOYS["mixer"], True), (TOYS["position"], False), (PARTS["unscaled_scores"], False)):
+        model = build(tiny(), parts=parts).eval()
+        found = heads.stages(model, record(model, IDS), 0, 1)
+        w = one_head.written_out(found, QUERY, KEY)
+        assert (found.exponentials is None) == own == (w.exponential is None) == (w.total is None)
+        said = steps.arithmetic(list("abcdefg"), w, QUERY, KEY)
+        assert ("in its own way" in said) == own != ("e^{s - \\max}" in said)
+        if not own:
+            assert w.weight == pytest.approx(w.exponential / w.total)
 
 
 def test_lengths_are_those_of_the_chosen_token():

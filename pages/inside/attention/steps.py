@@ -38,6 +38,7 @@ FORMULAS = {
     "· v": "$z_i = \\sum_j p_{ij} v_j$. The messages, mixed by the weights.",
     "W_O": "$z_i W_O$, with this head's rows of $W_O$. What this head adds to the residual stream.",
 }
+OWN_WEIGHTS = "this model's mixer makes weights of its scores in its own way, which is not written out here."
 
 
 def draw_steps(subject: Subject) -> None:
@@ -48,7 +49,7 @@ def draw_steps(subject: Subject) -> None:
     layer, head = widgets.head(config, TOPIC)
     found = _stages(subject.key, subject.ids, layer, head, recording, subject.model)
     stage = widgets.one_of("Stage", STAGES, "attention_stage", first=STAGES[1])
-    st.markdown(FORMULAS[stage] + _variant(subject, stage, found))
+    st.markdown(_formula(stage, found) + _variant(subject, stage, found))
     _picture(subject, recording, found, stage, layer, head)
     st.caption(
         "Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded"
@@ -84,6 +85,13 @@ def _choose_key(subject: Subject, found: Stages, query: int) -> int:
     options = {STRONGEST: f"the strongest: {words(best)}"} | {key: words(key) for key in seen}
     chosen = widgets.one_of("Written out for one key", options, "attention_key", kind="list", width=340)
     return best if chosen == STRONGEST else chosen
+
+
+def _formula(stage: str, found: Stages) -> str:
+    """What is computed at a stage, or that it is not written out."""
+    if stage == "softmax" and found.exponentials is None:
+        return f"$p_{{ij}}$: {OWN_WEIGHTS}"
+    return FORMULAS[stage]
 
 
 def _variant(subject: Subject, stage: str, found: Stages) -> str:
@@ -171,7 +179,9 @@ def _table(subject: Subject, found: Stages, query: int) -> pd.DataFrame:
         columns["+ bias"] = one_head.biased(found)[query]
     if subject.config.causal:
         columns["masked"] = found.masked[query]
-    return pd.DataFrame(columns | {"e^(s − max)": found.exponentials[query], "weight": found.pattern[query]})
+    if found.exponentials is not None:
+        columns["e^(s − max)"] = found.exponentials[query]
+    return pd.DataFrame(columns | {"weight": found.pattern[query]})
 
 
 def arithmetic(labels: list[str], w: WrittenOut, query: int, key: int) -> str:
@@ -188,6 +198,9 @@ def arithmetic(labels: list[str], w: WrittenOut, query: int, key: int) -> str:
         lines.append(f"$s = {w.raw:.4f} / \\sqrt{{{width}}} = {w.scaled:.4f}$\n")
     if w.bias is not None:
         lines.append(f"$s + \\text{{bias}} = {w.scaled:.4f} + ({w.bias:.4f}) = {w.masked:.4f}$\n")
+    if w.exponential is None:
+        lines.append(f"$p = {w.weight:.4f}$, of the {w.seen} keys that it sees: {OWN_WEIGHTS}")
+        return "\n".join(lines)
     lines.append(f"$e^{{s - \\max}} = e^{{{w.masked:.4f} - ({w.largest:.4f})}} = {w.exponential:.4f}$\n")
     lines.append(
         f"$p = {w.exponential:.4f} / {w.total:.4f} = {w.weight:.4f}$, a sum over the {w.seen} keys that it"

@@ -197,14 +197,15 @@ class Stages:
 
     q, k, v and z are (position, d_head), `written` (query, d_model), without the bias b_O, which no head
     owns; all others (query, key). `bias` is None where the positions add none, `raw` is None for a mixer that
-    compares nothing, `exponentials` (e to the score minus the row's largest) where the weights are not shares
-    of them.
+    compares nothing. `divisor` turns raw into scaled: None where that is no division by one number.
+    `exponentials` are e^(score - the row's largest): None where the weights are not shares of them.
     """
 
     q: np.ndarray
     k: np.ndarray
     v: np.ndarray
     raw: np.ndarray | None
+    divisor: float | None
     scaled: np.ndarray
     bias: np.ndarray | None
     masked: np.ndarray
@@ -236,6 +237,7 @@ def stages(model: Transformer, recording: Recording, layer: int, head: int) -> S
         k[0, kv_head].numpy(),
         v[0, kv_head].numpy(),
         None if raw is None else raw[0, head].numpy(),
+        None if raw is None else _divisor(raw[0, head].numpy(), scaled[0, head].numpy()),
         scaled[0, head].numpy(),
         None if biased is scaled else (biased - scaled)[0, head].numpy(),
         mine,
@@ -244,6 +246,13 @@ def stages(model: Transformer, recording: Recording, layer: int, head: int) -> S
         z[0, head].numpy(),
         mixer.writes(z[0])[head].numpy(),
     )
+
+
+def _divisor(raw: np.ndarray, scaled: np.ndarray) -> float | None:
+    """What the products (query, key) were divided by, read off the scores that a mixer made of them."""
+    products = float((raw * scaled).sum())
+    found = float((raw * raw).sum()) / products if products else 0.0
+    return found if found and np.allclose(scaled * found, raw, atol=1e-9) else None
 
 
 def _exponentials(masked: np.ndarray, pattern: np.ndarray) -> np.ndarray | None:

@@ -149,13 +149,13 @@ class Effect:
         return float(np.abs(self.after - self.before).sum(-1).mean() / 2)
 
 
-def alibi_effect(scores: np.ndarray, slope: float, causal: bool, own_slope: float = 0.0) -> Effect:
-    """scores (query, key), before the mask. `own_slope` is what the scores hold already (an ALiBi model's):
-    it is taken out first.
+def alibi_effect(scores: np.ndarray, slope: float, seen: np.ndarray, own_slope: float = 0.0) -> Effect:
+    """scores (query, key), before the mask; `seen` (query, key) bool is what may be looked at. `own_slope` is
+    what the scores hold already (an ALiBi model's): it is taken out first.
     """
     place = np.arange(len(scores))
     distance = np.abs(place[:, None] - place[None, :])
-    hidden = np.where(visible(len(scores), causal), 0.0, -np.inf)
+    hidden = np.where(seen, 0.0, -np.inf)
     bare = scores.astype(np.float64) + own_slope * distance + hidden
     biased = bare - slope * distance
     return Effect(bare, biased, softmax(bare), softmax(biased))
@@ -172,7 +172,8 @@ def distances_of_heads(recording: Recording, layer: int, multiplier: float) -> t
     steps = slopes(c.n_heads, multiplier).slope
     scores = recording[f"blocks.{layer}.scores"]
     own = [own_slope(c, h, recording.parts) for h in range(c.n_heads)]
-    effects = [alibi_effect(scores[h], float(steps[h]), c.causal, own[h]) for h in range(c.n_heads)]
+    seen = recording.seen()
+    effects = [alibi_effect(scores[h], float(steps[h]), seen, own[h]) for h in range(c.n_heads)]
     return np.array([e.distance_before for e in effects]), np.array([e.distance_after for e in effects])
 
 

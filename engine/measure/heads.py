@@ -39,23 +39,30 @@ class HeadNumbers:
     even_previous: float
 
 
-def head_numbers(patterns: np.ndarray, causal: bool, induction: np.ndarray | None = None) -> HeadNumbers:
-    """patterns (layer, head, query, key) -> the numbers of every head; `induction` (layer, head) comes from
-    `induction_scores`.
+def head_numbers(patterns: np.ndarray, seen: np.ndarray, induction: np.ndarray | None = None) -> HeadNumbers:
+    """patterns (layer, head, query, key) -> the numbers of every head; `seen` (query, key) is what may be
+    looked at (`Recording.seen`), `induction` (layer, head) comes from `induction_scores`.
     """
-    length = patterns.shape[-1]
-    visible = _visible(length, causal)
-    even = float(np.mean(1 / visible[1:])) if length > 1 else 1.0
+    even = even_pattern(seen)
+    one = len(seen) == 1
     return HeadNumbers(
         entropy(patterns).mean(-1),
-        relative_entropy(patterns, causal),
+        relative_entropy(patterns, seen),
         mean_distance(patterns),
         previous_score(patterns),
         first_score(patterns),
         induction,
-        even,
-        even,
+        1.0 if one else float(first_score(even)),
+        1.0 if one else float(previous_score(even)),
     )
+
+
+def even_pattern(seen: np.ndarray) -> np.ndarray:
+    """What a head gives that spreads its weight evenly over the keys that it sees: (query, key) bool ->
+    float64.
+    """
+    found: np.ndarray = seen / seen.sum(-1, keepdims=True)
+    return found
 
 
 def entropy(patterns: np.ndarray) -> np.ndarray:
@@ -66,11 +73,11 @@ def entropy(patterns: np.ndarray) -> np.ndarray:
     return -(p * np.log(np.where(p > 0, p, 1.0))).sum(-1)
 
 
-def relative_entropy(patterns: np.ndarray, causal: bool) -> np.ndarray:
+def relative_entropy(patterns: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """Entropy over its maximum ln(visible keys), mean over the queries that have a choice: (..., query, key)
-    -> (...). NaN for one token.
+    -> (...); `seen` (query, key) bool. NaN for one token.
     """
-    visible = _visible(patterns.shape[-1], causal)
+    visible = seen.sum(-1)
     some = visible > 1
     if not some.any():
         return np.full(patterns.shape[:-2], np.nan)
@@ -179,11 +186,6 @@ def resting_place(patterns: np.ndarray, at_least: int = 8) -> tuple[int, int, in
         return None
     layer, head, key = (int(i) for i in np.unravel_index(np.nanargmax(share), share.shape))
     return layer, head, key + 1, float(share[layer, head, key])
-
-
-def _visible(length: int, causal: bool) -> np.ndarray:
-    """How many keys each query sees: (query,)"""
-    return np.arange(1, length + 1) if causal else np.full(length, length)
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

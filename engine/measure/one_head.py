@@ -56,6 +56,11 @@ def strongest_key(found: Stages, query: int) -> int:
     return int(found.pattern[query].argmax())
 
 
+def keys_seen(found: Stages, query: int) -> list[int]:
+    """The keys that no mask hides from a query."""
+    return [int(key) for key in np.flatnonzero(np.isfinite(found.masked[query]))]
+
+
 @dataclass(frozen=True)
 class WrittenOut:
     """How one weight of one head comes about: p = e^(masked - largest) / total.
@@ -93,7 +98,7 @@ def written_out(found: Stages, query: int, key: int) -> WrittenOut:
         largest=float(row.max()),
         exponential=None if powers is None else float(powers[key]),
         total=None if powers is None else float(powers.sum()),
-        seen=int(np.isfinite(row).sum()),
+        seen=len(keys_seen(found, query)),
         weight=float(found.pattern[query, key]),
     )
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from engine.config import ResolvedConfig
 from engine.errors import ShapeError
-from engine.model import Transformer
+from engine.model import Transformer, mask_of
 from engine.parts.positions import Seams
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Patcher, Recorder, axes_of
@@ -58,6 +58,12 @@ class Recording:
         not have it.
         """
         return np.stack([self.arrays[f"blocks.{i}.{name}"] for i in range(self.config.n_layers)])
+
+    def seen(self) -> np.ndarray:
+        """Which keys the model's own mask (and window) let each query look at: (query, key) bool."""
+        length = len(self.ids)
+        mask = mask_of(self.config, self.parts, length, torch.zeros(1))
+        return np.ones((length, length), dtype=bool) if mask is None else np.isfinite(mask.numpy())
 
     @property
     def logits(self) -> np.ndarray:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.measure.distance import softmax, visible
+from engine.measure.distance import softmax
 from engine.measure.rotary import Layouts, frequencies, pair_terms, score_curve, turns, unturned
 
 
@@ -144,7 +144,9 @@ def turns_within(d_rotary: int, base: float, context: int) -> Turns:
 # Layouts ----------------------------------------------------------------------------------------
 
 
-def layout_pattern(found: Layouts, name: str, causal: bool) -> np.ndarray:
-    """The pattern (query, key) of the scores that a layout gives: `name` is a field of `Layouts`."""
+def layout_pattern(found: Layouts, name: str, seen: np.ndarray) -> np.ndarray:
+    """The pattern (query, key) of the scores that a layout gives: `name` is a field of `Layouts`, `seen`
+    (query, key) bool what may be looked at.
+    """
     scores: np.ndarray = getattr(found, name)
-    return softmax(np.where(visible(len(scores), causal), scores, -np.inf))
+    return softmax(np.where(seen, scores, -np.inf))

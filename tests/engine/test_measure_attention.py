@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError
-from engine.measure import heads, scaling
+from engine.measure import heads, one_head, scaling
 from engine.measure.ablation import (
     Switches,
     compare,
@@ -20,9 +20,11 @@ from engine.measure.ablation import (
     kl_divergence,
     reordered,
 )
+from engine.measure.distance import visible
 from engine.measure.recording import record
 from engine.measure.shared_keys import shared_keys
 from engine.model import Transformer, build, count_parameters
+from engine.parts.registry import HEALTHY, swapped
 from engine.presets import PRESETS
 from tests.engine.helpers import loud, tiny
 
@@ -77,16 +79,42 @@ def test_a_previous_token_head_scores_one_and_looks_one_back():
 
 def test_an_even_head_has_the_largest_entropy():
     even = np.tril(np.ones((6, 6), np.float32)) / np.arange(1, 7, dtype=np.float32)[:, None]
-    assert heads.relative_entropy(even, causal=True) == pytest.approx(1, abs=1e-6)
+    assert heads.relative_entropy(even, visible(6, True)) == pytest.approx(1, abs=1e-6)
     assert heads.entropy(even) == pytest.approx(np.log(np.arange(1, 7)), abs=1e-6)
-    assert heads.relative_entropy(np.full((5, 5), 0.2), causal=False) == pytest.approx(1)
-    numbers = heads.head_numbers(even[None, None], causal=True)
+    assert heads.relative_entropy(np.full((5, 5), 0.2), visible(5, False)) == pytest.approx(1)
+    numbers = heads.head_numbers(even[None, None], visible(6, True))
     assert numbers.even_first == pytest.approx(float(numbers.first[0, 0]), abs=1e-6)
     assert numbers.even_previous == pytest.approx(float(numbers.previous[0, 0]), abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("fields", "parts"),
+    [
+        ({}, HEALTHY),
+        ({"causal": False}, HEALTHY),
+        ({"window": 3}, HEALTHY),
+        ({}, swapped(HEALTHY, "no mask", mask=lambda length, like, start=0: None)),
+        ({"window": 2}, swapped(HEALTHY, "no mask", mask=lambda length, like, start=0: None)),
+    ],
+    ids=["causal", "encoder", "window", "no mask", "no mask but a window"],
+)
+def test_a_head_that_cannot_but_be_even_is_perfectly_even(fields, parts):
+    """What is visible is the model's own mask's to say."""
+    model = build(tiny(mixer="mean", **fields), parts=parts)
+    recording = record(model.eval(), IDS)
+    numbers = heads.head_numbers(recording.stacked("pattern"), recording.seen())
+    assert numbers.relative_entropy == pytest.approx(np.ones((2, 4)), abs=1e-6)
+    assert numbers.first == pytest.approx(np.full((2, 4), numbers.even_first), abs=1e-6)
+    assert numbers.previous == pytest.approx(np.full((2, 4), numbers.even_previous), abs=1e-6)
+    np.testing.assert_array_equal(recording.seen(), recording["blocks.0.pattern"][0] > 0)
+    found = heads.stages(model, recording, 0, 0)
+    for query, row in enumerate(recording.seen()):
+        assert one_head.keys_seen(found, query) == np.flatnonzero(row).tolist()
+        assert one_head.written_out(found, query, query).seen == row.sum()
+
+
 def test_one_token_has_no_habits():
-    numbers = heads.head_numbers(np.ones((2, 3, 1, 1), np.float32), causal=True)
+    numbers = heads.head_numbers(np.ones((2, 3, 1, 1), np.float32), visible(1, True))
     assert (
         np.isnan(numbers.first).all()
         and np.isnan(numbers.previous).all()
@@ -98,7 +126,7 @@ def test_one_token_has_no_habits():
 def test_the_numbers_of_a_model_are_those_of_a_slow_loop():
     recording = record(model_of(), IDS)
     patterns = recording.stacked("pattern")
-    numbers = heads.head_numbers(patterns, causal=True)
+    numbers = heads.head_numbers(patterns, recording.seen())
     for layer, head in np.ndindex(patterns.shape[:2]):
         p = patterns[layer, head].astype(float)
         n = len(p)

@@ -49,7 +49,7 @@ def test_the_bias_by_hand():
 
 
 def test_an_effect_by_hand():
-    found = distance.alibi_effect(np.zeros((3, 3)), math.log(2), causal=True)
+    found = distance.alibi_effect(np.zeros((3, 3)), math.log(2), distance.visible(3, True))
     assert found.before[2] == pytest.approx([1 / 3, 1 / 3, 1 / 3]) and found.after[2] == pytest.approx(
         [1 / 7, 2 / 7, 4 / 7]
     )
@@ -57,17 +57,19 @@ def test_an_effect_by_hand():
     assert found.distance_before == pytest.approx(
         (0 + 1 / 2 + 1) / 3
     ) and found.distance_after == pytest.approx((0 + 1 / 3 + 4 / 7) / 3)
-    free = distance.alibi_effect(np.zeros((2, 2)), math.log(3), causal=False)
+    free = distance.alibi_effect(np.zeros((2, 2)), math.log(3), distance.visible(2, False))
     assert free.after == pytest.approx(np.array([[3, 1], [1, 3]]) / 4)
 
 
-@pytest.mark.parametrize("causal", [True, False])
-def test_an_alibi_model_s_pattern_is_the_bare_one_with_its_slope(causal):
-    model = loud(tiny(position="alibi", causal=causal))
+@pytest.mark.parametrize(
+    "fields", [{"causal": True}, {"causal": False}, {"window": 3}], ids=["causal", "encoder", "window"]
+)
+def test_an_alibi_model_s_pattern_is_the_bare_one_with_its_slope(fields):
+    model = loud(tiny(position="alibi", **fields))
     recording = record(model, some_tokens(model.config, 1)[0].tolist())
     for head in range(4):
         own = distance.own_slope(model.config, head)
-        found = distance.alibi_effect(recording["blocks.1.scores"][head], own, causal, own)
+        found = distance.alibi_effect(recording["blocks.1.scores"][head], own, recording.seen(), own)
         assert found.after == pytest.approx(recording["blocks.1.pattern"][head], abs=1e-5)
         q, k = recording["blocks.1.q"][head], recording["blocks.1.k"][head]
         seen = np.isfinite(found.bare)
@@ -75,11 +77,14 @@ def test_an_alibi_model_s_pattern_is_the_bare_one_with_its_slope(causal):
     assert distance.own_slope(tiny(position="rope").resolved(), 0) == 0
 
 
-def test_steeper_slopes_look_nearer():
-    model = loud(tiny(position="learned"))
+@pytest.mark.parametrize("window", [0, 3])
+def test_steeper_slopes_look_nearer(window):
+    model = loud(tiny(position="learned", window=window))
     recording = record(model, some_tokens(model.config, 1)[0].tolist())
     before, gentle = distance.distances_of_heads(recording, 0, 1.0)
     same, steep = distance.distances_of_heads(recording, 0, 1000.0)
+    patterns = recording["blocks.0.pattern"]
+    assert before == pytest.approx([distance.mean_distance(p) for p in patterns], abs=1e-5)
     assert before.tolist() == same.tolist() and (gentle <= before + 1e-12).all() and (steep < gentle).all()
 
 
@@ -110,8 +115,8 @@ def test_the_rule_says_where_slopes_come_from(heads):
 
 
 def test_the_weight_that_moves_is_counted_once():
-    found = distance.alibi_effect(np.zeros((3, 3)), math.log(2), causal=True)
+    found = distance.alibi_effect(np.zeros((3, 3)), math.log(2), distance.visible(3, True))
     # row 0 stays; row 1: (1/2, 1/2) -> (1/3, 2/3), 1/6 moves; row 2: thirds -> 1/7, 2/7, 4/7, 5/21 moves
     assert found.moved == pytest.approx((0 + 1 / 6 + 5 / 21) / 3)
-    far = distance.alibi_effect(np.array([[0.0, -900.0], [900.0, 0.0]]), 1e6, causal=True)
+    far = distance.alibi_effect(np.array([[0.0, -900.0], [900.0, 0.0]]), 1e6, distance.visible(2, True))
     assert far.moved == pytest.approx(1 / 2)  # all of row 1, nothing of row 0

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from engine.measure.distance import visible
 from engine.measure.rotary import layouts
 from engine.measure.rotary_curves import (
     decay,
@@ -85,7 +86,7 @@ def test_turns_are_counted_as_complete_or_never():
 @pytest.mark.parametrize("name", ["half", "wrong"])
 def test_a_layout_s_pattern_is_the_softmax_of_its_scores(causal, name):
     found = layouts(RANDOM.standard_normal((5, 4)), RANDOM.standard_normal((5, 4)), 100.0)
-    pattern = layout_pattern(found, name, causal)
+    pattern = layout_pattern(found, name, visible(5, causal))
     for i, row in enumerate(getattr(found, name)):
         seen = row[: i + 1] if causal else row
         expected = np.exp(seen) / np.exp(seen).sum()

@@ -82,7 +82,7 @@ def draw_effect(subject: Subject) -> None:
         times = choose_multiplier()
     slope = float(measured.slopes(c.n_heads, times).slope[head])
     own = measured.own_slope(c, head)
-    found = measured.alibi_effect(recording[f"blocks.{layer}.scores"][head], slope, c.causal, own)
+    found = measured.alibi_effect(recording[f"blocks.{layer}.scores"][head], slope, recording.seen(), own)
     st.caption(_provenance(source, own))
     _draw_patterns(found, slope, source.labels)
     _draw_distances(recording, layer, times)

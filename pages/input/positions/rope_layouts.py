@@ -96,11 +96,12 @@ def _size(value: float) -> str:
 def _draw_patterns(subject: Subject, found: Layouts) -> None:
     """The head's pattern as trained and with the pairs mixed up."""
     left, right = st.columns(2, gap="medium")
+    seen = subject.recording().seen()
     for column, name, title in (
         (left, "half", "The right pairs"),
         (right, "wrong", "Interleaved, nothing reordered"),
     ):
-        pattern = layout_pattern(found, name, subject.config.causal)
+        pattern = layout_pattern(found, name, seen)
         with column:
             st.caption(f"**{title}**: pattern")
             plot(

@@ -89,4 +89,4 @@ def _induction(key: tuple[str, int], vocab: int, _model: Transformer) -> np.ndar
 def _numbers(
     key: tuple[str, int], ids: tuple[int, ...], _recording: Recording, _induction: np.ndarray | None
 ) -> HeadNumbers:
-    return head_numbers(_recording.stacked("pattern"), _recording.config.causal, _induction)
+    return head_numbers(_recording.stacked("pattern"), _recording.seen(), _induction)

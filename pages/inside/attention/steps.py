@@ -78,7 +78,7 @@ def draw_steps(subject: Subject) -> None:
 def _choose_key(subject: Subject, found: Stages, query: int) -> int:
     """The key to write out: the strongest, or one of the keys that are seen, then in the URL."""
     best = one_head.strongest_key(found, query)
-    seen = range(query + 1 if subject.config.causal else len(subject.ids))
+    seen = one_head.keys_seen(found, query)
 
     def words(key: int) -> str:
         return f"{subject.labels[key]} at {key}, weight {found.pattern[query, key]:.4f}"

@@ -253,7 +253,7 @@ def test_heads_that_stand_out_are_named():
             np.stack([np.tril(np.ones((8, 8), np.float32)) / np.arange(1, 9)[:, None]] * 2),
         ]
     )
-    lines = standing_out(head_numbers(patterns, causal=True), causal=True)
+    lines = standing_out(head_numbers(patterns, np.tri(8, dtype=bool)), causal=True)
     assert any("Layer 0, head 0 (100%)" in line and "previous token" in line for line in lines)
     assert any("ayer 0, head 1 (100%)" in line and "first token" in line for line in lines)
     assert any("Layer 1, head 0" in line and "most evenly (100%" in line for line in lines)

@@ -25,7 +25,6 @@ class Source:
     only: str = ""  # "block", or "attention" within it
 
 
-_PLAIN = {"attention_bias": False, "ffn_bias": False}
 EXAMPLES = {
     "gpt2": Source(
         "GPT-2 small",

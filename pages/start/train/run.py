@@ -108,7 +108,7 @@ def _panel(run_id: str, overlaid: tuple[str, ...], polling: bool) -> None:
     mine = manager.may_control(run_id, state.owner())
     _heading(view, mine)
     _buttons(view, mine)
-    st.progress(min(1.0, view.step / max(view.total_steps, 1)), text=progress_words(view))
+    st.progress(view.share, text=progress_words(view))
     refusal()
     for sentence in (*([view.message] if view.message else []), *view.warnings):
         (st.error if view.status == "failed" else st.warning)(safe(sentence))

@@ -26,7 +26,7 @@ SMALL = ModelConfig(vocab_size=65, context=16, d_model=32, n_layers=3, n_heads=4
 
 
 def test_parameters_of_a_part_and_of_all_blocks():
-    config = SMALL.resolve()
+    config = SMALL.resolved()
     model = build(SMALL)
     attention = sum(p.numel() for name, p in model.blocks[0].named_parameters() if name.startswith("mixer"))
     one = sum(p.numel() for p in model.blocks[0].parameters())

@@ -13,11 +13,11 @@ from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.errors import GlassformerError
 from engine.service.state import RunSpec, RunView
+from pages.start.train import curve_points, curves
 from pages.start.train.losses import LIVE_POINTS, losses, number, numbers
 from pages.start.train.samples import samples
 from ui import site, state
 from ui.fields import visible
-from ui.figures import curve_points, curves
 from ui.players.plot import plot
 from ui.players.served import ASSETS
 from ui.status import POLL_SECONDS, STATUS, progress_words

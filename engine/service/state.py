@@ -77,6 +77,18 @@ class RunView:
         return self.status in ACTIVE
 
     @property
+    def share(self) -> float:
+        """Of the steps that are done, 0 to 1."""
+        return min(1.0, self.step / max(self.total_steps, 1))
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the pace so far; None before the first step, and where nothing is left or goes on."""
+        if not (self.active and 0 < self.step < self.total_steps):
+            return None
+        return self.seconds / self.step * (self.total_steps - self.step)
+
+    @property
     def best(self) -> Evaluation | None:
         """The lowest validation loss on the whole split; None before the first."""
         return best(self.history.evaluations, complete=True)

@@ -132,7 +132,7 @@ def _choose_tokens(subject: Subject, position: int) -> tuple[int, Versus]:
     """
     ids = {word: i for i, word in reversed(list(enumerate(subject.vocabulary)))}
     left, right, _ = st.columns([2, 2, 3])
-    top = int(subject.recording().logits[position].argmax())
+    top = subject.recording().likeliest(position)
     hint = f"The token whose logit is taken apart; “{TOP}” is the likeliest one at this position."
     chosen = widgets.one_of(
         "Target token", (TOP, *ids), "residual_target", kind="list", place=left, hint=hint

@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,11 @@ LAYERS = (
     ("engine.corpora", "engine.parts"),
     ("engine.faults",),
     ("engine.model",),
-    ("engine.checkpoints", "engine.ledger", "engine.sample"),
+    ("engine.checkpoints", "engine.ledger", "engine.sample", "engine.pretrained"),
     ("engine.measure",),
     ("engine.training",),
     ("engine.service",),
-    ("ui.text", "ui.site", "ui.layout", "ui.figures", "ui.bounded"),
+    ("ui.text", "ui.site", "ui.layout", "ui.figures"),
     ("ui.fields", "ui.reading"),
     ("ui.state", "ui.explain", "ui.players", "ui.widgets", "ui.step"),
     ("ui.controls", "ui.status"),
@@ -114,6 +115,37 @@ def room(module: str) -> str:
     'inside.attention'
     """
     return ".".join(module.split(".")[1:3])
+
+
+def rooms_of(module: str, users: dict[str, set[str]], seen: frozenset[str] = frozenset()) -> set[str]:
+    """The rooms that use a module, themselves or through other modules of ui/; the app counts as one."""
+    found: set[str] = set()
+    for user in users[module] - seen:
+        if user == "app":
+            found.add("app")
+        elif user.startswith("pages."):
+            found.add(room(user))
+        else:
+            found |= rooms_of(user, users, seen | {module})
+    return found
+
+
+@pytest.mark.parametrize("module", sorted(name for name in MODULES if name.startswith("ui.")))
+def test_ui_is_what_several_rooms_use(module: str) -> None:
+    if (ROOT / Path(*module.split("."))).is_dir():
+        return
+    rooms = rooms_of(module, users())
+    assert "app" in rooms or len(rooms) > 1, f"{module} belongs to {rooms}"
+
+
+@cache
+def users() -> dict[str, set[str]]:
+    """Module -> the modules of the screen that import it."""
+    found: dict[str, set[str]] = {name: set() for name in MODULES}
+    for path in SCREEN:
+        for name in imports(path) & MODULES:
+            found[name].add(module_of(path))
+    return found
 
 
 def test_every_layer_exists() -> None:

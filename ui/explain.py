@@ -3,28 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import streamlit as st
-
-
-def choose_view(views: Iterable[str], key: str) -> str:
-    """The views of a page as a row of buttons; the choice is in the URL under `key`. What a link names
-    otherwise counts as the first.
-    """
-    names = list(views)
-    view = st.segmented_control(
-        "View",
-        names,
-        default=names[0],
-        required=True,
-        key=key,
-        bind="query-params",
-        label_visibility="collapsed",
-    )
-    return view if view in names else names[0]
 
 
 def takeaway(text: str) -> None:

@@ -145,23 +145,3 @@ def failed(error: Exception) -> None:
         f" work. Whoever runs this server finds the reason in its log under **{number}**.",
         icon=":material/error:",
     )
-
-
-# Until every page is a Page ---------------------------------------------------------------------
-
-
-def look_inside(
-    views: Any, words: Any = None, code: Any = None, *, key: str | None, text: str = FIRST_TEXT
-) -> None:
-    _look(choose_subject(text), views, words or {}, code or {}, key)
-
-
-@st.fragment
-def _look(choice: Choice, views: Any, words: Any, code: Any, key: str | None) -> None:
-    with subject_of(choice) as subject:
-        view = explain.choose_view(views, key) if key is not None else next(iter(views))
-        views[view](subject)
-    if view in words:
-        explain.reading(**words[view])
-    if view in code:
-        explain.show_code(*code[view])

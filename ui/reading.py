@@ -5,15 +5,10 @@ takes.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from engine.config import ModelConfig
 from engine.tokenizers import Tokenizer, written
 from ui.text.markdown import whole
-
-if TYPE_CHECKING:
-    pass
-
 
 MAX_TOKENS = 128  # that are looked at: more do not fit on a screen
 

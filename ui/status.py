@@ -20,8 +20,8 @@ def progress_words(view: RunView) -> str:
     words = [f"step {view.step:,} of {view.total_steps:,}", f"{duration_exact(view.seconds)} of training"]
     if view.tokens_per_second:
         words.append(f"{view.tokens_per_second:,.0f} tokens/s")
-    if view.active and 0 < view.step < view.total_steps:
-        left = duration(view.seconds / view.step * (view.total_steps - view.step))
+    if view.seconds_left is not None:
+        left = duration(view.seconds_left)
         words.append(f"{left} left" if left.startswith("under") else f"about {left} left")
     return " · ".join(words)
 
@@ -55,7 +55,7 @@ def _status() -> None:
         with st.container(border=True, gap="xsmall"):
             st.markdown(f"**{safe(view.name)}** · {word}")
             st.progress(
-                min(1.0, view.step / max(view.total_steps, 1)),
+                view.share,
                 text=f"step {view.step:,} of {view.total_steps:,} · {loss}",
             )
             st.page_link(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from engine.ledger import DTYPES, TRAINED_IN, Ledger
@@ -22,6 +23,30 @@ def uses(ledger: Ledger, dtype: str, batch: int, tokens: int) -> dict[str, dict[
             "activations": memory.activations,
         }
     return found
+
+
+def totals(uses: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Use -> bytes, of all its parts together."""
+    return {use: sum(parts.values()) for use, parts in uses.items()}
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes that something takes, and whether a memory has them."""
+
+    bytes: int
+    fits: bool
+
+
+def needs(ledger: Ledger, size: int, dtype: str, batch: int, tokens: int) -> dict[str, Need]:
+    """What `size` bytes are enough for: weights, inference (weights and KV cache) and, in a dtype that models
+    are trained in, training.
+    """
+    memory = ledger.memory(dtype, batch, tokens)
+    found = {"weights": memory.weights, "inference": memory.inference} | (
+        {"training": memory.training} if dtype in TRAINED_IN else {}
+    )
+    return {use: Need(need, need <= size) for use, need in found.items()}
 
 
 @dataclass(frozen=True)

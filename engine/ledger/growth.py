@@ -82,6 +82,11 @@ def caches(ways: Mapping[str, Ledger], dtype: str, batch: int, lengths: np.ndarr
     }
 
 
+def with_weights(ledger: Ledger, dtype: str, cache: np.ndarray) -> np.ndarray:
+    """Bytes of the weights and of a cache (lengths,) together."""
+    return cache + ledger.memory(dtype).weights
+
+
 @dataclass(frozen=True)
 class BreakEven:
     """Where a KV cache is as large as the weights, both in bfloat16."""

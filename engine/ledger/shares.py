@@ -4,10 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.config import ResolvedConfig
 from engine.ledger import Ledger, Row, component_parameters, kv_numbers
+from engine.parts.registry import HEALTHY, Parts
 
 TWO_THIRDS = 2 / 3  # of a block: 8 d^2 of 12 d^2, with d_ff = 4 d and full heads
 NEAR = 0.03
+IN_BLOCKS = ("norm1", "attention", "norm2", "feedforward")  # parts that every block has one of
+
+
+@dataclass(frozen=True)
+class Held:
+    """Parameters of one part, or of a whole block, and of all of its kind in the model."""
+
+    one: int
+    all: int
+    model: int  # the whole model
+
+    @property
+    def share(self) -> float:
+        """Of all parameters."""
+        return self.all / max(self.model, 1)
+
+
+def held(c: ResolvedConfig, name: str, parts: Parts = HEALTHY) -> Held:
+    """Of a part by its name in `component_parameters`; "block" for a whole block. Raises KeyError for
+    another name.
+    """
+    counts = component_parameters(c, parts)
+    total = sum(counts[part] for part in IN_BLOCKS) if name == "block" else counts[name]
+    times = c.n_layers if name in (*IN_BLOCKS, "block") else 1
+    return Held(total // times, total, sum(counts.values()))
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,11 @@ class MaskExample:
         return float(self.late.sum())
 
     @property
+    def sums(self) -> tuple[float, float, float]:
+        """What the rows `weights`, `unmasked` and `late` sum to."""
+        return float(self.weights.sum()), float(self.unmasked.sum()), self.kept
+
+    @property
     def lost(self) -> float:
         """What the hidden keys have taken before they were hidden."""
         return 1 - self.kept

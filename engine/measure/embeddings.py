@@ -163,6 +163,11 @@ def random_shares(rows: int, width: int, seed: int = 0) -> np.ndarray:
     return principal(np.random.default_rng(seed).standard_normal((rows, width))).shares
 
 
+def held_by(shares: np.ndarray, components: int) -> float:
+    """What the first so many components hold together, of shares (component,)."""
+    return float(shares[:components].sum())
+
+
 def correlation(a: np.ndarray, b: np.ndarray) -> float:
     """Pearson's r of two arrays of one size; NaN where one of them does not vary."""
     a, b = a.astype(np.float64).ravel() - a.mean(), b.astype(np.float64).ravel() - b.mean()

@@ -70,6 +70,10 @@ class Recording:
         """(query, vocab)"""
         return self.arrays["logits"]
 
+    def likeliest(self, query: int) -> int:
+        """The token with the largest logit at a position; of equal ones the first."""
+        return int(self.logits[query].argmax())
+
     @property
     def log_probabilities(self) -> np.ndarray:
         """(query, vocab), nats, computed in float64."""

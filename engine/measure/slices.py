@@ -26,3 +26,13 @@ def one_place(
 def largest(values: np.ndarray) -> float:
     """The largest size of the finite numbers; 0 where there is none."""
     return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+
+
+def extent(values: np.ndarray) -> tuple[float, float]:
+    """(least, largest) of the finite numbers; (0, 0) where there is none.
+
+    >>> extent(np.array([2.0, np.nan, -1.0])), extent(np.array([np.inf]))
+    ((-1.0, 2.0), (0.0, 0.0))
+    """
+    finite = values[np.isfinite(values)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)

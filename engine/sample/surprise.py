@@ -35,6 +35,37 @@ class Surprise:
         """The place, from 0, of the token that was least expected; of equal ones the first."""
         return int(self.nats.argmax())
 
+    @property
+    def picks(self) -> int:
+        """How many of the tokens a reader put there."""
+        return int(np.count_nonzero(self.picked))
+
+    @property
+    def depth(self) -> np.ndarray:
+        """(token,): 1 for the first that was written."""
+        return np.arange(1, len(self.nats) + 1, dtype=np.int32)
+
+    def positions(self, prompt: int) -> np.ndarray:
+        """(token,): where each stands in the text, from 0, behind a prompt of so many tokens."""
+        return self.depth + prompt - 1
+
+
+@dataclass(frozen=True)
+class Odds:
+    """A probability p, and in how many draws it comes up once, 1 / p; inf where that is too large."""
+
+    p: float
+    draws: float
+
+
+def odds(log_p: float) -> Odds:
+    """Of ln p, in nats. Below e^-700 float64 does not hold 1 / p much longer.
+
+    >>> odds(0.0), odds(-900.0)
+    (Odds(p=1.0, draws=1.0), Odds(p=0.0, draws=inf))
+    """
+    return Odds(math.exp(log_p), math.exp(-log_p) if log_p >= -700 else math.inf)
+
 
 def surprise(path: Sequence[Written], vocab: int) -> Surprise:
     """Of the tokens of a path, at least one, by a model with a vocabulary of `vocab`."""

@@ -13,6 +13,7 @@ import numpy as np
 from engine.training.records import Evaluation, Record, Sample, Step
 
 MAX_POINTS, MAX_EVALUATIONS, MAX_SAMPLES = 2000, 1000, 400
+SMOOTH = 5  # batches whose mean loss tells of a step
 SPEED_WINDOW = 2.0  # seconds of training over which tokens/s is measured
 
 T = TypeVar("T")
@@ -164,6 +165,20 @@ class HistoryLog:
             rows = self._all_rows().astype(SHOWN)
         rows.flags.writeable = False
         return History(rows, tuple(self._evaluations), tuple(self._samples), self._version)
+
+
+def losses_at(steps: Sequence[int], history: History) -> list[float | None]:
+    """Training loss around each snapshot: the mean of up to SMOOTH measured batches that end with it (nats
+    per token); None where there is none.
+
+    A batch's loss is measured before its update, so the first one tells of the model before the first step.
+    """
+    found: list[float | None] = []
+    for step in steps:
+        end = int(np.searchsorted(history.steps, max(step, 1), side="right"))
+        some = history.losses[max(0, end - SMOOTH) : end] if step else history.losses[:1]
+        found.append(float(some.mean()) if len(some) and np.isfinite(some).all() else None)
+    return found
 
 
 def best(evaluations: Iterable[Evaluation], complete: bool) -> Evaluation | None:

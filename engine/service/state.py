@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.config import ModelConfig, TrainConfig
+from engine.faults import parts_of
 from engine.ledger import parameter_formula
 from engine.service.history import History, HistoryLog, best
 from engine.service.processes import Worker
@@ -76,6 +77,18 @@ class RunView:
         return self.status in ACTIVE
 
     @property
+    def share(self) -> float:
+        """Of the steps that are done, 0 to 1."""
+        return min(1.0, self.step / max(self.total_steps, 1))
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the pace so far; None before the first step, and where nothing is left or goes on."""
+        if not (self.active and 0 < self.step < self.total_steps):
+            return None
+        return self.seconds / self.step * (self.total_steps - self.step)
+
+    @property
     def best(self) -> Evaluation | None:
         """The lowest validation loss on the whole split; None before the first."""
         return best(self.history.evaluations, complete=True)
@@ -142,7 +155,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.name, self.total_steps = self.spec.name, self.spec.train.steps
-        self.parameters = parameter_formula(self.spec.model)
+        self.parameters = parameter_formula(self.spec.model, parts_of(self.spec.parts))
 
     @property
     def active(self) -> bool:

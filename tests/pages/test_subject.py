@@ -10,14 +10,13 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.model import build
-from engine.service.history import HistoryLog
+from engine.service.history import SMOOTH, HistoryLog, losses_at
 from engine.service.state import RunSpec
 from engine.tokenizers.char import CharTokenizer
 from engine.training.records import Step
 from tests.pages.stage import StageManager, open_page, view_of
 from ui import subject
 from ui.fields import TRAINABLE
-from ui.players.scrubber import SMOOTH, losses_at
 from ui.reading import EXAMPLES, FIRST_TEXT, MAX_TEXT, read, show_token
 from ui.step import NEWEST
 from ui.subject import FIRST_MODEL, SHIPPED, Subject

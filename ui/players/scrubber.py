@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from engine.service.history import History
+from engine.service.history import History, losses_at
 from ui import step as training_step
 from ui import widgets
 from ui.players.component import mounted
-
-SMOOTH = 5  # batches whose mean loss is drawn behind the slider
 
 
 def scrubber(steps: Sequence[int], history: History, shown: int, *, model: str, key: str) -> None:
@@ -32,17 +28,3 @@ def scrubber(steps: Sequence[int], history: History, shown: int, *, model: str, 
         data={"steps": list(steps), "losses": losses_at(steps, history), "shown": shown, "run": model},
         on_step_change=moved,
     )
-
-
-def losses_at(steps: Sequence[int], history: History) -> list[float | None]:
-    """Training loss around each snapshot: the mean of up to SMOOTH measured batches that end with it (nats
-    per token); None where there is none.
-
-    A batch's loss is measured before its update, so the first one tells of the model before the first step.
-    """
-    found: list[float | None] = []
-    for step in steps:
-        end = int(np.searchsorted(history.steps, max(step, 1), side="right"))
-        some = history.losses[max(0, end - SMOOTH) : end] if step else history.losses[:1]
-        found.append(float(some.mean()) if len(some) and np.isfinite(some).all() else None)
-    return found

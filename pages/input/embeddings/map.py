@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.measure.embeddings import embedding_of, random_shares
+from engine.measure.embeddings import embedding_of, held_by, random_shares
 from engine.measure.token_map import (
     JOINED,
     Frame,
@@ -311,6 +311,6 @@ def _draw_frequency(shown: _Shown, frequency: np.ndarray) -> None:
 
 def _summary(shown: _Shown, components: int) -> str:
     met, near = shown.known.met, shown.joined
-    chance = float(_random_shares(len(met), shown.matrix.shape[1])[:components].sum())
+    chance = held_by(_random_shares(len(met), shown.matrix.shape[1]), components)
     hits = shown.found.hits(shown.token, near, met, components)
     return words.mapped(shown.found, components, chance, shown.word, hits, len(near))

@@ -19,6 +19,7 @@ from engine.measure.extrapolation import (
     Curve,
     curve,
     position_losses,
+    share_read,
     stopgap,
     window_starts,
 )
@@ -101,11 +102,9 @@ def _measure_and_draw(models: dict[Position, Checkpoint], choice: Choice, contex
             partial[missing[0]] = curve(losses, starts[: len(losses)], context, choice.width)
     place = st.container(height=62, border=False)  # the same height before and after, so that nothing jumps
     if missing:
-        share = (
-            len(choice.variants) - len(missing) + sum(c.windows for c in partial.values()) / len(starts)
-        ) / len(choice.variants)
+        done, begun = len(choice.variants) - len(missing), sum(c.windows for c in partial.values())
         place.progress(
-            min(share, 1.0),
+            share_read(done, begun, len(starts), len(choice.variants)),
             text=f"Reading {len(starts):,} windows of {TIMES * context} characters: {name_of(missing[0])}",
         )
     else:

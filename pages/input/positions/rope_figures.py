@@ -133,6 +133,7 @@ def layout_diagram(width: int = 8) -> go.Figure:
     for row, (name, pairs) in enumerate(rows.items()):
         y = 2.2 * (1 - row)
         owner = {d: i for i, pair in enumerate(pairs) for d in pair}
+        other = {d: e for a, b in pairs for d, e in ((a, b), (b, a))}
         for i, (a, b) in enumerate(pairs):
             t = np.linspace(0, np.pi, 40)
             x, up = (
@@ -163,8 +164,7 @@ def layout_diagram(width: int = 8) -> go.Figure:
                     "color": [colour(PAIR_COLOURS[owner[d] % len(PAIR_COLOURS)]) for d in range(width)],
                 },
                 "customdata": [
-                    f"dimension {d}: pair {owner[d]}, turns with dimension {sum(pairs[owner[d]]) - d}"
-                    for d in range(width)
+                    f"dimension {d}: pair {owner[d]}, turns with dimension {other[d]}" for d in range(width)
                 ],
                 "hovertemplate": "%{customdata}<extra>" + name + "</extra>",
             }

@@ -9,6 +9,7 @@ import streamlit as st
 from engine.measure.habits import STRONG, Named, Resting, extremes, followers, resting
 from engine.measure.heads import HeadNumbers, Sink, resting_place, sink
 from engine.measure.recording import Recording
+from engine.measure.slices import extent
 from pages.inside.attention.figures import head_heatmap, head_table, sink_bars
 from pages.inside.attention.heads import numbers_of
 from pages.inside.attention.shared import has_heads
@@ -80,9 +81,9 @@ def draw_numbers(subject: Subject) -> None:
     elif not np.isfinite(arrays[field]).any():
         st.info("The text has one token only: give it more, and there is something to measure.")
     else:
+        least, most = extent(arrays[field])
         alt = (
-            f"{name} of every head, one cell for each layer and head: from {np.nanmin(arrays[field]):.3g} to"
-            f" {np.nanmax(arrays[field]):.3g} {unit}."
+            f"{name} of every head, one cell for each layer and head: from {least:.3g} to {most:.3g} {unit}."
         )
         height = 110 + 42 * subject.config.n_layers
         figure = head_heatmap(arrays[field], f"{name.lower()} ({unit})", top=top)

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure import firing, neurons
+from engine.measure.slices import extent
 from engine.parts.feedforward import FeedForward, GatedFeedForward
 from pages.inside.feedforward import figures
 from pages.inside.feedforward.neuron import draw_neuron
@@ -199,9 +200,10 @@ def _layer(
         }
         if shown != "all":
             table = {**table, "token": subject.labels * many}
+        least, most = extent(post)
         alt = (
             f"Heatmap of {len(order)} neurons of layer {layer} by {len(post)} tokens of the text: their"
-            f" activation, {post.min():.2f} to {post.max():.2f}."
+            f" activation, {least:.2f} to {most:.2f}."
         )
         figure = figures.layer_map(post, order, subject.labels, layer, neuron, signed=diverging)
         height = 90 + 15 * len(order) if shown != "all" else 620

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from engine.measure.byhand import MaskExample
 from ui.figures import specs as go
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
@@ -95,23 +96,24 @@ def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
     return found | ({"visible": False} if not name else {})
 
 
-def weight_bars(keys: Sequence[str], right: np.ndarray, late: np.ndarray) -> go.Figure:
+def weight_bars(keys: Sequence[str], example: MaskExample) -> go.Figure:
     """Weights of one query over its keys: masked before the softmax, and after it."""
+    right, _, late = example.sums
     bars = [
         {
             "type": "bar",
             "x": list(keys),
             "y": values,
-            "name": f"{name} (sum {values.sum():.2f})",
+            "name": f"{name} (sum {total:.2f})",
             "marker": {"color": colour(part)},
             "text": [f"{v:.2f}" for v in values],
             "textposition": "outside",
             "cliponaxis": False,
             "hovertemplate": "%{x}: %{y:.4f}<extra>" + name + "</extra>",
         }
-        for name, values, part in (
-            ("mask before softmax", right, "attention"),
-            ("mask after softmax", late, "quiet"),
+        for name, values, total, part in (
+            ("mask before softmax", example.weights, right, "attention"),
+            ("mask after softmax", example.late, late, "quiet"),
         )
     ]
     layout = base_layout(

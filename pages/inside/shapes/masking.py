@@ -72,7 +72,7 @@ def draw_mask() -> None:
         {"key": keys, "mask before softmax": example.weights, "mask after softmax": example.late}
     )
     plot(
-        weight_bars(keys, example.weights, example.late),
+        weight_bars(keys, example),
         key="shapes_mask",
         alt=alt,
         height=280,
@@ -97,9 +97,7 @@ def _mask_table(example: MaskExample, keys: list[str]) -> None:
         "softmax of all": example.unmasked,
         "wrong: softmax, then mask": example.late,
     }
-    sums = {
-        name: "" if name in ("scores", "scores + mask") else f"{values.sum():.2f}"
-        for name, values in stages.items()
-    }
+    # neither the scores nor the masked ones are summed
+    sums = ["", "", *(f"{number:.2f}" for number in (example.total, *example.sums))]
     body = {key: [plain(float(values[i])) for values in stages.values()] for i, key in enumerate(keys)}
-    st.table(pd.DataFrame(body | {"sum": list(sums.values())}, index=list(stages)))
+    st.table(pd.DataFrame(body | {"sum": sums}, index=list(stages)))

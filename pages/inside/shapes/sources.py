@@ -27,7 +27,6 @@ class Source:
     parts: Parts = HEALTHY
 
 
-_PLAIN = {"attention_bias": False, "ffn_bias": False}
 EXAMPLES = {
     "gpt2": Source(
         "GPT-2 small",

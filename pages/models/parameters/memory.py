@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import DTYPES, GB, TRAINED_IN, Ledger, kv_numbers
-from engine.ledger.fits import fit, uses
+from engine.ledger.fits import fit, needs, totals, uses
 from engine.ledger.flops import seen
-from engine.ledger.growth import break_even, caches
+from engine.ledger.growth import break_even, caches, with_weights
 from pages.models.parameters import cost_figures
 from pages.models.parameters.choice import Choice, say_changes
 from pages.models.parameters.flops import LENGTHS, length_slider
@@ -63,7 +63,7 @@ def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
         if other is not None:
             ways[name] = other
     lines = caches(ways, dtype, batch, lengths)
-    lines["weights + KV cache"] = lines["KV cache"] + choice.ledger.memory(dtype).weights
+    lines["weights + KV cache"] = with_weights(choice.ledger, dtype, lines["KV cache"])
     cache = choice.ledger.memory(dtype, batch, tokens).kv_cache
     twice = "2 · " if choice.ledger.encoder else ""
     held = seen(c, tokens)
@@ -94,7 +94,7 @@ def _uses(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
     table = pd.DataFrame(
         [{"use": use, "what": what, "bytes": n} for use, parts in found.items() for what, n in parts.items()]
     )
-    sums = "; ".join(f"{use} {gigabytes(sum(parts.values()))}" for use, parts in found.items())
+    sums = "; ".join(f"{use} {gigabytes(total)}" for use, total in totals(found).items())
     alt = f"Memory of {choice.title} in {dtype}: {sums}."
     plot(
         cost_figures.memory_bars(found),
@@ -120,14 +120,14 @@ def _uses(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
 
 def _fits(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
     st.subheader("What does it fit into?", anchor=False)
-    memory = choice.ledger.memory(dtype, batch, tokens)
-    needs = {"weights": memory.weights, f"with KV cache, T = {tokens:,}": memory.inference} | (
-        {"training": memory.training} if dtype in TRAINED_IN else {}
-    )
+    named = {"inference": f"with KV cache, T = {tokens:,}"}
     rows = [
         {
             "": _named(name, size),
-            **{use: f"{'✓' if need <= size else '✗'}  {gigabytes(need)}" for use, need in needs.items()},
+            **{
+                named.get(use, use): f"{'✓' if need.fits else '✗'}  {gigabytes(need.bytes)}"
+                for use, need in needs(choice.ledger, size, dtype, batch, tokens).items()
+            },
         }
         for name, size in DEVICES.items()
     ]

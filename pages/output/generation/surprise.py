@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.sample.branches import Written
-from engine.sample.surprise import Surprise, surprise
+from engine.sample.surprise import Surprise, odds, surprise
 from ui import explain
 from ui.figures import specs as go
 from ui.figures.labels import plain
@@ -45,7 +45,6 @@ def draw_surprise(subject: Subject, path: Sequence[Written]) -> None:
             f" which ends at {nats:.2f}."
         ),
     )
-    picked = np.count_nonzero(found.picked)
     perplexity = found.likelihood.perplexity
     explain.takeaway(
         f"**The {len(path)} tokens written so far cost the model {nats:.2f} nats each: a perplexity of"
@@ -53,16 +52,15 @@ def draw_surprise(subject: Subject, path: Sequence[Written]) -> None:
         f" tokens would, not among all {subject.config.vocab_size:,}. It took its likeliest token in"
         f" {found.likeliest:.0%} of the places; the least expected was “{safe(labels[found.worst])}”, token"
         f" {found.worst + 1}, with p = {chance(path[found.worst].log_p)}."
-        + (f" {picked} of them you picked." if picked else "")
+        + (f" {found.picks} of them you picked." if found.picks else "")
     )
 
 
 def _table(labels: Sequence[str], path: Sequence[Written], found: Surprise, prompt: int) -> pd.DataFrame:
-    depth = np.arange(1, len(path) + 1)
     return pd.DataFrame(
         {
-            "token_written": depth,
-            "position": depth + prompt - 1,
+            "token_written": found.depth,
+            "position": found.positions(prompt),
             "id": [n.token for n in path],
             "token": labels,
             "p": found.p,
@@ -82,19 +80,19 @@ def chance(log_p: float) -> str:
     >>> chance(math.log(0.0147)), chance(math.log(1 / 320_000_000)), chance(-900.0)
     ('1.47%', '1 in 3.2e+08', '1 in more than can be written')
     """
-    if log_p < -700:
+    found = odds(log_p)
+    if math.isinf(found.draws):
         return "1 in more than can be written"
-    if log_p > math.log(0.0005):
-        return f"{math.exp(log_p):.2%}"
-    return f"1 in {math.exp(-log_p):,.0f}" if log_p > math.log(1e-7) else f"1 in {math.exp(-log_p):.1e}"
+    if found.p > 0.0005:
+        return f"{found.p:.2%}"
+    return f"1 in {found.draws:,.0f}" if found.p > 1e-7 else f"1 in {found.draws:.1e}"
 
 
 def surprise_bars(labels: Sequence[str], found: Surprise) -> go.Figure:
     """A bar for each token, -ln p in nats, in the colours of the text; over them the mean so far. labels
     (token,).
     """
-    count = len(labels)
-    depth = np.arange(1, count + 1, dtype=np.int32)
+    count, depth = len(labels), found.depth
     words = [plain(label) for label in labels]
     bars = go.Bar(
         x=depth,

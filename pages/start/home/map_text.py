@@ -7,7 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.config import ResolvedConfig
-from engine.ledger import component_parameters, shape_trace
+from engine.ledger import shape_trace
+from engine.ledger.shares import IN_BLOCKS, held
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import axes_of
 
@@ -83,23 +84,21 @@ def _shapes(c: ResolvedConfig, made_of: Parts, *names: str) -> tuple[tuple[str, 
 
 def _count(c: ResolvedConfig, made_of: Parts, name: str) -> int:
     """Parameters of one instance of a part: a block's parts are counted for one block."""
-    total = component_parameters(c, made_of)[name]
-    return total // c.n_layers if name in ("norm1", "attention", "norm2", "feedforward") else total
+    return held(c, name, made_of).one
 
 
 def _counted(c: ResolvedConfig, made_of: Parts, name: str) -> tuple[tuple[str, str], ...]:
-    one, total = _count(c, made_of, name), component_parameters(c, made_of)[name]
+    found = held(c, name, made_of)
     rows = [
         (
             "parameters",
-            f"{one:,}"
-            + (" in each block" if name in ("norm1", "attention", "norm2", "feedforward") and one else ""),
+            f"{found.one:,}" + (" in each block" if name in IN_BLOCKS and found.one else ""),
         )
     ]
-    if one != total:
-        rows.append(("in all blocks", f"{total:,}"))
-    if one:
-        rows.append(("of the model", f"{total / sum(component_parameters(c, made_of).values()):.1%}"))
+    if found.one != found.all:
+        rows.append(("in all blocks", f"{found.all:,}"))
+    if found.one:
+        rows.append(("of the model", f"{found.share:.1%}"))
     return tuple(rows)
 
 
@@ -202,12 +201,12 @@ def _sums(c: ResolvedConfig, made_of: Parts) -> dict[str, Part]:
 
 
 def _block(c: ResolvedConfig, made_of: Parts) -> Part:
-    each = sum(_count(c, made_of, name) for name in ("norm1", "attention", "norm2", "feedforward"))
-    share = each * c.n_layers / sum(component_parameters(c, made_of).values())
+    found = held(c, "block", made_of)
+    each = found.one
     rows = (
         *_shapes(c, made_of, "resid_pre", "resid_post"),
         ("parameters", f"{each:,} in each of {c.n_layers:,}"),
-        ("of the model", f"{share:.1%}"),
+        ("of the model", f"{found.share:.1%}"),
     )
     lines = (f"{parameters(each)} each" if each else "no parameters",)
     normed = made_of.norm(c).present

@@ -6,6 +6,7 @@ import streamlit as st
 
 from engine.presets import Preset
 from engine.service.state import RunView
+from pages.start.train.curves import loss_curves
 from pages.start.train.data import data_group
 from pages.start.train.losses import baselines, vocabulary
 from pages.start.train.run import refusal, run_panel, selected, start
@@ -22,7 +23,6 @@ from pages.start.train.setup import (
 from pages.start.train.table import runs_table
 from ui import state
 from ui.controls import control_groups, preset_picker
-from ui.figures.curves import loss_curves
 from ui.look import boundary
 from ui.players.plot import plot
 from ui.text.markdown import token_word

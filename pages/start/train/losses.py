@@ -13,9 +13,9 @@ from engine.errors import ConfigError, CorpusError
 from engine.numerics import perplexity
 from engine.service.state import RunSpec, RunView
 from engine.training.records import Evaluation
+from pages.start.train import curve_points, curves
 from pages.start.train.data import own_corpus
 from ui import state, widgets
-from ui.figures import curve_points, curves
 from ui.players.plot import plot
 from ui.text.markdown import token_word
 

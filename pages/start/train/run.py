@@ -13,11 +13,11 @@ from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.errors import GlassformerError
 from engine.service.state import RunSpec, RunView
+from pages.start.train import curve_points, curves
 from pages.start.train.losses import LIVE_POINTS, losses, number, numbers
 from pages.start.train.samples import samples
 from ui import site, state
 from ui.fields import visible
-from ui.figures import curve_points, curves
 from ui.players.plot import plot
 from ui.players.served import ASSETS
 from ui.status import POLL_SECONDS, STATUS, progress_words
@@ -108,7 +108,7 @@ def _panel(run_id: str, overlaid: tuple[str, ...], polling: bool) -> None:
     mine = manager.may_control(run_id, state.owner())
     _heading(view, mine)
     _buttons(view, mine)
-    st.progress(min(1.0, view.step / max(view.total_steps, 1)), text=progress_words(view))
+    st.progress(view.share, text=progress_words(view))
     refusal()
     for sentence in (*([view.message] if view.message else []), *view.warnings):
         (st.error if view.status == "failed" else st.warning)(safe(sentence))

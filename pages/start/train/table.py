@@ -8,11 +8,11 @@ import pandas as pd
 import streamlit as st
 
 from engine.service.state import RunSpec, RunView
+from pages.start.train.curve_points import curve_table
 from pages.start.train.losses import slug
 from pages.start.train.run import act, select
 from ui import state
 from ui.fields import changes, label_of, show
-from ui.figures.curve_points import curve_table
 from ui.status import duration_exact
 
 COLUMNS = {

@@ -8,9 +8,9 @@ import numpy as np
 
 from engine.service.history import History, HistoryLog
 from engine.training.records import Evaluation
+from pages.start.train.curve_points import Curve, curve_of, curve_table, spread
+from pages.start.train.curves import WHOLE, loss_curves, small_curve
 from tests.pages.stage import history
-from ui.figures.curve_points import Curve, curve_of, curve_table, spread
-from ui.figures.curves import WHOLE, loss_curves, small_curve
 from ui.figures.labels import crowded
 
 BASELINES = {"uniform": math.log(65), "unigram": 3.35, "bigram": 2.48}

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pages.start.train.curve_points import Curve, Unit, XAxis, _empty
 from ui.figures import specs as go
-from ui.figures.curve_points import Curve, Unit, XAxis, _empty
 from ui.figures.labels import plain, short
 from ui.figures.theme import base_layout, colour
 

@@ -1,0 +1,123 @@
+"""Sums, shares and ends that pages say in passing, against sums done here."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from engine.config import ModelConfig, TrainConfig
+from engine.ledger import ledger
+from engine.ledger.fits import Need, needs, totals, uses
+from engine.ledger.growth import with_weights
+from engine.ledger.shares import held
+from engine.measure.byhand import masking
+from engine.measure.embeddings import held_by
+from engine.measure.recording import record
+from engine.measure.slices import extent
+from engine.model import build
+from engine.sample.branches import Written
+from engine.sample.surprise import odds, surprise
+from engine.service.state import RunSpec
+from tests.pages.stage import view_of
+
+SMALL = ModelConfig(vocab_size=65, context=16, d_model=32, n_layers=3, n_heads=4)
+
+
+def test_parameters_of_a_part_and_of_all_blocks():
+    config = SMALL.resolved()
+    model = build(SMALL)
+    attention = sum(p.numel() for name, p in model.blocks[0].named_parameters() if name.startswith("mixer"))
+    one = sum(p.numel() for p in model.blocks[0].parameters())
+    whole = sum(p.numel() for p in model.parameters())
+    found = held(config, "attention")
+    assert (found.one, found.all, found.model) == (attention, 3 * attention, whole)
+    assert found.share == 3 * attention / whole
+    block = held(config, "block")
+    assert (block.one, block.all) == (one, 3 * one)
+    embedding = held(config, "embedding")
+    assert embedding.one == embedding.all == 65 * 32
+
+
+def test_a_rows_sums_are_those_of_its_weights():
+    example = masking([1.0, 2.5, 0.5, 3.0], [3, 0])
+    weights, unmasked, late = example.sums
+    assert weights == pytest.approx(1) and unmasked == pytest.approx(1) and late == example.kept < 1
+
+
+def test_what_memory_is_enough_for():
+    small = ledger(SMALL)
+    memory = small.memory("float32", 2, 16)
+    found = needs(small, memory.inference, "float32", 2, 16)
+    assert found == {
+        "weights": Need(memory.weights, True),
+        "inference": Need(memory.inference, True),
+        "training": Need(memory.training, False),
+    }
+    assert list(needs(small, 1, "int8", 2, 16)) == ["weights", "inference"]
+    assert totals(uses(small, "float32", 2, 16)) == {
+        "to write": memory.inference,
+        "to train": memory.training,
+    }
+    assert with_weights(small, "float32", np.array([0.0, 7.0])).tolist() == [
+        memory.weights,
+        memory.weights + 7,
+    ]
+
+
+def test_random_numbers_hold_what_their_first_components_hold():
+    assert held_by(np.array([0.5, 0.3, 0.2]), 2) == pytest.approx(0.8)
+
+
+def test_the_ends_of_what_is_finite():
+    assert extent(np.array([[3.0, -2.0], [np.nan, np.inf]])) == (-2.0, 3.0)
+    assert extent(np.array([])) == (0.0, 0.0)
+
+
+def test_the_likeliest_token_has_the_largest_logit():
+    recording = record(build(SMALL), [1, 2, 3])
+    for query in range(3):
+        row = recording.logits[query].tolist()
+        assert row[recording.likeliest(query)] == max(row)
+
+
+def written(log_p: float, picked: bool) -> Written:
+    return Written(
+        0,
+        None,
+        1,
+        token=2 if picked else 3,
+        drawn=3,
+        begin=0,
+        log_p=log_p,
+        q=1.0,
+        alternatives=((3, 0.5, 0.5),),
+    )
+
+
+def test_places_and_picks_of_a_path():
+    found = surprise([written(-1.0, False), written(-2.0, True), written(-3.0, True)], 65)
+    assert found.picks == 2 and found.depth.tolist() == [1, 2, 3]
+    assert found.positions(10).tolist() == [10, 11, 12]
+
+
+def test_odds():
+    found = odds(math.log(1 / 8))
+    assert found.p == pytest.approx(0.125) and found.draws == pytest.approx(8)
+    assert odds(-700.0).draws == pytest.approx(1.014e304, rel=1e-3) and math.isinf(odds(-701.0).draws)
+
+
+@pytest.mark.parametrize(
+    ("status", "steps", "share", "left"),
+    [
+        ("running", 40, 0.4, 0.02 * 60),
+        ("running", 0, 0.0, None),
+        ("running", 100, 1.0, None),
+        ("finished", 40, 0.4, None),
+    ],
+)
+def test_what_is_left_of_a_run(status: str, steps: int, share: float, left: float | None):
+    view = view_of(RunSpec(SMALL, TrainConfig(steps=100), "python"), "run", status, steps)
+    assert view.share == pytest.approx(share)
+    assert view.seconds_left == (left if left is None else pytest.approx(left))

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING
 
 from engine.config import ModelConfig, TrainConfig, bpe_size
 from engine.corpora import CORPORA
 from engine.errors import ConfigError, RunError
 from engine.faults import parts_of
-from engine.ledger import parameter_formula
+from engine.ledger import Pass, activations, parameter_formula
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.training.batches import MAX_LOGITS
@@ -197,19 +198,18 @@ def estimate_bytes(model: ModelConfig, train: TrainConfig, parts: Parts = HEALTH
     """A rough upper estimate of a training's memory in bytes: libraries, optimiser state, and what backward
     keeps.
 
-    20 bytes a parameter (master weights, gradients, two moments, a copy); 20 vectors of d_model and 3 of d_ff
-    for each token and layer; 4 patterns of batch x heads x context x context for each layer; 4 times the
-    logits of a step or of an evaluation; all as float32.
+    20 bytes a parameter (master weights, gradients, two moments, a copy); twice what the ledger says that
+    backward keeps (dropout's masks and what lives for a moment are not in it); 4 times the logits of a step
+    or of an evaluation; all as float32.
     """
     c = model.resolved()
     tokens = train.batch_size * c.context
-    kept = c.n_layers * (
-        tokens * (20 * c.d_model + 3 * c.d_ff) + 4 * train.batch_size * c.n_heads * c.context**2
-    )
+    run = Pass(train.batch_size, c.context)
+    kept = tokens * sum(each.size(4) for each in activations(c, run, parts, head=False).values())
     logits = max(
         tokens * c.vocab_size, min(64 * c.context * c.vocab_size, max(MAX_LOGITS, c.context * c.vocab_size))
     )
-    return 350 * MB + 20 * parameter_formula(c, parts) + 4 * (kept + 4 * logits)
+    return 350 * MB + 20 * parameter_formula(c, parts) + ceil(2 * kept) + 16 * logits
 
 
 def _check_text(profile: Profile, spec: RunSpec) -> None:

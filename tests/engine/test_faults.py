@@ -25,11 +25,12 @@ from engine.measure.caching_totals import sharing
 from engine.measure.shared_keys import shared_keys
 from engine.model import build
 from engine.parts.attention import Attention
+from engine.parts.feedforward import Gelu
 from engine.parts.positions import Seams
 from engine.parts.registry import HEALTHY, MIXERS, Parts, swapped
 from engine.probe import Recorder, identity
 from engine.sample import complete
-from engine.service.profiles import PROFILES, check, check_model
+from engine.service.profiles import PROFILES, check, check_model, estimate_bytes
 from engine.service.state import Run, RunSpec
 from engine.tokenizers import from_dict
 from engine.training.batches import Batches
@@ -284,6 +285,20 @@ class KeepsKeysAlone(Attention):
     @classmethod
     def cached(cls, config: ResolvedConfig) -> int:
         return config.n_kv_heads * config.d_head
+
+
+def test_the_memory_of_a_training_is_that_of_its_parts() -> None:
+    """A network with four times as many numbers kept asks for more, by twice their bytes."""
+
+    class Hoarder(Gelu):
+        widths_kept = 8
+
+    parts = swapped(HEALTHY, "hoarder", feedforwards={MODEL.ffn: Hoarder})
+    more = estimate_bytes(MODEL, TRAIN, parts) - estimate_bytes(MODEL, TRAIN)
+    kept = HEALTHY.feedforward(MODEL.resolved()).widths_kept  # type: ignore[attr-defined]
+    assert (
+        more == 2 * 4 * (8 - kept) * MODEL.resolved().d_ff * TRAIN.batch_size * MODEL.context * MODEL.n_layers
+    )
 
 
 def test_how_long_it_takes_follows_the_parts(sharp: Parts) -> None:

@@ -117,6 +117,10 @@ class SharpMixer(HeadMixer):
     def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
         return (*super().tensors(config), Weight("sharpness", ("n_heads",)))
 
+    @classmethod
+    def vectors_kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        return Kept(own=3 * config.n_heads * config.d_head)
+
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         source = x if memory is None else memory
         q, k, v = (w(t) for w, t in ((self.w_q, x), (self.w_k, source), (self.w_v, source)))

@@ -11,7 +11,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.ledger import parameter_formula
 
 # Share of one thread's float32 product rate that whole training steps reach for each thread at these sizes
-# (from docs/architecture.md, not measured).
+# (rough; benchmarks/training.py measures what is reached).
 EFFICIENCY = {"bfloat16": 0.8, "float32": 0.45}
 SECOND_THREAD = 0.65  # what each further thread adds
 # Seconds for each layer of one token of a sample: one at a time, products are too small to be fast.

@@ -13,7 +13,8 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -175,33 +176,28 @@ def load_state(path: Path | str) -> tuple[TrainState, dict[str, Any]]:
     """The inverse of `save_state`. Raises CheckpointError when the file is missing, cut short or not a
     snapshot.
     """
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            header = json.loads((file.metadata() or {})["glassformer"])
-            names = file.keys()  # of a file, which is no dict
-            tensors = {name: file.get_tensor(name) for name in names}
+    with _snapshot(path) as (file, header):
+        names = file.keys()  # of a file, which is no dict
+        tensors = {name: file.get_tensor(name) for name in names}
         return TrainState(int(header["step"]), float(header["seconds"]), tensors), dict(header["meta"])
-    except (
-        SafetensorError,
-        OSError,
-        KeyError,
-        TypeError,
-        ValueError,
-        RuntimeError,
-    ) as error:  # RuntimeError: it went while it was being opened
-        raise CheckpointError(f"{path} is not a whole snapshot: {error}") from error
 
 
 def load_weights(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """A snapshot's parameters (float32, by name) and its `meta`, without the optimiser's state. Raises as
     `load_state`.
     """
+    with _snapshot(path) as (file, header):
+        names = [name for name in list(file.keys()) if name.startswith("model.")]
+        parameters = {name.removeprefix("model."): file.get_tensor(name) for name in names}
+        return parameters, dict(header["meta"])
+
+
+@contextmanager
+def _snapshot(path: Path | str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """(the open file, what stands in its header). What fails while it is read becomes a CheckpointError."""
     try:
         with safe_open(str(path), framework="pt") as file:
-            header = json.loads((file.metadata() or {})["glassformer"])
-            names = [name for name in list(file.keys()) if name.startswith("model.")]
-            parameters = {name.removeprefix("model."): file.get_tensor(name) for name in names}
-        return parameters, dict(header["meta"])
+            yield file, json.loads((file.metadata() or {})["glassformer"])
     except (
         SafetensorError,
         OSError,

@@ -229,3 +229,19 @@ def test_modules_are_short() -> None:
     for path in _tracked("engine/*.py", "ui/*.py", "pages/*.py", "app.py"):
         lines = len(path.read_text("utf-8").splitlines())
         assert lines <= 400, f"{path.relative_to(ROOT)} has {lines} lines"
+
+
+# --- what comments and docs point to --------------------------------------------------------------
+
+NAMED = re.compile(
+    r"(?<![\w./-])((?:engine|ui|pages|tests|docs|benchmarks)/[\w/-]+\.(?:py|js|css|md|toml))\b"
+)
+
+
+def test_files_that_are_named_are_there() -> None:
+    """In the code of engine, pages and browser; `docs/adding-a-part.md` names files that a reader is to write."""
+    for path in _tracked(
+        "engine/*.py", "ui/*.py", "ui/*.js", "pages/*.py", "benchmarks/*.py", "docs/style.md"
+    ):
+        for name in NAMED.findall(path.read_text("utf-8")):
+            assert (ROOT / name).is_file(), f"{path.relative_to(ROOT)} names {name}"

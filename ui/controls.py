@@ -33,6 +33,7 @@ from ui.fields import (
 
 def preset_picker() -> Preset:
     """The presets, as buttons. Choosing one fills in every other control."""
+    # Streamlit's own: a preset fills in all other controls when it changes, also from Continue and from Home.
     name = st.segmented_control(
         "Preset",
         list(TRAINABLE),
@@ -71,6 +72,7 @@ def tokenizer_control() -> str:
     _part_tokenizer()
     state.drop_endless()
     (control,) = DATA
+    # Streamlit's own: `fill` puts values in from a config, and a foreign one is said, not dropped.
     kind = st.segmented_control(
         control.label,
         KINDS,
@@ -133,6 +135,7 @@ def _widget(control: Control, default: Any, *, disabled: bool) -> Any:
     """The widget that suits a field's type. The bounds are the configs' own, so that what is wrong is said,
     not refused.
     """
+    # Streamlit's own: `fill` puts values in from a config, and what is out of bounds is said, not clamped.
     hint, label = HINTS[control.field], control.label
     shared: dict[str, Any] = {
         "key": control.field,

@@ -200,6 +200,8 @@ def _choose_model() -> str:
             st.caption(
                 f":material/info: {missing}; {safe(title_of(current, views.get(current)))} is shown instead."
             )
+    # Streamlit's own: a link may name somebody else's run, a missing one is said, and the URL always
+    # holds the name, also of the first.
     name: str = st.selectbox(
         "Model",
         options,
@@ -316,6 +318,7 @@ def _choose_text(first: str) -> str:
     length = max(len(typed or ""), st.session_state.get("text_length", 0))
     if length > MAX_TEXT:
         st.caption(f":material/info: That text has {length:,} characters; the first {MAX_TEXT:,} are taken.")
+    # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
     st.pills(
         "Examples",
         list(EXAMPLES),

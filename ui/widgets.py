@@ -88,6 +88,36 @@ def _named(
     return found
 
 
+def some_of(
+    label: str,
+    options: Sequence[T] | Mapping[T, str],
+    key: str,
+    *,
+    first: Iterable[T] = (),
+    kind: Literal["pills", "list"] = "pills",
+    place: Any = st,
+    hint: str | None = None,
+    **rest: Any,
+) -> list[T]:
+    """Those of `options` that are chosen, in the order of the options; `first` until others are. None of them
+    is a choice, too.
+
+    The URL holds what is written on the buttons, each under `key`: of a mapping (id -> what is written) the
+    words. `kind`: pills, or a list that opens. `rest` goes to Streamlit's widget.
+    """
+    held = st.session_state.get(key)
+    if held is not None and any(value not in options for value in held):
+        st.session_state[key] = only(held, options)  # of another model, or of another page's links
+    rest = {"key": key, "help": hint, "default": only(options, first)} | rest
+    if isinstance(options, Mapping):
+        rest = {"format_func": lambda option: options.get(option, str(option))} | rest
+    if kind == "pills":
+        chosen = place.pills(label, list(options), selection_mode="multi", **KEPT, **rest)
+    else:
+        chosen = place.multiselect(label, list(options), **KEPT, **rest)
+    return only(options, chosen or ())
+
+
 def arrived(page: str) -> None:
     """Notes which page is drawn, once in each whole run of the script. Coming from another page, whose
     address says nothing of this one's choices, they are remembered; on the same page an address without them
@@ -242,16 +272,25 @@ def number_of(text: object) -> int | None:
     return None
 
 
-def indexes_of(text: object, below: Sequence[int], between: str = "-") -> tuple[int, ...] | None:
+def indexes_of(
+    text: object, below: Sequence[int], between: str = "-", *, nearest: bool = False
+) -> tuple[int, ...] | None:
     """As many indexes as `below` has bounds, written with `between` between them; None for anything else.
+    With `nearest` an index that is too large counts as the last there is.
 
     >>> indexes_of("2-0", (3, 1)), indexes_of("2-1", (3, 1)), indexes_of("2", (3, 1))
     ((2, 0), None, None)
+    >>> indexes_of("2-1", (3, 1), nearest=True), indexes_of("a-1", (3, 1), nearest=True)
+    ((2, 0), None)
     """
     parts = text.split(between) if isinstance(text, str) else []
     if len(parts) != len(below):
         return None
-    found = tuple(index_of(part, bound) for part, bound in zip(parts, below, strict=True))
+    numbers = [number_of(part) for part in parts]
+    if nearest:
+        pairs = zip(numbers, below, strict=True)
+        numbers = [None if n is None else min(n, bound - 1) for n, bound in pairs]
+    found = [n if n is not None and n < bound else None for n, bound in zip(numbers, below, strict=True)]
     return None if None in found else tuple(one for one in found if one is not None)
 
 

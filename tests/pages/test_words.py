@@ -68,6 +68,27 @@ def test_one_block_has_one_count_wherever_it_is_counted():
     assert shapes == by_hand == block(512, 2048, "gelu").total == 3_147_776
 
 
+BLOCK_SAID = [  # room, its query, what stands there
+    ("inside/shapes", {"shapes_view": "pass", "shapes_source": "block"}, "**3,147,776 parameters"),
+    ("models/parameters", {"parameters_view": "byhand"}, "3,147,776"),
+    ("inside/feedforward", {"feedforward_view": "parameters"}, "3,147,776"),
+]
+
+
+@pytest.mark.parametrize(("room", "query", "words"), BLOCK_SAID, ids=[room for room, _, _ in BLOCK_SAID])
+def test_pages_say_that_count_of_one_block(room, query, words):
+    path = str(ROOT / "pages" / room / "page.py")
+    page = open_page(AppTest.from_file(path, default_timeout=60), **query)
+    said = [str(e.value) for e in (*page.markdown, *page.metric)]
+    assert any(words in text for text in said)
+
+
+def test_the_ledger_writes_a_gated_width_as_1_368():
+    rows = ledger(ModelConfig(d_model=512, n_heads=8, ffn="swiglu")).rows
+    said = {row.name: row.numbers for row in rows if row.component == "feedforward"}
+    assert said == {"gate W_G": "512·1,368", "W_1": "512·1,368", "W_2": "1,368·512"}
+
+
 def test_mini_is_the_lab_s_table_and_the_lab_s_code_is_counted():
     lab = build(replace(worked.LAB, vocab_size=65), device="meta")
     assert sum(p.numel() for p in lab.parameters()) == ledger(worked.LAB).total == 813_440

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +26,18 @@ def one_of() -> None:
     asked = st.session_state["asked"]
     for kind in ("row", "pills", "list"):
         st.session_state[f"got_{kind}"] = widgets.one_of("Pick", key=kind, kind=kind, **asked)
+
+
+def some_of() -> None:
+    """The same choice as pills and as a list."""
+    import streamlit as st
+
+    from ui import state, widgets
+
+    state.drop_endless()
+    asked = st.session_state["asked"]
+    for kind in ("pills", "list"):
+        st.session_state[f"got_{kind}"] = widgets.some_of("Pick", key=kind, kind=kind, **asked)
 
 
 def numbers() -> None:
@@ -202,6 +216,53 @@ def test_an_address_from_before_the_first_choice_is_the_first_again() -> None:
     assert got(run(page)) == "b" and url(page, "pick") == "b"
 
 
+# Several of a few -------------------------------------------------------------------------------
+
+
+def some(page: AppTest) -> list[Any]:
+    """What both kinds say, which is one thing."""
+    assert got(page, "got_pills") == got(page, "got_list")
+    return list(got(page, "got_pills"))
+
+
+def choose_some(page: AppTest, values: list[Any]) -> AppTest:
+    for kind in ("pills", "list"):
+        page.get_by_key(kind).set_value(values)
+    return run(page)
+
+
+def links(value: str | list[str]) -> Any:
+    return {"pills": value, "list": value}
+
+
+@BOTH
+def test_several_of_a_few_are_never_foreign(options: Any) -> None:
+    asked = {"options": options, "first": ["b", "gone"]}
+    page = opened(some_of, asked)
+    assert some(page) == ["b"] and url(page, "pills") is None  # what equals the first is not in the URL
+    for strange in SOME:
+        assert set(some(opened(some_of, asked, **links(strange)))) <= {"b"}, strange
+    assert some(choose_some(page, ["c", "a"])) == ["a", "c"]  # as the options are ordered
+    assert some(choose_some(page, [])) == []
+    assert some(run(page)) == []
+
+
+def test_several_in_a_link_are_named_by_what_is_written() -> None:
+    page = opened(some_of, {"options": MAPPED}, **links(["Gamma", "Alpha"]))
+    assert some(page) == ["a", "c"]
+    assert page.query_params["pills"] == ["Gamma", "Alpha"]
+    assert some(opened(some_of, {"options": ("a", "b")}, **links(["a", "zzz"]))) == ["a"]
+
+
+def test_of_several_those_stay_that_are_still_allowed() -> None:
+    page = opened(some_of, {"options": ("a", "b", "c"), "first": ("a",)})
+    choose_some(page, ["b", "c"])
+    page.session_state["asked"] = {"options": ("b", "d"), "first": ("d",)}
+    assert some(run(page)) == ["b"]
+    page.session_state["asked"] = {"options": ("x", "y"), "first": ("y",)}
+    assert some(run(page)) == []
+
+
 # Numbers ----------------------------------------------------------------------------------------
 
 
@@ -336,3 +397,29 @@ def test_what_a_component_sent_is_asked_for_by_name() -> None:
 
     page = AppTest.from_function(script, default_timeout=30)
     assert got(run(page), "found") == ["3", None, None, None]
+
+
+# Who goes past them -----------------------------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parents[2]
+DIRECT = {"pills", "segmented_control", "selectbox", "multiselect", "radio", "select_slider", "slider"}
+DIRECT |= {"number_input", "toggle", "checkbox"}
+SCREEN = sorted(
+    p for folder in ("ui", "pages") for p in (ROOT / folder).rglob("*.py") if p.name != "widgets.py"
+)
+
+
+@pytest.mark.parametrize("path", SCREEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_whoever_takes_streamlits_own_says_why(path: Path) -> None:
+    text = path.read_text("utf-8")
+    for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)):
+        direct = {
+            node.attr
+            for node in ast.walk(function)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "st"
+            and node.attr in DIRECT
+        }
+        lines = "\n".join(text.splitlines()[function.lineno - 1 : function.end_lineno])
+        assert not direct or "# Streamlit's own: " in lines, f"{function.name} draws {direct} itself"

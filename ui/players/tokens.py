@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from ui import widgets
 from ui.figures import theme
 from ui.players.component import mounted
 
@@ -30,8 +31,8 @@ def token_strip(
     held = st.session_state.get(key)
     index = held.get("index") if held is not None and hasattr(held, "get") else None
     if not isinstance(index, int):
-        named = st.query_params.get(key, "")
-        index = int(named) if named.isdecimal() and len(named) < 6 else chosen
+        named = widgets.number_of(st.query_params.get(key))  # beyond the text it counts as the last
+        index = chosen if named is None else named
     index = index if 0 <= index < count else count - 1
     if str(index) != st.query_params.get(key):
         st.query_params[key] = str(index)

@@ -42,11 +42,8 @@ class Choice:
 def choose(schemes: set[Position], live: bool) -> Choice:
     """From the widgets. `schemes` are those with a model; `live`: something can be measured here."""
     titles = [title for title, name in TITLES.items() if name in schemes]
-    chosen = st.pills(
-        "Schemes", titles, default=titles, selection_mode="multi", key="bench_schemes", **widgets.KEPT
-    )
-    kept = widgets.only(chosen, titles)
-    variants: list[Variant] = [(TITLES[title], None) for title in titles if title in kept]
+    chosen = widgets.some_of("Schemes", titles, "bench_schemes", first=titles)
+    variants: list[Variant] = [(TITLES[title], None) for title in chosen]
     row = st.container(horizontal=True, gap="medium")
     hint = "The loss, or what it is above the model's own when a window slides along."
     above = widgets.one_of("Show", SHOWN, "bench_show", place=row, hint=hint) == ABOVE
@@ -63,10 +60,7 @@ def choose(schemes: set[Position], live: bool) -> Choice:
     width = widgets.one_of("Positions in a point", WIDTHS, "bench_bin", first=str(TAIL), place=row, hint=hint)
     names = [name for name, (scheme, _) in STOPGAPS.items() if scheme in schemes]
     hint = "Ways to go on without training again. They are no part of the schemes: drawn dashed."
-    extra = st.pills(
-        "Stopgaps", names, selection_mode="multi", key="bench_stopgaps", help=hint, **widgets.KEPT
-    )
-    variants += [STOPGAPS[name] for name in names if name in widgets.only(extra, names)]
+    variants += [STOPGAPS[name] for name in widgets.some_of("Stopgaps", names, "bench_stopgaps", hint=hint)]
     return Choice(tuple(variants), above, unit, WINDOWS[windows], int(width))
 
 

@@ -149,8 +149,5 @@ def parse(text: str, most: int, pairs: int) -> tuple[int, int, int] | None:
     >>> parse("12-4-0", 127, 16), parse("9-900-99", 127, 16), parse("a-b-c", 127, 16)
     ((12, 4, 0), (9, 127, 15), None)
     """
-    numbers = [widgets.number_of(part) for part in text.split("-")]
-    if len(numbers) != 3 or None in numbers:
-        return None
-    query, key, pair = (number for number in numbers if number is not None)
-    return min(query, most), min(key, most), min(pair, pairs - 1)
+    found = widgets.indexes_of(text, (most + 1, most + 1, pairs), nearest=True)
+    return None if found is None else (found[0], found[1], found[2])

@@ -109,6 +109,7 @@ def _choose_words() -> list[str]:
         max_chars=MAX_LETTERS,
         help="Its words are the tokens.",
     )
+    # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
     st.pills(
         "Sentences", SENTENCES, key="why_example", on_change=_take_sentence, label_visibility="collapsed"
     )

@@ -123,6 +123,7 @@ def typed_text() -> str:
         )
         or ""
     )
+    # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
     st.pills(
         "Examples",
         list(EXAMPLES),

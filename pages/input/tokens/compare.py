@@ -14,7 +14,7 @@ from pages.input.tokens.cutting import SHOWN, TOKENIZERS, Encodings, asked, cut_
 from pages.input.tokens.examples import EXAMPLES
 from pages.input.tokens.special import draw_special
 from ui.text.markdown import safe
-from ui.widgets import KEPT, only
+from ui.widgets import some_of
 
 FIRST = ["characters", "words", "bpe-512", "bpe-4096", *PUBLISHED]
 
@@ -30,19 +30,9 @@ def draw_compare() -> None:
             " ago."
         )
         name = shared.choose_source("compare_corpus", "Characters, words and our BPE learned from", hint)
-        chosen = st.pills(
-            "Tokenizers",
-            list(TOKENIZERS),
-            selection_mode="multi",
-            default=FIRST,
-            key="compare_show",
-            format_func=TOKENIZERS.__getitem__,
-            wrap=True,
-            **KEPT,
-        )
+        names = some_of("Tokenizers", TOKENIZERS, "compare_show", first=FIRST, wrap=True)
     if text is None:
         return
-    names = only(TOKENIZERS, chosen or ())
     notice = next((said for example, said in EXAMPLES.values() if example == text), "")
     if notice:
         st.markdown(f":material/visibility: **What to notice.** {notice}")

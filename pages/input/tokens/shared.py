@@ -57,6 +57,7 @@ def own_text(height: int = 150) -> str | None:
         st.session_state[TEXT] = held
     typed = st.text_area("Your text", key=TEXT, height=height, persist_state="session", help=hint) or ""
     st.session_state["kept_compare_text"] = typed
+    # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
     st.pills(
         "Examples",
         list(EXAMPLES),

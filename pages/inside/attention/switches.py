@@ -107,15 +107,12 @@ def _controls(subject: Subject, place: int) -> Switches:
             disabled=not scheme.present,
         )
     names = [f"{i}.{h}" for i in range(config.n_layers) for h in range(config.n_heads)]
-    held = st.session_state.get("attention_off")
-    if isinstance(held, list) and any(name not in names for name in held):
-        st.session_state["attention_off"] = widgets.only(held, names)
-    off = st.multiselect(
+    off = widgets.some_of(
         "Heads that are off (layer.head)",
         names,
-        key="attention_off",
+        "attention_off",
+        kind="list",
         placeholder="none: all heads work",
-        **widgets.KEPT,
     )
     with st.container(horizontal=True, gap="small"):
         st.button(

@@ -26,14 +26,8 @@ def draw_functions(subject: Subject) -> None:
     left, middle, right = st.columns([5, 2, 2], vertical_alignment="bottom", gap="medium")
     with left:
         names = list(functions)
-        chosen = st.pills(
-            "Functions",
-            names,
-            default=names,
-            selection_mode="multi",
-            key="feedforward_functions",
-            format_func=lambda n: functions[n][0],
-            **widgets.KEPT,
+        chosen = widgets.some_of(
+            "Functions", {n: functions[n][0] for n in names}, "feedforward_functions", first=names
         )
     with middle:
         reach = widgets.slide_over(

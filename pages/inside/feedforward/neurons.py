@@ -89,6 +89,7 @@ def _number(label: str, key: str, default: int, count: int, hint: str) -> int:
     """An index below `count`: what is kept if it fits, else the URL's, else `default`. It is always in the
     URL: the default moves with the text.
     """
+    # Streamlit's own: the default moves with the text, so that the URL always holds the number.
     held = st.session_state.get(key)
     if held is None:
         held = widgets.url_index(key, count, default)

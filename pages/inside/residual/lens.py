@@ -123,11 +123,8 @@ def place_of(clicked: str | None, shape: tuple[int, ...]) -> tuple[int, int] | N
 
 def _cell(shape: tuple[int, ...]) -> tuple[int, int]:
     """(depth, position) from the URL, kept inside the table; at first the middle depth of the last token."""
-    depth, _, position = st.query_params.get(CELL, "").partition("-")
-    named = widgets.number_of(depth), widgets.number_of(position)
-    if named[0] is not None and named[1] is not None:
-        return min(named[0], shape[0] - 1), min(named[1], shape[1] - 1)
-    return shape[0] // 2, shape[1] - 1
+    found = widgets.indexes_of(st.query_params.get(CELL), shape, nearest=True)
+    return (shape[0] // 2, shape[1] - 1) if found is None else (found[0], found[1])
 
 
 def _lens_rows(subject: Subject, lens: Lens, names: Sequence[str]) -> dict[str, Any]:

@@ -32,19 +32,9 @@ def draw_mask() -> None:
         st.error(safe(str(error)))
         return
     keys = [f"key {i + 1}" for i in range(len(scores))]
-    held = st.session_state.get("shapes_hidden")
-    if held and any(name not in keys for name in held):
-        st.session_state["shapes_hidden"] = widgets.only(held, keys)
     with right:
-        chosen = st.pills(
-            "Hidden",
-            keys,
-            default=keys[-1:],
-            selection_mode="multi",
-            key="shapes_hidden",
-            **widgets.KEPT,
-        )
-    hidden = [keys.index(name) for name in widgets.only(chosen, keys)]
+        chosen = widgets.some_of("Hidden", keys, "shapes_hidden", first=keys[-1:])
+    hidden = [keys.index(name) for name in chosen]
     try:
         example = masking(scores, hidden)
     except ShapeError as error:

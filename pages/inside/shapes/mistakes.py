@@ -8,6 +8,7 @@ from engine.measure import mistakes
 from engine.measure.mistakes import Attempt
 from ui import widgets
 
+Size = tuple[str, int, int, int, str]  # label, least, largest, first, key
 MISTAKES = {
     "heads": "Heads that do not divide",
     "unembedding": "A transposed unembedding",
@@ -24,11 +25,9 @@ def draw_mistakes() -> None:
 
 
 def _heads_mistake() -> None:
-    left, right = st.columns(2)
-    with left:
-        d_model = widgets.whole("d_model", 1, 1024, 128, "shapes_d_model")
-    with right:
-        n_heads = widgets.whole("n_heads", 1, 64, 3, "shapes_n_heads")
+    d_model, n_heads = _sizes(
+        ("d_model", 1, 1024, 128, "shapes_d_model"), ("n_heads", 1, 64, 3, "shapes_n_heads")
+    )
     attempt, found = mistakes.split_heads(d_model, n_heads), mistakes.division(d_model, n_heads)
     st.code(
         f"x.unflatten(-1, (n_heads, d_model // n_heads))  # (1, 6, {d_model}) -> (1, 6, {n_heads},"
@@ -55,11 +54,9 @@ def _heads_mistake() -> None:
 
 
 def _unembedding_mistake() -> None:
-    left, right = st.columns(2)
-    with left:
-        d_model = widgets.whole("d_model", 1, 1024, 128, "shapes_d_model")
-    with right:
-        vocab = widgets.whole("vocab_size", 1, 2000, 65, "shapes_vocab")
+    d_model, vocab = _sizes(
+        ("d_model", 1, 1024, 128, "shapes_d_model"), ("vocab_size", 1, 2000, 65, "shapes_vocab")
+    )
     st.code(
         f"F.linear(x, embedding.T)  # embedding: ({vocab}, {d_model}); F.linear transposes again",
         language="python",
@@ -86,11 +83,9 @@ def _unembedding_mistake() -> None:
 
 
 def _mask_mistake() -> None:
-    left, right = st.columns(2)
-    with left:
-        length = widgets.whole("tokens in the text", 2, 64, 6, "shapes_length")
-    with right:
-        size = widgets.whole("size of the mask", 1, 64, 5, "shapes_mask_size")
+    length, size = _sizes(
+        ("tokens in the text", 2, 64, 6, "shapes_length"), ("size of the mask", 1, 64, 5, "shapes_mask_size")
+    )
     st.code(
         f"scores + causal_mask({size})  # scores (1, 4, {length}, {length}), mask ({size}, {size})",
         language="python",
@@ -122,6 +117,12 @@ def _mask_mistake() -> None:
         ),
         good=size == length,
     )
+
+
+def _sizes(first: Size, second: Size) -> tuple[int, int]:
+    """Two whole numbers, side by side."""
+    left, right = st.columns(2)
+    return widgets.whole(*first, place=left), widgets.whole(*second, place=right)
 
 
 def _told(attempt: Attempt, *, expected: str, came: str, fix: str, fine: str, good: bool = True) -> None:

@@ -139,6 +139,8 @@ def _fields(config: ModelConfig) -> tuple[dict[str, Any], dict[str, DeltaGenerat
 
 def _widget(field: str, config: ModelConfig) -> Any:
     control = VOCAB if field == "vocab_size" else fields.CONTROLS[field]
+    # Streamlit's own: another model fills all fields anew, so nothing is kept for the session, and no bound
+    # may refuse what a model has.
     hint, default = _HINTS[field], _to_widget(field, getattr(config, field))
     shared: dict[str, Any] = {"key": _key(field), "help": f"{control.help} `{field}`", "bind": "query-params"}
     if get_origin(hint) is Literal:

@@ -86,6 +86,8 @@ def choose(label: str, key: str, first: str, then: Callable[[], None] | None = N
     """A select box over all models. The name is in the URL under `key`; an unknown one falls back to `first`.
     `then` is called when another is chosen.
     """
+    # Streamlit's own: a link may name somebody else's run, a missing one is said, and the URL always
+    # holds the name, also of the first.
     titles = options()
     named = st.query_params.get(key, "")
     if (

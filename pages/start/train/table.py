@@ -44,6 +44,7 @@ def runs_table() -> list[str]:
         return []
     st.subheader("Earlier runs", anchor=False)
     st.fragment(_overview, run_every=TABLE_SECONDS if any(view.active for view in views) else None)()
+    # Streamlit's own: who knows a run's id may watch it, so these two stay out of links.
     ids, names = [view.id for view in views], {view.id: view.name for view in views}
     _forget_removed(names)
     _follow_shown(names)

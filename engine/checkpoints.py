@@ -90,7 +90,7 @@ def load(folder: Path | str) -> Checkpoint:
             files[name] = (folder / name).read_bytes()
         except OSError as error:
             raise CheckpointError(f"{folder / name} cannot be read: {error.strerror or error}") from error
-    return _assemble(files, *_architecture(files[CONFIG], str(folder)), str(folder))
+    return _assemble(files, *architecture(files[CONFIG], str(folder)), str(folder))
 
 
 def pack(
@@ -104,19 +104,19 @@ def pack(
     return buffer.getvalue()
 
 
-def unpack(data: bytes, allow: Callable[[ModelConfig], None] | None = None) -> Checkpoint:
+def unpack(data: bytes, allow: Callable[[ModelConfig, Parts], None] | None = None) -> Checkpoint:
     """The inverse of `pack`, for an upload. Nothing is written to disk.
 
-    `allow` is shown the configuration before anything of the model's size is read, and raises ConfigError for
-    one that is too large. Raises CheckpointError as `load` does.
+    `allow` is shown the configuration and the parts before anything of the model's size is read, and raises
+    ConfigError for a model that is too large. Raises CheckpointError as `load` does.
     """
     where = "the uploaded model"
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = _entries(archive)
             said = _read_entry(archive, entries[CONFIG], MAX_JSON_BYTES)
-            config, parts = _architecture(said, where, allow)
-            most = {WEIGHTS: weights.most_bytes(parameter_formula(config))}
+            config, parts = architecture(said, where, allow)
+            most = {WEIGHTS: weights.most_bytes(parameter_formula(config, parts))}
             files = {
                 name: _read_entry(archive, info, most.get(name, MAX_JSON_BYTES))
                 for name, info in entries.items()
@@ -266,16 +266,16 @@ def _json(value: Any) -> bytes:
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
-def _architecture(
-    data: bytes, where: str, allow: Callable[[ModelConfig], None] | None = None
+def architecture(
+    data: bytes, where: str, allow: Callable[[ModelConfig, Parts], None] | None = None
 ) -> tuple[ModelConfig, Parts]:
-    """What a config file names, if it can be built and is allowed."""
+    """What a config file names, if it can be built and is allowed. Raises CheckpointError where not."""
     values = _object(data, CONFIG, where)
     try:
         parts = parts_of(str(values.pop("parts", HEALTHY.name)))
         config = ModelConfig.from_dict(values).validate()
         if allow is not None:
-            allow(config)
+            allow(config, parts)
     except (GlassformerError, TypeError) as error:
         raise CheckpointError(f"{where}: {error}") from error
     if config.n_layers > MAX_LAYERS:
@@ -295,7 +295,7 @@ def _assemble(files: Mapping[str, bytes], config: ModelConfig, parts: Parts, whe
             f" {tokenizer.vocab_size} tokens"
         )
     # The tensors bound the model's size: a config that asks for more is refused before any memory is taken.
-    wanted = parameter_formula(config)
+    wanted = parameter_formula(config, parts)
     try:
         held = weights.numbers(files[WEIGHTS])
         tensors = load_tensors(files[WEIGHTS]) if held == wanted else {}

@@ -29,5 +29,9 @@ class CheckpointError(GlassformerError):
     """A checkpoint that is missing, damaged, or of another shape than its config says."""
 
 
+class PretrainedError(GlassformerError):
+    """A file of a published model that is damaged, of a kind that is not known, or not what it says."""
+
+
 class RunError(GlassformerError):
     """Something asked of a training run that it cannot do."""

@@ -24,7 +24,7 @@ LAYERS = (
     ("engine.corpora", "engine.parts"),
     ("engine.faults",),
     ("engine.model",),
-    ("engine.checkpoints", "engine.ledger", "engine.sample"),
+    ("engine.checkpoints", "engine.ledger", "engine.sample", "engine.pretrained"),
     ("engine.measure",),
     ("engine.training",),
     ("engine.service",),

@@ -263,7 +263,7 @@ def _recording(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) 
 def _facts(found: Checkpoint, run: RunView | None, step: int, steps: tuple[int, ...]) -> str:
     c = found.config
     words = [
-        f"{parameter_formula(c):,} parameters",
+        f"{parameter_formula(c, found.model.parts):,} parameters",
         f"{c.n_layers} layers × {c.n_heads} heads",
         f"width {c.d_model}",
         f"context {c.context}",

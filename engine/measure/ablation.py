@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch import Tensor
 from engine.measure.recording import Recording, next_token_losses, record
 from engine.model import Transformer
 from engine.parts.heads import by_heads
+from engine.parts.positions import Seams
 
 Ablation = Literal["zero", "mean"]
 Order = Literal["kept", "shuffled", "reversed"]
@@ -98,30 +100,38 @@ def edits_for(model: Transformer, switches: Switches) -> dict[str, Callable[[Ten
     edits: dict[str, Callable[[Tensor], Tensor]] = {}
     for layer, block in enumerate(model.blocks):
         off = sorted({head for at, head in switches.heads_off if at == layer})
-        for name, edit in _block_edits(block.mixer, switches, off).items():
+        for name, edit in _block_edits(model, block.mixer, switches, off).items():
             edits[f"blocks.{layer}.{name}"] = edit
     return edits
 
 
-def _block_edits(mixer: object, switches: Switches, off: list[int]) -> dict[str, Callable[[Tensor], Tensor]]:
+def _block_edits(
+    model: Transformer, mixer: object, switches: Switches, off: list[int]
+) -> dict[str, Callable[[Tensor], Tensor]]:
     """The edits of one block. They follow each other in the forward pass, and `seen` carries tensors from one
     to the next.
     """
     seen, edits = dict[str, Tensor](), dict[str, Callable[[Tensor], Tensor]]()
+    if switches.scale and switches.mask and not off:
+        return edits
+    apart = by_heads(mixer)
 
     def keep(name: str, x: Tensor) -> Tensor:
         seen[name] = x
         return x
 
-    if switches.scale and switches.mask and not off:
-        return edits
-    apart = by_heads(mixer)
+    def scores(x: Tensor) -> Tensor:
+        """As the mixer made them, or, without the scale, its products with the same bias on them."""
+        plain = None if switches.scale else apart.compared(seen["q_rot"], seen["k_rot"])
+        if plain is not None:
+            seams = model.seams(x.shape[2], x) if switches.position else Seams()
+            x = seams.bias(plain)
+        return keep("scores", x)
+
     if not switches.scale:
-        # Undoes what the scores are still to be multiplied by.
-        edits["q_rot"] = lambda q: q / apart.scale
+        edits |= {name: partial(keep, name) for name in ("q_rot", "k_rot")} | {"scores": scores}
     if not switches.mask:
-        edits["scores"] = lambda x: keep("scores", x)
-        edits["masked_scores"] = lambda x: seen["scores"]
+        edits |= {"scores": scores, "masked_scores": lambda x: seen["scores"]}
     if off:
         edits["z"] = ablated(off, switches.ablation)
     return edits

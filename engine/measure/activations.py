@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,25 +10,39 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.config import ModelConfig
 from engine.parts.feedforward import gelu_tanh, relu2
+from engine.parts.protocols import Parts
+from engine.parts.registry import HEALTHY
 
-# name -> (as it is written, the engine's own function)
-ACTIVATIONS: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {
+Written = tuple[str, Callable[[Tensor], Tensor]]  # as it is written, the engine's own function
+ACTIVATIONS: dict[str, Written] = {
     "relu": ("ReLU", F.relu),
     "relu2": ("squared ReLU", relu2),
     "gelu": ("GELU", F.gelu),
     "gelu_tanh": ("GELU tanh", gelu_tanh),
     "silu": ("SiLU", F.silu),
 }
-# kind of feed-forward network -> the function that bends its inputs
-BENDS = {
-    "relu": "relu",
-    "relu2": "relu2",
-    "gelu": "gelu",
-    "gelu_tanh": "gelu_tanh",
-    "swiglu": "silu",
-    "geglu": "gelu",
-}
+
+
+def written(name: str) -> str:
+    """How a function is written: one that nobody has named is written as it is called."""
+    return ACTIVATIONS[name][0] if name in ACTIVATIONS else name
+
+
+def bend(config: ModelConfig, parts: Parts = HEALTHY) -> str | None:
+    """The name of the function that bends the inputs of a model's feed-forward networks; None where none
+    does.
+    """
+    return parts.feedforward(config.resolved()).act or None
+
+
+def functions(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, Written]:
+    """ACTIVATIONS, with the function that the model's own part has under its name, or beside them."""
+    own = bend(config, parts)
+    if own is None:
+        return dict(ACTIVATIONS)
+    return {**ACTIVATIONS, own: (written(own), parts.feedforward(config.resolved()).activation)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,22 +50,30 @@ class Curve:
     """y = f(x) and its slope dy/dx: all (points,), float64."""
 
     name: str
+    written: str
     x: np.ndarray
     y: np.ndarray
     slope: np.ndarray
 
 
-def curve(name: str, low: float = -4.0, high: float = 4.0, points: int = 401) -> Curve:
-    """An activation function of ACTIVATIONS between `low` and `high`; the slope comes from autograd, not from
+def curve(
+    name: str,
+    low: float = -4.0,
+    high: float = 4.0,
+    points: int = 401,
+    among: Mapping[str, Written] = ACTIVATIONS,
+) -> Curve:
+    """An activation function of `among` between `low` and `high`; the slope comes from autograd, not from
     a formula.
 
     Where a function has a corner (ReLU at 0) it is the slope that training uses there. Raises KeyError for
     another name.
     """
     x = torch.linspace(low, high, points, dtype=torch.float64, requires_grad=True)
-    y = ACTIVATIONS[name][1](x)
+    title, function = among[name]
+    y = function(x)
     (slope,) = torch.autograd.grad(y.sum(), x)
-    return Curve(name, x.detach().numpy(), y.detach().numpy(), slope.numpy())
+    return Curve(name, title, x.detach().numpy(), y.detach().numpy(), slope.numpy())
 
 
 def gelu_difference(
@@ -88,15 +110,23 @@ def some_pairs(gates: np.ndarray, values: np.ndarray, count: int) -> tuple[np.nd
     return gates[some], values[some]
 
 
-def gated_surface(ffn: str, reach: float = 4.0, points: int = 81) -> tuple[np.ndarray, np.ndarray]:
+def gates(parts: Parts = HEALTHY) -> dict[str, str]:
+    """Every kind of network with a gate: name -> title."""
+    return {name: part.title for name, part in parts.feedforwards.items() if part.gated and part.act}
+
+
+def gated_surface(
+    ffn: str, reach: float = 4.0, points: int = 81, parts: Parts = HEALTHY
+) -> tuple[np.ndarray, np.ndarray]:
     """(axis (points,), act(gate) * value (value, gate)): what a gated neuron gives for every pair of its two
     inputs (Shazeer 2020).
 
     Raises KeyError for a kind that has no gate.
     """
-    bend = ACTIVATIONS[{"swiglu": "silu", "geglu": "gelu"}[ffn]][1]
+    if ffn not in gates(parts):
+        raise KeyError(ffn)
     axis = torch.linspace(-reach, reach, points, dtype=torch.float64)
-    return axis.numpy(), (bend(axis)[None, :] * axis[:, None]).float().numpy()
+    return axis.numpy(), (parts.feedforwards[ffn].activation(axis)[None, :] * axis[:, None]).float().numpy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +160,6 @@ def spread(values: np.ndarray, low: float = -4.0, high: float = 4.0, bins: int =
     )
 
 
-def bent_input(ffn: str) -> str:
+def bent_input(config: ModelConfig, parts: Parts = HEALTHY) -> str:
     """The activation (of `engine.probe.AXES`) that goes through the bend: the gate's where there is one."""
-    return "ffn_gate" if ffn in ("swiglu", "geglu") else "ffn_pre"
+    return "ffn_gate" if parts.feedforward(config.resolved()).gated else "ffn_pre"

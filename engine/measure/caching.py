@@ -16,6 +16,8 @@ from engine.measure.ablation import Switches, edits_for
 from engine.measure.recording import record
 from engine.model import Transformer
 from engine.parts.cache import KVCache
+from engine.parts.protocols import Parts
+from engine.parts.registry import HEALTHY
 from engine.sample import Decoder, Drawn, steps
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn}
@@ -54,11 +56,11 @@ def compare(model: Transformer, ids: Sequence[int], length: int, sampling: Sampl
     both = (steps(model, ids, length, sampling, cached=cached) for cached in (True, False))
     pairs: list[Pair] = []
     for ours, other in zip(*both, strict=True):
-        pairs.append(_pair(model.config, ours, other, refilled=bool(pairs) and ours.begin != pairs[-1].begin))
+        pairs.append(_pair(model, ours, other, refilled=bool(pairs) and ours.begin != pairs[-1].begin))
     return tuple(pairs)
 
 
-def _pair(config: ModelConfig, ours: Drawn, other: Drawn, *, refilled: bool) -> Pair:
+def _pair(model: Transformer, ours: Drawn, other: Drawn, *, refilled: bool) -> Pair:
     sees = ours.position - ours.begin
     return Pair(
         ours.token,
@@ -67,13 +69,13 @@ def _pair(config: ModelConfig, ours: Drawn, other: Drawn, *, refilled: bool) -> 
         ours.begin,
         ours.computed,
         refilled,
-        flops(config, ours.computed, sees),
-        flops(config, other.computed, sees),
+        flops(model.config, ours.computed, sees, model.parts),
+        flops(model.config, other.computed, sees, model.parts),
         float((ours.logits - other.logits).abs().max()),
     )
 
 
-def flops(config: ModelConfig, computed: int, seen: int) -> int:
+def flops(config: ModelConfig, computed: int, seen: int, parts: Parts = HEALTHY) -> int:
     """Floating-point operations for `computed` positions, each of which is compared with all `seen` ones: the
     ledger's products.
 
@@ -81,7 +83,7 @@ def flops(config: ModelConfig, computed: int, seen: int) -> int:
     >>> flops(c, 64, 64) == 64 * flops(c, 1, 64)
     True
     """
-    return computed * ledger(config).flops(seen).forward
+    return computed * ledger(config, parts=parts).flops(seen).forward
 
 
 @dataclass(frozen=True)
@@ -95,23 +97,31 @@ class CacheSize:
     dtype: str
     shape: tuple[int, ...]  # layer, key or value, batch, kv_head, position, d_head
     tensor: int
+    parts: Parts = HEALTHY
 
     @property
     def formula(self) -> int:
-        """layers * 2 * kv_heads * d_head * T * bytes of a number."""
-        return kv_numbers(self.config) * self.tokens * DTYPES[self.dtype].itemsize
+        """layers * numbers that the mixer keeps (2 * kv_heads * d_head) * T * bytes of a number."""
+        return kv_numbers(self.config, parts=self.parts) * self.tokens * DTYPES[self.dtype].itemsize
 
     @property
     def numbers(self) -> str:
-        c = self.config
-        return (
-            f"{c.n_layers} · 2 · {c.n_kv_heads} · {c.d_head} · {self.tokens:,} ·"
-            f" {DTYPES[self.dtype].itemsize}"
-        )
+        return f"{self.each} · {self.tokens:,} · {DTYPES[self.dtype].itemsize}"
+
+    @property
+    def each(self) -> str:
+        """The numbers that are kept for each token, as a product."""
+        c, kept = self.config, self.parts.mixer(self.config).cached(self.config)
+        by_head = kept == 2 * c.n_kv_heads * c.d_head
+        return f"{c.n_layers} · " + (f"2 · {c.n_kv_heads} · {c.d_head}" if by_head else f"{kept:,}")
 
 
 def cache_size(
-    config: ModelConfig, tokens: int, dtype: str = "float32", kv_heads: int | None = None
+    config: ModelConfig,
+    tokens: int,
+    dtype: str = "float32",
+    kv_heads: int | None = None,
+    parts: Parts = HEALTHY,
 ) -> CacheSize:
     """The cache of a configuration, with another number of key-value heads if given. The tensor is made
     without memory, on the meta device.
@@ -124,7 +134,7 @@ def cache_size(
     """
     resolved = (config if kv_heads is None else replace(config, n_kv_heads=kv_heads)).validate().resolved()
     held = KVCache(resolved, tokens, torch.empty(0, dtype=DTYPES[dtype], device="meta")).held
-    return CacheSize(resolved, tokens, dtype, tuple(held.shape), held.nbytes)
+    return CacheSize(resolved, tokens, dtype, tuple(held.shape), held.nbytes, parts)
 
 
 @torch.inference_mode()
@@ -208,8 +218,13 @@ def speed(model: Transformer, tokens: int, seconds: float = 1.0) -> Speed:
         times.append((_block(model, written, cached=True), _block(model, written, cached=False)))
     cached, uncached = (written / statistics.median(column) for column in zip(*times, strict=True))
     lengths = range(1, written + 1)
-    work = sum(flops(model.config, n, n) for n in lengths) / sum(flops(model.config, 1, n) for n in lengths)
-    return Speed(written, len(times), cached, uncached, statistics.median(b / a for a, b in times), work)
+    every, one = (
+        sum(flops(model.config, n if whole else 1, n, model.parts) for n in lengths)
+        for whole in (True, False)
+    )
+    return Speed(
+        written, len(times), cached, uncached, statistics.median(b / a for a, b in times), every / one
+    )
 
 
 def _block(model: Transformer, tokens: int, *, cached: bool) -> float:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from engine.config import ModelConfig
+from engine.errors import ConfigError
 from engine.measure.caching import CacheSize, Pair, cache_size
+from engine.parts.protocols import Parts
+from engine.parts.registry import HEALTHY
 
 Family = Literal["MHA", "GQA", "MQA"]
 SHARED = 8  # key-value heads that models after MHA chose (LLaMA-2 70B, LLaMA-3, Mistral)
@@ -96,11 +99,20 @@ class Sharing:
         return next(iter(self.sizes.values())).formula / self.sizes[kv_heads].formula
 
 
-def sharing(config: ModelConfig, tokens: int, dtype: str) -> Sharing:
-    """Caches of `tokens` positions. Only the mixer "attention" can share; others have their own number."""
+def can_share(config: ModelConfig) -> bool:
+    """Whether its query heads may read the same keys and values: a configuration may say so."""
+    try:
+        replace(config.resolved(), n_kv_heads=1).validate()
+    except ConfigError:
+        return False
+    return True
+
+
+def sharing(config: ModelConfig, tokens: int, dtype: str, parts: Parts = HEALTHY) -> Sharing:
+    """Caches of `tokens` positions, for every number of key-value heads that the mixer may have."""
     c = config.resolved()
-    ways = divisors(c.n_heads) if c.mixer == "attention" else [c.n_kv_heads]
-    return Sharing(c.n_heads, c.n_kv_heads, {n: cache_size(c, tokens, dtype, n) for n in ways})
+    ways = divisors(c.n_heads) if can_share(c) else [c.n_kv_heads]
+    return Sharing(c.n_heads, c.n_kv_heads, {n: cache_size(c, tokens, dtype, n, parts) for n in ways})
 
 
 def by_family(config: ModelConfig, tokens: int, dtype: str) -> dict[Family, int]:

@@ -197,17 +197,19 @@ class Stages:
 
     q, k, v and z are (position, d_head), `written` (query, d_model), without the bias b_O, which no head
     owns; all others (query, key). `bias` is None where the positions add none, `raw` is None for a mixer that
-    compares nothing.
+    compares nothing. `divisor` turns raw into scaled: None where that is no division by one number.
+    `exponentials` are e^(score - the row's largest): None where the weights are not shares of them.
     """
 
     q: np.ndarray
     k: np.ndarray
     v: np.ndarray
     raw: np.ndarray | None
+    divisor: float | None
     scaled: np.ndarray
     bias: np.ndarray | None
     masked: np.ndarray
-    exponentials: np.ndarray
+    exponentials: np.ndarray | None
     pattern: np.ndarray
     z: np.ndarray
     written: np.ndarray
@@ -229,21 +231,36 @@ def stages(model: Transformer, recording: Recording, layer: int, head: int) -> S
     masked = biased if mask is None else biased + mask
     pattern = mixer.weights(masked)
     z = mixer.weighted_sum(pattern, v)
-    mine = masked[0, head].numpy()
+    mine, weights = masked[0, head].numpy(), pattern[0, head].numpy()
     return Stages(
         q[0, head].numpy(),
         k[0, kv_head].numpy(),
         v[0, kv_head].numpy(),
         None if raw is None else raw[0, head].numpy(),
+        None if raw is None else _divisor(raw[0, head].numpy(), scaled[0, head].numpy()),
         scaled[0, head].numpy(),
         None if biased is scaled else (biased - scaled)[0, head].numpy(),
         mine,
-        # Minus the largest: the same weights, and no overflow.
-        np.exp(mine - mine.max(-1, keepdims=True)),
-        pattern[0, head].numpy(),
+        _exponentials(mine, weights),
+        weights,
         z[0, head].numpy(),
         mixer.writes(z[0])[head].numpy(),
     )
+
+
+def _divisor(raw: np.ndarray, scaled: np.ndarray) -> float | None:
+    """What the products (query, key) were divided by, read off the scores that a mixer made of them."""
+    products = float((raw * scaled).sum())
+    found = float((raw * raw).sum()) / products if products else 0.0
+    return found if found and np.allclose(scaled * found, raw, atol=1e-9) else None
+
+
+def _exponentials(masked: np.ndarray, pattern: np.ndarray) -> np.ndarray | None:
+    """e^(score - the row's largest), (query, key), where their shares are the pattern; None where a mixer
+    makes its weights in another way.
+    """
+    found: np.ndarray = np.exp(masked - masked.max(-1, keepdims=True))  # minus the largest: no overflow
+    return found if np.allclose(found / found.sum(-1, keepdims=True), pattern, atol=1e-9) else None
 
 
 def in_double(mixer: HeadMixer) -> HeadMixer:

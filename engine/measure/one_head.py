@@ -4,7 +4,9 @@ others.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -33,6 +35,17 @@ def biased(found: Stages) -> np.ndarray:
     return found.scaled if found.bias is None else found.scaled + found.bias
 
 
+def scaled_by(divisor: float | None, d_head: int) -> Literal["root", "none", "number", "own"]:
+    """What scores are: products divided by sqrt(d_head), products as they are, products divided by another
+    number, or something of the mixer's own.
+    """
+    if divisor is None:
+        return "own"
+    if math.isclose(divisor, math.sqrt(d_head), rel_tol=1e-6):
+        return "root"
+    return "none" if math.isclose(divisor, 1.0, rel_tol=1e-6) else "number"
+
+
 def gap(found: Stages, recording: Recording, layer: int, head: int) -> float:
     """The largest difference between the pattern that was computed again and the one that the model used."""
     return float(np.abs(found.pattern - recording[f"blocks.{layer}.pattern"][head]).max())
@@ -48,35 +61,38 @@ class WrittenOut:
     """How one weight of one head comes about: p = e^(masked - largest) / total.
 
     `pairs` are the numbers (q_i, k_i) whose products sum to `raw`, (d_head,); `raw` is None for the mean
-    mixer, which compares nothing, `bias` where the positions add none. `scaled` is raw / sqrt(d_head),
-    `masked` what the softmax gets, `largest` the largest of the query's row, `total` the sum over the `seen`
-    keys that it sees.
+    mixer, which compares nothing, `bias` where the positions add none. `scaled` is raw / `divisor`, or what
+    the mixer made of it where that is None; `masked` what the softmax gets, `largest` the largest of the
+    query's row, `total` the sum over the `seen` keys that it sees. `exponential` and `total` are None for a
+    mixer that makes its weights in another way.
     """
 
     pairs: tuple[tuple[float, float], ...]
     raw: float | None
+    divisor: float | None
     scaled: float
     bias: float | None
     masked: float
     largest: float
-    exponential: float
-    total: float
+    exponential: float | None
+    total: float | None
     seen: int
     weight: float
 
 
 def written_out(found: Stages, query: int, key: int) -> WrittenOut:
     """The arithmetic of the weight that `query` gives to `key`."""
-    row = found.masked[query]
+    row, powers = found.masked[query], None if found.exponentials is None else found.exponentials[query]
     return WrittenOut(
         pairs=tuple((float(a), float(b)) for a, b in zip(found.q[query], found.k[key], strict=True)),
         raw=None if found.raw is None else float(found.raw[query, key]),
+        divisor=found.divisor,
         scaled=float(found.scaled[query, key]),
         bias=None if found.bias is None else float(found.bias[query, key]),
         masked=float(row[key]),
         largest=float(row.max()),
-        exponential=float(found.exponentials[query, key]),
-        total=float(found.exponentials[query].sum()),
+        exponential=None if powers is None else float(powers[key]),
+        total=None if powers is None else float(powers.sum()),
         seen=int(np.isfinite(row).sum()),
         weight=float(found.pattern[query, key]),
     )

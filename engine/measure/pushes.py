@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from engine.config import ModelConfig
 from engine.measure.attribution import Attribution
+from engine.parts.protocols import Parts
+from engine.parts.registry import HEALTHY
 
 MOST_HEADS = 40  # that stand by themselves; more are summed, layer by layer
 
@@ -33,14 +35,15 @@ class Pushes:
     difference: float
 
 
-def pushes(config: ModelConfig, found: Attribution) -> Pushes:
+def pushes(config: ModelConfig, found: Attribution, parts: Parts = HEALTHY) -> Pushes:
     """The bars of an attribution. They sum to `found.total`: what is left out is 0."""
+    c = config.resolved()
     rows = [Push("embed", "embedding", found.embedding)]
-    if found.position or config.position in ("learned", "sinusoidal"):
+    if found.position or "embed" in parts.position(c).enters:
         rows.append(Push("position", "position", found.position))
     for i in range(config.n_layers):
-        rows += _attention(config, found, i)
-        if config.ffn != "none":
+        rows += _attention(parts.mixer(c).present, found, i)
+        if parts.feedforward(c).present:
             rows.append(Push(f"ffn {i}", "feedforward", float(found.feedforward[i])))
     if found.norm_bias or config.norm_bias:
         rows.append(Push("norm bias", "norm", found.norm_bias))
@@ -48,9 +51,9 @@ def pushes(config: ModelConfig, found: Attribution) -> Pushes:
     return Pushes(tuple(rows), most, least, found.total - found.logit)
 
 
-def _attention(config: ModelConfig, found: Attribution, layer: int) -> list[Push]:
+def _attention(mixes: bool, found: Attribution, layer: int) -> list[Push]:
     rows = []
-    if config.mixer != "none":
+    if mixes:
         heads = found.heads[layer]
         if found.heads.size <= MOST_HEADS:
             rows += [Push(f"head {layer}.{h}", "attention", float(v)) for h, v in enumerate(heads)]

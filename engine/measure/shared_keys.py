@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError
+from engine.parts.costs import numbers
+from engine.parts.protocols import Parts
+from engine.parts.registry import HEALTHY
 
 Kind = Literal["multi-head", "grouped-query", "multi-query"]
 
@@ -25,11 +28,14 @@ class SharedKeys:
     cache_bytes: int  # at the full context
 
 
-def shared_keys(config: ModelConfig, n_heads: int, n_kv_heads: int, bytes_per_number: int = 2) -> SharedKeys:
-    """Counts for a resolved config with other numbers of heads and the same d_head (Shazeer 2019; Ainslie et
-    al. 2023).
+def shared_keys(
+    config: ModelConfig, n_heads: int, n_kv_heads: int, bytes_per_number: int = 2, parts: Parts = HEALTHY
+) -> SharedKeys:
+    """Counts for attention with other numbers of heads and the same d_head (Shazeer 2019; Ainslie et al.
+    2023), as the `parts` have it.
 
-    The cache holds 2 * layers * kv_heads * d_head numbers a token. Raises ConfigError when n_kv_heads does
+    W_K and W_V are what the mixer has more than with no key-value head at all. Its cache holds 2 * kv_heads *
+    d_head numbers a token and layer, unless it says another number. Raises ConfigError when n_kv_heads does
     not divide n_heads.
     """
     if n_kv_heads < 1 or n_heads % n_kv_heads:
@@ -38,11 +44,12 @@ def shared_keys(config: ModelConfig, n_heads: int, n_kv_heads: int, bytes_per_nu
             n_kv_heads,
             f"must divide n_heads ({n_heads}): every key-value head serves the same number of query heads",
         )
-    config = config.resolved()
-    width = n_kv_heads * config.d_head
-    parameters = 2 * width * (config.d_model + int(config.attention_bias))
-    token = 2 * config.n_layers * width * bytes_per_number
-    return SharedKeys(parameters, config.n_layers * parameters, token, config.context * token)
+    mixer = parts.mixers["attention"]  # the one that can share, whatever the model has
+    c = replace(config.resolved(), n_heads=n_heads, n_kv_heads=n_kv_heads)
+    without = replace(c, n_kv_heads=0)
+    parameters = numbers(mixer.tensors(c), c) - numbers(mixer.tensors(without), without)
+    token = c.n_layers * mixer.cached(c) * bytes_per_number
+    return SharedKeys(parameters, c.n_layers * parameters, token, c.context * token)
 
 
 def saved(found: SharedKeys, full: SharedKeys) -> float:

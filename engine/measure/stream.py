@@ -12,6 +12,7 @@ import numpy as np
 from engine.config import ModelConfig
 from engine.measure.recording import Recording
 from engine.measure.residual import State, Write, cosines, norms, shares, states, writes
+from engine.parts.protocols import Wiring
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,7 @@ class Stream:
     written: np.ndarray
     shares: np.ndarray | None
     cosines: np.ndarray
+    wiring: type[Wiring]
 
 
 def stream(recording: Recording) -> Stream:
@@ -36,8 +38,9 @@ def stream(recording: Recording) -> Stream:
     added = [write for write in updates if write.onto is not None]
     pairs = [(write.array, write.onto) for write in added if write.onto is not None]
     angles = cosines(pairs) if pairs else np.zeros((0, len(recording.ids)))
+    wiring = recording.parts.wiring(recording.config)
     lengths, written = (norms([one.array for one in some]) for some in (found, updates))
-    return Stream(found, updates, added, lengths, written, shares(recording), angles)
+    return Stream(found, updates, added, lengths, written, shares(recording), angles, wiring)
 
 
 def mean(values: np.ndarray) -> np.ndarray:
@@ -109,7 +112,7 @@ SUBLAYERS = (("attn", "attn_out", "resid_mid", "norm1"), ("ffn", "ffn_out", "res
 
 def sums(found: Stream, config: ModelConfig, position: int, blocks: int) -> tuple[Sum, ...]:
     """How one token's stream comes about in the first `blocks` blocks. Nothing where nothing is added."""
-    if config.wiring == "none":
+    if found.wiring.replaces:
         return ()
     size = {write.name: float(found.written[i, position]) for i, write in enumerate(found.writes)}
     after = {state.name: float(found.lengths[i, position]) for i, state in enumerate(found.states)}
@@ -119,11 +122,11 @@ def sums(found: Stream, config: ModelConfig, position: int, blocks: int) -> tupl
     for i in range(min(config.n_layers, blocks)):
         there = [row for row in SUBLAYERS if f"blocks.{i}.{row[1]}" in size]
         terms = [Term(word, i, size[f"blocks.{i}.{name}"]) for word, name, *_ in there]
-        if config.wiring == "parallel":
+        if found.wiring.parallel:
             if terms:
                 rows.append(Sum(tuple(terms), after[f"blocks.{i}.resid_post"]))
             continue
         for term, (*_, total, norm) in zip(terms, there, strict=True):
-            normed = after.get(f"blocks.{i}.{norm}") if config.wiring == "post" else None
+            normed = after.get(f"blocks.{i}.{norm}") if found.wiring.ends_normed else None
             rows.append(Sum((term,), after[f"blocks.{i}.{total}"], normed))
     return tuple(rows)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from torch import Tensor
@@ -21,6 +21,7 @@ from engine.probe import AXES
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Place = tuple[CodeType, str, int]  # a function's code, its module, and the line
 Stage = Literal["input", "block", "output"]
 _ENGINE = str(Path(__file__).parents[1])
 _PARTS = {
@@ -71,9 +72,13 @@ class Shape:
 
 @dataclass(frozen=True)
 class Ran:
-    """Lines of a file (counted from 1) that ran inside `source`, a function of the engine."""
+    """Lines of a file (counted from 1) that ran inside `source`, the code of a function called `name` in
+    `module`.
+    """
 
-    source: Callable[..., Any]
+    source: CodeType
+    module: str
+    name: str
     lines: tuple[int, ...]
 
 
@@ -121,7 +126,7 @@ class _Operation:
     inputs: list[Tensor]
     outputs: list[Tensor]
     role: str  # position | mask | forward: whose work it is
-    frame: tuple[str, str, int]  # module, qualified name, line
+    frame: Place | None
     claimed: bool = False
 
 
@@ -306,26 +311,23 @@ def _tensors(value: Any) -> Iterator[Tensor]:
             yield from _tensors(item)
 
 
-def _caller() -> tuple[str, str, int]:
-    """The innermost line of the engine that asked for the running operation: module, function, line."""
+def _caller() -> Place | None:
+    """The innermost line of the engine that asked for the running operation."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
         ours = code.co_filename.startswith(_ENGINE) and code.co_filename != __file__
-        if ours and not code.co_name.startswith("<"):  # a comprehension has no name to find it by
-            return frame.f_globals["__name__"], code.co_qualname, frame.f_lineno
+        if ours and not code.co_name.startswith("<"):  # a comprehension is no function to be shown
+            return code, frame.f_globals["__name__"], frame.f_lineno
         frame = frame.f_back
-    return "", "", 0
+    return None
 
 
 def _ran(group: list[_Operation]) -> tuple[Ran, ...]:
-    places: dict[tuple[str, str], set[int]] = {}
-    for module, name, line in dict.fromkeys(o.frame for o in group if o.frame[0]):
-        places.setdefault((module, name), set()).add(line)
-    found = []
-    for (module, name), lines in places.items():
-        source: Any = sys.modules[module]
-        for part in name.split("."):
-            source = getattr(source, part)
-        found.append(Ran(source, tuple(sorted(lines))))
-    return tuple(found)
+    """The code itself is kept: a function made in another function has no name to find it by."""
+    places: dict[tuple[CodeType, str], set[int]] = {}
+    for code, module, line in dict.fromkeys(o.frame for o in group if o.frame):
+        places.setdefault((code, module), set()).add(line)
+    return tuple(
+        Ran(code, module, code.co_qualname, tuple(sorted(lines))) for (code, module), lines in places.items()
+    )

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
+
+from engine.config import ResolvedConfig
 
 Size = int | str  # a number; or a size by its field's name, `T` the tokens that are looked at
 
@@ -59,6 +62,14 @@ class Kept:
     def size(self, width: float) -> float:
         """Bytes for each token, with numbers of `width` bytes."""
         return (self.read + self.own) * width + self.full * 4
+
+
+def numbers(weights: Iterable[Weight], config: ResolvedConfig) -> int:
+    """How many numbers tensors hold."""
+    return sum(
+        prod(size if isinstance(size, int) else int(getattr(config, size)) for size in weight.shape)
+        for weight in weights
+    )
 
 
 def bias_of(name: str, given: bool, *shape: Size) -> Iterable[Weight]:

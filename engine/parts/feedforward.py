@@ -49,6 +49,7 @@ class FeedForward(nn.Module):
     )
     gated: ClassVar[bool] = False
     exact_zeros: ClassVar[bool] = False
+    act: ClassVar[str] = ""
     bend: ClassVar[Formula] = ("", "")  # what `activation` does
     widths_kept: ClassVar[int] = 2  # vectors of d_ff that backward needs: what is bent, and what comes of it
 
@@ -58,7 +59,8 @@ class FeedForward(nn.Module):
         self.w_in = nn.Linear(config.d_model, config.d_ff, bias=config.ffn_bias)
         self.w_out = nn.Linear(config.d_ff, config.d_model, bias=config.ffn_bias)
 
-    def activation(self, x: Tensor) -> Tensor:
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
         """Bends each number for itself; kinds differ here."""
         raise NotImplementedError
 
@@ -107,6 +109,7 @@ class GatedFeedForward(nn.Module):
     )
     gated: ClassVar[bool] = True
     exact_zeros: ClassVar[bool] = False
+    act: ClassVar[str] = ""
     bend: ClassVar[Formula] = ("", "")
 
     def __init__(self, config: ResolvedConfig) -> None:
@@ -115,7 +118,8 @@ class GatedFeedForward(nn.Module):
         self.w_in = StackedLinear(config.d_model, (config.d_ff, config.d_ff), bias=config.ffn_bias)
         self.w_out = nn.Linear(config.d_ff, config.d_model, bias=config.ffn_bias)
 
-    def activation(self, x: Tensor) -> Tensor:
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
         """Bends each number for itself; kinds differ here."""
         raise NotImplementedError
 
@@ -164,9 +168,14 @@ class NoFeedForward(nn.Module):
     sentence: ClassVar[str] = "No token thinks for itself."
     gated: ClassVar[bool] = False
     exact_zeros: ClassVar[bool] = False
+    act: ClassVar[str] = ""
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
+
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
+        raise ShapeError("this model has no feed-forward networks, so nothing is bent")
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         return None
@@ -195,11 +204,13 @@ class Relu(FeedForward):
     """max(0, x) (Nair & Hinton 2010)."""
 
     title: ClassVar[str] = "ReLU"
+    act: ClassVar[str] = "relu"
     widths_kept: ClassVar[int] = 1  # its slope can be told from what it gives
     exact_zeros: ClassVar[bool] = True
     bend: ClassVar[Formula] = (r"h = \max(0, u)", "max(0, u)")
 
-    def activation(self, x: Tensor) -> Tensor:
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
         return F.relu(x)
 
 
@@ -207,10 +218,12 @@ class SquaredRelu(FeedForward):
     """max(0, x)^2 (So et al. 2021)."""
 
     title: ClassVar[str] = "squared ReLU"
+    act: ClassVar[str] = "relu2"
     exact_zeros: ClassVar[bool] = True
     bend: ClassVar[Formula] = (r"h = \max(0, u)^2", "max(0, u)²")
 
-    def activation(self, x: Tensor) -> Tensor:
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
         return relu2(x)
 
 
@@ -218,9 +231,11 @@ class Gelu(FeedForward):
     """x Φ(x) (Hendrycks & Gimpel 2016)."""
 
     title: ClassVar[str] = "GELU"
+    act: ClassVar[str] = "gelu"
     bend: ClassVar[Formula] = (r"h = u\,\Phi(u)", "u · Φ(u)")
 
-    def activation(self, x: Tensor) -> Tensor:
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
         return F.gelu(x)
 
 
@@ -228,9 +243,11 @@ class GeluTanh(FeedForward):
     """x Φ(x) in GPT-2's approximation."""
 
     title: ClassVar[str] = "GELU (tanh)"
+    act: ClassVar[str] = "gelu_tanh"
     bend: ClassVar[Formula] = (r"h = u\,\Phi(u) \text{ (tanh form)}", "u · Φ(u), by tanh")
 
-    def activation(self, x: Tensor) -> Tensor:
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
         return gelu_tanh(x)
 
 
@@ -238,9 +255,11 @@ class SwiGlu(GatedFeedForward):
     """SiLU on the gate (Shazeer 2020)."""
 
     title: ClassVar[str] = "SwiGLU"
+    act: ClassVar[str] = "silu"
     bend: ClassVar[Formula] = (r"h = \mathrm{SiLU}(\mathrm{gate}) \odot u", "SiLU(gate) · u")
 
-    def activation(self, x: Tensor) -> Tensor:
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
         return F.silu(x)
 
 
@@ -248,7 +267,9 @@ class GeGlu(GatedFeedForward):
     """GELU on the gate (Shazeer 2020)."""
 
     title: ClassVar[str] = "GEGLU"
+    act: ClassVar[str] = "gelu"
     bend: ClassVar[Formula] = (r"h = \mathrm{GELU}(\mathrm{gate}) \odot u", "GELU(gate) · u")
 
-    def activation(self, x: Tensor) -> Tensor:
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
         return F.gelu(x)

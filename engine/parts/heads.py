@@ -125,8 +125,11 @@ class HeadMixer(nn.Module):
         """What each head adds to the stream: z (head, ..., d_head) -> (head, ..., d_model), in z's precision,
         by its own rows of W_O. Without W_O a head writes its own slice of the stream.
         """
-        slices = torch.eye(self.n_heads * self.d_head, dtype=z.dtype, device=z.device)
-        matrix = slices if self.w_o is None else self.w_o.weight.to(z.dtype).t()  # (head * d_head, d_model)
+        matrix = (  # (head * d_head, d_model)
+            torch.eye(self.n_heads * self.d_head, dtype=z.dtype, device=z.device)
+            if self.w_o is None
+            else self.w_o.weight.to(z.dtype).t()
+        )
         own = matrix.unflatten(0, (self.n_heads, self.d_head))  # (head, d_head, d_model)
         return torch.einsum("h...d,hdm->h...m", z, own)
 

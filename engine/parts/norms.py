@@ -45,6 +45,10 @@ class LayerNorm(nn.Module):
         """Without the division and the bias: the mean is taken off, and the gain multiplies."""
         return _gained(x - x.mean(-1, keepdim=True), self.gain)
 
+    @classmethod
+    def linear_words(cls, config: ResolvedConfig) -> str:
+        return "centred" + (" and multiplied by its gain" if config.norm_gain else "")
+
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         scale = ((x - x.mean()).square().mean() + self.eps).sqrt()
         direction = _gained(u, self.gain)
@@ -87,6 +91,10 @@ class RMSNorm(nn.Module):
         """Without the division: the gain multiplies."""
         return _gained(x, self.gain)
 
+    @classmethod
+    def linear_words(cls, config: ResolvedConfig) -> str:
+        return "multiplied by its gain" if config.norm_gain else ""
+
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         scale = (x.square().mean() + self.eps).sqrt()
         return Linearised(_gained(u, self.gain) / scale, 0.0, float(scale))
@@ -123,6 +131,10 @@ class NoNorm(nn.Module):
 
     def linear(self, x: Tensor) -> Tensor:
         return x
+
+    @classmethod
+    def linear_words(cls, config: ResolvedConfig) -> str:
+        return ""
 
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         return Linearised(u, 0.0, 1.0)

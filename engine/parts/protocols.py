@@ -36,6 +36,10 @@ class Norm(Protocol):
     def linear(self, x: Tensor) -> Tensor:
         """What it does apart from its division and its bias. Shape in = shape out."""
 
+    @classmethod
+    def linear_words(cls, config: ResolvedConfig) -> str:
+        """What `linear` does to a vector, to follow "it is"; nothing where it leaves it alone."""
+
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         """x and u (d_model,), float64 -> the norm at x as a reader u sees it; None where it is not x divided
         by one number.
@@ -149,12 +153,19 @@ class FeedForward(Protocol):
     title: ClassVar[str]
     sentence: ClassVar[str]
     gated: ClassVar[bool]  # one half of the widened vector decides how much of the other passes
+    act: ClassVar[str]  # the name of `activation`, a key of `engine.measure.activations`; "" for none
     exact_zeros: ClassVar[bool]  # many activations are exactly 0
 
     def __init__(self, config: ResolvedConfig) -> None: ...
 
     def __call__(self, x: Tensor, probe: Probe) -> Tensor | None:
         """(batch, query, d_model) -> what is written to the stream, of the same shape; None for nothing."""
+
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
+        """What bends each number for itself: `ffn_pre`, or `ffn_gate` where it is gated. Shape in = shape
+        out. Not asked where `act` is empty.
+        """
 
     def column(self, neuron: int) -> Tensor:
         """What a neuron adds to the stream for each unit of its activation `ffn_post`, (d_model,)."""

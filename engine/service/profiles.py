@@ -13,6 +13,8 @@ from engine.corpora import CORPORA
 from engine.errors import ConfigError, RunError
 from engine.faults import parts_of
 from engine.ledger import parameter_formula
+from engine.parts.protocols import Parts
+from engine.parts.registry import HEALTHY
 from engine.training.batches import MAX_LOGITS
 
 if TYPE_CHECKING:
@@ -128,7 +130,7 @@ def current() -> Profile:
 def check(profile: Profile, spec: RunSpec) -> None:
     """Raises ConfigError for a field that is wrong or too large here, RunError for a text that is."""
     model, train = spec.model.validate(), spec.train.validate()
-    parts_of(spec.parts)
+    parts = parts_of(spec.parts)
     _check_sizes(profile, model)
     _at_most("steps", train.steps, profile.max_steps)
     _at_most("sample_length", train.sample_length, MAX_SAMPLE)
@@ -142,21 +144,23 @@ def check(profile: Profile, spec: RunSpec) -> None:
         fits = max(1, profile.max_batch_tokens // model.context)
         allowed = f"at most {profile.max_batch_tokens:,} are allowed here, so {fits:,} at this context"
         raise ConfigError("batch_size", train.batch_size, f"makes {tokens:,} tokens a step; {allowed}")
-    _check_parameters(profile, model)
-    _check_memory(profile, model, train, "batch_size", "would need", "batch, context or model")
+    _check_parameters(profile, model, parts)
+    need = estimate_bytes(model, train, parts)
+    _check_memory(profile, need, "batch_size", train.batch_size, "would need", "batch, context or model")
     _check_text(profile, spec)
 
 
-def check_model(profile: Profile, model: ModelConfig) -> None:
-    """Raises ConfigError for a model that is too large to be used here, whoever trained it. What can be
-    trained here can be used here.
+def check_model(profile: Profile, model: ModelConfig, parts: Parts = HEALTHY) -> None:
+    """Raises ConfigError for a model of `parts` that is too large to be used here, whoever trained it. What
+    can be trained here can be used here.
 
     The context and the heads have no parameters, yet caches and patterns grow with them.
     """
     model = model.validate()
     _check_sizes(profile, model)
-    _check_parameters(profile, model)
-    _check_memory(profile, model, TrainConfig(batch_size=1), "d_model", "may need", "context or model")
+    _check_parameters(profile, model, parts)
+    need = estimate_bytes(model, TrainConfig(batch_size=1), parts)
+    _check_memory(profile, need, "d_model", model.d_model, "may need", "context or model")
 
 
 def _check_sizes(profile: Profile, model: ModelConfig) -> None:
@@ -165,19 +169,15 @@ def _check_sizes(profile: Profile, model: ModelConfig) -> None:
     _at_most("context", model.context, profile.max_context)
 
 
-def _check_parameters(profile: Profile, model: ModelConfig) -> None:
-    parameters = parameter_formula(model)
+def _check_parameters(profile: Profile, model: ModelConfig, parts: Parts) -> None:
+    parameters = parameter_formula(model, parts)
     if parameters > profile.max_parameters:
         allowed = f"at most {profile.max_parameters:,} are allowed here: make it narrower or shallower"
         raise ConfigError("d_model", model.d_model, f"makes a model of {parameters:,} parameters; {allowed}")
 
 
-def _check_memory(
-    profile: Profile, model: ModelConfig, train: TrainConfig, field: str, needs: str, smaller: str
-) -> None:
-    need = estimate_bytes(model, train)
+def _check_memory(profile: Profile, need: int, field: str, value: int, needs: str, smaller: str) -> None:
     if 0 < profile.max_worker_bytes < need:
-        value = train.batch_size if field == "batch_size" else model.d_model
         what = f"{needs} about {need / GB:,.1f} GB of memory with this model"
         allowed = f"there are {profile.max_worker_bytes / GB:.1f} GB: choose a smaller {smaller}"
         raise ConfigError(field, value, f"{what}; {allowed}")
@@ -193,7 +193,7 @@ def check_tokenizer(profile: Profile, tokenizer: str) -> None:
         )
 
 
-def estimate_bytes(model: ModelConfig, train: TrainConfig) -> int:
+def estimate_bytes(model: ModelConfig, train: TrainConfig, parts: Parts = HEALTHY) -> int:
     """A rough upper estimate of a training's memory in bytes: libraries, optimiser state, and what backward
     keeps.
 
@@ -209,7 +209,7 @@ def estimate_bytes(model: ModelConfig, train: TrainConfig) -> int:
     logits = max(
         tokens * c.vocab_size, min(64 * c.context * c.vocab_size, max(MAX_LOGITS, c.context * c.vocab_size))
     )
-    return 350 * MB + 20 * parameter_formula(c) + 4 * (kept + 4 * logits)
+    return 350 * MB + 20 * parameter_formula(c, parts) + 4 * (kept + 4 * logits)
 
 
 def _check_text(profile: Profile, spec: RunSpec) -> None:

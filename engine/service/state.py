@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.config import ModelConfig, TrainConfig
+from engine.faults import parts_of
 from engine.ledger import parameter_formula
 from engine.service.history import History, HistoryLog, best
 from engine.service.processes import Worker
@@ -154,7 +155,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.name, self.total_steps = self.spec.name, self.spec.train.steps
-        self.parameters = parameter_formula(self.spec.model)
+        self.parameters = parameter_formula(self.spec.model, parts_of(self.spec.parts))
 
     @property
     def active(self) -> bool:

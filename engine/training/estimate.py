@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from engine.config import ModelConfig, TrainConfig
-from engine.ledger import parameter_formula
+from engine.ledger import ledger
+from engine.parts.protocols import Parts
+from engine.parts.registry import HEALTHY
 
-# Share of one thread's float32 product rate that whole training steps reach for each thread at these sizes
-# (rough; benchmarks/training.py measures what is reached).
+# Share of one thread's float32 product rate that whole training steps reach for each thread at these sizes:
+# assumed, for a first guess. After a first run its own speed is the guide (`Pace`).
 EFFICIENCY = {"bfloat16": 0.8, "float32": 0.45}
 SECOND_THREAD = 0.65  # what each further thread adds
 # Seconds for each layer of one token of a sample: one at a time, products are too small to be fast.
@@ -23,21 +25,18 @@ def tokens_a_step(model: ModelConfig, train: TrainConfig) -> int:
     return train.batch_size * model.context
 
 
-def forward_flops(model: ModelConfig) -> float:
-    """Floating-point operations of one token's forward pass: 2 for each weight that multiplies, 4 T d for
-    each layer's scores and sums.
+def forward_flops(model: ModelConfig, parts: Parts = HEALTHY) -> int:
+    """Floating-point operations of one token's forward pass: the ledger's. A window of attention saves
+    nothing, for the engine computes all scores and hides those beyond it.
     """
-    c = model.resolved()
-    looked_up = (0 if c.tie_embeddings else c.vocab_size * c.d_model) + (
-        c.context * c.d_model if c.position == "learned" else 0
-    )
-    attention = 0 if c.mixer == "none" else 4 * c.context * c.n_heads * c.d_head * c.n_layers
-    return 2.0 * (parameter_formula(c) - looked_up) + attention
+    return ledger(replace(model, window=0), parts=parts).flops().forward
 
 
-def total_flops(model: ModelConfig, train: TrainConfig, validation_tokens: int = 0) -> float:
+def total_flops(
+    model: ModelConfig, train: TrainConfig, validation_tokens: int = 0, parts: Parts = HEALTHY
+) -> int:
     """Of a whole training: backward costs twice forward; evaluations are forward passes over both splits."""
-    forward = forward_flops(model)
+    forward = forward_flops(model, parts)
     looks = 1 + (train.steps // train.eval_every if train.eval_every else 0)
     read = min(train.eval_tokens or validation_tokens, validation_tokens)
     return 3 * forward * train.steps * tokens_a_step(model, train) + forward * (
@@ -59,12 +58,13 @@ class Pace:
     train: TrainConfig
     steps: int
     seconds: float
+    parts: Parts = HEALTHY
 
     @property
     def flops_a_second(self) -> float:
         """0 for a training that has not begun."""
         read = self.steps * tokens_a_step(self.model, self.train)
-        return 3 * forward_flops(self.model) * read / self.seconds if self.seconds > 0 else 0.0
+        return 3 * forward_flops(self.model, self.parts) * read / self.seconds if self.seconds > 0 else 0.0
 
 
 def threads_rate(one: float, threads: int, native_bfloat16: bool) -> float:
@@ -73,9 +73,11 @@ def threads_rate(one: float, threads: int, native_bfloat16: bool) -> float:
     return one * share * (1 + SECOND_THREAD * (threads - 1))
 
 
-def seconds(model: ModelConfig, train: TrainConfig, validation_tokens: int, rate: float) -> float:
+def seconds(
+    model: ModelConfig, train: TrainConfig, validation_tokens: int, rate: float, parts: Parts = HEALTHY
+) -> float:
     """From the first step to the end, at `rate` floating-point operations a second."""
-    return total_flops(model, train, validation_tokens) / rate + sampling_seconds(model, train)
+    return total_flops(model, train, validation_tokens, parts) / rate + sampling_seconds(model, train)
 
 
 def product_rate() -> float:

@@ -8,17 +8,19 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Literal, get_args
+from types import ModuleType, SimpleNamespace
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from engine import config
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.ledger import ledger, parameter_formula
+from engine.measure import activations
 from engine.measure.ablation import Switches, compare
 from engine.measure.attribution import attribute
 from engine.measure.formulas import formulas
@@ -27,8 +29,12 @@ from engine.measure.recording import record
 from engine.measure.schemes import similarity
 from engine.measure.shapes import trace
 from engine.model import Transformer, build
-from engine.parts.registry import NORMS, POSITIONS
+from engine.parts.feedforward import FeedForward, GatedFeedForward, Gelu
+from engine.parts.formula import Formula
+from engine.parts.registry import FEEDFORWARDS, HEALTHY, NORMS, POSITIONS, swapped
 from engine.sample import Decoder
+from pages.inside.feedforward.neuron import norm_words
+from pages.inside.residual.push import frozen_words
 from pages.start.home.map_drawing import model_map
 from tests.engine.helpers import tiny
 
@@ -55,12 +61,34 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A file, a line in the registry, and the Literal: nothing else."""
     monkeypatch.setitem(NORMS, "scalenorm", written("engine/parts/scale_norm.py").ScaleNorm)
     monkeypatch.setitem(POSITIONS, "kerple", written("engine/parts/kerple.py").Kerple)
+    networks = (*get_args(config.Ffn), "tanh", "tanhglu")
     norms, positions = (*get_args(config.Norm), "scalenorm"), (*get_args(config.Position), "kerple")
+    monkeypatch.setitem(FEEDFORWARDS, "tanh", Tanh)
+    monkeypatch.setitem(FEEDFORWARDS, "tanhglu", TanhGate)
+    monkeypatch.setattr(config, "Ffn", Literal[networks])  # type: ignore[valid-type]
     monkeypatch.setattr(config, "Norm", Literal[norms])  # type: ignore[valid-type]
     monkeypatch.setattr(config, "Position", Literal[positions])  # type: ignore[valid-type]
     yield
     trace.cache_clear()
     ledger.cache_clear()
+
+
+class Tanh(FeedForward):
+    """A bend that nobody has named yet."""
+
+    title: ClassVar[str] = "Tanh"
+    act: ClassVar[str] = "tanh"
+    bend: ClassVar[Formula] = (r"h = \tanh(u)", "tanh(u)")
+
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
+        return x.tanh()
+
+
+class TanhGate(GatedFeedForward):
+    title: ClassVar[str] = "TanhGLU"
+    act: ClassVar[str] = "tanh"
+    activation = staticmethod(Tanh.activation)
 
 
 def model_of(**fields: Any) -> tuple[ModelConfig, Transformer]:
@@ -122,3 +150,52 @@ def test_the_new_norm_is_what_it_says() -> None:
     sizes = model.norm_final(x).norm(dim=-1)
     wanted = float(model.norm_final.gain) * 4  # type: ignore[attr-defined]
     assert torch.allclose(sizes, torch.full_like(sizes, abs(wanted)), rtol=1e-5)
+
+
+@pytest.mark.usefixtures("added")
+def test_the_views_of_a_norm_call_it_by_its_name() -> None:
+    _, model = model_of(norm="scalenorm")
+    words = frozen_words(model.config, model.parts, 1.25)
+    assert "frozen at 1.250" in words and "ScaleNorm" in words and "multiplied by its gain and √d" in words
+    subject: Any = SimpleNamespace(config=model.config, model=model)
+    said = norm_words(subject)
+    assert "final ScaleNorm" in said and "multiplied by its gain and √d" in said
+    facts = [
+        frozen_words(tiny(norm=norm, norm_gain=gain).resolved(), model.parts, 1.0)
+        for norm, gain in (("layernorm", True), ("rmsnorm", True), ("rmsnorm", False))
+    ]
+    assert ["centred" in each for each in facts] == [True, False, False]
+    assert "RMSNorm does nothing else" in facts[2]
+
+
+@pytest.mark.usefixtures("added")
+@pytest.mark.parametrize(("ffn", "bent"), [("tanh", "ffn_pre"), ("tanhglu", "ffn_gate")])
+def test_a_new_network_s_bend_is_drawn_as_its_own(ffn: str, bent: str) -> None:
+    chosen, model = model_of(ffn=ffn)
+    assert activations.bend(chosen) == "tanh" and activations.bent_input(chosen) == bent
+    functions = activations.functions(chosen)
+    assert [*functions] == [*activations.ACTIVATIONS, "tanh"]
+    drawn = activations.curve("tanh", among=functions)
+    np.testing.assert_allclose(drawn.y, np.tanh(drawn.x), atol=1e-12)
+    assert drawn.written == "tanh"
+    recording = record(model, IDS)
+    passed = recording["blocks.0.ffn_pre"] if bent == "ffn_gate" else 1
+    post = np.tanh(recording["blocks.0." + bent]) * passed
+    np.testing.assert_allclose(post, recording["blocks.0.ffn_post"], atol=1e-6)
+    assert activations.gates() == {"swiglu": "SwiGLU", "geglu": "GEGLU", "tanhglu": "TanhGLU"}
+    axis, surface = activations.gated_surface("tanhglu", 2.0, 5)
+    np.testing.assert_allclose(surface, np.tanh(axis)[None, :] * axis[:, None], atol=1e-6)
+
+
+def test_a_part_in_another_s_place_is_drawn_as_what_it_is() -> None:
+    parts = swapped(HEALTHY, "tanh for GELU", feedforwards={"gelu": Tanh})
+    assert activations.bend(tiny(ffn="gelu"), parts) == "tanh"
+
+    class Halved(Gelu):
+        @staticmethod
+        def activation(x: Tensor) -> Tensor:
+            return x / 2
+
+    parts = swapped(HEALTHY, "halved", feedforwards={"gelu": Halved})
+    found = activations.curve("gelu", among=activations.functions(tiny(ffn="gelu"), parts))
+    np.testing.assert_allclose(found.y, found.x / 2)

@@ -4,7 +4,7 @@ honoured wherever the model is read, taken apart, switched, traced, counted and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -284,6 +284,73 @@ def test_the_position_switch_leaves_nothing_of_the_scheme(case: Case) -> None:
         has_heads(model) or "embed" in case.parts.position(config).enters
     )
     assert (np.abs(found.after.logits - before.logits).max() > 1e-4) == bool(acts)
+
+
+def rebuilt(model: Transformer, config: ModelConfig, parts: Parts) -> Transformer:
+    """The same weights in other parts."""
+    other = build(config, parts=parts).eval()
+    other.load_state_dict(model.state_dict())
+    return other
+
+
+def remixed(case: Case, **methods: Any) -> Parts:
+    """The case's parts, with these methods in its mixer."""
+    name = case.config.mixer
+    return swapped(case.parts, "remixed", mixers={name: type("Other", (case.parts.mixers[name],), methods)})
+
+
+@every
+def test_the_scale_switch_leaves_the_products_as_they_are(case: Case) -> None:
+    model = model_of(case)
+    before = record(model, IDS)
+    if not has_heads(model):
+        assert_refused(model, before, Switches(scale=False))
+        return
+    plain = remixed(case, scores=HeadMixer.compared) if model.blocks[0].mixer.scored else case.parts
+    for position in (True, False):
+        found = compare(model, before, Switches(scale=False, position=position)).after.logits
+        wanted = record(rebuilt(model, case.config, plain), IDS, positions=position).logits
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+@every
+def test_the_mask_switch_shows_every_key(case: Case) -> None:
+    model = model_of(case)
+    before = record(model, IDS)
+    if not has_heads(model):
+        assert_refused(model, before, Switches(mask=False))
+        return
+    bare = swapped(case.parts, "no mask", mask=lambda length, like, start=0: None)
+    wanted = record(rebuilt(model, replace(case.config, window=0), bare), IDS).logits
+    np.testing.assert_allclose(compare(model, before, Switches(mask=False)).after.logits, wanted, atol=1e-5)
+
+
+@every
+@pytest.mark.parametrize("how", ["zero", "mean"])
+def test_a_head_that_is_off_gives_nothing_or_its_mean(case: Case, how: Any) -> None:
+    model = model_of(case)
+    before, switches = record(model, IDS), Switches(heads_off=((0, 1), (1, 1)), ablation=how)
+    if not has_heads(model):
+        assert_refused(model, before, switches)
+        return
+    gather = case.parts.mixer(model.config).weighted_sum  # type: ignore[attr-defined]
+
+    def without(mixer: HeadMixer, pattern: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        z = gather(mixer, pattern, v).clone()
+        z[:, 1] = 0 if how == "zero" else z[:, 1].mean(1, keepdim=True)
+        return z
+
+    wanted = record(rebuilt(model, case.config, remixed(case, weighted_sum=without)), IDS).logits
+    np.testing.assert_allclose(compare(model, before, switches).after.logits, wanted, atol=1e-5)
+
+
+def assert_refused(model: Transformer, before: Recording, switches: Switches) -> None:
+    """Without a mixer there is nothing to switch; one without heads cannot be switched in part."""
+    if model.parts.mixer(model.config).present:
+        with pytest.raises(ConfigError, match="heads"):
+            compare(model, before, switches)
+    else:
+        np.testing.assert_array_equal(compare(model, before, switches).after.logits, before.logits)
 
 
 def seams_used(model: Transformer, recording: Recording) -> set[str]:

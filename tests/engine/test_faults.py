@@ -7,6 +7,8 @@ import io
 import json
 import zipfile
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,23 +16,31 @@ import torch
 import torch.nn.functional as F
 
 from engine.checkpoints import pack, unpack
-from engine.config import ModelConfig, TrainConfig
+from engine.config import ModelConfig, ResolvedConfig, SampleConfig, TrainConfig
 from engine.errors import CheckpointError, ConfigError
 from engine.faults import PARTS, UnscaledAttention, parts_of
+from engine.ledger import ledger, parameter_formula
+from engine.measure.caching import cache_size, compare, filled_bytes
+from engine.measure.caching_totals import sharing
+from engine.measure.shared_keys import shared_keys
 from engine.model import build
+from engine.parts.attention import Attention
 from engine.parts.positions import Seams
-from engine.parts.registry import HEALTHY, MIXERS, swapped
+from engine.parts.registry import HEALTHY, MIXERS, Parts, swapped
 from engine.probe import Recorder, identity
 from engine.sample import complete
-from engine.service.profiles import PROFILES, check
-from engine.service.state import RunSpec
+from engine.service.profiles import PROFILES, check, check_model
+from engine.service.state import Run, RunSpec
 from engine.tokenizers import from_dict
 from engine.training.batches import Batches
+from engine.training.estimate import Pace, forward_flops
 from engine.training.evaluation import measure
 from engine.training.records import Evaluation, Snapshot, Step
 from engine.training.train import train
+from pages.models.parameters import choice
 from tests.engine.helpers import tiny, verse
-from tests.engine.toys import TOYS
+from tests.engine.toys import TOYS, RunningMean
+from ui.subject import RUN, _facts
 
 CORPUS = verse()
 MODEL = ModelConfig(vocab_size=CORPUS.vocab_size, context=16, d_model=32, n_layers=1, n_heads=2, dropout=0.2)
@@ -197,3 +207,87 @@ def test_what_was_read_can_be_written_again() -> None:
     first = unpack(pack(build(MODEL, parts=PARTS[FAULT]), CORPUS.tokenizer, {}))
     again = unpack(pack(first.model, from_dict(first.tokenizer.to_dict()), {}))
     assert again.model.parts is first.model.parts
+
+
+# --- parts with another number of parameters ----------------------------------------------------
+
+SHARP = "toy mixer"
+
+
+@pytest.fixture
+def sharp(monkeypatch: pytest.MonkeyPatch) -> Parts:
+    """A fault that has more tensors than what it stands for."""
+    monkeypatch.setitem(PARTS, SHARP, TOYS["mixer"])  # type: ignore[arg-type]
+    more = parameter_formula(MODEL, TOYS["mixer"])
+    assert more == sum(p.numel() for p in build(MODEL, parts=TOYS["mixer"]).parameters())
+    assert more != parameter_formula(MODEL)
+    return TOYS["mixer"]
+
+
+def test_a_file_of_parts_with_other_tensors_is_read_again(sharp: Parts) -> None:
+    model = build(tiny(vocab_size=CORPUS.vocab_size), parts=sharp)
+    seen: list[Parts] = []
+    found = unpack(pack(model, CORPUS.tokenizer, {}), lambda config, parts: seen.append(parts))
+    assert found.model.parts is sharp and seen == [sharp]
+    assert f"{parameter_formula(model.config, sharp):,} parameters" in _facts(found, None, 0, ())
+
+
+def test_limits_and_runs_count_the_parts_that_they_are_given(sharp: Parts) -> None:
+    spec = RunSpec(MODEL, TRAIN, "text", "abc " * 99, parts=SHARP)
+    there = parameter_formula(MODEL, sharp)
+    assert Run("a", "me", spec, Path("unused"), 0.0).parameters == there
+    fewer, more = sorted((parameter_formula(MODEL), there))
+    refused, allowed = (sharp, HEALTHY) if there == more else (HEALTHY, sharp)
+    profile = replace(PROFILES["local"], max_parameters=fewer)
+    check_model(profile, MODEL, allowed)
+    check(profile, replace(spec, parts=allowed.name))
+    with pytest.raises(ConfigError, match=f"{more:,} parameters"):
+        check_model(profile, MODEL, refused)
+    with pytest.raises(ConfigError, match=f"{more:,} parameters"):
+        check(profile, replace(spec, parts=refused.name))
+
+
+def test_the_parameters_page_counts_a_run_s_own_parts(sharp: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = RunSpec(MODEL, TRAIN, "text", "abc " * 99, parts=SHARP)
+    run = SimpleNamespace(id="a", name="a run", spec=spec)
+    manager = SimpleNamespace(view=lambda _: run, runs=lambda _: [run])
+    monkeypatch.setattr(choice.state, "manager", lambda: manager)
+    monkeypatch.setattr(choice.state, "owner", lambda: "me")
+    found = choice.plain(RUN + "a")
+    assert found.ledger.total == parameter_formula(MODEL, sharp)
+    wider = found.variant(n_layers=2)
+    assert wider is not None and wider.total == parameter_formula(replace(MODEL, n_layers=2), sharp)
+
+
+def test_what_writing_costs_is_the_model_s_own() -> None:
+    """A mixer that is no HeadMixer: two products fewer, and a cache of its own width."""
+    parts = swapped(HEALTHY, "no heads", mixers={"attention": RunningMean})
+    model = build(MODEL, parts=parts).eval().requires_grad_(False)
+    exact = ledger(MODEL, parts=parts)
+    (pair,) = compare(model, (1, 2, 3), 1, SampleConfig())
+    assert pair.flops == 3 * exact.flops(3).forward != 3 * ledger(MODEL).flops(3).forward
+    filled, _ = filled_bytes(model, (1, 2, 3))
+    assert cache_size(MODEL, 3, parts=parts).formula == filled
+    halved = swapped(HEALTHY, "one of the two", mixers={"attention": KeepsKeysAlone})
+    size = cache_size(MODEL, 10, parts=halved)
+    assert (
+        size.formula == 32 * 10 * 4 and size.numbers == "1 · 32 · 10 · 4" and size.tensor == 2 * size.formula
+    )
+    assert sharing(MODEL, 10, "float32", halved).sizes[2].formula == size.formula
+    found = shared_keys(MODEL, 2, 2, 4, halved)
+    assert found.cache_bytes_per_token == 32 * 4 and found.parameters == 2 * 32 * 32
+
+
+class KeepsKeysAlone(Attention):
+    """An Attention that says that half the numbers are kept."""
+
+    @classmethod
+    def cached(cls, config: ResolvedConfig) -> int:
+        return config.n_kv_heads * config.d_head
+
+
+def test_how_long_it_takes_follows_the_parts(sharp: Parts) -> None:
+    assert forward_flops(MODEL, sharp) == ledger(MODEL, parts=sharp).flops().forward
+    assert forward_flops(MODEL, sharp) != forward_flops(MODEL)
+    paces = [Pace(MODEL, TRAIN, 4, 1.0, parts).flops_a_second for parts in (HEALTHY, sharp)]
+    assert paces[0] / paces[1] == forward_flops(MODEL) / forward_flops(MODEL, sharp)

@@ -378,6 +378,7 @@ def test_every_stage_agrees_with_what_was_recorded(fields):
             )
             np.testing.assert_allclose(found.pattern, recording[f"blocks.{layer}.pattern"][head], atol=1e-5)
             np.testing.assert_allclose(found.z, recording[f"blocks.{layer}.z"][head], atol=1e-4)
+            assert found.exponentials is not None
             np.testing.assert_allclose(
                 found.exponentials / found.exponentials.sum(-1, keepdims=True), found.pattern
             )

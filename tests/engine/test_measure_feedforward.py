@@ -181,10 +181,10 @@ def test_curves_and_slopes_are_those_of_the_formula(name: str) -> None:
 def test_the_bend_named_is_the_one_the_model_has(ffn: str) -> None:
     model = loud(tiny(ffn=ffn))
     found = record(model, [1, 2, 3])
-    bent = activations.ACTIVATIONS[activations.BENDS[ffn]][1](
-        torch.from_numpy(found["blocks.0." + activations.bent_input(ffn)].copy())
-    ).numpy()
-    if activations.bent_input(ffn) == "ffn_gate":
+    name, read = activations.bend(model.config), activations.bent_input(model.config)
+    assert name is not None
+    bent = activations.ACTIVATIONS[name][1](torch.from_numpy(found["blocks.0." + read].copy())).numpy()
+    if read == "ffn_gate":
         bent = bent * found["blocks.0.ffn_pre"]
     np.testing.assert_allclose(bent, found["blocks.0.ffn_post"], rtol=1e-5, atol=1e-6)
 

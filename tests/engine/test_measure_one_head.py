@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from torch import Tensor
 
+from engine.faults import PARTS
 from engine.measure import habits, heads, one_head, shared_keys
 from engine.measure.ablation import Switches, compare, each_head_off
 from engine.measure.consequences import (
@@ -19,12 +22,25 @@ from engine.measure.consequences import (
 )
 from engine.measure.recording import Recording, record
 from engine.measure.scaling import KEYS, among_zeros, scaling, theory
+from engine.model import build
+from engine.parts.attention import Attention
+from engine.parts.protocols import Parts
+from engine.parts.registry import HEALTHY, swapped
+from pages.inside.attention import steps
 from tests.engine.helpers import loud, tiny
+from tests.engine.toys import TOYS, PlainProducts
 
 IDS = (3, 1, 4, 1, 5, 9, 2)
 MODEL = loud(tiny(n_kv_heads=2, position="rope", qk_norm=True, attention_bias=True), factor=4.0)
 RECORDING = record(MODEL, IDS)
 LAYER, HEAD, QUERY, KEY = 1, 3, 5, 2
+
+
+class Capped(Attention):
+    """Scores that are no multiple of the products (Gemma 2 caps them so)."""
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().scores(q, k).tanh()
 
 
 def test_the_vectors_are_the_heads_own_and_those_of_the_key_value_head_it_reads():
@@ -68,6 +84,48 @@ def test_a_bias_is_added_before_the_mask():
     np.testing.assert_allclose(
         np.tril(one_head.biased(found)), np.tril(recording["blocks.0.scores"][2]), atol=1e-4
     )
+
+
+def test_weights_that_are_no_shares_of_the_exponentials_are_not_written_out_as_such():
+    """SharpMixer takes the softmax of the doubled scores."""
+    for parts, own in ((TOYS["mixer"], True), (TOYS["position"], False), (PARTS["unscaled_scores"], False)):
+        model = build(tiny(), parts=parts).eval()
+        found = heads.stages(model, record(model, IDS), 0, 1)
+        w = one_head.written_out(found, QUERY, KEY)
+        assert (found.exponentials is None) == own == (w.exponential is None) == (w.total is None)
+        said = steps.arithmetic(list("abcdefg"), w, QUERY, KEY)
+        assert ("in its own way" in said) == own != ("e^{s - \\max}" in said)
+        if not own:
+            assert w.weight == pytest.approx(w.exponential / w.total)
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind", "name"),
+    [
+        (HEALTHY, "root", "÷ √d"),
+        (PARTS["unscaled_scores"], "none", "scores"),
+        (swapped(HEALTHY, "plain", mixers={"attention": PlainProducts}), "none", "scores"),
+        (TOYS["mixer"], "number", "scores"),
+        (swapped(HEALTHY, "capped", mixers={"attention": Capped}), "own", "scores"),
+    ],
+    ids=lambda x: x.name if isinstance(x, Parts) else "",
+)
+def test_every_equation_that_is_printed_is_true(parts: Parts, kind: str, name: str):
+    """Whatever stands to the left and to the right of each = in numbers."""
+    model = loud(tiny(), factor=4.0) if parts is HEALTHY else build(tiny(), parts=parts).eval()
+    found = heads.stages(model, record(model, IDS), 0, 1)
+    w = one_head.written_out(found, QUERY, KEY)
+    assert one_head.scaled_by(w.divisor, 4) == kind and steps.names_of(found)["÷ √d"] == name
+    said = steps.arithmetic(list("abcdefg"), w, QUERY, KEY)
+    assert ("\\sqrt" in said) == (kind == "root") and ("scores of the products in its own" in said) == (
+        kind == "own"
+    )
+    for left, right in re.findall(r"= ([-\d.]+ / [^=]+) = ([-\d.]+)\$", said):
+        numbers = [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?", left)]
+        below = math.sqrt(numbers[1]) if "sqrt" in left else numbers[1]
+        assert numbers[0] / below == pytest.approx(float(right), abs=2e-4)
+    if kind == "none":
+        assert w.scaled == pytest.approx(w.raw) and f"s = {w.scaled:.4f}$: the product as it is" in said
 
 
 def test_lengths_are_those_of_the_chosen_token():

@@ -17,6 +17,12 @@ from engine.measure.recording import record
 from engine.measure.roads import blocks_of, last_block, ratios, reason, road, unusable
 from engine.measure.settling import cell, reach, settling
 from engine.measure.stream import mean, stream, summary, sums
+from engine.model import build
+from engine.parts.attention import NoMixer
+from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock
+from engine.parts.feedforward import NoFeedForward
+from engine.parts.positions import Learned
+from engine.parts.registry import HEALTHY, swapped
 from tests.engine.helpers import loud, tiny
 
 IDS = (3, 1, 4, 1, 5, 9, 2)
@@ -126,6 +132,32 @@ def test_each_bar_has_its_own_number():
         ("attn bias 1", "attention", 9.0),
         ("ffn 1", "feedforward", 4.0),
         ("norm bias", "norm", 5.0),
+    ]
+
+
+def test_what_stands_in_the_model_s_place_is_what_is_told():
+    """Names in the configuration that are not what the parts are."""
+    swapped_in = swapped(
+        HEALTHY,
+        "other classes under old names",
+        positions={"none": Learned},
+        mixers={"attention": NoMixer},
+        feedforwards={"gelu": NoFeedForward},
+    )
+    parts = Attribution(0.0, 1.0, 0.0, np.zeros((2, 4)), np.zeros(2), np.zeros(2), 0.0, 1.0)
+    config = tiny(position="none", ffn="gelu").resolved()
+    assert [p.label for p in pushes(config, parts, swapped_in).writers] == ["embed", "position"]
+
+
+@pytest.mark.parametrize(
+    ("wiring", "said"), [(PostNormBlock, "post"), (ParallelBlock, "parallel"), (NoResidualBlock, "none")]
+)
+def test_a_wiring_in_another_s_place_is_worked_out_as_what_it_is(wiring, said):
+    parts = swapped(HEALTHY, "wired otherwise", wirings={"pre": wiring})
+    models = build(tiny(), parts=parts).eval(), build(tiny(wiring=said)).eval()
+    rows = [sums(stream(record(model, IDS)), model.config, 5, 2) for model in models]
+    assert [(len(r.terms), r.normed is None) for r in rows[0]] == [
+        (len(r.terms), r.normed is None) for r in rows[1]
     ]
 
 

@@ -5,6 +5,7 @@ arithmetic.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +16,12 @@ from hypothesis import strategies as st
 from engine.config import ModelConfig
 from engine.errors import ConfigError, ShapeError
 from engine.ledger import parameter_formula
-from engine.measure import byhand, mistakes
+from engine.measure import byhand, mistakes, tape
 from engine.measure.recording import record
 from engine.measure.shapes import Shape, probabilities, tensor_of, totals, trace
 from engine.model import build
+from engine.parts.attention import Attention
+from engine.parts.registry import HEALTHY, swapped
 from engine.presets import PRESETS
 from engine.probe import AXES, Recorder
 from tests.engine.helpers import loud, some_tokens, tiny
@@ -176,6 +179,22 @@ def test_the_lines_that_ran_are_the_lines_that_did_it():
     assert any("F.embedding" in line for line in text("embed"))
     assert text("blocks.0.norm1") == ["return F.layer_norm(x, x.shape[-1:], self.gain, self.bias, self.eps)"]
     assert all(step.ran for step in steps if step.name != "tokens")
+
+
+def test_a_part_made_inside_a_function_shows_its_lines_too(monkeypatch):
+    """It has no name to be found by: its qualified name holds `<locals>`."""
+    import inspect
+
+    class Doubled(Attention):
+        def scores(self, q, k):
+            return 2 * super().scores(q, k)
+
+    monkeypatch.setattr(tape, "_ENGINE", str(Path(__file__).parents[1]))
+    parts = swapped(HEALTHY, "doubled", mixers={"attention": Doubled})
+    (ran,) = [r for s in trace(tiny(), 4, parts) if s.name == "blocks.0.scores" for r in s.ran]
+    lines, first = inspect.getsourcelines(ran.source)
+    assert [lines[i - first].strip() for i in ran.lines] == ["return 2 * super().scores(q, k)"]
+    assert ran.name.endswith("<locals>.Doubled.scores") and ran.module == __name__
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ numbers.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -346,3 +347,19 @@ def test_gradients_of_a_whole_model(wiring: str) -> None:
         return torch.func.functional_call(model, dict(zip(names, parameters, strict=True)), (tokens,))
 
     assert torch.autograd.gradcheck(logits, values)
+
+
+def test_a_mixer_with_an_output_matrix_needs_no_other_to_say_what_its_heads_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The slices of the stream are (head * d_head)² numbers: made where there is no W_O alone."""
+    z = torch.randn(4, 3, 4)
+    asked: list[int] = []
+    made = torch.eye
+    monkeypatch.setattr(torch, "eye", lambda n, **rest: asked.append(n) or made(n, **rest))
+    for projected, sizes in ((True, []), (False, [16])):
+        mixer: Any = loud(tiny(output_projection=projected)).blocks[0].mixer
+        written = mixer.writes(z)
+        assert asked == sizes and written.shape == (4, 3, 16)
+        side_by_side = z.transpose(0, 1).reshape(3, 16)
+        assert torch.allclose(written.sum(0), mixer.output(side_by_side), atol=1e-5)

@@ -37,6 +37,10 @@ class MeanSizeNorm(nn.Module):
     def linear(self, x: Tensor) -> Tensor:
         return self.gain * x
 
+    @classmethod
+    def linear_words(cls, config: ResolvedConfig) -> str:
+        return "multiplied by its gain"
+
     def linearised(self, x: Tensor, u: Tensor) -> Linearised | None:
         scale = x.abs().mean()
         return Linearised(u * self.gain.to(u.dtype) / scale, 0.0, float(scale))

@@ -6,6 +6,7 @@ import asyncio
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -110,6 +111,8 @@ def test_a_hosted_server_shows_no_stranger_a_trace(
             said = AppTest.from_function(page).run().exception[0]
         return "secret" in said.message + "".join(said.stack_trace), manager
 
-    said, manager = asyncio.run(serve())
+    # A thread of its own: where browser tests ran before, this one has an event loop already.
+    with ThreadPoolExecutor(1) as thread:
+        said, manager = thread.submit(asyncio.run, serve()).result()
     assert said == shown
     assert state._MADE == [] and not manager.folder.exists(), "the end of the server is the end of its runs"

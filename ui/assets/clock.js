@@ -6,7 +6,7 @@ import { around, element, vector, within } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
 import { whole } from "./shared/numbers.js"
-import { keepInLink, playButton } from "./shared/play.js"
+import { keepInLink, keptInLink, playButton } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf } from "./shared/theme.js"
 
@@ -189,7 +189,7 @@ function update(self, data) {
   self.colour = data.palette.position[sideOf(self.root)]
   const kind = JSON.stringify([data.thetas, data.last, self.colour])
   Object.assign(self, { thetas: data.thetas, pairs: data.pairs, of: data.of, last: data.last })
-  self.position = Math.min(self.position ?? data.position, data.last)
+  self.position = Math.min(self.position ?? keptInLink(data.name, data.position), data.last)
   if (kind !== self.kind) rebuild(self)
   self.kind = kind
   self.binary.textContent = "The same position, as a binary counter. Under each digit: after how many positions it comes round."

@@ -5,7 +5,7 @@
 import { button, element, resize, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { counted, memory, short, whole } from "./shared/numbers.js"
-import { keepInLink, playButton } from "./shared/play.js"
+import { keepInLink, keptInLink, playButton } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf } from "./shared/theme.js"
 
@@ -249,7 +249,7 @@ function table(self) {
 function update(self, data) {
   const last = data.steps.length - 1
   // A person who watched the end of one text sees the end of the next.
-  const ended = self.data === null ? data.step : self.step >= self.data.steps.length - 1 ? last : self.step
+  const ended = self.data === null ? keptInLink(data.name, data.step) : self.step >= self.data.steps.length - 1 ? last : self.step
   self.data = data
   self.step = Math.min(ended, last)
   self.width = self.root.clientWidth

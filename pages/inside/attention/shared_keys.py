@@ -7,6 +7,8 @@ import streamlit as st
 
 from engine.config import ModelConfig
 from engine.measure.shared_keys import SharedKeys, fitting, kind, saved, served_by, shared_keys
+from engine.parts.protocols import Parts
+from engine.parts.registry import HEALTHY
 from engine.presets import PRESETS
 from pages.inside.attention.figures import shared_figure
 from ui import explain, widgets
@@ -46,7 +48,8 @@ def draw_shared_keys(subject: Subject) -> None:
             "This model's mixer has no keys of its own to share; the numbers below are those of attention"
             " with the same sizes."
         )
-    found = _counted(config, n_heads, n_kv, size)
+    parts = HEALTHY if which in PUBLISHED else subject.model.parts
+    found = _counted(config, n_heads, n_kv, size, parts.name, parts)
     group = n_heads // n_kv
     each = "one for each" if group == 1 else f"each serving {group}"
     st.markdown(
@@ -66,8 +69,8 @@ def draw_shared_keys(subject: Subject) -> None:
         data=pairs,
         name="shared-keys",
     )
-    st.table(_table(config, n_heads, n_kv, size))
-    full = _counted(config, n_heads, n_heads, size)
+    st.table(_table(config, n_heads, n_kv, size, parts))
+    full = _counted(config, n_heads, n_heads, size, parts.name, parts)
     explain.takeaway(
         f"The cache grows by 2 × {config.n_layers} layers × {n_kv} key-value heads × {config.d_head} numbers"
         f" × {size} bytes = **{_bytes(found.cache_bytes_per_token)} for each token**,"
@@ -94,14 +97,17 @@ def _own(n_heads: int, n_kv: int) -> tuple[int, int]:
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def _counted(config: ModelConfig, n_heads: int, n_kv: int, size: int) -> SharedKeys:
-    return shared_keys(config, n_heads, n_kv, size)
+def _counted(
+    config: ModelConfig, n_heads: int, n_kv: int, size: int, made_of: str, _parts: Parts
+) -> SharedKeys:
+    """`made_of`, the parts' name, stands for them in the key."""
+    return shared_keys(config, n_heads, n_kv, size, _parts)
 
 
-def _table(config: ModelConfig, n_heads: int, n_kv: int, size: int) -> pd.DataFrame:
+def _table(config: ModelConfig, n_heads: int, n_kv: int, size: int, parts: Parts) -> pd.DataFrame:
     """What is chosen beside no sharing and all sharing."""
     choices = dict.fromkeys((n_heads, n_kv, 1))
-    found = [_counted(config, n_heads, kv, size) for kv in choices]
+    found = [_counted(config, n_heads, kv, size, parts.name, parts) for kv in choices]
     columns = {
         f"{kv} key-value {'head' if kv == 1 else 'heads'}" + (" (chosen)" if kv == n_kv else ""): [
             f"{f.parameters:,}",

@@ -38,6 +38,8 @@ FORMULAS = {
     "· v": "$z_i = \\sum_j p_{ij} v_j$. The messages, mixed by the weights.",
     "W_O": "$z_i W_O$, with this head's rows of $W_O$. What this head adds to the residual stream.",
 }
+OWN_SCORES = "this model's mixer makes scores of the products in its own way, which is not written out here."
+OWN_WEIGHTS = "this model's mixer makes weights of its scores in its own way, which is not written out here."
 
 
 def draw_steps(subject: Subject) -> None:
@@ -47,8 +49,8 @@ def draw_steps(subject: Subject) -> None:
     recording = subject.recording()
     layer, head = widgets.head(config, TOPIC)
     found = _stages(subject.key, subject.ids, layer, head, recording, subject.model)
-    stage = widgets.one_of("Stage", STAGES, "attention_stage", first=STAGES[1])
-    st.markdown(FORMULAS[stage] + _variant(subject, stage, found))
+    stage = widgets.one_of("Stage", names_of(found), "attention_stage", first=STAGES[1])
+    st.markdown(_formula(stage, found) + _variant(subject, stage, found))
     _picture(subject, recording, found, stage, layer, head)
     st.caption(
         "Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded"
@@ -84,6 +86,33 @@ def _choose_key(subject: Subject, found: Stages, query: int) -> int:
     options = {STRONGEST: f"the strongest: {words(best)}"} | {key: words(key) for key in seen}
     chosen = widgets.one_of("Written out for one key", options, "attention_key", kind="list", width=340)
     return best if chosen == STRONGEST else chosen
+
+
+def _formula(stage: str, found: Stages) -> str:
+    """What is computed at a stage, or that it is not written out."""
+    if stage == "softmax" and found.exponentials is None:
+        return f"$p_{{ij}}$: {OWN_WEIGHTS}"
+    if stage == "÷ √d" and found.raw is None:
+        return "$s_{ij} = 0$."
+    if stage == "÷ √d" and found.divisor is None:
+        return f"$s_{{ij}}$: {OWN_SCORES}"
+    return _scaled(found) if stage == "÷ √d" else FORMULAS[stage]
+
+
+def _scaled(found: Stages) -> str:
+    kind = one_head.scaled_by(found.divisor, found.q.shape[1])
+    if kind == "none":
+        return (
+            "$s_{ij}$ as it is: this model's mixer does not divide. The spread of the scores grows with the"
+            " width of the head."
+        )
+    return FORMULAS["÷ √d"] if kind == "root" else f"$s_{{ij}} / {found.divisor:.4f}$, in this model."
+
+
+def names_of(found: Stages) -> dict[str, str]:
+    """What the stages are called: one that promises a division by √d, only where there is one."""
+    divides = found.raw is None or one_head.scaled_by(found.divisor, found.q.shape[1]) == "root"
+    return {stage: stage if divides or stage != "÷ √d" else "scores" for stage in STAGES}
 
 
 def _variant(subject: Subject, stage: str, found: Stages) -> str:
@@ -145,7 +174,7 @@ def _picture(
         "mask": found.masked,
         "softmax": found.pattern,
     }[stage]
-    alt = f"{stage} of {where}: one row for each query, one column for each key."
+    alt = f"{names_of(found)[stage]} of {where}: one row for each query, one column for each key."
     figure = (
         pattern_heatmap(values, labels)
         if stage == "softmax"
@@ -166,12 +195,14 @@ def _table(subject: Subject, found: Stages, query: int) -> pd.DataFrame:
     columns = {"position": np.arange(len(subject.ids)), "key": subject.labels}
     if found.raw is not None:
         columns["q·k"] = found.raw[query]
-    columns["÷ √d"] = found.scaled[query]
+    columns[names_of(found)["÷ √d"]] = found.scaled[query]
     if found.bias is not None:
         columns["+ bias"] = one_head.biased(found)[query]
     if subject.config.causal:
         columns["masked"] = found.masked[query]
-    return pd.DataFrame(columns | {"e^(s − max)": found.exponentials[query], "weight": found.pattern[query]})
+    if found.exponentials is not None:
+        columns["e^(s − max)"] = found.exponentials[query]
+    return pd.DataFrame(columns | {"weight": found.pattern[query]})
 
 
 def arithmetic(labels: list[str], w: WrittenOut, query: int, key: int) -> str:
@@ -185,15 +216,29 @@ def arithmetic(labels: list[str], w: WrittenOut, query: int, key: int) -> str:
         terms = " + ".join(f"({q:.2f})({k:.2f})" for q, k in w.pairs[:3])
         rest = f" + \\ldots\\ ({width - 3}\\ more)" if width > 3 else ""
         lines.append(f"$q \\cdot k = {terms}{rest} = {w.raw:.4f}$\n")
-        lines.append(f"$s = {w.raw:.4f} / \\sqrt{{{width}}} = {w.scaled:.4f}$\n")
+        lines.append(_divided(w))
     if w.bias is not None:
         lines.append(f"$s + \\text{{bias}} = {w.scaled:.4f} + ({w.bias:.4f}) = {w.masked:.4f}$\n")
+    if w.exponential is None:
+        lines.append(f"$p = {w.weight:.4f}$, of the {w.seen} keys that it sees: {OWN_WEIGHTS}")
+        return "\n".join(lines)
     lines.append(f"$e^{{s - \\max}} = e^{{{w.masked:.4f} - ({w.largest:.4f})}} = {w.exponential:.4f}$\n")
     lines.append(
         f"$p = {w.exponential:.4f} / {w.total:.4f} = {w.weight:.4f}$, a sum over the {w.seen} keys that it"
         " sees."
     )
     return "\n".join(lines)
+
+
+def _divided(w: WrittenOut) -> str:
+    """From the product to the score."""
+    width = len(w.pairs)
+    return {
+        "root": f"$s = {w.raw:.4f} / \\sqrt{{{width}}} = {w.scaled:.4f}$\n",
+        "none": f"$s = {w.scaled:.4f}$: the product as it is.\n",
+        "number": f"$s = {w.raw:.4f} / {w.divisor or 1:.4f} = {w.scaled:.4f}$\n",
+        "own": f"$s = {w.scaled:.4f}$: {OWN_SCORES}\n",
+    }[one_head.scaled_by(w.divisor, width)]
 
 
 def _written(recording: Recording, found: Stages, query: int, layer: int) -> None:

@@ -17,6 +17,7 @@ from engine.measure.consequences import (
     missed,
     writes_a_bias,
 )
+from engine.measure.formulas import formulas
 from engine.measure.recording import Recording
 from engine.model import Transformer
 from pages.inside.attention.figures import head_heatmap, head_table, kl_bars, two_bars
@@ -96,7 +97,7 @@ def _controls(subject: Subject, place: int) -> Switches:
         )
         mask = widgets.switch("Mask", True, "attention_mask", hint=words, disabled=not config.causal)
         scale = widgets.switch(
-            "Scale", True, "attention_scaled", hint="Off: the scores are not divided by √d_head."
+            "Scale", True, "attention_scaled", hint="Off: the scores are the products q·k as they are."
         )
         position = widgets.switch(
             "Position",
@@ -203,11 +204,12 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
 def _how(subject: Subject) -> None:
     scheme = subject.model.parts.position(subject.config)
     left_out = "`pos_embed` is left out." if "embed" in scheme.enters else ""
+    scores = formulas(subject.config, subject.model.parts)["scores"][1]
     with st.expander("How each part is switched off"):
         st.markdown(f"""
 - **Mask**: `masked_scores` is replaced by `scores`, so the softmax runs over all keys.
-- **Scale**: `q_rot` is multiplied by $\\sqrt{{d_{{head}}}}$, which undoes the division. A position's bias on
-  the scores stays as it is.
+- **Scale**: `scores`, here {scores}, is replaced by q · kᵀ as it is. A position's bias on the scores stays
+  as it is.
 - **Position** ({subject.config.position}): {scheme.off}. {left_out}
 - **Heads**: `z` of the head is set to zero, or at every position to its mean over this text. Zero takes
   away more: also what the head always writes, whatever the text. The mean is taken over the whole text, so it

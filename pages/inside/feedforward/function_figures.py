@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.activations import ACTIVATIONS, Curve, Inputs
+from engine.measure.activations import Curve, Inputs
 from ui.figures import specs as go
 from ui.figures.theme import DIVERGING, base_layout, colour
 
@@ -41,9 +41,9 @@ def function_curves(
             "mode": "lines",
             "x": c.x.astype(np.float32),
             "y": (c.slope if slopes else c.y).astype(np.float32),
-            "name": ACTIVATIONS[c.name][0],
+            "name": c.written,
             "line": {
-                "color": colour(SHADES[c.name]),
+                "color": colour(SHADES.get(c.name, "feedforward")),
                 "width": 4 if c.name == own else 2,
                 "dash": "dash" if c.name == "gelu_tanh" else "solid",
             },

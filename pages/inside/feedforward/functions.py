@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,24 +10,24 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure import activations
-from engine.measure.activations import ACTIVATIONS, BENDS, Curve, Difference, Inputs
+from engine.measure.activations import Curve, Difference, Inputs
 from pages.inside.feedforward import function_figures as figures
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.subject import Subject
 
 REACHES = (2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
-GATES = {"swiglu": "SwiGLU", "geglu": "GEGLU"}
 DOTS = 500
 
 
 def draw_functions(subject: Subject) -> None:
-    own = BENDS.get(subject.config.ffn)
+    parts = subject.model.parts
+    own, functions = activations.bend(subject.config, parts), activations.functions(subject.config, parts)
     left, middle, right = st.columns([5, 2, 2], vertical_alignment="bottom", gap="medium")
     with left:
-        names = list(ACTIVATIONS)
+        names = list(functions)
         chosen = widgets.some_of(
-            "Functions", {n: ACTIVATIONS[n][0] for n in names}, "feedforward_functions", first=names
+            "Functions", {n: functions[n][0] for n in names}, "feedforward_functions", first=names
         )
     with middle:
         reach = widgets.slide_over(
@@ -45,13 +46,18 @@ def draw_functions(subject: Subject) -> None:
             layer,
             reach,
             subject.recording(),
-            subject.config.ffn,
+            activations.bent_input(subject.config, parts),
         )
         if own
         else None
     )
     wanted = widgets.only(chosen, names)
-    _curves([c for c in _all_curves(reach) if c.name in wanted], own, inputs, subject)
+    _curves(
+        [c for c in _all_curves(reach, subject.config.ffn, parts.name, functions) if c.name in wanted],
+        own,
+        inputs,
+        subject,
+    )
     left, right = st.columns(2, gap="medium")
     with left:
         _two_gelus()
@@ -59,23 +65,25 @@ def draw_functions(subject: Subject) -> None:
         _gated(subject)
 
 
-@st.cache_resource(max_entries=len(REACHES), show_spinner=False)
-def _all_curves(reach: float) -> list[Curve]:
-    return [activations.curve(name, -reach, reach) for name in ACTIVATIONS]
+@st.cache_resource(max_entries=4 * len(REACHES), show_spinner=False)
+def _all_curves(
+    reach: float, ffn: str, made_of: str, _functions: Mapping[str, activations.Written]
+) -> list[Curve]:
+    """`ffn` and the parts' name stand for the functions in the key."""
+    return [activations.curve(name, -reach, reach, among=_functions) for name in _functions]
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _inputs(
-    key: tuple[str, int], ids: tuple[int, ...], layer: str, reach: float, _recording: Any, ffn: str
+    key: tuple[str, int], ids: tuple[int, ...], layer: str, reach: float, _recording: Any, name: str
 ) -> Inputs:
-    name = activations.bent_input(ffn)
     values = _recording.stacked(name) if layer == "all" else _recording[f"blocks.{layer}.{name}"]
     return activations.spread(values, -reach, reach)
 
 
 def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, subject: Subject) -> None:
     left, right = st.columns(2, gap="medium")
-    names = ", ".join(ACTIVATIONS[c.name][0] for c in curves) or "no function"
+    names = ", ".join(c.written for c in curves) or "no function"
     for column, slopes, what in ((left, False, "Output"), (right, True, "Slope")):
         with column:
             st.caption(f"**{what}**" + (", by automatic differentiation" if slopes else ""))
@@ -93,12 +101,12 @@ def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, subject
                 data=table,
                 name=f"activation-{what.lower()}",
             )
-    if inputs is None:
-        st.info("This model has no feed-forward networks, so no inputs of its own are drawn.")
+    part = subject.model.parts.feedforward(subject.config)
+    if inputs is None or own is None:
+        lacks = "one function that bends its inputs" if part.present else "feed-forward networks"
+        st.info(f"This model has no {lacks}, so no inputs of its own are drawn.")
         return
-    through = f"{ACTIVATIONS[str(own)][0]}" + (
-        ", on the gate of " + GATES[subject.config.ffn] if subject.config.ffn in GATES else ""
-    )
+    through = activations.written(own) + (f", on the gate of {part.title}" if part.gated else "")
     outside = f" {inputs.outside:.1%} of them lie outside the picture." if inputs.outside else ""
     explain.takeaway(
         f"This model's own function is **{through}**. On this text **{inputs.negative:.0%}** of its inputs"
@@ -135,18 +143,19 @@ def _difference() -> Difference:
 
 def _gated(subject: Subject) -> None:
     st.subheader("With a gate", anchor=False)
-    own = subject.config.ffn
+    own, parts = subject.config.ffn, subject.model.parts
+    gates = activations.gates(parts)
     left, right = st.columns(2)
     with left:
-        kind = widgets.one_of("Kind", GATES, "feedforward_gate")
+        kind = widgets.one_of("Kind", gates, "feedforward_gate")
     with right:
         form = widgets.one_of("Drawn as", ("map", "slices"), "feedforward_form")
-    axis, surface = activations.gated_surface(kind)
+    axis, surface = activations.gated_surface(kind, parts=parts)
     table = pd.DataFrame(
         {"value": np.repeat(axis, len(axis)), "gate": np.tile(axis, len(axis)), "output": surface.ravel()}
     )
     if form == "slices":
-        alt = f"{GATES[kind]} over the gate, for five values."
+        alt = f"{gates[kind]} over the gate, for five values."
         plot(
             figures.gated_slices(axis, surface),
             key="feedforward_slices",
@@ -158,7 +167,7 @@ def _gated(subject: Subject) -> None:
     else:
         dots = _pairs(subject.key, subject.ids, subject.recording()) if own == kind else None
         alt = (
-            f"Heatmap of {GATES[kind]} over gate and value: near zero where the gate is below zero, the"
+            f"Heatmap of {gates[kind]} over gate and value: near zero where the gate is below zero, the"
             " product of both where it is far above."
         )
         plot(
@@ -169,7 +178,7 @@ def _gated(subject: Subject) -> None:
             data=table,
             name=kind,
         )
-    bend = "SiLU" if kind == "swiglu" else "GELU"
+    bend = activations.written(parts.feedforwards[kind].act)
     shown = (
         f" The dots are {DOTS} pairs of this model on this text; some lie outside."
         if own == kind and form != "slices"

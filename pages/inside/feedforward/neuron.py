@@ -72,7 +72,7 @@ def _writes(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None:
         data=table,
         name=f"writes-{layer}-{neuron}",
     )
-    how = _norm_words(subject) if through else "No norm is applied."
+    how = norm_words(subject) if through else "No norm is applied."
     both = (
         " When its activation is negative, as a gated neuron's can be, promoted and suppressed change places."
         if is_signed
@@ -84,20 +84,18 @@ def _writes(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None:
     )
 
 
-def _norm_words(subject: Subject) -> str:
-    c = subject.config
-    if c.wiring == "post" or c.norm == "none":
+def norm_words(subject: Subject) -> str:
+    """What the final norm does to what a neuron writes."""
+    c, parts = subject.config, subject.model.parts
+    norm, at_the_end = parts.norm(c), not parts.wiring(c).ends_normed
+    if not at_the_end or not norm.present:
         why = (
-            "Post-norm models have none at the end; the norms inside the blocks are left out too."
-            if c.wiring == "post"
-            else "This model has no norms."
+            "This model has no norms."
+            if at_the_end
+            else "Post-norm models have none at the end; the norms inside the blocks are left out too."
         )
         return f"There is no final norm to go through: {why}"
-    gain = " and multiplied by its gain" if c.norm_gain else ""
-    if c.norm == "layernorm":
-        return f"On the way it is centred, as the final LayerNorm does{gain}."
-    return (
-        "On the way it is multiplied by the final RMSNorm's gain."
-        if c.norm_gain
-        else "The final RMSNorm has no gain, so nothing changes on the way."
-    )
+    words = norm.linear_words(c)
+    if not words:
+        return f"Apart from its division the final {norm.title} changes nothing on the way."
+    return f"On the way it is {words}, as the final {norm.title} does."

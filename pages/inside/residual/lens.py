@@ -36,13 +36,15 @@ def _lens(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> Lens
 
 def draw_lens(subject: Subject) -> None:
     """A table of guesses by depth and token; a click on a cell opens it."""
-    if subject.config.wiring == "none":
+    parts = subject.model.parts
+    wiring = parts.wiring(subject.config)
+    if wiring.replaces:
         st.info(
             "This model has no residual stream: each sublayer *replaces* what it reads, so what stands"
             " between two blocks was never meant for the unembedding. The lens can still be held there, but"
             " expect it to make little sense before the last block."
         )
-    if subject.config.wiring == "post" and subject.config.norm != "none":
+    if wiring.ends_normed and parts.norm(subject.config).present:
         st.caption(
             "A post-norm model has no final norm: the lens reads the stream after each block's second norm,"
             " and the embedding as it is."

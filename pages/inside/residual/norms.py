@@ -105,7 +105,7 @@ def _draw_cosines(subject: Subject, found: Stream, position: int) -> None:
             " feed-forward network."
         )
         return
-    target = "what it replaces" if subject.config.wiring == "none" else "the stream it is added to"
+    target = "what it replaces" if found.wiring.replaces else "the stream it is added to"
     _bars(
         found.added,
         found.cosines,
@@ -121,7 +121,7 @@ def _draw_cosines(subject: Subject, found: Stream, position: int) -> None:
 
 def _draw_shares(subject: Subject, found: Stream, told: Summary, position: int) -> None:
     if found.shares is None:
-        st.info(not_a_sum(subject.config))
+        st.info(not_a_sum(subject.config, subject.model.parts))
         return
     _bars(
         found.writes,

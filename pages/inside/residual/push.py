@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.config import ModelConfig
+from engine.config import ResolvedConfig
 from engine.measure.attribution import Attribution, Versus, attribute
 from engine.measure.pushes import pushes
 from engine.measure.residual import is_sum
+from engine.parts.protocols import Parts
 from pages.inside.residual import figures
 from pages.inside.residual.lens import position_word
 from ui import explain, widgets
@@ -29,9 +30,9 @@ def _attribution(
     return attribute(_subject.model, _subject.recording(), position, target, versus)
 
 
-def not_a_sum(config: ModelConfig) -> str:
+def not_a_sum(config: ResolvedConfig, parts: Parts) -> str:
     """Why the final stream cannot be taken apart into writes."""
-    if config.wiring == "none":
+    if parts.wiring(config).replaces:
         return (
             "This model has no residual stream: each sublayer replaces what it read, so nothing is a sum that"
             " could be taken apart."
@@ -46,14 +47,14 @@ def not_a_sum(config: ModelConfig) -> str:
 def draw_push(subject: Subject) -> None:
     """The parts of one logit: bars by layer, and heads against layers."""
     if not is_sum(subject.config, subject.model.parts):
-        st.info(not_a_sum(subject.config))
+        st.info(not_a_sum(subject.config, subject.model.parts))
         return
     position = token_strip(
         subject.labels, key=POSITION, chosen=len(subject.ids) - 1, label=_strip_label(subject)
     )
     target, versus = _choose_tokens(subject, position)
     found = _attribution(subject.key, subject.ids, position, target, versus, subject)
-    told = pushes(subject.config, found)
+    told = pushes(subject.config, found, subject.model.parts)
     name = subject.vocabulary[target]
     against = (
         "" if versus is None else " − mean" if versus == "mean" else f" − “{subject.vocabulary[versus]}”"
@@ -67,9 +68,8 @@ def draw_push(subject: Subject) -> None:
         column.metric(safe(label), value)
     labels, parts = ([getattr(push, what) for push in told.writers] for what in ("label", "part"))
     values = np.array([push.value for push in told.writers])
-    wide, narrow = (
-        st.columns([3, 2], gap="medium") if subject.config.mixer != "none" else (st.container(), None)
-    )
+    mixes = subject.model.parts.mixer(subject.config).present
+    wide, narrow = st.columns([3, 2], gap="medium") if mixes else (st.container(), None)
     with wide:
         plot(
             figures.part_bars(labels, parts, values, title="pushes the logit (nats)"),
@@ -103,7 +103,7 @@ def draw_push(subject: Subject) -> None:
     explain.takeaway(
         f"For “{safe(name)}” {where}, **{told.most.label}** pushes most, {told.most.value:+.2f} nats;"
         f" **{told.least.label}** pushes {down}, {told.least.value:+.2f}."
-        f" {_frozen(subject.config, found.scale)}"
+        f" {frozen_words(subject.config, subject.model.parts, found.scale)}"
     )
 
 
@@ -115,13 +115,14 @@ def _strip_label(subject: Subject) -> str:
     )
 
 
-def _frozen(config: ModelConfig, scale: float) -> str:
-    if config.norm == "none":
+def frozen_words(config: ResolvedConfig, parts: Parts, scale: float) -> str:
+    """What became of the final norm."""
+    norm = parts.norm(config)
+    if not norm.present:
         return "There is no final norm, so nothing had to be frozen."
-    what = {
-        "layernorm": "LayerNorm's subtraction of the mean is linear and stays in",
-        "rmsnorm": "RMSNorm subtracts nothing",
-    }[config.norm]
+    words = norm.linear_words(config)
+    rest = f"what else {norm.title} does (each vector is {words}) is linear and stays in"
+    what = rest if words else f"{norm.title} does nothing else"
     return f"The final norm's divisor is frozen at {scale:.3f}, its value on this text; {what}."
 
 

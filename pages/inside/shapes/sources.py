@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from engine.config import ModelConfig
 from engine.measure.shapes import TraceStep, totals, trace
+from engine.parts.registry import HEALTHY, Parts
 from engine.presets import PRESETS
 from ui import widgets
 from ui.subject import Subject
@@ -23,6 +24,7 @@ class Source:
     config: ModelConfig
     tokens: int
     only: str = ""  # "block", or "attention" within it
+    parts: Parts = HEALTHY
 
 
 EXAMPLES = {
@@ -78,11 +80,12 @@ def chosen_source(subject: Subject) -> tuple[str, Source]:
         f"{safe(subject.title)}, on the {len(subject.ids)} tokens of the text above.",
         subject.config,
         len(subject.ids),
+        parts=subject.model.parts,
     )
 
 
 def steps_of(source: Source) -> tuple[TraceStep, ...]:
-    steps = trace(source.config, source.tokens)
+    steps = trace(source.config, source.tokens, source.parts)
     if source.only == "block":
         return tuple(s for s in steps if s.stage == "block")
     return tuple(s for s in steps if s.stage == "block" and s.part == "attention") if source.only else steps

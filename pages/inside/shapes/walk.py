@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import streamlit as st
@@ -64,7 +64,7 @@ def walk(key: str, source: Source, subject: Subject) -> None:
         data = _sent(source) | {
             "shown": index,
             "palette": _colours(),
-            "source": f"{key}-{hash((source.config, source.tokens))}",
+            "source": f"{key}-{hash((source.config, source.tokens, source.parts))}",
         }
         mounted("shapes")(key=WALK, data=data, on_step_change=lambda: None)
     with right:
@@ -98,7 +98,7 @@ def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
 # The list ---------------------------------------------------------------------------------------
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@lru_cache(maxsize=32)  # by the parts themselves, which Streamlit's caches cannot take
 def _sent(source: Source) -> dict[str, Any]:
     """What the browser needs: one block's steps, and once more as the next block has them (it reads from the
     block below).
@@ -207,7 +207,7 @@ def _source(step: TraceStep) -> None:
         st.caption("Nothing runs here: these are the ids that the tokenizer made of the text.")
         return
     st.markdown("**The lines that just ran**")
-    names = ", ".join(ran.source.__qualname__ for ran in step.ran)
+    names = ", ".join(ran.name for ran in step.ran)
     data = {
         "functions": [_listing(ran) for ran in step.ran],
         "alt": f"Source of {names}, the lines that ran marked",
@@ -223,6 +223,6 @@ def _listing(ran: Ran) -> dict[str, Any]:
     indent = len(text[0]) - len(text[0].lstrip())
     lines = [(first + i, line.rstrip()[indent:], first + i in ran.lines) for i, line in enumerate(text)]
     return {
-        "name": f"{ran.source.__module__.replace('.', '/')}.py · {ran.source.__qualname__}",
+        "name": f"{ran.module.replace('.', '/')}.py · {ran.name}",
         "lines": lines,
     }

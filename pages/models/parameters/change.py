@@ -71,7 +71,7 @@ def chosen_model() -> Choice:
         config = ModelConfig(**values).validate()
         encoder = choice.base.encoder
         below = None if encoder is None else replace(config, causal=False)
-        counted = ledger(config, choice.extras, below, head=choice.base.head)
+        counted = ledger(config, choice.extras, below, choice.base.parts, choice.base.head)
     except ConfigError as error:
         problem.error(
             safe(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +11,10 @@ import streamlit as st
 from engine import checkpoints
 from engine.config import Extra, ModelConfig, ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
+from engine.faults import parts_of
 from engine.ledger import Ledger, ledger, ledger_of
+from engine.parts.protocols import Parts
+from engine.parts.registry import HEALTHY
 from engine.presets import ENCODER_DECODERS, PRESETS, Preset
 from ui import state
 from ui.site import ROOT
@@ -49,7 +51,8 @@ class Choice:
                 replace(self.config, **fields),
                 self.extras,
                 None if encoder is None else replace(encoder, **fields),
-                head=self.ledger.head,
+                self.ledger.parts,
+                self.ledger.head,
             )
         except ConfigError:
             return None
@@ -66,21 +69,17 @@ def options() -> dict[str, str]:
     return {**runs, **shipped, **{name: preset.title for name, preset in ALL.items()}}
 
 
-def found(name: str) -> tuple[ModelConfig, Preset | None]:
-    """The configuration behind a name. Raises GlassformerError when it went away."""
+def found(name: str) -> tuple[ModelConfig, Parts, Preset | None]:
+    """The configuration and the parts behind a name. Raises GlassformerError when it went away."""
     if name in ALL:
-        return ALL[name].model, ALL[name]
+        return ALL[name].model, HEALTHY, ALL[name]
     if name in SHIPPED:
-        return (
-            ModelConfig.from_dict(
-                json.loads((ROOT / "checkpoints" / name / checkpoints.CONFIG).read_text("utf-8"))
-            ),
-            None,
-        )
+        path = ROOT / "checkpoints" / name / checkpoints.CONFIG
+        return *checkpoints.architecture(path.read_bytes(), str(path)), None
     view = state.manager().view(name.removeprefix(RUN))
     if view is None:
         raise GlassformerError("That run is not on this server (any more).")
-    return view.spec.model, None
+    return view.spec.model, parts_of(view.spec.parts), None
 
 
 def choose(label: str, key: str, first: str, then: Callable[[], None] | None = None) -> str:
@@ -120,8 +119,8 @@ def choose(label: str, key: str, first: str, then: Callable[[], None] | None = N
 
 def plain(name: str) -> Choice:
     """A model as it is."""
-    config, preset = found(name)
-    counted = ledger_of(preset) if preset else ledger(config)
+    config, parts, preset = found(name)
+    counted = ledger_of(preset) if preset else ledger(config, parts=parts)
     note = ""
     if preset is not None:
         note = (

@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine.config import ModelConfig
 from engine.measure.caching import DTYPES, CacheSize
-from engine.measure.caching_totals import Family, Sharing, by_family, family, sharing
+from engine.measure.caching_totals import Family, Sharing, by_family, can_share, family, sharing
 from engine.presets import PRESETS, Preset
 from pages.output.generation import cache_figures as figures
 from ui import explain, widgets
@@ -30,12 +30,12 @@ def draw_bytes(subject: Subject) -> None:
     # as a link holds it: no commas
     tokens = widgets.slide_over("Tokens of text T", LENGTHS, 4096, "kv_tokens", place=a)
     dtype = widgets.one_of("A number is kept as", list(DTYPES), "kv_dtype", first="bfloat16", place=b)
-    found = sharing(subject.config, tokens, dtype)
+    found = sharing(subject.config, tokens, dtype, subject.model.parts)
     heads = widgets.one_of("Key-value heads", list(found.sizes), "kv_heads", first=found.own, place=d)
     chosen = found.sizes[heads]
     _formula(chosen, subject.config)
     _by_heads(found, heads)
-    if subject.config.mixer != "attention":
+    if not can_share(subject.config):
         st.caption("Only the mixer “attention” can share key-value heads; this one has as many as heads.")
     _published(tokens, dtype)
     saved = found.saved(heads)

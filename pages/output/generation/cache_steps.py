@@ -69,7 +69,7 @@ def _mount() -> Callable[..., Any]:
 
 def _player(subject: Subject, pairs: tuple[Pair, ...]) -> None:
     c, vocabulary = subject.config, subject.vocabulary
-    size = cache_size(c, 1)
+    size = cache_size(c, 1, parts=subject.model.parts)
     data = {
         "labels": [*subject.labels, *(vocabulary[p.token] for p in pairs)],
         "without": [vocabulary[p.token_without] for p in pairs],
@@ -78,7 +78,7 @@ def _player(subject: Subject, pairs: tuple[Pair, ...]) -> None:
         "context": c.context,
         "per_position": size.formula,
         "letters": "layers · 2 (keys and values) · kv_heads · d_head · T · bytes of a number",
-        "numbers": f"{c.n_layers} · 2 · {c.n_kv_heads} · {c.d_head} · T · 4",
+        "numbers": f"{size.each} · T · 4",
         "name": STEP,
         "step": linked(st.query_params.get(STEP), len(pairs)),
         "palette": theme.palette(),
@@ -149,7 +149,7 @@ def _totals(subject: Subject, pairs: tuple[Pair, ...], found: Totals) -> None:
 def _identical(subject: Subject, found: Totals) -> None:
     steps = len(found.cached)
     filled, whole = _filled(subject.key, subject.ids, subject)
-    said = cache_size(subject.config, len(subject.ids)).formula
+    said = cache_size(subject.config, len(subject.ids), parts=subject.model.parts).formula
     tick = "✓" if found.same == steps else "✗"
     agree = "✓ **Bytes agree.**" if filled == said else "✗ **Bytes differ.**"
     close = "" if found.same == steps else " Two tokens were so nearly equal that rounding decided."

@@ -8,9 +8,9 @@ import streamlit as st
 import torch
 
 from engine import numerics
-from engine.config import ModelConfig, TrainConfig
+from engine.faults import parts_of
 from engine.service.profiles import Profile
-from engine.service.state import RunView
+from engine.service.state import RunSpec, RunView
 from engine.training import estimate as arithmetic
 from ui.text.numbers import duration
 
@@ -26,15 +26,18 @@ class Estimate:
 
 
 def estimate(
-    model: ModelConfig, train: TrainConfig, validation_tokens: int, profile: Profile, last: RunView | None
+    spec: RunSpec, validation_tokens: int, profile: Profile, last: RunView | None
 ) -> Estimate | None:
     """Seconds from pressing Train to the end. `last` is this owner's last run, whose speed is the best guide.
 
     None before the first run on a GPU: its speed is not measured in the server, which leaves it to the
     trainings.
     """
+    model, train, parts = spec.model, spec.train, parts_of(spec.parts)
     if last is not None and last.step and last.seconds > 0:
-        pace = arithmetic.Pace(last.spec.model, last.spec.train, last.step, last.seconds)
+        pace = arithmetic.Pace(
+            last.spec.model, last.spec.train, last.step, last.seconds, parts_of(last.spec.parts)
+        )
         rate, source = pace.flops_a_second, "from the speed of your last run"
     elif numerics.pick_device().type != "cpu":
         return None
@@ -42,7 +45,7 @@ def estimate(
         native = numerics.has_bfloat16(torch.device("cpu")) and train.precision != "float32"
         rate = arithmetic.threads_rate(_product_rate(), profile.threads_per_run, native)
         source = "roughly, from this machine's measured speed in matrix products"
-    return Estimate(arithmetic.seconds(model, train, validation_tokens, rate), source)
+    return Estimate(arithmetic.seconds(model, train, validation_tokens, rate, parts), source)
 
 
 @st.cache_resource(show_spinner=False)

@@ -101,8 +101,9 @@ def _settings(found: Checkpoint) -> dict[str, Any]:
 
 
 def _show(found: Checkpoint) -> None:
+    parameters = parameter_formula(found.config, found.model.parts)
     st.markdown(
-        f"A whole model: **{parameter_formula(found.config):,}** parameters, {found.config.n_layers} layers,"
+        f"A whole model: **{parameters:,}** parameters, {found.config.n_layers} layers,"
         f" width {found.config.d_model}, {_cut_into(found.tokenizer)}{_reached(found.metrics)}."
     )
     st.button(

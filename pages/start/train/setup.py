@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import ConfigError, GlassformerError
+from engine.faults import parts_of
 from engine.ledger import parameter_formula
 from engine.presets import PRESETS, Preset
 from engine.service import profiles
@@ -116,13 +117,14 @@ def summary(chosen: Setup, last: RunView | None) -> None:
             st.error(f"{sentence} (Under *{where}*.)" if where else sentence)
         return
     model, train = chosen.spec.model, chosen.spec.train
-    guess = estimate(model, train, chosen.validation_tokens, state.profile(), last)
+    guess = estimate(chosen.spec, chosen.validation_tokens, state.profile(), last)
     per_token = chosen.characters_per_token
     what = token_word(train.tokenizer)
     tokens = tokens_a_step(model, train)
+    parameters = parameter_formula(model, parts_of(chosen.spec.parts))
     read = f" (about {tokens * per_token:,.0f} characters)" if what == "token" else ""
     st.markdown(
-        f"**{parameter_formula(model):,}** parameters, vocabulary of **{model.vocab_size:,}** {what}s  \n"
+        f"**{parameters:,}** parameters, vocabulary of **{model.vocab_size:,}** {what}s  \n"
         f"**{tokens:,}** tokens a step{read}, {train.steps:,} steps  \n"
         + (
             f"about **{guess.words}** :gray[(estimated {guess.source})]"

@@ -132,7 +132,7 @@ def test_all_six_are_measured_and_summed_up(manager, shakespeare, drawn):
 
 
 def test_t5_s_far_buckets_are_told_in_its_own_numbers(manager, shakespeare):
-    said = sentences(opened())
+    said = sentences(measured(opened()))
     weight = shipped("positions/t5").model.positions.weight.detach().numpy()
     met, unmet = weight[26].mean(), np.abs(weight[27:]).max()  # distances up to 63 fall into buckets 0 to 26
     found = re.search(

@@ -11,7 +11,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import Checkpoint
+from engine.faults import PARTS
+from engine.measure.heads import stages
 from engine.measure.recording import Recording, record
+from engine.model import build
 from engine.tokenizers.char import CharTokenizer
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
@@ -123,6 +126,19 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     own, together, before = (f"{x:.3f}" for x in lengths)
     assert f"writes a vector of length {own}; all heads of layer 1 together" in words
     assert f"write one of length {together}. The stream before has length {before}." in words
+
+
+def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):
+    faulty = build(tiny(), parts=PARTS["unscaled_scores"]).eval()
+    found = Checkpoint(faulty, faulty.config, CharTokenizer("abcdefghij "), {})
+    monkeypatch.setattr(subject, "TRAINABLE", ["faulty"])  # a name of its own: pages keep models by name
+    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
+    page = opened("steps", attention_stage="÷ √d", attention_query=str(QUERY), attention_key="2")
+    assert not page.exception and "does not divide" in said(page)
+    assert "\\sqrt" not in said(page) and "the product as it is" in said(page)
+    assert "scores" in page.dataframe[0].value and "÷ √d" not in page.dataframe[0].value
+    shown = stages(faulty, record(faulty, IDS), LAYER, HEAD)
+    np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), shown.raw, atol=1e-5)
 
 
 def test_the_strongest_key_is_written_out_until_another_is_chosen():

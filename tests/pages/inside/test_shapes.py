@@ -4,6 +4,7 @@ write into its URL.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig
+from engine.model import build
 from engine.tokenizers.char import CharTokenizer
 from pages.inside.shapes import sources, walk
-from tests.engine.helpers import loud
+from tests.engine.helpers import loud, tiny
+from tests.engine.toys import TOYS
 from tests.pages.stage import open_page
 from ui import subject
 
@@ -109,6 +112,21 @@ CONFIGS = [
     {"mixer": "none", "ffn": "none"},
     {"attention_bias": True, "ffn_bias": True, "norm_bias": True},
 ]
+
+
+def test_a_model_of_other_parts_is_traced_with_them(monkeypatch):
+    """The toy's mixer has no W_O and three matrices of its own."""
+    model = build(tiny(), parts=TOYS["mixer"]).eval()
+    found = Checkpoint(model, model.config, CharTokenizer("abcdefghij "), {})
+    monkeypatch.setattr(subject, "_model", lambda *_: found)
+    monkeypatch.setattr(subject, "_choose_model", lambda: "untrained-of-other-parts")
+    monkeypatch.setattr(subject, "title_of", lambda *_: "A model")
+    page = opened(text="abcabc")
+    count = sum(p.numel() for p in model.parameters())
+    assert f"**{count:,} parameters" in sentences(page)
+    healthy = sources.Source("", "", model.config, 6)
+    own = replace(healthy, parts=model.parts)
+    assert len(sources.steps_of(own)) != len(sources.steps_of(healthy)) and own != healthy
 
 
 @pytest.mark.parametrize("fields", CONFIGS, ids=str)

@@ -94,6 +94,33 @@ export function asker(wanted, send, patience) {
 
 const LINK_MS = 200 // the link follows when the hand rests: browsers refuse a hundred changes of the address in a moment
 
+/** @type {Map<string, string>} What components keep in the address of this page, by name. */
+const kept = new Map()
+let keptOn = "" // the page's path: another page's address is its own
+
+/**
+ * Streamlit writes an address whole, and does not know of what was put there without it. So it is put back.
+ */
+function watchAddress() {
+  for (const name of /** @type {const} */ (["pushState", "replaceState"])) {
+    const real = history[name]
+    history[name] = function (...message) {
+      real.apply(history, message)
+      if (location.pathname !== keptOn) kept.clear()
+      const address = new URL(location.href)
+      for (const [key, value] of kept) address.searchParams.set(key, value)
+      if (address.href !== location.href) real.call(history, history.state, "", address)
+    }
+  }
+}
+
+/**
+ * What a component has kept under `name` on this page, which the server may not know; `otherwise` where there is nothing.
+ * @param {string} name
+ * @param {number} otherwise
+ */
+export const keptInLink = (name, otherwise) => (location.pathname === keptOn && kept.has(name) ? Number(kept.get(name)) : otherwise)
+
 /**
  * Keeps a value in the page's address, without the server. Call `keep` at every change, `stop` at the end.
  * @returns {{ keep: (name: string, value: string | number) => void, stop: () => void }}
@@ -105,6 +132,10 @@ export function keepInLink() {
       clearTimeout(timer)
       timer = setTimeout(() => {
         const address = new URL(window.location.href)
+        if (!keptOn) watchAddress()
+        if (keptOn !== location.pathname) kept.clear()
+        keptOn = location.pathname
+        kept.set(name, String(value))
         if (address.searchParams.get(name) === String(value)) return
         address.searchParams.set(name, String(value))
         window.history.replaceState(window.history.state, "", address)

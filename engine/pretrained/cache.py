@@ -1,0 +1,78 @@
+"""Weights that were dequantised once are kept as float32 safetensors, and mapped into memory from then on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from filelock import FileLock
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from engine.errors import PretrainedError
+from engine.pretrained.load import Opened
+
+FORM = 1  # of what is kept: another number makes every kept file a stranger's
+
+
+def folder() -> Path:
+    """Where kept weights lie: `glassformer/models` in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glassformer" / "models"
+
+
+def stamp(opened: Opened, path: Path) -> str:
+    """Names the file, its state and the configuration: another one gets another name."""
+    files = sorted(path.rglob("*.safetensors")) if path.is_dir() else [path]
+    state = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    said = json.dumps([FORM, str(path.resolve()), state, opened.config.to_dict()])
+    return hashlib.sha256(said.encode()).hexdigest()[:20]
+
+
+def weights(opened: Opened, path: Path, keep: Path | None = None) -> dict[str, Tensor]:
+    """The tensors of a model, mapped from `keep` (the user's cache if None), and put there first where they
+    are not yet.
+
+    A file is written beside its place and moved there whole, so a killed load leaves nothing half; two
+    processes that ask at once write it once. Where nothing can be written the tensors are made anew. Raises
+    PretrainedError as `Opened.weights` does.
+    """
+    keep = folder() if keep is None else keep
+    kept = keep / f"{stamp(opened, path)}.safetensors"
+    if (found := _mapped(kept, opened)) is not None:
+        return found
+    try:
+        keep.mkdir(parents=True, exist_ok=True)
+        with FileLock(kept.with_suffix(".lock")):
+            if (found := _mapped(kept, opened)) is None:
+                _write(opened.weights(), kept)
+        return _mapped(kept, opened) or opened.weights()
+    except OSError:
+        return opened.weights()
+
+
+def _write(tensors: dict[str, Tensor], kept: Path) -> None:
+    half = kept.with_suffix(f".{os.getpid()}.half")
+    try:
+        save_file(tensors, half)
+        os.replace(half, kept)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def _mapped(kept: Path, opened: Opened) -> dict[str, Tensor] | None:
+    """The tensors in a kept file; None where there is none, or it is not whole."""
+    if not kept.is_file():
+        return None
+    try:
+        with safe_open(kept, framework="pt") as file:
+            names = file.keys()  # of a file, which is no dict
+            found = {name: file.get_tensor(name) for name in names}
+    except (OSError, SafetensorError):
+        kept.unlink(missing_ok=True)
+        return None
+    if found.keys() != opened.family.pieces(opened.config).keys():
+        raise PretrainedError(f"{kept.name} in the cache belongs to another model: remove it")
+    return found

@@ -1,0 +1,227 @@
+"""GGUF files: a header of typed facts and tensors, then the tensors' numbers, mostly quantised.
+
+The header is read here, field by field, and nothing in it is believed before it is held against the file's
+length: what a stranger's file claims costs no more memory than the file has bytes. The blocks of quantised
+numbers are taken apart by the package `gguf` (llama.cpp's own). The format:
+https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import PretrainedError
+
+Value = int | float | bool | str | tuple["Value", ...]
+MAGIC, VERSIONS = b"GGUF", (2, 3)
+MAX_FACTS, MAX_TENSORS, MAX_AXES = 10_000, 100_000, 4
+STRING, ARRAY = 8, 9
+NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+
+# ggml's number of a kind -> (name, numbers in a block, bytes of a block)
+KINDS: dict[int, tuple[str, int, int]] = {
+    0: ("F32", 1, 4),
+    1: ("F16", 1, 2),
+    2: ("Q4_0", 32, 18),
+    3: ("Q4_1", 32, 20),
+    6: ("Q5_0", 32, 22),
+    7: ("Q5_1", 32, 24),
+    8: ("Q8_0", 32, 34),
+    10: ("Q2_K", 256, 84),
+    11: ("Q3_K", 256, 110),
+    12: ("Q4_K", 256, 144),
+    13: ("Q5_K", 256, 176),
+    14: ("Q6_K", 256, 210),
+    30: ("BF16", 1, 2),
+}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Where a tensor lies. `shape` is as PyTorch writes it, rows first; `begin` and `size` are bytes of
+    the file.
+    """
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    begin: int
+    size: int
+
+    @property
+    def bits(self) -> float:
+        """Bits that one number takes, its share of the block's scales included."""
+        return 8 * self.size / prod(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Gguf:
+    """A file's facts and its tensors by name, in the order in which they lie. The numbers stay on disk."""
+
+    path: Path
+    facts: Mapping[str, Value] = field(repr=False)
+    stored: Mapping[str, Stored] = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        return self.path.name
+
+    def names(self) -> Iterable[str]:
+        return self.stored
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.stored[name].shape
+
+    def raw(self, name: str) -> np.ndarray:
+        """The bytes of a tensor, uint8 (bytes,). Raises PretrainedError for a tensor that is not there."""
+        try:
+            where = self.stored[name]
+        except KeyError:
+            raise PretrainedError(f"{self.path.name} has no tensor {name}") from None
+        return np.memmap(self.path, np.uint8, "r", where.begin, (where.size,))
+
+    def numbers(self, name: str) -> np.ndarray:
+        """A tensor as float32, in its `shape`. Raises PretrainedError where a number is not finite."""
+        raw, where = self.raw(name), self.stored[name]
+        found = dequantised(raw, where.kind).reshape(where.shape)
+        if not np.isfinite(found).all():
+            raise PretrainedError(f"{self.path.name}: {name} holds numbers that are not finite")
+        return found
+
+
+def dequantised(raw: np.ndarray, kind: str) -> np.ndarray:
+    """The numbers in blocks of a kind of KINDS: uint8 (bytes,) -> float32 (numbers,)."""
+    if kind == "F32":
+        return raw.view("<f4").astype(np.float32)
+    if kind == "F16":
+        return raw.view("<f2").astype(np.float32)
+    if kind == "BF16":  # the upper half of a float32
+        return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
+    from gguf import GGMLQuantizationType
+    from gguf.quants import dequantize
+
+    _, _, size = next(each for each in KINDS.values() if each[0] == kind)
+    found: np.ndarray = dequantize(raw.reshape(-1, size), GGMLQuantizationType[kind])
+    return found.astype(np.float32, copy=False).ravel()
+
+
+def read(path: Path | str) -> Gguf:
+    """The header of a GGUF file of version 2 or 3, little-endian.
+
+    Raises PretrainedError, naming what is wrong, for a file that is none, is cut short, or says of itself
+    what cannot be.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _header(path, _Reader(data, path.name))
+    except (OSError, ValueError) as error:  # an empty file cannot be mapped
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise PretrainedError(f"{path.name} cannot be read: {why}") from error
+
+
+class _Reader:
+    """Takes values off the front of a file, never past its end."""
+
+    def __init__(self, data: mmap.mmap, name: str) -> None:
+        self.data, self.name, self.at = data, name, 0
+
+    def fail(self, what: str) -> PretrainedError:
+        return PretrainedError(f"{self.name} is damaged, or is no GGUF file: {what}")
+
+    def take(self, count: int) -> bytes:
+        if count > len(self.data) - self.at:
+            raise self.fail(f"at byte {self.at:,} it promises {count:,} more bytes than it has")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def number(self, code: str) -> int:
+        found: int = struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}")))[0]
+        return found
+
+    def count(self, most: int, what: str) -> int:
+        found = self.number("Q")
+        if found > most:
+            raise self.fail(f"it claims {found:,} {what}; {most:,} are believed")
+        return found
+
+    def text(self) -> str:
+        return self.take(self.number("Q")).decode("utf-8", "replace")
+
+    def value(self, kind: int) -> Value:
+        if kind == STRING:
+            return self.text()
+        if kind == ARRAY:
+            return self.array()
+        if kind not in NUMBERS:
+            raise self.fail(f"there is no kind {kind} of value")
+        return self.number(NUMBERS[kind])
+
+    def array(self) -> tuple[Value, ...]:
+        kind, length = self.number("I"), self.number("Q")
+        if kind in NUMBERS:
+            code = NUMBERS[kind]
+            packed = self.take(length * struct.calcsize(f"<{code}"))
+            return struct.unpack(f"<{length}{code}", packed)
+        if kind != STRING:
+            raise self.fail("it has an array of arrays")
+        if length > (len(self.data) - self.at) // 8:  # each string has a length of 8 bytes at least
+            raise self.fail(f"it claims an array of {length:,} strings")
+        return tuple(self.text() for _ in range(length))
+
+
+def _header(path: Path, reader: _Reader) -> Gguf:
+    if reader.take(4) != MAGIC:
+        raise reader.fail("it does not begin with the letters GGUF")
+    version = reader.number("I")
+    if version not in VERSIONS:
+        raise reader.fail(f"its version is {version}; versions 2 and 3 are read")
+    tensors, facts = reader.count(MAX_TENSORS, "tensors"), reader.count(MAX_FACTS, "facts")
+    known: dict[str, Value] = {}
+    for _ in range(facts):
+        name = reader.text()
+        known[name] = reader.value(reader.number("I"))
+    claims = [_claim(reader) for _ in range(tensors)]
+    alignment = known.get("general.alignment", 32)
+    if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+        raise reader.fail(f"its alignment is {alignment!r}, which is no power of two")
+    base = -(-reader.at // alignment) * alignment
+    return Gguf(path, known, _placed(reader, claims, base))
+
+
+def _claim(reader: _Reader) -> tuple[str, tuple[int, ...], int, int]:
+    """(name, shape, kind, offset) as the file says it."""
+    name, axes = reader.text(), reader.number("I")
+    if not 1 <= axes <= MAX_AXES:
+        raise reader.fail(f"{name} has {axes} axes")
+    sizes = tuple(reader.number("Q") for _ in range(axes))
+    kind, offset = reader.number("I"), reader.number("Q")
+    return name, sizes[::-1], kind, offset  # ggml names the fastest axis first
+
+
+def _placed(
+    reader: _Reader, claims: list[tuple[str, tuple[int, ...], int, int]], base: int
+) -> dict[str, Stored]:
+    found: dict[str, Stored] = {}
+    for name, shape, kind, offset in claims:
+        if kind not in KINDS:
+            raise PretrainedError(
+                f"{reader.name}: {name} is quantised in ggml's way {kind}, which is not read here; known are"
+                f" {', '.join(known for known, _, _ in KINDS.values())}"
+            )
+        called, block, size = KINDS[kind]
+        numbers = prod(shape)
+        if name in found or not numbers or shape[-1] % block:
+            raise reader.fail(f"{name} stands twice, is empty, or its rows are no whole blocks of {block}")
+        length = numbers // block * size
+        if base + offset + length > len(reader.data):
+            raise reader.fail(f"{name} would lie beyond the end of the file")
+        found[name] = Stored(name, called, shape, base + offset, length)
+    return found

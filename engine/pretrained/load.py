@@ -1,0 +1,76 @@
+"""A published model from its file or folder: configuration and weights, ready for `engine.model`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from engine.config import ModelConfig
+from engine.errors import PretrainedError
+from engine.model import Transformer, build
+from engine.pretrained import folder, gguf, vocabulary
+from engine.pretrained.families import GGUF, HUGGING_FACE, Family
+from engine.pretrained.vocabulary import ByteLevelTokenizer
+from engine.pretrained.weights import Source, assemble
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A model whose facts were read and whose numbers still lie on disk."""
+
+    source: Source
+    family: Family
+    config: ModelConfig
+    facts: Mapping[str, Any] = field(repr=False)
+
+    def weights(self) -> dict[str, Tensor]:
+        """Every tensor of the model, float32. Raises PretrainedError."""
+        return assemble(
+            self.config, self.family.pieces(self.config), self.source, self.family.ignored(self.config)
+        )
+
+    def vocabulary(self) -> ByteLevelTokenizer:
+        """How it cuts text. Raises PretrainedError."""
+        if isinstance(self.source, gguf.Gguf):
+            return vocabulary.from_gguf(self.facts)
+        assert isinstance(self.source, folder.Folder)
+        return folder.vocabulary_of(self.source)
+
+    def model(self, weights: Mapping[str, Tensor] | None = None) -> Transformer:
+        """The model, in evaluation mode, without gradients; with `weights` that were kept, else read now."""
+        model = build(self.config, device="meta").requires_grad_(False)
+        model.load_state_dict(self.weights() if weights is None else weights, strict=True, assign=True)
+        return model.eval()
+
+
+def open_model(path: Path | str) -> Opened:
+    """A GGUF file, or a folder in Hugging Face's layout.
+
+    Nothing is allocated yet: `config` says how large it is. Raises PretrainedError for a family that is not
+    built here, and for whatever its reader refuses.
+    """
+    path = Path(path)
+    return _gguf(path) if path.is_file() else _folder(path)
+
+
+def _gguf(path: Path) -> Opened:
+    file = gguf.read(path)
+    family = _family(file.facts.get("general.architecture"), GGUF, file.title)
+    facts = dict(file.facts) | {"tied": "output.weight" not in file.stored}
+    return Opened(file, family, family.config(facts), facts)
+
+
+def _folder(path: Path) -> Opened:
+    found = folder.read(path)
+    family = _family(found.facts.get("model_type"), HUGGING_FACE, found.title)
+    return Opened(found, family, family.config(found.facts), found.facts)
+
+
+def _family(name: object, known: Mapping[str, Family], title: str) -> Family:
+    if not isinstance(name, str) or name not in known:
+        raise PretrainedError(f"{title} is of the family {name!r}; built here are {', '.join(known)}")
+    return known[name]

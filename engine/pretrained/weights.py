@@ -1,0 +1,133 @@
+"""From the tensors of a file, under the names of its makers, to those of this engine's model. Strict in
+both directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.config import ModelConfig
+from engine.errors import PretrainedError
+from engine.model import build
+
+Change = Callable[[np.ndarray], np.ndarray]
+
+
+class Source(Protocol):
+    """A file or a folder of tensors."""
+
+    @property
+    def title(self) -> str:
+        """What to call it in a message: a name, never a path of this machine."""
+        ...
+
+    def names(self) -> Iterable[str]: ...
+
+    def shape(self, name: str) -> tuple[int, ...]: ...
+
+    def numbers(self, name: str) -> np.ndarray:
+        """A tensor as float32, all of it finite. Raises PretrainedError."""
+        ...
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Where one of our tensors comes from: each of `parts` (its name there, what to do to it), stacked row
+    block under row block.
+    """
+
+    parts: tuple[tuple[str, Change | None], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.parts)
+
+    def __add__(self, below: Piece) -> Piece:
+        return Piece(self.parts + below.parts)
+
+
+def piece(*names: str, change: Change | None = None) -> Piece:
+    """Tensors that are all changed alike."""
+    return Piece(tuple((name, change) for name in names))
+
+
+def transposed(x: np.ndarray) -> np.ndarray:
+    """GPT-2 keeps its matrices as (in, out); here, as in PyTorch, they are (out, in). A bias stays as it
+    is.
+    """
+    return x.T
+
+
+def half_split(n_heads: int) -> Change:
+    """Rows of a query or key matrix, (head * d_head, d_model), out of the order in which GGUF's llama keeps
+    them.
+
+    There the two rows that RoPE turns together are neighbours; here, as at Hugging Face, they are half a head
+    apart.
+    """
+
+    def change(x: np.ndarray) -> np.ndarray:
+        return x.reshape(n_heads, -1, 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
+
+    return change
+
+
+def by_head(n_heads: int) -> Change:
+    """GPT-NeoX stacks q, k and v head by head, (head, 3, d_head, ...); here all of q comes first, (3,
+    head, d_head, ...).
+    """
+
+    def change(x: np.ndarray) -> np.ndarray:
+        return x.reshape(n_heads, 3, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)
+
+    return change
+
+
+def assemble(
+    config: ModelConfig, pieces: Mapping[str, Piece], source: Source, ignored: Collection[str] = ()
+) -> dict[str, Tensor]:
+    """Our names -> float32 tensors, all that a model of `config` has.
+
+    `ignored` may be there or not: buffers, and copies of a tied matrix. Raises PretrainedError that names the
+    tensor which is missing, left over, of another shape than the configuration says, or not finite.
+    """
+    wanted = {name: tuple(p.shape) for name, p in build(config, device="meta").named_parameters()}
+    if wanted.keys() != pieces.keys():
+        odd = sorted(wanted.keys() ^ pieces.keys())
+        raise PretrainedError(f"{source.title}: its family's table does not fit the configuration: {odd[0]}")
+    there, used = set(source.names()), {name for each in pieces.values() for name in each.names}
+    if missing := sorted(used - there):
+        raise PretrainedError(f"{source.title} lacks the tensor {missing[0]}{_more(missing)}")
+    if extra := sorted(there - used - set(ignored)):
+        raise PretrainedError(f"{source.title} has a tensor that no part takes: {extra[0]}{_more(extra)}")
+    _check_sizes(wanted, pieces, source)
+    return {name: _made(name, wanted[name], each, source) for name, each in pieces.items()}
+
+
+def _check_sizes(wanted: Mapping[str, tuple[int, ...]], pieces: Mapping[str, Piece], source: Source) -> None:
+    """Before anything is read: as many numbers as the configuration says."""
+    for name, each in pieces.items():
+        found = sum(int(np.prod(source.shape(n), dtype=np.int64)) for n in each.names)
+        if found != int(np.prod(wanted[name], dtype=np.int64)):
+            shapes = " and ".join(str(source.shape(n)) for n in each.names)
+            raise PretrainedError(
+                f"{source.title}: {' and '.join(each.names)} of shape {shapes} should make {wanted[name]}"
+            )
+
+
+def _made(name: str, shape: tuple[int, ...], each: Piece, source: Source) -> Tensor:
+    parts = [source.numbers(n) if change is None else change(source.numbers(n)) for n, change in each.parts]
+    found = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    if found.shape != shape:
+        raise PretrainedError(f"{source.title}: {' and '.join(each.names)} make {found.shape}, not {shape}")
+    return torch.from_numpy(np.ascontiguousarray(found, dtype=np.float32))
+
+
+def _more(names: Collection[str]) -> str:
+    return f", and {len(names) - 1} more" if len(names) > 1 else ""

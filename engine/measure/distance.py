@@ -162,8 +162,15 @@ def alibi_effect(scores: np.ndarray, slope: float, seen: np.ndarray, own_slope: 
 
 
 def own_slope(config: ResolvedConfig, head: int, parts: Parts = HEALTHY) -> float:
-    """The slope that a head's recorded scores hold already: 0 unless the model's scheme is ALiBi."""
-    return alibi_slopes(config.n_heads)[head] if parts.position(config) is Alibi else 0.0
+    """The slope that a head's recorded scores hold already: what the model's scheme takes off for each step,
+    where it learns nothing and takes off as much for every step; else 0.
+    """
+    scheme = parts.position(config)
+    if "bias" not in scheme.enters or scheme.tensors(config):
+        return 0.0
+    table = scheme(config).prepare(3, torch.zeros(1)).bias(torch.zeros(config.n_heads, 3, 3))[head]
+    one, two = -float(table[2, 1]), -float(table[2, 0])
+    return one if math.isclose(two, 2 * one, rel_tol=1e-5) else 0.0
 
 
 def distances_of_heads(recording: Recording, layer: int, multiplier: float) -> tuple[np.ndarray, np.ndarray]:

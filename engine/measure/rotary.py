@@ -154,6 +154,32 @@ def seeded_pair(d_head: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return generator.standard_normal(d_head), generator.standard_normal(d_head)
 
 
+@dataclass(frozen=True)
+class Turned:
+    """How a model turns queries and keys: the first `rotary` dimensions of a head, by frequencies of
+    `base`.
+    """
+
+    base: float
+    rotary: int
+
+
+def turned_by(model: Transformer) -> Turned | None:
+    """What the model's own scheme turns by, held against what it does to vectors; None where it turns
+    nothing, or not as RoPE does.
+    """
+    c, scheme = model.config, model.positions
+    if "rotate" not in scheme.enters:
+        return None
+    base = float(getattr(scheme, "theta", c.rope_theta))
+    rotary = int(getattr(scheme, "d_rotary", c.d_rotary))
+    x = torch.ones(1, 1, 8, c.d_head)
+    q, k = scheme.prepare(8, x).rotate(x, x)
+    ours = torch.from_numpy(rotated(x.numpy(), range(8), base, rotary)).float()
+    fits = torch.allclose(q, ours, atol=1e-4) and torch.allclose(k, ours, atol=1e-4)
+    return Turned(base, rotary) if fits else None
+
+
 def before_rotation(recording: Recording, layer: int, head: int) -> tuple[np.ndarray, np.ndarray] | None:
     """q and k of a head as they meet the rotation, each (position, d_head); None where the model compares
     none.
@@ -271,10 +297,10 @@ def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | No
     or for fewer than two tokens.
     """
     c = model.config
-    turned, scored = model.parts.position(c) is Rope, model.parts.mixer(c).scored
-    if not turned or not scored or not c.causal or len(ids) < 2:
+    turning, scored = turned_by(model), model.parts.mixer(c).scored
+    if turning is None or not scored or not c.causal or len(ids) < 2:
         return None
-    cos, signed = (table.float() for table in tables(np.arange(len(ids)), c.d_rotary, c.rope_theta))
+    cos, signed = (table.float() for table in tables(np.arange(len(ids)), turning.rotary, turning.base))
     back, forth = _half_split((cos, -signed)), _interleaved((cos, signed))
 
     def mix_up(turned: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from torch import Tensor, nn
 
@@ -231,7 +231,7 @@ class Mask(Protocol):
 
 
 Targets = Callable[[Tensor], tuple[Tensor, Tensor]]
-Mode = Callable[[nn.Module, bool], Any]
+Mode = Callable[[nn.Module, bool], None]
 
 
 @dataclass(frozen=True, eq=False)

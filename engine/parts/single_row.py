@@ -21,7 +21,18 @@ from torch import Tensor, nn
 from engine.parts.attention import Attention, Mean, NoMixer, SharedQK, Similarity
 from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock, PreNormBlock
 from engine.parts.cache import KVCache
-from engine.parts.feedforward import GeGlu, Gelu, GeluTanh, NoFeedForward, Relu, SquaredRelu, SwiGlu
+from engine.parts.feedforward import (
+    FeedForward,
+    GatedFeedForward,
+    GeGlu,
+    Gelu,
+    GeluTanh,
+    NoFeedForward,
+    Relu,
+    SquaredRelu,
+    SwiGlu,
+)
+from engine.parts.heads import HeadMixer
 from engine.parts.norms import LayerNorm, NoNorm, RMSNorm
 from engine.parts.positions import (
     Alibi,
@@ -33,8 +44,10 @@ from engine.parts.positions import (
     Sinusoidal,
     T5Bias,
 )
+from engine.parts.protocols import Position
 from engine.probe import Probe
 
+Network = FeedForward | GatedFeedForward  # those that have neurons
 Vector = Callable[[Tensor], Tensor]  # (1, in) -> (1, out)
 KNOWN = frozenset(
     (
@@ -64,15 +77,14 @@ def known(*parts: object) -> bool:
     return all(type(part) in KNOWN for part in parts)
 
 
-def tables(positions: Any, capacity: int, like: Tensor) -> Seams:
+def tables(positions: Position, capacity: int, like: Tensor) -> Seams:
     """A known scheme's tables for one query at a time, at any of `capacity` places: `at(place)` gives its
     seams. Their size grows with the capacity, not with its square.
     """
     if type(positions) in (Alibi, T5Bias):
         last = positions.prepare(1, like, start=capacity - 1)
         return DistanceRow(last.bias(like.new_zeros(1)))
-    prepared: Seams = positions.prepare(capacity, like)
-    return prepared
+    return positions.prepare(capacity, like)
 
 
 def row_of(block: Any, cache: KVCache, index: int) -> tuple[Callable[..., Tensor], RowParts]:
@@ -85,9 +97,9 @@ def row_of(block: Any, cache: KVCache, index: int) -> tuple[Callable[..., Tensor
     return type(block).wire, parts
 
 
-def norm_of(norm: Any) -> Vector:
-    if type(norm) is not LayerNorm:
-        return norm.forward
+def norm_of(norm: Vector) -> Vector:
+    if not isinstance(norm, LayerNorm):
+        return norm.forward if isinstance(norm, nn.Module) else norm  # a hook less to look for
     # Looked up once: a module searches its parameters for them each time.
     gain, bias, eps = norm.gain, norm.bias, norm.eps
     return lambda x: torch.layer_norm(x, x.shape[-1:], gain, bias, eps)
@@ -122,8 +134,8 @@ class _Copies:
         return self.row
 
 
-def _feedforward(ffn: Any) -> Callable[[Tensor, Probe], Tensor | None]:
-    if type(ffn) is NoFeedForward:
+def _feedforward(ffn: Network | NoFeedForward) -> Callable[[Tensor, Probe], Tensor | None]:
+    if isinstance(ffn, NoFeedForward):
         return lambda x, probe: None
     w_in, w_out = _Linear(ffn.w_in.weight, ffn.w_in.bias), _Linear(ffn.w_out.weight, ffn.w_out.bias)
     activation = _gelu if type(ffn) in (Gelu, GeGlu) else ffn.activation
@@ -146,8 +158,8 @@ def _gelu(x: Tensor) -> Tensor:
     return torch.addcmul(half, half, torch.erf(x * _ROOT))
 
 
-def _mixer(mixer: Any, cache: KVCache, index: int) -> Callable[..., Tensor | None]:
-    return _nothing if type(mixer) is NoMixer else Mixing(mixer, cache, index)
+def _mixer(mixer: HeadMixer | NoMixer, cache: KVCache, index: int) -> Callable[..., Tensor | None]:
+    return _nothing if isinstance(mixer, NoMixer) else Mixing(mixer, cache, index)
 
 
 def _nothing(x: Tensor, seams: Seams, mask: None, probe: Probe, layer: None) -> None:
@@ -161,7 +173,7 @@ class Mixing:
     it, made once.
     """
 
-    def __init__(self, mixer: Any, cache: KVCache, index: int) -> None:
+    def __init__(self, mixer: HeadMixer, cache: KVCache, index: int) -> None:
         heads, kv_heads, d_head = mixer.n_heads, mixer.n_kv_heads, mixer.d_head
         self.index = index
         self.hold(cache)
@@ -201,14 +213,14 @@ class Mixing:
         return z if self.output is None else self.output(z)
 
 
-def _projection(mixer: Any, like: Tensor) -> _Linear | _Copies:
+def _projection(mixer: HeadMixer, like: Tensor) -> _Linear | _Copies:
     """q, k and v of a row at once, (1, (head + 2 kv_head) * d_head).
 
     A mixer that shares matrices gets them stacked all the same: a few microseconds for having one way only.
     """
-    if type(mixer) is Attention:
+    if isinstance(mixer, Attention):
         return _Linear(mixer.w_qkv.weight, mixer.w_qkv.bias)
-    if type(mixer) is SharedQK:
+    if isinstance(mixer, SharedQK):
         parts = (mixer.w_qk, mixer.w_qk, mixer.w_v)
         bias = None if mixer.w_v.bias is None else torch.cat([part.bias for part in parts])
         return _Linear(torch.cat([part.weight for part in parts]), bias)

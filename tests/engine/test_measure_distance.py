@@ -6,10 +6,13 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from engine.errors import ShapeError
 from engine.measure import distance
 from engine.measure.recording import record
+from engine.parts.positions import Alibi, Seams
+from engine.parts.registry import HEALTHY, swapped
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
@@ -120,3 +123,23 @@ def test_the_weight_that_moves_is_counted_once():
     assert found.moved == pytest.approx((0 + 1 / 6 + 5 / 21) / 3)
     far = distance.alibi_effect(np.array([[0.0, -900.0], [900.0, 0.0]]), 1e6, distance.visible(2, True))
     assert far.moved == pytest.approx(1 / 2)  # all of row 1, nothing of row 0
+
+
+def test_an_alibi_of_another_slope_is_taken_out_with_that() -> None:
+    class Steeper(Alibi):
+        def prepare(self, length: int, like: torch.Tensor, start: int = 0) -> Seams:
+            return Doubled(super().prepare(length, like, start))
+
+    class Doubled(Seams):
+        def __init__(self, inner: Seams) -> None:
+            self.inner = inner
+
+        def bias(self, scores: torch.Tensor) -> torch.Tensor:
+            return self.inner.bias(self.inner.bias(scores))
+
+    config = tiny(position="alibi").resolved()
+    steeper = swapped(HEALTHY, "steeper", positions={"alibi": Steeper})
+    for head in range(config.n_heads):
+        once = distance.own_slope(config, head)
+        assert distance.own_slope(config, head, steeper) == pytest.approx(2 * once) and once > 0
+    assert distance.own_slope(tiny(position="t5").resolved(), 0) == 0

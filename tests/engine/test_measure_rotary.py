@@ -5,6 +5,7 @@ against each other.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
 from engine.measure import rotary
 from engine.measure.recording import next_token_losses, record
-from engine.model import Transformer
-from engine.parts.positions import Rope
+from engine.model import Transformer, build
+from engine.parts.positions import Rope, Seams
+from engine.parts.registry import HEALTHY, swapped
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
@@ -243,3 +245,34 @@ def test_mixing_up_the_layouts_costs_a_model_its_loss_and_nothing_else_changes()
     assert same is not None and same.right == pytest.approx(same.wrong, abs=1e-4)
     assert rotary.wrong_layout_loss(loud(tiny(position="alibi")), ids) is None
     assert rotary.wrong_layout_loss(model, ids[:1]) is None
+
+
+def test_a_rope_with_another_base_is_turned_by_that() -> None:
+    class Slower(Rope):
+        def __init__(self, config: ResolvedConfig) -> None:
+            super().__init__(config)
+            self.theta = 100.0
+
+    class Backwards(Rope):
+        def prepare(self, length: int, like: torch.Tensor, start: int = 0) -> Seams:
+            seams = super().prepare(length, like, start)
+            return replace_tables(seams)
+
+    config = tiny(position="rope")
+    model = build(config, parts=swapped(HEALTHY, "slower", positions={"rope": Slower})).eval()
+    found = rotary.turned_by(model)
+    assert found == rotary.Turned(100.0, 4)
+    recording = record(model, [1, 2, 3, 4, 5])
+    q, _ = rotary.before_rotation(recording, 1, 2)
+    turned = rotary.rotated(q, range(5), found.base, found.rotary)
+    assert turned == pytest.approx(recording["blocks.1.q_rot"][2], abs=1e-5)
+    assert rotary.turned_by(build(config)) == rotary.Turned(config.rope_theta, 4)
+    assert rotary.turned_by(build(tiny(position="learned"))) is None
+    assert rotary.wrong_layout_loss(model, [1, 2, 3]) is not None
+    other = build(config, parts=swapped(HEALTHY, "backwards", positions={"rope": Backwards})).eval()
+    assert rotary.turned_by(other) is None
+
+
+def replace_tables(seams: Any) -> Any:
+    """The sines change sign: it turns the other way."""
+    return type(seams)(seams.cos, -seams.sin)

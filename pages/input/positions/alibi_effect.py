@@ -81,7 +81,7 @@ def draw_effect(subject: Subject) -> None:
     with right:
         times = choose_multiplier()
     slope = float(measured.slopes(c.n_heads, times).slope[head])
-    own = measured.own_slope(c, head)
+    own = measured.own_slope(c, head, recording.parts)
     found = measured.alibi_effect(recording[f"blocks.{layer}.scores"][head], slope, recording.seen(), own)
     st.caption(_provenance(source, own))
     _draw_patterns(found, slope, source.labels)

@@ -41,15 +41,16 @@ def turning(subject: Subject) -> Turning:
     so.
     """
     c = subject.config
-    if c.position == "rope" and subject.model.parts.mixer(c).scored:
+    scored, own = subject.model.parts.mixer(c).scored, rotary.turned_by(subject.model)
+    if own is not None and scored:
         layer, head = widgets.head(c, "rope")
         q, k = _vectors(subject.key, subject.ids, layer, head, subject)
         words = f"layer {layer}, head {head} of {subject.title}"
-        return Turning(q, k, c.rope_theta, True, words, c.d_rotary)
+        return Turning(q, k, own.base, True, words, own.rotary)
     width = c.d_head if c.d_head % 2 == 0 else 32
     why = (
         "compares no queries with keys"
-        if c.position == "rope"
+        if own is not None
         else f"has positions of another kind ({c.position})"
     )
     st.info(

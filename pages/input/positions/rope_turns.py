@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.measure.rotary import turned_by
 from engine.measure.rotary_curves import turns_within
 from pages.input.positions import rope_figures as figures
 from pages.input.positions.rope_turning import BASES, WIDTHS, near, near_base
@@ -26,8 +27,9 @@ PUBLISHED = {
 def draw_turns(subject: Subject) -> None:
     """Of the model in the bar, of published sizes, or of one's own."""
     c = subject.config
-    own = (c.d_rotary if c.position == "rope" else c.d_head, c.rope_theta, c.context)
-    options = (*((BAR,) if c.position == "rope" else ()), *PUBLISHED, YOURS)
+    turned = turned_by(subject.model)
+    own = (c.d_head, c.rope_theta, c.context) if turned is None else (turned.rotary, turned.base, c.context)
+    options = (*((BAR,) if turned is not None else ()), *PUBLISHED, YOURS)
     chosen = widgets.one_of("Model", options, "rope_sizes", hidden=True)
     if chosen == YOURS:
         width, base, context = _sizes(own)

@@ -118,6 +118,7 @@ def names_of(found: Stages) -> dict[str, str]:
 def _variant(subject: Subject, stage: str, found: Stages) -> str:
     """What is different in this model, in a sentence."""
     config = subject.config
+    turns = "rotate" in subject.model.parts.position(config).enters
     words = ""
     if stage == "q, k, v" and config.mixer in ("similarity", "mean"):
         words = " This model's mixer has no such matrices: q, k and v are the token's own vector."
@@ -125,10 +126,10 @@ def _variant(subject: Subject, stage: str, found: Stages) -> str:
         words = " This model's queries and keys are the same vectors."
     elif stage == "q·k" and found.raw is None:
         words = " This model's mixer is a plain mean: it does not compare, and all scores are 0."
-    elif stage == "q·k" and (config.qk_norm or config.position == "rope"):
+    elif stage == "q·k" and (config.qk_norm or turns):
         done = {
             "brought to a standard size (QK-norm)": config.qk_norm,
-            "turned by their position (RoPE)": config.position == "rope",
+            "turned by their position (RoPE)": turns,
         }
         words = (
             f" Before that, q and k are {' and '.join(what for what, is_done in done.items() if is_done)}."
@@ -149,7 +150,8 @@ def _picture(
     name, height = f"stage-{STAGES.index(stage) + 1}-layer-{layer}-head-{head}", heatmap_height(len(labels))
     if stage in ("q, k, v", "· v", "W_O"):
         if stage == "q, k, v":
-            changed = subject.config.qk_norm or subject.config.position == "rope"
+            turns = "rotate" in subject.model.parts.position(subject.config).enters
+            changed = subject.config.qk_norm or turns
             names = ("q", "q_rot", "k", "k_rot", "v") if changed else ("q", "k", "v")
             every = one_head.vectors(recording, layer, head)
             parts = {part: every[part] for part in names}

@@ -134,7 +134,7 @@ def _controls(subject: Subject, place: int) -> Switches:
     return Switches(
         mask=mask or not config.causal,
         scale=scale,
-        position=position or config.position == "none",
+        position=position or not subject.model.parts.position(config).enters,
         heads_off=tuple((at[0], at[1]) for at in chosen if at is not None),
         ablation=HOW[how],
         order=ORDERS[order],

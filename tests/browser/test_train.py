@@ -71,7 +71,7 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
     settled(page)  # the empty chart that stood here before has gone
     page.wait_for_function("document.querySelectorAll('.gf-figure').length === 3")
     page.evaluate(WATCH)
-    first_loss, first_text = training_loss(page), page.locator(".gf-samples pre").inner_text()
+    first_text = page.locator(".gf-samples pre").inner_text()
 
     wait_for_steps(page, 60)
     page.wait_for_function(
@@ -79,7 +79,7 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
         arg=first_text,
         timeout=SLOW,
     )
-    assert training_loss(page) < first_loss
+    assert training_loss(page) < 3.5  # nats; a guess among about 100 characters costs 4.6
 
     button(page, "Pause").click()
     button(page, "Resume").wait_for(timeout=SLOW)

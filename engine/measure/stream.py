@@ -5,7 +5,7 @@ direction, and a token's sum worked out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,39 @@ def stream(recording: Recording) -> Stream:
     wiring = recording.parts.wiring(recording.config)
     lengths, written = (norms([one.array for one in some]) for some in (found, updates))
     return Stream(found, updates, added, lengths, written, shares(recording), angles, wiring)
+
+
+MASSIVE = 10.0  # times the usual length
+
+
+def massive(found: Stream) -> tuple[int, ...]:
+    """The few tokens whose stream grows out of all proportion: somewhere more than MASSIVE times as long as
+    the median token ever gets (Sun et al. 2024, "Massive activations in large language models"). None where
+    they are more than a quarter of the text.
+    """
+    longest = found.lengths.max(0)  # (query,)
+    at = np.flatnonzero(longest > MASSIVE * np.median(longest))
+    return tuple(at.tolist()) if 4 * len(at) <= len(longest) else ()
+
+
+def times_longer(found: Stream, position: int) -> float:
+    """How many times as long a token's stream gets as that of the median token."""
+    longest = found.lengths.max(0)
+    return float(longest[position] / np.median(longest))
+
+
+def writer_of(found: Stream, position: int) -> str:
+    """Who writes most to a token: the label of its longest write."""
+    return found.writes[int(found.written[:, position].argmax())].label
+
+
+def without(found: Stream, positions: Sequence[int]) -> Stream:
+    """The same of a text's other tokens: what means are taken over. `states` and `writes` keep them all."""
+    lengths, written, angles = (
+        np.delete(values, list(positions), axis=1) for values in (found.lengths, found.written, found.cosines)
+    )
+    shared = None if found.shares is None else np.delete(found.shares, list(positions), axis=1)
+    return replace(found, lengths=lengths, written=written, shares=shared, cosines=angles)
 
 
 def mean(values: np.ndarray) -> np.ndarray:

@@ -15,12 +15,16 @@ from ui.figures.axes import MONO, rows_axis, symmetric, token_axis
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
+MANY = 40  # names beside one another that are too many
+FITS = 5  # letters of a guess that there is always room for, and that room in pixels
+CELL = 36
 PART_WORDS = {
     "embedding": "embedding",
     "position": "position",
     "attention": "attention",
     "feedforward": "feed-forward",
     "norm": "norm's bias",
+    "others": "all others",
 }
 
 
@@ -43,6 +47,18 @@ def _bar(title: str) -> dict[str, Any]:
     }
 
 
+def _by_block(labels: Sequence[str]) -> dict[str, Any]:
+    """Ticks of an axis that has too many rows to name each: every fifth block, where it begins."""
+    if len(labels) <= MANY:
+        return {}
+    at: dict[str, int] = {}
+    for i, label in enumerate(labels):
+        block = label.rpartition(" ")[2]
+        if block.isdecimal() and int(block) % 5 == 0:
+            at.setdefault(f"block {block}", i)
+    return {"tickvals": np.array(list(at.values())), "ticktext": list(at)}
+
+
 def lens_table(
     words: Sequence[Sequence[str]],
     values: np.ndarray,
@@ -63,7 +79,7 @@ def lens_table(
     rows, columns = values.shape
     tall = crowded(labels)
     size, fits = (
-        (11, max(1, 620 // 7 // columns)) if tall else (13, MOST_LETTERS)
+        (11, max(FITS, 620 // 7 // columns)) if tall else (13, MOST_LETTERS)
     )  # letters of a guess in its cell; the hover has all of them
     heat = go.Heatmap(
         z=values.astype(np.float32),
@@ -160,7 +176,7 @@ def part_bars(
                 x=at[own],
                 y=values[own],
                 name=names.get(part, part),
-                marker={"color": colour(part)},
+                marker={"color": colour("quiet" if part == "others" else part)},
                 customdata=[texts[i] for i in at[own]],
                 hovertemplate=hover.replace("%{x}", "%{customdata}") + "<extra></extra>",
             )
@@ -176,11 +192,12 @@ def part_bars(
                 hovertemplate="%{y:+.3f}",
             )
         )
-    angle = -90 if len(labels) > 14 else 0 if len(labels) <= 6 else -45
+    angle = -45 if 6 < len(labels) <= 14 or len(labels) > MANY else 0 if len(labels) <= 6 else -90
     layout = base_layout(
         margin={"l": 8, "r": 8, "t": 30, "b": 8},
         bargap=0.15,
-        xaxis=rows_axis(texts, tickangle=angle, tickfont={"size": 12}, range=[-0.6, len(labels) - 0.4]),
+        xaxis=rows_axis(texts, tickangle=angle, tickfont={"size": 12}, range=[-0.6, len(labels) - 0.4])
+        | _by_block(labels),
         yaxis={
             "title": {"text": title},
             "zeroline": True,
@@ -196,7 +213,7 @@ def signed_map(
     values: np.ndarray, columns: Sequence[str], rows: Sequence[str], *, x: str, y: str, unit: str
 ) -> go.Figure:
     """values (row, column), blue below zero, orange above; row 0 at the bottom."""
-    top = symmetric(values)
+    top, deep = symmetric(values), len(rows) > 20
     heat = go.Heatmap(
         z=values.astype(np.float32),
         zmin=-top,
@@ -212,17 +229,18 @@ def signed_map(
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         showlegend=False,
         xaxis=rows_axis(columns, title={"text": x}, tickangle=0),
-        yaxis=rows_axis(rows, title={"text": y}),
+        yaxis=rows_axis(rows, title={"text": y})
+        | ({"tickvals": np.arange(0, len(rows), 5), "ticktext": list(rows[::5])} if deep else {}),
     )
     return go.Figure({"data": [heat], "layout": layout})
 
 
-def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str]) -> go.Figure:
-    """Norms (state, query), the embedding at the bottom, darker for longer."""
+def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str], top: float) -> go.Figure:
+    """Norms (state, query), the embedding at the bottom, darker for longer, darkest from `top` on."""
     heat = go.Heatmap(
         z=values.astype(np.float32),
         zmin=0,
-        zmax=max(float(values.max()), 1e-6),
+        zmax=max(top, 1e-6),
         colorscale=SEQUENTIAL,
         customdata=np.broadcast_to(np.asarray([plain(label) for label in labels]), values.shape).tolist(),
         hovertemplate="%{y}, token “%{customdata}”: %{z:.3f}<extra></extra>",
@@ -231,7 +249,10 @@ def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str]) -
     tall = crowded(labels)
     margin = {"l": 8, "r": 8, "t": 8, "b": 44 + LETTER * tall}
     layout = base_layout(
-        margin=margin, showlegend=False, xaxis=token_axis(labels, upright=tall > 0), yaxis=rows_axis(rows)
+        margin=margin,
+        showlegend=False,
+        xaxis=token_axis(labels, upright=tall > 0),
+        yaxis=rows_axis(rows) | _by_block(rows),
     )
     return go.Figure({"data": [heat], "layout": layout})
 
@@ -249,7 +270,8 @@ def stream_line(mean: np.ndarray, one: np.ndarray, rows: Sequence[str], one_name
     layout = base_layout(
         margin={"l": 8, "r": 8, "t": 30, "b": 8},
         hovermode="x unified",
-        xaxis=rows_axis(rows, tickangle=-90 if len(rows) > 14 else -45, tickfont={"size": 12}),
+        xaxis=rows_axis(rows, tickangle=-90 if 14 < len(rows) <= MANY else -45, tickfont={"size": 12})
+        | _by_block(rows),
         yaxis={"title": {"text": "norm of the stream"}, "rangemode": "tozero"},
     )
     return go.Figure({"data": traces, "layout": layout})

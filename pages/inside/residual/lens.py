@@ -13,13 +13,14 @@ from engine.measure.lens import Lens, logit_lens
 from engine.measure.settling import cell, reach, settling
 from pages.inside.residual import figures
 from ui import explain, widgets
-from ui.figures.labels import plain
+from ui.figures.labels import crowded, plain
 from ui.layout import scrolled
 from ui.players.plot import plot
 from ui.subject import Subject
 from ui.text.markdown import safe
 
 CELL = "residual_cell"
+ROW, DEEP = (26, 18), 16  # pixels of a row, and of one of more rows than that
 SHADES = ("Probability of the guess", "KL to the output")
 
 
@@ -71,11 +72,12 @@ def draw_lens(subject: Subject) -> None:
         top=1.0 if sure else scale.top,
     )
     with table:
-        scrolled("residual_table", 11 * len(subject.labels) + 120)
+        wide = figures.CELL if crowded(subject.labels) else 11
+        scrolled("residual_table", wide * len(subject.labels) + 120)
         clicked = plot(
             figure,
             key="residual_lens",
-            height=max(230, 26 * len(names) + 130),
+            height=max(230, ROW[len(names) > DEEP] * len(names) + 130),
             name="logit-lens",
             data=_lens_rows(subject, lens, names),
             alt=(

@@ -9,10 +9,22 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.residual import Write
-from engine.measure.stream import Stream, Summary, Term, mean, stream, summary, sums
+from engine.measure.stream import (
+    Stream,
+    Summary,
+    Term,
+    massive,
+    mean,
+    stream,
+    summary,
+    sums,
+    times_longer,
+    without,
+    writer_of,
+)
 from pages.inside.residual import figures
 from pages.inside.residual.push import POSITION, not_a_sum
-from ui import explain
+from ui import explain, widgets
 from ui.layout import scrolled
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
@@ -32,14 +44,15 @@ def draw_norms(subject: Subject) -> None:
     worked out.
     """
     found = _stream(subject.key, subject.ids, subject)
-    told = summary(found)
+    usual = _usual(subject, found)
+    told = summary(usual)
     rows = [state.label for state in found.states]
     with st.container(key="residual_norm_table"):
         scrolled("residual_norm_table", 11 * len(subject.labels) + 120)
         plot(
-            figures.stream_map(found.lengths, subject.labels, rows),
+            figures.stream_map(found.lengths, subject.labels, rows, float(usual.lengths.max())),
             key="residual_norms",
-            height=max(230, 24 * min(len(rows), 26) + 125),
+            height=max(230, min(24 * len(rows), 480) + 125),
             name="stream-norms",
             data=pd.DataFrame(found.lengths.T, columns=rows).assign(token=subject.labels),
             alt=(
@@ -54,7 +67,7 @@ def draw_norms(subject: Subject) -> None:
     with left:
         plot(
             figures.stream_line(
-                mean(found.lengths),
+                mean(usual.lengths),
                 found.lengths[:, position],
                 rows,
                 f"token {position}, “{subject.labels[position]}”",
@@ -62,30 +75,50 @@ def draw_norms(subject: Subject) -> None:
             key="residual_line",
             height=330,
             name="stream-norm",
-            data=pd.DataFrame({"after": rows, "mean_norm": mean(found.lengths)}),
+            data=pd.DataFrame({"after": rows, "mean_norm": mean(usual.lengths)}),
             alt="Line: norm of the stream after each write, mean over tokens, and for the chosen token.",
         )
     with right:
         _bars(
             found.writes,
-            found.written,
-            position,
+            usual.written,
+            found.written[:, position],
             "norm of the write",
             "residual_writes",
             "Bars: norm of each write, mean over tokens.",
         )
     left, right = st.columns(2, gap="medium")
     with left:
-        _draw_cosines(subject, found, position)
+        _draw_cosines(subject, found, usual, position)
     with right:
-        _draw_shares(subject, found, told, position)
+        _draw_shares(subject, found, usual, position)
     _worked(subject, found, position)
     explain.takeaway(_told(told))
 
 
-def _bars(items: Sequence[Write], values: np.ndarray, position: int, title: str, key: str, alt: str) -> None:
+def _usual(subject: Subject, found: Stream) -> Stream:
+    """What means are taken over: all tokens, or, where one is out of all proportion, the others."""
+    odd = massive(found)
+    if not odd:
+        return found
+    first, times = odd[0], times_longer(found, odd[0])
+    names = ", ".join(f"“{safe(subject.labels[i])}”" for i in odd[:3]) + (" …" if len(odd) > 3 else "")
+    left, right = st.columns([2, 5], gap="medium", vertical_alignment="center")
+    hint = "Off: means are over all tokens, and one colour scale is for all."
+    apart = widgets.switch(f"Leave out {names}", True, "residual_apart", place=left, hint=hint)
+    right.caption(
+        f":material/info: The stream of “{safe(subject.labels[first])}” gets {times:,.0f} times as long as"
+        f" the median token's, most of it written by {writer_of(found, first)}: a massive activation (Sun et"
+        " al. 2024). Heads that look for nothing look there (an attention sink, Xiao et al. 2023)."
+    )
+    return without(found, odd) if apart else found
+
+
+def _bars(
+    items: Sequence[Write], values: np.ndarray, one: np.ndarray, title: str, key: str, alt: str
+) -> None:
     labels = [write.label for write in items]
-    means, one = mean(values), values[:, position]
+    means = mean(values)
     plot(
         figures.part_bars(
             labels, [write.part for write in items], means, title=title, marks=one, marks_name="chosen token"
@@ -98,7 +131,7 @@ def _bars(items: Sequence[Write], values: np.ndarray, position: int, title: str,
     )
 
 
-def _draw_cosines(subject: Subject, found: Stream, position: int) -> None:
+def _draw_cosines(subject: Subject, found: Stream, usual: Stream, position: int) -> None:
     if not found.added:
         st.info(
             "Nothing is written onto the embedding here: there is no position vector, no attention and no"
@@ -108,8 +141,8 @@ def _draw_cosines(subject: Subject, found: Stream, position: int) -> None:
     target = "what it replaces" if found.wiring.replaces else "the stream it is added to"
     _bars(
         found.added,
-        found.cosines,
-        position,
+        usual.cosines,
+        found.cosines[:, position],
         "cosine with the stream",
         "residual_cosines",
         f"Bars: cosine between each write and {target}, mean over tokens.",
@@ -119,21 +152,21 @@ def _draw_cosines(subject: Subject, found: Stream, position: int) -> None:
     )
 
 
-def _draw_shares(subject: Subject, found: Stream, told: Summary, position: int) -> None:
-    if found.shares is None:
+def _draw_shares(subject: Subject, found: Stream, usual: Stream, position: int) -> None:
+    if found.shares is None or usual.shares is None:
         st.info(not_a_sum(subject.config, subject.model.parts))
         return
     _bars(
         found.writes,
-        found.shares,
-        position,
+        usual.shares,
+        found.shares[:, position],
         "share of the final stream",
         "residual_shares",
         "Bars: share of the final stream by writer, mean over tokens.",
     )
     st.caption(
         "Share of the final stream $x$ by writer: $w \\cdot x / x \\cdot x$, so they sum to 1 (here"
-        f" {told.total:.6f}). A negative share points away from what the stream became."
+        f" {summary(usual).total:.6f}). A negative share points away from what the stream became."
     )
 
 
@@ -180,8 +213,18 @@ def _told(found: Summary) -> str:
         return words
     told = ", ".join(f"{label} {share:+.0%}" for label, share in found.largest)
     against = (
-        f"Negative on average: {', '.join(found.negative)}."
+        f"Negative on average: {_few(found.negative)}."
         if found.negative
         else "No writer's mean share is negative."
     )
     return f"{words} Largest shares of the final stream: {told}. {against}"
+
+
+def _few(names: Sequence[str], most: int = 6) -> str:
+    """A list that stays one line.
+
+    >>> _few(["a", "b"]), _few(list("abcd"), 2)
+    ('a, b', 'a, b and 2 others')
+    """
+    more = len(names) - most
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {more} others"

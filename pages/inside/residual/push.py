@@ -13,6 +13,7 @@ from engine.measure.residual import is_sum
 from engine.parts.protocols import Parts
 from pages.inside.residual import figures
 from pages.inside.residual.lens import position_word
+from pages.inside.residual.targets import choose_tokens
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
@@ -20,7 +21,8 @@ from ui.subject import Subject
 from ui.text.markdown import safe
 
 POSITION = "residual_position"
-TOP, ITSELF, MEAN = "top guess", "nothing", "mean of all"
+BARS = {"largest": "the hardest pushes", "layers": "layer by layer"}
+SHOWN = 24  # that push hardest, where a model has hundreds of heads
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
@@ -52,7 +54,8 @@ def draw_push(subject: Subject) -> None:
     position = token_strip(
         subject.labels, key=POSITION, chosen=len(subject.ids) - 1, label=_strip_label(subject)
     )
-    target, versus = _choose_tokens(subject, position)
+    left, right, third = st.columns([2, 2, 3])
+    target, versus = choose_tokens(subject, position, left, right)
     found = _attribution(subject.key, subject.ids, position, target, versus, subject)
     told = pushes(subject.config, found, subject.model.parts)
     name = subject.vocabulary[target]
@@ -66,8 +69,13 @@ def draw_push(subject: Subject) -> None:
     }
     for column, (label, value) in zip(st.columns(3), facts.items(), strict=True):
         column.metric(safe(label), value)
-    labels, parts = ([getattr(push, what) for push in told.writers] for what in ("label", "part"))
-    values = np.array([push.value for push in told.writers])
+    writers = told.writers
+    if len(told.single) > len(writers):
+        hint = f"{len(told.single)} writers by themselves, or the heads of each layer together."
+        if widgets.one_of("Bars", BARS, "residual_bars", place=third, hint=hint) == "largest":
+            writers = told.leading(SHOWN)
+    labels, parts = ([getattr(push, what) for push in writers] for what in ("label", "part"))
+    values = np.array([push.value for push in writers])
     mixes = subject.model.parts.mixer(subject.config).present
     wide, narrow = st.columns([3, 2], gap="medium") if mixes else (st.container(), None)
     with wide:
@@ -124,25 +132,3 @@ def frozen_words(config: ResolvedConfig, parts: Parts, scale: float) -> str:
     rest = f"what else {norm.title} does (each vector is {words}) is linear and stays in"
     what = rest if words else f"{norm.title} does nothing else"
     return f"The final norm's divisor is frozen at {scale:.3f}, its value on this text; {what}."
-
-
-def _choose_tokens(subject: Subject, position: int) -> tuple[int, Versus]:
-    """(target id, what it is compared with) from two boxes of shown tokens; what another alphabet left behind
-    falls back.
-    """
-    ids = {word: i for i, word in reversed(list(enumerate(subject.vocabulary)))}
-    left, right, _ = st.columns([2, 2, 3])
-    top = subject.recording().likeliest(position)
-    hint = f"The token whose logit is taken apart; “{TOP}” is the likeliest one at this position."
-    chosen = widgets.one_of(
-        "Target token", (TOP, *ids), "residual_target", kind="list", place=left, hint=hint
-    )
-    hint = (
-        "A constant added to all logits changes nothing, so the difference to another token says more than a"
-        " logit by itself."
-    )
-    other = widgets.one_of(
-        "Compared with", (ITSELF, MEAN, *ids), "residual_versus", kind="list", place=right, hint=hint
-    )
-    versus: Versus = "mean" if other == MEAN else ids.get(other)
-    return ids.get(chosen, top), versus

@@ -1,0 +1,89 @@
+"""The token whose logit is taken apart, and what it is compared with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from engine.measure.attribution import Versus
+from engine.sample.outcome import likeliest_ids
+from engine.tokenizers import Tokenizer
+from ui import widgets
+from ui.subject import Subject
+from ui.text.markdown import safe
+
+TOP, ITSELF, MEAN = "top guess", "nothing", "mean of all"
+FEW = 1000  # tokens that all stand in the list
+LISTED = 200  # of a larger vocabulary: the likeliest ones. Any other can be typed
+
+
+def choose_tokens(subject: Subject, position: int, left: Any, right: Any) -> tuple[int, Versus]:
+    """(target id, what it is compared with) from two boxes of shown tokens; what another alphabet left behind
+    falls back.
+    """
+    recording = subject.recording()
+    listed = _listed(subject, recording.logits[position])
+    hint = f"The token whose logit is taken apart; “{TOP}” is the likeliest one at this position."
+    chosen = _one(subject, listed, (TOP,), "Target token", "residual_target", left, hint)
+    hint = (
+        "A constant added to all logits changes nothing, so the difference to another token says more than a"
+        " logit by itself."
+    )
+    other = _one(subject, listed, (ITSELF, MEAN), "Compared with", "residual_versus", right, hint)
+    ids = _ids(subject.key[0], len(subject.vocabulary), subject)
+    versus: Versus = "mean" if other == MEAN else None if other == ITSELF else ids.get(other)
+    return (recording.likeliest(position) if chosen == TOP else ids[chosen]), versus
+
+
+def _listed(subject: Subject, logits: np.ndarray) -> list[str]:
+    """The words in both lists: all there are, or the likeliest."""
+    names = _names(subject.key[0], len(subject.vocabulary), subject)
+    if len(names) <= FEW:
+        return list(dict.fromkeys(names))
+    return list(dict.fromkeys(names[i] for i in likeliest_ids(logits, LISTED)))
+
+
+def _one(
+    subject: Subject, listed: list[str], first: tuple[str, ...], label: str, key: str, place: Any, hint: str
+) -> str:
+    """One of `first`, of the listed tokens, or, of a large vocabulary, any that is typed."""
+    if len(subject.vocabulary) <= FEW:
+        return widgets.one_of(label, (*first, *listed), key, kind="list", place=place, hint=hint)
+    ids = _ids(subject.key[0], len(subject.vocabulary), subject)
+    wanted = st.session_state.get(key) or st.query_params.get(key)
+    extra: tuple[str, ...] = ()
+    if isinstance(wanted, str) and wanted not in (*first, *listed):
+        found = wanted if wanted in ids else _typed(wanted, subject.tokenizer, ids)
+        if found is not None and found != wanted:
+            st.session_state[key] = found
+            place.caption(f":material/info: “{safe(wanted[:40])}” begins with the token “{safe(found)}”.")
+        extra = () if found is None else (found,)
+    options = (*first, *dict.fromkeys((*extra, *listed)))
+    hint += " Any other token can be typed; a space at its beginning counts."
+    return widgets.one_of(label, options, key, kind="list", place=place, hint=hint, accept_new_options=True)
+
+
+def _typed(text: str, tokenizer: Tokenizer, ids: dict[str, int]) -> str | None:
+    """The word of the first token of a text that somebody typed; ␣ and ⏎ stand for a space and a line
+    break.
+    """
+    text = text[:200].replace("␣", " ").replace("⏎", "\n")
+    found = tokenizer.encode(text) if text and not tokenizer.unknown(text) else []
+    by_id = {i: word for word, i in ids.items()} if found else {}
+    return by_id.get(found[0]) if found else None
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _names(model: str, vocab: int, _subject: Subject) -> list[str]:
+    """What each token is called here, by id: its word, and where that word means something else in these
+    lists, that it is the token.
+    """
+    return [f"{word} (token)" if word in (TOP, ITSELF, MEAN) else word for word in _subject.vocabulary]
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _ids(model: str, vocab: int, _subject: Subject) -> dict[str, int]:
+    """The id of each name; of the first token where several look alike."""
+    return {name: i for i, name in reversed(list(enumerate(_names(model, vocab, _subject))))}

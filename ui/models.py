@@ -59,7 +59,9 @@ def choose_model() -> str:
     """The name of the model to look into: from the URL, else the one looked at on another page, else the run
     in hand, else a shipped one.
     """
-    named = state.from_url("model")
+    asked_for = st.query_params.get("model")
+    # A path or a model's name may hold more than letters: it counts only if it is among the options.
+    named = asked_for if asked_for and is_pretrained(asked_for) else state.from_url("model")
     views = _runs(named)
     options = [
         *views,
@@ -76,7 +78,6 @@ def choose_model() -> str:
             options[0],
         )
         st.session_state["subject_model"] = current
-        asked_for = st.query_params.get("model")
         if asked_for and asked_for != current:
             shown = safe(title_of(current, views.get(current)))
             st.caption(f":material/info: {_missing(asked_for)}; {shown} is shown instead.")

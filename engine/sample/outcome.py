@@ -60,6 +60,12 @@ class Tally:
         return int(self.counts.sum())
 
     @property
+    def ids(self) -> list[int]:
+        """The tokens that were drawn at all."""
+        found: list[int] = np.flatnonzero(self.counts).tolist()
+        return found
+
+    @property
     def shares(self) -> np.ndarray:
         """Of the draws, (vocab,)."""
         return self.counts / self.total

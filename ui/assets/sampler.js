@@ -14,7 +14,7 @@ import { draw, OFF, ranked, stages } from "./sampler_stages.js"
  * What is sent.
  * @typedef {object} Data
  * @property {string} logits (vocab,) float32, base64
- * @property {string[]} labels (vocab,)
+ * @property {string[] | Record<string, string>} labels (vocab,), or of a large vocabulary those that are to be read, by id
  * @property {number[]} seen ids that the penalty is for
  * @property {string} numbers (draw,) float64 in [0, 1), base64
  * @property {Record<string, any>} settings
@@ -108,7 +108,8 @@ function show(self, source) {
 }
 
 function paint(self) {
-  self.made = stages(self.logits, self.settings, self.seen)
+  const asked = JSON.stringify(self.settings)
+  if (self.madeOf !== self.logits || self.madeWith !== asked) Object.assign(self, { made: stages(self.logits, self.settings, self.seen), madeOf: self.logits, madeWith: asked })
   const last = self.made[self.made.length - 1]
   self.token = draw(last.p, self.numbers[0])
   self.root.dataset.drawn = String(self.token)
@@ -182,7 +183,7 @@ function paintStages(self, last) {
   self.made.forEach((s, column) => s.removed.forEach((i) => gone.set(i, column)))
   self.shown.forEach((token, row) => {
     const { label, cells } = self.cells[row]
-    label.textContent = self.labels[token]
+    label.textContent = self.word(token)
     label.title = `token ${token}, logit ${self.logits[token].toFixed(3)}`
     label.classList.toggle("gf-drawn", token === self.token)
     cells.forEach(({ cell, bar, text }, column) => {
@@ -218,10 +219,10 @@ function paintStrip(self, last) {
     if (!last.p[i]) continue
     if (i === self.token) mine = [from, from + last.p[i]]
     if (last.p[i] >= 0.002 || i === self.token) {
-      const part = element("span", "gf-sampler-part" + (i === self.token ? " gf-drawn" : ""), last.p[i] > 0.03 ? self.labels[i] : "")
+      const part = element("span", "gf-sampler-part" + (i === self.token ? " gf-drawn" : ""), last.p[i] > 0.03 ? self.word(i) : "")
       part.style.left = `${100 * from}%`
       part.style.width = `${100 * last.p[i]}%`
-      part.title = `${self.labels[i]}: ${from.toFixed(4)} to ${(from + last.p[i]).toFixed(4)}`
+      part.title = `${self.word(i)}: ${from.toFixed(4)} to ${(from + last.p[i]).toFixed(4)}`
       self.strip.append(part)
     }
     from += last.p[i]
@@ -230,18 +231,18 @@ function paintStrip(self, last) {
   mark.style.left = `${100 * u}%`
   self.strip.append(mark)
   const sure = last.kept === 1
-  self.said.replaceChildren(element("b", "", `Drawn: “${self.labels[self.token]}”`), document.createTextNode(
+  self.said.replaceChildren(element("b", "", `Drawn: “${self.word(self.token)}”`), document.createTextNode(
     sure ? ". One token is left, so nothing is left to chance." : `. Seed ${self.settings.seed} gives u = ${u.toFixed(4)}, which falls into its stretch, ${mine[0].toFixed(4)} to ${mine[1].toFixed(4)}.`,
   ))
 }
 
 function table(self) {
   if (self.mode === "draws") {
-    const { made, now, count, labels } = self
-    return [["id", "token", "probability", "drawn", "share"], ...Array.from(made.at(-1).p, (p, i) => [i, labels[i], p, now[i], count ? now[i] / count : null])]
+    const { made, now, count, word } = self
+    return [["id", "token", "probability", "drawn", "share"], ...Array.from(made.at(-1).p, (p, i) => [i, word(i), p, now[i], count ? now[i] / count : null])]
   }
   const head = ["id", "token", ...self.made.flatMap(({ name }) => [`${name}_logit`, `${name}_probability`]), "removed_by"]
-  const line = (_, i) => [i, self.labels[i], ...self.made.flatMap((s) => [s.logits[i], s.p[i]]), self.made.find((s) => s.removed.has(i))?.name]
+  const line = (_, i) => [i, self.word(i), ...self.made.flatMap((s) => [s.logits[i], s.p[i]]), self.made.find((s) => s.removed.has(i))?.name]
   return [head, ...Array.from(self.logits, line)]
 }
 
@@ -256,7 +257,7 @@ function update(self, data, fresh) {
   self.logits = numbers(data.logits, Float32Array)
   self.numbers = numbers(data.numbers, Float64Array)
   self.seen = new Set(data.seen)
-  self.labels = data.labels
+  self.word = (i) => data.labels[i] ?? `#${i}` // a rare token is named when the server has seen it drawn
   self.first = ranked(self.logits)
   self.rowsShown = Math.min(data.rows, self.logits.length)
   const { range, number } = self.inputs.top_k

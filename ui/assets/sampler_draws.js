@@ -4,7 +4,7 @@
 import { element } from "./shared/dom.js"
 import { percent, whole } from "./shared/numbers.js"
 import { still } from "./shared/play.js"
-import { distance, draw, expectedDistance, ranked } from "./sampler_stages.js"
+import { distance, drawer, expectedDistance, ranked } from "./sampler_stages.js"
 
 const MARKS = new Set([1, 2, 3, 5, 7, 10, 14, 20, 30, 50, 70, 100, 140, 200, 300, 500, 700, 1000]) // after which the chart has a point
 
@@ -46,18 +46,22 @@ export function pause(self) {
 
 /** What `self.count` draws make of the probabilities that the last stage left. */
 export function paintDraws(self, last) {
-  const n = self.count, p = last.p, counts = new Float64Array(p.length)
-  const distances = []
-  for (let d = 0; d < self.numbers.length; d++) {
-    if (d === n) self.now = Float64Array.from(counts)
-    counts[draw(p, self.numbers[d])]++
-    if (MARKS.has(d + 1)) distances.push([d + 1, distance(p, counts, d + 1)])
+  const n = self.count, p = last.p
+  if (self.drawnFrom !== p || self.drawnWith !== self.numbers) { // once for each distribution, not for each frame of the play
+    const of = drawer(p)
+    Object.assign(self, { drawnFrom: p, drawnWith: self.numbers, ids: Array.from(self.numbers, of), likely: ranked(p).subarray(0, 20), distances: [] })
+    const counts = new Float64Array(p.length)
+    self.ids.forEach((id, d) => {
+      counts[id]++
+      if (MARKS.has(d + 1)) self.distances.push([d + 1, distance(p, counts, d + 1)])
+    })
   }
-  if (n >= self.numbers.length) self.now = counts
-  const now = self.now
+  const { distances } = self, now = new Float64Array(p.length)
+  for (let d = 0; d < n; d++) now[self.ids[d]]++
+  self.now = now
   self.slider.value = String(n)
   self.where.textContent = `${whole(n)} draws`
-  const order = ranked(p).slice(0, 20).filter((i) => p[i] > 0)
+  const order = Array.from(self.likely).filter((i) => p[i] > 0)
   const top = Math.max(...order.map((i) => Math.max(p[i], n ? now[i] / n : 0)), 1e-9)
   if (self.bars.length !== order.length) {
     self.list.replaceChildren()
@@ -72,15 +76,15 @@ export function paintDraws(self, last) {
   }
   order.forEach((i, row) => {
     const it = self.bars[row], share = n ? now[i] / n : 0
-    it.label.textContent = self.labels[i]
+    it.label.textContent = self.word(i)
     it.share.style.width = `${(100 * share) / top}%`
     it.wanted.style.left = `${(100 * p[i]) / top}%`
     it.text.textContent = `${now[i]} · ${percent(share)} (p ${percent(p[i])})`
-    it.row.title = `“${self.labels[i]}” drawn ${now[i]} times of ${n}; expected ${(n * p[i]).toFixed(1)}`
+    it.row.title = `“${self.word(i)}” drawn ${now[i]} times of ${n}; expected ${(n * p[i]).toFixed(1)}`
   })
   const found = n ? distance(p, now, n) : 1, expected = expectedDistance(p)
   self.root.dataset.distance = String(found)
-  self.root.dataset.counts = JSON.stringify(Array.from(now))
+  self.root.dataset.counts = JSON.stringify(Array.from(now).filter(Boolean))
   self.said.textContent = n
     ? `After ${whole(n)} draws the shares differ from the probabilities by ${(100 * found).toFixed(1)}% in all (total variation distance); about ${(Math.min(1, expected / Math.sqrt(n)) * 100).toFixed(1)}% is to be expected, less and less as 1/√n.`
     : "Press Draw."

@@ -19,14 +19,22 @@ export const softmax = (logits) => {
 }
 
 /** The indexes from the largest value down; of equals the lower one first. @param {Float64Array | Float32Array} values */
-export const ranked = (values) => Array.from(values.keys()).sort((a, b) => values[b] - values[a] || a - b)
+export const ranked = (values) => new Uint32Array(values.keys()).sort((a, b) => (values[b] > values[a] ? 1 : values[b] < values[a] ? -1 : a - b))
+
+const largest = (values) => {
+  let best = 0
+  for (let i = 1; i < values.length; i++) if (values[i] > values[best]) best = i
+  return best
+}
 
 /** @type {Record<string, (logits: Float64Array<ArrayBuffer>, s: any, seen: Set<number>) => Float64Array<ArrayBuffer>>} */
 const FUNCTIONS = {
   repetition_penalty: (logits, s, seen) => logits.map((x, i) => (seen.has(i) ? (x > 0 ? x / s.repetition_penalty : x * s.repetition_penalty) : x)),
   temperature: (logits, s) => {
-    const order = ranked(logits)
-    if (s.temperature === 0) return logits.map((x, i) => (i === order[0] ? x : -Infinity))
+    if (s.temperature === 0) {
+      const best = largest(logits)
+      return logits.map((x, i) => (i === best ? x : -Infinity))
+    }
     // As in the engine: so near to 0 that numbers would overflow, a somewhat larger one does the same.
     let most = 0
     for (const x of logits) if (x !== -Infinity) most = Math.max(most, Math.abs(x))
@@ -47,7 +55,7 @@ const FUNCTIONS = {
     return kept
   },
   min_p: (logits, s) => {
-    const p = softmax(logits), top = Math.max(...p)
+    const p = softmax(logits), top = p[largest(p)]
     return logits.map((x, i) => (p[i] < s.min_p * top ? -Infinity : x))
   },
 }
@@ -61,13 +69,17 @@ const FUNCTIONS = {
  */
 export function stages(logits, settings, seen) {
   const order = settings.penalty_last ? ["temperature", "top_k", "top_p", "min_p", "repetition_penalty"] : Object.keys(FUNCTIONS)
-  let now = Float64Array.from(logits), before = softmax(now)
-  const made = [record("logits", now, before, null)]
+  let now = Float64Array.from(logits), last = record("logits", now, softmax(now), null)
+  const made = [last]
   for (const name of order) {
-    const next = settings[name] === OFF[name] ? now : FUNCTIONS[name](now, settings, seen)
-    made.push(record(name, next, before, now))
+    if (settings[name] === OFF[name]) { // nothing changes: over tens of thousands of tokens it is not computed again
+      made.push({ ...last, name, removed: new Set(), mass: 1 })
+      continue
+    }
+    const next = FUNCTIONS[name](now, settings, seen)
+    last = record(name, next, last.p, now)
+    made.push(last)
     now = next
-    before = made[made.length - 1].p
   }
   return made
 }
@@ -90,16 +102,30 @@ function record(name, logits, before, previous) {
  * @param {Float64Array} p
  * @param {number} u
  */
-export function draw(p, u) {
-  let total = 0
-  for (const x of p) total += x
+export const draw = (p, u) => drawer(p)(u)
+
+/**
+ * The same for many numbers: where each token's stretch ends is summed up once.
+ * @param {Float64Array} p
+ * @returns {(u: number) => number}
+ */
+export function drawer(p) {
+  const ends = new Float64Array(p.length)
   let end = 0, last = 0
   for (let i = 0; i < p.length; i++) {
     end += p[i]
+    ends[i] = end
     if (p[i] > 0) last = i
-    if (u * total < end) return i
   }
-  return last
+  return (u) => { // the first token whose stretch ends behind u
+    let low = 0, high = p.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (ends[middle] > u * end) high = middle
+      else low = middle + 1
+    }
+    return low < p.length ? low : last
+  }
 }
 
 /**

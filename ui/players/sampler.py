@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,7 @@ NAMES = (
     "penalty_last",
 )  # in the URL as sampling_temperature ...
 ROWS = 20  # tokens that are drawn
+FEW, NAMED = 1000, 300  # words of a vocabulary that are all sent; words that are sent of a larger one
 
 
 def settings(seed: int) -> SampleConfig:
@@ -102,15 +103,17 @@ def sampler(
     numbers: np.ndarray,
     *,
     mode: str,
+    drawn: Iterable[int] = (),
 ) -> None:
     """Draws the sliders and, by `mode`, the table of "stages" or the "draws".
 
     logits (vocab,) float32; labels (vocab,); previous: ids so far; numbers (draw,) float64 in [0, 1): the
-    first one draws the token.
+    first one draws the token. All logits are sent, so that the browser's arithmetic is exact; of a large
+    vocabulary only the words of the likeliest tokens, of `previous` and of `drawn`, what the server drew.
     """
     data = {
         "logits": packed(logits, np.float32),
-        "labels": list(labels),
+        "labels": named(labels, logits, (*previous, *drawn)),
         "seen": sorted(set(map(int, previous))),
         "numbers": packed(numbers, np.float64),
         "settings": {name: getattr(config, name) for name in (*NAMES, "seed")},
@@ -119,6 +122,21 @@ def sampler(
         "palette": theme.palette(),
     }
     mounted("sampler")(key=KEY, data=data, on_settings_change=lambda: None)
+
+
+def named(labels: Sequence[str], logits: np.ndarray, others: Iterable[int]) -> list[str] | dict[str, str]:
+    """The words that are sent: all of a small vocabulary, of a large one those of its NAMED likeliest tokens
+    and of the others, by id.
+
+    >>> named(["a", "b"], np.zeros(2), [1])
+    ['a', 'b']
+    >>> len(named([str(i) for i in range(5000)], np.arange(5000.0), [0, 1]))
+    302
+    """
+    if len(labels) <= FEW:
+        return list(labels)
+    ids = {*np.argpartition(-logits, NAMED)[:NAMED].tolist(), *(int(i) for i in others)}
+    return {str(i): labels[i] for i in sorted(ids)}
 
 
 def packed(values: np.ndarray, kind: type) -> str:

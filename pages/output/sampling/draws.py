@@ -25,8 +25,8 @@ def draw_draws(subject: Subject) -> None:
     logits, previous = subject.recording().logits[position], subject.ids[: position + 1]
     last = staged(subject, position, config, logits)[-1]
     numbers = uniform(seed, DRAWS).numpy()
-    sampler(logits, subject.vocabulary, previous, config, numbers, mode="draws")
     found = tally(last.probabilities, numbers)
+    sampler(logits, subject.vocabulary, previous, config, numbers, mode="draws", drawn=found.ids)
     order = likeliest_ids(last.probabilities, min(LIKELIEST, last.kept))
     words = [subject.vocabulary[i] for i in order]
     p, shares = found.probabilities[order], found.shares[order]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ui.figures import specs as go
 from ui.figures.axes import MONO, token_axis
-from ui.figures.labels import plain
+from ui.figures.labels import LETTER, crowded, plain
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
 
@@ -28,10 +28,11 @@ def stage_map(words: Sequence[str], values: np.ndarray, stages: Sequence[str]) -
         hovertemplate="“%{customdata}” after %{y}: p = %{z:.5f}<extra></extra>",
         colorbar={"title": {"text": "p", "side": "top"}, "thickness": 10},
     )
+    tall = crowded(words)
     layout = base_layout(
-        margin={"l": 8, "r": 8, "t": 8, "b": 40},
+        margin={"l": 8, "r": 8, "t": 8, "b": 40 + LETTER * tall},
         showlegend=False,
-        xaxis=token_axis(words, "token, likeliest first"),
+        xaxis=token_axis(words, "token, likeliest first", upright=tall > 0),
         yaxis={"autorange": "reversed", "showgrid": False, "ticks": ""},
     )
     return go.Figure({"data": [heat], "layout": layout})
@@ -113,9 +114,10 @@ def shares(words: Sequence[str], probabilities: np.ndarray, drawn: np.ndarray) -
         hovertemplate="p = %{y:.4f}<extra></extra>",
         marker={"symbol": "line-ew", "size": 18, "line": {"width": 3, "color": colour("quiet")}},
     )
+    tall = crowded(words)
     layout = base_layout(
-        margin={"l": 48, "r": 8, "t": 30, "b": 44},
-        xaxis=token_axis(words, "token, likeliest first"),
+        margin={"l": 48, "r": 8, "t": 30, "b": 44 + LETTER * tall},
+        xaxis=token_axis(words, "token, likeliest first", upright=tall > 0),
         yaxis={"rangemode": "tozero"},
     )
     return go.Figure({"data": [bars, marks], "layout": layout})

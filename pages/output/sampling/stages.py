@@ -24,7 +24,13 @@ TITLES = {
     "top_p": "top-p",
     "min_p": "min-p",
 }
-FORMATS = {"mass kept": "%.4f", "entropy (nats)": "%.4f", "choices": "%.2f"}
+FORMATS = {
+    "tokens left": "localized",
+    "removed here": "localized",
+    "mass kept": "%.4f",
+    "entropy (nats)": "%.4f",
+    "choices": "%.2f",
+}
 
 
 def draw_stages(subject: Subject) -> None:
@@ -36,8 +42,8 @@ def draw_stages(subject: Subject) -> None:
     logits, previous = subject.recording().logits[position], subject.ids[: position + 1]
     records = staged(subject, position, config, logits)
     numbers = uniform(seed, 1).numpy()
-    sampler(logits, subject.vocabulary, previous, config, numbers, mode="stages")
     token = draw(records[-1].probabilities, float(numbers[0]))
+    sampler(logits, subject.vocabulary, previous, config, numbers, mode="stages", drawn=[token])
     st.markdown(
         "**The engine's own result**, computed on the server when the sliders rest: it draws"
         f" “{safe(subject.vocabulary[token])}” (token {token})."

@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer as Inner
 
 MAX_TOKENS = 1_000_000
+ENDS = (  # what published models call the end of a text or of a turn
+    "<|endoftext|>",
+    "<|im_end|>",
+    "</s>",
+    "<eos>",
+    "<end_of_turn>",
+    "<|eot_id|>",
+    "<|end_of_text|>",
+)
 SPECIAL = 3  # ggml's type of a token that steers the model
 QWEN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
@@ -52,6 +61,11 @@ class ByteLevelTokenizer:
     def vocab_size(self) -> int:
         """Rows that an embedding for it needs."""
         return max(self.inner.get_vocab(with_added_tokens=True).values()) + 1
+
+    @cached_property
+    def ends(self) -> frozenset[int]:
+        """The ids of the special tokens that end a text, or a turn of a conversation."""
+        return frozenset(self.special[name] for name in ENDS if name in self.special)
 
     @cached_property
     def _lost(self) -> frozenset[int]:

@@ -8,7 +8,8 @@ follows it, and a path's picks and its length are enough to write it again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -20,6 +21,7 @@ from engine.errors import ShapeError
 from engine.model import Transformer
 from engine.numerics import perplexity
 from engine.sample.generate import Drawn, steps
+from engine.sample.held import Held
 from engine.sample.stages import warp
 
 SHOWN = 8  # alternatives that are kept with each token
@@ -127,28 +129,46 @@ class Tree:
 
 
 def grow(
-    tree: Tree, model: Transformer, sampling: SampleConfig, after: int | None, count: int
+    tree: Tree,
+    model: Transformer,
+    sampling: SampleConfig,
+    after: int | None,
+    count: int,
+    *,
+    stop: Collection[int] = (),
+    held: Held | None = None,
+    seconds: float = math.inf,
 ) -> tuple[Tree, int | None]:
     """Draws `count` tokens after a token (None: after the prompt): (the tree with them, the last one's
-    index).
+    index). Fewer where one is a token of `stop`, or where `seconds` are over after the first.
 
-    What is already there is walked over, not written twice. Raises ShapeError for a token that is not in the
-    tree.
+    What is already there is walked over, not written twice. `held` is as in `steps`. Raises ShapeError for a
+    token that is not in the tree.
     """
+    until = time.monotonic() + seconds
     _check(tree, after)
     nodes, place = list(tree.nodes), after
     ids = tree.tokens(after)
-    for record in steps(model, ids, count, sampling, written=len(ids) - len(tree.prompt)):
+    written = len(ids) - len(tree.prompt)
+    for record in steps(model, ids, count, sampling, written=written, stop=stop, held=held):
         known = tree.child(place, record.token) if place is None or place < len(tree.nodes) else None
         if known is None:
             known = _written(record, record.token, sampling, ids, len(nodes), place, len(tree.prompt))
             nodes.append(known)
         place, ids = known.index, (*ids, known.token)
+        if time.monotonic() > until:
+            break
     return replace(tree, nodes=tuple(nodes)), place
 
 
 def pick(
-    tree: Tree, model: Transformer, sampling: SampleConfig, after: int | None, token: int
+    tree: Tree,
+    model: Transformer,
+    sampling: SampleConfig,
+    after: int | None,
+    token: int,
+    *,
+    held: Held | None = None,
 ) -> tuple[Tree, int]:
     """Puts a token after another (None: after the prompt), whatever the model would draw: (the tree with it,
     its index).
@@ -161,13 +181,20 @@ def pick(
     if (known := tree.child(after, token)) is not None:
         return tree, known.index
     ids = tree.tokens(after)
-    record = next(steps(model, ids, 1, sampling, written=len(ids) - len(tree.prompt)))
+    record = next(steps(model, ids, 1, sampling, written=len(ids) - len(tree.prompt), held=held))
     node = _written(record, token, sampling, ids, len(tree.nodes), after, len(tree.prompt))
     return replace(tree, nodes=(*tree.nodes, node)), node.index
 
 
 def follow(
-    tree: Tree, model: Transformer, sampling: SampleConfig, picks: Iterable[Pick], length: int, most: int
+    tree: Tree,
+    model: Transformer,
+    sampling: SampleConfig,
+    picks: Iterable[Pick],
+    length: int,
+    most: int,
+    *,
+    held: Held | None = None,
 ) -> tuple[Tree, int | None, bool]:
     """Writes a branch again from its picks, in their order, and its length, at most `most` tokens now: (tree,
     where it came to, whether it is all there).
@@ -186,10 +213,10 @@ def follow(
             run = next((d for d in range(depth + 1, length + 1) if d in wanted), length + 1) - depth - 1
             if run:
                 count = min(run, most)
-                tree, place = grow(tree, model, sampling, place, count)
+                tree, place = grow(tree, model, sampling, place, count, held=held)
             else:
                 count = 1
-                tree, place = pick(tree, model, sampling, place, wanted[depth + 1])
+                tree, place = pick(tree, model, sampling, place, wanted[depth + 1], held=held)
             depth, most = depth + count, most - count
         else:
             place, depth = known.index, known.depth

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor
 from engine.config import SampleConfig
 from engine.model import Transformer
 from engine.sample.decoder import Decoder
+from engine.sample.held import Held
 from engine.sample.stages import draw, likeliest, uniform, warp
 from engine.tokenizers import Tokenizer, written
 
@@ -43,6 +44,8 @@ def steps(
     *,
     cached: bool = True,
     written: int = 0,
+    stop: Collection[int] = (),
+    held: Held | None = None,
 ) -> Iterator[Drawn]:
     """Yields a record for each of `length` tokens after `tokens` (at least one).
 
@@ -50,15 +53,18 @@ def steps(
     then start anew, so the keys and values kept so far are of no more use. `cached` computes each position
     once instead of all of them for every id; the ids are the same, but for rounding. The generator is this
     call's own: the same seed gives the same ids. To go on with a text, `written` says how many of `tokens`
-    came from an earlier call: the draws and the window go on from there. Raises ConfigError for settings out
-    of range.
+    came from an earlier call: the draws and the window go on from there. A token of `stop` is the last.
+    `held` is what was read before, by this or another call: what both texts begin with is not read again.
+    Raises ConfigError for settings out of range.
     """
     sampling = (sampling or SampleConfig()).validate()
     context, device = model.config.context, next(model.parameters()).device
     numbers = uniform(sampling.seed, written + length).numpy()[written:]
-    seen, begin, decoder = list(tokens), window(len(tokens) - written, len(tokens) - 1, context), None
+    seen, begin = list(tokens), window(len(tokens) - written, len(tokens) - 1, context)
+    decoder: Decoder | None = None
     if cached and model.keeps:
-        decoder = Decoder(model)
+        held = held or Held(model)
+        decoder = held.begin(seen[begin:])
     for u in numbers:
         if len(seen) - begin > context:
             begin = _moved(len(seen), context)
@@ -67,12 +73,16 @@ def steps(
         if decoder is not None:
             new = seen[begin + decoder.length :]
             logits = decoder.read(new)
+            assert held is not None
+            held.ids = seen[begin:]
         else:
             new = seen[begin:]
             logits = model(torch.tensor([new], device=device))[0, -1]
         logits = logits.float().cpu()
         seen.append(_choose(logits, sampling, seen, u))
         yield Drawn(seen[-1], len(seen) - 1, begin, len(new), logits)
+        if seen[-1] in stop:
+            return
 
 
 def window(prompt: int, position: int, context: int) -> int:

@@ -38,6 +38,14 @@ class OfBytes(Protocol):
     def decode_bytes(self, ids: Iterable[int]) -> bytes: ...
 
 
+@runtime_checkable
+class Ending(Protocol):
+    """One that has tokens by which a model says that its text is at an end."""
+
+    @property
+    def ends(self) -> frozenset[int]: ...
+
+
 KINDS: dict[str, type[CharTokenizer] | type[BpeTokenizer]] = {"char": CharTokenizer, "bpe": BpeTokenizer}
 
 
@@ -54,6 +62,13 @@ def token_bytes(tokenizer: Tokenizer) -> list[bytes]:
     if isinstance(tokenizer, OfBytes):
         return list(tokenizer.tokens)
     return [tokenizer.decode([i]).encode("utf-8", "surrogatepass") for i in range(tokenizer.vocab_size)]
+
+
+def ends(tokenizer: Tokenizer) -> frozenset[int]:
+    """The ids by which a model says that its text, or its turn, is at an end; none of a tokenizer that has no
+    such token.
+    """
+    return tokenizer.ends if isinstance(tokenizer, Ending) else frozenset()
 
 
 def characters(tokenizer: Tokenizer) -> np.ndarray:

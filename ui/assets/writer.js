@@ -94,7 +94,7 @@ function create(place) {
   self.speed.value = "15"
   const does = {
     first: () => step(self, 0), back: () => step(self, self.at - 1), next: () => step(self, self.at + 1), play: () => toggle(self),
-    last: () => { stop(self); self.toEnd = true; show(self, known(self)); pump(self) }, copy: (button) => copy(self, button),
+    last: () => { stop(self); self.toEnd = !ended(self); label(self); show(self, known(self)); pump(self) }, copy: (button) => copy(self, button),
   }
   root.querySelectorAll("[data-do]").forEach((/** @type {HTMLButtonElement} */ button) => { button.onclick = () => does[button.dataset.do](button) })
   find(".gf-writer-two").prepend(saveTools(root, () => "generation-tokens", () => table(self)))
@@ -153,7 +153,8 @@ function visit(self, leaf) {
 
 function toggle(self) {
   self.stepping = false
-  if (self.playing) { stop(self); draw(self); rest(self) } else play(self)
+  if (self.toEnd) { self.toEnd = false; label(self); draw(self); rest(self) } // as far as it has come
+  else if (self.playing) { stop(self); draw(self); rest(self) } else play(self)
 }
 
 function play(self) {
@@ -247,7 +248,7 @@ function take(self, data) {
   self.fresh = self.fresh && data.todo > 0
   self.at = Math.min(self.at, known(self))
   show(self, self.toEnd ? known(self) : self.at)
-  if (self.toEnd && ended(self)) { self.toEnd = false; rest(self) }
+  if (self.toEnd && ended(self)) { self.toEnd = false; label(self); rest(self) }
   if (still()) return
   if (first && data.fresh) play(self)
   else if (moved && !first && !self.stepping && !self.playing && self.at < self.length) play(self)

@@ -86,6 +86,7 @@ function say(self, node, begin) {
     words = node ? `Token ${whole(self.at)}: “${shown(self, node.token)}”, probability ${chance(node.p)}${node.token === node.drawn ? "" : `, picked instead of “${shown(self, node.drawn)}”`}.`
       : self.length ? "Nothing is written yet: press play, or step." : "Nothing is to be written: the length is 0."
   } else if (why === "stop") words = `Stopped by the string: the text now holds “${self.stopAt.replaceAll("\n", "⏎").replaceAll(" ", "␣")}”. ${whole(most)} tokens.`
+  else if (why === "end") words = `The model says that it is finished: it wrote “${shown(self, self.nodes[self.path[most - 1]].token)}”. ${whole(most)} tokens.`
   else if (why === "length") words = `Stopped by the length: ${whole(self.length)} tokens were asked for.`
   else if (why === "full") words = "Stopped: the tree holds as many tokens as are kept. Delete a branch to go on."
   else words = "The server is writing …"
@@ -277,6 +278,7 @@ export function table(self) {
 
 /** Says whether it plays. */
 export function label(self) {
-  playButton(self.button, !!self.playing)
-  self.button.title = self.playing ? "Pause (space)" : "Play (space)"
+  const busy = !!self.playing || self.toEnd
+  playButton(self.button, busy)
+  self.button.title = busy ? "Pause (space)" : "Play (space)"
 }

@@ -23,7 +23,7 @@ const end = (self) => self.ends[self.leaf] ?? [self.path.length, self.length > 0
 /** How many tokens of this branch may be shown. */
 export const known = (self) => Math.min(end(self)[0], self.path.length)
 
-/** Why this branch goes on no further: "stop", "length", "full", or "" where it does. */
+/** Why this branch goes on no further: "stop", "end", "length", "full", or "" where it does. */
 export const ended = (self) => end(self)[1]
 
 /** A token as it is shown, with its blanks visible. */

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from engine.sample.branches import Pick, Tree, Written, ended_by
 
-BATCH = 32  # tokens that are written before the browser is told
+BATCH = 32  # tokens that are written before the browser is told; of a large model fewer
+SECONDS = 0.4  # and so long at most
 AGAIN = 160  # the same, of a link's branches: nobody reads them as they come
 BRANCHES = 24
 LENGTHS = {"local": 1000, "hosted": 400}  # tokens of one branch
@@ -18,11 +19,14 @@ Branch = tuple[tuple[Pick, ...], int]  # picks, length
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one view: tokens of a branch, as asked and at most, and the words that end a text ('' for none)."""
+    """Of one view: tokens of a branch, as asked and at most; the words that end a text ('' for none), and the
+    tokens that do.
+    """
 
     length: int
     most: int
     stop: str = ""
+    ends: frozenset[int] = frozenset()
 
     @property
     def tree(self) -> int:
@@ -50,11 +54,14 @@ class Session:
 
 
 def reason(path: Sequence[Written], parts: Sequence[bytes], limits: Limits) -> tuple[int, str]:
-    """(tokens of a branch that are shown, what ended it there): "stop", "length", or "" when it can go on.
-    parts: every token's bytes, by id.
+    """(tokens of a branch that are shown, what ended it there): "stop", "end" for a token that ends it,
+    "length", or "" when it can go on. parts: every token's bytes, by id.
     """
+    last = next((node.depth for node in path if node.token in limits.ends), limits.most + 1)
     if limits.stop:
         end = ended_by([parts[node.token] for node in path], limits.stop)
-        if end is not None and end <= limits.length:
+        if end is not None and end <= min(limits.length, last):
             return end, "stop"
+    if last <= limits.length:
+        return last, "end"
     return (limits.length, "length") if len(path) >= limits.length else (len(path), "")

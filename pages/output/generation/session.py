@@ -7,14 +7,21 @@ sent twice, nothing is lost when Streamlit leaves out a run, and nothing is done
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+import streamlit as st
+
 from engine.config import SampleConfig
-from engine.sample.branches import Tree, Written, follow, grow, pick
+from engine.model import Transformer
+from engine.sample.branches import Tree, Written, follow, pick
+from engine.sample.branches import grow as grown
+from engine.sample.held import Held
 from engine.tokenizers import token_bytes
 from pages.output.generation.link import parse
-from pages.output.generation.records import AGAIN, BATCH, BRANCHES, Limits, Session, reason
+from pages.output.generation.records import AGAIN, BATCH, BRANCHES, SECONDS, Limits, Session, reason
 from ui import widgets
 from ui.subject import Subject
 from ui.text.tokens import show_bytes
@@ -37,20 +44,55 @@ def begin(
         session.place = (first or 0, limits.most if shown is None else shown)
         bring_back(session, subject, sampling, limits)
     elif limits.length:
-        session.tree, session.leaf = grow(
-            session.tree, subject.model, sampling, None, min(BATCH, limits.length)
-        )
+        _grow(session, subject, sampling, limits, None, min(BATCH, limits.length))
     return session
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _held(key: tuple[str, int], _model: Transformer) -> Held:
+    """What a large model has read, for all sessions of the server: one of them at a time."""
+    return Held(_model)
+
+
+@contextmanager
+def _reading(subject: Subject) -> Iterator[Held | None]:
+    """A model of ours reads a text anew in no time, and then adds up the same numbers in the same order."""
+    if not subject.is_pretrained:
+        yield None
+        return
+    held = _held(subject.key, subject.model)
+    with held.lock:
+        yield held
+
+
+def _grow(
+    session: Session, subject: Subject, sampling: SampleConfig, limits: Limits, after: int | None, count: int
+) -> None:
+    """Writes on, until the browser is to be told."""
+    with _reading(subject) as held:
+        session.tree, session.leaf = grown(
+            session.tree,
+            subject.model,
+            sampling,
+            after,
+            count,
+            stop=limits.ends,
+            held=held,
+            seconds=SECONDS if held is not None else math.inf,
+        )
 
 
 def bring_back(session: Session, subject: Subject, sampling: SampleConfig, limits: Limits) -> None:
     """Writes a batch of a link's branches."""
-    left = AGAIN
+    left = BATCH if subject.is_pretrained else AGAIN
     while session.todo and left > 0:
         picks, length = session.todo[0]
         size = len(session.tree)
         left = min(left, limits.tree - size)
-        session.tree, end, done = follow(session.tree, subject.model, sampling, picks, length, left)
+        with _reading(subject) as held:
+            session.tree, end, done = follow(
+                session.tree, subject.model, sampling, picks, length, left, held=held
+            )
         left -= len(session.tree) - size
         session.leaf = session.tree.end(end)
         if done or len(session.tree) >= limits.tree:
@@ -100,8 +142,8 @@ def answer(
 
 def _more(session: Session, subject: Subject, sampling: SampleConfig, limits: Limits) -> None:
     count = min(BATCH, limits.length - len(session.tree.path(session.leaf)), limits.tree - len(session.tree))
-    if count > 0 and reason(session.tree.path(session.leaf), session.parts, limits)[1] != "stop":
-        session.tree, session.leaf = grow(session.tree, subject.model, sampling, session.leaf, count)
+    if count > 0 and reason(session.tree.path(session.leaf), session.parts, limits)[1] not in ("stop", "end"):
+        _grow(session, subject, sampling, limits, session.leaf, count)
 
 
 def _pick(
@@ -121,7 +163,8 @@ def _pick(
     if known is None and len(session.tree) >= limits.tree:
         session.said = f"The tree has {limits.tree:,} tokens, as many as are kept: delete a branch first."
         return
-    session.tree, index = pick(session.tree, subject.model, sampling, after, token)
+    with _reading(subject) as held:
+        session.tree, index = pick(session.tree, subject.model, sampling, after, token, held=held)
     session.leaf, session.at, session.move = (
         session.tree.end(index),
         session.tree.nodes[index].depth,

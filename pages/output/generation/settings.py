@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from engine.config import SampleConfig
+from engine.pretrained.conversation import asked
+from engine.pretrained.vocabulary import ByteLevelTokenizer
+from engine.tokenizers import ends as ends_of
 from pages.output.generation.records import LENGTHS, Limits
 from ui import state, widgets
 from ui.fields import visible
@@ -16,7 +21,30 @@ FARTHEST = 10**9  # a number of tokens that can be asked for; how many are writt
 MAX_SEED = 2**31 - 1
 
 
-def settings(subject: Subject) -> tuple[SampleConfig, Limits]:
+def conversation(subject: Subject) -> tuple[Subject, frozenset[int]]:
+    """What the model is to go on with, and the tokens that end it: the text as it is, or, of a model that was
+    taught to answer and where somebody wants that, as a person's turn.
+    """
+    tokenizer = subject.tokenizer
+    if not isinstance(tokenizer, ByteLevelTokenizer) or tokenizer.template is None:
+        return subject, frozenset()
+    left, right = st.columns([2, 5], gap="medium", vertical_alignment="center")
+    hint = "The text becomes your turn in a conversation, put into the words that the model was taught with."
+    if not widgets.switch("As a conversation", False, "generation_chat", place=left, hint=hint):
+        right.caption("The model goes on with the text, as if it had written the beginning, too.")
+        return subject, frozenset()
+    found = asked(tokenizer, subject.text)
+    ends = ends_of(tokenizer)
+    said = " or ".join(f"`{subject.vocabulary[i]}`" for i in sorted(ends & set(found.ids)) or sorted(ends))
+    right.caption(
+        f"Around your {found.own:,} tokens the model's chat template puts **{found.around:,} others**: who"
+        f" speaks, what it is to be, and {found.special} special tokens, which no typed text becomes. The"
+        f" answer ends where the model writes {said}."
+    )
+    return replace(subject, ids=found.ids), ends
+
+
+def settings(subject: Subject, ends: frozenset[int]) -> tuple[SampleConfig, Limits]:
     """Draws them. Whatever a link says, they can be used."""
     a, b, c, d = st.columns([2, 2, 3, 2], gap="medium", vertical_alignment="bottom")
     hint = "A branch ends there at the latest."
@@ -42,7 +70,7 @@ def settings(subject: Subject) -> tuple[SampleConfig, Limits]:
         values |= _cuts(subject.config.vocab_size)
     most = LENGTHS.get(state.profile().name, min(LENGTHS.values()))
     _say_length(wanted, most)
-    limits = Limits(min(max(wanted, 0), most), most, visible(str(stop or ""))[:40])
+    limits = Limits(min(max(wanted, 0), most), most, visible(str(stop or ""))[:40], ends)
     return sampler.valid(values, seed), limits
 
 

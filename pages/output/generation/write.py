@@ -17,7 +17,7 @@ from pages.output.generation.link import again, left_out, link
 from pages.output.generation.message import message
 from pages.output.generation.records import Limits, Session
 from pages.output.generation.session import answer, begin, resting
-from pages.output.generation.settings import settings
+from pages.output.generation.settings import conversation, settings
 from pages.output.generation.surprise import draw_surprise
 from ui import widgets
 from ui.figures import theme
@@ -25,6 +25,11 @@ from ui.players.component import mounted
 from ui.subject import Subject
 
 KEY, SESSIONS = "writer", "generation_sessions"
+# It plays what it has while the server writes on: it is never out of date.
+STYLE = (
+    '<style>.st-key-generation_writer, .st-key-generation_writer [data-stale="true"] { opacity: 1 !important;'
+    " transition: none !important; }</style>"
+)
 KEPT = 4  # sessions of one visitor: with the settings put back, an earlier tree is there again
 TREE_LINK, AT_LINK = "generation_tree", "generation_at"
 
@@ -37,7 +42,8 @@ def draw_tokens(subject: Subject) -> None:
             " sees only what came before."
         )
         return
-    _write(subject, *settings(subject))
+    speaking, ends = conversation(subject)
+    _write(speaking, *settings(speaking, ends))
 
 
 @st.fragment
@@ -49,11 +55,13 @@ def _write(subject: Subject, sampling: SampleConfig, limits: Limits) -> None:
     ask = _asked()
     answer(session, ask, subject, sampling, limits)
     note = _keep_link(session)
-    mounted("writer")(
-        key=KEY,
-        data=message(session, ask, subject, limits) | {"palette": theme.palette()},
-        on_ask_change=lambda: None,
-    )
+    st.html(STYLE)
+    with st.container(key="generation_writer"):
+        mounted("writer")(
+            key=KEY,
+            data=message(session, ask, subject, limits) | {"palette": theme.palette()},
+            on_ask_change=lambda: None,
+        )
     if note:
         st.caption(f":material/info: {note}")
     if not session.todo:

@@ -18,7 +18,10 @@ from engine.model import Transformer
 from engine.parts.cache import KVCache
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
+from engine.progress import Progress, finish
+from engine.progress import Steps as Measuring
 from engine.sample import Decoder, Drawn, steps
+from engine.sample.held import Held
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float8": torch.float8_e4m3fn}
 
@@ -53,10 +56,18 @@ class Pair:
 
 def compare(model: Transformer, ids: Sequence[int], length: int, sampling: SampleConfig) -> tuple[Pair, ...]:
     """Writes `length` tokens after `ids` twice, with the cache and without. The model must be causal."""
+    return finish(comparing(model, ids, length, sampling))
+
+
+def comparing(
+    model: Transformer, ids: Sequence[int], length: int, sampling: SampleConfig
+) -> Measuring[tuple[Pair, ...]]:
+    """The same, with a progress after each token."""
     both = (steps(model, ids, length, sampling, cached=cached) for cached in (True, False))
     pairs: list[Pair] = []
     for ours, other in zip(*both, strict=True):
         pairs.append(_pair(model, ours, other, refilled=bool(pairs) and ours.begin != pairs[-1].begin))
+        yield Progress(len(pairs), length)
     return tuple(pairs)
 
 
@@ -213,9 +224,10 @@ def speed(model: Transformer, tokens: int, seconds: float = 1.0) -> Speed:
         if time.perf_counter() - start > seconds / 3:
             break
     times: list[tuple[float, float]] = []
-    _block(model, min(8, written), cached=True)  # the first steps of a kind are slow
+    held = Held(model)  # its matrices are laid out before the clock runs, as for whoever writes for long
+    _block(model, min(8, written), held)  # the first steps of a kind are slow
     while not times or time.perf_counter() - start < seconds:
-        times.append((_block(model, written, cached=True), _block(model, written, cached=False)))
+        times.append((_block(model, written, held), _block(model, written, None)))
     cached, uncached = (written / statistics.median(column) for column in zip(*times, strict=True))
     lengths = range(1, written + 1)
     every, one = (
@@ -227,8 +239,9 @@ def speed(model: Transformer, tokens: int, seconds: float = 1.0) -> Speed:
     )
 
 
-def _block(model: Transformer, tokens: int, *, cached: bool) -> float:
+def _block(model: Transformer, tokens: int, held: Held | None) -> float:
+    """Seconds to write `tokens`; without a cache where nothing is held."""
     start = time.perf_counter()
-    for _ in steps(model, [0], tokens, SampleConfig(temperature=0.8), cached=cached):
+    for _ in steps(model, [0], tokens, SampleConfig(temperature=0.8), cached=held is not None, held=held):
         pass
     return time.perf_counter() - start

@@ -27,6 +27,30 @@ def by_size(values: np.ndarray, count: int | None = None) -> np.ndarray:
     return np.arange(len(values)) if count is None else np.argsort(-np.abs(values), kind="stable")[:count]
 
 
+MASSIVE = 10.0
+
+
+def first_is_massive(post: np.ndarray) -> bool:
+    """Whether the first token excites some neuron more than MASSIVE times as much as any other token does
+    any: of post (layer, query, d_ff). Large models do that (Sun et al. 2024, "Massive activations in large
+    language models").
+    """
+    if post.shape[1] < 2:
+        return False
+    size = np.abs(post).max(axis=(0, 2))  # (query,)
+    return bool(size[0] > MASSIVE * size[1:].max())
+
+
+def scale_end(values: np.ndarray) -> tuple[float, bool]:
+    """(where a colour scale for activations ends, whether some lie beyond it): at the largest by size, or,
+    where that is far out, at the size that one in a thousand exceeds.
+    """
+    size = np.abs(values)
+    top = float(size.max(initial=0.0))
+    usual = float(np.quantile(size, 0.999)) if size.size else top
+    return (usual, True) if 0 < 3 * usual < top else (top, False)
+
+
 @dataclass(frozen=True, eq=False)
 class Along:
     """One neuron along a text: `at` and `peak`, where its activation is largest by size and what it is there;
@@ -57,6 +81,12 @@ class Promoted:
     order: np.ndarray
     raised: np.ndarray
     lowered: np.ndarray
+
+    def ends(self, count: int) -> np.ndarray:
+        """`order`, of more than 2 `count` tokens only the first and the last `count`."""
+        if len(self.order) <= 2 * count:
+            return self.order
+        return np.concatenate((self.order[:count], self.order[-count:]))
 
 
 def promoted(scores: np.ndarray, count: int = 8) -> Promoted:

@@ -19,6 +19,7 @@ from torch import Tensor
 from engine.errors import ShapeError
 from engine.model import Transformer
 from engine.probe import Recorder
+from engine.progress import Progress, Steps
 
 QUIET = (
     0.1  # of a layer's root mean square: below it, a neuron of a kind that is never exactly 0 counts as quiet
@@ -37,19 +38,19 @@ class Peak:
     position: int
 
 
-def strongest(post: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """post (layer, query, d_ff) -> the activation of largest size over the text, with its sign, and its
-    position: both (layer, d_ff).
+def strongest(post: np.ndarray, skip: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """post (layer, query, d_ff) -> the activation of largest size over the text without its first `skip`
+    tokens, with its sign, and its position: both (layer, d_ff).
     """
-    at = np.abs(post).argmax(axis=1)
+    at = np.abs(post[:, skip:]).argmax(axis=1) + skip
     return np.take_along_axis(post, at[:, None, :], axis=1)[:, 0], at
 
 
-def most_active(post: np.ndarray, count: int) -> list[Peak]:
-    """The `count` neurons of post (layer, query, d_ff) that answer most strongly anywhere in the text,
-    strongest first.
+def most_active(post: np.ndarray, count: int, skip: int = 0) -> list[Peak]:
+    """The `count` neurons of post (layer, query, d_ff) that answer most strongly anywhere in the text behind
+    its first `skip` tokens, strongest first.
     """
-    values, at = strongest(post)
+    values, at = strongest(post, skip)
     order = np.argsort(-np.abs(values), axis=None, kind="stable")[:count]
     layers, neurons = np.unravel_index(order, values.shape)
     return [
@@ -167,6 +168,33 @@ def scan(
         worst = _merge(worst, _stretches(-post, start * window, apart), top)
         done = min(start + batch, len(rows)) * window
         yield _state(done, rows.numel(), window, best, worst, positive, top)
+
+
+def scanning(
+    model: Transformer, ids: Sequence[int] | np.ndarray, layer: int, *, window: int, batch: int
+) -> Steps[Scan]:
+    """The last state of `scan`, with a progress after each batch."""
+    last: Scan | None = None
+    for last in scan(model, ids, layer, window=window, batch=batch):
+        yield Progress(last.done, last.total)
+    assert last is not None  # a scan has at least one batch
+    return last
+
+
+def nearing(
+    model: Transformer,
+    ids: Sequence[int] | np.ndarray,
+    layer: int,
+    neuron: int,
+    starts: Sequence[int],
+    window: int,
+) -> Steps[np.ndarray]:
+    """As `activations_near`, window by window, with a progress after each."""
+    rows = []
+    for start in starts:
+        rows.append(activations_near(model, ids, layer, neuron, [start], window)[0])
+        yield Progress(len(rows), len(starts))
+    return np.stack(rows)
 
 
 def activations_near(

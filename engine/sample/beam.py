@@ -13,6 +13,7 @@ from engine.config import SampleConfig
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer
 from engine.parts.cache import KVCache
+from engine.progress import Progress, Steps, finish
 from engine.sample.generate import steps
 
 MAX_WIDTH, MAX_DEPTH = 64, 512
@@ -63,7 +64,6 @@ class Beam:
         return tuple(sorted(last, key=lambda node: (-node.score, node.index)))
 
 
-@torch.inference_mode()
 def beam_search(
     model: Transformer,
     tokens: Sequence[int],
@@ -90,6 +90,23 @@ def beam_search(
     Raises ConfigError for a width or depth out of range, and ShapeError for a model that is not causal or no
     tokens.
     """
+    return finish(
+        searching(model, tokens, depth, width, length_penalty=length_penalty, stop=stop, shown=shown)
+    )
+
+
+@torch.inference_mode()
+def searching(
+    model: Transformer,
+    tokens: Sequence[int],
+    depth: int,
+    width: int,
+    *,
+    length_penalty: float = 1.0,
+    stop: Collection[int] = (),
+    shown: int = 0,
+) -> Steps[Beam]:
+    """The same, with a progress after each step."""
     config = model.config
     if not 1 <= width <= MAX_WIDTH:
         raise ConfigError("width", width, f"must be between 1 and {MAX_WIDTH}")
@@ -116,6 +133,7 @@ def beam_search(
         live = [node.index for node in going]
         if not live or step == depth:
             break
+        yield Progress(step, depth)
         cache = cache.branch([rows[node.parent] for node in going])
         logits = model(torch.tensor([[node.token] for node in going], device=device), cache=cache)[:, -1]
     beam = Beam(tuple(nodes), 0)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from engine.config import SampleConfig
 from engine.model import Transformer
+from engine.progress import Progress, Steps
 from engine.sample.decoder import Decoder
 from engine.sample.held import Held
 from engine.sample.stages import draw, likeliest, uniform, warp
@@ -147,6 +148,31 @@ def complete(
         ids = fill(model, tokens, list(range(0, len(tokens), 4)))
     model.parts.mode(model, training)
     return written(tokenizer, ids)
+
+
+def writing(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    tokens: Sequence[int],
+    characters: int,
+    samplings: Sequence[SampleConfig],
+    stop: Collection[int] = (),
+) -> Steps[list[str]]:
+    """What a causal model writes after `tokens` with each of some settings, `characters` of it, or until it
+    draws a token of `stop`, which is left out. A progress after each token, in characters.
+    """
+    texts: list[str] = []
+    held = Held(model) if model.keeps else None
+    for sampling in samplings:
+        ids: list[int] = []
+        for record in steps(model, tokens, characters, sampling, stop=stop, held=held):
+            ids += [] if record.token in stop else [record.token]
+            text = tokenizer.decode(ids)[:characters]
+            yield Progress(characters * len(texts) + len(text), characters * len(samplings))
+            if len(text) >= characters:
+                break
+        texts.append(tokenizer.decode(ids)[:characters])
+    return texts
 
 
 def write(

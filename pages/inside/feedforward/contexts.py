@@ -14,15 +14,20 @@ import streamlit as st
 from engine import corpora
 from engine.errors import CorpusError
 from engine.measure.firing import SIDES, Excerpt, excerpts, places, shows_lowest, windows
-from engine.measure.neurons import Scan, activations_near, scan
+from engine.measure.neurons import Scan, activations_near, nearing, scan, scanning
 from ui import state, widgets
 from ui.figures import theme
 from ui.models import RUN
+from ui.slow import measured
 from ui.subject import Subject
 from ui.text.markdown import safe
 
+SLOW_SPANS = {"2,048": 2_048, "8,192": 8_192}  # of a large model, which reads a few hundred in a second
+SLOW_WINDOW, SLOW_BATCH = 64, 4
+SOURCES = {"python": "the Python reference", "shakespeare": "Tiny Shakespeare"}
 SPANS = {"8,000": 8_000, "32,000": 32_000, "all": 10**9}  # tokens of the validation text
 BEFORE, AFTER = 40, 16  # tokens shown around the one that excites
+WORDS_BEFORE, WORDS_AFTER = 14, 6  # of tokens that are words
 KEPT = 32
 # The middle tones of the diverging scale, made transparent by two more digits: they do on a light page and on
 # a dark one.
@@ -69,6 +74,9 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None
     yet.
     """
     st.markdown("**What excites it most in the corpus**")
+    if subject.is_pretrained:
+        _elsewhere(subject, layer, neuron, is_signed)
+        return
     ids, problem = _validation(subject.corpus, subject.key, subject.tokenizer)
     if problem:
         st.info(f"{problem} The text above is searched instead.", icon=":material/info:")
@@ -98,6 +106,43 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None
         found = _read(subject, ids[: SPANS[span]], layer)
         _kept().put(key, found)
     _draw(subject, ids, found, layer, neuron, is_signed and shows_lowest(found, neuron, side))
+
+
+def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None:
+    """For a model whose own texts are not here: a corpus that is, cut by the model's own tokenizer."""
+    row = st.container(horizontal=True, gap="medium")
+    here = {
+        name: text for name, text in SOURCES.items() if name != "shakespeare" or corpora.shakespeare_path()
+    }
+    with row:
+        hint = "The model was trained on other texts, far too many to be here."
+        source = widgets.one_of("Corpus", here, "feedforward_corpus", hint=hint)
+        span = widgets.one_of("Tokens read", list(SLOW_SPANS), "feedforward_words")
+        side = widgets.one_of("Activation", SIDES, "feedforward_side") if is_signed else SIDES[0]
+    ids, problem = _validation(source, (subject.key[0], 0), subject.tokenizer)
+    if problem:
+        st.info(problem, icon=":material/info:")
+        return
+    ids = ids[: SLOW_SPANS[span]]
+    found = measured(
+        ("contexts", subject.key, layer, source, span),
+        lambda: scanning(subject.model, ids, layer, window=SLOW_WINDOW, batch=SLOW_BATCH),
+        "Reading the corpus",
+    )
+    if found is None:
+        return
+    lower = is_signed and shows_lowest(found, neuron, side)
+    at, values = places(found, neuron, lower)
+    starts = windows(at, found.window)
+    near = measured(
+        ("contexts near", subject.key, layer, neuron, source, tuple(at.tolist())),
+        lambda: nearing(subject.model, ids, layer, neuron, starts, found.window),
+        "Reading around the strongest places",
+    )
+    if near is not None:
+        _show(
+            subject, ids, found, neuron, excerpts(at, values, near, found.window, WORDS_BEFORE, WORDS_AFTER)
+        )
 
 
 def _read(subject: Subject, ids: np.ndarray, layer: int) -> Scan:
@@ -135,9 +180,11 @@ def _draw(subject: Subject, ids: np.ndarray, found: Scan, layer: int, neuron: in
     near = _near(
         (subject.key, layer, neuron, tuple(at.tolist()), found.total), found.window, ids, subject.model
     )
-    rows = "".join(
-        _row(subject, ids, excerpt) for excerpt in excerpts(at, values, near, found.window, BEFORE, AFTER)
-    )
+    _show(subject, ids, found, neuron, excerpts(at, values, near, found.window, BEFORE, AFTER))
+
+
+def _show(subject: Subject, ids: np.ndarray, found: Scan, neuron: int, shown: list[Excerpt]) -> None:
+    rows = "".join(_row(subject, ids, excerpt) for excerpt in shown)
     st.html(f'{STYLE}<div class="gf-contexts">{rows}</div>')
     st.caption(
         f"From {found.total:,} tokens read, {found.window} at a time; shaded by its activation (orange above"
@@ -160,7 +207,8 @@ def _row(subject: Subject, ids: np.ndarray, found: Excerpt) -> str:
     """One context as HTML. Tokens come out of a corpus that somebody may have written: all of them are
     escaped.
     """
-    cells = [f"<s>{' ' * found.missing}</s>"]  # so that the strongest tokens stand below each other
+    # Of tokens of one letter each, the strongest stand below each other.
+    cells = [] if subject.is_pretrained else [f"<s>{' ' * found.missing}</s>"]
     for i, strength in enumerate(found.strengths.tolist(), found.first):
         text = html.escape(subject.vocabulary[int(ids[i])])
         shade = f"{ABOVE if strength > 0 else BELOW}{round(min(abs(strength), 1.0) * 190):02x}"

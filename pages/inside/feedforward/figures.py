@@ -14,6 +14,7 @@ from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 
 CODE = 1_000_000  # layer * CODE + neuron is what a click on a cell sends
 NO_BAR = {"showscale": False}
+READ = 16  # bars that are high enough to be written on
 ROOM = 400  # pixels across, at least
 
 
@@ -37,8 +38,8 @@ def _tokens(labels: Sequence[str], **rest: Any) -> dict[str, Any]:
     } | rest
 
 
-def _shades(values: np.ndarray, signed: bool) -> dict[str, Any]:
-    top = max(float(np.abs(values).max(initial=0.0)), 1e-9)
+def _shades(top: float, signed: bool) -> dict[str, Any]:
+    top = max(top, 1e-9)
     return (
         {"colorscale": DIVERGING, "zmin": -top, "zmax": top}
         if signed
@@ -46,9 +47,9 @@ def _shades(values: np.ndarray, signed: bool) -> dict[str, Any]:
     )
 
 
-def overview(values: np.ndarray, chosen: tuple[int, int], *, signed: bool) -> go.Figure:
-    """Every neuron of the model: values (layer, d_ff), its strongest activation on the text. A click on a
-    cell names the neuron.
+def overview(values: np.ndarray, chosen: tuple[int, int], top: float, *, signed: bool) -> go.Figure:
+    """Every neuron of the model: values (layer, d_ff), its strongest activation on the text, in colours that
+    end at `top`. A click on a cell names the neuron.
     """
     layers, width = values.shape
     codes = (np.arange(layers, dtype=np.int32)[:, None] * CODE + np.arange(width, dtype=np.int32)).astype(
@@ -62,7 +63,7 @@ def overview(values: np.ndarray, chosen: tuple[int, int], *, signed: bool) -> go
         "hovertemplate": "%{y}, neuron %{x}<br>strongest: %{z:.3f}<extra></extra>",
         "ygap": 2,
         "colorbar": {"thickness": 12, "nticks": 5},
-        **_shades(values, signed),
+        **_shades(top, signed),
     }
     layout = base_layout(
         margin={"l": 60, "r": 8, "t": 8, "b": 44},
@@ -75,10 +76,17 @@ def overview(values: np.ndarray, chosen: tuple[int, int], *, signed: bool) -> go
 
 
 def layer_map(
-    post: np.ndarray, neurons: np.ndarray, labels: Sequence[str], layer: int, chosen: int, *, signed: bool
+    post: np.ndarray,
+    neurons: np.ndarray,
+    labels: Sequence[str],
+    layer: int,
+    chosen: int,
+    top: float,
+    *,
+    signed: bool,
 ) -> go.Figure:
     """Neurons down, tokens across: post (query, d_ff) of one layer, `neurons` which of them, in the order of
-    the rows.
+    the rows; the colours end at `top`.
     """
     values = np.ascontiguousarray(post[:, neurons].T, dtype=np.float32)
     codes = np.broadcast_to((layer * CODE + neurons.astype(np.int32))[:, None], values.shape).astype(np.int32)
@@ -90,7 +98,7 @@ def layer_map(
         "customdata": codes,
         "hovertemplate": "neuron %{y} at “%{x}”: %{z:.3f}<extra></extra>",
         "colorbar": {"thickness": 12, "nticks": 5},
-        **_shades(values, signed),
+        **_shades(top, signed),
     }
     at = np.flatnonzero(neurons == chosen)
     frames = [{**_frame(0, int(at[0])), "xref": "paper", "x0": 0, "x1": 1}] if len(at) else []
@@ -191,7 +199,7 @@ def share_bars(shares: np.ndarray) -> go.Figure:
         "x": shares.astype(np.float32),
         "y": [f"layer {i}" for i in range(len(shares))],
         "marker": {"color": colour("feedforward")},
-        "text": [f"{s:.1%}" for s in shares],
+        "text": [f"{s:.1%}" if len(shares) <= READ else "" for s in shares],
         "textposition": "auto",
         "hovertemplate": "%{y}: %{x:.2%}<extra></extra>",
     }

@@ -14,6 +14,8 @@ from ui.players.tokens import token_strip
 from ui.subject import Subject
 from ui.text.markdown import safe
 
+SAVED = 500  # tokens at each end of a large vocabulary that the saved table has
+
 
 def draw_neuron(subject: Subject, along: np.ndarray, layer: int, neuron: int, is_signed: bool) -> None:
     """Where it fires on the text, what it writes, and what excites it in the corpus: along (query,)."""
@@ -63,7 +65,8 @@ def _writes(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None:
         f"The tokens promoted most: {' '.join(words[i] for i in found.raised)}; suppressed most:"
         f" {' '.join(words[i] for i in found.lowered)}."
     )
-    table = {"token": [words[i] for i in found.order], "logit_per_unit": scores[found.order]}
+    order = found.ends(SAVED)
+    table = {"token": [words[i] for i in order], "logit_per_unit": scores[order]}
     plot(
         figures.token_bars(scores, found, words),
         key="feedforward_tokens",

@@ -17,8 +17,10 @@ from ui import widgets
 from ui.look import Code
 from ui.players.plot import Table, plot
 from ui.subject import Subject
+from ui.text.markdown import safe
 
 MOST = 32
+LONG = 10_000  # neurons of which each has a row in the saved table; of more, each layer has a column
 SHOWN = (f"{MOST} most active", "all")
 GO = "feedforward_go"  # (layer, neuron) that was clicked in the last run
 
@@ -35,10 +37,11 @@ def draw_neurons(subject: Subject) -> None:
     kind = subject.model.parts.feedforward(subject.config)
     is_signed = kind.gated  # the gated kinds go far below zero as well; GELU stays above -0.17
     diverging = not kind.exact_zeros
-    values, _ = neurons.strongest(post)
+    skip = _skipped(subject, post)
+    values, _ = neurons.strongest(post, skip)
     layer, neuron, shown = _choose(values)
-    _whole_model(subject, post, values, (layer, neuron), diverging)
-    _layer(subject, post[layer], values[layer], layer, neuron, shown, diverging)
+    _whole_model(subject, post[:, skip:], values, (layer, neuron), diverging)
+    _layer(subject, post[layer], values[layer], layer, neuron, shown, skip, diverging)
     draw_neuron(subject, post[layer, :, neuron], layer, neuron, is_signed)
 
 
@@ -50,6 +53,22 @@ def code_of_neurons(subject: Subject) -> Code:
     network = GatedFeedForward if kind.gated else FeedForward
     measured = (neurons.strongest, neurons.quiet_share, neurons.token_scores, neurons.scan)
     return (network, *measured)
+
+
+def _skipped(subject: Subject, post: np.ndarray) -> int:
+    """Tokens at the beginning that do not count: the first, where it drowns all others."""
+    if not firing.first_is_massive(post):
+        return 0
+    left, right = st.columns([2, 5], gap="medium", vertical_alignment="center")
+    name = f"Leave out “{safe(subject.labels[0])}”"
+    hint = "Off: the strongest activations are those of the first token."
+    apart = widgets.switch(name, True, "feedforward_apart", place=left, hint=hint)
+    right.caption(
+        ":material/info: The first token excites a few neurons more than ten times as much as any other token"
+        " does: massive activations (Sun et al. 2024), which make it the place where heads look that look for"
+        " nothing."
+    )
+    return int(apart)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -132,17 +151,22 @@ def _whole_model(
         st.caption(
             f"The strongest activation of each of the {layers} × {width:,} neurons, anywhere in the text."
         )
-        table: Table = {
-            "layer": np.repeat(np.arange(layers), width),
-            "neuron": np.tile(np.arange(width), layers),
-            "strongest": values.ravel(),
-        }
+        top, beyond = firing.scale_end(values)
+        if beyond:
+            st.caption(f"The colours end at {top:.3g}: one neuron in a thousand goes beyond.")
+        table: Table = {"neuron": np.arange(width), **{f"layer_{i}": row for i, row in enumerate(values)}}
+        if values.size <= LONG:
+            table = {
+                "layer": np.repeat(np.arange(layers), width),
+                "neuron": np.tile(np.arange(width), layers),
+                "strongest": values.ravel(),
+            }
         alt = (
             f"Heatmap of {layers} layers by {width} neurons: the strongest activation on the text. The"
             f" largest is {abs(values[firing.loudest(values)]):.2f}."
         )
         clicked = plot(
-            figures.overview(values, now, signed=diverging),
+            figures.overview(values, now, top, signed=diverging),
             key="feedforward_overview",
             alt=alt,
             height=height,
@@ -185,6 +209,7 @@ def _layer(
     layer: int,
     neuron: int,
     shown: str,
+    skip: int,
     diverging: bool,
 ) -> None:
     """post (query, d_ff), values (d_ff,)"""
@@ -206,7 +231,10 @@ def _layer(
             f"Heatmap of {len(order)} neurons of layer {layer} by {len(post)} tokens of the text: their"
             f" activation, {least:.2f} to {most:.2f}."
         )
-        figure = figures.layer_map(post, order, subject.labels, layer, neuron, signed=diverging)
+        top, beyond = firing.scale_end(post[skip:])
+        if beyond or skip:
+            st.caption(f"The colours end at {top:.3g}; a few activations lie beyond.")
+        figure = figures.layer_map(post, order, subject.labels, layer, neuron, top, signed=diverging)
         height = 90 + 15 * len(order) if shown != "all" else 620
         clicked = plot(
             figure, key="feedforward_map", alt=alt, height=height, data=table, name=f"layer-{layer}"
@@ -214,16 +242,16 @@ def _layer(
         where = clicked_neuron(clicked, layer + 1, width)
         _go(where if where is not None and where[0] == layer else None, (layer, neuron))
     with right:
-        _table(subject, layer, neuron)
+        _table(subject, layer, neuron, skip)
 
 
-def _table(subject: Subject, layer: int, neuron: int) -> None:
+def _table(subject: Subject, layer: int, neuron: int, skip: int) -> None:
     st.caption(
         "**The most active neurons** of all layers. `at` is the token and its position. Click a row to"
         " choose it."
     )
     post = _stacked(subject.key, subject.ids, subject.recording())
-    peaks = neurons.most_active(post, 40)
+    peaks = neurons.most_active(post, 40, skip)
     frame = pd.DataFrame(
         {
             "layer": [p.layer for p in peaks],
@@ -243,7 +271,7 @@ def _table(subject: Subject, layer: int, neuron: int) -> None:
             "layer": st.column_config.NumberColumn(width=50),
             "neuron": st.column_config.NumberColumn(width=64),
             "activation": st.column_config.NumberColumn("value", format="%.2f", width=60),
-            "at token": st.column_config.TextColumn("at", width=64),
+            "at token": st.column_config.TextColumn("at", width=96 if subject.is_pretrained else 64),
         },
     )
     rows = picked.selection.rows if picked is not None else []

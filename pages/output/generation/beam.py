@@ -5,12 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from engine.progress import Progress, Steps
 from engine.sample import Beam, beam_search
+from engine.sample.beam import searching
 from engine.sample.rivals import Continuation, Rivals, dropped, ending_with, rivals
-from pages.output.generation.beam_figures import beam_tree, rows
+from pages.output.generation.beam_figures import beam_tree, rows, spread
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.reading import show_token
+from ui.slow import measured
 from ui.subject import Subject
 from ui.text.markdown import safe
 
@@ -28,7 +31,9 @@ def draw_beam(subject: Subject) -> None:
         )
         return
     width, depth, penalty, stop, seed = _controls(subject)
-    beam = _search(subject.key, subject.ids, depth, width, penalty, stop, subject)
+    beam = _beam(subject, depth, width, penalty, stop)
+    if beam is None:
+        return
     if gone := dropped(len(subject.ids), depth, subject.config.context):
         over = f"Prompt and depth together exceed the context of {subject.config.context}"
         st.caption(f":material/info: {over}: the first {gone} tokens of the text are dropped.")
@@ -37,9 +42,45 @@ def draw_beam(subject: Subject) -> None:
         "A column for each step, the best sum on top. The number on an edge is the token's log-probability."
         " Grey and dotted: pruned (the best four)."
     )
-    _compare(
-        subject, _rivals(subject.key, subject.ids, depth, width, penalty, stop, seed, subject), width, seed
+    others = _others(subject, beam, depth, width, penalty, stop, seed)
+    if others is not None:
+        _compare(subject, others, width, seed)
+
+
+def _beam(subject: Subject, depth: int, width: int, penalty: float, stop: str) -> Beam | None:
+    """The tree; None while a large model is still searching."""
+    of = (subject.key, subject.ids, depth, width, penalty, stop)
+    if not subject.is_pretrained:
+        return _search(*of, subject)
+    return measured(
+        ("beam", *of),
+        lambda: searching(
+            subject.model,
+            subject.ids,
+            depth,
+            width,
+            length_penalty=penalty,
+            stop=_ends(subject, stop),
+            shown=width + 2,
+        ),
+        "Searching",
     )
+
+
+def _others(
+    subject: Subject, beam: Beam, depth: int, width: int, penalty: float, stop: str, seed: int
+) -> Rivals | None:
+    """What it is compared with; None while a large model is still writing."""
+    of = (subject.key, subject.ids, depth, width, penalty, stop, seed)
+    if not subject.is_pretrained:
+        return _rivals(*of, subject)
+    doing = "Writing what it is compared with"
+    return measured(("rivals", *of), lambda: _rivalling(subject, beam, depth, stop, seed), doing)
+
+
+def _rivalling(subject: Subject, beam: Beam, depth: int, stop: str, seed: int) -> Steps[Rivals]:
+    yield Progress(0, 1)
+    return rivals(subject.model, subject.ids, beam, depth, _ends(subject, stop), seed)
 
 
 def _tree(subject: Subject, beam: Beam, width: int) -> None:
@@ -57,11 +98,12 @@ def _tree(subject: Subject, beam: Beam, width: int) -> None:
         "kept": [n.kept for n in beam.nodes],
         "finished": [n.finished for n in beam.nodes],
     }
+    step = spread([*words, subject.labels[-1]])
     lines = max(rows(beam).values()) + 1
     steps = beam.nodes[-1].depth
     st.html(
         "<style>.st-key-beam_tree { overflow-x: auto; } .st-key-beam_tree .gf-plot { min-width:"
-        f" {60 * (steps + 1)}px; }}</style>"
+        f" {step * (steps + 1)}px; }}</style>"
     )
     with st.container(key="beam_tree"):
         plot(
@@ -154,12 +196,24 @@ def _compare(subject: Subject, found: Rivals, width: int, seed: int) -> None:
     words = _verdict(found, width)
     text = safe(_written(subject, found.sample.tokens))
     explain.takeaway(
-        f"{words} The sample, “{text}”, is {found.winner.times(found.sample):,.0f} times less"
+        f"{words} The sample, “{text}”, is {times(found.winner.times(found.sample))} times less"
         " probable than the winner. People's own text is not the likeliest either: of good models, a sample"
         " often reads better than the winner (Holtzman et al. 2020). Judge for yourself."
         if found.winner.total > found.sample.total
         else f"{words} This sample is more probable than the winner: a pruned branch can be."
     )
+
+
+def times(value: float) -> str:
+    """A factor, as exact as anybody reads it.
+
+    >>> times(1.53), times(124.7), times(5.7e18)
+    ('1.5', '125', '5.7 × 10¹⁸')
+    """
+    if value < 1e6:
+        return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"
+    mantissa, _, power = f"{value:.1e}".partition("e+")
+    return f"{mantissa} × 10{power.lstrip('0').translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
 def _row(subject: Subject, name: str, text: Continuation) -> dict[str, object]:
@@ -175,7 +229,7 @@ def _row(subject: Subject, name: str, text: Continuation) -> dict[str, object]:
 
 def _verdict(found: Rivals, width: int) -> str:
     ours, greedy = len(found.winner.tokens), len(found.greedy.tokens)
-    times = f"{found.winner.times(found.greedy):,.1f}"
+    more = times(found.winner.times(found.greedy))
     if found.verdict == "same":
         why = (
             ", as it must: width 1 is greedy."
@@ -185,12 +239,12 @@ def _verdict(found: Rivals, width: int) -> str:
         return f"**Here width {width} finds what greedy decoding finds**{why}"
     if found.verdict == "shorter":
         return (
-            f"**The beam's text is {times} times as probable as the greedy one, and shorter**:"
+            f"**The beam's text is {more} times as probable as the greedy one, and shorter**:"
             f" {ours} tokens against {greedy}. Each further token makes a text less probable."
         )
     if found.verdict == "likelier":
         return (
-            f"**The beam's text is {times} times as probable as the greedy one**: somewhere the"
+            f"**The beam's text is {more} times as probable as the greedy one**: somewhere the"
             " likeliest token led into a less likely text."
         )
     lengths = f"it is {ours} tokens long, the greedy one {greedy}"

@@ -9,11 +9,12 @@ import numpy as np
 from engine.sample import Beam, Node
 from ui.figures import specs as go
 from ui.figures.axes import MONO
-from ui.figures.labels import plain
+from ui.figures.labels import plain, short
 from ui.figures.theme import base_layout, colour
 
 PRUNED_ROWS = 4  # the best of the pruned that are drawn at each step
 ABOVE = 0.28  # rows from an edge's end to its score
+LETTERS, LETTER = 8, 8  # of a word in its box; pixels of one
 EDGE_WORDS = 100  # with more edges of a kind than that, their scores are left to the boxes
 
 
@@ -32,12 +33,23 @@ def rows(beam: Beam) -> dict[int, int]:
     return found
 
 
+def spread(words: Sequence[str]) -> int:
+    """Pixels from step to step, so that a word's box and a number have room.
+
+    >>> spread(["a", "⏎"]), spread(["␣Paris"])
+    (60, 104)
+    """
+    longest = min(max(map(len, words), default=1), LETTERS)
+    return 60 if longest <= 2 else LETTER * longest + 56
+
+
 def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: str) -> go.Figure:
     """words (node,): each node's token; texts (node,): its branch. Blue-grey: pruned; the output's colour:
     kept; filled: the winner's way.
     """
     place = rows(beam)
     way = _way(beam)
+    step = spread([*words, root])
     shown = [node for node in beam.nodes if node.index in place]
     traces = [
         _edges(beam, place, [n for n in shown if not n.kept], "quiet", 1, "dot"),
@@ -52,7 +64,7 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
         )
         if len(nodes) <= EDGE_WORDS
     ]
-    traces += [_gaps(place, nodes) for nodes, _ in scored] + [
+    traces += [_gaps(place, nodes, 13 / step) for nodes, _ in scored] + [
         _scores(place, nodes, shade) for nodes, shade in scored
     ]
     groups = (
@@ -62,40 +74,47 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
     )
     for name, nodes, shade, width in groups:
         winner = name == "winner"
+        if step > 60:  # words: boxes as wide as they are long
+            ends = [(n.depth, -place[n.index], len(short(words[n.index], LETTERS))) for n in nodes]
+            traces += [_boxes(ends, shade, 25, step)]
+            traces += [] if winner else [_boxes(ends, None, 25 - 2 * width, step, 2 * width)]
         traces.append(
             go.Scatter(
                 x=[n.depth for n in nodes],
                 y=[-place[n.index] for n in nodes],
                 mode="markers+text",
                 name=name,
-                text=[plain(words[n.index]) for n in nodes],
+                text=[plain(short(words[n.index], LETTERS)) for n in nodes],
                 textfont=MONO
                 | {"color": "var(--gf-seq0)" if winner else colour(shade) if name == "pruned" else None},
                 marker={
                     "symbol": "square",
                     "size": 24,
                     "color": colour(shade) if winner else "var(--gf-seq0)",
-                    "line": {"width": width, "color": colour(shade)},
+                    "line": {"width": width if step == 60 else 0, "color": colour(shade)},
                 },
                 customdata=np.asarray([n.index for n in nodes], dtype=np.int32),
                 hovertext=[_hint(n, texts) for n in nodes],
                 hovertemplate="%{hovertext}<extra></extra>",
             )
         )
+    if step > 60:
+        ends = [(0, 0, len(short(root, LETTERS)))]
+        traces += [_boxes(ends, "quiet", 27, step), _boxes(ends, None, 24, step, 3)]
     traces.append(
         go.Scatter(
             x=[0],
             y=[0],
             mode="markers+text",
-            text=[plain(root)],
+            text=[plain(short(root, LETTERS))],
             textfont=MONO,
             hoverinfo="skip",
             showlegend=False,
             marker={
                 "symbol": "square",
-                "size": 28,
+                "size": 28 if step == 60 else 20,
                 "color": "var(--gf-seq0)",
-                "line": {"width": 1.5, "color": colour("quiet")},
+                "line": {"width": 1.5 if step == 60 else 0, "color": colour("quiet")},
             },
         )
     )
@@ -160,12 +179,28 @@ def _scores(place: dict[int, int], nodes: Sequence[Node], shade: str | None) -> 
     )
 
 
-def _gaps(place: dict[int, int], nodes: Sequence[Node]) -> go.Trace:
+def _boxes(
+    ends: Sequence[tuple[int, int, int]], shade: str | None, height: float, step: int, less: float = 0
+) -> go.Trace:
+    """A box behind each word: ends are (x, y, letters). A thick line is as good, and moves with the tree.
+    Without a shade it is the page's own, `less` pixels narrower: what is left of the one below is its frame.
+    """
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for at, row, letters in ends:
+        half = (max(LETTER * letters + 10, 26) - less) / 2 / step
+        x += [at - half, at + half, None]
+        y += [row, row, None]
+    line = {"color": "var(--gf-seq0)" if shade is None else colour(shade), "width": height}
+    return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+
+
+def _gaps(place: dict[int, int], nodes: Sequence[Node], half: float) -> go.Trace:
     """The page's own colour behind each score, so that edges which pass there do not strike it through."""
     x: list[float | None] = []
     y: list[float | None] = []
     for node in nodes:
-        x += [node.depth - 0.72, node.depth - 0.28, None]
+        x += [node.depth - 0.5 - half, node.depth - 0.5 + half, None]
         y += [ABOVE - place[node.index]] * 2 + [None]
     return go.Scatter(
         x=x,

@@ -5,17 +5,27 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.measure.caching import Pair, compare
+from engine.measure.caching import Pair, compare, comparing
+from ui.slow import measured
 from ui.subject import Subject
 
-CHUNK = 32  # tokens that are computed at once
+CHUNK, SLOW_CHUNK = 32, 8  # tokens that are computed at once; by a large model
 
 
-def written_twice(subject: Subject, length: int, sampling: SampleConfig) -> tuple[Pair, ...]:
-    """A longer text begins like a shorter one, so a few lengths serve all."""
-    return _compared(
-        subject.key, subject.ids, -(-length // CHUNK) * CHUNK, sampling.temperature, sampling.seed, subject
-    )[:length]
+def written_twice(subject: Subject, length: int, sampling: SampleConfig) -> tuple[Pair, ...] | None:
+    """A longer text begins like a shorter one, so a few lengths serve all. None while a large model is still
+    writing.
+    """
+    chunk = SLOW_CHUNK if subject.is_pretrained else CHUNK
+    whole, free = -(-length // chunk) * chunk, (sampling.temperature, sampling.seed)
+    if not subject.is_pretrained:
+        return _compared(subject.key, subject.ids, whole, *free, subject)[:length]
+    pairs = measured(
+        ("kv", subject.key, subject.ids, whole, *free),
+        lambda: comparing(subject.model, subject.ids, whole, sampling),
+        "Writing the text twice",
+    )
+    return None if pairs is None else pairs[:length]
 
 
 @st.cache_resource(max_entries=64, show_spinner="Writing it twice …")

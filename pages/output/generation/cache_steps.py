@@ -30,6 +30,8 @@ def draw_steps(subject: Subject) -> None:
     """The player, what both ways cost, and whether they agree."""
     length, sampling = _controls()
     pairs = written_twice(subject, length, sampling)
+    if pairs is None:
+        return
     found = totals(pairs)
     _player(subject, pairs)
     _say_refill(subject, pairs)
@@ -175,16 +177,19 @@ def _speed(subject: Subject) -> None:
     with st.spinner("Measuring the speed of both, for a second …"):
         found = _speed_of(repr(subject.config), st.session_state.get("kv_turn", 0), subject)
     rates = (
-        ("With, tokens/s", f"{found.cached:,.0f}"),
-        ("Without, tokens/s", f"{found.uncached:,.0f}"),
+        ("With, tokens/s", rate(found.cached)),
+        ("Without, tokens/s", rate(found.uncached)),
         ("Times as fast", f"{found.ratio:.1f}"),
     )
     for column, (name, value) in zip(columns, rates, strict=False):
         column.metric(name, value)
     blocks = "one block" if found.blocks == 1 else f"{found.blocks} blocks"
     less = (
-        "a small model spends much of its time between the operations, and reading many positions at once"
-        " uses the processor better than one."
+        "one token at a time reads all weights from memory for itself, many positions at once share one"
+        " reading."
+        if subject.is_pretrained
+        else "a small model spends much of its time between the operations, and reading many positions at"
+        " once uses the processor better than one."
     )
     st.caption(
         f"Measured on this server: {blocks} of {found.tokens} tokens each way, in turn, after a text of one"
@@ -197,3 +202,11 @@ def _speed(subject: Subject) -> None:
 @st.cache_data(max_entries=64, show_spinner=False)
 def _speed_of(config: str, turn: int, _subject: Subject) -> Speed:
     return speed(_subject.model, min(SPEED_TOKENS, _subject.config.context), SPEED_SECONDS)
+
+
+def rate(value: float) -> str:
+    """
+    >>> rate(4.26), rate(1234.5)
+    ('4.3', '1,234')
+    """
+    return f"{value:.1f}" if value < 20 else f"{value:,.0f}"

@@ -18,6 +18,8 @@ from ui.text.markdown import safe
 def draw_why(subject: Subject) -> None:
     """An earlier key and value beside the same one after a further token, with the mask and without."""
     c, pairs = subject.config, written_twice(subject, 4, SampleConfig(temperature=0.0))
+    if pairs is None:
+        return
     ids = (*subject.ids, pairs[0].token)[-c.context :]
     if len(ids) < 2:
         st.info("This model sees one token at a time: there is no earlier key to compare.")

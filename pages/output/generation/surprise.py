@@ -47,7 +47,8 @@ def draw_surprise(subject: Subject, path: Sequence[Written]) -> None:
     )
     perplexity = found.likelihood.perplexity
     explain.takeaway(
-        f"**The {len(path)} tokens written so far cost the model {nats:.2f} nats each: a perplexity of"
+        f"**The {len(path)} token{'' if len(path) == 1 else 's'} written so far cost the model {nats:.2f}"
+        " nats each: a perplexity of"
         f" {perplexity:.2f}.** They surprised it as draws among {perplexity:.1f} equally likely"
         f" tokens would, not among all {subject.config.vocab_size:,}. It took its likeliest token in"
         f" {found.likeliest:.0%} of the places; the least expected was “{safe(labels[found.worst])}”, token"

@@ -1,6 +1,9 @@
 """What the views of Generation say."""
 
+from dataclasses import replace
+
 from ui.look import Words
+from ui.subject import Subject
 
 SENTENCE = "A model writes by guessing one token, reading it, and guessing the next."
 
@@ -57,3 +60,39 @@ BEAM = Words(
         " greedy way? Then let branches end at a space and move the length penalty: at 0 short words win."
     ),
 )
+
+
+def tokens(subject: Subject) -> Words:
+    """A model of words forgets no speaker of a play."""
+    if not subject.is_pretrained:
+        return TOKENS
+    return replace(
+        TOKENS,
+        why=(
+            "There is no plan, only one choice after another, and none is taken back. One other token early"
+            " on leads to another text: what was written becomes what is read. A conversation is nothing"
+            " else: the same model goes on with a text in which special tokens say whose turn it is."
+        ),
+        attempt=(
+            "Stop on an unlikely token, press another one and play on: a branch begins, with the same random"
+            " numbers. Ask it something as a conversation, and the same without: then it goes on with your"
+            " question. Set the temperature to 0 and see it repeat itself, then 1.5."
+        ),
+    )
+
+
+def cache(subject: Subject) -> Words:
+    """Nobody fills a context of thousands of tokens here."""
+    if subject.config.context <= SEEN_FULL:
+        return CACHE
+    return replace(
+        CACHE,
+        attempt=(
+            "Play it. Write more tokens and watch the gap grow. In “How many bytes” go from all key-value"
+            " heads to one, and to a long text. In “Why it may be kept” see what the causal mask"
+            " has to do with it."
+        ),
+    )
+
+
+SEEN_FULL = 256  # tokens of a context that is full before the longest text here ends

@@ -10,12 +10,15 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.sample import write
+from engine.sample.generate import writing
 from engine.sample.outcome import likeliest_ids
+from engine.tokenizers import ends
 from pages.output.sampling import figures
 from pages.output.sampling.place import LIKELIEST, place, staged
 from ui import explain
 from ui.layout import scrolled
 from ui.players.plot import plot
+from ui.slow import measured
 from ui.subject import Subject
 from ui.text.markdown import safe
 
@@ -74,17 +77,33 @@ def draw_temperatures(subject: Subject) -> None:
 
 def _samples(subject: Subject, position: int, seed: int, facts: Sequence[str]) -> None:
     """A text for each temperature; `facts` say how uncertain its first draw was."""
+    until = ", or until it says that it is finished" if ends(subject.tokenizer) else ""
     st.markdown(
-        f"**What it writes after this text, {CHARACTERS} characters each** (seed {seed}), and the entropy"
-        f" over {subject.config.vocab_size:,} tokens"
+        f"**What it writes after this text, {CHARACTERS} characters each{until}** (seed {seed}), and the"
+        f" entropy over {subject.config.vocab_size:,} tokens"
     )
-    with st.spinner("Writing …"):
-        texts = _written(subject.key, subject.ids[: position + 1], seed, subject)
+    texts = _texts(subject, subject.ids[: position + 1], seed)
+    if texts is None:
+        return
     grid = st.grid("auto", min_column_width=250, gap="small")  # wide enough for a line of verse
     for t, text, fact in zip(TEMPERATURES, texts, facts, strict=True):
         with grid.cell():
             st.markdown(f"**τ = {t:g}** :small[{fact}]")
-            st.code(text, language=None, wrap_lines=True)
+            st.code(text or "(nothing)", language=None, wrap_lines=True)
+
+
+def _texts(subject: Subject, ids: tuple[int, ...], seed: int) -> list[str] | None:
+    """A text for each temperature; None while a large model is still writing."""
+    if not subject.is_pretrained:
+        with st.spinner("Writing …"):
+            return _written(subject.key, ids, seed, subject)
+    make = [SampleConfig(temperature=t, seed=seed) for t in TEMPERATURES]
+    tokenizer = subject.tokenizer
+    return measured(
+        ("temperatures", subject.key, ids, seed),
+        lambda: writing(subject.model, tokenizer, ids, CHARACTERS, make, ends(tokenizer)),
+        "Writing at five temperatures, characters",
+    )
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

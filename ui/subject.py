@@ -87,23 +87,28 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen in the bar: a model by its name, and what it reads. `facts` is the place below the
-    name.
+    """What was chosen in the bar: a model by its name, and what it reads; None where the bar does not ask.
+    `facts` is the place below the name.
     """
 
     name: str
-    text: str
+    text: str | None
     facts: DeltaGenerator = field(repr=False)
 
 
-def choose_subject(text: str = FIRST_TEXT) -> Choice:
-    """Draws the choice of a model, and of what it reads: `text` until there is another."""
+def choose_subject(text: str = FIRST_TEXT, asks: bool = True) -> Choice:
+    """Draws the choice of a model, and, where the bar `asks`, of what it reads: `text` until there is
+    another.
+    """
     state.drop_endless()
-    left, right = st.columns([3, 5], gap="medium")
+    left, right = st.columns([3, 5], gap="medium", vertical_alignment="top" if asks else "bottom")
     with left:
         name = _choose_model()
-        facts = st.empty()
+        if asks:
+            facts = st.empty()
     with right:
+        if not asks:
+            return Choice(name, None, st.empty())
         return Choice(name, _choose_text(text), facts)
 
 
@@ -121,8 +126,9 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     step = training_step.current(name, steps)
     found = _model(name, step, steps)
     choice.facts.caption(_facts(found, run, step, steps), help=_loss_help(found) if run is None else None)
-    ids, shown, notes = read(choice.text, found.tokenizer, most_tokens(found.config))
-    for note in notes:
+    asked = FIRST_TEXT if choice.text is None else choice.text
+    ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config))
+    for note in notes if choice.text is not None else ():
         st.caption(f":material/info: {safe(note)}")
     at = step if step != NEWEST else max(steps, default=NEWEST)
     corpus = found.metrics.get("corpus")

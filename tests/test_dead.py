@@ -12,6 +12,7 @@ FILES = [path for folder in ("engine", "ui", "pages") for path in sorted((ROOT /
 ]
 SPARE = {
     "count_parameters": "what the counts of engine/ledger are held against in tests",
+    "finish": "runs a slow measurement to its end, in notebooks and tests; the app draws its progress instead",
     "open_model": "opens a published model; its tests call it, no page does yet",
     "position_bias": "what a scheme adds to the scores, of any model; for the pages on positions",
 }

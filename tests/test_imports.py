@@ -19,7 +19,7 @@ EVERYTHING = [*ENGINE, *SCREEN]
 # Lowest first. A module may import from its own layer and from those below it; of two names that fit, the longer counts.
 LAYERS = (
     ("engine.errors",),
-    ("engine.config", "engine.probe"),
+    ("engine.config", "engine.probe", "engine.progress"),
     ("engine.tokenizers", "engine.presets", "engine.numerics", "engine.weights", "engine.training.records"),
     ("engine.corpora", "engine.parts"),
     ("engine.faults",),
@@ -30,7 +30,7 @@ LAYERS = (
     ("engine.service",),
     ("ui.text", "ui.site", "ui.layout", "ui.figures"),
     ("ui.fields", "ui.reading"),
-    ("ui.state", "ui.explain", "ui.players", "ui.widgets", "ui.step"),
+    ("ui.state", "ui.explain", "ui.players", "ui.widgets", "ui.step", "ui.slow"),
     ("ui.controls", "ui.status"),
     ("ui.subject",),
     ("ui.look", "ui.course", "ui.server"),

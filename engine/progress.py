@@ -1,0 +1,50 @@
+"""Slow measurements say how far they are, and can be left at every step.
+
+Such a measurement is a generator: it yields `Progress` and returns its result. A notebook calls `finish`;
+the app draws a bar, and closes the generator when somebody cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`done` of `total` pieces of work; what a piece is, the measurement decides."""
+
+    done: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        """Between 0 and 1.
+
+        >>> Progress(1, 4).share, Progress(0, 0).share
+        (0.25, 1.0)
+        """
+        return min(1.0, self.done / self.total) if self.total else 1.0
+
+
+Steps = Generator[Progress, None, T]
+
+
+def finish(steps: Steps[T]) -> T:
+    """The result of a measurement, run to its end.
+
+    >>> def two() -> Steps[str]:
+    ...     yield Progress(1, 2)
+    ...     yield Progress(2, 2)
+    ...     return "done"
+    >>> finish(two())
+    'done'
+    """
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value

@@ -8,7 +8,7 @@ import torch
 
 from engine.errors import ConfigError, ShapeError
 from engine.measure import lens as lens_module
-from engine.measure.attribution import attribute
+from engine.measure.attribution import _mean, attribute
 from engine.measure.lens import first_settled, lens_steps, logit_lens, read_lens
 from engine.measure.recording import record
 from engine.measure.residual import cosines, is_sum, norms, outputs, shares, states, writes
@@ -96,6 +96,11 @@ def test_a_head_counts_for_what_its_removal_takes_from_the_logit_when_the_scale_
     for head in range(4):
         part = attribute(model, recording, 4, 7).heads[1, head]
         assert part == pytest.approx(float(recording.logits[4, 7] - without(head).logits[4, 7]), abs=1e-3)
+
+
+def test_the_mean_over_a_large_vocabulary_is_the_mean():
+    rows = torch.randn(2500, 3, generator=torch.Generator().manual_seed(0)) + 1
+    np.testing.assert_allclose(_mean(rows).numpy(), rows.double().numpy().mean(0), rtol=1e-6)
 
 
 def test_what_is_not_there_is_refused():

@@ -20,6 +20,7 @@ from engine.errors import ShapeError
 from engine.model import Transformer
 from engine.numerics import perplexity
 from engine.sample.generate import Drawn, steps
+from engine.sample.outcome import likeliest_ids
 from engine.sample.stages import warp
 
 SHOWN = 8  # alternatives that are kept with each token
@@ -263,7 +264,7 @@ def _written(
     else:  # the model has diverged
         p = q = np.zeros(len(log_p))
         log_p = np.full(len(log_p), math.nan)
-    likely = np.argsort(-p, kind="stable")[:SHOWN].tolist()
+    likely = likeliest_ids(p, SHOWN).tolist()
     likely += [i for i in dict.fromkeys((token, record.token)) if i not in likely]
     alternatives = tuple((i, float(p[i]), float(q[i])) for i in likely)
     return Written(

@@ -63,21 +63,14 @@ def lens_steps(model: Transformer, recording: Recording) -> Steps[Lens]:
     for at in range(0, length, some):
         x = streams[:, at : at + some].to(device=like.device, dtype=like.dtype)
         logits = F.linear(model.norm_final(x), model.output_matrix)  # (depth, some, vocab)
-        found.append(_read(logits.float().cpu()))
+        found.append(read_lens(logits.float().cpu()))
         yield Progress(min(at + some, length), length)
-    return _lens(found)
+    return joined(found)
 
 
-def read_lens(logits: np.ndarray) -> Lens:
-    """Guesses, probabilities and distances from logits (depth, query, vocab), the last depth being the
-    output.
-    """
-    return _lens([_read(torch.from_numpy(logits))])
-
-
-def _read(logits: Tensor) -> tuple[Tensor, ...]:
-    """What is kept of logits (depth, query, vocab): guess, its probability, KL, and of the likeliest tokens
-    ids, probabilities, and probabilities at the output.
+def read_lens(logits: Tensor) -> tuple[Tensor, ...]:
+    """What is kept of logits (depth, query, vocab), the last depth being the output: guess, its probability,
+    KL, and of the likeliest tokens ids, probabilities, and probabilities at the output.
     """
     total = logits.logsumexp(-1)  # (depth, query)
     best, guess = logits.max(-1)
@@ -92,7 +85,7 @@ def _read(logits: Tensor) -> tuple[Tensor, ...]:
     return guess, (best - total).exp(), kl, likeliest, (values - total[..., None]).exp(), output
 
 
-def _lens(found: list[tuple[Tensor, ...]]) -> Lens:
+def joined(found: list[tuple[Tensor, ...]]) -> Lens:
     """Of what was read of some positions after others."""
     parts = [torch.cat(part, dim=1).numpy() for part in zip(*found, strict=True)]
     guess, probability, kl, likeliest, here, output = parts

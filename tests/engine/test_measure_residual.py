@@ -9,7 +9,7 @@ import torch
 from engine.errors import ConfigError, ShapeError
 from engine.measure import lens as lens_module
 from engine.measure.attribution import _mean, attribute
-from engine.measure.lens import first_settled, lens_steps, logit_lens, read_lens
+from engine.measure.lens import first_settled, joined, lens_steps, logit_lens, read_lens
 from engine.measure.recording import record
 from engine.measure.residual import cosines, is_sum, norms, outputs, shares, states, writes
 from tests.engine.helpers import loud, tiny
@@ -158,7 +158,7 @@ def test_a_large_vocabulary_is_read_a_few_positions_at_a_time(monkeypatch):
 
 def test_divergence_guess_and_settling_by_hand():
     p = np.array([[[0.5, 0.25, 0.25]], [[0.25, 0.5, 0.25]], [[0.1, 0.7, 0.2]]])
-    lens = read_lens(np.log(p).astype(np.float32))
+    lens = joined([read_lens(torch.from_numpy(np.log(p)))])
     by_hand = 0.1 * np.log(0.1 / 0.5) + 0.7 * np.log(0.7 / 0.25) + 0.2 * np.log(0.2 / 0.25)
     assert lens.kl[0, 0] == pytest.approx(by_hand, rel=1e-5)
     assert lens.guess[:, 0].tolist() == [0, 1, 1] and lens.settled.tolist() == [1]

@@ -12,7 +12,7 @@ import torch
 
 from engine.measure.attribution import Attribution, attribute
 from engine.measure.highway import Plan, Profile
-from engine.measure.lens import logit_lens, read_lens
+from engine.measure.lens import joined, logit_lens, read_lens
 from engine.measure.pushes import MOST_HEADS, pushes
 from engine.measure.recording import Recording, record
 from engine.measure.roads import blocks_of, last_block, ratios, reason, road, unusable
@@ -58,10 +58,10 @@ def test_half_of_the_tokens_is_half():
     guesses = np.zeros((4, 8), dtype=int)
     for token, depth in enumerate((0, 1, 2, 2, 3, 3, 3, 3)):
         guesses[:depth, token] = 1
-    found = settling(read_lens(one_hot(guesses.tolist())))
+    found = settling(joined([read_lens(torch.from_numpy(one_hot(guesses.tolist())))]))
     assert found.counts.tolist() == [1, 1, 2, 4] and found.by.tolist() == [1, 2, 4, 8]
     assert (found.half, found.tokens) == (2, 8), "four of eight are settled at depth 2, two of eight at 1"
-    odd = settling(read_lens(one_hot(guesses[:, :7].tolist())))
+    odd = settling(joined([read_lens(torch.from_numpy(one_hot(guesses[:, :7].tolist())))]))
     assert odd.half == 2 and odd.by[2] == 4
 
 
@@ -74,7 +74,7 @@ def test_the_largest_step_is_the_depth_that_it_leads_to():
     np.testing.assert_allclose(found.kl, kl, atol=1e-4)
     falls = [kl[d - 1] - kl[d] for d in range(1, 4)]
     assert found.step == 1 + int(np.argmax(falls))
-    still = settling(read_lens(one_hot([[0, 1]] * 3)))
+    still = settling(joined([read_lens(torch.from_numpy(one_hot([[0, 1]] * 3)))]))
     assert still.step is None and still.half == 0
 
 
@@ -95,9 +95,9 @@ def test_a_cell_holds_what_is_here_and_what_is_at_the_output():
 def test_the_scale_leaves_the_embedding_out():
     logits = one_hot([[0], [1], [2]])
     logits[0] *= 3
-    lens = read_lens(logits)
+    lens = joined([read_lens(torch.from_numpy(logits))])
     assert reach(lens).top == lens.kl[1, 0] < lens.kl[0, 0] and reach(lens).is_short
-    assert not reach(read_lens(one_hot([[2], [1], [2]]))).is_short
+    assert not reach(joined([read_lens(torch.from_numpy(one_hot([[2], [1], [2]])))])).is_short
 
 
 # Pushes -----------------------------------------------------------------------------------------

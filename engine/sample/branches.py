@@ -20,8 +20,10 @@ from engine.config import SampleConfig
 from engine.errors import ShapeError
 from engine.model import Transformer
 from engine.numerics import perplexity
+from engine.parts.single_row import Products
 from engine.sample.generate import Drawn, steps
 from engine.sample.held import Held
+from engine.sample.outcome import likeliest_ids
 from engine.sample.stages import warp
 
 SHOWN = 8  # alternatives that are kept with each token
@@ -134,6 +136,7 @@ def grow(
     sampling: SampleConfig,
     after: int | None,
     count: int,
+    products: Products | None = None,
     *,
     stop: Collection[int] = (),
     held: Held | None = None,
@@ -142,15 +145,17 @@ def grow(
     """Draws `count` tokens after a token (None: after the prompt): (the tree with them, the last one's
     index). Fewer where one is a token of `stop`, or where `seconds` are over after the first.
 
-    What is already there is walked over, not written twice. `held` is as in `steps`. Raises ShapeError for a
-    token that is not in the tree.
+    What is already there is walked over, not written twice. `products` and `held` are as in `steps`. Raises
+    ShapeError for a token that is not in the tree.
     """
     until = time.monotonic() + seconds
     _check(tree, after)
     nodes, place = list(tree.nodes), after
     ids = tree.tokens(after)
     written = len(ids) - len(tree.prompt)
-    for record in steps(model, ids, count, sampling, written=written, stop=stop, held=held):
+    for record in steps(
+        model, ids, count, sampling, written=written, products=products, stop=stop, held=held
+    ):
         known = tree.child(place, record.token) if place is None or place < len(tree.nodes) else None
         if known is None:
             known = _written(record, record.token, sampling, ids, len(nodes), place, len(tree.prompt))
@@ -193,6 +198,7 @@ def follow(
     picks: Iterable[Pick],
     length: int,
     most: int,
+    products: Products | None = None,
     *,
     held: Held | None = None,
 ) -> tuple[Tree, int | None, bool]:
@@ -213,7 +219,7 @@ def follow(
             run = next((d for d in range(depth + 1, length + 1) if d in wanted), length + 1) - depth - 1
             if run:
                 count = min(run, most)
-                tree, place = grow(tree, model, sampling, place, count, held=held)
+                tree, place = grow(tree, model, sampling, place, count, products, held=held)
             else:
                 count = 1
                 tree, place = pick(tree, model, sampling, place, wanted[depth + 1], held=held)
@@ -290,7 +296,7 @@ def _written(
     else:  # the model has diverged
         p = q = np.zeros(len(log_p))
         log_p = np.full(len(log_p), math.nan)
-    likely = np.argsort(-p, kind="stable")[:SHOWN].tolist()
+    likely = likeliest_ids(p, SHOWN).tolist()
     likely += [i for i in dict.fromkeys((token, record.token)) if i not in likely]
     alternatives = tuple((i, float(p[i]), float(q[i])) for i in likely)
     return Written(

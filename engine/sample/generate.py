@@ -11,6 +11,7 @@ from torch import Tensor
 
 from engine.config import SampleConfig
 from engine.model import Transformer
+from engine.parts.single_row import Products
 from engine.progress import Progress, Steps
 from engine.sample.decoder import Decoder
 from engine.sample.held import Held
@@ -45,6 +46,7 @@ def steps(
     *,
     cached: bool = True,
     written: int = 0,
+    products: Products | None = None,
     stop: Collection[int] = (),
     held: Held | None = None,
 ) -> Iterator[Drawn]:
@@ -54,9 +56,10 @@ def steps(
     then start anew, so the keys and values kept so far are of no more use. `cached` computes each position
     once instead of all of them for every id; the ids are the same, but for rounding. The generator is this
     call's own: the same seed gives the same ids. To go on with a text, `written` says how many of `tokens`
-    came from an earlier call: the draws and the window go on from there. A token of `stop` is the last.
-    `held` is what was read before, by this or another call: what both texts begin with is not read again.
-    Raises ConfigError for settings out of range.
+    came from an earlier call: the draws and the window go on from there. `products` (see
+    `engine.sample.decoder.ready`) may be of another arithmetic. A token of `stop` is the last. `held`, with
+    products of its own, is what was read before, by this or another call: what both texts begin with is not
+    read again. Raises ConfigError for settings out of range.
     """
     sampling = (sampling or SampleConfig()).validate()
     context, device = model.config.context, next(model.parameters()).device
@@ -64,7 +67,7 @@ def steps(
     seen, begin = list(tokens), window(len(tokens) - written, len(tokens) - 1, context)
     decoder: Decoder | None = None
     if cached and model.keeps:
-        held = held or Held(model)
+        held = held or Held(model, products)
         decoder = held.begin(seen[begin:])
     for u in numbers:
         if len(seen) - begin > context:
@@ -111,9 +114,12 @@ def generate(
     sampling: SampleConfig | None = None,
     *,
     cached: bool = True,
+    products: Products | None = None,
 ) -> Iterator[int]:
     """Yields the ids alone; as `steps`."""
-    return (record.token for record in steps(model, tokens, length, sampling, cached=cached))
+    return (
+        record.token for record in steps(model, tokens, length, sampling, cached=cached, products=products)
+    )
 
 
 @torch.inference_mode()
@@ -176,14 +182,19 @@ def writing(
 
 
 def write(
-    model: Transformer, tokenizer: Tokenizer, tokens: Sequence[int], characters: int, sampling: SampleConfig
+    model: Transformer,
+    tokenizer: Tokenizer,
+    tokens: Sequence[int],
+    characters: int,
+    sampling: SampleConfig,
+    products: Products | None = None,
 ) -> tuple[str, int]:
     """What a causal model writes after `tokens` until it has `characters` of them: (that text, the number of
     tokens it took).
     """
     ids: list[int] = []
     for token in generate(
-        model, tokens, characters, sampling
+        model, tokens, characters, sampling, products=products
     ):  # a token is at least a character, but for some bytes
         ids.append(token)
         if len(ids) * 8 >= characters and len(tokenizer.decode(ids)) >= characters:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from engine.model import Transformer
+from engine.parts.single_row import Products
 from engine.sample.decoder import Decoder
 
 
@@ -15,8 +16,8 @@ class Held:
     One writer at a time: take `lock` where there may be several.
     """
 
-    def __init__(self, model: Transformer) -> None:
-        self.decoder = Decoder(model)
+    def __init__(self, model: Transformer, products: Products | None = None) -> None:
+        self.decoder = Decoder(model, products=products)
         self.ids: list[int] = []  # never more than the decoder has read
         self.lock = threading.Lock()
 

@@ -17,7 +17,7 @@ from pages.inside.feedforward import contexts as feedforward_contexts
 from pages.inside.feedforward import figures
 from pages.inside.feedforward.neurons import clicked_neuron
 from tests.pages.stage import open_page, view_of
-from ui import state
+from ui import state, subject
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "feedforward" / "page.py")
 
@@ -130,7 +130,7 @@ def test_labels_are_made_distinct_without_being_changed():
 
 def test_signed_colours_are_symmetric_and_others_start_at_zero():
     values = np.array([[-0.5, 2.0]], dtype=np.float32)
-    signed, plain = (figures.overview(values, (0, 0), signed=s).data[0] for s in (True, False))
+    signed, plain = (figures.overview(values, (0, 0), 2.0, signed=s).data[0] for s in (True, False))
     assert (signed.zmin, signed.zmax) == (-2.0, 2.0) and (plain.zmin, plain.zmax) == (0.0, 2.0)
 
 
@@ -138,9 +138,11 @@ def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     text = "<img src=x onerror=alert(1)>&amp;" * 400
     monkeypatch.setattr(state, "corpus", lambda name: corpora.from_text(text, name))
     monkeypatch.setattr("ui.subject.show_bytes", lambda t: "<i>" + t.decode())
+    subject._vocabulary.clear()
     feedforward_contexts._validation.clear()
     feedforward_contexts._kept.clear()
     page = opened()
+    subject._vocabulary.clear()
     (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
     assert "<i>" not in drawn and "&lt;i&gt;" in drawn
 
@@ -195,7 +197,9 @@ def test_a_run_reads_the_corpus_only_when_asked(manager, short_corpus):
     page.button(key="feedforward_read").click().run()
     assert not page.exception and "tokens read, 16 at a time" in sentences(page)
     page.number_input(key="feedforward_neuron").set_value(3).run()
-    assert not page.button and "tokens read" in sentences(page)  # known for all neurons of the layer
+    assert "feedforward_read" not in {button.key for button in page.button} and "tokens read" in sentences(
+        page
+    )  # known for all neurons of the layer
     page = opened(model="run-reads", step="0")
     assert "Not read yet" in sentences(page)
 

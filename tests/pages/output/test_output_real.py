@@ -1,0 +1,150 @@
+"""Sampling and Generation with the real model: what is drawn is the engine's, what is sent is small."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine.config import SampleConfig
+from engine.sample import beam_search, draw, generate, stages, uniform
+from engine.sample.outcome import tally
+from engine.tokenizers import ends
+from tests.pages.real import REAL, carried
+from tests.pages.stage import open_page
+from ui import models
+from ui.players import sampler
+
+PAGES = Path(__file__).parents[3] / "pages" / "output"
+TEXT = "The capital of France is"
+pytestmark = [carried, pytest.mark.usefixtures("manager")]
+
+
+def opened(page: str, **query: str) -> AppTest:
+    at = AppTest.from_file(str(PAGES / page / "page.py"), default_timeout=120)
+    return open_page(at, model=REAL, text=TEXT, **query)
+
+
+def known() -> Any:
+    """The one copy that all pages share."""
+    return models._pretrained("smollm2-135m", None)
+
+
+@pytest.fixture(scope="module")
+def logits() -> torch.Tensor:
+    real = known()
+    with torch.inference_mode():
+        return real.model(torch.tensor([real.tokenizer.encode(TEXT)]))[0, -1].float()
+
+
+def sent(page: AppTest, name: str) -> dict[str, Any]:
+    found = next(e for e in page.get("bidi_component") if e.proto.component_name.endswith(name))
+    return json.loads(found.proto.json)
+
+
+def told(page: AppTest) -> str:
+    return " | ".join(str(e.value) for kind in (page.error, page.caption, page.markdown) for e in kind)
+
+
+def finished(page: AppTest, what: str, seconds: float = 90) -> str:
+    """The page's sentences once one of them holds `what`: slow things are measured in a thread."""
+    until = time.monotonic() + seconds
+    while what not in told(page) and time.monotonic() < until:
+        time.sleep(0.3)
+        page.run()
+        assert not page.exception
+    return told(page)
+
+
+def test_all_logits_are_sent_but_only_the_words_that_are_read(logits):
+    page = opened("sampling")
+    data = sent(page, "sampler")
+    assert np.allclose(floats(data["logits"]), logits.numpy(), atol=1e-4) and len(logits) == 49_152
+    records = stages(logits, sampler.START, known().tokenizer.encode(TEXT))
+    token = draw(records[-1].probabilities, float(uniform(0, 1)[0]))
+    best = int(logits.argmax())
+    assert data["labels"][str(best)] == "␣Paris" and str(token) in data["labels"]
+    assert 300 <= len(data["labels"]) < 320
+    assert f"**{records[-1].kept:,} of 49,152 tokens" in told(page)
+    rows = page.dataframe[0].value.set_index("stage")
+    assert rows["tokens left"]["top-p"] == records[-1].kept
+    p = logits.double().softmax(-1)
+    assert rows["entropy (nats)"]["logits"] == pytest.approx(float(-(p * p.log()).sum()), abs=1e-4)
+
+
+def floats(packed: str) -> np.ndarray:
+    import base64
+
+    return np.frombuffer(base64.b64decode(packed), np.float32)
+
+
+def test_a_thousand_draws_name_what_was_drawn(logits):
+    page = opened("sampling", sampling_view="draws", sampling_temperature="1.5", sampling_top_p="1")
+    data = sent(page, "sampler")
+    p = stages(logits, SampleConfig(temperature=1.5), ())[-1].probabilities
+    found = tally(p, uniform(0, 1000).numpy())
+    assert {str(i) for i in found.ids} <= data["labels"].keys()
+    best = int(p.argmax())
+    assert f"“␣Paris” came {found.counts[best]} times; expected were {1000 * p[best]:.0f}" in told(page)
+
+
+def test_texts_at_five_temperatures_end_where_the_model_says_so(monkeypatch):
+    from pages.output.sampling import temperatures
+
+    monkeypatch.setattr(temperatures, "CHARACTERS", 24)
+    monkeypatch.setattr(temperatures, "TEMPERATURES", (0.0, 0.8))
+    page = opened("sampling", sampling_view="temperatures", sampling_seed="3")
+    finished(page, "τ = 0**")
+    real = known()
+    ids = real.tokenizer.encode(TEXT)
+    for block, t in zip(page.code, (0.0, 0.8), strict=True):
+        wanted: list[int] = []
+        for token in generate(real.model, ids, 24, SampleConfig(temperature=t, seed=3)):
+            if token in ends(real.tokenizer) or len(real.tokenizer.decode(wanted)) >= 24:
+                break
+            wanted.append(token)
+        assert block.value == real.tokenizer.decode(wanted)[:24]
+
+
+def test_a_conversation_puts_the_template_around_the_text():
+    real = known()
+    ids = real.tokenizer.chat([{"role": "user", "content": TEXT}])
+    page = opened("generation", generation_chat="true", generation_temperature="0", generation_length="3")
+    data = sent(page, "writer")
+    assert data["prompt"] == ids and data["words"][str(ids[0])][0] == "<|im_start|>"
+    around = len(ids) - len(real.tokenizer.encode(TEXT))
+    special = sum(i in real.tokenizer.special.values() for i in ids)
+    assert f"**{around} others**" in told(page) and f"and {special} special tokens" in told(page)
+    assert "writes `<|im_end|>`" in told(page)
+    nodes = json.loads(data["nodes"])
+    greedy = list(generate(real.model, ids, len(nodes), SampleConfig(temperature=0.0)))
+    assert [node[1] for node in nodes] == greedy and nodes
+    page.toggle(key="generation_chat").set_value(False).run()
+    assert not page.exception
+    assert sent(page, "writer")["prompt"] == real.tokenizer.encode(TEXT)
+    assert "goes on with the text" in told(page)
+
+
+def test_the_beam_is_the_engine_s_and_its_boxes_hold_words(drawn):
+    page = opened("generation", generation_view="beam", beam_depth="2", beam_width="2")
+    words = finished(page, "times")
+    real = known()
+    beam = beam_search(real.model, real.tokenizer.encode(TEXT), 2, 2, shown=4)
+    table = drawn["beam_figure"].table
+    assert table["total"] == pytest.approx([node.total for node in beam.nodes], abs=1e-4)
+    assert math.isfinite(beam.nodes[beam.winner].total) and "Paris" in words
+
+
+def test_a_text_written_twice_is_the_same_with_the_cache_and_without():
+    page = opened("generation", generation_view="cache", kv_length="4")
+    words = finished(page, "tokens are identical")
+    assert "**4 of 4 tokens are identical.**" in words
+    sizes = 30 * 2 * 3 * 64 * 4 * len(known().tokenizer.encode(TEXT))
+    assert f"the formula says {sizes:,} bytes" in words

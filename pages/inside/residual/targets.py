@@ -9,10 +9,8 @@ import streamlit as st
 
 from engine.measure.attribution import Versus
 from engine.sample.outcome import likeliest_ids
-from engine.tokenizers import Tokenizer
 from ui import widgets
 from ui.subject import Subject
-from ui.text.markdown import safe
 
 TOP, ITSELF, MEAN = "top guess", "nothing", "mean of all"
 FEW = 1000  # tokens that all stand in the list
@@ -32,9 +30,9 @@ def choose_tokens(subject: Subject, position: int, left: Any, right: Any) -> tup
         " logit by itself."
     )
     other = _one(subject, listed, (ITSELF, MEAN), "Compared with", "residual_versus", right, hint)
-    ids = _ids(subject.key[0], len(subject.vocabulary), subject)
-    versus: Versus = "mean" if other == MEAN else None if other == ITSELF else ids.get(other)
-    return (recording.likeliest(position) if chosen == TOP else ids[chosen]), versus
+    target = None if chosen == TOP else _token(subject, chosen)
+    versus: Versus = "mean" if other == MEAN else None if other == ITSELF else _token(subject, other)
+    return (recording.likeliest(position) if target is None else target), versus
 
 
 def _listed(subject: Subject, logits: np.ndarray) -> list[str]:
@@ -51,28 +49,25 @@ def _one(
     """One of `first`, of the listed tokens, or, of a large vocabulary, any that is typed."""
     if len(subject.vocabulary) <= FEW:
         return widgets.one_of(label, (*first, *listed), key, kind="list", place=place, hint=hint)
-    ids = _ids(subject.key[0], len(subject.vocabulary), subject)
     wanted = st.session_state.get(key) or st.query_params.get(key)
-    extra: tuple[str, ...] = ()
-    if isinstance(wanted, str) and wanted not in (*first, *listed):
-        found = wanted if wanted in ids else _typed(wanted, subject.tokenizer, ids)
-        if found is not None and found != wanted:
-            st.session_state[key] = found
-            place.caption(f":material/info: “{safe(wanted[:40])}” begins with the token “{safe(found)}”.")
-        extra = () if found is None else (found,)
-    options = (*first, *dict.fromkeys((*extra, *listed)))
+    typed = (
+        isinstance(wanted, str) and wanted not in (*first, *listed) and _token(subject, wanted) is not None
+    )
+    options = (*first, *((wanted,) if typed else ()), *listed)
     hint += " Any other token can be typed; a space at its beginning counts."
     return widgets.one_of(label, options, key, kind="list", place=place, hint=hint, accept_new_options=True)
 
 
-def _typed(text: str, tokenizer: Tokenizer, ids: dict[str, int]) -> str | None:
-    """The word of the first token of a text that somebody typed; ␣ and ⏎ stand for a space and a line
-    break.
+def _token(subject: Subject, word: str) -> int | None:
+    """The id of a listed word; of a text that somebody typed, its first token.
+    ␣ and ⏎ stand for a space and a line break.
     """
-    text = text[:200].replace("␣", " ").replace("⏎", "\n")
-    found = tokenizer.encode(text) if text and not tokenizer.unknown(text) else []
-    by_id = {i: word for word, i in ids.items()} if found else {}
-    return by_id.get(found[0]) if found else None
+    ids = _ids(subject.key[0], len(subject.vocabulary), subject)
+    if word in ids:
+        return ids[word]
+    text = word[:200].replace("␣", " ").replace("⏎", "\n")
+    found = subject.tokenizer.encode(text) if text and not subject.tokenizer.unknown(text) else []
+    return found[0] if found else None
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

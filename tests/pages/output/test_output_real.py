@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.config import SampleConfig
+from engine.measure.recording import record
 from engine.sample import beam_search, draw, generate, stages, uniform
 from engine.sample.outcome import tally
 from engine.tokenizers import ends
@@ -39,9 +39,9 @@ def known() -> Any:
 
 @pytest.fixture(scope="module")
 def logits() -> torch.Tensor:
-    real = known()
-    with torch.inference_mode():
-        return real.model(torch.tensor([real.tokenizer.encode(TEXT)]))[0, -1].float()
+    """As the page records them: in the tail of 49,152 tokens another order of sums draws others."""
+    torch.set_num_threads(1)
+    return torch.from_numpy(record(known().model, known().tokenizer.encode(TEXT)).logits[-1].copy())
 
 
 def sent(page: AppTest, name: str) -> dict[str, Any]:
@@ -134,12 +134,17 @@ def test_a_conversation_puts_the_template_around_the_text():
 
 def test_the_beam_is_the_engine_s_and_its_boxes_hold_words(drawn):
     page = opened("generation", generation_view="beam", beam_depth="2", beam_width="2")
-    words = finished(page, "times")
+    until = time.monotonic() + 60
+    while not page.dataframe and time.monotonic() < until:
+        time.sleep(0.3)
+        page.run()
     real = known()
     beam = beam_search(real.model, real.tokenizer.encode(TEXT), 2, 2, shown=4)
     table = drawn["beam_figure"].table
     assert table["total"] == pytest.approx([node.total for node in beam.nodes], abs=1e-4)
-    assert math.isfinite(beam.nodes[beam.winner].total) and "Paris" in words
+    row = page.dataframe[0].value.iloc[0]
+    assert row["log-probability"] == pytest.approx(beam.nodes[beam.winner].total, abs=1e-4)
+    assert row["it wrote"] == real.tokenizer.decode(list(beam.path(beam.winner))).replace(" ", "␣")
 
 
 def test_a_text_written_twice_is_the_same_with_the_cache_and_without():

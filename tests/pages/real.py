@@ -5,9 +5,21 @@ from __future__ import annotations
 import pytest
 
 from engine.pretrained import sources
+from ui import slow
 
 REAL = "pretrained-smollm2-135m"
 carried = pytest.mark.skipif(
     sources.find("smollm2-135m") is None,
     reason="SmolLM2's carrier (requirements-models.txt) is not installed",
 )
+
+
+def leave_nothing_running() -> None:
+    """Ends what a page began to measure in a thread and nobody waits for any more: it would slow other tests,
+    and a thread within PyTorch when Python ends is an abort.
+    """
+    for job in list(slow._jobs()._jobs.values()):
+        job.cancel()
+    for job in list(slow._jobs()._jobs.values()):
+        assert job.wait(60)
+    slow._jobs.clear()

@@ -78,12 +78,14 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
             ends = [(n.depth, -place[n.index], len(short(words[n.index], LETTERS))) for n in nodes]
             traces += [_boxes(ends, shade, 25, step)]
             traces += [] if winner else [_boxes(ends, None, 25 - 2 * width, step, 2 * width)]
+            traces += [_legend(name, shade, width)]
         traces.append(
             go.Scatter(
                 x=[n.depth for n in nodes],
                 y=[-place[n.index] for n in nodes],
                 mode="markers+text",
                 name=name,
+                showlegend=step == 60,
                 text=[plain(short(words[n.index], LETTERS)) for n in nodes],
                 textfont=MONO
                 | {"color": "var(--gf-seq0)" if winner else colour(shade) if name == "pruned" else None},
@@ -91,7 +93,8 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
                     "symbol": "square",
                     "size": 24,
                     "color": colour(shade) if winner else "var(--gf-seq0)",
-                    "line": {"width": width if step == 60 else 0, "color": colour(shade)},
+                    "line": {"width": width, "color": colour(shade)},
+                    "opacity": 1 if step == 60 else 0,
                 },
                 customdata=np.asarray([n.index for n in nodes], dtype=np.int32),
                 hovertext=[_hint(n, texts) for n in nodes],
@@ -112,9 +115,10 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
             showlegend=False,
             marker={
                 "symbol": "square",
-                "size": 28 if step == 60 else 20,
+                "size": 28,
+                "opacity": 1 if step == 60 else 0,
                 "color": "var(--gf-seq0)",
-                "line": {"width": 1.5 if step == 60 else 0, "color": colour("quiet")},
+                "line": {"width": 1.5, "color": colour("quiet")},
             },
         )
     )
@@ -177,6 +181,14 @@ def _scores(place: dict[int, int], nodes: Sequence[Node], shade: str | None) -> 
         hoverinfo="skip",
         textfont={"size": 11, "color": None if shade is None else colour(shade)},
     )
+
+
+def _legend(name: str, shade: str, width: float) -> go.Trace:
+    """What a kind of box looks like: nothing but its entry in the legend."""
+    fill = "var(--gf-seq0)" if width else colour(shade)
+    line = {"width": width, "color": colour(shade)}
+    marker = {"symbol": "square", "size": 24, "color": fill, "line": line}
+    return go.Scatter(x=[None], y=[None], mode="markers", name=name, marker=marker, hoverinfo="skip")
 
 
 def _boxes(

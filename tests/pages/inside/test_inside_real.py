@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,23 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import corpora
 from engine.measure.attribution import attribute
 from engine.measure.neurons import scan
 from engine.measure.recording import Recording, record
 from pages.inside.feedforward import contexts
-from tests.pages.real import REAL, carried
+from tests.pages.real import REAL, carried, leave_nothing_running
 from tests.pages.stage import open_page
 from ui import models
 
 PAGES = Path(__file__).parents[3] / "pages" / "inside"
 TEXT = "The capital of France is"
 pytestmark = [carried, pytest.mark.usefixtures("manager")]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    yield
+    leave_nothing_running()
 
 
 def opened(page: str, **query: str) -> AppTest:
@@ -96,7 +102,7 @@ def test_neurons_are_read_behind_the_massive_token(recording, drawn):
     layer, _, neuron = np.unravel_index(np.abs(post).argmax(), post.shape)
     assert page.number_input(key="feedforward_layer").value == layer
     assert page.number_input(key="feedforward_neuron").value == neuron
-    table = drawn["neurons" if "neurons" in drawn else "feedforward_overview"].table
+    table = drawn["feedforward_overview"].table
     column = table[f"layer_{layer}"]
     assert len(column) == 1536
     peak = post[layer, :, neuron]
@@ -112,9 +118,8 @@ def test_contexts_come_out_of_a_text_that_is_here(monkeypatch):
         time.sleep(0.3)
         page.run()
         assert not page.exception
-    corpus = corpora.python_reference() if hasattr(corpora, "python_reference") else None
     ids = contexts._validation("python", (REAL, 0), known().tokenizer)[0][:256]
-    assert corpus is None or len(ids) == 256
+    assert len(ids) == 256
     *_, found = scan(known().model, ids, 0, window=64)
     (shown,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
     assert f"<b>{found.highest[7, 0]:.3f}</b>" in shown

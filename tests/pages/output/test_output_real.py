@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from engine.measure.recording import record
 from engine.sample import beam_search, draw, generate, stages, uniform
 from engine.sample.outcome import tally
 from engine.tokenizers import ends
-from tests.pages.real import REAL, carried
+from tests.pages.real import REAL, carried, leave_nothing_running
 from tests.pages.stage import open_page
 from ui import models
 from ui.players import sampler
@@ -25,6 +26,12 @@ from ui.players import sampler
 PAGES = Path(__file__).parents[3] / "pages" / "output"
 TEXT = "The capital of France is"
 pytestmark = [carried, pytest.mark.usefixtures("manager")]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    yield
+    leave_nothing_running()
 
 
 def opened(page: str, **query: str) -> AppTest:

@@ -13,7 +13,7 @@ show(
     Page(
         "Circuits: which parts do the work",
         "circuits_view",
-        (View("patching", "Patching", draw_patching, words.PATCHING, PATCHED, own_text=True),),
+        (View("patching", "Patching", draw_patching, words.patching, PATCHED, own_text=True),),
         text=words.TEXT,
         model=REAL_MODEL,
     )

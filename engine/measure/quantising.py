@@ -95,7 +95,7 @@ class Losses:
     """The mean loss of a text's tokens after the first, nats: `full` as the model is, and `by_bits` (number
     of BITS,) for blocks of 32 and for one scale a matrix.
 
-    `matrices` and `numbers` were rounded.
+    `matrices` and `numbers` were rounded; `tokens` were predicted.
     """
 
     full: float
@@ -103,6 +103,7 @@ class Losses:
     whole: np.ndarray = field(repr=False)
     matrices: int
     numbers: int
+    tokens: int
 
     def at(self, bits: int, whole: bool) -> float:
         """Nats; of 32 bits those of the model as it is."""
@@ -137,7 +138,8 @@ def losses(
         yield Progress(done + 2, len(ways) + 1)
     by_block, whole = np.array(found).reshape(2, len(BITS))
     parameters = dict(model.named_parameters())
-    return Losses(full, by_block, whole, len(names), sum(parameters[name].numel() for name in names))
+    numbers = sum(parameters[name].numel() for name in names)
+    return Losses(full, by_block, whole, len(names), numbers, len(ids) - 1)
 
 
 def _loss(model: Transformer, tokens: Tensor) -> float:

@@ -184,6 +184,14 @@ class Continued:
         return next((i for i, (a, b) in enumerate(pairs) if a != b), len(self.plain))
 
 
+def room(model: Transformer, prompt: Sequence[int], wanted: int) -> int:
+    """How many of so many tokens still fit into the context behind a prompt; 0 for none.
+
+    A steered text does not go on beyond the context: what was added at its front would be lost.
+    """
+    return max(0, min(wanted, model.config.context - len(prompt)))
+
+
 @torch.inference_mode()
 def continued(
     model: Transformer,
@@ -199,11 +207,10 @@ def continued(
     positions read are kept: what was added to them stays in them. Raises ShapeError for a model that is not
     causal, and where prompt and continuation do not fit into the context.
     """
-    room = model.config.context - len(prompt)
-    if not prompt or length > room:
+    if not prompt or length < 1 or room(model, prompt, length) < length:
         raise ShapeError(
-            f"the text has {len(prompt)} tokens; between 1 and {model.config.context - length} are needed,"
-            f" so that {length} more fit"
+            f"the text has {len(prompt)} tokens, and the model reads {model.config.context}: shorten the"
+            " text, so that it can go on"
         )
     cache = KVCache(model.config, len(prompt) + length, model.embedding, batch=2)
     texts = [list(prompt), list(prompt)]
@@ -265,6 +272,10 @@ class Cost:
     def at(self, coefficient: float) -> float:
         """The perplexity at one of the coefficients."""
         return float(self.perplexity[self.coefficients.index(coefficient)])
+
+    def ratio(self, coefficient: float) -> float:
+        """The perplexity as a multiple of that without steering; 0 must be one of the coefficients."""
+        return self.at(coefficient) / self.at(0.0)
 
 
 def rows_of(ids: Sequence[int], begin: Sequence[int], width: int, count: int) -> Tensor:

@@ -95,7 +95,7 @@ def test_progress_and_counts() -> None:
     except StopIteration as end:
         found = end.value
     assert seen == [Progress(i, 9) for i in range(1, 10)]
-    assert (found.matrices, found.numbers) == (2, 2 * 16 * 16)
+    assert (found.matrices, found.numbers, found.tokens) == (2, 2 * 16 * 16, 6)
 
 
 def test_what_cannot_be_measured() -> None:

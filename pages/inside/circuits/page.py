@@ -19,10 +19,10 @@ show(
         "Circuits: which parts do the work",
         "circuits_view",
         (
-            View("patching", words.PATCHING_TITLE, draw_patching, words.PATCHING, PATCHED, own_text=True),
+            View("patching", "Patching", draw_patching, words.PATCHING, PATCHED, own_text=True),
             View(
                 "steering",
-                words_weights.STEERING_TITLE,
+                "Steering",
                 draw_steering,
                 words_weights.STEERING,
                 (direction, continued),
@@ -30,7 +30,7 @@ show(
             ),
             View(
                 "quantisation",
-                words_weights.QUANTISATION_TITLE,
+                "Few bits",
                 draw_quantisation,
                 words_weights.QUANTISATION,
                 (rounded, twin),

@@ -9,9 +9,11 @@ from engine.errors import GlassformerError
 from engine.measure.contrast import Contrast, Prompts, inside_a_word, prompts_of
 from engine.measure.patching import Patching, Site, patch, sites
 from pages.inside.circuits import patching_figure as figures
+from pages.inside.circuits import words
 from pages.inside.circuits.patching_answer import SITES, sentence
 from pages.inside.circuits.prompts import OWN, Pair, own_pair, pairs_for
 from ui import explain, widgets
+from ui.figures.labels import crowded
 from ui.players.plot import plot
 from ui.slow import measured
 from ui.subject import Subject
@@ -24,7 +26,7 @@ SAID: dict[Site, str] = {
     "z": "what one head gathers, at all tokens",
 }
 NOTHING = Pair("", "", "", ("", ""))
-HEIGHT = 400
+HEIGHT, LINES = 300, 70  # pixels: of the map, and of the lines above it in which a person writes
 
 
 def draw_patching(subject: Subject) -> None:
@@ -35,21 +37,22 @@ def draw_patching(subject: Subject) -> None:
         )
         return
     pairs = pairs_for(subject.tokenizer)
-    titles = {name: pair.title for name, pair in pairs.items()} | {OWN: "Your own"}
-    chosen = widgets.one_of("Two prompts", titles, "patching_pair", kind="pills", hidden=True)
+    titles = {name: pair.title for name, pair in pairs.items()} | {OWN: "your own"}
+    chosen = widgets.one_of(words.PATCHING_QUESTION, titles, "patching_pair", kind="pills", wrap=True)
     pair = own_pair(next(iter(pairs.values()), NOTHING)) if chosen == OWN else pairs[chosen]
     try:
         prompts = prompts_of(subject.tokenizer, pair.clean, pair.corrupted, pair.answers)
     except GlassformerError as error:
         _refuse(subject, pair, error)
         return
-    left, right = st.columns([3, 7], gap="medium")
-    with left:
-        offered = {site: SITES[site] for site in sites(subject.config, subject.model.parts)}
-        site = widgets.one_of("What is put in", offered, "patching_site", hint=_SITE_HINT)
-        told, answer = st.empty(), st.empty()
-        _notes(subject, pair)
+    left, right = st.columns([5, 2], gap="medium")
     with right:
+        offered = {site: SITES[site] for site in sites(subject.config, subject.model.parts)}
+        site = widgets.one_of(
+            "What is put in", offered, "patching_site", kind="pills", hint=_SITE_HINT, wrap=True
+        )
+        told = st.container()
+    with left:
         found = measured(
             ("patching", subject.key, prompts, site),
             lambda: patch(subject.model, prompts, site),
@@ -57,12 +60,12 @@ def draw_patching(subject: Subject) -> None:
         )
         if found is None:
             return
-        _draw(subject, prompts, found)
+        _draw(subject, prompts, found, HEIGHT - (LINES if chosen == OWN else 0))
     names = (subject.vocabulary[prompts.answers[0]], subject.vocabulary[prompts.answers[1]])
-    with told.container():
-        _baseline(pair, found.contrast, names)
-    with answer.container():
-        explain.takeaway(sentence(found, both_labels(subject, prompts), names))
+    with told:
+        _baseline(subject, found.contrast, names)
+    explain.takeaway(sentence(found, both_labels(subject, prompts), names))
+    _notes(subject, pair)
 
 
 _SITE_HINT = (
@@ -72,11 +75,11 @@ _SITE_HINT = (
 
 
 def _refuse(subject: Subject, pair: Pair, error: GlassformerError) -> None:
-    if pair == NOTHING:
+    if not (pair.clean or pair.corrupted):
         st.info("Write two prompts of equally many tokens, and what should come after each.")
         return
-    words = str(error)
-    st.warning(safe(words[:1].upper() + words[1:] + "."), icon=":material/info:")
+    why = str(error)
+    st.warning(safe(why[:1].upper() + why[1:] + "."), icon=":material/info:")
     for name, text in (("First", pair.clean), ("Second", pair.corrupted)):
         ids = [] if subject.tokenizer.unknown(text) else subject.tokenizer.encode(text)
         cut = " · ".join(safe(subject.vocabulary[i]) for i in ids)
@@ -102,30 +105,30 @@ def _notes(subject: Subject, pair: Pair) -> None:
 
 def both_labels(subject: Subject, prompts: Prompts) -> list[str]:
     """The tokens of the clean prompt; where the other has another, both."""
-    words = subject.vocabulary
+    shown = subject.vocabulary
     return [
-        words[a] if a == b else f"{words[a]} / {words[b]}"
+        shown[a] if a == b else f"{shown[a]} / {shown[b]}"
         for a, b in zip(prompts.clean, prompts.corrupted, strict=True)
     ]
 
 
-def _draw(subject: Subject, prompts: Prompts, found: Patching) -> None:
-    words = subject.vocabulary
+def _draw(subject: Subject, prompts: Prompts, found: Patching, height: int) -> None:
+    shown = subject.vocabulary
     labels = both_labels(subject, prompts)
     if found.site == "z":
         names = [str(head) for head in range(subject.config.n_heads)]
         figure = figures.patch_map(
-            found.restored, names, names, upright=False, title="head", hover="head %{customdata}"
+            found.restored, names, names, upright=0, title="head", hover="head %{customdata}"
         )
         column = "head"
     else:
-        clean, corrupted = ([words[i] for i in ids] for ids in (prompts.clean, prompts.corrupted))
+        clean, corrupted = ([shown[i] for i in ids] for ids in (prompts.clean, prompts.corrupted))
         figure = figures.patch_map(
             found.restored,
             figures.both(clean, corrupted),
             labels,
-            upright=figures.stands(clean, 720),
-            title="token: where the prompts differ, the first in bold above the second",
+            upright=crowded(clean, 420),
+            title="token; where the prompts differ, the first in bold",
             hover="token “%{customdata}”",
         )
         names, column = labels, "token"
@@ -133,7 +136,7 @@ def _draw(subject: Subject, prompts: Prompts, found: Patching) -> None:
     plot(
         figure,
         key="patching_map",
-        height=HEIGHT,
+        height=height,
         name=f"patching-{SITES[found.site]}",
         data={
             "block": layer,
@@ -148,11 +151,12 @@ def _draw(subject: Subject, prompts: Prompts, found: Patching) -> None:
     )
 
 
-def _baseline(pair: Pair, contrast: Contrast, names: tuple[str, str]) -> None:
+def _baseline(subject: Subject, contrast: Contrast, names: tuple[str, str]) -> None:
     """What the model says to each prompt, untouched."""
     a, b = (safe(name) for name in names)
-    st.markdown(
-        f"logit of {a} − logit of {b}:\n"
-        f"- {safe(pair.clean)} **{contrast.clean:+.2f}**\n"
-        f"- {safe(pair.corrupted)} **{contrast.corrupted:+.2f}**"
+    first, second = (safe(subject.vocabulary[i]) for i in contrast.guesses)
+    st.caption(
+        f"Logit of “{a}” − logit of “{b}”, nothing put in:\n"
+        f"- first prompt **{contrast.clean:+.2f}**; it would write “{first}”\n"
+        f"- second prompt **{contrast.corrupted:+.2f}**; it would write “{second}”"
     )

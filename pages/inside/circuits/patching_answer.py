@@ -41,7 +41,7 @@ def _way(found: Patching, labels: list[str]) -> str:
     if not held:
         return "In no block does one token hold half of what the answer hangs on: it is spread over several."
     first, last = held[0], held[-1]
-    begin = f"What the answer hangs on sits on {_at(first, labels)} {_blocks(first, top)}"
+    begin = f"What the answer hangs on sits on {_at(first, labels, top)}"
     if len(held) == 1:
         if first.position == len(labels) - 1 and (first.first, first.last) == (0, top):
             return f"{begin}: the prompts differ in their last token, so nothing has to be carried to it."
@@ -51,24 +51,22 @@ def _way(found: Patching, labels: list[str]) -> str:
         places = dict.fromkeys(s.position for s in held[1:-1] if s.position is not None)
         others = [f"“{safe(labels[p])}”" for p in places if p not in (first.position, last.position)]
         between = f", then on {', '.join(others)}" if others else ", with gaps"
-    return f"{begin}{between}, and {_blocks(last, top)} on {_at(last, labels)}."
+    return f"{begin}{between}, and on {_at(last, labels, top)}."
 
 
-def _at(station: Station, labels: list[str]) -> str:
+def _at(station: Station, labels: list[str], top: int) -> str:
     assert station.position is not None
-    least, most = f"{station.least:.2f}", f"{station.most:.2f}"
-    share = most if least == most else f"{least} to {most}"
-    return f"**{safe(labels[station.position])}** ({share} of it)"
+    token = f"**{safe(labels[station.position])}**"
+    return f"{token} {_blocks(station, top)} (at least {station.least:.2f} of it)"
 
 
 def _blocks(station: Station, top: int) -> str:
-    """Where a token holds the answer, in bold."""
     if (station.first, station.last) == (0, top):
-        return "**in every block**"
+        return "in **every block**"
     if station.first == 0:
         return f"up to **block {station.last}**"
     if station.last == top:
-        return f"from **block {station.first}** on"
+        return f"from **block {station.first}** up"
     same = station.first == station.last
     return f"in **block {station.first}**" if same else f"in **blocks {station.first} to {station.last}**"
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ui.figures import specs as go
-from ui.figures.axes import MONO, rows_axis
-from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
+from ui.figures.axes import MONO
+from ui.figures.labels import LETTER, MOST_LETTERS, plain, short
 from ui.figures.theme import DIVERGING, base_layout
 
 
@@ -23,10 +23,11 @@ def both(clean: Sequence[str], corrupted: Sequence[str]) -> list[str]:
 
 
 def patch_map(
-    restored: np.ndarray, ticks: Sequence[str], names: Sequence[str], *, upright: bool, title: str, hover: str
+    restored: np.ndarray, ticks: Sequence[str], names: Sequence[str], *, upright: int, title: str, hover: str
 ) -> go.Figure:
     """restored (layer, place): orange brings the answer back, blue pushes it further off. The scale ends at
-    1, the whole answer; what lies beyond is in the hover. `names` are said there, `ticks` stand below.
+    1, the whole answer; what lies beyond is in the hover. `names` are said there, `ticks` stand below, turned
+    where they are `upright`: that many letters high.
     """
     layers, places = restored.shape
     heat = go.Heatmap(
@@ -35,18 +36,18 @@ def patch_map(
         zmax=1,
         colorscale=DIVERGING,
         xgap=1,
-        ygap=1,
+        ygap=int(layers <= 12),
         customdata=np.broadcast_to(np.asarray([plain(n) for n in names]), restored.shape).tolist(),
         hovertemplate=f"block %{{y}}, {hover}: %{{z:+.3f}} restored<extra></extra>",
         colorbar={
             "title": {"text": "restored", "side": "top"},
-            "thickness": 12,
+            "thickness": 10,
             "tickvals": [-1, -0.5, 0, 0.5, 1],
         },
     )
-    tall = LETTER * min(MOST_LETTERS, max(map(len, names), default=1)) if upright else 16
+    at = np.arange(layers)[:: max(1, round(layers / 10))]
     layout = base_layout(
-        margin={"l": 8, "r": 8, "t": 8, "b": 36 + tall},
+        margin={"l": 8, "r": 8, "t": 8, "b": 36 + (LETTER * upright or 16)},
         showlegend=False,
         xaxis={
             "title": {"text": title},
@@ -58,12 +59,7 @@ def patch_map(
             "zeroline": False,
             "range": [-0.5, places - 0.5],
         },
-        yaxis=rows_axis([str(i) for i in range(layers)], title={"text": "block"}),
+        yaxis={"title": {"text": "block"}, "tickvals": at, "showgrid": False, "zeroline": False},
         uirevision=f"patching-{layers}-{places}",
     )
     return go.Figure({"data": [heat], "layout": layout})
-
-
-def stands(labels: Sequence[str], width: int) -> bool:
-    """Whether tokens have to be written upright to fit."""
-    return crowded(labels, width) > 0

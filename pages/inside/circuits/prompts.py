@@ -30,22 +30,20 @@ PAIRS: dict[str, Pair] = {
         "France / Italy", "The capital of France is", "The capital of Italy is", (" Paris", " Rome")
     ),
     "name": Pair(
-        "The name that moves",
+        "Mary / John",
         "When Mary and John went to the store, John gave a drink to",
         "When Mary and John went to the store, Mary gave a drink to",
         (" Mary", " John"),
     ),
     "agreement": Pair(
-        "Keys are, key is", "The keys to the old cabinet", "The key to the old cabinet", (" are", " is")
+        "Keys / key", "The keys to the old cabinet", "The key to the old cabinet", (" are", " is")
     ),
-    "opposite": Pair(
-        "Opposite of hot / big", "The opposite of hot is", "The opposite of big is", (" cold", " small")
-    ),
+    "opposite": Pair("Hot / big", "The opposite of hot is", "The opposite of big is", (" cold", " small")),
     "gender": Pair("Anna / Peter", "Anna said that", "Peter said that", (" she", " he")),
     # for models that read letters
-    "thou": Pair("Thou art, they are", "thou ar", "they ar", ("t", "e")),
-    "hast": Pair("Thou hast, they have", "thou ha", "they ha", ("s", "v")),
-    "far": Pair("The same, further off", "thou never wer", "they never wer", ("t", "e")),
+    "thou": Pair("Thou art / they are", "thou ar", "they ar", ("t", "e")),
+    "hast": Pair("Thou hast / they have", "thou ha", "they ha", ("s", "v")),
+    "far": Pair("Thou wert, further off", "thou never wer", "they never wer", ("t", "e")),
 }
 
 

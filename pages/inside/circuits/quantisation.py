@@ -14,6 +14,7 @@ from engine.measure.rounding import BITS, BLOCK, FULL, Histogram, Rounding, Take
 from engine.pretrained.blocks import kinds
 from pages.inside.circuits import weights_figures as figures
 from pages.inside.circuits.one_block import draw_block, opened_of
+from pages.inside.circuits.words_weights import QUANTISATION_QUESTION
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.slow import measured
@@ -101,7 +102,7 @@ def _what(known: dict[str, tuple[str, ...]]) -> tuple[str, str, Scope]:
 
 def _way(name: str, scope: Scope) -> Setting:
     a, b, c = st.columns([4, 5, 3], gap="small", vertical_alignment="bottom")
-    bits = widgets.one_of("Bits for a weight", (FULL, *BITS), "bits", first=4, place=a)
+    bits = widgets.one_of(QUANTISATION_QUESTION, (FULL, *BITS), "bits", first=4, place=a)
     hint = "Weights that share a scale share their levels."
     block = widgets.one_of("One scale for", SHARES, "bits_share", place=b, hint=hint)
     hint = (
@@ -141,7 +142,7 @@ def _before_after(setting: Setting, found: Look) -> None:
     plot(
         figures.weights_before_after(found.histogram, f"in {setting.bits} bits"),
         key="bits_weights",
-        height=270,
+        height=250,
         name="weights",
         data={
             "weight": found.histogram.middles,
@@ -162,7 +163,7 @@ def _by_bits(subject: Subject, setting: Setting, lost: Losses | None) -> None:
             BITS, lost.full, lines, (chosen_line, setting.bits), math.log(subject.config.vocab_size)
         ),
         key="bits_loss",
-        height=270,
+        height=250,
         name="loss-by-bits",
         data={
             "bits": np.array([FULL, *BITS]),

@@ -26,7 +26,7 @@ from engine.measure.steering import (
 from engine.tokenizers import written
 from pages.inside.circuits import weights_figures as figures
 from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, OWN, WORDS, Preset, own_preset
-from pages.inside.circuits.words_weights import NEUTRAL
+from pages.inside.circuits.words_weights import NEUTRAL, STEERING_QUESTION
 from ui import explain, state, widgets
 from ui.players.plot import plot
 from ui.slow import measured
@@ -66,7 +66,7 @@ def draw_steering(subject: Subject) -> None:
         return
     presets = WORDS if subject.is_pretrained else LETTERS
     titles = {name: preset.title for name, preset in presets.items()} | {OWN: "Your own"}
-    name = widgets.one_of("What is added", titles, "steering_preset", kind="pills", hidden=True)
+    name = widgets.one_of(STEERING_QUESTION, titles, "steering_preset", kind="pills", wrap=True)
     preset = own_preset(next(iter(presets.values()))) if name == OWN else presets[name]
     setting = _controls(subject, preset, name)
     try:
@@ -135,7 +135,7 @@ def _texts(subject: Subject, setting: Setting, added: Direction, prompt: tuple[i
     plain, steered = st.columns(2, gap="small")
     for place, title, ids in ((plain, "Without", made.plain), (steered, "With", made.steered)):
         text = show_lines(written(subject.tokenizer, ids))
-        with place.container(border=True, height=240):
+        with place.container(border=True, height=225):
             st.caption(title)
             st.markdown(f":gray[{show_lines(setting.preset.text)}]{text}")
     return made
@@ -165,7 +165,7 @@ def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
     plot(
         figures.cost_curve(coefficients, found.perplexity, setting.coefficient),
         key="steering_cost",
-        height=240,
+        height=225,
         name="steering-cost",
         data={
             "coefficient": np.asarray(coefficients),

@@ -4,7 +4,7 @@ from ui.look import Words
 
 TEXT = "The capital of France is"
 
-PATCHING_TITLE = "Where does it keep what it needs?"
+PATCHING_QUESTION = "**Where does the model keep what tells these two prompts apart?**"
 PATCHING = Words(
     see=(
         "Two prompts that differ in one place. A piece of the first run is put into the second, at one block"

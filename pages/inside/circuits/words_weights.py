@@ -2,8 +2,8 @@
 
 from ui.look import Words
 
-STEERING_TITLE = "Can a mood be added?"
-QUANTISATION_TITLE = "How few bits does a weight need?"
+STEERING_QUESTION = "Can a mood be added while a model writes?"
+QUANTISATION_QUESTION = "How few bits does a weight need?"
 
 STEERING = Words(
     see=(

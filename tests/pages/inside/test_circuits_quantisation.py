@@ -75,7 +75,7 @@ def test_every_matrix_and_every_way(drawn: dict[str, Any]) -> None:
         ("bits", 8),
         ("bits_kind", "embedding"),
         ("bits_kind", "mixer.w_qkv.weight"),
-        ("bits_mixer", "blocks.3.mixer.w_qkv.weight"),
+        ("bits_w_qkv", "blocks.3.mixer.w_qkv.weight"),
         ("bits_offset", True),
         ("bits", 2),
     ):
@@ -100,7 +100,7 @@ def test_a_block_of_a_model_of_ours(drawn: dict[str, Any]) -> None:
 
 
 def test_a_link_by_a_stranger() -> None:
-    page = opened(model=SMALL, bits="7", bits_kind="ffn", bits_share="-1", bits_scope="x", bits_ffn="y")
+    page = opened(model=SMALL, bits="7", bits_kind="ffn", bits_share="-1", bits_scope="x", bits_w_in="y")
     assert not page.exception and "goes from" in said(page)
     page = opened(model=SMALL, bits_look="block", bits_row="1e999", bits_index="-3", bits_number="77")
     assert not page.exception and "Q4" in said(page)
@@ -116,18 +116,21 @@ def test_a_link_by_a_stranger() -> None:
     ],
 )
 def test_runs_of_all_kinds(fields: dict[str, Any], manager: StageManager, drawn: dict[str, Any]) -> None:
-    config = ModelConfig(**{"vocab_size": 70, "d_model": 16, "n_layers": 2, "n_heads": 2} | fields)
-    manager.views["mine"] = view_of(RunSpec(config, TrainConfig(), "mine"), "mine")
+    config = ModelConfig(**{"vocab_size": 100, "d_model": 16, "n_layers": 2, "n_heads": 2} | fields)
+    name = "bits-" + "-".join(map(str, fields.values()))  # models are kept by name
+    manager.views[name] = view_of(RunSpec(config, TrainConfig(), name), name)
     for look in ("matrix", "block"):
-        page = opened(model="run-mine", bits_look=look)
+        page = opened(model=f"run-{name}", bits_look=look)
         assert not page.exception and not page.error
     assert {"bits_weights", "bits_loss", "bits_of_block"} <= drawn.keys()
 
 
 def test_what_has_no_loss(manager: StageManager, drawn: dict[str, Any]) -> None:
-    config = ModelConfig(vocab_size=70, d_model=16, n_layers=1, n_heads=2, causal=False)
-    manager.views["mine"] = view_of(RunSpec(config, TrainConfig(objective="masked"), "mine"), "mine")
-    assert "does not predict the next token" in said(opened(model="run-mine"))
+    config = ModelConfig(vocab_size=100, d_model=16, n_layers=1, n_heads=2, causal=False)
+    manager.views["bits-encoder"] = view_of(
+        RunSpec(config, TrainConfig(objective="masked"), "bits-encoder"), "bits-encoder"
+    )
+    assert "does not predict the next token" in said(opened(model="run-bits-encoder"))
     assert "The text has one token" in said(opened(model=SMALL, text="a"))
     assert "bits_loss" not in drawn and "bits_weights" in drawn
 

@@ -35,7 +35,7 @@ from ui.text.markdown import safe
 from ui.text.numbers import minus
 from ui.text.tokens import show_characters
 
-MOST = {True: 30, False: 120}  # tokens that are written: words, or letters
+MOST = {True: 24, False: 100}  # tokens that are written: words, or letters
 ROWS, WIDTH = 6, 40  # of the neutral text: 240 tokens
 WHERE: dict[Where, str] = {"every": "every token", "front": "the first"}
 
@@ -83,18 +83,17 @@ def draw_steering(subject: Subject) -> None:
         found = _cost(subject, setting, added)
     if made is not None and found is not None:
         explain.takeaway(_answer(setting, added, made, found))
+    if name != OWN:
+        plus, less = (safe(show_characters(text)) for text in (preset.plus, preset.minus))
+        note = f" {preset.note}" if preset.note else ""
+        st.caption(f"Added: the stream for “{plus}” less that for “{less}”.{note}")
+    if made is not None:
         _lifted(subject, made)
 
 
 def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
     """Each preset keeps its own settings."""
-    if name != OWN:
-        note = f" {preset.note}" if preset.note else ""
-        st.caption(
-            f"The stream for “{safe(show_characters(preset.plus))}” less that for"
-            f" “{safe(show_characters(preset.minus))}”.{note}"
-        )
-    a, b, c, d = st.columns([3, 3, 3, 2], gap="medium")
+    a, b, c, d = st.columns([7, 5, 5, 4], gap="medium")
     where = widgets.one_of("Added to", WHERE, f"steering_where_{name}", first=preset.where, place=a)
     layers, key = subject.config.n_layers, f"steering_layer_{name}"
     layer = widgets.slide("Before block", 0, layers - 1, preset.block(layers), key, place=b)
@@ -135,9 +134,8 @@ def _texts(subject: Subject, setting: Setting, added: Direction, prompt: tuple[i
     plain, steered = st.columns(2, gap="small")
     for place, title, ids in ((plain, "Without", made.plain), (steered, "With", made.steered)):
         text = show_lines(written(subject.tokenizer, ids))
-        with place.container(border=True, height=225):
-            st.caption(title)
-            st.markdown(f":gray[{show_lines(setting.preset.text)}]{text}")
+        with place.container(border=True, height=190):
+            st.markdown(f"**{title}:** :gray[{show_lines(setting.preset.text)}]{text}")
     return made
 
 
@@ -165,7 +163,7 @@ def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
     plot(
         figures.cost_curve(coefficients, found.perplexity, setting.coefficient),
         key="steering_cost",
-        height=225,
+        height=190,
         name="steering-cost",
         data={
             "coefficient": np.asarray(coefficients),
@@ -193,23 +191,18 @@ def _answer(setting: Setting, added: Direction, made: Continued, found: Cost) ->
     """What became of the text, and what it costs (Markdown)."""
     if not setting.coefficient:
         return "With a coefficient of 0 nothing is added: both texts are the same, to the last token."
-    where = "every token" if setting.where == "every" else "the first tokens"
-    does = (
-        f"What is added to {where} is **{added.strength(setting.coefficient):.2f} times** as long as the"
-        " stream there."
-    )
     changed = (
-        "The text **stays as it was**."
+        "The text **stays as it was**"
         if made.same == len(made.plain)
-        else "The text is another **from its first token on**."
+        else "The text is another **from its first token on**"
         if not made.same
-        else f"The text is another **after {count(made.same)}**."
+        else f"The text is another **after {count(made.same)}**"
     )
-    price = (
-        f"A neutral text, {found.tokens} tokens, becomes **{found.ratio(setting.coefficient):.3g} times** as"
-        f" perplexing: {found.at(0.0):,.1f} → {found.at(setting.coefficient):,.1f}."
+    return (
+        f"{changed}, and a neutral one becomes **{found.ratio(setting.coefficient):.3g} times** as"
+        f" perplexing: {found.at(0.0):,.1f} → {found.at(setting.coefficient):,.1f}. What is added is"
+        f" **{added.strength(setting.coefficient):.2f} times** as long as the stream there."
     )
-    return f"{does} {changed} {price}"
 
 
 def count(tokens: int) -> str:

@@ -24,7 +24,7 @@ def _mark(x: float | str, y: float, name: str = "chosen") -> go.Trace:
         mode="markers",
         name=name,
         showlegend=False,
-        marker={"color": colour("output"), "symbol": "diamond", "size": 13},
+        marker={"color": colour("output"), "symbol": "diamond-open", "size": 16, "line": {"width": 2.5}},
         hovertemplate="%{y:.4g}<extra></extra>",
     )
 

@@ -214,7 +214,8 @@ def directions(
     """
     mean = _mean(matrix) if centre else np.zeros(matrix.shape[1])
     some = matrix if rows is None else matrix[np.asarray(rows, dtype=np.int64)]
-    return np.concatenate([_unit(block) for block in _centred(some, mean)])
+    blocks = [_unit(block) for block in _centred(some, mean)]
+    return np.concatenate(blocks) if blocks else np.zeros((0, matrix.shape[1]))
 
 
 def cosines(

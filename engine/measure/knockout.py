@@ -1,5 +1,5 @@
-"""Heads switched off one after the other, the best first, against as many random ones of the same layers: what
-a model needs to read a sequence a second time.
+"""Heads switched off one after the other, the best first, against as many random ones of the same layers:
+what a model needs to read a sequence a second time.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Knockout:
 def knock_out(
     model: Transformer, repeat: Repeat, most: int = 8, draws: int = 4, seed: int = 0
 ) -> Steps[Knockout]:
-    """Up to `most` heads, best first, and `draws` times as many random ones. At most half of all heads. Raises
-    ShapeError for a model with one head alone.
+    """Up to `most` heads, best first, and `draws` times as many random ones. At most half of all heads.
+    Raises ShapeError for a model with one head alone.
     """
     most = min(most, repeat.scores.size // 2)
     if most < 1:

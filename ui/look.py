@@ -18,6 +18,7 @@ from typing import Any
 import streamlit as st
 
 from ui import explain, state, widgets
+from ui.models import FIRST_MODEL
 from ui.reading import FIRST_TEXT
 from ui.subject import Choice, choose_subject, subject_of
 
@@ -66,8 +67,9 @@ class View:
 
 @dataclass(frozen=True)
 class Page:
-    """What stands on a page. `key` names the view in the URL; `text` is what is read until there is
-    another. `bar` is drawn above the views of a page that looks into no model: what it returns, they get.
+    """What stands on a page. `key` names the view in the URL; `model` is looked into and `text` read until
+    there are others. `bar` is drawn above the views of a page that looks into no model: what it returns, they
+    get.
     """
 
     title: str
@@ -75,6 +77,7 @@ class Page:
     views: tuple[View, ...]
     sentence: str = ""
     text: str = FIRST_TEXT
+    model: str = FIRST_MODEL
     bar: Callable[[], object] | None = None
 
 
@@ -86,12 +89,13 @@ def show(page: Page) -> None:
     state.drop_endless()
     if all(view.needs_model and not view.own_text for view in page.views):
         with boundary():
-            _chosen(page, page.views, choose_subject(page.text))
+            _chosen(page, page.views, choose_subject(page.text, page.model))
     elif any(view.needs_model for view in page.views):
         view = _one_of(page, page.views)
         with boundary():
-            asked = choose_subject(page.text, asks=not view.own_text) if view.needs_model else None
-            _chosen(page, (view,), asked)
+            asks = not view.own_text
+            choice = choose_subject(page.text, page.model, asks) if view.needs_model else None
+            _chosen(page, (view,), choice)
     else:
         _chosen(page, page.views, None)
 

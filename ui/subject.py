@@ -26,7 +26,7 @@ from engine.tokenizers import Tokenizer, token_bytes
 from ui import state
 from ui import step as training_step
 from ui.fields import visible
-from ui.models import RUN, choose_model, facts, facts_help, is_pretrained, model_of, title_of
+from ui.models import FIRST_MODEL, RUN, choose_model, facts, facts_help, is_pretrained, model_of, title_of
 from ui.players.scrubber import scrubber
 from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, MAX_TEXT, most_tokens, read
 from ui.step import NEWEST
@@ -91,14 +91,14 @@ class Choice:
     facts: DeltaGenerator = field(repr=False)
 
 
-def choose_subject(text: str = FIRST_TEXT, asks: bool = True) -> Choice:
-    """Draws the choice of a model, and, where the bar `asks`, of what it reads: `text` until there is
-    another.
+def choose_subject(text: str = FIRST_TEXT, model: str = FIRST_MODEL, asks: bool = True) -> Choice:
+    """Draws the choice of a model, and, where the bar `asks`, of what it reads: `model` and `text` until
+    there are others.
     """
     state.drop_endless()
     left, right = st.columns([3, 5], gap="medium", vertical_alignment="top" if asks else "bottom")
     with left:
-        name = choose_model()
+        name = choose_model(model)
         if asks:
             below = st.empty()
     with right:

@@ -61,6 +61,31 @@ def prompts_of(tokenizer: Tokenizer, clean: str, corrupted: str, answers: tuple[
     return Prompts(tuple(ids[0]), tuple(ids[1]), (a, b))
 
 
+def fits(tokenizer: Tokenizer, clean: str, corrupted: str, answers: tuple[str, str]) -> bool:
+    """Whether a tokenizer cuts both prompts into equally many tokens, and each answer is one more of them.
+
+    >>> from engine.tokenizers.char import CharTokenizer
+    >>> letters = CharTokenizer("abcdefghij")
+    >>> fits(letters, "ab", "ac", ("d", "e")), fits(letters, "ab", "ac", ("de", "f"))
+    (True, False)
+    """
+    if any(tokenizer.unknown(text) for text in (clean, corrupted, *answers)):
+        return False
+    a, b = (tokenizer.encode(text) for text in (clean, corrupted))
+    ends = [tokenizer.encode(text + answer) for text, answer in zip((clean, corrupted), answers, strict=True)]
+    return len(a) == len(b) <= MOST and all(
+        end[:-1] == begun and len(tokenizer.encode(answer)) == 1
+        for end, begun, answer in zip(ends, (a, b), answers, strict=True)
+    )
+
+
+def inside_a_word(tokenizer: Tokenizer, text: str, answer: str) -> bool:
+    """Whether an answer goes on with the text's last word, while one token would begin a new word with it."""
+    if not answer[:1].isalnum() or not text[-1:].isalnum():
+        return False
+    return not tokenizer.unknown(" " + answer) and len(tokenizer.encode(" " + answer)) == 1
+
+
 def _ids(tokenizer: Tokenizer, text: str, name: str) -> list[int]:
     unknown = tokenizer.unknown(text)
     if unknown:

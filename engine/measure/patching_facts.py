@@ -4,13 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
+from engine.measure.contrast import Contrast
 from engine.measure.patching import Patching
 
 HALF = 0.5  # of the answer: what holds more of it than all others together
 SMALL = 1.0  # nats: prompts whose answers differ by less hardly tell them apart
+
+
+Verdict = Literal["tells", "hardly", "swapped", "always first", "always second"]
+
+
+def verdict(contrast: Contrast) -> Verdict:
+    """Whether the two prompts bring out the two answers at all: what a map of shares is worth."""
+    if contrast.span <= -SMALL:
+        return "swapped"
+    if contrast.span < SMALL:
+        return "hardly"
+    if contrast.clean <= 0.0:
+        return "always second"
+    return "always first" if contrast.corrupted >= 0.0 else "tells"
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,12 @@ class Fact:
         """The first depth at which its rank is best."""
         return int(self.rank.argmin())
 
+    @property
+    def leap(self) -> int | None:
+        """The depth that divides its rank by most, of equal ones the first; None where it never rises."""
+        ratio = self.rank[:-1] / self.rank[1:]
+        return int(ratio.argmax()) + 1 if len(ratio) and ratio.max() > 1 else None
+
 
 def trace(model: Transformer, recording: Recording, answer: int | None = None) -> Fact:
     """Follows a token through the stream at the last position; None: the one that the model itself finds

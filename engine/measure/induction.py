@@ -73,6 +73,11 @@ class Repeat:
         return float(self.second[1:].mean())
 
     @property
+    def copies(self) -> bool:
+        """Whether the second reading costs half of the first, or less."""
+        return 2 * self.second_loss <= self.first_loss
+
+    @property
     def best(self) -> tuple[Named, ...]:
         """Every head by its score, the best first; of equal ones the lower."""
         return ordered(self.scores)

@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor
 
 from engine.errors import ConfigError, ShapeError
-from engine.measure.habits import STRONG, Named
+from engine.measure.habits import MORE, STRONG, Named
 from engine.measure.heads import even_pattern, first_score
 from engine.measure.induction import ordered
 from engine.measure.recording import Recording, next_token_losses, record
@@ -57,6 +57,11 @@ class Opened:
     def most(self) -> Named:
         """The head that rests there most."""
         return ordered(self.share)[0]
+
+    @property
+    def is_sink(self) -> bool:
+        """Whether heads rest there, and all together give it clearly more than its even share."""
+        return self.resting > 0 and self.mean > MORE * self.even
 
     @property
     def resting(self) -> int:

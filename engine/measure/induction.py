@@ -89,8 +89,10 @@ class Repeat:
 
     @property
     def before(self) -> Named:
-        """The head that looks most at the token before: what an induction head needs below it."""
-        return ordered(self.previous)[0]
+        """The head that looks most at the token before: what an induction head needs below it, so not in the
+        last layer, unless that is the only one.
+        """
+        return ordered(self.previous[:-1] if len(self.previous) > 1 else self.previous)[0]
 
 
 def ordered(scores: np.ndarray) -> tuple[Named, ...]:

@@ -102,6 +102,11 @@ def test_from_which_depth_on_it_is_first() -> None:
     assert told([5, 4, 1]).first == 2
 
 
+def test_where_it_climbs_most() -> None:
+    assert told([100, 90, 30, 10, 1]).leap == 4 and told([100, 10, 9, 8]).leap == 1
+    assert told([1, 1]).leap is None and told([1, 5]).leap is None and told([8, 4, 2]).leap == 1
+
+
 def test_the_part_that_wrote_most() -> None:
     written = Written(np.array([1.0, -3.0]), np.array([0.5, 2.0]), Named(0, 1, 0.7), 0.25, 0.0, 0.75)
     assert written.most == ("feedforward", 1, 2.0)

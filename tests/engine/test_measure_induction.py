@@ -90,10 +90,11 @@ def test_what_reading_twice_says(fields: dict[str, Any]) -> None:
 
 
 def test_heads_in_their_order() -> None:
-    found = repeat([[0.2, 0.5], [0.4, 0.1]], [[0.3, 0.6], [0.9, 0.0]])
+    found = repeat([[0.2, 0.5], [0.4, 0.1]], [[0.3, 0.6], [1.0, 0.9]])
     assert found.best == (Named(0, 1, 0.5), Named(1, 0, 0.4), Named(0, 0, 0.2), Named(1, 1, 0.1))
     assert found.strong == (Named(0, 1, 0.5), Named(1, 0, 0.4))
-    assert found.before == Named(1, 0, 0.9)
+    assert found.before == Named(0, 1, 0.6), "in the last layer it would serve nobody"
+    assert repeat([[0.1, 0.2]], [[0.3, 0.7]]).before == Named(0, 1, 0.7)
     assert ordered(np.zeros((1, 2))) == (Named(0, 0, 0.0), Named(0, 1, 0.0))
 
 
@@ -105,6 +106,11 @@ def repeat(scores: Any, previous: Any = None) -> Repeat:
 
 def test_the_means_are_of_the_same_places() -> None:
     assert repeat([[0.1]]).first_loss == 3.0 and repeat([[0.1]]).second_loss == 2.0
+    assert not repeat([[0.1]]).copies
+    cheap = Repeat(
+        ONCE, np.array([np.nan, 4.0, 4.0]), np.array([9.0, 2.0, 2.0]), np.zeros((1, 1)), np.ones((1, 1))
+    )
+    assert cheap.copies, "half of the first reading's"
 
 
 # Switching off -----------------------------------------------------------------------------------

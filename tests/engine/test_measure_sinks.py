@@ -102,6 +102,10 @@ def test_what_is_read_off_the_shares() -> None:
     told = Opened("kept", IDS, 0, np.array([[0.2, 0.6], [0.4, 0.0]]), 0.1, 2.0)
     assert told.mean == pytest.approx(0.3) and told.by_layer.tolist() == pytest.approx([0.4, 0.2])
     assert told.most == Named(0, 1, 0.6) and told.resting == 2
+    assert told.is_sink and not Opened("kept", IDS, 0, told.share, 0.2, 2.0).is_sink, (
+        "1.5 times the even share"
+    )
+    assert not Opened("kept", IDS, 0, np.array([[0.39, 0.39]]), 0.1, 2.0).is_sink, "no head rests there"
     both = Sinks(IDS, 4, OTHER, 2, (told, Opened("dropped", IDS, 0, told.share, 0.1, 2.5)))
     assert both.change("dropped") == 0.5 and both.change("kept") == 0.0
 

@@ -67,10 +67,10 @@ def draw_fact(subject: Subject) -> None:
         st.warning(safe(f"{found[:1].upper()}{found[1:]}."), icon=":material/info:")
         return
     fact, note = found
-    if note:
-        st.caption(f":material/info: {safe(note)}")
     _draw(subject, fact)
     explain.takeaway(f"After “{safe(prompt)}”: {sentence(fact, subject)}")
+    if note:
+        st.caption(f":material/info: {safe(note)}")
 
 
 def questions_for(tokenizer: Tokenizer) -> dict[str, Question]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from pages.inside.circuits.curves import curve
 from ui.figures import specs as go
-from ui.figures.axes import rows_axis
 from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour
 
@@ -36,8 +35,11 @@ def climb(
         fillcolor=colour("output", 20),
         line={"color": colour("output", 50), "width": 1},
         hovertemplate="%{y:.3f}<extra>probability</extra>",
+        showlegend=False,  # the axis says it
     )
-    ranks = curve(at, rank, "rank", "output", "%{customdata}<br>rank %{y:,}", customdata=words)
+    ranks = curve(
+        at, rank, "rank", "output", "%{customdata}<br>rank %{y:,}", customdata=words, showlegend=False
+    )
     traces = [chance, ranks]
     for part, shade, name in (
         ("attention", "attention", "attention writes"),
@@ -59,7 +61,7 @@ def climb(
     decades = [10**i for i in range(7) if 10**i <= last]
     axes = {
         "yaxis": {
-            "title": {"text": "rank"},
+            "title": {"text": "rank (line)"},
             "type": "log",
             "range": [float(np.log10(last)), -0.12],
             "tickvals": decades,
@@ -86,17 +88,20 @@ def climb(
             "zerolinewidth": 1,
             "nticks": 4,
         }
-    names = ["E", *(depth.removeprefix("block ") for depth in depths[1:])]
+    ticks = [0, *range(1, len(depths), 1 if len(depths) <= 13 else 5)]
     layout = base_layout(
         margin={"l": 56, "r": 52, "t": 26, "b": 40},
         barmode="group",
         bargap=0.2,
-        xaxis=rows_axis(
-            names,
-            title={"text": "after the embedding E, and after each block"},
-            tickangle=0,
-            anchor="y3" if written else "y",
-        )
-        | {"range": [-0.6, len(rank) - 0.4]},
+        xaxis={
+            "title": {"text": "after the embedding E, and after each block"},
+            "tickvals": ticks,
+            "ticktext": ["E", *(str(depth - 1) for depth in ticks[1:])],
+            "tickangle": 0,
+            "showgrid": False,
+            "zeroline": False,
+            "anchor": "y3" if written else "y",
+            "range": [-0.6, len(rank) - 0.4],
+        },
     )
     return go.Figure({"data": traces, "layout": layout | axes})

@@ -75,7 +75,7 @@ _SITE_HINT = (
 
 
 def _refuse(subject: Subject, pair: Pair, error: GlassformerError) -> None:
-    if pair == NOTHING:
+    if not (pair.clean or pair.corrupted):
         st.info("Write two prompts of equally many tokens, and what should come after each.")
         return
     why = str(error)

@@ -139,7 +139,7 @@ class Answer:
 
 def answer_of(tokenizer: Tokenizer, prompt: str, text: str, logits: Sequence[float] | np.ndarray) -> Answer:
     """What follows a prompt, as a token: `logits` (vocab,) are the model's at its end. Whoever writes Paris
-    means what a word after a word begins with, a blank: of the two the likelier is taken.
+    means a word, which in many vocabularies begins with its blank: of the two the likelier is taken.
 
     Raises TokenizerError for nothing, and for what the tokenizer does not know.
     """
@@ -149,6 +149,9 @@ def answer_of(tokenizer: Tokenizer, prompt: str, text: str, logits: Sequence[flo
         raise TokenizerError(f"{why}: give something that it can write")
     written = [tokenizer.encode(text)]
     if not (text[:1].isspace() or prompt[-1:].isspace() or tokenizer.unknown(" ")):
-        written.append(tokenizer.encode(" " + text))
+        word = tokenizer.encode(" " + text)
+        written += (
+            [word] if word[:1] != tokenizer.encode(" ") else []
+        )  # not of letters: there it is the blank
     chosen = max(written, key=lambda ids: float(logits[ids[0]]))
     return Answer(chosen[0], len(chosen), chosen is not written[0])

@@ -123,19 +123,37 @@ def test_a_token_that_is_not_there() -> None:
 LETTERS = CharTokenizer(" abcdeP")
 
 
+class Words:
+    """A vocabulary whose words begin with their blank: of a text the first word, then letters."""
+
+    def encode(self, text: str) -> list[int]:
+        if text[:3] == " Pa":
+            return [10, *(ord(c) for c in text[3:])]
+        return [{"P": 11, " ": 12}.get(c, ord(c)) for c in text]
+
+    def unknown(self, text: str) -> list[str]:
+        return []
+
+
 def logits(**letters: float) -> np.ndarray:
-    found = np.zeros(7)
+    found = np.zeros(128)
     for letter, value in letters.items():
-        found[LETTERS.encode(" " if letter == "blank" else letter)[0]] = value
+        found[{"word": 10, "P": 11, "blank": 12}[letter]] = value
     return found
 
 
 def test_an_answer_is_read_as_it_was_meant() -> None:
-    token = {c: LETTERS.encode(c)[0] for c in LETTERS.alphabet}
-    assert answer_of(LETTERS, "abc", "Pa", logits(P=2)) == Answer(token["P"], 2, False)
-    assert answer_of(LETTERS, "abc", "Pa", logits(P=2, blank=3)) == Answer(token[" "], 3, True)
-    assert answer_of(LETTERS, "abc ", "Pa", logits(blank=3)) == Answer(token["P"], 2, False)
-    assert answer_of(LETTERS, "abc", " P", logits(P=9)) == Answer(token[" "], 2, False)
+    words: Any = Words()
+    assert answer_of(words, "abc", "Pa", logits(P=2)) == Answer(11, 2, False)
+    assert answer_of(words, "abc", "Pa", logits(P=2, word=3)) == Answer(10, 1, True)
+    assert answer_of(words, "abc", "Paris", logits(word=3)) == Answer(10, 4, True)
+    assert answer_of(words, "abc ", "Pa", logits(word=3)) == Answer(11, 2, False), "there is a blank already"
+    assert answer_of(words, "abc", " Pa", logits(P=9)) == Answer(10, 1, False), (
+        "with its blank as it was written"
+    )
+    assert answer_of(words, "abc", "P4", logits(blank=9)) == Answer(11, 2, False), "not the blank alone"
+    place = LETTERS.encode("P")[0]
+    assert answer_of(LETTERS, "abc", "Pa", np.arange(7)[::-1]) == Answer(place, 2, False)
     bare = CharTokenizer("abP")
     assert answer_of(bare, "ab", "P", np.zeros(3)) == Answer(2, 1, False)
 

@@ -106,11 +106,10 @@ def repeat(scores: Any, previous: Any = None) -> Repeat:
 
 def test_the_means_are_of_the_same_places() -> None:
     assert repeat([[0.1]]).first_loss == 3.0 and repeat([[0.1]]).second_loss == 2.0
-    assert not repeat([[0.1]]).copies
-    cheap = Repeat(
-        ONCE, np.array([np.nan, 4.0, 4.0]), np.array([9.0, 2.0, 2.0]), np.zeros((1, 1)), np.ones((1, 1))
-    )
-    assert cheap.copies, "half of the first reading's"
+    assert repeat([[0.1]]).copies, "a third is saved"
+    for second, copies in ((3.0, True), (3.01, False), (5.0, False)):
+        losses = np.array([np.nan, 4.0, 4.0]), np.array([0.0, second, second])
+        assert Repeat(ONCE, *losses, np.zeros((1, 1)), np.zeros((1, 1))).copies is copies
 
 
 # Switching off -----------------------------------------------------------------------------------

@@ -15,15 +15,13 @@ from pages.inside.circuits import words_behaviour as words
 from pages.inside.circuits.fact_figure import climb
 from pages.inside.circuits.induction import name_of
 from pages.inside.circuits.needs import writes
+from pages.inside.circuits.prompts import MOST_ANSWER, MOST_PROMPT, OWN, line
 from ui import explain, widgets
-from ui.fields import visible
 from ui.players.plot import plot
 from ui.reading import most_tokens, read
 from ui.subject import Subject
-from ui.text.markdown import safe, whole
+from ui.text.markdown import safe
 
-OWN = "own"
-MOST_PROMPT, MOST_ANSWER = 300, 40  # characters
 HEIGHT = 262
 
 
@@ -92,17 +90,11 @@ def fits(tokenizer: Tokenizer, question: Question) -> bool:
 def _own(first: Question) -> Question:
     left, right = st.columns([5, 2], gap="small")
     with left:
-        prompt = _line("Prompt", first.prompt, "fact_prompt", MOST_PROMPT)
+        prompt = line("Prompt", first.prompt, "fact_prompt", MOST_PROMPT)
     with right:
         hint = "One token is followed, the first. Empty: the one that the model finds likeliest."
-        answer = _line("Answer", "", "fact_answer_text", MOST_ANSWER, hint)
+        answer = line("Answer", "", "fact_answer_text", MOST_ANSWER, hint)
     return Question("", prompt, answer)
-
-
-def _line(label: str, first: str, key: str, most: int, hint: str | None = None) -> str:
-    # Streamlit's own: a line of text. No `max_chars`: with it a browser drops a longer paste without a word.
-    typed = st.text_input(label, first, key=key, bind="query-params", persist_state="session", help=hint)
-    return whole(visible(typed or "")).replace("\0", " ")[:most]
 
 
 @st.cache_resource(max_entries=32, show_spinner="Reading the stream …")

@@ -95,7 +95,7 @@ def _single(name: str, _tokenizer: Tokenizer) -> list[int]:
 def _fronts(subject: Subject) -> dict[int, str]:
     """What may be put in front, by id: those that a model's texts began with come first."""
     special: dict[str, int] = dict(getattr(subject.tokenizer, "special", {}))
-    begins = sorted(special, key=lambda name: "start" not in name)[:2]
+    begins = sorted(special, key=lambda name: "im_start" not in name)[:1]  # else the first: a text's end
     ids = [special[name] for name in begins] + _single(subject.key[0], subject.tokenizer)
     return {i: subject.vocabulary[i] for i in ids or [0]}
 

@@ -106,8 +106,9 @@ def losses_without(
     """Nats for each token from position `start` (1 or more) on, with each set of heads off: (set, token).
 
     Below the lowest head that is off nothing changes: each copy of the text joins the others at that head's
-    block, with the stream that the whole model had there. Raises ConfigError for a mixer without heads,
-    ShapeError for a head that is not there.
+    block, with the stream that the whole model had there. A piece of work is a copy through one block, or
+    through the unembedding. Raises ConfigError for a mixer without heads, ShapeError for a head that is not
+    there.
     """
     c = model.config
     if not all(0 <= layer < c.n_layers and 0 <= head < c.n_heads for off in sets for layer, head in off):
@@ -118,6 +119,7 @@ def losses_without(
     order = sorted(range(len(sets)), key=lambda i: _lowest(sets[i], c.n_layers))
     x = recorder["norm_final"].new_empty((0, len(ids), c.d_model))
     seams, mask = model.seams(len(ids), x), model.mask(len(ids), x)
+    done, total = 0, len(sets) + sum(c.n_layers - _lowest(off, c.n_layers) for off in sets)
     for layer, block in enumerate(model.blocks):
         inside = [sets[i] for i in order if _lowest(sets[i], c.n_layers) <= layer]
         whole = recorder[f"blocks.{layer}.resid_pre"]
@@ -126,10 +128,15 @@ def losses_without(
         some = range(0, len(inside), ROWS)
         done = [block(x[i : i + ROWS], seams, mask, _off(inside[i : i + ROWS], layer)) for i in some]
         x = torch.cat(done) if done else x
-        yield Progress(layer + 1, c.n_layers)
+        done += len(x)
+        yield Progress(done, total)
     read = torch.cat((model.norm_final(x), recorder["norm_final"].expand(len(sets) - len(x), -1, -1)))
-    found = np.concatenate(list(_losses(model, read[:, start - 1 : -1], tokens[0, start:])))
-    return found[np.argsort(order)]
+    found: list[np.ndarray] = []
+    for losses in _losses(model, read[:, start - 1 : -1], tokens[0, start:]):
+        found.append(losses)
+        done += len(losses)
+        yield Progress(done, total)
+    return np.concatenate(found)[np.argsort(order)]
 
 
 def _lowest(off: Sequence[Head], otherwise: int) -> int:

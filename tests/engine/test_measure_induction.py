@@ -150,6 +150,14 @@ def test_sets_of_heads_off_as_the_plain_way_has_it(
     assert np.abs(found - found[2]).max(1)[[0, 1, 3, 4, 5]].min() > 1e-3, "each of them makes a difference"
 
 
+def test_it_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy in block 0, three in block 1, then four through the unembedding, three at a time."""
+    monkeypatch.setattr(knockout, "LOGITS", 4 * 11 * 3 * 3)
+    sets = [((1, 2),), ((0, 3), (1, 0)), (), ((1, 1),)]
+    steps = losses_without(loud(tiny()), ONCE + ONCE, sets, 5)
+    assert list(steps) == [Progress(1, 8), Progress(4, 8), Progress(7, 8), Progress(8, 8)]
+
+
 def test_parts_never_seen_before() -> None:
     parts = swapped(HEALTHY, "log", positions={"alibi": LogBias})  # type: ignore[type-abstract]
     model = loud(tiny(position="alibi"))
@@ -173,9 +181,7 @@ def test_heads_that_cannot_be_switched_off() -> None:
 def test_best_first_against_others_of_the_same_layers() -> None:
     model = loud(tiny(n_layers=3))
     found = read_twice(model, ONCE)
-    steps = knock_out(model, found, most=3, draws=2, seed=4)
-    assert next(steps) == Progress(1, 3)
-    told = finish(steps)
+    told = finish(knock_out(model, found, most=3, draws=2, seed=4))
     assert told.heads == tuple((head.layer, head.head) for head in found.best[:3])
     rng = np.random.default_rng(4)
     orders = [told.heads, matched(found, told.heads, rng), matched(found, told.heads, rng)]

@@ -42,8 +42,8 @@ def climb(
     )
     traces = [chance, ranks]
     for part, shade, name in (
-        ("attention", "attention", "attention writes"),
-        ("feedforward", "feedforward", "feed-forward writes"),
+        ("attention", "attention", "attention"),
+        ("feedforward", "feedforward", "feed-forward"),
     ):
         if written is not None and part in written:
             traces.append(
@@ -81,7 +81,7 @@ def climb(
     }
     if written is not None:
         axes["yaxis3"] = {
-            "title": {"text": "nats"},
+            "title": {"text": "wrote (nats)"},
             "domain": [0.0, 0.36],
             "zeroline": True,
             "zerolinecolor": colour("quiet"),

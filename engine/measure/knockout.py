@@ -126,8 +126,8 @@ def losses_without(
         x = torch.cat((x, whole.expand(len(inside) - len(x), -1, -1)))
         by_heads(block.mixer)
         some = range(0, len(inside), ROWS)
-        done = [block(x[i : i + ROWS], seams, mask, _off(inside[i : i + ROWS], layer)) for i in some]
-        x = torch.cat(done) if done else x
+        parts = [block(x[i : i + ROWS], seams, mask, _off(inside[i : i + ROWS], layer)) for i in some]
+        x = torch.cat(parts) if parts else x
         done += len(x)
         yield Progress(done, total)
     read = torch.cat((model.norm_final(x), recorder["norm_final"].expand(len(sets) - len(x), -1, -1)))

@@ -81,7 +81,7 @@ def climb(
     }
     if written is not None:
         axes["yaxis3"] = {
-            "title": {"text": "wrote (nats)"},
+            "title": {"text": "nats"},
             "domain": [0.0, 0.36],
             "zeroline": True,
             "zerolinecolor": colour("quiet"),

@@ -20,7 +20,7 @@ show(
         "Circuits: which parts do the work",
         "circuits_view",
         (
-            View("patching", "Patching", draw_patching, words.PATCHING, PATCHED, own_text=True),
+            View("patching", "Patching", draw_patching, words.patching, PATCHED, own_text=True),
             View(
                 "induction", "Induction", draw_induction, words_behaviour.INDUCTION, REPEATED, own_text=True
             ),

@@ -22,10 +22,10 @@ show(
         (
             View("patching", "Patching", draw_patching, words.patching, PATCHED, own_text=True),
             View(
-                "induction", "Induction", draw_induction, words_behaviour.INDUCTION, REPEATED, own_text=True
+                "induction", "Induction", draw_induction, words_behaviour.induction, REPEATED, own_text=True
             ),
-            View("sinks", "Sinks", draw_sinks, words_behaviour.SINKS, SUNK),
-            View("fact", "A fact", draw_fact, words_behaviour.FACT, TRACED, own_text=True),
+            View("sinks", "Sinks", draw_sinks, words_behaviour.sinks, SUNK),
+            View("fact", "A fact", draw_fact, words_behaviour.fact, TRACED, own_text=True),
         ),
         text=words.TEXT,
         model=REAL_MODEL,

@@ -1,6 +1,9 @@
 """What the views of induction, sinks and a fact in the stream say."""
 
+from dataclasses import replace
+
 from ui.look import Words
+from ui.subject import Subject
 
 INDUCTION_QUESTION = "**Can the model repeat what it has read only once?** So many random tokens:"
 INDUCTION = Words(
@@ -73,3 +76,37 @@ FACT = Words(
         " overtaken. Then find the block of the largest step in “Patching”: there the answer moves."
     ),
 )
+
+REAL = "Then take SmolLM2 in the bar, which reads words and was trained on much text"
+
+SINKS_SMALL = "Go through the five ways: this model hardly minds any. Give it a longer text of its kind."
+FACT_SMALL = (
+    "Write your own beginning and leave the answer empty: easy letters are settled early, others late."
+)
+
+
+def induction(subject: Subject) -> Words:
+    """What to try follows the model."""
+    if subject.is_pretrained:
+        return INDUCTION
+    attempt = (
+        f"Draw other letters. {REAL}: the same heads copy in each draw. In a run of yours with repeats in its"
+        " text, slide through the training: such heads appear all at once."
+    )
+    return replace(INDUCTION, attempt=attempt)
+
+
+def sinks(subject: Subject) -> Words:
+    return (
+        SINKS
+        if subject.is_pretrained
+        else replace(SINKS, attempt=f"{SINKS_SMALL} {REAL}: it must not lose it.")
+    )
+
+
+def fact(subject: Subject) -> Words:
+    return (
+        FACT
+        if subject.is_pretrained
+        else replace(FACT, attempt=f"{FACT_SMALL} {REAL}: ask it for a capital.")
+    )

@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -272,6 +273,13 @@ def test_words_for_what_never_becomes_first() -> None:
         "“b” ends as number **7**, with a probability of 0.125: the model would write “c”. Its best place on the"
         " way is 2, after block 0. It climbs most in block 0: from number 40 to 2."
     )
+
+
+@pytest.mark.parametrize("view", ["induction", "sinks", "fact"])
+def test_what_to_try_follows_the_model(view: str) -> None:
+    assert "Then take SmolLM2 in the bar" in said(opened(view))
+    told = getattr(words_behaviour, view)
+    assert told(SimpleNamespace(is_pretrained=True)).attempt == getattr(words_behaviour, view.upper()).attempt
 
 
 # Any model, any link -----------------------------------------------------------------------------

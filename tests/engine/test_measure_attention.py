@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError
-from engine.measure import heads, one_head, scaling
+from engine.measure import heads, one_head, repeating, scaling
 from engine.measure.ablation import (
     Switches,
     compare,
@@ -144,10 +144,10 @@ def test_the_induction_score_is_the_weight_on_what_followed_last_time():
     half = 5
     p = np.zeros((2 * half, 2 * half))
     p[np.arange(half, 2 * half), np.arange(1, half + 1)] = 1
-    assert heads.induction_score(p, half) == 1
-    assert heads.induction_score(np.roll(p, 1, axis=-1), half) == 0
+    assert repeating.induction_score(p, half) == 1
+    assert repeating.induction_score(np.roll(p, 1, axis=-1), half) == 0
     even = np.full((2 * half, 2 * half), 1 / (2 * half))
-    assert heads.induction_score(even, half) == pytest.approx(1 / (2 * half))
+    assert repeating.induction_score(even, half) == pytest.approx(1 / (2 * half))
 
 
 def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
@@ -196,7 +196,7 @@ def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
 
 def test_a_hand_built_induction_model_scores_one_and_copies():
     model = induction_model()
-    scores = heads.induction_scores(model)
+    scores = repeating.induction_scores(model)
     # The first token sees only itself and takes itself for its own predecessor: the one query that asks for
     # it looks at two places alike.
     assert scores[1, 0] == pytest.approx((11 + 0.5) / 12, abs=1e-3)
@@ -216,9 +216,9 @@ def test_without_its_previous_token_head_the_induction_head_is_blind():
 
 
 def test_induction_is_refused_where_there_is_nothing_to_repeat():
-    assert heads.induction_scores(build(tiny(mixer="none"))) is None
-    assert heads.induction_scores(build(tiny(context=3))) is None
-    assert heads.induction_scores(build(tiny()), vocab=1) is None
+    assert repeating.induction_scores(build(tiny(mixer="none"))) is None
+    assert repeating.induction_scores(build(tiny(context=3))) is None
+    assert repeating.induction_scores(build(tiny()), vocab=1) is None
 
 
 def test_the_sink_is_measured_against_the_value_vectors():

@@ -162,6 +162,25 @@ def test_followers_are_those_from_the_threshold_on_most_first():
     ]
 
 
+def test_the_habit_of_each_head_and_their_order():
+    given = numbers(
+        previous=[[0.5, 0.1], [0.1, 0.1]],
+        first=[[0.9, 0.8], [0.1, 0.3]],
+        induction=[[0.0, 0.0], [0.45, 0.1]],
+        duplicate=[[math.nan, 0.0], [0.6, 0.1]],
+    )
+    assert habits.habit_of_each(given) == [("previous", 0.5), ("first", 0.8), ("duplicate", 0.6), None]
+    assert list(habits.measured(given)) == ["previous", "first", "induction", "duplicate"]
+    assert habits.ranked(given, None) == [0, 1, 2, 3]
+    assert habits.ranked(given, None, strong=True) == [0, 2], "resting alone is not counted"
+    assert habits.ranked(given, "first") == [0, 1, 3, 2]
+    assert habits.ranked(given, "first", strong=True) == [0, 1]
+    assert habits.ranked(given, "previous") == [0, 1, 2, 3], "of equal ones the lower comes first"
+    assert habits.ranked(given, "duplicate") == [2, 3, 1, 0], "what could not be measured comes last"
+    assert habits.ranked(given, "name_mover") == [0, 1, 2, 3]
+    assert habits.ranked(given, "name_mover", strong=True) == []
+
+
 def test_the_extremes_are_named_with_their_own_numbers():
     given = numbers(
         relative_entropy=[[0.5, 0.9], [0.1, 0.7]],

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from engine.measure.heads import HeadNumbers, head_numbers, induction_scores
-from engine.measure.recording import Recording
-from engine.model import Transformer
+from engine.measure.heads import HeadNumbers
+from pages.inside.attention.habits import numbers_of
 from pages.inside.attention.shared import TOPIC, arcs, has_heads, head_grid
 from ui import widgets
 from ui.figures.patterns import heatmap_height, pattern_heatmap, pattern_table
@@ -70,23 +69,3 @@ def hints(numbers: HeadNumbers) -> list[str]:
         for i in range(layers)
         for h in range(heads)
     ]
-
-
-def numbers_of(subject: Subject) -> HeadNumbers:
-    return _numbers(subject.key, subject.ids, subject.recording(), induction_of(subject))
-
-
-def induction_of(subject: Subject) -> np.ndarray | None:
-    return _induction(subject.key, subject.tokenizer.vocab_size, subject.model)
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _induction(key: tuple[str, int], vocab: int, _model: Transformer) -> np.ndarray | None:
-    return induction_scores(_model, vocab=min(vocab, _model.config.vocab_size))
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _numbers(
-    key: tuple[str, int], ids: tuple[int, ...], _recording: Recording, _induction: np.ndarray | None
-) -> HeadNumbers:
-    return head_numbers(_recording.stacked("pattern"), _recording.seen(), _induction)

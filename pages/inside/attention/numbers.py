@@ -11,7 +11,7 @@ from engine.measure.heads import HeadNumbers, Sink, resting_place, sink
 from engine.measure.recording import Recording
 from engine.measure.slices import extent
 from pages.inside.attention.figures import head_heatmap, head_table, sink_bars
-from pages.inside.attention.heads import numbers_of
+from pages.inside.attention.habits import can_repeat, numbers_of
 from pages.inside.attention.shared import has_heads
 from ui import widgets
 from ui.players.plot import plot
@@ -49,6 +49,22 @@ NUMBERS: dict[str, tuple[str, str, float | None, str]] = {
             " your text."
         ),
     ),
+    "Duplicate token": (
+        "duplicate",
+        "share",
+        1.0,
+        "On random tokens read twice: weight on the same token where it stood before (Wang et al. 2023).",
+    ),
+    "Name mover": (
+        "name_mover",
+        "share",
+        1.0,
+        (
+            "Of the last token's weight, what lies on earlier tokens that the head copies: what it writes"
+            " there, sent to the output by itself, makes that very token one of the likeliest (Wang et al."
+            " 2023)."
+        ),
+    ),
 }
 VERBS = {
     "previous": ("reads the previous token", "read the previous token"),
@@ -56,6 +72,11 @@ VERBS = {
     "induction": (
         "continues what came after the same token before (induction)",
         "continue what came after the same token before (induction)",
+    ),
+    "duplicate": ("finds the same token before (duplicate)", "find the same token before (duplicate)"),
+    "name_mover": (
+        "copies what the last token looks at (name mover)",
+        "copy what the last token looks at (name movers)",
     ),
 }
 MENTIONED = 4  # heads of one habit that are named
@@ -74,10 +95,7 @@ def draw_numbers(subject: Subject) -> None:
     field, unit, top, meaning = NUMBERS[name]
     st.caption(meaning)
     if field not in arrays:
-        st.info(
-            "Induction needs a sequence of at least two different tokens twice; this model's context or"
-            " alphabet is too small for that."
-        )
+        _not_measured(subject, field)
     elif not np.isfinite(arrays[field]).any():
         st.info("The text has one token only: give it more, and there is something to measure.")
     else:
@@ -107,6 +125,18 @@ def draw_numbers(subject: Subject) -> None:
         " 1; means over the queries of this text."
     )
     _why_first(subject, numbers)
+
+
+def _not_measured(subject: Subject, field: str) -> None:
+    if field == "name_mover":
+        st.info("This model is an encoder: its last token predicts nothing, and no head moves a name there.")
+    elif can_repeat(subject):
+        st.info("The random tokens are being read.")
+    else:
+        st.info(
+            f"{'Induction' if field == 'induction' else 'This'} needs a sequence of at least two different"
+            " tokens twice; this model's context or alphabet is too small for that."
+        )
 
 
 def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:

@@ -1,0 +1,86 @@
+"""What the heads of a subject do, measured once for all views; and how habits are named and coloured."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from engine.measure.copying import name_mover_scores
+from engine.measure.habits import STRONG, Habit, followers
+from engine.measure.heads import HeadNumbers, head_numbers
+from engine.measure.recording import Recording
+from engine.measure.repeating import Repeated, repeatable, repeated
+from engine.model import Transformer
+from ui.slow import measured
+from ui.subject import Subject
+
+NAMES: dict[Habit, str] = {
+    "previous": "Previous token",
+    "first": "First token",
+    "induction": "Induction",
+    "duplicate": "Duplicate token",
+    "name_mover": "Name mover",
+}
+COLOURS: dict[Habit, str] = {
+    "previous": "run0",
+    "first": "quiet",
+    "induction": "attention",
+    "duplicate": "run1",
+    "name_mover": "output",
+}
+
+
+def numbers_of(subject: Subject) -> HeadNumbers:
+    """What could be measured so far: where reading twice takes longer than a glance, a bar is drawn, and the
+    page again when that is done.
+    """
+    twice = None
+    if can_repeat(subject):
+        key, vocab = ("repeated", subject.key), _vocab(subject)
+        twice = measured(key, partial(repeated, subject.model, vocab=vocab), "Reading random tokens twice")
+    return _numbers(subject.key, subject.ids, twice is not None, subject.recording(), subject.model, twice)
+
+
+def can_repeat(subject: Subject) -> bool:
+    """Whether induction can be measured at all."""
+    return repeatable(subject.model, _vocab(subject)) > 0
+
+
+def _vocab(subject: Subject) -> int:
+    return min(subject.tokenizer.vocab_size, subject.config.vocab_size)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _numbers(
+    key: tuple[str, int],
+    ids: tuple[int, ...],
+    known: bool,
+    _recording: Recording,
+    _model: Transformer,
+    _repeated: Repeated | None,
+) -> HeadNumbers:
+    """`known`, whether there are numbers of reading twice, stands for them in the key."""
+    return head_numbers(
+        _recording.stacked("pattern"),
+        _recording.seen(),
+        _repeated.induction if _repeated else None,
+        _repeated.duplicate if _repeated else None,
+        name_mover_scores(_model, _recording),
+    )
+
+
+def counted(numbers: HeadNumbers) -> str:
+    """One sentence: how many heads follow which habit (Markdown)."""
+    found = followers(numbers)
+    several = [f"**{len(f.heads)}** {NAMES[f.habit].lower()}" for f in found if f.heads]
+    none = [NAMES[f.habit].lower() for f in found if not f.heads]
+    if not found:
+        return "The text has one token only: there is nothing to compare."
+    if not several:
+        return f"None of the {numbers.entropy.size} heads gives a habit {STRONG:.0%} of its weight."
+    rest = f"; {' and '.join(none)}: none" if none else ""
+    return (
+        f"Of {numbers.entropy.size} heads, so many give a habit at least {STRONG:.0%} of their weight:"
+        f" {', '.join(several)}{rest}."
+    )

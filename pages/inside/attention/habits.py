@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import streamlit as st
 
 from engine.measure.copying import name_mover_scores
-from engine.measure.habits import STRONG, Habit, followers
+from engine.measure.habits import STRONG, Habit, followers, habit_of_each
+from engine.measure.habits import measured as habits_of
 from engine.measure.heads import HeadNumbers, head_numbers
 from engine.measure.recording import Recording
 from engine.measure.repeating import Repeated, repeatable, repeated
@@ -84,3 +86,37 @@ def counted(numbers: HeadNumbers) -> str:
         f"Of {numbers.entropy.size} heads, so many give a habit at least {STRONG:.0%} of their weight:"
         f" {', '.join(several)}{rest}."
     )
+
+
+def hints(numbers: HeadNumbers) -> list[str]:
+    """A sentence for each head, layer by layer."""
+    layers, heads = numbers.entropy.shape
+    if not np.isfinite(numbers.first).any():
+        return [
+            f"Layer {i}, head {h}: there is one token, and it takes all the weight."
+            for i in range(layers)
+            for h in range(heads)
+        ]
+    return [
+        f"Layer {i}, head {h}: looks {numbers.distance[i, h]:.1f} tokens away on average,"
+        f" {numbers.previous[i, h]:.0%} of its weight on the previous token, {numbers.first[i, h]:.0%} on the"
+        f" first.{_besides(own)}"
+        for (i, h), own in zip(np.ndindex(layers, heads), habit_of_each(numbers), strict=True)
+    ]
+
+
+def _besides(own: tuple[Habit, float] | None) -> str:
+    """What else is known of a head."""
+    if own is None or own[0] in ("previous", "first"):
+        return ""
+    return f" {NAMES[own[0]]}: {own[1]:.0%}."
+
+
+def scores(numbers: HeadNumbers, by: Habit | None) -> list[str]:
+    """What is written beside each head's name: its score of a habit, or of its own."""
+    if by is None:
+        return ["" if own is None else f"{own[1]:.2f}" for own in habit_of_each(numbers)]
+    values = habits_of(numbers).get(by)
+    if values is None:
+        return [""] * numbers.entropy.size
+    return ["" if np.isnan(value) else f"{value:.2f}" for value in values.reshape(-1)]

@@ -1,71 +1,98 @@
-"""The view "Heads": all patterns at once, and the chosen one enlarged."""
+"""The view "Heads": all patterns at once, as they stand or sorted by what they do, and one enlarged."""
 
 from __future__ import annotations
 
 import numpy as np
 import streamlit as st
 
+from engine.measure.habits import STRONG, Habit, ranked
 from engine.measure.heads import HeadNumbers
-from pages.inside.attention.habits import numbers_of
+from pages.inside.attention.habits import NAMES, counted, hints, numbers_of
 from pages.inside.attention.shared import TOPIC, arcs, has_heads, head_grid
-from ui import widgets
+from ui import explain, widgets
 from ui.figures.patterns import heatmap_height, pattern_heatmap, pattern_table
 from ui.layout import fewer_labels_on_phones
 from ui.players.plot import plot
 from ui.subject import Subject
+
+LAYERS = "layer"
+SORTED_BEFORE = "attention_sorted_before"
+MANY = 64  # heads: then they stand beside the enlarged one, which would be below the screen
+BESIDE = 424  # pixels, of what stands beside them
 
 
 def draw_heads(subject: Subject) -> None:
     config = subject.config
     if not has_heads(subject):
         return
-    recording = subject.recording()
-    patterns = recording.stacked("pattern")
+    patterns = subject.recording().stacked("pattern")
     numbers = numbers_of(subject)
-    place = st.container()
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    many = config.n_layers * config.n_heads > MANY
+    if many:
+        explain.takeaway(counted(numbers))
+        controls = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
+        left, right = st.columns([7, 5], gap="medium")
+    else:
+        left, controls = (
+            st.container(),
+            st.container(horizontal=True, gap="medium", vertical_alignment="bottom"),
+        )
+        right = st.container()
+    with controls:
+        by, order = _sorted(numbers, config.n_heads)
         layer, head = widgets.head(config, TOPIC)
         kind = widgets.one_of("Drawn as", ("Heatmap", "Arcs"), "attention_as")
-    with place:
-        head_grid(subject, patterns, hints(numbers), (layer, head))
-    weights = patterns[layer, head]
-    if kind == "Arcs":
-        arcs(subject, patterns[layer], layer, head)
-    else:
-        alt = (
-            f"Pattern of layer {layer}, head {head}: the weight that each token (down) gives to each token it"
-            " sees (to the right), from 0 to 1."
+    with left:
+        head_grid(subject, patterns, numbers, (layer, head), order=order, by=by)
+    with right:
+        _enlarged(subject, patterns[layer], layer, head, kind, BESIDE if many else None)
+        st.caption(
+            f"This is `blocks.{layer}.pattern[{head}]`: {len(subject.ids)} × {len(subject.ids)} weights."
+            f" {hints(numbers)[layer * config.n_heads + head]}"
         )
-        table = pattern_table(weights, subject.labels)
-        name = f"pattern-layer-{layer}-head-{head}"
-        fewer_labels_on_phones(len(weights))
-        plot(
-            pattern_heatmap(weights, subject.labels),
-            key="attention_pattern",
-            alt=alt,
-            height=heatmap_height(len(weights)),
-            data=table,
-            name=name,
-        )
-    st.caption(
-        f"This is `blocks.{layer}.pattern[{head}]`: {len(weights)} × {len(weights)} weights."
-        f" {hints(numbers)[layer * config.n_heads + head]}"
+
+
+def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] | None]:
+    """The habit that heads are sorted by, and those that are shown; None for all, layer by layer. With
+    another habit the strongest head is chosen.
+    """
+    options: dict[str, str] = {LAYERS: "layer"} | {str(habit): name for habit, name in NAMES.items()}
+    sort = widgets.one_of("Sorted by", options, "attention_sort", kind="list", width=190)
+    hint = f"Only heads that give it at least {STRONG:.0%} of their weight; by layer, those with any habit"
+    strong = widgets.switch(
+        "Only strong", False, "attention_strong", hint=f"{hint} but to rest on the first."
     )
+    by = next((habit for habit in NAMES if habit == sort), None)
+    order = ranked(numbers, by, strong)
+    if strong and not order:
+        st.caption(f":material/info: No head gives it {STRONG:.0%}: all are shown.")
+        order = ranked(numbers, by)
+    before = st.session_state.get(SORTED_BEFORE)
+    st.session_state[SORTED_BEFORE] = sort
+    if by is not None and before not in (None, sort):
+        at = divmod(order[0], heads)
+        st.session_state[f"{TOPIC}_layer"], st.session_state[f"{TOPIC}_head"] = at
+    return by, None if by is None and not strong else order
 
 
-def hints(numbers: HeadNumbers) -> list[str]:
-    """A sentence for each head, layer by layer."""
-    layers, heads = numbers.entropy.shape
-    if not np.isfinite(numbers.first).any():
-        return [
-            f"Layer {i}, head {h}: there is one token, and it takes all the weight."
-            for i in range(layers)
-            for h in range(heads)
-        ]
-    return [
-        f"Layer {i}, head {h}: looks {numbers.distance[i, h]:.1f} tokens away on average,"
-        f" {numbers.previous[i, h]:.0%} of its weight on the previous token, {numbers.first[i, h]:.0%} on the"
-        " first."
-        for i in range(layers)
-        for h in range(heads)
-    ]
+def _enlarged(
+    subject: Subject, patterns: np.ndarray, layer: int, head: int, kind: str, height: int | None
+) -> None:
+    """One head of a layer's patterns (head, query, key)."""
+    if kind == "Arcs":
+        arcs(subject, patterns, layer, head)
+        return
+    weights = patterns[head]
+    alt = (
+        f"Pattern of layer {layer}, head {head}: the weight that each token (down) gives to each token it"
+        " sees (to the right), from 0 to 1."
+    )
+    fewer_labels_on_phones(len(weights))
+    plot(
+        pattern_heatmap(weights, subject.labels),
+        key="attention_pattern",
+        alt=alt,
+        height=height or heatmap_height(len(weights)),
+        data=pattern_table(weights, subject.labels),
+        name=f"pattern-layer-{layer}-head-{head}",
+    )

@@ -170,7 +170,10 @@ def test_the_habit_of_each_head_and_their_order():
         duplicate=[[math.nan, 0.0], [0.6, 0.1]],
     )
     assert habits.habit_of_each(given) == [("previous", 0.5), ("first", 0.8), ("duplicate", 0.6), None]
-    assert list(habits.measured(given)) == ["previous", "first", "induction", "duplicate"]
+    assert list(habits.measured_habits(given)) == ["previous", "first", "induction", "duplicate"]
+    counted = habits.counts(given)
+    assert (counted.heads, counted.named, counted.resting) == (4, 2, 1)
+    assert counted.by_habit == {"previous": 1, "first": 1, "induction": 0, "duplicate": 1, "name_mover": 0}
     assert habits.ranked(given, None) == [0, 1, 2, 3]
     assert habits.ranked(given, None, strong=True) == [0, 2], "resting alone is not counted"
     assert habits.ranked(given, "first") == [0, 1, 3, 2]

@@ -130,7 +130,8 @@ function arrange(self, { order, layers, heads }) {
 function dress(self, { habits, scores, legend, palette }) {
   const side = sideOf(self.root), colours = Object.fromEntries(legend.map(([name, colour]) => [name, palette[colour][side]]))
   self.buttons.forEach((button, index) => {
-    button.style.setProperty("--habit", colours[habits[index]] ?? "transparent")
+    if (colours[habits[index]]) button.style.setProperty("--habit", colours[habits[index]])
+    else button.style.removeProperty("--habit")
     write(button.lastChild.lastChild, scores?.[index] ?? "")
   })
   resize(self.names, legend.length, () => within(self.legend, "span", "gf-heads-habit"))

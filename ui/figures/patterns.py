@@ -37,9 +37,9 @@ def pattern_heatmap(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:
     return matrix_heatmap(weights, labels, "weight", signed=False)
 
 
-def heatmap_height(rows: int) -> int:
+def heatmap_height(rows: int, least: int = 340) -> int:
     """Pixels that give every label its line."""
-    return max(340, 76 + round(12.6 * min(rows, 64)))
+    return max(least, 76 + round(12.6 * min(rows, 64)))
 
 
 def matrix_heatmap(
@@ -65,7 +65,8 @@ def matrix_heatmap(
         "type": "heatmap",
         "z": shown,
         "hoverongaps": False,
-        "hovertemplate": f"query %{{y}} → key %{{x}}<br>{name} %{{z:.4f}}<extra></extra>",
+        **named_cells([f"query {name}" for name in placed(labels)], _columns(labels, columns), " → "),
+        "hovertemplate": f"%{{hovertext}}<br>{name} %{{z:.4f}}<extra></extra>",
         "colorbar": {"title": {"text": name, "side": "right"}},
         **limits,
     }
@@ -85,6 +86,26 @@ def matrix_heatmap(
         yaxis=token_axis(labels, "query: the token that looks", autorange="reversed", size=12),
     )
     return go.Figure({"data": [heat], "layout": layout})
+
+
+def placed(labels: Sequence[str]) -> list[str]:
+    """Tokens in full, with where they stand: at an axis long ones are cut, and equal ones look alike.
+
+    >>> placed(["␣a", "<b>"])
+    ['␣a at 0', '&lt;b&gt; at 1']
+    """
+    return [f"{plain(label)} at {i}" for i, label in enumerate(labels)]
+
+
+def named_cells(rows: Sequence[str], columns: Sequence[str], between: str) -> dict[str, Any]:
+    """The properties of a heatmap whose cells say their row and their column when pointed at, as
+    `%{hovertext}`: the browser joins them (plot.js), since there are as many as cells.
+    """
+    return {"meta": {"rows": list(rows), "columns": list(columns), "between": between}}
+
+
+def _columns(labels: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+    return [f"key {name}" for name in placed(labels)] if columns is None else list(columns)
 
 
 def pattern_table(weights: np.ndarray, labels: Sequence[str]) -> dict[str, Any]:

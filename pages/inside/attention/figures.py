@@ -12,7 +12,7 @@ from engine.measure.heads import Sink
 from engine.measure.scaling import Scaled
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.patterns import matrix_heatmap, token_axis
+from ui.figures.patterns import matrix_heatmap, named_cells, placed, token_axis
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
 
@@ -62,7 +62,8 @@ def two_bars(table: pd.DataFrame) -> go.Figure:
             "x": table[name].to_numpy(np.float32),
             "y": rows,
             "marker": {"color": shade},
-            "hovertemplate": "%{y} %{x:.4f}<extra>" + name + "</extra>",
+            "hovertext": [plain(token) for token in table["token"]],  # in full
+            "hovertemplate": "%{hovertext} %{x:.4f}<extra>" + name + "</extra>",
         }
         for name, shade in (("before", colour("quiet")), ("after", colour("output")))
     ]
@@ -152,7 +153,9 @@ def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.
         "yaxis": {"title": {"text": "token"}},
         "shapes": [line | {"x0": x - 0.5, "x1": x - 0.5} for x in edges[1:-1]],
     }
-    return figure.changed(layout, hovertemplate="token %{y}, column %{x}<br>%{z:.4f}<extra></extra>")
+    names = [f"{part} {i}" for part, matrix in parts.items() for i in range(matrix.shape[1])]
+    cells = named_cells([f"token {name}" for name in placed(labels)], names, ", ")
+    return figure.changed(layout, hovertemplate="%{hovertext}<br>%{z:.4f}<extra></extra>", **cells)
 
 
 SCALED = ("quiet", "attention")  # without the scale, with it

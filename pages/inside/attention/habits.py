@@ -8,8 +8,7 @@ import numpy as np
 import streamlit as st
 
 from engine.measure.copying import name_mover_scores
-from engine.measure.habits import STRONG, Habit, followers, habit_of_each
-from engine.measure.habits import measured as habits_of
+from engine.measure.habits import STRONG, Habit, counts, habit_of_each, measured_habits
 from engine.measure.heads import HeadNumbers, head_numbers
 from engine.measure.recording import Recording
 from engine.measure.repeating import Repeated, repeatable, repeated
@@ -72,20 +71,21 @@ def _numbers(
     )
 
 
-def counted(numbers: HeadNumbers) -> str:
-    """One sentence: how many heads follow which habit (Markdown)."""
-    found = followers(numbers)
-    several = [f"**{len(f.heads)}** {NAMES[f.habit].lower()}" for f in found if f.heads]
-    none = [NAMES[f.habit].lower() for f in found if not f.heads]
-    if not found:
+def answer(numbers: HeadNumbers) -> str:
+    """One sentence: how many heads do something that has a name (Markdown)."""
+    found = counts(numbers)
+    if not measured_habits(numbers):
         return "The text has one token only: there is nothing to compare."
-    if not several:
-        return f"None of the {numbers.entropy.size} heads gives a habit {STRONG:.0%} of its weight."
-    rest = f"; {' and '.join(none)}: none" if none else ""
     return (
-        f"Of {numbers.entropy.size} heads, so many give a habit at least {STRONG:.0%} of their weight:"
-        f" {', '.join(several)}{rest}."
+        f"**{found.named} of {found.heads} heads** give {STRONG:.0%} or more to a known habit;"
+        f" **{found.resting}** others rest on the first token."
     )
+
+
+def legend(numbers: HeadNumbers) -> list[tuple[str, str, str]]:
+    """The name, the colour and the words of each habit that a head has, with how many have it."""
+    found = counts(numbers).by_habit
+    return [(name, COLOURS[name], f"{NAMES[name].lower()} {found[name]}") for name in NAMES if found[name]]
 
 
 def hints(numbers: HeadNumbers) -> list[str]:
@@ -116,7 +116,7 @@ def scores(numbers: HeadNumbers, by: Habit | None) -> list[str]:
     """What is written beside each head's name: its score of a habit, or of its own."""
     if by is None:
         return ["" if own is None else f"{own[1]:.2f}" for own in habit_of_each(numbers)]
-    values = habits_of(numbers).get(by)
+    values = measured_habits(numbers).get(by)
     if values is None:
         return [""] * numbers.entropy.size
     return ["" if np.isnan(value) else f"{value:.2f}" for value in values.reshape(-1)]

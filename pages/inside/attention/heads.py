@@ -7,9 +7,9 @@ import streamlit as st
 
 from engine.measure.habits import STRONG, Habit, ranked
 from engine.measure.heads import HeadNumbers
-from pages.inside.attention.habits import NAMES, counted, hints, numbers_of
+from pages.inside.attention.habits import NAMES, answer, hints, numbers_of
 from pages.inside.attention.shared import TOPIC, arcs, has_heads, head_grid
-from ui import explain, widgets
+from ui import widgets
 from ui.figures.patterns import heatmap_height, pattern_heatmap, pattern_table
 from ui.layout import fewer_labels_on_phones
 from ui.players.plot import plot
@@ -17,8 +17,8 @@ from ui.subject import Subject
 
 LAYERS = "layer"
 SORTED_BEFORE = "attention_sorted_before"
-MANY = 64  # heads: then they stand beside the enlarged one, which would be below the screen
-BESIDE = 424  # pixels, of what stands beside them
+MANY = 64  # heads: then the controls stand beside the enlarged one, to leave room for all
+LEAST = 300  # pixels of the enlarged one below so many
 
 
 def draw_heads(subject: Subject) -> None:
@@ -29,27 +29,25 @@ def draw_heads(subject: Subject) -> None:
     numbers = numbers_of(subject)
     many = config.n_layers * config.n_heads > MANY
     if many:
-        explain.takeaway(counted(numbers))
-        controls = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
-        left, right = st.columns([7, 5], gap="medium")
+        st.markdown(answer(numbers))
+    above = st.container()
+    if many:
+        controls, below = st.columns([1, 3], gap="medium")
     else:
-        left, controls = (
-            st.container(),
-            st.container(horizontal=True, gap="medium", vertical_alignment="bottom"),
-        )
-        right = st.container()
+        controls = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
+        below = st.container()
     with controls:
         by, order = _sorted(numbers, config.n_heads)
         layer, head = widgets.head(config, TOPIC)
         kind = widgets.one_of("Drawn as", ("Heatmap", "Arcs"), "attention_as")
-    with left:
+    with above:
         head_grid(subject, patterns, numbers, (layer, head), order=order, by=by)
-    with right:
-        _enlarged(subject, patterns[layer], layer, head, kind, BESIDE if many else None)
-        st.caption(
-            f"This is `blocks.{layer}.pattern[{head}]`: {len(subject.ids)} × {len(subject.ids)} weights."
-            f" {hints(numbers)[layer * config.n_heads + head]}"
-        )
+    with below:
+        _enlarged(subject, patterns[layer], layer, head, kind, LEAST if many else 0)
+    st.caption(
+        f"This is `blocks.{layer}.pattern[{head}]`: {len(subject.ids)} × {len(subject.ids)} weights."
+        f" {hints(numbers)[layer * config.n_heads + head]}"
+    )
 
 
 def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] | None]:
@@ -69,15 +67,18 @@ def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] |
         order = ranked(numbers, by)
     before = st.session_state.get(SORTED_BEFORE)
     st.session_state[SORTED_BEFORE] = sort
-    if by is not None and before not in (None, sort):
+    if by is not None and (before not in (None, sort) or not _head_is_chosen()):
         at = divmod(order[0], heads)
         st.session_state[f"{TOPIC}_layer"], st.session_state[f"{TOPIC}_head"] = at
     return by, None if by is None and not strong else order
 
 
-def _enlarged(
-    subject: Subject, patterns: np.ndarray, layer: int, head: int, kind: str, height: int | None
-) -> None:
+def _head_is_chosen() -> bool:
+    keys = (f"{TOPIC}_layer", f"{TOPIC}_head")
+    return any(key in st.session_state or key in st.query_params for key in keys)
+
+
+def _enlarged(subject: Subject, patterns: np.ndarray, layer: int, head: int, kind: str, least: int) -> None:
     """One head of a layer's patterns (head, query, key)."""
     if kind == "Arcs":
         arcs(subject, patterns, layer, head)
@@ -92,7 +93,7 @@ def _enlarged(
         pattern_heatmap(weights, subject.labels),
         key="attention_pattern",
         alt=alt,
-        height=height or heatmap_height(len(weights)),
+        height=heatmap_height(len(weights), least or 340),
         data=pattern_table(weights, subject.labels),
         name=f"pattern-layer-{layer}-head-{head}",
     )

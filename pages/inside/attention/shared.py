@@ -13,7 +13,7 @@ import streamlit as st
 
 from engine.measure.habits import Habit, habit_of_each
 from engine.measure.heads import HeadNumbers
-from pages.inside.attention.habits import COLOURS, NAMES, hints, scores
+from pages.inside.attention.habits import hints, legend, scores
 from ui import widgets
 from ui.figures import theme
 from ui.players.component import mounted
@@ -58,7 +58,6 @@ def head_grid(
     """
     layers, heads = patterns.shape[:2]
     pixels, size, triangle = _pixels(subject.key, subject.ids, patterns)
-    own = habit_of_each(numbers)
     alt = (
         f"The patterns of {layers} layers with {heads} heads each, as small pictures: queries go down, keys"
         " to the right, dark is much weight."
@@ -75,16 +74,12 @@ def head_grid(
         "chosen": [int(c) for c in chosen],
         "order": None if order is None else list(order),
         "scores": None if order is None else scores(numbers, by),
-        "habits": [None if one is None else one[0] for one in own],
-        "legend": [(name, COLOURS[name], NAMES[name].lower()) for name in NAMES if any_of(own, name)],
+        "habits": [None if own is None else own[0] for own in habit_of_each(numbers)],
+        "legend": legend(numbers),
         "palette": theme.palette(),
         "alt": alt,
     }
     mounted("headgrid")(key=GRID, data=data, on_chosen_change=partial(take_head, (layers, heads)))
-
-
-def any_of(own: Sequence[tuple[Habit, float] | None], name: Habit) -> bool:
-    return any(one is not None and one[0] == name for one in own)
 
 
 def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:

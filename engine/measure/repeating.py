@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.measure.heads import over_queries
 from engine.model import Transformer
 from engine.probe import Recorder
-from engine.progress import Progress, Steps, finish
+from engine.progress import Progress, Steps
 
 MAX_REPEAT = 32  # tokens in the sequence that is repeated
 SEQUENCES = 4  # over which is averaged
@@ -72,14 +72,6 @@ def repeated(
         yield Progress(done + 1, sequences)
     induction, duplicate = np.mean(found, axis=0)
     return Repeated(induction, duplicate)
-
-
-def induction_scores(
-    model: Transformer, seed: int = 0, sequences: int = SEQUENCES, vocab: int | None = None
-) -> np.ndarray | None:
-    """(layer, head): the induction scores of `repeated`, at once; None where there is nothing to repeat."""
-    scores = finish(repeated(model, seed, sequences, vocab))
-    return None if scores is None else scores.induction
 
 
 @torch.inference_mode()

@@ -26,6 +26,7 @@ from engine.measure.shared_keys import shared_keys
 from engine.model import Transformer, build, count_parameters
 from engine.parts.registry import HEALTHY, swapped
 from engine.presets import PRESETS
+from engine.progress import finish
 from tests.engine.helpers import loud, tiny
 
 IDS = (3, 1, 4, 1, 5, 9, 2)
@@ -196,7 +197,9 @@ def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
 
 def test_a_hand_built_induction_model_scores_one_and_copies():
     model = induction_model()
-    scores = repeating.induction_scores(model)
+    found = finish(repeating.repeated(model))
+    assert found is not None
+    scores = found.induction
     # The first token sees only itself and takes itself for its own predecessor: the one query that asks for
     # it looks at two places alike.
     assert scores[1, 0] == pytest.approx((11 + 0.5) / 12, abs=1e-3)
@@ -213,12 +216,6 @@ def test_without_its_previous_token_head_the_induction_head_is_blind():
     found = compare(model, before, Switches(heads_off=((0, 0),)))
     assert found.loss_after > found.loss_before
     assert found.after.logits[6:].argmax(-1).tolist() != [1, 9, 4]
-
-
-def test_induction_is_refused_where_there_is_nothing_to_repeat():
-    assert repeating.induction_scores(build(tiny(mixer="none"))) is None
-    assert repeating.induction_scores(build(tiny(context=3))) is None
-    assert repeating.induction_scores(build(tiny()), vocab=1) is None
 
 
 def test_the_sink_is_measured_against_the_value_vectors():

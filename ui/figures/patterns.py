@@ -12,11 +12,14 @@ from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout
 
 MONO = "monospace"
+MOST = 64  # ticks of an axis with tokens
 
 
-def token_axis(labels: Sequence[str], title: str, size: int = 13, **rest: Any) -> dict[str, Any]:
-    """An axis with a tick for every token; every second, third ... where there are more than 64."""
-    step = -(-len(labels) // 64)
+def token_axis(
+    labels: Sequence[str], title: str, size: int = 13, most: int = MOST, **rest: Any
+) -> dict[str, Any]:
+    """An axis with a tick for every token; every second, third ... where there are more than `most`."""
+    step = -(-len(labels) // most)
     ticks = range(0, len(labels), step)
     texts = [plain(short(labels[i], MOST_LETTERS)) for i in ticks]
     axis = {
@@ -32,9 +35,9 @@ def token_axis(labels: Sequence[str], title: str, size: int = 13, **rest: Any) -
     return axis | {"tickfont": {"family": MONO, "size": size}} | still | rest
 
 
-def pattern_heatmap(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:
-    """weights (query, key) in [0, 1]; queries go down."""
-    return matrix_heatmap(weights, labels, "weight", signed=False)
+def pattern_heatmap(weights: np.ndarray, labels: Sequence[str], most: int = MOST) -> go.Figure:
+    """weights (query, key) in [0, 1]; queries go down. A narrow figure has room for `most` upright tokens."""
+    return matrix_heatmap(weights, labels, "weight", signed=False, most=most)
 
 
 def heatmap_height(rows: int, least: int = 340) -> int:
@@ -50,6 +53,7 @@ def matrix_heatmap(
     signed: bool,
     columns: Sequence[str] | None = None,
     across: str = "key: the token looked at",
+    most: int = MOST,
 ) -> go.Figure:
     """values (query, key) or (query, anything). -inf is left blank. Signed ones are shown around zero."""
     shown = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
@@ -79,7 +83,7 @@ def matrix_heatmap(
         },
         showlegend=False,
         xaxis=(
-            token_axis(words, across, side="top", tickangle=-90 if tall else 0)
+            token_axis(words, across, side="top", tickangle=-90 if tall else 0, most=most if tall else MOST)
             if columns is None
             else {"title": {"text": across}, "side": "top", "showgrid": False, "zeroline": False}
         ),

@@ -10,7 +10,7 @@ from engine.measure.heads import HeadNumbers
 from pages.inside.attention.habits import NAMES, answer, hints, numbers_of
 from pages.inside.attention.shared import TOPIC, arcs, has_heads, head_grid
 from ui import widgets
-from ui.figures.patterns import heatmap_height, pattern_heatmap, pattern_table
+from ui.figures.patterns import MOST, heatmap_height, pattern_heatmap, pattern_table
 from ui.layout import fewer_labels_on_phones
 from ui.players.plot import plot
 from ui.subject import Subject
@@ -19,6 +19,7 @@ LAYERS = "layer"
 SORTED_BEFORE = "attention_sorted_before"
 MANY = 64  # heads: then the controls stand beside the enlarged one, to leave room for all
 LEAST = 300  # pixels of the enlarged one below so many
+NARROW = 32  # words beside each other above it
 
 
 def draw_heads(subject: Subject) -> None:
@@ -90,7 +91,7 @@ def _enlarged(subject: Subject, patterns: np.ndarray, layer: int, head: int, kin
     )
     fewer_labels_on_phones(len(weights))
     plot(
-        pattern_heatmap(weights, subject.labels),
+        pattern_heatmap(weights, subject.labels, NARROW if least else MOST),
         key="attention_pattern",
         alt=alt,
         height=heatmap_height(len(weights), least or 340),

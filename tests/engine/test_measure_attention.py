@@ -374,11 +374,20 @@ def test_a_model_without_positions_and_mask_sees_a_bag_of_words():
     assert abs(found.kl[-1]) < 1e-9
 
 
-@pytest.mark.parametrize("how", ["zero", "mean"])
-def test_each_head_off_is_one_comparison_after_the_other(how):
-    model = model_of()
+@pytest.mark.parametrize(
+    ("how", "fields"),
+    [
+        ("zero", {}),
+        ("mean", {"wiring": "parallel", "position": "alibi", "n_kv_heads": 2}),
+        ("zero", {"wiring": "post", "position": "rope", "window": 3}),
+        ("mean", {"wiring": "none", "causal": False, "attention_bias": True}),
+    ],
+    ids=str,
+)
+def test_each_head_off_is_one_comparison_after_the_other(how, fields):
+    model = model_of(**fields)
     before = record(model, IDS)
-    found = each_head_off(model, before, how, copies=3)
+    found = finish(each_head_off(model, before, how, copies=3))
     for layer, head in np.ndindex(found.shape):
         assert found[layer, head] == pytest.approx(
             compare(model, before, Switches(heads_off=((layer, head),), ablation=how)).kl.mean(), abs=1e-6

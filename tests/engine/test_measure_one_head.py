@@ -26,6 +26,7 @@ from engine.model import build
 from engine.parts.attention import Attention
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY, swapped
+from engine.progress import finish
 from pages.inside.attention import steps
 from tests.engine.helpers import loud, tiny
 from tests.engine.toys import TOYS, PlainProducts
@@ -258,7 +259,7 @@ def test_an_output_bias_is_what_is_left_when_every_head_is_off(fields):
 
 
 def test_the_head_that_is_missed_most_and_how_little_the_least_is_missed():
-    values = each_head_off(MODEL, RECORDING)
+    values = finish(each_head_off(MODEL, RECORDING))
     found = missed(values)
     assert values[found.layer, found.head] == values.max() == found.most and found.least == values.min()
     assert math.isnan(missed(np.full((2, 2), np.nan)).most)

@@ -15,33 +15,52 @@ from ui.figures.labels import plain
 from ui.figures.patterns import matrix_heatmap, named_cells, placed, token_axis
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
+MOST_WITH_TEXT = 12  # cells beside each other that have room for a number
+
 
 def head_heatmap(values: np.ndarray, name: str, *, top: float | None = None) -> go.Figure:
-    """One cell for each head: values (layer, head), from 0 up; layers go down."""
+    """One cell for each head: values (layer, head), from 0 up; layers go down, or across where they are
+    many.
+    """
     layers, heads = values.shape
     reach = top if top is not None else float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
+    across = _across(values)
+    wide = layers if across else heads
     heat = {
         "type": "heatmap",
-        "z": values.astype(np.float32),
+        "z": (values.T if across else values).astype(np.float32),
         "zmin": 0,
         "zmax": reach or 1.0,
         "colorscale": SEQUENTIAL,
         "xgap": 2,
         "ygap": 2,
-        "x": np.arange(heads),
-        "y": np.arange(layers),
-        "texttemplate": "%{z:.3g}" if heads <= 12 else "",
+        "x": np.arange(wide),
+        "y": np.arange(heads if across else layers),
+        "texttemplate": "%{z:.3g}" if wide <= MOST_WITH_TEXT else "",
         "textfont": {"size": 13},
-        "hovertemplate": f"layer %{{y}}, head %{{x}}<br>{name} %{{z:.4f}}<extra></extra>",
+        "hovertemplate": (
+            f"layer %{{{'x' if across else 'y'}}}, head %{{{'y' if across else 'x'}}}<br>{name} %{{z:.4f}}"
+            "<extra></extra>"
+        ),
         "colorbar": {"title": {"text": name, "side": "right"}},
     }
+    down, right = ("head", "layer") if across else ("layer", "head")
     layout = base_layout(
         margin={"l": 52, "r": 8, "t": 8, "b": 44},
         showlegend=False,
-        xaxis={"title": {"text": "head"}, "dtick": 1, "showgrid": False},
-        yaxis={"title": {"text": "layer"}, "dtick": 1, "autorange": "reversed", "showgrid": False},
+        xaxis={"title": {"text": right}, "dtick": 1 if wide <= MOST_WITH_TEXT else 5, "showgrid": False},
+        yaxis={"title": {"text": down}, "dtick": 1, "autorange": "reversed", "showgrid": False},
     )
     return go.Figure({"data": [heat], "layout": layout})
+
+
+def heads_height(values: np.ndarray) -> int:
+    """Pixels of `head_heatmap`: values (layer, head)."""
+    return 110 + 30 * values.shape[1] if _across(values) else 110 + 42 * values.shape[0]
+
+
+def _across(values: np.ndarray) -> bool:
+    return len(values) > MOST_WITH_TEXT and len(values) > values.shape[1]
 
 
 def head_table(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:

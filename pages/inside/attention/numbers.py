@@ -10,7 +10,7 @@ from engine.measure.habits import STRONG, Named, Resting, extremes, followers, r
 from engine.measure.heads import HeadNumbers, Sink, resting_place, sink
 from engine.measure.recording import Recording
 from engine.measure.slices import extent
-from pages.inside.attention.figures import head_heatmap, head_table, sink_bars
+from pages.inside.attention.figures import head_heatmap, head_table, heads_height, sink_bars
 from pages.inside.attention.habits import can_repeat, numbers_of
 from pages.inside.attention.shared import has_heads
 from ui import widgets
@@ -103,13 +103,19 @@ def draw_numbers(subject: Subject) -> None:
         alt = (
             f"{name} of every head, one cell for each layer and head: from {least:.3g} to {most:.3g} {unit}."
         )
-        height = 110 + 42 * subject.config.n_layers
         figure = head_heatmap(arrays[field], f"{name.lower()} ({unit})", top=top)
-        plot(figure, key="attention_numbers", alt=alt, height=height, data=head_table(arrays), name="heads")
+        plot(
+            figure,
+            key="attention_numbers",
+            alt=alt,
+            height=heads_height(arrays[field]),
+            data=head_table(arrays),
+            name="heads",
+        )
     st.markdown("**Heads that stand out**")
     st.markdown("\n".join(f"- {line}" for line in standing_out(numbers, subject.config.causal)))
     table = head_table(arrays).rename(
-        columns={"relative_entropy": "rel. entropy", "previous": "previous token", "first": "first token"}
+        columns={"relative_entropy": "rel. entropy", "name_mover": "name mover"}
     )
     wanted = {c: st.column_config.NumberColumn(format="%.3f") for c in table.columns[2:]}
     st.dataframe(
@@ -122,7 +128,8 @@ def draw_numbers(subject: Subject) -> None:
     )
     st.caption(
         "A click on a column's name sorts. Entropy in nats, distance in tokens, all others shares from 0 to"
-        " 1; means over the queries of this text."
+        " 1; means over the queries of this text, the name mover's of its last token, induction and duplicate"
+        " of random tokens."
     )
     _why_first(subject, numbers)
 

@@ -216,7 +216,7 @@ def test_numbers_are_those_of_the_patterns(drawn):
     table = page.dataframe[0].value
     at = (table["layer"] == 1) & (table["head"] == 2)
     assert table[at]["distance"].item() == pytest.approx(expected["Distance"][1, 2])
-    assert table[at]["first token"].item() == pytest.approx(expected["First token"][1, 2])
+    assert table[at]["first"].item() == pytest.approx(expected["First token"][1, 2])
     words = said(page)
     for text, values in (("spreads most evenly", expected["Relative entropy"]),):
         layer, head = divmod(int(values.argmax()), 4)

@@ -123,7 +123,7 @@ def _controls(subject: Subject, place: int) -> Switches:
         )
         layers = list(range(config.n_layers))
         if len(layers) > widgets.FEW:
-            layers = [widgets.index("Of layer", config.n_layers, "attention_off_layer")]
+            layers = [widgets.index("A layer", config.n_layers, "attention_off_layer")]
         for i in layers:
             mine = [name for name in names if name.startswith(f"{i}.")]
             words = f"Switches the heads of layer {i} off, and only those."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -33,12 +35,14 @@ def draw_heads(subject: Subject) -> None:
         st.markdown(answer(numbers))
     above = st.container()
     if many:
-        controls, below = st.columns([1, 3], gap="medium")
+        sorting, below = st.columns([1, 3], gap="medium")
+        choosing = sorting
     else:
-        controls = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
-        below = st.container()
-    with controls:
+        row: dict[str, Any] = {"horizontal": True, "gap": "medium", "vertical_alignment": "bottom"}
+        sorting, choosing, below = st.container(**row), st.container(**row), st.container()
+    with sorting:
         by, order = _sorted(numbers, config.n_heads)
+    with choosing:
         layer, head = widgets.head(config, TOPIC)
         kind = widgets.one_of("Drawn as", ("Heatmap", "Arcs"), "attention_as")
     with above:

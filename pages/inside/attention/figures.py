@@ -121,10 +121,12 @@ def kl_bars(kl: np.ndarray, labels: Sequence[str], chosen: int) -> go.Figure:
 def sink_bars(found: Sink) -> go.Figure:
     """Length of the value vector at position 0 beside the mean of the others, for every key-value head."""
     layers, kv = found.first_norm.shape
-    places = [
-        [f"layer {i}" for i in range(layers) for _ in range(kv)],
-        [f"{h}" for _ in range(layers) for h in range(kv)],
-    ]
+    at = [(i, h) for i in range(layers) for h in range(kv)]
+    axis: dict[str, Any] = {"title": {"text": "key-value head"}, "showgrid": False}
+    places: Any = [[f"layer {i}" for i, _ in at], [f"{h}" for _, h in at]]
+    if layers > MOST_WITH_TEXT:  # no room for a name below each: a layer's heads stand around its number
+        places = np.array([i + (h - (kv - 1) / 2) / (kv + 1) for i, h in at])
+        axis |= {"title": {"text": "layer, its key-value heads side by side"}, "dtick": 5}
     traces = [
         {
             "type": "bar",
@@ -132,7 +134,8 @@ def sink_bars(found: Sink) -> go.Figure:
             "x": places,
             "y": values.reshape(-1).astype(np.float32),
             "marker": {"color": shade},
-            "hovertemplate": "%{x}<br>%{y:.3f}<extra>" + name + "</extra>",
+            "hovertext": [f"layer {i}, key-value head {h}" for i, h in at],
+            "hovertemplate": "%{hovertext}<br>%{y:.3f}<extra>" + name + "</extra>",
         }
         for name, values, shade in (
             ("first position", found.first_norm, colour("attention")),
@@ -143,7 +146,7 @@ def sink_bars(found: Sink) -> go.Figure:
         margin={"l": 56, "r": 8, "t": 30, "b": 60},
         barmode="group",
         bargap=0.2,
-        xaxis={"title": {"text": "key-value head"}, "showgrid": False},
+        xaxis=axis,
         yaxis={"title": {"text": "length of v"}, "rangemode": "tozero"},
     )
     return go.Figure({"data": traces, "layout": layout})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from typing import Any
@@ -16,6 +17,7 @@ from engine.measure.heads import stages
 from engine.measure.recording import Recording, record
 from engine.model import build
 from engine.tokenizers.char import CharTokenizer
+from pages.inside.attention import shared
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
 from tests.pages.inside.test_attention import PAGE, only_this
@@ -69,6 +71,26 @@ def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
     page.get_by_key("attention_head").set_value(2).run()
     assert "`blocks.1.pattern[2]`: 8 × 8 weights. Layer 1, head 2: looks" in said(page)
     np.testing.assert_allclose(heat(drawn, "attention_pattern"), PATTERNS[LAYER, 2], rtol=1e-6)
+
+
+def test_the_grid_gets_every_pattern_and_the_order_of_a_habit(monkeypatch):
+    sent: dict[str, Any] = {}
+    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
+    page = opened("heads")
+    assert (sent["layers"], sent["heads"], sent["size"], sent["triangle"]) == (2, 4, 8, True)
+    pixels = np.frombuffer(base64.b64decode(sent["pixels"]), np.uint8).reshape(2, 4, 36) / 255
+    np.testing.assert_allclose(pixels, PATTERNS[..., *np.tril_indices(8)], atol=0.5 / 255 + 1e-6)
+    assert sent["order"] is None and sent["scores"] is None and sent["chosen"] == [LAYER, HEAD]
+    page.get_by_key("attention_sort").set_value("previous").run()
+    before = np.mean([PATTERNS[..., i, i - 1] for i in range(1, 8)], axis=0).ravel()
+    assert sent["order"] == sorted(range(8), key=lambda i: -before[i])
+    assert sent["scores"] == [f"{value:.2f}" for value in before]
+    assert sent["chosen"] == list(divmod(int(before.argmax()), 4)), "the strongest is enlarged"
+    page.get_by_key("attention_head").set_value(0).run()
+    assert sent["chosen"][1] == 0, "until another is chosen"
+    page.get_by_key("attention_strong").set_value(True).run()
+    strong = [i for i in sent["order"] if before[i] >= 0.4]
+    assert sent["order"] == strong or (not strong and "No head gives it 40%" in said(page))
 
 
 def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):

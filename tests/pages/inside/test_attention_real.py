@@ -98,6 +98,16 @@ def test_all_heads_are_sent_small_and_say_what_they_do(sent, recording: Recordin
     )
 
 
+def test_thirty_layers_stand_side_by_side(drawn: dict[str, Drawn], recording: Recording) -> None:
+    opened("numbers", attention_number="Previous token")
+    patterns = recording.stacked("pattern")
+    before = np.array([patterns[..., i, i - 1] for i in range(1, 14)]).mean(0)
+    heat, layout = drawn["attention_numbers"].traces[0], drawn["attention_numbers"].layout
+    np.testing.assert_allclose(np.array(heat["z"]), before.T, rtol=1e-5)
+    assert (layout["xaxis"]["title"]["text"], layout["yaxis"]["title"]["text"]) == ("layer", "head")
+    assert heat["hovertemplate"].startswith("layer %{x}, head %{y}<br>")
+
+
 def test_sorting_puts_the_strongest_first_and_enlarges_it(sent, drawn: dict[str, Drawn]) -> None:
     page = opened("heads", attention_sort="induction")
     grid = sent["headgrid"]

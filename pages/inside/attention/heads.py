@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from engine.measure.habits import STRONG, Habit, ranked
+from engine.measure.habits import STRONG, Habit, measured_habits, ranked
 from engine.measure.heads import HeadNumbers
 from pages.inside.attention.habits import NAMES, answer, hints, numbers_of
 from pages.inside.attention.shared import TOPIC, arcs, has_heads, head_grid
@@ -70,17 +70,23 @@ def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] |
     if strong and not order:
         st.caption(f":material/info: No head gives it {STRONG:.0%}: all are shown.")
         order = ranked(numbers, by)
-    before = st.session_state.get(SORTED_BEFORE)
-    st.session_state[SORTED_BEFORE] = sort
-    if by is not None and (before not in (None, sort) or not _head_is_chosen()):
-        at = divmod(order[0], heads)
-        st.session_state[f"{TOPIC}_layer"], st.session_state[f"{TOPIC}_head"] = at
+    _follow(sort, by is None or by in measured_habits(numbers), divmod(order[0], heads))
     return by, None if by is None and not strong else order
 
 
-def _head_is_chosen() -> bool:
+def _follow(sort: str, known: bool, strongest: tuple[int, int]) -> None:
+    """Chooses the strongest head when heads are sorted by another habit, or nobody has chosen one yet. What
+    is still being measured is followed when it is `known`.
+    """
     keys = (f"{TOPIC}_layer", f"{TOPIC}_head")
-    return any(key in st.session_state or key in st.query_params for key in keys)
+    before = st.session_state.get(SORTED_BEFORE)
+    fresh = not any(key in st.session_state or key in st.query_params for key in keys)
+    if known:
+        st.session_state[SORTED_BEFORE] = sort
+        if sort != LAYERS and (fresh or before not in (None, sort)):
+            st.session_state.update(zip(keys, strongest, strict=True))
+    elif fresh:
+        st.session_state[SORTED_BEFORE] = ""
 
 
 def _enlarged(subject: Subject, patterns: np.ndarray, layer: int, head: int, kind: str, least: int) -> None:

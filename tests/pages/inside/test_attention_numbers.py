@@ -15,9 +15,11 @@ from engine.checkpoints import Checkpoint
 from engine.faults import PARTS
 from engine.measure.heads import stages
 from engine.measure.recording import Recording, record
+from engine.measure.repeating import repeated
 from engine.model import build
+from engine.progress import finish
 from engine.tokenizers.char import CharTokenizer
-from pages.inside.attention import shared
+from pages.inside.attention import habits, shared
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
 from tests.pages.inside.test_attention import PAGE, only_this
@@ -91,6 +93,20 @@ def test_the_grid_gets_every_pattern_and_the_order_of_a_habit(monkeypatch):
     page.get_by_key("attention_strong").set_value(True).run()
     strong = [i for i in sent["order"] if before[i] >= 0.4]
     assert sent["order"] == strong or (not strong and "No head gives it 40%" in said(page))
+
+
+def test_the_strongest_is_enlarged_when_it_has_been_measured(monkeypatch):
+    sent: dict[str, Any] = {}
+    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
+    with monkeypatch.context() as busy:
+        busy.setattr(habits, "measured", lambda key, measure, doing: None)
+        page = AppTest.from_file(PAGE, default_timeout=60)
+        page = open_page(page, attention_view="heads", text=TEXT, attention_sort="duplicate")
+        assert sent["chosen"] == [0, 0] and set(sent["scores"]) == {""}
+    page.run()
+    found = finish(repeated(MODEL, vocab=11))
+    assert found is not None and sent["scores"] == [f"{x:.2f}" for x in found.duplicate.ravel()]
+    assert sent["chosen"] == list(divmod(int(found.duplicate.argmax()), 4)) != [0, 0]
 
 
 def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):

@@ -18,7 +18,7 @@ from pages.inside.attention import shared
 from pages.inside.attention.numbers import standing_out
 from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page
-from ui import models, subject
+from ui import models
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "attention" / "page.py")
 VIEWS = ("Heads", "Step by step", "Switch things off", "Numbers", "√d_k", "Shared keys")
@@ -54,9 +54,8 @@ def only_this(monkeypatch: pytest.MonkeyPatch, found: Checkpoint, name: str) -> 
     monkeypatch.setattr(models, "SHIPPED", {})
     monkeypatch.setattr(models, "TRAINABLE", [name])
     monkeypatch.setattr(models, "_untrained", lambda preset: found)
-    monkeypatch.setattr(models.sources, "available", lambda: [])
-    for module in (models, subject):
-        monkeypatch.setattr(module, "title_of", lambda name, run=None: name)
+    monkeypatch.setattr(models.sources, "available", list)
+    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
 
 
 @pytest.fixture

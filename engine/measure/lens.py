@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from engine.measure.recording import Recording, log_softmax
 from engine.measure.residual import outputs
@@ -37,7 +36,7 @@ class Lens:
 
 @torch.no_grad()
 def logit_lens(model: Transformer, recording: Recording) -> Lens:
-    """norm_final and the unembedding applied to the stream at every depth, in the model's own arithmetic.
+    """norm_final and the output head applied to the stream at every depth, in the model's own arithmetic.
 
     A post-norm model has no norm_final: its stream after each block has been through norm2 already.
     """
@@ -47,7 +46,7 @@ def logit_lens(model: Transformer, recording: Recording) -> Lens:
         x = torch.tensor(stream, device=like.device, dtype=like.dtype)[
             None
         ]  # (1, query, d_model), as in the forward pass
-        logits.append(F.linear(model.norm_final(x), model.output_matrix)[0].float().cpu().numpy())
+        logits.append(model.logits(x)[0].float().cpu().numpy())
     return read_lens(np.stack(logits))
 
 

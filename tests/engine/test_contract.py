@@ -62,6 +62,13 @@ RICH = [  # every part at once with all that it may have
     Case("part rope", dict(position="rope", rope_fraction=0.5, wiring="parallel")),
     Case("no w_o", dict(output_projection=False, position="t5")),
     Case("window", dict(window=3, position="alibi")),
+    Case("qwen3", dict(position="rope", norm="rmsnorm", qk_norm=True, qk_gain=True, n_kv_heads=2)),
+    Case("gain of shared keys", dict(mixer="shared_qk", qk_norm=True, qk_gain=True)),
+    Case("gemma", dict(position="rope", norm="rmsnorm", ffn="geglu_tanh", embedding_scale=True)),
+    Case("bloom", dict(position="alibi", embedding_norm=True, norm_bias=True)),
+    Case("bert", dict(embedding_norm=True, token_types=2, wiring="post", norm_bias=True)),
+    Case("token types", dict(token_types=3, embedding_scale=True)),
+    Case("t5", dict(position="t5", norm="rmsnorm", score_scale=False)),
 ]
 FAULTS = [Case(name, {}, parts) for name, parts in PARTS.items() if parts is not HEALTHY]
 MADE = [
@@ -104,7 +111,9 @@ def test_reading_with_a_cache_is_the_model_s_own_forward(case: Case) -> None:
     np.testing.assert_allclose(torch.stack(ours), whole[1:], atol=1e-5)
 
 
-@pytest.mark.parametrize("case", OWN, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [*OWN, *(case for case in RICH if "window" not in case.fields)], ids=lambda case: case.name
+)
 def test_the_engine_s_own_parts_go_the_short_way(case: Case) -> None:
     assert Decoder(model_of(case))._row is not None
 

@@ -312,11 +312,10 @@ def _wide(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
         sheet.arrows.append(Arrow("stream", "residual", ((centre, foot - 36), (centre, table[1]))))
     else:
         sheet.arrows.append(Arrow("stream", "residual", ((last, foot), (centre, foot), (centre, table[1]))))
-    sheet.boxes += [
-        Box("unembedding", "box", right, table[0], column, 92),
-        Box("softmax", "box", right, tokens[0], column, 62),
-    ]
-    sheet.arrows.append(Arrow("branch", "output", ((centre, table[0]), (centre, tokens[1]))))
+    sheet.boxes.append(Box("unembedding", "box", right, table[0], column, 92))
+    if "softmax" in parts:
+        sheet.boxes.append(Box("softmax", "box", right, tokens[0], column, 62))
+        sheet.arrows.append(Arrow("branch", "output", ((centre, table[0]), (centre, tokens[1]))))
     if parts["unembedding"].tied:
         a, b, y = left + column, right, table[0] + 20
         sheet.arrows.append(
@@ -370,7 +369,8 @@ def _tall(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
     if "norm_final" in parts:
         on_road("norm_final", 66)
     on_road("unembedding", 80)
-    on_road("softmax", 58, "branch")
+    if "softmax" in parts:
+        on_road("softmax", 58, "branch")
     if parts["unembedding"].tied:
         tables = {b.id: b.y + b.h / 2 for b in sheet.boxes if b.id in ("embedding", "unembedding")}
         edge, top, low = sheet.x0 + full[1], tables["embedding"], tables["unembedding"]

@@ -121,6 +121,12 @@ def _embedding(c: ResolvedConfig, made_of: Parts) -> Part:
         f"A table with a row for each of the {c.vocab_size:,} tokens (V). A token's row is its vector of"
         f" {c.d_model:,} numbers (d), which enters the stream."
     )
+    if c.embedding_scale:
+        text += " It is multiplied by √d first."
+    if c.token_types:
+        text += f" The row of a table of {c.token_types:,} is added to it, for the text that the token is of."
+    if c.embedding_norm:
+        text += " A norm follows, before the first block."
     lines = (dims("V, d", (c.vocab_size, c.d_model)), parameters(_count(c, made_of, "embedding")))
     return Part(
         "embedding",
@@ -290,6 +296,14 @@ def _feedforward(c: ResolvedConfig, made_of: Parts) -> Part | None:
 
 
 def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
+    if not made_of.output(c).present:
+        return Part(
+            "output",
+            "Vectors",
+            (dims("T, d", (c.context, c.d_model)),),
+            "There is no output head: the vectors are handed on, to whatever is to be made of them.",
+            (*_shapes(c, made_of, "norm_final"), ("parameters", "0")),
+        )
     tied = c.tie_embeddings
     text = (
         f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit) for"
@@ -300,6 +314,8 @@ def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
             f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit)"
             " for every token that could stand there."
         )
+    if not made_of.output(c).linear:
+        text = f"A layer of its own bends each vector once more. {text}"
     saved = c.vocab_size * c.d_model
     text += (
         f" It is the embedding's own table, which saves {saved:,} parameters."
@@ -320,7 +336,9 @@ def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
     )
 
 
-def _softmax(c: ResolvedConfig, made_of: Parts) -> Part:
+def _softmax(c: ResolvedConfig, made_of: Parts) -> Part | None:
+    if not made_of.output(c).present:
+        return None
     aim = "the next token" if c.causal else "the hidden token"
     text = (
         f"The {c.vocab_size:,} scores of each position become probabilities that sum to 1: the model's guess"

@@ -25,7 +25,7 @@ CONFIG, TOKENIZER, WEIGHTS, INDEX = (
 )
 SETTINGS = "tokenizer_config.json"
 MAX_JSON_BYTES = 64 * 2**20  # of a tokenizer with a large vocabulary
-PREFIXES = ("transformer.", "model.", "gpt_neox.")  # of the body, where a head is saved with it
+PREFIXES = ("transformer.", "model.", "gpt_neox.", "bert.")  # of the body, where a head is saved with it
 NUMBERS = {"F32", "F16", "BF16", "F64"}
 
 
@@ -78,11 +78,17 @@ def read(path: Path | str) -> Folder:
     shapes: dict[str, tuple[int, ...]] = {}
     for file, wanted in _files(path).items():
         for name, shape in _table(file, wanted, path.name):
-            short = next((name.removeprefix(p) for p in PREFIXES if name.startswith(p)), name)
+            short = _short(name)
             if short in where:
                 raise PretrainedError(f"{path.name}: {short} is there twice")
             where[short], shapes[short] = (file, name), shape
     return Folder(path, facts, where, shapes)
+
+
+def _short(name: str) -> str:
+    """A tensor's name without its model's; gains and biases of old files are called as in new ones."""
+    short = next((name.removeprefix(p) for p in PREFIXES if name.startswith(p)), name)
+    return short.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def vocabulary_of(found: Folder) -> ByteLevelTokenizer:

@@ -13,7 +13,8 @@ from engine.config import ModelConfig
 from engine.errors import PretrainedError
 from engine.model import Transformer, build
 from engine.pretrained import folder, gguf, vocabulary
-from engine.pretrained.families import GGUF, HUGGING_FACE, Family
+from engine.pretrained.families import GGUF, HUGGING_FACE
+from engine.pretrained.family import TENSORS, Family
 from engine.pretrained.vocabulary import ByteLevelTokenizer
 from engine.pretrained.weights import Source, assemble
 
@@ -67,7 +68,8 @@ def _gguf(path: Path) -> Opened:
 def _folder(path: Path) -> Opened:
     found = folder.read(path)
     family = _family(found.facts.get("model_type"), HUGGING_FACE, found.title)
-    return Opened(found, family, family.config(found.facts), found.facts)
+    facts = dict(found.facts) | {TENSORS: frozenset(found.names())}
+    return Opened(found, family, family.config(facts), facts)
 
 
 def _family(name: object, known: Mapping[str, Family], title: str) -> Family:

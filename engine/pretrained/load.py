@@ -15,7 +15,7 @@ from engine.model import Transformer, build
 from engine.pretrained import folder, gguf, vocabulary
 from engine.pretrained.families import GGUF, HUGGING_FACE
 from engine.pretrained.family import TENSORS, Family
-from engine.pretrained.vocabulary import ByteLevelTokenizer
+from engine.pretrained.vocabulary import PretrainedTokenizer
 from engine.pretrained.weights import Source, assemble
 
 
@@ -34,7 +34,7 @@ class Opened:
             self.config, self.family.pieces(self.config), self.source, self.family.ignored(self.config)
         )
 
-    def vocabulary(self) -> ByteLevelTokenizer:
+    def vocabulary(self) -> PretrainedTokenizer:
         """How it cuts text. Raises PretrainedError."""
         if isinstance(self.source, gguf.Gguf):
             return vocabulary.from_gguf(self.facts)

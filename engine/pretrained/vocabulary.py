@@ -64,8 +64,8 @@ class PretrainedTokenizer:
         return frozenset(range(256)) - single
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, all of it ordinary. What `unknown` names is left out, or becomes the one token that
-        the vocabulary has for it.
+        """The ids of a text, all of it ordinary. What `unknown` names is left out, or becomes the one token
+        that the vocabulary has for it.
         """
         return list(self.inner.encode(whole_characters(text)[0], add_special_tokens=False).ids)
 

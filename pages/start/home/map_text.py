@@ -38,6 +38,7 @@ def describe(c: ResolvedConfig, made_of: Parts = HEALTHY) -> dict[str, Part]:
         "embedding": _embedding(c, made_of),
         "position": _position(c, made_of),
         **_sums(c, made_of),
+        "norm_embed": _norm(c, made_of, "norm_embed"),
         "block": _block(c, made_of),
     }
     parts |= {
@@ -125,8 +126,6 @@ def _embedding(c: ResolvedConfig, made_of: Parts) -> Part:
         text += " It is multiplied by √d first."
     if c.token_types:
         text += f" The row of a table of {c.token_types:,} is added to it, for the text that the token is of."
-    if c.embedding_norm:
-        text += " A norm follows, before the first block."
     lines = (dims("V, d", (c.vocab_size, c.d_model)), parameters(_count(c, made_of, "embedding")))
     return Part(
         "embedding",
@@ -228,6 +227,7 @@ def _block(c: ResolvedConfig, made_of: Parts) -> Part:
 def _norm(c: ResolvedConfig, made_of: Parts, name: str) -> Part | None:
     norm = made_of.norm(c)
     there = {
+        "norm_embed": c.embedding_norm,
         "norm1": made_of.mixer(c).present,
         "norm2": made_of.feedforward(c).present,
         "norm_final": not made_of.wiring(c).ends_normed,
@@ -241,10 +241,9 @@ def _norm(c: ResolvedConfig, made_of: Parts, name: str) -> Part | None:
         else ", and nothing here is learned"
     )
     where = {
-        "norm1": "",
-        "norm2": "",
+        "norm_embed": " It stands before the first block, once.",
         "norm_final": " The last norm sees the sum of everything all blocks wrote.",
-    }[name]
+    }.get(name, "")
     count = _count(c, made_of, name)
     title = ("Final " if name == "norm_final" else "") + norm.title
     lines = (parameters(count),) if name == "norm_final" else (f"{count:,} params" if count else "no params",)

@@ -31,8 +31,8 @@ class Lookup:
         repr=False
     )  # (query, d_model): the position vectors, where the scheme adds any here
     entered: np.ndarray = field(repr=False)  # (query, d_model): what the first block reads
-    one_hot_difference: float  # between the rows and one_hot(ids) @ E
-    sum_difference: float  # between `entered` and rows + added
+    one_hot_difference: float  # between the rows and one_hot(ids) @ E, times sqrt(d_model) where so scaled
+    sum_difference: float  # between `entered` and rows + added (+ type), normed where they are
     vocab_size: int
 
     @property

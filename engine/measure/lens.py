@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from engine.errors import ShapeError
 from engine.measure.recording import Recording, log_softmax
 from engine.measure.residual import outputs
 from engine.model import Transformer
@@ -38,8 +39,11 @@ class Lens:
 def logit_lens(model: Transformer, recording: Recording) -> Lens:
     """norm_final and the output head applied to the stream at every depth, in the model's own arithmetic.
 
-    A post-norm model has no norm_final: its stream after each block has been through norm2 already.
+    A post-norm model has no norm_final: its stream after each block has been through norm2 already. Raises
+    ShapeError for a model without an output head.
     """
+    if not model.output.present:
+        raise ShapeError("this model has no output head: no depth of it says anything")
     like = next(model.parameters())
     logits = []
     for stream in outputs(recording):

@@ -233,10 +233,11 @@ def lies_in_order(config: ResolvedConfig, run: Pass) -> bool:
 def alike_kept(config: ResolvedConfig, run: Pass) -> tuple[Kept, bool]:
     """Of queries and keys that are one tensor: what is kept of each, and whether the tensor itself is."""
     width, spreads = config.n_heads * config.d_head, 2 * config.n_heads
+    gained = 2 * width if config.qk_gain else 0  # what the gains multiply
     if config.qk_norm and run.narrow:  # normed in float32, each from a copy
-        return Kept(own=2 * width, full=2 * width + spreads), False
+        return Kept(own=2 * width, full=2 * width + spreads + gained), False
     if config.qk_norm:
-        return Kept(own=2 * width + spreads), True
+        return Kept(own=2 * width + spreads + gained), True
     if lies_in_order(config, run) and not run.turned:
         return Kept(), True
     return Kept(own=2 * width), False

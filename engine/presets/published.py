@@ -87,8 +87,8 @@ PUBLISHED: dict[str, Preset] = {
     "bert-base": derived(
         _PUBLISHED,
         "BERT base (published)",
-        "12 layers, 768 wide, no mask: an encoder that reads both ways and hands its vectors on. Its pooler is"
-        " counted, and not built.",
+        "12 layers, 768 wide, no mask: an encoder that reads both ways and hands its vectors on. Its"
+        " pooler is counted, and not built.",
         model={
             "vocab_size": 30_522,
             "context": 512,

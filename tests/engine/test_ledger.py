@@ -561,6 +561,14 @@ VARIANTS: list[dict[str, Any]] = [
     {"wiring": "parallel", "norm": "none"},
     {"wiring": "post", "norm": "rmsnorm", "norm_gain": False, "causal": False},
     {"window": 8, "position": "alibi"},
+    {"qk_norm": True, "qk_gain": True, "position": "rope", "n_kv_heads": 2},
+    {"mixer": "shared_qk", "qk_norm": True, "qk_gain": True},
+    {"embedding_norm": True, "norm_bias": True, "position": "alibi"},
+    {"embedding_norm": True, "norm": "rmsnorm", "token_types": 2},
+    {"embedding_norm": True, "token_types": 2, "wiring": "post", "causal": False, "output_head": "masked"},
+    {"output_head": "masked", "norm": "rmsnorm", "tie_embeddings": False},
+    {"score_scale": False, "position": "t5"},
+    {"embedding_scale": True, "ffn": "geglu_tanh"},
 ]
 
 

@@ -124,7 +124,15 @@ def test_precision_is_lost_far_out_and_first_in_the_coarse_one():
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, {"qk_norm": True}, {"n_kv_heads": 2}, {"mixer": "shared_qk"}, {"mixer": "similarity"}]
+    "fields",
+    [
+        {},
+        {"qk_norm": True},
+        {"qk_norm": True, "qk_gain": True},
+        {"n_kv_heads": 2},
+        {"mixer": "shared_qk"},
+        {"mixer": "similarity"},
+    ],
 )
 def test_what_meets_the_rotation_turns_into_what_was_recorded(fields):
     model = loud(tiny(position="rope", **fields))

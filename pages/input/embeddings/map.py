@@ -35,8 +35,9 @@ from pages.input.embeddings.shared import (
 )
 from ui import explain, state
 from ui.course import steps_of
+from ui.models import RUN
 from ui.players.plot import plot
-from ui.subject import RUN, Subject
+from ui.subject import Subject
 from ui.text.markdown import safe
 from ui.widgets import one_of
 
@@ -109,7 +110,7 @@ def draw_map(subject: Subject) -> None:
     known = vocabulary_of(subject)
     first, second, third, fourth = st.columns([31, 25, 35, 58], gap="small")
     with first:
-        token = choose_token(known)
+        token = choose_token(known, subject.tokenizer)
     picture = one_of("Picture", list(PICTURES), "embed_picture", place=second)
     colours = one_of(
         "Colour",

@@ -11,6 +11,7 @@ import torch
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import ConfigError, ShapeError
 from engine.ledger import ledger
+from engine.measure.contrast import Prompts, both_runs
 from engine.measure.embeddings import lookup
 from engine.measure.lens import logit_lens
 from engine.measure.neurons import token_scores
@@ -104,9 +105,12 @@ def test_the_head_that_guesses_hidden_tokens() -> None:
     expected = read @ numbers(model.embedding).T + numbers(head.bias)
     np.testing.assert_allclose(recording.logits, expected, atol=1e-4)
     lens = logit_lens(model, recording)
-    np.testing.assert_allclose(lens.log_probabilities[-1], recording.log_probabilities, atol=1e-4)
+    np.testing.assert_allclose(lens.probability[-1], np.exp(recording.log_probabilities.max(-1)), atol=1e-4)
+    assert lens.guess[-1].tolist() == expected.argmax(-1).tolist()
     with pytest.raises(ShapeError, match="bends once more"):
         token_scores(model, 0, 0)
+    with pytest.raises(ConfigError, match="output_head"):
+        both_runs(loud(tiny(output_head="masked")), Prompts((1, 2), (1, 3), (4, 5)), "resid_pre")
 
 
 def test_without_a_head_there_is_nothing_to_say_and_nothing_to_train() -> None:

@@ -32,7 +32,7 @@ from engine.faults import PARTS, parts_of
 from engine.ledger import parameter_formula
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY, Parts
-from engine.tokenizers import Tokenizer
+from engine.tokenizers import Storable
 from engine.training.records import TrainState
 
 WEIGHTS, CONFIG, TOKENIZER, METRICS = "model.safetensors", "config.json", "tokenizer.json", "metrics.json"
@@ -50,7 +50,7 @@ class Checkpoint:
 
     model: Transformer
     config: ResolvedConfig
-    tokenizer: Tokenizer
+    tokenizer: Storable
     metrics: dict[str, Any]
 
     def memory(self) -> int:
@@ -64,7 +64,7 @@ class Checkpoint:
 def save(
     folder: Path | str,
     model: Transformer,
-    tokenizer: Tokenizer,
+    tokenizer: Storable,
     metrics: Mapping[str, Any],
     dtype: torch.dtype = torch.float32,
 ) -> None:
@@ -94,7 +94,7 @@ def load(folder: Path | str) -> Checkpoint:
 
 
 def pack(
-    model: Transformer, tokenizer: Tokenizer, metrics: Mapping[str, Any], dtype: torch.dtype = torch.float32
+    model: Transformer, tokenizer: Storable, metrics: Mapping[str, Any], dtype: torch.dtype = torch.float32
 ) -> bytes:
     """The same four files as one zip, for a download."""
     buffer = io.BytesIO()
@@ -239,7 +239,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def _files(
-    model: Transformer, tokenizer: Tokenizer, metrics: Mapping[str, Any], dtype: torch.dtype
+    model: Transformer, tokenizer: Storable, metrics: Mapping[str, Any], dtype: torch.dtype
 ) -> dict[str, bytes]:
     stored = {name: p.detach().cpu().to(dtype).contiguous() for name, p in model.named_parameters()}
     return {

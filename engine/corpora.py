@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.config import bpe_size
 from engine.errors import CorpusError
-from engine.tokenizers import Tokenizer, bpe, characters
+from engine.tokenizers import Storable, bpe, characters
 from engine.tokenizers.char import CharTokenizer
 
 SHAKESPEARE_FILE = "tinyshakespeare.txt"
@@ -37,7 +37,7 @@ class Corpus:
 
     name: str
     text: str
-    tokenizer: Tokenizer
+    tokenizer: Storable
     train: Tensor  # (n_train,) int64
     validation: Tensor  # (n_validation,) int64
     cut: str = "char"  # how the tokenizer was made: TrainConfig.tokenizer

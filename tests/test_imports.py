@@ -33,6 +33,8 @@ LAYERS = (
     ("ui.fields", "ui.reading"),
     ("ui.state", "ui.explain", "ui.players", "ui.widgets", "ui.step", "ui.slow"),
     ("ui.controls", "ui.status"),
+    ("ui.fetching",),
+    ("ui.models",),
     ("ui.subject",),
     ("ui.look", "ui.course", "ui.server"),
     ("pages",),

@@ -11,7 +11,8 @@ import streamlit as st
 from engine.errors import GlassformerError
 from engine.model import Transformer
 from ui import state
-from ui.subject import RUN, Subject
+from ui.models import RUN
+from ui.subject import Subject
 
 MOST_STEPS = 32  # snapshots that are measured
 SLICE_SECONDS = 0.12  # of measuring in one run of the script: a control waits that long at most

@@ -13,7 +13,7 @@ from ui.text.markdown import whole
 MAX_TOKENS = 128  # that are looked at: more do not fit on a screen
 
 
-RECORDING_BYTES = 64 << 20  # of the scores and patterns of one recording: a model may have thousands of heads
+RECORDING_BYTES = 128 << 20  # of one recording: a model may have hundreds of heads, and as many words
 
 
 MAX_TEXT = 2000  # characters of typed text
@@ -28,6 +28,15 @@ EXAMPLES = {
 
 
 FIRST_TEXT = EXAMPLES["First Citizen"]
+
+
+ENGLISH = {  # for models that were trained on much of it
+    "A fact": "The capital of France is",
+    "Who gets it": "When Mary and John went to the store, John gave a drink to",
+    "Agreement": "The keys to the old cabinet",
+    "Long words": "The unbelievably straightforward internationalization of",
+    "Repeats": EXAMPLES["Repeats"],
+}
 
 
 def show_token(text: str) -> str:
@@ -46,12 +55,14 @@ def most_tokens(config: ModelConfig) -> int:
     >>> most_tokens(ModelConfig(context=256))
     128
     >>> most_tokens(ModelConfig(context=256, d_model=64, n_layers=64, n_heads=64))
-    36
+    49
     """
-    square = RECORDING_BYTES / (
-        3 * 4 * config.n_layers * config.n_heads
-    )  # scores, masked scores and pattern, float32
-    return min(config.context, MAX_TOKENS, max(8, int(math.sqrt(square))))
+    c = config.resolved()
+    square = 3 * 4 * c.n_layers * c.n_heads  # scores, masked scores and pattern, float32
+    # A token: about twelve vectors of the stream's width in a block, three of the network's, and the logits.
+    linear = 4 * (c.n_layers * (12 * c.d_model + 3 * c.d_ff) + c.vocab_size)
+    fits = (math.sqrt(linear**2 + 4 * square * RECORDING_BYTES) - linear) / (2 * square)
+    return min(c.context, MAX_TOKENS, max(8, int(fits)))
 
 
 def read(text: str, tokenizer: Tokenizer, limit: int) -> tuple[tuple[int, ...], str, list[str]]:

@@ -124,7 +124,8 @@ def measured(key: Key, measure: Callable[[], Steps[T]], doing: str) -> T | None:
     """The result of a measurement; None while it is under way, or after it was cancelled or refused.
 
     `key` has to hold all that the result depends on, and what is measured. `doing` stands beside the bar:
-    "Patching every position". What it refuses (GlassformerError) is shown as a sentence; any other fault is raised here.
+    "Patching every position". What it refuses (GlassformerError) is shown as a sentence; any other fault is
+    raised here.
     """
     job = _jobs().of(key, measure)
     if not job.wait(GLANCE):

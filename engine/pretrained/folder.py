@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,12 @@ class Folder:
 
     def shape(self, name: str) -> tuple[int, ...]:
         return self.shapes[name]
+
+    @property
+    def bits(self) -> float:
+        """Bits that one number takes on disk, on average; the tables of names are counted in."""
+        files = {file for file, _ in self.where.values()}
+        return 8 * sum(file.stat().st_size for file in files) / max(1, sum(map(prod, self.shapes.values())))
 
     def numbers(self, name: str) -> np.ndarray:
         """A tensor as float32. Raises PretrainedError where it cannot be read, is of whole numbers, or is

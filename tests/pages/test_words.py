@@ -26,7 +26,7 @@ from engine.training.optim import learning_rate_factor
 from pages.inside.shapes.sources import EXAMPLES
 from tests.engine.helpers import loud, some_tokens, tiny
 from tests.pages.stage import open_page
-from ui import subject
+from ui import models
 from ui.controls import CONTROLS
 
 ROOT = Path(__file__).parents[2]
@@ -136,7 +136,7 @@ def test_the_loss_of_a_shipped_model_says_after_how_many_passes(name):
     found = load(ROOT / "checkpoints" / name)
     metrics = json.loads((ROOT / "checkpoints" / name / "metrics.json").read_text("utf-8"))
     read = metrics["step"] * metrics["train"]["batch_size"] * found.config.context / SHAKESPEARE_TRAIN
-    said = subject._loss_help(found)
+    said = models.facts_help(found, None)
     assert said is not None and [int(n) for n in re.findall(r"after (\d+) passes", said)] == [round(read), 82]
     assert round(passes(10_000, 64, 128, SHAKESPEARE_TRAIN)) == 82
     assert re.search(r"after 16 and 11 passes", (ROOT / "README.md").read_text("utf-8"))

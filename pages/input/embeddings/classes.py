@@ -21,8 +21,9 @@ from pages.input.embeddings.shared import Vocabulary, matrix_of, vocabulary_of
 from ui import explain
 from ui.course import course, steps_of
 from ui.layout import scrolled
+from ui.models import UNTRAINED
 from ui.players.plot import plot
-from ui.subject import UNTRAINED, Subject
+from ui.subject import Subject
 
 MATRIX_TOKENS = 96  # in the matrix of cosines
 MEMBERS = 14  # of a class that are named

@@ -35,8 +35,9 @@ from pages.input.embeddings.shared import (
 )
 from ui import explain, state
 from ui.course import steps_of
+from ui.models import RUN
 from ui.players.plot import plot
-from ui.subject import RUN, Subject
+from ui.subject import Subject
 from ui.text.markdown import safe
 from ui.widgets import one_of
 

@@ -14,8 +14,9 @@ from engine.model import Transformer
 from pages.input.positions import learned_figures as figures
 from ui import explain
 from ui.course import course, steps_of
+from ui.models import FIRST_MODEL, SHIPPED
 from ui.players.plot import plot
-from ui.subject import FIRST_MODEL, SHIPPED, Subject
+from ui.subject import Subject
 
 MOST = 512  # positions that are drawn
 LEARNED, SINUSOIDAL = "learned", "sinusoidal"

@@ -17,7 +17,8 @@ from engine.measure.firing import SIDES, Excerpt, excerpts, places, shows_lowest
 from engine.measure.neurons import Scan, activations_near, scan
 from ui import state, widgets
 from ui.figures import theme
-from ui.subject import RUN, Subject
+from ui.models import RUN
+from ui.subject import Subject
 from ui.text.markdown import safe
 
 SPANS = {"8,000": 8_000, "32,000": 32_000, "all": 10**9}  # tokens of the validation text

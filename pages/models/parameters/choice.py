@@ -17,8 +17,8 @@ from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.presets import ENCODER_DECODERS, PRESETS, Preset
 from ui import state
+from ui.models import RUN, SHIPPED
 from ui.site import ROOT
-from ui.subject import RUN, SHIPPED
 from ui.text.markdown import safe, whole
 
 FIRST = "gpt2"

@@ -32,7 +32,7 @@ from tests.pages.input.positions import (
     shipped,
     the_only_preset,
 )
-from ui import subject
+from ui import models
 
 HEAD = {"rope_layer": "1", "rope_head": "2"}
 
@@ -263,7 +263,7 @@ def test_a_head_that_turns_in_part(monkeypatch, drawn):
     monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda data, **rest: sent.update(data))
     with the_only_preset(monkeypatch, position="rope", rope_fraction=0.5):
         page = rope("arrows", "untrained-classic", text="To be, or not", rope_query="9", rope_key="5")
-        found = subject._untrained("classic")
+        found = models._untrained("classic")
         recording = record(found.model, found.tokenizer.encode("To be, or not"))
         score = float(recording["blocks.0.scores"][0, 9, 5]) * 8**0.5  # before its scaling
         said = re.search(r"before its scaling is \*\*(\S+)\*\*", sentences(page))

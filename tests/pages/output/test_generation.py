@@ -31,7 +31,7 @@ from pages.output.generation.session import answer, begin, resting, token_of
 from pages.output.generation.surprise import surprise_bars
 from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page, view_of
-from ui import subject
+from ui import models
 from ui.subject import Subject
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "generation" / "page.py")
@@ -349,7 +349,7 @@ def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
     path = session.tree.path(session.leaf)
     said = sentences(page)
     assert len(session.tree) == BATCH and f"The {BATCH} tokens written so far cost the model" in said
-    model, ids = subject._shipped("shakespeare-classic").model, list(session.tree.tokens(session.leaf))
+    model, ids = models._shipped("shakespeare-classic").model, list(session.tree.tokens(session.leaf))
     with torch.inference_mode():
         logs = model(torch.tensor([ids]))[0, -BATCH - 1 : -1].double().log_softmax(-1)
     nats = [-logs[i, token].item() for i, token in enumerate(ids[-BATCH:])]
@@ -566,11 +566,11 @@ def test_every_kind_of_model(fields, monkeypatch: pytest.MonkeyPatch):
         }
     )
     monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=small))
-    subject._untrained.clear()
+    models._untrained.clear()
     page = opened(
         model="untrained-classic", generation_top_k="5", generation_penalty="1.2", generation_min_p="0.01"
     )
-    subject._untrained.clear()
+    models._untrained.clear()
     if not small.causal:
         assert "does not write on" in sentences(page)
     else:
@@ -579,8 +579,8 @@ def test_every_kind_of_model(fields, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_diverged_model_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch):
-    subject._shipped.clear()
-    found = subject._shipped("shakespeare-classic")
+    models._shipped.clear()
+    found = models._shipped("shakespeare-classic")
     with torch.no_grad():
         kept = found.model.embedding.clone()
         found.model.embedding.fill_(math.nan)
@@ -589,7 +589,7 @@ def test_a_diverged_model_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch):
     finally:
         with torch.no_grad():
             found.model.embedding.copy_(kept)
-        subject._shipped.clear()
+        models._shipped.clear()
 
 
 def test_the_hosted_profile_writes_less(monkeypatch: pytest.MonkeyPatch):

@@ -19,7 +19,7 @@ from pages.output.generation import beam
 from pages.output.generation.beam_figures import PRUNED_ROWS, beam_tree, rows
 from tests.engine.helpers import loud, tiny
 from tests.pages.stage import open_page
-from ui import subject
+from ui import models
 from ui.reading import EXAMPLES, show_token
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "generation" / "page.py")
@@ -42,7 +42,7 @@ def words(page: AppTest) -> str:
 
 def found_by(depth: int, width: int, stop: str = "", penalty: float = 1.0, seed: int = 0):
     """What the engine finds where the page looks: (model, ids, beam, rivals)."""
-    kept = subject._shipped("shakespeare-classic")
+    kept = models._shipped("shakespeare-classic")
     ids = tuple(kept.tokenizer.encode("KING RICHARD II:\n"))
     ends = ending_with(kept.tokenizer, stop, 65)
     found = beam_search(kept.model, ids, depth, width, length_penalty=penalty, stop=ends, shown=width + 2)
@@ -139,9 +139,9 @@ def test_an_encoder_has_nothing_to_search(monkeypatch: pytest.MonkeyPatch):
         presets.PRESETS["classic"], model=replace(presets.PRESETS["classic"].model, causal=False, n_layers=1)
     )
     monkeypatch.setitem(presets.PRESETS, "classic", encoder)
-    subject._untrained.clear()
+    models._untrained.clear()
     page = opened(model="untrained-classic")
-    subject._untrained.clear()
+    models._untrained.clear()
     assert "nothing to search" in words(page)
 
 

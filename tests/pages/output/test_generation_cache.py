@@ -16,7 +16,7 @@ from engine.measure.caching_totals import divisors
 from pages.output.generation import cache, cache_bytes, cache_pairs, cache_steps, cache_why
 from pages.output.generation import cache_figures as figures
 from tests.pages.stage import StageManager, open_page
-from ui import subject
+from ui import models
 from ui.text.numbers import flop, gigabytes
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "generation" / "page.py")
@@ -53,7 +53,7 @@ def small(monkeypatch: pytest.MonkeyPatch, **fields) -> None:
         }
     )
     monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=config))
-    subject._untrained.clear()
+    models._untrained.clear()
 
 
 def test_both_write_the_same_and_the_bytes_agree(drawn):
@@ -70,8 +70,8 @@ def test_both_write_the_same_and_the_bytes_agree(drawn):
     )  # of 64 positions, to begin with
     assert "one position is computed instead of 28" in words and "was full" not in words
     assert [m.label for m in page.metric] == ["With, tokens/s", "Without, tokens/s", "Times as fast"]
-    model = subject._shipped("shakespeare-classic").model
-    ids = subject._shipped("shakespeare-classic").tokenizer.encode("KING RICHARD II:\n")
+    model = models._shipped("shakespeare-classic").model
+    ids = models._shipped("shakespeare-classic").tokenizer.encode("KING RICHARD II:\n")
     pairs = compare(model, ids, 12, SampleConfig(temperature=0.0))
     cached, uncached = [p.flops for p in pairs], [p.flops_without for p in pairs]
     figure = drawn["kv_flops"]
@@ -115,7 +115,7 @@ def test_past_the_context_the_page_says_what_happens(monkeypatch: pytest.MonkeyP
         and "the token that stood at 11 now stands at 0" in words
     )
     assert "✓ **16 of 16 tokens" in words
-    subject._untrained.clear()
+    models._untrained.clear()
 
 
 def test_a_longer_text_begins_like_a_shorter_one():
@@ -198,7 +198,7 @@ def test_the_causal_mask_is_what_keeps_them(drawn):
 def test_every_part_of_every_kind_of_model(part: str, fields, monkeypatch: pytest.MonkeyPatch):
     small(monkeypatch, **fields)
     page = opened(model="untrained-classic", kv_part=part, kv_length="4")
-    subject._untrained.clear()
+    models._untrained.clear()
     assert "✗" not in sentences(page)
 
 
@@ -209,7 +209,7 @@ def test_every_part_of_every_kind_of_model(part: str, fields, monkeypatch: pytes
 def test_a_model_that_can_keep_nothing_gets_a_sentence(fields, said: str, monkeypatch: pytest.MonkeyPatch):
     small(monkeypatch, **fields)
     page = opened(model="untrained-classic")
-    subject._untrained.clear()
+    models._untrained.clear()
     assert said in sentences(page) and not page.metric
 
 

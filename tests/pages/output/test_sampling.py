@@ -23,7 +23,7 @@ from engine.service.state import RunSpec
 from pages.output.sampling import figures
 from pages.output.sampling.temperatures import TEMPERATURES
 from tests.pages.stage import StageManager, open_page
-from ui import subject
+from ui import models, subject
 from ui.players import sampler
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "sampling" / "page.py")
@@ -52,11 +52,11 @@ def engine_rows(page: AppTest):
 def logits_of(ids: tuple[int, ...], position: int) -> torch.Tensor:
     """Of the model that the page opens with."""
     with torch.inference_mode():
-        return subject._shipped("shakespeare-classic").model(torch.tensor([ids]))[0, position].float()
+        return models._shipped("shakespeare-classic").model(torch.tensor([ids]))[0, position].float()
 
 
 def ids_of(text: str) -> tuple[int, ...]:
-    return tuple(subject._shipped("shakespeare-classic").tokenizer.encode(text))
+    return tuple(models._shipped("shakespeare-classic").tokenizer.encode(text))
 
 
 def test_the_first_view_shows_each_stage_as_the_engine_computes_it(drawn):
@@ -195,9 +195,9 @@ def test_every_view_of_every_kind_of_model(view: str, fields, monkeypatch: pytes
         }
     )
     monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=small))
-    subject._untrained.clear()
+    models._untrained.clear()
     page = opened(model="untrained-classic", sampling_view=view)
-    subject._untrained.clear()
+    models._untrained.clear()
     if view == "temperatures":
         assert ("no samples" in sentences(page)) == (not small.causal)
         assert len(page.code) >= (5 if small.causal else 0)

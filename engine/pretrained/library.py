@@ -1,0 +1,62 @@
+"""A published model by its name, with all that is needed to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine.config import ResolvedConfig
+from engine.errors import PretrainedError
+from engine.ledger import parameter_formula
+from engine.model import Transformer
+from engine.pretrained import cache, sources
+from engine.pretrained.load import open_model
+from engine.pretrained.sources import Facts
+from engine.tokenizers import Tokenizer
+
+
+@dataclass(frozen=True, eq=False)
+class Pretrained:
+    """A model that others trained. `facts` is None for one that is not known by name; `path` is the file or
+    folder it was read from, `bits` what one of its numbers takes there. No `metrics`: it was not trained
+    here.
+    """
+
+    name: str
+    model: Transformer = field(repr=False)
+    tokenizer: Tokenizer = field(repr=False)
+    facts: Facts | None
+    bits: float
+    path: Path = field(repr=False)
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def config(self) -> ResolvedConfig:
+        return self.model.config
+
+
+def load(name: str, largest: int, path: Path | str | None = None, keep: Path | None = None) -> Pretrained:
+    """The model of a name (or at a `path`), its weights mapped from the cache: float32, shared by all who
+    load it.
+
+    Raises PretrainedError where it is not on this machine, cannot be read, or has more than `largest`
+    parameters: before anything is allocated.
+    """
+    found = sources.find(name, path)
+    if found is None:
+        raise PretrainedError(f"there is no model {name!r} on this machine")
+    opened = open_model(found)
+    count = parameter_formula(opened.config)
+    if count > largest:
+        raise PretrainedError(
+            f"{name} has {count:,} parameters; this server loads models of at most {largest:,}"
+        )
+    model = opened.model(cache.weights(opened, found, keep))
+    tokenizer = opened.vocabulary()
+    if tokenizer.vocab_size > opened.config.vocab_size:
+        raise PretrainedError(
+            f"{name} has {tokenizer.vocab_size:,} tokens, but its embedding {opened.config.vocab_size:,} rows"
+        )
+    return Pretrained(name, model, tokenizer, sources.KNOWN.get(name), opened.source.bits, found)

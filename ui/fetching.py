@@ -1,0 +1,96 @@
+"""Models that are not there yet: fetched from Hugging Face when asked, or opened from a file here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from engine.pretrained import sources
+from engine.pretrained.download import download
+from ui import state
+from ui.slow import measured
+from ui.text.markdown import safe
+
+FILE = "file-"  # before the path of a model on this computer
+CHOSEN = "subject_model"
+
+
+def file_name(name: str) -> str:
+    return Path(name.removeprefix(FILE)).name
+
+
+def path_of(name: str) -> Path:
+    return Path(name.removeprefix(FILE))
+
+
+def files(named: str | None) -> list[str]:
+    """The names of models that were opened from files here, and the one that a link names: on a server that
+    opens files for who asks, and only if they are models.
+    """
+    if not state.profile().may_open_files:
+        return []
+    opened: list[str] = st.session_state.setdefault("opened_files", [])
+    if named and named.startswith(FILE) and named not in opened and sources.find("", path_of(named)):
+        opened.append(named)
+    return opened
+
+
+def more_models(prefix: str) -> None:
+    """The button beside the choice: what can be fetched, and a path. Nothing where neither is allowed."""
+    profile = state.profile()
+    if not profile.max_download and not profile.may_open_files:
+        return
+    with st.popover("", icon=":material/add:", help="More models", width="stretch"):
+        st.markdown("**More models**, trained by others")
+        absent = [name for name in sources.KNOWN if sources.find(name) is None]
+        for name in absent if profile.max_download else ():
+            _offer(name, prefix)
+        if profile.may_open_files:
+            # Streamlit's own: a path is not a value to keep in the link; what it opens is.
+            st.text_input(
+                "Or one on this computer",
+                key="model_path",
+                placeholder="/path/to/model.gguf, or a folder with config.json",
+                help="A GGUF file, or a folder in Hugging Face's layout (config.json, tokenizer.json,"
+                " model.safetensors). Nothing in it is run.",
+                on_change=_open,
+            )
+            if problem := st.session_state.pop("model_path_problem", None):
+                st.caption(f":material/info: {safe(problem)}")
+
+
+def _offer(name: str, prefix: str) -> None:
+    """One that can be fetched: its facts, the button, then its progress."""
+    known = sources.KNOWN[name]
+    words, button = st.columns([3, 2], vertical_alignment="center")
+    words.markdown(f"{known.title}  \n:small[{known.made_by} · {known.licence} · about {known.megabytes} MB]")
+    asked = f"fetch_{name}"
+    # Streamlit's own: it begins something and has no value.
+    button.button("Download", key=f"{asked}_button", on_click=_ask, args=(asked,), width="stretch")
+    if st.session_state.get(asked):
+        largest = state.profile().max_download
+        if measured((asked,), lambda: download(name, largest), f"Fetching {known.short}") is not None:
+            st.session_state[CHOSEN] = prefix + name
+            st.session_state.pop(asked)
+            st.rerun()
+
+
+def _ask(asked: str) -> None:
+    st.session_state[asked] = True
+
+
+def _open() -> None:
+    """Takes a path over as the model to look at, or says why not."""
+    typed = str(st.session_state["model_path"] or "").strip()
+    if not typed:
+        return
+    path = Path(typed).expanduser()
+    if sources.find("", path) is None:
+        st.session_state["model_path_problem"] = (
+            f"{path.name or typed} is no .gguf file, and no folder with config.json and model.safetensors."
+        )
+        return
+    name = FILE + str(path)
+    st.session_state.setdefault("opened_files", []).append(name)
+    st.session_state[CHOSEN] = name

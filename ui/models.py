@@ -1,0 +1,235 @@
+"""The models that can be looked into, by the names in links: shipped, published, untrained, runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from engine import checkpoints, corpora, tokenizers
+from engine.checkpoints import Checkpoint
+from engine.config import ModelConfig, passes
+from engine.errors import GlassformerError
+from engine.ledger import parameter_formula
+from engine.model import build
+from engine.presets import PRESETS
+from engine.pretrained import library, sources
+from engine.pretrained.library import Pretrained
+from ui import fetching, state
+from ui.fetching import FILE
+from ui.fields import TRAINABLE
+from ui.site import ROOT
+from ui.step import NEWEST
+from ui.text.markdown import safe, whole
+
+if TYPE_CHECKING:
+    from engine.service.state import RunView
+
+SHIPPED = {
+    "shakespeare-classic": "Shakespeare, classic (trained)",
+    "shakespeare-modern": "Shakespeare, modern (trained)",
+}
+UNTRAINED, RUN, PRETRAINED = "untrained-", "run-", "pretrained-"
+FIRST_MODEL = "shakespeare-classic"
+
+Found = Checkpoint | Pretrained
+
+
+def is_pretrained(name: str) -> bool:
+    """Whether others trained it: its texts are English, its tokens words."""
+    return name.startswith((PRETRAINED, FILE))
+
+
+def title_of(name: str, run: RunView | None = None) -> str:
+    if name in SHIPPED:
+        return SHIPPED[name]
+    if name.startswith(UNTRAINED):
+        return f"{PRESETS[name.removeprefix(UNTRAINED)].title}, untrained"
+    if name.startswith(PRETRAINED):
+        short = name.removeprefix(PRETRAINED)
+        return sources.KNOWN[short].title if short in sources.KNOWN else f"{short}, from this server's folder"
+    if name.startswith(FILE):
+        return f"{fetching.file_name(name)}, from a file"
+    return f"Your run: {run.name}" if run else "A run"
+
+
+def choose_model() -> str:
+    """The name of the model to look into: from the URL, else the one looked at on another page, else the run
+    in hand, else a shipped one.
+    """
+    named = state.from_url("model")
+    views = _runs(named)
+    options = [
+        *views,
+        *(name for name in SHIPPED if (ROOT / "checkpoints" / name).is_dir()),
+        *(PRETRAINED + name for name in sources.available()),
+        *fetching.files(named),
+        *(UNTRAINED + name for name in TRAINABLE),
+    ]
+    current = st.session_state.get("subject_model")
+    if current not in options:
+        hand = RUN + str(st.session_state.get("run_id"))
+        current = next(
+            (n for n in (named, st.session_state.get("kept_model"), hand, FIRST_MODEL) if n in options),
+            options[0],
+        )
+        st.session_state["subject_model"] = current
+        asked_for = st.query_params.get("model")
+        if asked_for and asked_for != current:
+            shown = safe(title_of(current, views.get(current)))
+            st.caption(f":material/info: {_missing(asked_for)}; {shown} is shown instead.")
+    left, right = st.columns([7, 1], gap="small", vertical_alignment="bottom")
+    with left:
+        # Streamlit's own: a link may name somebody else's run, a missing one is said, and the URL always
+        # holds the name, also of the first.
+        name: str = st.selectbox(
+            "Model",
+            options,
+            key="subject_model",
+            format_func=lambda n: whole(title_of(n, views.get(n))),
+            help="A shipped model, one that others trained, an untrained one, or a run of yours, at any"
+            " of its steps.",
+        )
+    with right:
+        fetching.more_models(PRETRAINED)
+    st.session_state["kept_model"] = name
+    _put("model", name)
+    return name
+
+
+def _runs(named: str | None) -> dict[str, RunView]:
+    manager = state.manager()
+    views = {RUN + view.id: view for view in reversed(manager.runs(state.owner())) if view.snapshots}
+    if (
+        named
+        and named.startswith(RUN)
+        and named not in views
+        and (view := manager.view(named.removeprefix(RUN))) is not None
+        and view.snapshots
+    ):
+        views[named] = view  # somebody else's, by its link
+    return views
+
+
+def _missing(name: str) -> str:
+    if name.startswith(RUN):
+        return "That run is not on this server (any more)"
+    known = sources.KNOWN.get(name.removeprefix(PRETRAINED)) if name.startswith(PRETRAINED) else None
+    return f"{known.short} is not on this server" if known else "There is no such model"
+
+
+def _put(name: str, value: str) -> None:
+    if st.query_params.get(name) != value:
+        st.query_params[name] = value
+
+
+def model_of(name: str, step: int, steps: tuple[int, ...]) -> Found:
+    """The model of a name. A snapshot that went away while we looked, or a file that cannot be read, ends the
+    page with a sentence.
+    """
+    try:
+        if name.startswith(RUN):
+            return _snapshot(name.removeprefix(RUN), max(steps) if step == NEWEST else step)
+        if name.startswith(PRETRAINED):
+            return _pretrained(name.removeprefix(PRETRAINED), None)
+        if name.startswith(FILE):
+            return _pretrained(fetching.file_name(name), str(fetching.path_of(name)))
+        return _shipped(name) if name in SHIPPED else _untrained(name.removeprefix(UNTRAINED))
+    except GlassformerError as error:
+        st.error(safe(str(error)))
+        st.stop()
+        raise
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the model …")
+def _shipped(name: str) -> Checkpoint:
+    return checkpoints.load(ROOT / "checkpoints" / name)
+
+
+@st.cache_resource(max_entries=2, show_spinner="Reading the model: a few seconds the first time …")
+def _pretrained(name: str, path: str | None) -> Pretrained:
+    """One copy for everybody who looks."""
+    return library.load(name, state.profile().max_pretrained, path)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _snapshot(run: str, step: int) -> Checkpoint:
+    return state.manager().model(run, step)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _untrained(preset: str) -> Checkpoint:
+    """A preset's model as it is before its first step, with the alphabet of the shipped ones."""
+    values = json.loads((ROOT / "checkpoints" / FIRST_MODEL / checkpoints.TOKENIZER).read_text("utf-8"))
+    tokenizer = tokenizers.from_dict(values)
+    config = ModelConfig(**{**PRESETS[preset].model.to_dict(), "vocab_size": tokenizer.vocab_size})
+    model = build(config).requires_grad_(False).eval()
+    return Checkpoint(model, model.config, tokenizer, {"corpus": "shakespeare"})
+
+
+# What is known of it ----------------------------------------------------------------------------
+
+
+def facts(found: Found, run: RunView | None, step: int, steps: tuple[int, ...]) -> str:
+    """The line below a model's name: its sizes, and how it was trained."""
+    c = found.config
+    words = [
+        f"{parameter_formula(c, found.model.parts):,} parameters",
+        f"{c.n_layers} layers × {c.n_heads} heads",
+        f"width {c.d_model}",
+        f"context {c.context:,}",
+    ]
+    if isinstance(found, Pretrained):
+        return " · ".join(words + _published(found))
+    loss = found.metrics.get("validation_loss")
+    if run is None and isinstance(loss, float):
+        words.append(f"validation loss {loss:.3f}")
+    if run is not None:
+        words.append(
+            f"{'newest: ' if step == NEWEST else ''}step {max(steps) if step == NEWEST else step:,} of"
+            f" {run.total_steps:,}"
+        )
+    return " · ".join(words)
+
+
+def _published(found: Pretrained) -> list[str]:
+    bits = f"{found.bits:.3g} bits a weight in its file"
+    if found.facts is None:
+        return [bits]
+    return [
+        f"trained by {found.facts.made_by} on {found.facts.tokens} tokens (published)",
+        found.facts.licence,
+        bits,
+    ]
+
+
+def facts_help(found: Found, run: RunView | None) -> str | None:
+    """Where the facts of a published model come from; what the validation loss of a shipped one may be held
+    against, and what not.
+    """
+    if isinstance(found, Pretrained):
+        return None if found.facts is None else _source(found)
+    return None if run is not None else _loss_help(found.metrics, found.config.context)
+
+
+def _source(found: Pretrained) -> str:
+    assert found.facts is not None
+    return (
+        f"{found.facts.repository} at Hugging Face; {found.facts.source}. Its weights were read from"
+        f" {safe(found.path.name)} and are computed with as 32-bit numbers."
+    )
+
+
+def _loss_help(metrics: Mapping[str, object], context: int) -> str | None:
+    train, step = metrics.get("train"), metrics.get("step")
+    if not (isinstance(train, dict) and isinstance(step, int) and metrics.get("corpus") == "shakespeare"):
+        return None
+    own = passes(step, int(train["batch_size"]), context, corpora.SHAKESPEARE_TRAIN)
+    other = passes(10_000, 64, 128, corpora.SHAKESPEARE_TRAIN)
+    return (
+        f"Validation loss: nats per character on text that it never read, after {own:.0f} passes over the"
+        " text that it learned from. The 0.92 that texts give for Tiny Shakespeare is the *training* loss of"
+        f" a larger model (8 layers, width 256) after {other:.0f} passes: by then it knows much by heart."
+    )

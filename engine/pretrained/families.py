@@ -73,7 +73,13 @@ def both(ours: str, theirs: str, **rest: Any) -> Pieces:
 
 # GPT-2 ------------------------------------------------------------------------------------------
 
-GELUS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
+GELUS = {
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+    "relu2": "relu2",
+}
 
 
 def _gpt2_config(facts: Facts) -> ModelConfig:

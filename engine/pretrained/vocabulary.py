@@ -214,6 +214,7 @@ def _table() -> dict[str, int]:
 
 
 _LETTERS = _table()
+_BY_BYTE = {byte: letter for letter, byte in _LETTERS.items()}
 
 
 def _bytes(token: str) -> bytes:
@@ -222,3 +223,12 @@ def _bytes(token: str) -> bytes:
     (b' the', b'\n', b'\xc3\xa9')
     """
     return bytes(_LETTERS[c] for c in token) if all(c in _LETTERS for c in token) else token.encode()
+
+
+def letters(token: bytes) -> str:
+    r"""Bytes as byte-level vocabularies write them.
+
+    >>> letters(b" the"), letters(b"\n")
+    ('Ġthe', 'Ċ')
+    """
+    return "".join(_BY_BYTE[byte] for byte in token)

@@ -31,7 +31,8 @@ AS_A_TABLE = ("sinusoidal", "none")  # positions that a learned table can hold, 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a model is written: `said` is the configuration as the family says it, `filled` what it has more."""
+    """How a model is written: `said` is its configuration in the family's terms, `filled` what that has"
+    " more."""
 
     family: str
     writer: Writer

@@ -28,13 +28,17 @@ class Size:
 
     bytes: int
 
+    @property
+    def megabytes(self) -> str:
+        return f"{self.bytes / 1e6:,.1f} MB"
+
     def allow(self, most: int) -> None:
         """Raises PretrainedError where it is more than may be made here."""
         if self.bytes > most:
             raise PretrainedError(
-                f"its weights would take {self.bytes / 1e6:,.0f} MB; on this server at most"
-                f" {most / 1e6:,.0f} MB are made. Choose fewer bits, or export it from a copy of the app of your"
-                " own"
+                f"its weights would take {self.megabytes}, and on this server at most"
+                f" {most / 1e6:,.0f} MB are made. Choose fewer bits, or export it from a copy of the app on"
+                " your own machine"
             )
 
 

@@ -1,4 +1,4 @@
-"""A tokenizer as the `tokenizers` library writes it (tokenizer.json), so that `AutoTokenizer` gives our ids."""
+"""A tokenizer as the `tokenizers` library writes it (tokenizer.json): `AutoTokenizer` then gives our ids."""
 
 from __future__ import annotations
 

@@ -70,6 +70,7 @@ BY_TEXT = '''ALPHABET = {alphabet!r}
 
 def main() -> None:
     """Goes on with the text that was given, a character at a time."""
+    torch.set_num_threads(1)  # several would wait for each other longer than such small products take
     model = load(Path(__file__).with_name("model.safetensors"))
     known = " ".join(sys.argv[1:]) or ALPHABET[0]
     ids = [ALPHABET.index(character) for character in known if character in ALPHABET]

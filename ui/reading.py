@@ -34,7 +34,7 @@ ENGLISH = {  # for models that were trained on much of it
     "A fact": "The capital of France is",
     "Who gets it": "When Mary and John went to the store, John gave a drink to",
     "Agreement": "The keys to the old cabinet",
-    "Long words": "The unbelievably straightforward internationalization of",
+    "Long words": "The extraordinarily unbelievable internationalization of",
     "Repeats": EXAMPLES["Repeats"],
 }
 
@@ -55,7 +55,7 @@ def most_tokens(config: ModelConfig) -> int:
     >>> most_tokens(ModelConfig(context=256))
     128
     >>> most_tokens(ModelConfig(context=256, d_model=64, n_layers=64, n_heads=64))
-    49
+    48
     """
     c = config.resolved()
     square = 3 * 4 * c.n_layers * c.n_heads  # scores, masked scores and pattern, float32
@@ -98,6 +98,28 @@ def read(text: str, tokenizer: Tokenizer, limit: int) -> tuple[tuple[int, ...], 
         ids = _whole(ids[:limit], tokenizer)
         kept = tokenizer.decode(ids)
     return tuple(ids), kept, notes
+
+
+def token_named(typed: str, tokenizer: Tokenizer) -> list[int]:
+    r"""The ids of a word that a person typed where one token is wanted; more than one where the model cuts
+    it, none for an empty text.
+
+    Models of words have most of them with the blank before: so "Paris" is “␣Paris” where that is one token,
+    and what stands in quotes is taken as it is.
+
+    >>> from engine.tokenizers.char import CharTokenizer
+    >>> token_named("b", CharTokenizer(" ab")), token_named("␣", CharTokenizer(" ab"))
+    ([2], [0])
+    """
+    text = typed.replace("␣", " ").replace("⏎", "\n").replace("⇥", "\t")
+    quoted = len(text) > 2 and text[0] == text[-1] == '"'
+    text = text[1:-1] if quoted else text
+    unknown = set(tokenizer.unknown(" " + text))
+    bare = list(tokenizer.encode("".join(c for c in text if c not in unknown)))
+    if quoted or not text.strip() or text[0].isspace() or " " in unknown:
+        return bare
+    spaced = list(tokenizer.encode("".join(c for c in " " + text if c not in unknown)))
+    return bare if len(bare) < len(spaced) else spaced
 
 
 def _whole(ids: list[int], tokenizer: Tokenizer) -> list[int]:

@@ -124,8 +124,11 @@ def _cached(repository: str) -> Iterator[Path]:
 
 
 def _is_model(place: Path) -> bool:
-    if place.is_file():
-        return place.suffix == ".gguf"
-    return (place / folder.CONFIG).is_file() and (
-        (place / folder.WEIGHTS).is_file() or (place / folder.INDEX).is_file()
-    )
+    try:
+        if place.is_file():
+            return place.suffix == ".gguf"
+        return (place / folder.CONFIG).is_file() and (
+            (place / folder.WEIGHTS).is_file() or (place / folder.INDEX).is_file()
+        )
+    except OSError:  # a name that no file can have, or a place that may not be looked at
+        return False

@@ -9,17 +9,21 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
+from engine.errors import PretrainedError
 from engine.model import build
 from engine.pretrained import sources
+from engine.progress import Progress
 from engine.service.history import SMOOTH, HistoryLog, losses_at
 from engine.service.state import RunSpec
 from engine.tokenizers.char import CharTokenizer
 from engine.training.records import Step
+from tests.engine.pretrained.test_gguf import FACTS, a_llama, plain, written
+from tests.engine.pretrained.test_library import WORDS
 from tests.pages.stage import StageManager, open_page, view_of
-from ui import models, subject
+from ui import fetching, models, subject
 from ui.fields import TRAINABLE
 from ui.models import FIRST_MODEL, SHIPPED
-from ui.reading import EXAMPLES, FIRST_TEXT, MAX_TEXT, read, show_token
+from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, MAX_TEXT, read, show_token
 from ui.step import NEWEST
 from ui.subject import Subject
 
@@ -390,3 +394,95 @@ def test_a_long_text_is_cut_and_its_length_is_said():
     assert given(page)["text"] == "short" and "characters; the first" not in captions(page)
     linked = opened(text="b" * 3000)
     assert "has 3,000 characters; the first 2,000" in captions(linked) and set(given(linked)["text"]) == {"b"}
+
+
+# Models that others trained ---------------------------------------------------------------------
+
+REAL = "pretrained-smollm2-135m"
+carried = pytest.mark.skipif(
+    sources.find("smollm2-135m") is None, reason="SmolLM2's carrier is not installed"
+)
+
+
+@carried
+def test_a_published_model_comes_with_its_facts_and_a_text_it_can_read(manager):
+    page = opened(model=REAL)
+    got = given(page)
+    assert got["labels"] == ["The", "␣capital", "␣of", "␣France", "␣is"] and got["shape"][1] == 49_152
+    for words in ("134,515,008 parameters", "30 layers × 9 heads", "by Hugging Face", "Apache 2.0"):
+        assert words in said(page)
+    assert "5.74 bits a weight" in said(page)  # of Q4_1 at 5 bits, and an embedding of Q8_0 at 8.5
+    page.text_area(key="text").input("An unbelievable 🙂").run()
+    assert given(page)["labels"] == ["An", "␣unbelie", "vable", "␣🙂"]
+
+
+@carried
+def test_texts_that_nobody_chose_follow_the_kind_of_model(manager):
+    page = opened()
+    page.selectbox(key="subject_model").select(REAL).run()
+    assert page.text_area(key="text").value == ENGLISH["A fact"] and in_url(page, "text") is None
+    page.selectbox(key="subject_model").select(FIRST_MODEL).run()
+    assert page.text_area(key="text").value == FIRST_TEXT
+    page.text_area(key="text").input("my own words").run()
+    page.selectbox(key="subject_model").select(REAL).run()
+    assert page.text_area(key="text").value == "my own words"
+
+
+def test_a_published_model_that_is_not_here_is_said(manager, monkeypatch):
+    monkeypatch.setattr(sources, "find", lambda *_: None)
+    page = opened(model=REAL)
+    assert given(page)["key"][0] == FIRST_MODEL and "SmolLM2 is not on this server" in said(page)
+
+
+@pytest.mark.parametrize("profile", ["local", "hosted"])
+def test_more_models_are_fetched_or_opened_only_where_the_server_allows(manager, monkeypatch, profile):
+    monkeypatch.setenv("GLASSFORMER_PROFILE", profile)
+    monkeypatch.setattr(sources, "find", lambda *_: None)
+    page = opened()
+    labels = [button.label for button in page.button]
+    assert labels.count("Download") == (4 if profile == "local" else 0)
+    assert bool(page.text_input) is (profile == "local")
+
+
+def test_a_download_without_a_way_to_the_hub_is_a_sentence(manager, monkeypatch):
+    def none(name: str, largest: int):
+        yield Progress(0, 0)
+        raise PretrainedError(f"{name} could not be fetched")
+
+    monkeypatch.setattr(fetching, "download", none)
+    monkeypatch.setattr(sources, "find", lambda *_: None)
+    page = opened()
+    page.button(key="fetch_gpt2_button").click().run()
+    assert [error.value for error in page.error] == ["gpt2 could not be fetched"] and not page.exception
+    assert given(page)["key"][0] == FIRST_MODEL
+
+
+def test_a_file_of_this_computer(manager, monkeypatch, tmp_path):
+    _, tensors = a_llama()
+    path = written(tmp_path / "small.gguf", FACTS | WORDS, {name: plain(x) for name, x in tensors.items()})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    page = opened()
+    page.text_input(key="model_path").input(str(tmp_path / "absent.gguf")).run()
+    assert "no folder with config" in said(page) and given(page)["key"][0] == FIRST_MODEL
+    page.text_input(key="model_path").input(str(path)).run()
+    assert given(page)["key"][0] == f"file-{path}" == in_url(page, "model")
+    assert "small.gguf, from a file" in page.selectbox(key="subject_model").options
+    again = opened(model=f"file-{path}")
+    assert given(again)["key"][0] == f"file-{path}"
+    for absurd in (
+        "file-",
+        "file-/" + "x" * 5000,
+        "file-\0",
+        "file-..",
+        "pretrained-../small",
+        "pretrained-",
+    ):
+        assert given(opened(model=absurd))["key"][0] == FIRST_MODEL
+    monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
+    assert given(opened(model=f"file-{path}"))["key"][0] == FIRST_MODEL
+
+
+def test_a_file_that_is_no_model_ends_the_page_with_a_sentence(manager, monkeypatch, tmp_path):
+    (tmp_path / "bad.gguf").write_bytes(b"GGUF" + b"\xff" * 40)
+    page = opened(model=f"file-{tmp_path / 'bad.gguf'}")
+    assert len(page.error) == 1 and "is no GGUF file" in page.error[0].value and not page.exception

@@ -110,7 +110,7 @@ def draw_map(subject: Subject) -> None:
     known = vocabulary_of(subject)
     first, second, third, fourth = st.columns([31, 25, 35, 58], gap="small")
     with first:
-        token = choose_token(known)
+        token = choose_token(known, subject.tokenizer)
     picture = one_of("Picture", list(PICTURES), "embed_picture", place=second)
     colours = one_of(
         "Colour",

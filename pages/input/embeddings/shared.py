@@ -13,13 +13,19 @@ from engine.measure import token_classes
 from engine.measure.embeddings import embedding_of
 from engine.tokenizers import Tokenizer, token_bytes
 from ui import state, widgets
+from ui.fields import visible
+from ui.reading import token_named
 from ui.subject import Subject
+from ui.text.markdown import safe
 from ui.text.tokens import show_bytes
 
 TOKEN = "embed_token"
 MAP, NEAR, CLOUD = "embed_map", "embed_near", "embed_cloud"  # figures whose points can be clicked
 DRAWN = 1200  # tokens that a picture shows at most
 NAMED = 160  # of them that carry their name
+LISTED = 4096  # tokens of a vocabulary that is chosen from by a list; a longer one is typed from
+MAX_TYPED = 60  # characters
+TYPED = "A word is taken with the blank before it; in quotes, as it stands."
 FAVOURITES = ("e", "␣the", "e #")  # one of these is looked at first
 
 
@@ -67,16 +73,37 @@ def matrix_of(subject: Subject) -> np.ndarray:
     return embedding_of(subject.model)
 
 
-def choose_token(known: Vocabulary) -> int:
+def choose_token(known: Vocabulary, tokenizer: Tokenizer) -> int:
     """Id of the token that is looked at: clicked in one of the figures, chosen in the box, or named in the
-    URL by its word.
+    URL by its word. A vocabulary that is too long for a list is typed from.
     """
     options = known.words
     for figure in (MAP, NEAR, CLOUD):
         clicked = widgets.index_of(widgets.picked(figure, "clicked"), len(options))
         if clicked is not None:
-            st.session_state[TOKEN] = options[clicked]
+            shown = options[clicked]
+            exact = len(options) <= LISTED or shown.startswith("␣")
+            st.session_state[TOKEN] = shown if exact else f'"{shown}"'
             break
-    first = next((word for word in FAVOURITES if word in options), options[min(1, len(options) - 1)])
     hint = "Whose neighbours are shown. A click on a point or a bar chooses it as well."
+    if len(options) > LISTED:
+        return typed_token("Token", "␣Paris", TOKEN, known, tokenizer, f"{hint} {TYPED}")
+    first = next((word for word in FAVOURITES if word in options), options[min(1, len(options) - 1)])
     return options.index(widgets.one_of("Token", options, TOKEN, first=first, kind="list", hint=hint))
+
+
+def typed_token(
+    label: str, first: str, key: str, known: Vocabulary, tokenizer: Tokenizer, hint: str = TYPED
+) -> int:
+    """Id of the token that is typed; of a word that the model cuts, its first piece, which is said."""
+    typed = st.text_input(label, first, key=key, help=hint, **widgets.KEPT)
+    text = visible(typed or "")[:MAX_TYPED]
+    shown = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
+    if (shown != text or not shown[:1].isalnum()) and shown in known.words:  # written as the figures write it
+        return known.words.index(shown)
+    ids = token_named(text, tokenizer) or token_named(first, tokenizer) or [0]
+    if not text or len(ids) > 1:
+        pieces = ", ".join(f"“{safe(known.words[i])}”" for i in ids[:6])
+        why = f"{len(ids)} tokens here: {pieces}" if text else f"no token: {pieces} is taken"
+        st.caption(f":material/info: That is {why}.")
+    return ids[0]

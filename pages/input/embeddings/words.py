@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from engine.config import ModelConfig
+from engine.measure.analogies import Analogy
 from engine.measure.embeddings import Lookup
 from engine.measure.separation import Course, Separation
 from engine.measure.token_classes import Vocabulary
@@ -49,6 +52,21 @@ MAP = Words(
     attempt=(
         "Click on “e”, “T” and “.”. Colour by frequency: how much of the first axis is only that? Then"
         " take an untrained model: are there groups?"
+    ),
+)
+
+ANALOGIES = Words(
+    see=(
+        "Rows of $E$, their mean taken off and made of length 1: $e_b - e_a + e_c$, and the tokens whose row"
+        " has the largest cosine with it. The three that were put in are grey."
+    ),
+    why=(
+        "“King − man + woman = queen” made word vectors famous (Mikolov et al. 2013). It was counted with the"
+        " three words left out: with them in, the nearest is nearly always one of the three. And often the"
+        " answer is simply a neighbour of $c$, without any arithmetic (Linzen 2016). Here all is counted."
+    ),
+    attempt=(
+        "Open the list of all of them. Then type your own four words, and an untrained model: what is left?"
     ),
 )
 
@@ -208,3 +226,31 @@ def separated(found: Separation) -> str:
             f" Most of one kind, among classes of more than two tokens: **{safe(name)}**, {difference:+.3f}."
         )
     return said
+
+
+def answered(found: Analogy, names: Sequence[str], near: Sequence[str]) -> str:
+    """What the arithmetic gives; `names` are those of a, b, c and the expected, `near` of the nearest."""
+    a, b, c, expected = (f"“{safe(name)}”" for name in names)
+    top = f"“{safe(near[0])}”"
+    itself = f"{top}, one of the three that went in" if found.nearest in found.terms else top
+    left_out = f"With the three left out, {expected} comes **{ordinal(found.rank)}**"
+    alone = f"among the neighbours of {c} alone it is {ordinal(found.rank_near_c)}"
+    verdict = (
+        "the sum brings it nearer"
+        if found.needs_arithmetic
+        else "the sum is not needed for that"
+        if found.rank == found.rank_near_c
+        else "the sum takes it farther away"
+    )
+    return f"{b} − {a} + {c} lands nearest to {itself}. {left_out}; {alone}: {verdict}."
+
+
+def ordinal(place: int) -> str:
+    """
+    >>> ordinal(1), ordinal(12), ordinal(22), ordinal(4103)
+    ('first', '12th', '22nd', '4,103rd')
+    """
+    if place == 1:
+        return "first"
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th") if place % 100 not in (11, 12, 13) else "th"
+    return f"{place:,}{ending}"

@@ -1,0 +1,57 @@
+"""Arrays -> the figure of an analogy. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.measure.analogies import Analogy
+from pages.input.embeddings.looks import MONO
+from ui.figures import specs as go
+from ui.figures.labels import plain
+from ui.figures.theme import base_layout, colour
+
+
+def nearest_bars(words: Sequence[str], found: Analogy) -> go.Figure:
+    """Cosines of the tokens nearest to the sum, best on top: those that were put in are grey, the expected
+    one stands out.
+    """
+    at = -np.arange(len(words))
+    shades = [
+        colour("quiet") if i in found.terms else colour("output" if i == found.expected else "embedding")
+        for i in found.ids.tolist()
+    ]
+    notes = [
+        "put in" if i in found.terms else "expected" if i == found.expected else ""
+        for i in found.ids.tolist()
+    ]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": found.cosine.astype(np.float32),
+        "y": at,
+        "marker": {"color": shades},
+        "text": notes,
+        "textposition": "inside",
+        "insidetextanchor": "start",
+        "hovertext": [plain(word) for word in words],
+        "hovertemplate": "“%{hovertext}”: cosine %{x:.4f}<extra></extra>",
+    }
+    layout = base_layout(
+        margin={"l": 8, "r": 12, "t": 8, "b": 40},
+        showlegend=False,
+        bargap=0.2,
+        xaxis={
+            "title": {"text": "cosine with the sum"},
+            "range": [min(0.0, float(found.cosine.min())) * 1.05, 1],
+        },
+        yaxis={
+            "tickvals": at,
+            "ticktext": [plain(word) for word in words],
+            "tickfont": {"family": MONO, "size": 14},
+            "showgrid": False,
+            "zeroline": False,
+        },
+    )
+    return go.Figure({"data": [bars], "layout": layout})

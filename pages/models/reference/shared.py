@@ -15,7 +15,6 @@ from pages.models.reference import figures
 from pages.models.reference.words import NAMES
 from ui import explain, widgets
 from ui.players.plot import plot
-from ui.text.markdown import safe
 from ui.text.numbers import number
 
 NONE = "none"
@@ -89,7 +88,7 @@ def verdict(found: Comparison, chosen: Wrong) -> str:
     far = number(worst.relative)
     reach = f"The largest difference along the stream is **{far}**, the tolerance {TOLERANCE:g}."
     if chosen.idle is not None:
-        return f":material/check: **The mistake changes nothing here:** {safe(chosen.idle)}. {reach}"
+        return f":material/check: **The mistake can do no harm here:** {chosen.idle}. {reach}"
     if chosen.mistake is not None:
         return (
             f":material/warning: **The mistake is in, and nobody would see it.** {reach} On this model the"

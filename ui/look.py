@@ -18,6 +18,7 @@ from typing import Any
 import streamlit as st
 
 from ui import explain, state, widgets
+from ui.models import FIRST_MODEL
 from ui.reading import FIRST_TEXT
 from ui.subject import Choice, choose_subject, subject_of
 
@@ -40,7 +41,8 @@ class Words:
 class View:
     """One answer of a page. `id` stands in the URL, `title` on the button.
 
-    `draw` is called with the `Subject` of the bar where the view `needs_model`, else with nothing. `code` are
+    `draw` is called with the `Subject` of the bar where the view `needs_model`, else with nothing. A view
+    with its `own_text` has the model read what it says itself: the bar then has no box for a text. `code` are
     the functions and classes of the engine whose source is offered below it. Words and code that depend on
     what is shown are functions of what `draw` gets.
     """
@@ -51,6 +53,7 @@ class View:
     words: Words | Callable[..., Words | None] | None = None
     code: Code | Callable[..., Code] = ()
     needs_model: bool = True
+    own_text: bool = False
 
     def tell(self, *about: Any) -> None:
         """Draws the words and the code: below the view, after the scrubber."""
@@ -64,8 +67,9 @@ class View:
 
 @dataclass(frozen=True)
 class Page:
-    """What stands on a page. `key` names the view in the URL; `text` is what is read until there is
-    another. `bar` is drawn above the views of a page that looks into no model: what it returns, they get.
+    """What stands on a page. `key` names the view in the URL; `model` is looked into and `text` read until
+    there are others. `bar` is drawn above the views of a page that looks into no model: what it returns, they
+    get.
     """
 
     title: str
@@ -73,22 +77,25 @@ class Page:
     views: tuple[View, ...]
     sentence: str = ""
     text: str = FIRST_TEXT
+    model: str = FIRST_MODEL
     bar: Callable[[], object] | None = None
 
 
 def show(page: Page) -> None:
-    """Draws the page. Where all views look into a model, the bar comes first and stays while views change."""
+    """Draws the page. Where all views have the same bar, it comes first and stays while views change."""
     st.title(page.title)
     if page.sentence:
         st.markdown(page.sentence)
     state.drop_endless()
-    if all(view.needs_model for view in page.views):
+    if all(view.needs_model and not view.own_text for view in page.views):
         with boundary():
-            _chosen(page, page.views, choose_subject(page.text))
+            _chosen(page, page.views, choose_subject(page.text, page.model))
     elif any(view.needs_model for view in page.views):
-        view = choose_view(page.views, page.key)
+        view = _one_of(page, page.views)
         with boundary():
-            _chosen(page, (view,), choose_subject(page.text) if view.needs_model else None)
+            asks = not view.own_text
+            choice = choose_subject(page.text, page.model, asks) if view.needs_model else None
+            _chosen(page, (view,), choice)
     else:
         _chosen(page, page.views, None)
 

@@ -32,7 +32,7 @@ SHIPPED = {
     "shakespeare-modern": "Shakespeare, modern (trained)",
 }
 UNTRAINED, RUN, PRETRAINED = "untrained-", "run-", "pretrained-"
-FIRST_MODEL = "shakespeare-classic"
+FIRST_MODEL, REAL_MODEL = "shakespeare-classic", "pretrained-smollm2-135m"
 
 Found = Checkpoint | Pretrained
 
@@ -55,9 +55,9 @@ def title_of(name: str, run: RunView | None = None) -> str:
     return f"Your run: {run.name}" if run else "A run"
 
 
-def choose_model() -> str:
+def choose_model(first: str = FIRST_MODEL) -> str:
     """The name of the model to look into: from the URL, else the one looked at on another page, else the run
-    in hand, else a shipped one.
+    in hand, else the page's `first`, else a shipped one.
     """
     asked_for = st.query_params.get("model")
     # A path or a model's name may hold more than letters: it counts only if it is among the options.
@@ -74,7 +74,11 @@ def choose_model() -> str:
     if current not in options:
         hand = RUN + str(st.session_state.get("run_id"))
         current = next(
-            (n for n in (named, st.session_state.get("kept_model"), hand, FIRST_MODEL) if n in options),
+            (
+                n
+                for n in (named, st.session_state.get("kept_model"), hand, first, FIRST_MODEL)
+                if n in options
+            ),
             options[0],
         )
         st.session_state["subject_model"] = current

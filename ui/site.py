@@ -111,6 +111,14 @@ ENTRIES: tuple[Entry, ...] = (
         ("feedforward",),
     ),
     Entry(
+        "Look inside",
+        "inside/circuits/page.py",
+        "Circuits",
+        ":material/account_tree:",
+        "circuits",
+        "Famous experiments on a real model: what happens when its inside is changed.",
+    ),
+    Entry(
         "Vectors to text",
         "output/sampling/page.py",
         "Sampling",

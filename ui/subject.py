@@ -26,7 +26,7 @@ from engine.tokenizers import Tokenizer, token_bytes
 from ui import state
 from ui import step as training_step
 from ui.fields import visible
-from ui.models import RUN, choose_model, facts, facts_help, is_pretrained, model_of, title_of
+from ui.models import FIRST_MODEL, RUN, choose_model, facts, facts_help, is_pretrained, model_of, title_of
 from ui.players.scrubber import scrubber
 from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, MAX_TEXT, most_tokens, read
 from ui.step import NEWEST
@@ -82,23 +82,28 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen in the bar: a model by its name, and what it reads. `facts` is the place below the
-    name.
+    """What was chosen in the bar: a model by its name, and what it reads; None where the bar does not ask.
+    `facts` is the place below the name.
     """
 
     name: str
-    text: str
+    text: str | None
     facts: DeltaGenerator = field(repr=False)
 
 
-def choose_subject(text: str = FIRST_TEXT) -> Choice:
-    """Draws the choice of a model, and of what it reads: `text` until there is another."""
+def choose_subject(text: str = FIRST_TEXT, model: str = FIRST_MODEL, asks: bool = True) -> Choice:
+    """Draws the choice of a model, and, where the bar `asks`, of what it reads: `model` and `text` until
+    there are others.
+    """
     state.drop_endless()
-    left, right = st.columns([3, 5], gap="medium")
+    left, right = st.columns([3, 5], gap="medium", vertical_alignment="top" if asks else "bottom")
     with left:
-        name = choose_model()
-        below = st.empty()
+        name = choose_model(model)
+        if asks:
+            below = st.empty()
     with right:
+        if not asks:
+            return Choice(name, None, st.empty())
         return Choice(name, _choose_text(text, is_pretrained(name)), below)
 
 
@@ -116,8 +121,9 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     step = training_step.current(name, steps)
     found = model_of(name, step, steps)
     choice.facts.caption(facts(found, run, step, steps), help=facts_help(found, run))
-    ids, shown, notes = read(choice.text, found.tokenizer, most_tokens(found.config))
-    for note in notes:
+    asked = FIRST_TEXT if choice.text is None else choice.text
+    ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config))
+    for note in notes if choice.text is not None else ():
         st.caption(f":material/info: {safe(note)}")
     at = step if step != NEWEST else max(steps, default=NEWEST)
     corpus = found.metrics.get("corpus")

@@ -23,6 +23,7 @@ from engine.model import Transformer
 from engine.parts.heads import by_heads
 from engine.parts.norms import Linearised
 
+BLOCK = 1024  # rows that are summed in float32
 Versus = int | Literal["mean"] | None
 
 
@@ -79,13 +80,13 @@ def attribute(
     ):
         raise ShapeError(f"position must be below {length} and tokens below {vocab}")
     pick = _chooser(target, versus)
-    u = pick(model.output_matrix.double()).cpu()  # (d_model,)
+    u = pick(model.output_matrix).cpu()  # (d_model,)
     through = _through_norm(model, torch.tensor(outputs(recording)[-1][position]).double(), u)
     d = through.direction
     blocks = range(c.n_layers)
     layers = [_layer(model, recording, i, position, d) for i in blocks]
     found = Attribution(
-        logit=float(pick(torch.tensor(recording.logits[position]).double())),
+        logit=float(pick(torch.tensor(recording.logits[position]))),
         embedding=_dot(recording, "embed", position, d),
         position=_dot(recording, "pos_embed", position, d),
         heads=np.stack([heads for heads, _ in layers]),
@@ -99,10 +100,20 @@ def attribute(
 
 
 def _chooser(target: int, versus: Versus) -> Callable[[Tensor], Tensor]:
-    """Rows (vocab, ...) -> the target's, less what it is compared with."""
+    """Rows (vocab, ...) -> the target's, less what it is compared with, float64."""
     if versus is None:
-        return lambda rows: rows[target]
-    return lambda rows: rows[target] - (rows.mean(0) if versus == "mean" else rows[versus])
+        return lambda rows: rows[target].double()
+    if versus == "mean":
+        return lambda rows: rows[target].double() - _mean(rows)
+    return lambda rows: rows[target].double() - rows[versus].double()
+
+
+def _mean(rows: Tensor) -> Tensor:
+    """Over the vocabulary, (vocab, ...) -> (...) float64. A real one's rows are many: a block of them is
+    summed in float32, the blocks in float64.
+    """
+    sums = [block.sum(0, dtype=torch.float32) for block in rows.split(BLOCK)]
+    return torch.stack(sums).sum(0, dtype=torch.float64) / len(rows)
 
 
 def _through_norm(model: Transformer, x: Tensor, u: Tensor) -> Linearised:

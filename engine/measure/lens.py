@@ -9,10 +9,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
-from engine.measure.recording import Recording, log_softmax
+from engine.measure.recording import Recording
 from engine.measure.residual import outputs
 from engine.model import Transformer
+from engine.progress import Progress, Steps, finish
+
+SHOWN = 10  # tokens that are kept of each distribution
+AT_ONCE = 4_000_000  # logits that are held at a time: those of a real vocabulary at all depths are gigabytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,52 +26,70 @@ class Lens:
     model's output.
 
     `kl` is KL(final || depth) = sum of p_final (ln p_final - ln p_depth), in nats: 0 at the last depth, and
-    never negative. `settled` is the first depth from which on a position's top guess stays the final one.
+    never negative. `settled` is the first depth from which on a position's top guess stays the final one. Of
+    each distribution the likeliest tokens are kept, with their probabilities there and at the output.
     """
 
-    log_probabilities: np.ndarray = field(repr=False)  # (depth, query, vocab) float32, nats
     guess: np.ndarray  # (depth, query) token id
     probability: np.ndarray  # (depth, query), of the guess
     kl: np.ndarray  # (depth, query), nats
     settled: np.ndarray  # (query,)
+    likeliest: np.ndarray = field(repr=False)  # (depth, query, shown) ids, best first
+    here: np.ndarray = field(repr=False)  # (depth, query, shown), their probabilities at that depth
+    output: np.ndarray = field(repr=False)  # (depth, query, shown), and at the last one
 
-    def top(self, depth: int, position: int, count: int = 10) -> np.ndarray:
-        """The ids of the likeliest tokens there, best first: at most (count,)."""
-        return np.argsort(-self.log_probabilities[depth, position], kind="stable")[:count]
+    def top(self, depth: int, position: int, count: int = SHOWN) -> np.ndarray:
+        """The ids of the likeliest tokens there, best first: at most (count,), and no more than are kept."""
+        found: np.ndarray = self.likeliest[depth, position, :count]
+        return found
 
 
-@torch.no_grad()
 def logit_lens(model: Transformer, recording: Recording) -> Lens:
     """norm_final and the unembedding applied to the stream at every depth, in the model's own arithmetic.
 
     A post-norm model has no norm_final: its stream after each block has been through norm2 already.
     """
-    like = next(model.parameters())
-    logits = []
-    for stream in outputs(recording):
-        x = torch.tensor(stream, device=like.device, dtype=like.dtype)[
-            None
-        ]  # (1, query, d_model), as in the forward pass
-        logits.append(F.linear(model.norm_final(x), model.output_matrix)[0].float().cpu().numpy())
-    return read_lens(np.stack(logits))
+    return finish(lens_steps(model, recording))
 
 
-def read_lens(logits: np.ndarray) -> Lens:
-    """Guesses, probabilities and distances from logits (depth, query, vocab), the last depth being the
-    output.
+@torch.no_grad()
+def lens_steps(model: Transformer, recording: Recording) -> Steps[Lens]:
+    """`logit_lens`, a few positions at a time: with 30 layers and 49,152 tokens it takes a second."""
+    like = model.embedding
+    streams = torch.from_numpy(np.stack(outputs(recording)))  # (depth, query, d_model)
+    depths, length, _ = streams.shape
+    some = max(1, AT_ONCE // (depths * model.config.vocab_size))
+    found = []
+    for at in range(0, length, some):
+        x = streams[:, at : at + some].to(device=like.device, dtype=like.dtype)
+        logits = F.linear(model.norm_final(x), model.output_matrix)  # (depth, some, vocab)
+        found.append(read_lens(logits.float().cpu()))
+        yield Progress(min(at + some, length), length)
+    return joined(found)
+
+
+def read_lens(logits: Tensor) -> tuple[Tensor, ...]:
+    """What is kept of logits (depth, query, vocab), the last depth being the output: guess, its probability,
+    KL, and of the likeliest tokens ids, probabilities, and probabilities at the output.
     """
-    log_p = log_softmax(logits)
-    guess = log_p.argmax(-1)
-    probability = np.exp(np.take_along_axis(log_p, guess[..., None], -1)[..., 0])
-    kl = (np.exp(log_p[-1]) * (log_p[-1] - log_p)).sum(-1)
-    kl = np.maximum(kl, 0.0)  # rounding may leave -1e-17
-    return Lens(
-        log_p.astype(np.float32),
-        guess,
-        probability.astype(np.float32),
-        kl.astype(np.float32),
-        first_settled(guess),
-    )
+    total = logits.logsumexp(-1)  # (depth, query)
+    best, guess = logits.max(-1)
+    values, likeliest = logits.topk(min(SHOWN, logits.shape[-1]), dim=-1)  # (depth, query, shown)
+    final = (logits[-1] - total[-1, :, None]).exp()  # (query, vocab): p_final
+    # ln p = logit - total: what is left of the sum over the vocabulary is a product, and nothing so large as
+    # the logits is made once more.
+    expected = torch.einsum("dqv,qv->dq", logits, final) - total  # (depth, query): mean of ln p_depth
+    kl = (expected[-1] - expected).clamp_min(0.0)  # rounding may leave -1e-6
+    at_output = logits[-1].expand_as(logits).gather(-1, likeliest)
+    output = (at_output - total[-1, :, None]).exp()
+    return guess, (best - total).exp(), kl, likeliest, (values - total[..., None]).exp(), output
+
+
+def joined(found: list[tuple[Tensor, ...]]) -> Lens:
+    """Of what was read of some positions after others."""
+    parts = [torch.cat(part, dim=1).numpy() for part in zip(*found, strict=True)]
+    guess, probability, kl, likeliest, here, output = parts
+    return Lens(guess, probability, kl, first_settled(guess), likeliest, here, output)
 
 
 def first_settled(guess: np.ndarray) -> np.ndarray:

@@ -104,7 +104,8 @@ def separation(
         if counts is not None and (counts > 0).sum() > 2
         else np.arange(len(matrix))
     )
-    unit, labels = directions(matrix[kept]), np.unique(classes[kept], return_inverse=True)[1]
+    rows = matrix if len(kept) == len(matrix) else matrix[kept]
+    unit, labels = directions(rows), np.unique(classes[kept], return_inverse=True)[1]
     within, across = (float(values[0]) for values in _within_across(unit, labels[None]))
     generator = np.random.default_rng(seed)
     chance = _differences(unit, np.stack([generator.permutation(labels) for _ in range(shuffles)]))
@@ -112,8 +113,9 @@ def separation(
     if counts is not None:
         order = np.argsort(-counts[kept], kind="stable")
         matched = _differences(unit, np.stack([_dealt(labels, order, generator) for _ in range(shuffles)]))
+    every = unit.sum(0, dtype=np.float64)
     table = {
-        name: _one_class(unit, classes[kept] == i)
+        name: _one_class(unit, every, classes[kept] == i)
         for i, name in enumerate(names)
         if (classes[kept] == i).any()
     }
@@ -141,9 +143,9 @@ def _within_across(unit: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np
     """
     count = int(labels.max()) + 1
     sizes = np.bincount(labels[0], minlength=count)
-    own = float((unit * unit).sum())
-    every = float((unit.sum(0) ** 2).sum()) - own
-    rows, same = unit.astype(np.float32), np.empty(len(labels))
+    own = float(np.vdot(unit, unit))
+    every = float((unit.sum(0, dtype=np.float64) ** 2).sum()) - own
+    rows, same = unit.astype(np.float32, copy=False), np.empty(len(labels))
     for first in range(0, len(labels), 16):  # one product for several labellings at once
         some = labels[first : first + 16]
         member = (some[:, None, :] == np.arange(count)[None, :, None]).astype(
@@ -167,22 +169,20 @@ def case_cosines(matrix: np.ndarray, pairs: np.ndarray) -> tuple[float, float]:
     """(mean cosine of a small token with its own capital, with the capital of another), over `pairs` (pair,
     2). NaN where there are too few.
     """
-    unit = directions(matrix)
-    small, capital = unit[pairs[:, 0]], unit[pairs[:, 1]]
+    small, capital = (directions(matrix, rows=some) for some in pairs.T)
     count, own = len(pairs), float((small * capital).sum())
-    every = float(small.sum(0) @ capital.sum(0))
+    every = float(small.sum(0, dtype=np.float64) @ capital.sum(0, dtype=np.float64))
     return (own / count, (every - own) / (count * (count - 1))) if count > 1 else (float("nan"), float("nan"))
 
 
-def _one_class(unit: np.ndarray, member: np.ndarray) -> OneClass:
+def _one_class(unit: np.ndarray, every: np.ndarray, member: np.ndarray) -> OneClass:
+    """`every` (d_model,) is the sum of all unit rows."""
     size, own = int(member.sum()), unit[member]
-    total = own.sum(0)
-    within = float(total @ total - (own * own).sum()) / (size * (size - 1)) if size > 1 else float("nan")
-    across = (
-        float(total @ unit[~member].sum(0)) / (size * (len(unit) - size))
-        if size < len(unit)
-        else float("nan")
-    )
+    total = own.sum(0, dtype=np.float64)
+    squares = float(np.vdot(own, own))
+    within = (float(total @ total) - squares) / (size * (size - 1)) if size > 1 else float("nan")
+    rest = len(unit) - size
+    across = float(total @ (every - total)) / (size * rest) if rest else float("nan")
     return OneClass(size, within, across)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.measure.lens import Lens
+from engine.measure.lens import SHOWN, Lens
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +54,10 @@ class Cell:
     settled: int
 
 
-def cell(lens: Lens, depth: int, position: int, count: int = 10) -> Cell:
-    """What a cell of the table holds."""
+def cell(lens: Lens, depth: int, position: int, count: int = SHOWN) -> Cell:
+    """What a cell of the table holds: `count` tokens at most, and no more than the lens has kept."""
     tokens = lens.top(depth, position, count)
-    here, output = (np.exp(lens.log_probabilities[d, position, tokens]) for d in (depth, -1))
+    here, output = (kept[depth, position, :count] for kept in (lens.here, lens.output))
     final, settled = int(lens.guess[-1, position]), int(lens.settled[position])
     return Cell(tokens, here, output, float(lens.kl[depth, position]), final, settled)
 

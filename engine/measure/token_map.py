@@ -14,6 +14,7 @@ from engine.measure.embeddings import (
     neighbours,
     principal,
     project,
+    scores,
 )
 
 JOINED = 6  # neighbours of a token that a picture is asked for
@@ -33,9 +34,10 @@ class Frame:
 
 def frame(matrix: np.ndarray, met: np.ndarray) -> Frame:
     """Of the rows `met` of E (vocab, d_model)."""
-    found = principal(matrix[met])
-    scores, _ = project(matrix[met], found.axes)
-    return Frame(found, scores.min(0), scores.max(0), _reach(scores))
+    seen = _rows(matrix, met)
+    found = principal(seen)
+    at = scores(seen, found.axes)
+    return Frame(found, at.min(0), at.max(0), _reach(at))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,9 @@ class TokenMap:
         """How many of the tokens `near` are among as many nearest dots; dots are the tokens `met`."""
         flat = self.scores[:, :components].astype(np.float64)
         far = ((flat - flat[token]) ** 2).sum(1)
-        far[np.setdiff1d(np.arange(len(far)), met)] = far[token] = np.inf
+        drawn = np.zeros(len(far), dtype=bool)
+        drawn[met] = True
+        far[~drawn] = far[token] = np.inf
         return int(np.isin(near, np.argsort(far, kind="stable")[: len(near)]).sum())
 
 
@@ -78,23 +82,24 @@ def token_map(
     With the frame of a training's `newest` step the scale holds still while steps change, so that growing is
     seen as growing; the axes are that step's, or with `own_axes` this step's own, turned to the same side.
     """
-    seen = matrix[met]
+    seen = _rows(matrix, met)
     own = principal(seen)
     if newest is not None:
         own = aligned(own, newest.found)
     axes = own.axes if own_axes or newest is None else newest.found.axes
-    scores, kept = project(seen, axes)
-    low, high, reach = scores.min(0), scores.max(0), _reach(scores)
+    at, kept = project(seen, axes)
+    low, high, reach = at.min(0), at.max(0), _reach(at)
     if newest is not None:
         low, high = np.minimum(low, newest.low), np.maximum(high, newest.high)
         reach = max(reach, newest.reach)
     pad = MARGIN * np.maximum(high - low, 1e-6)
     overlap = None
     if len(seen) <= OVERLAP_UP_TO:
-        flat, solid = (kept_neighbours(seen, scores[:, :count], JOINED).mean() for count in (2, 3))
+        flat, solid = (kept_neighbours(seen, at[:, :count], JOINED).mean() for count in (2, 3))
         overlap = float(flat), float(solid)
     # A token that was never met has its place too, if it is chosen.
-    every = ((matrix - seen.mean(0, dtype=np.float64)) @ axes.T).astype(np.float32)
+    mean = seen.mean(0, dtype=np.float64)
+    every = at if seen is matrix else scores(matrix, axes, mean).astype(np.float32)
     ranges = tuple((float(a), float(b)) for a, b in zip(low - pad, high + pad, strict=True))
     return TokenMap(every, kept, own, ranges, reach or 1.0, overlap)
 
@@ -102,7 +107,7 @@ def token_map(
 def nearest(matrix: np.ndarray, token: int, met: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """(ids, cosines) of the tokens nearest to one, best first, among those that were met."""
     rows = np.union1d(met, token)
-    near, cosine = neighbours(matrix[rows], int(np.searchsorted(rows, token)), count)
+    near, cosine = neighbours(_rows(matrix, rows), int(np.searchsorted(rows, token)), count)
     return rows[near], cosine
 
 
@@ -128,7 +133,13 @@ def frequency_links(
     """Of the rows `met` of E (vocab, d_model): their scores (vocab, component), frequency (vocab,)."""
     rows = frequency[met]
     parts = tuple(correlation(column, rows) for column in scores[met].T)
-    return FrequencyLinks(parts, correlation(np.linalg.norm(matrix[met], axis=1), rows))
+    seen = _rows(matrix, met)
+    return FrequencyLinks(parts, correlation(np.sqrt(np.einsum("rd,rd->r", seen, seen)), rows))
+
+
+def _rows(matrix: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Those rows, ids ascending; the matrix itself where that is all of them: a real one is large."""
+    return matrix if len(ids) == len(matrix) else matrix[ids]
 
 
 def _reach(scores: np.ndarray) -> float:

@@ -1,8 +1,8 @@
 """One token against all that was read before: the same arithmetic as the parts' own, with less around it.
 
-At batch 1 a small model spends most of its time between the operations, not in them. So there are few of
-them: the weights are laid out once for vector-matrix products, a head's query, key and value are views of one
-row, and no probe is asked. The wiring is the blocks' own.
+At batch 1 a small model spends most of its time between the operations, not in them, and a large one in
+reading its weights. So there are few operations: products are made ready once (`engine.parts.row_products`),
+a head's query, key and value are views of one row, and no probe is asked. The wiring is the blocks' own.
 
 This is arithmetic that stands twice, so it serves exactly the classes named here. A subclass of one of them,
 or any other part, is not known: then the model's own forward reads the token.
@@ -45,6 +45,7 @@ from engine.parts.positions import (
     T5Bias,
 )
 from engine.parts.protocols import Position
+from engine.parts.row_products import Arithmetic, Product, check, product
 from engine.probe import Probe
 
 Network = FeedForward | GatedFeedForward  # those that have neurons
@@ -87,12 +88,17 @@ def tables(positions: Position, capacity: int, like: Tensor) -> Seams:
     return positions.prepare(capacity, like)
 
 
-def row_of(block: Any, cache: KVCache, index: int) -> tuple[Callable[..., Tensor], RowParts]:
+def row_of(
+    block: Any, cache: KVCache, index: int, products: Products
+) -> tuple[Callable[..., Tensor], RowParts]:
     """A known block's own wiring, and lighter parts for it. `cache` is held on to; `hold` of the mixer
-    follows it when it has grown.
+    follows it when it has grown. `products` are shared, and never written to.
     """
     parts = RowParts(
-        norm_of(block.norm1), norm_of(block.norm2), _mixer(block.mixer, cache, index), _feedforward(block.ffn)
+        norm_of(block.norm1),
+        norm_of(block.norm2),
+        _mixer(block.mixer, cache, index, products),
+        _feedforward(block.ffn, products),
     )
     return type(block).wire, parts
 
@@ -105,21 +111,37 @@ def norm_of(norm: Vector) -> Vector:
     return lambda x: torch.layer_norm(x, x.shape[-1:], gain, bias, eps)
 
 
-class _Linear:
-    """x W^T + b for one row, with W laid out input by output: a third faster than `nn.Linear`. Each call
-    writes the same `row` (1, out) anew.
+class Products:
+    """A model's matrices for one row at a time, in one arithmetic: made once, however many read.
+
+    Raises ConfigError for an arithmetic that this machine has not.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        self.laid, self.bias = weight.detach().t().contiguous(), None if bias is None else bias.detach()
-        self.row = self.laid.new_empty(1, len(weight))
+    def __init__(self, like: Tensor, arithmetic: Arithmetic = "float32") -> None:
+        check(arithmetic, like.device)
+        self.arithmetic: Arithmetic = arithmetic
+        self._made: dict[int, tuple[Tensor, Product]] = {}  # by the identity of the parameter, which is held
+
+    def of(self, weight: Tensor, bias: Tensor | None = None) -> Product:
+        """The product with a parameter of the model."""
+        if id(weight) not in self._made:
+            self._made[id(weight)] = weight, product(weight, bias, self.arithmetic)
+        return self._made[id(weight)][1]
+
+
+class _Linear:
+    """x W^T + b for one row. Each call writes the same `row` (1, out) anew."""
+
+    def __init__(self, multiply: Product, width: int, like: Tensor) -> None:
+        self.multiply, self.row = multiply, like.new_empty(1, width)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return (
-            torch.mm(x, self.laid, out=self.row)
-            if self.bias is None
-            else torch.addmm(self.bias, x, self.laid, out=self.row)
-        )
+        return self.multiply(x, self.row)
+
+
+def linear(weight: Tensor, bias: Tensor | None, products: Products) -> Vector:
+    """x W^T + b of a parameter of the model."""
+    return _Linear(products.of(weight, bias), len(weight), weight.detach())
 
 
 class _Copies:
@@ -134,10 +156,12 @@ class _Copies:
         return self.row
 
 
-def _feedforward(ffn: Network | NoFeedForward) -> Callable[[Tensor, Probe], Tensor | None]:
+def _feedforward(
+    ffn: Network | NoFeedForward, products: Products
+) -> Callable[[Tensor, Probe], Tensor | None]:
     if isinstance(ffn, NoFeedForward):
         return lambda x, probe: None
-    w_in, w_out = _Linear(ffn.w_in.weight, ffn.w_in.bias), _Linear(ffn.w_out.weight, ffn.w_out.bias)
+    w_in, w_out = (linear(part.weight, part.bias, products) for part in (ffn.w_in, ffn.w_out))
     activation = _gelu if type(ffn) in (Gelu, GeGlu) else ffn.activation
     if ffn.gated:
         width = ffn.w_out.weight.shape[1]
@@ -158,8 +182,10 @@ def _gelu(x: Tensor) -> Tensor:
     return torch.addcmul(half, half, torch.erf(x * _ROOT))
 
 
-def _mixer(mixer: HeadMixer | NoMixer, cache: KVCache, index: int) -> Callable[..., Tensor | None]:
-    return _nothing if isinstance(mixer, NoMixer) else Mixing(mixer, cache, index)
+def _mixer(
+    mixer: HeadMixer | NoMixer, cache: KVCache, index: int, products: Products
+) -> Callable[..., Tensor | None]:
+    return _nothing if isinstance(mixer, NoMixer) else Mixing(mixer, cache, index, products)
 
 
 def _nothing(x: Tensor, seams: Seams, mask: None, probe: Probe, layer: None) -> None:
@@ -173,11 +199,11 @@ class Mixing:
     it, made once.
     """
 
-    def __init__(self, mixer: HeadMixer, cache: KVCache, index: int) -> None:
+    def __init__(self, mixer: HeadMixer, cache: KVCache, index: int, products: Products) -> None:
         heads, kv_heads, d_head = mixer.n_heads, mixer.n_kv_heads, mixer.d_head
         self.index = index
         self.hold(cache)
-        self.project = _projection(mixer, cache.held)
+        self.project = _projection(mixer, cache.held, products)
         by_head = self.project.row.view(-1, 1, d_head)
         # The queries of one group lie side by side.
         self.q = by_head[:heads].view(kv_heads, heads // kv_heads, d_head)
@@ -187,7 +213,7 @@ class Mixing:
         self.eps = mixer.eps if mixer.qk_norm else None
         self.scale = cache.held.new_tensor(mixer.scale)
         w_o = mixer.w_o
-        self.output: Vector | None = None if w_o is None else _Linear(w_o.weight, w_o.bias)
+        self.output: Vector | None = None if w_o is None else linear(w_o.weight, w_o.bias, products)
 
     def hold(self, cache: KVCache) -> None:
         """Follows a cache that has grown."""
@@ -213,15 +239,18 @@ class Mixing:
         return z if self.output is None else self.output(z)
 
 
-def _projection(mixer: HeadMixer, like: Tensor) -> _Linear | _Copies:
+def _projection(mixer: HeadMixer, like: Tensor, products: Products) -> _Linear | _Copies:
     """q, k and v of a row at once, (1, (head + 2 kv_head) * d_head).
 
     A mixer that shares matrices gets them stacked all the same: a few microseconds for having one way only.
     """
     if isinstance(mixer, Attention):
-        return _Linear(mixer.w_qkv.weight, mixer.w_qkv.bias)
-    if isinstance(mixer, SharedQK):
+        weight, multiply = mixer.w_qkv.weight, products.of(mixer.w_qkv.weight, mixer.w_qkv.bias)
+    elif isinstance(mixer, SharedQK):
         parts = (mixer.w_qk, mixer.w_qk, mixer.w_v)
+        weight = torch.cat([part.weight for part in parts])
         bias = None if mixer.w_v.bias is None else torch.cat([part.bias for part in parts])
-        return _Linear(torch.cat([part.weight for part in parts]), bias)
-    return _Copies(mixer.n_heads * mixer.d_head, like)
+        multiply = product(weight, bias, products.arithmetic)
+    else:
+        return _Copies(mixer.n_heads * mixer.d_head, like)
+    return _Linear(multiply, len(weight), like)

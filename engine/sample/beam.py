@@ -14,6 +14,7 @@ from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer
 from engine.parts.cache import KVCache
 from engine.sample.generate import steps
+from engine.sample.outcome import likeliest_ids
 
 MAX_WIDTH, MAX_DEPTH = 64, 512
 
@@ -149,7 +150,7 @@ def _expand(
     )
     totals = before[:, None] + parts  # (branch, vocab)
     vocab = totals.shape[1]
-    ranked = totals.flatten().sort(descending=True, stable=True).indices[: 2 * width].tolist()
+    ranked = likeliest_ids(totals.flatten().numpy(), 2 * width).tolist()
     kept: list[int] = []
     living = 0
     for rank, place in enumerate(ranked):
@@ -188,10 +189,20 @@ def greedy(model: Transformer, tokens: Sequence[int], length: int) -> tuple[tupl
 
 
 def sampled(
-    model: Transformer, tokens: Sequence[int], length: int, sampling: SampleConfig
+    model: Transformer,
+    tokens: Sequence[int],
+    length: int,
+    sampling: SampleConfig,
+    ends: Collection[int] = (),
 ) -> tuple[tuple[int, ...], float]:
-    """A sample and its total log-probability by the model itself (temperature 1, nothing removed)."""
-    records = list(steps(model, tokens, length, sampling))
-    return tuple(r.token for r in records), sum(
-        float(r.logits.double().log_softmax(-1)[r.token]) for r in records
-    )
+    """A sample and its total log-probability by the model itself (temperature 1, nothing removed); it is over
+    with the first of `ends`.
+    """
+    ids: list[int] = []
+    total = 0.0
+    for record in steps(model, tokens, length, sampling):
+        ids.append(record.token)
+        total += float(record.logits.double().log_softmax(-1)[record.token])
+        if record.token in ends:
+            break
+    return tuple(ids), total

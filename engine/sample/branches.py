@@ -19,7 +19,9 @@ from engine.config import SampleConfig
 from engine.errors import ShapeError
 from engine.model import Transformer
 from engine.numerics import perplexity
+from engine.parts.single_row import Products
 from engine.sample.generate import Drawn, steps
+from engine.sample.outcome import likeliest_ids
 from engine.sample.stages import warp
 
 SHOWN = 8  # alternatives that are kept with each token
@@ -127,18 +129,23 @@ class Tree:
 
 
 def grow(
-    tree: Tree, model: Transformer, sampling: SampleConfig, after: int | None, count: int
+    tree: Tree,
+    model: Transformer,
+    sampling: SampleConfig,
+    after: int | None,
+    count: int,
+    products: Products | None = None,
 ) -> tuple[Tree, int | None]:
     """Draws `count` tokens after a token (None: after the prompt): (the tree with them, the last one's
     index).
 
-    What is already there is walked over, not written twice. Raises ShapeError for a token that is not in the
-    tree.
+    What is already there is walked over, not written twice. `products` are as in `steps`. Raises ShapeError
+    for a token that is not in the tree.
     """
     _check(tree, after)
     nodes, place = list(tree.nodes), after
     ids = tree.tokens(after)
-    for record in steps(model, ids, count, sampling, written=len(ids) - len(tree.prompt)):
+    for record in steps(model, ids, count, sampling, written=len(ids) - len(tree.prompt), products=products):
         known = tree.child(place, record.token) if place is None or place < len(tree.nodes) else None
         if known is None:
             known = _written(record, record.token, sampling, ids, len(nodes), place, len(tree.prompt))
@@ -167,7 +174,13 @@ def pick(
 
 
 def follow(
-    tree: Tree, model: Transformer, sampling: SampleConfig, picks: Iterable[Pick], length: int, most: int
+    tree: Tree,
+    model: Transformer,
+    sampling: SampleConfig,
+    picks: Iterable[Pick],
+    length: int,
+    most: int,
+    products: Products | None = None,
 ) -> tuple[Tree, int | None, bool]:
     """Writes a branch again from its picks, in their order, and its length, at most `most` tokens now: (tree,
     where it came to, whether it is all there).
@@ -186,7 +199,7 @@ def follow(
             run = next((d for d in range(depth + 1, length + 1) if d in wanted), length + 1) - depth - 1
             if run:
                 count = min(run, most)
-                tree, place = grow(tree, model, sampling, place, count)
+                tree, place = grow(tree, model, sampling, place, count, products)
             else:
                 count = 1
                 tree, place = pick(tree, model, sampling, place, wanted[depth + 1])
@@ -263,7 +276,7 @@ def _written(
     else:  # the model has diverged
         p = q = np.zeros(len(log_p))
         log_p = np.full(len(log_p), math.nan)
-    likely = np.argsort(-p, kind="stable")[:SHOWN].tolist()
+    likely = likeliest_ids(p, SHOWN).tolist()
     likely += [i for i in dict.fromkeys((token, record.token)) if i not in likely]
     alternatives = tuple((i, float(p[i]), float(q[i])) for i in likely)
     return Written(

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from engine.errors import ShapeError
+from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer
 from engine.parts import single_row
 from engine.parts.cache import KVCache
 from engine.parts.positions import Seams
-from engine.parts.single_row import Mixing
+from engine.parts.row_products import Arithmetic
+from engine.parts.single_row import Mixing, Products
 from engine.probe import identity
 
 ROOM = 64  # positions that a cache begins with; it doubles as often as it must
@@ -23,13 +24,17 @@ class Decoder:
 
     `read(ids)` takes further tokens and returns the logits after the last one. A single token goes the short
     way of `engine.parts.single_row` if every part of the model is known there, and through the model's own
-    forward if not. On the short way the model's weights are copied where a product is faster that way: a
-    Decoder does not see later changes of them. Room is made as it is needed, up to `capacity` positions (the
-    context by default; what is asked for is made at once). Use it inside `torch.inference_mode()`. Raises
-    ShapeError for a model that is not causal.
+    forward if not. On the short way the model's small matrices are copied, where a product is faster that
+    way: a Decoder does not see later changes of them. `products` (see `ready`) are matrices made before, for
+    many Decoders, perhaps in another arithmetic: what is read more than one token at a time, as a prompt is,
+    stays exact. Room is made as it is needed, up to `capacity` positions (the context by default; what is
+    asked for is made at once). Use it inside `torch.inference_mode()`. Raises ShapeError for a model that is
+    not causal.
     """
 
-    def __init__(self, model: Transformer, capacity: int | None = None) -> None:
+    def __init__(
+        self, model: Transformer, capacity: int | None = None, products: Products | None = None
+    ) -> None:
         context = model.config.context
         if not model.keeps:
             raise ShapeError(
@@ -38,7 +43,9 @@ class Decoder:
             )
         self.model, self.limit = model, capacity or context
         self.cache = KVCache(model.config, capacity or min(context, ROOM), model.embedding)
-        self._row = _Row(model, self.cache) if _known(model) else None
+        self._row = None
+        if _known(model):
+            self._row = _Row(model, self.cache, products or Products(model.embedding))
 
     @property
     def length(self) -> int:
@@ -73,15 +80,32 @@ def _known(model: Transformer) -> bool:
     return not odd and single_row.known(model.positions, model.norm_final, *blocks)
 
 
+@torch.inference_mode()
+def ready(model: Transformer, arithmetic: Arithmetic = "float32") -> Products:
+    """A model's products in one arithmetic, for all Decoders that are to read with them. bfloat16 takes 2
+    bytes for each weight of a large matrix, int8 one, float32 none beside the model's own.
+
+    Raises ConfigError where this machine lacks the arithmetic, or the model has a part that only its own
+    forward knows.
+    """
+    products = Products(model.embedding, arithmetic)
+    if not (model.keeps and _known(model)):
+        raise ConfigError("arithmetic", arithmetic, "needs a causal model of parts that are all known")
+    _Row(model, KVCache(model.config, 1, model.embedding), products)
+    return products
+
+
 class _Row:
     """A model whose every part is known, for one token at a time."""
 
-    def __init__(self, model: Transformer, cache: KVCache) -> None:
+    def __init__(self, model: Transformer, cache: KVCache, products: Products) -> None:
         self.positions, self.reach = model.positions, model.positions.reach(model.config)
         self.embedding = model.embedding.detach()
-        self.blocks = [single_row.row_of(block, cache, index) for index, block in enumerate(model.blocks)]
+        self.blocks = [
+            single_row.row_of(block, cache, index, products) for index, block in enumerate(model.blocks)
+        ]
         self.norm_final = single_row.norm_of(model.norm_final)
-        self.unembedding = model.output_matrix.detach().t().contiguous()  # (d_model, vocab)
+        self.unembedding = single_row.linear(model.output_matrix, None, products)
         self.hold(cache)
 
     def hold(self, cache: KVCache) -> None:
@@ -105,4 +129,4 @@ class _Row:
         for wire, parts in self.blocks:
             x = wire(parts, x, seams, None, identity, None)
         self.cache.length = at + 1
-        return torch.mm(self.norm_final(x), self.unembedding)[0]
+        return self.unembedding(self.norm_final(x))[0].clone()

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from engine.config import SampleConfig
 from engine.model import Transformer
+from engine.parts.single_row import Products
 from engine.sample.decoder import Decoder
 from engine.sample.stages import draw, likeliest, uniform, warp
 from engine.tokenizers import Tokenizer, written
@@ -43,6 +44,7 @@ def steps(
     *,
     cached: bool = True,
     written: int = 0,
+    products: Products | None = None,
 ) -> Iterator[Drawn]:
     """Yields a record for each of `length` tokens after `tokens` (at least one).
 
@@ -50,15 +52,15 @@ def steps(
     then start anew, so the keys and values kept so far are of no more use. `cached` computes each position
     once instead of all of them for every id; the ids are the same, but for rounding. The generator is this
     call's own: the same seed gives the same ids. To go on with a text, `written` says how many of `tokens`
-    came from an earlier call: the draws and the window go on from there. Raises ConfigError for settings out
-    of range.
+    came from an earlier call: the draws and the window go on from there. `products` (see
+    `engine.sample.decoder.ready`) may be of another arithmetic. Raises ConfigError for settings out of range.
     """
     sampling = (sampling or SampleConfig()).validate()
     context, device = model.config.context, next(model.parameters()).device
     numbers = uniform(sampling.seed, written + length).numpy()[written:]
     seen, begin, decoder = list(tokens), window(len(tokens) - written, len(tokens) - 1, context), None
     if cached and model.keeps:
-        decoder = Decoder(model)
+        decoder = Decoder(model, products=products)
     for u in numbers:
         if len(seen) - begin > context:
             begin = _moved(len(seen), context)
@@ -100,9 +102,12 @@ def generate(
     sampling: SampleConfig | None = None,
     *,
     cached: bool = True,
+    products: Products | None = None,
 ) -> Iterator[int]:
     """Yields the ids alone; as `steps`."""
-    return (record.token for record in steps(model, tokens, length, sampling, cached=cached))
+    return (
+        record.token for record in steps(model, tokens, length, sampling, cached=cached, products=products)
+    )
 
 
 @torch.inference_mode()
@@ -140,14 +145,19 @@ def complete(
 
 
 def write(
-    model: Transformer, tokenizer: Tokenizer, tokens: Sequence[int], characters: int, sampling: SampleConfig
+    model: Transformer,
+    tokenizer: Tokenizer,
+    tokens: Sequence[int],
+    characters: int,
+    sampling: SampleConfig,
+    products: Products | None = None,
 ) -> tuple[str, int]:
     """What a causal model writes after `tokens` until it has `characters` of them: (that text, the number of
     tokens it took).
     """
     ids: list[int] = []
     for token in generate(
-        model, tokens, characters, sampling
+        model, tokens, characters, sampling, products=products
     ):  # a token is at least a character, but for some bytes
         ids.append(token)
         if len(ids) * 8 >= characters and len(tokenizer.decode(ids)) >= characters:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.sample.stages import Stage, draw
+from engine.sample.stages import Stage, draws
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,11 @@ def likeliest_ids(values: np.ndarray, count: int) -> np.ndarray:
     >>> likeliest_ids(np.array([0.1, 0.4, 0.4]), 2).tolist()
     [1, 2]
     """
+    if 0 < count < len(values):
+        smallest = np.partition(values, -count)[-count]  # of those that are taken
+        among = np.flatnonzero(values >= smallest)
+        if len(among) >= count:  # else some are no numbers
+            return among[np.argsort(-values[among], kind="stable")[:count]]
     return np.argsort(-values, kind="stable")[:count]
 
 
@@ -77,5 +82,4 @@ class Tally:
 
 def tally(probabilities: np.ndarray, numbers: np.ndarray) -> Tally:
     """Draws once for each of `numbers` (draw,) in [0, 1) from probabilities (vocab,)."""
-    ids = [draw(probabilities, float(u)) for u in numbers]
-    return Tally(probabilities, np.bincount(ids, minlength=len(probabilities)))
+    return Tally(probabilities, np.bincount(draws(probabilities, numbers), minlength=len(probabilities)))

@@ -9,7 +9,7 @@ from typing import Literal
 
 from engine.config import SampleConfig
 from engine.model import Transformer
-from engine.sample.beam import Beam, fitting, greedy, sampled
+from engine.sample.beam import Beam, fitting, sampled
 from engine.tokenizers import Tokenizer
 
 Verdict = Literal["same", "shorter", "likelier", "better score"]
@@ -62,18 +62,12 @@ def rivals(
     prompt.
     """
     prompt = fitting(ids, depth, model.config.context)
-    free = SampleConfig(temperature=1.0, seed=seed)
-    best, drawn = greedy(model, prompt, depth)[0], sampled(model, prompt, depth, free)[0]
+    best, free = SampleConfig(temperature=0.0), SampleConfig(temperature=1.0, seed=seed)
     return Rivals(
         Continuation(beam.path(beam.winner), beam.nodes[beam.winner].total),
-        Continuation(*greedy(model, prompt, _until(best, ends))),
-        Continuation(*sampled(model, prompt, _until(drawn, ends), free)),
+        Continuation(*sampled(model, prompt, depth, best, ends)),
+        Continuation(*sampled(model, prompt, depth, free, ends)),
     )
-
-
-def _until(tokens: Sequence[int], ends: Collection[int]) -> int:
-    """How many tokens there are up to the first of `ends`."""
-    return next((i + 1 for i, token in enumerate(tokens) if token in ends), len(tokens))
 
 
 def ending_with(tokenizer: Tokenizer, sign: str, below: int) -> frozenset[int]:

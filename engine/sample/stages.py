@@ -77,13 +77,17 @@ def top_p(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
 
     Among equal probabilities the smaller id comes first. 1 keeps all.
     """
-    ordered, ids = logits.sort(descending=True, stable=True)
-    cumulative = ordered.softmax(dim=-1).cumsum(dim=-1)
-    unneeded = (
-        cumulative - ordered.softmax(dim=-1) >= config.top_p
-    )  # what stands before a token is enough without it
-    unneeded[0] = False
-    return logits.index_fill(0, ids[unneeded], REMOVED)
+    probabilities = logits.softmax(dim=-1)
+    # All tokens below this have less than half of 1 - p together, so the nucleus lies among the others: few,
+    # and quickly sorted.
+    there = (probabilities >= (1 - config.top_p) / (2 * len(logits))).nonzero()[:, 0]
+    if not len(there):  # the logits are no numbers
+        return logits
+    ordered, at = probabilities[there].sort(descending=True, stable=True)
+    needed = ordered.cumsum(dim=-1) - ordered < config.top_p  # else what stands before it is enough
+    needed[0] = True
+    kept = there[at[needed]]
+    return torch.full_like(logits, REMOVED).index_copy(0, kept, logits[kept])
 
 
 def min_p(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
@@ -187,11 +191,15 @@ def draw(probabilities: np.ndarray, u: float) -> int:
     >>> [draw(np.array([0.5, 0.0, 0.5]), u) for u in (0.0, 0.49, 0.5, 0.99)]
     [0, 0, 2, 2]
     """
+    return int(draws(probabilities, np.array([u]))[0])
+
+
+def draws(probabilities: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """The ids that `draw` gives for numbers (draw,), each in [0, 1): (draw,)."""
     ends = np.cumsum(probabilities, dtype=np.float64)  # token i has the stretch from ends[i - 1] to ends[i]
-    index = int(np.searchsorted(ends, u * ends[-1], side="right"))
-    return (
-        index if index < len(ends) else int(np.flatnonzero(probabilities)[-1])
-    )  # u so near to 1 that the product was rounded up
+    found = np.searchsorted(ends, numbers * ends[-1], side="right")
+    last = np.flatnonzero(probabilities)[-1:]  # for a number so near to 1 that the product was rounded up
+    return np.where(found < len(ends), found, last if len(last) else 0)
 
 
 def uniform(seed: int, count: int) -> Tensor:

@@ -190,3 +190,34 @@ def test_noise_knows_nothing_of_distance_and_a_line_knows_all():
     ring = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     assert alike(ring).correlation > 0.95
     assert np.isnan(alike(np.ones((5, 3))).correlation)
+
+
+# A real vocabulary: many rows, a block at a time -------------------------------------------------
+
+
+def test_many_rows_give_what_few_do(monkeypatch):
+    matrix = cloud(50, 6) @ np.diag([4, 3, 2, 1, 0.5, 0.2]).astype(np.float32) + 3
+    whole, map_, near = measured.principal(matrix), measured.project, measured.neighbours(matrix, 7, 5)
+    kept, unit, table = map_(matrix, whole.axes)[1], measured.directions(matrix), measured.cosines(matrix)
+    monkeypatch.setattr(measured, "BLOCK", 16)  # four blocks, in float32
+    found = measured.principal(matrix)
+    np.testing.assert_allclose(found.axes, whole.axes, atol=1e-5)
+    np.testing.assert_allclose(found.shares, whole.shares, atol=1e-6)
+    np.testing.assert_allclose(map_(matrix, whole.axes)[1], kept, atol=1e-6)
+    assert measured.directions(matrix).dtype == np.float32 and unit.dtype == np.float64
+    np.testing.assert_allclose(measured.directions(matrix), unit, atol=1e-6)
+    some = measured.cosines(matrix, [40, 3])
+    np.testing.assert_allclose(some, table[[40, 3]][:, [40, 3]], atol=1e-6)
+    ids, cosine = measured.neighbours(matrix, 7, 5)
+    assert ids.tolist() == near[0].tolist()
+    np.testing.assert_allclose(cosine, near[1], atol=1e-6)
+
+
+def test_shares_of_many_random_rows_are_drawn_without_the_rows(monkeypatch):
+    drawn = np.stack([measured.random_shares(60, 12, seed) for seed in range(200)])
+    monkeypatch.setattr(measured, "BLOCK", 16)  # the covariance alone is drawn
+    triangle = np.stack([measured.random_shares(60, 12, seed) for seed in range(200)])
+    assert not np.allclose(drawn[0], triangle[0]) and np.allclose(triangle.sum(1), 1)
+    spread = np.maximum(drawn.std(0), triangle.std(0)) / np.sqrt(200)
+    assert (np.abs(drawn.mean(0) - triangle.mean(0)) < 4.5 * spread).all()
+    assert np.allclose(drawn.std(0), triangle.std(0), rtol=0.4)

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from engine.errors import ConfigError, ShapeError
-from engine.measure.attribution import attribute
-from engine.measure.lens import first_settled, logit_lens, read_lens
+from engine.measure import lens as lens_module
+from engine.measure.attribution import _mean, attribute
+from engine.measure.lens import first_settled, joined, lens_steps, logit_lens, read_lens
 from engine.measure.recording import record
 from engine.measure.residual import cosines, is_sum, norms, outputs, shares, states, writes
 from tests.engine.helpers import loud, tiny
@@ -97,6 +98,11 @@ def test_a_head_counts_for_what_its_removal_takes_from_the_logit_when_the_scale_
         assert part == pytest.approx(float(recording.logits[4, 7] - without(head).logits[4, 7]), abs=1e-3)
 
 
+def test_the_mean_over_a_large_vocabulary_is_the_mean():
+    rows = torch.randn(2500, 3, generator=torch.Generator().manual_seed(0)) + 1
+    np.testing.assert_allclose(_mean(rows).numpy(), rows.double().numpy().mean(0), rtol=1e-6)
+
+
 def test_what_is_not_there_is_refused():
     model, recording = looked_at({})
     for arguments in ((6, 0), (-1, 0), (0, 11), (0, 0, 11), (0, -1)):
@@ -109,7 +115,10 @@ def test_the_lens_at_the_last_layer_is_the_output_exactly(fields):
     model, recording = looked_at(fields)
     lens = logit_lens(model, recording)
     assert lens.guess.shape == lens.kl.shape == (3, len(IDS))
-    np.testing.assert_array_equal(lens.log_probabilities[-1], recording.log_probabilities.astype(np.float32))
+    p = np.exp(recording.log_probabilities)
+    np.testing.assert_allclose(lens.here[-1], -np.sort(-p, axis=-1)[:, : lens.here.shape[-1]], rtol=1e-5)
+    np.testing.assert_array_equal(lens.here[-1], lens.output[-1])
+    np.testing.assert_allclose(lens.probability[-1], p.max(-1), rtol=1e-5)
     assert (lens.kl[-1] == 0).all() and (lens.kl >= 0).all()
     np.testing.assert_array_equal(lens.guess[-1], recording.logits.argmax(-1))
 
@@ -121,13 +130,35 @@ def test_the_lens_reads_the_middle_as_a_shorter_model_would():
         model, IDS, edits={"blocks.1.attn_out": torch.zeros_like, "blocks.1.ffn_out": torch.zeros_like}
     )
     lens = logit_lens(model, recording)
-    np.testing.assert_allclose(lens.log_probabilities[1], shorter.log_probabilities, atol=1e-5)
-    assert np.abs(lens.log_probabilities[2] - shorter.log_probabilities).max() > 0.01
+    p = np.exp(shorter.log_probabilities)
+    wanted = np.take_along_axis(p, lens.likeliest[1], -1)
+    np.testing.assert_allclose(lens.here[1], wanted, rtol=1e-5)
+    np.testing.assert_array_equal(lens.guess[1], shorter.logits.argmax(-1))
+    at_output = np.take_along_axis(np.exp(recording.log_probabilities), lens.likeliest[1], -1)
+    np.testing.assert_allclose(lens.output[1], at_output, rtol=1e-5)
+    assert np.abs(at_output / wanted - 1).max() > 0.01
+
+
+def test_a_large_vocabulary_is_read_a_few_positions_at_a_time(monkeypatch):
+    model, recording = looked_at({})
+    whole = logit_lens(model, recording)
+    monkeypatch.setattr(lens_module, "AT_ONCE", 2 * 3 * model.config.vocab_size + 1)  # two positions
+    steps, told = lens_steps(model, recording), []
+    try:
+        while True:
+            told.append(next(steps))
+    except StopIteration as end:
+        found = end.value
+    assert [(one.done, one.total) for one in told] == [(2, 6), (4, 6), (6, 6)]
+    for name in ("guess", "settled", "likeliest"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+    for name in ("probability", "kl", "here", "output"):
+        np.testing.assert_allclose(getattr(found, name), getattr(whole, name), atol=1e-6)
 
 
 def test_divergence_guess_and_settling_by_hand():
     p = np.array([[[0.5, 0.25, 0.25]], [[0.25, 0.5, 0.25]], [[0.1, 0.7, 0.2]]])
-    lens = read_lens(np.log(p).astype(np.float32))
+    lens = joined([read_lens(torch.from_numpy(np.log(p)))])
     by_hand = 0.1 * np.log(0.1 / 0.5) + 0.7 * np.log(0.7 / 0.25) + 0.2 * np.log(0.2 / 0.25)
     assert lens.kl[0, 0] == pytest.approx(by_hand, rel=1e-5)
     assert lens.guess[:, 0].tolist() == [0, 1, 1] and lens.settled.tolist() == [1]

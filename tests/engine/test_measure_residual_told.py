@@ -8,16 +8,17 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from engine.measure.attribution import Attribution, attribute
 from engine.measure.highway import Plan, Profile
-from engine.measure.lens import logit_lens, read_lens
+from engine.measure.lens import joined, logit_lens, read_lens
 from engine.measure.pushes import MOST_HEADS, pushes
-from engine.measure.recording import record
+from engine.measure.recording import Recording, record
 from engine.measure.roads import blocks_of, last_block, ratios, reason, road, unusable
 from engine.measure.settling import cell, reach, settling
 from engine.measure.stream import mean, stream, summary, sums
-from engine.model import build
+from engine.model import Transformer, build
 from engine.parts.attention import NoMixer
 from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock
 from engine.parts.feedforward import NoFeedForward
@@ -33,6 +34,17 @@ def softmax(x: np.ndarray) -> np.ndarray:
     return e / e.sum(-1, keepdims=True)
 
 
+def by_depth(model: Transformer, recording: Recording) -> np.ndarray:
+    """What the stream says at every depth, (depth, query, vocab), in float64: RMSNorm and the unembedding."""
+    streams = [recording["blocks.0.resid_pre"]]
+    streams += [recording[f"blocks.{i}.resid_post"] for i in range(model.config.n_layers)]
+    x = np.stack(streams).astype(np.float64)
+    with torch.no_grad():
+        normed = model.norm_final.double()(torch.from_numpy(x)).numpy()
+        model.norm_final.float()
+    return softmax(normed @ model.output_matrix.detach().double().numpy().T)
+
+
 # The lens ---------------------------------------------------------------------------------------
 
 
@@ -46,24 +58,23 @@ def test_half_of_the_tokens_is_half():
     guesses = np.zeros((4, 8), dtype=int)
     for token, depth in enumerate((0, 1, 2, 2, 3, 3, 3, 3)):
         guesses[:depth, token] = 1
-    found = settling(read_lens(one_hot(guesses.tolist())))
+    found = settling(joined([read_lens(torch.from_numpy(one_hot(guesses.tolist())))]))
     assert found.counts.tolist() == [1, 1, 2, 4] and found.by.tolist() == [1, 2, 4, 8]
     assert (found.half, found.tokens) == (2, 8), "four of eight are settled at depth 2, two of eight at 1"
-    odd = settling(read_lens(one_hot(guesses[:, :7].tolist())))
+    odd = settling(joined([read_lens(torch.from_numpy(one_hot(guesses[:, :7].tolist())))]))
     assert odd.half == 2 and odd.by[2] == 4
 
 
 def test_the_largest_step_is_the_depth_that_it_leads_to():
     model = loud(tiny(n_layers=3), factor=4.0)
     recording = record(model, IDS)
-    lens = logit_lens(model, recording)
-    found = settling(lens)
-    p = softmax(np.stack([lens.log_probabilities[d] for d in range(4)]))
+    found = settling(logit_lens(model, recording))
+    p = by_depth(model, recording)
     kl = (p[-1] * np.log(p[-1] / p)).sum(-1).mean(-1)
     np.testing.assert_allclose(found.kl, kl, atol=1e-4)
     falls = [kl[d - 1] - kl[d] for d in range(1, 4)]
     assert found.step == 1 + int(np.argmax(falls))
-    still = settling(read_lens(one_hot([[0, 1]] * 3)))
+    still = settling(joined([read_lens(torch.from_numpy(one_hot([[0, 1]] * 3)))]))
     assert still.step is None and still.half == 0
 
 
@@ -72,7 +83,7 @@ def test_a_cell_holds_what_is_here_and_what_is_at_the_output():
     recording = record(model, IDS)
     lens = logit_lens(model, recording)
     found = cell(lens, 0, 4, 5)
-    here, output = (softmax(lens.log_probabilities[d, 4]) for d in (0, 2))
+    here, output = (by_depth(model, recording)[d, 4] for d in (0, 2))
     assert found.tokens.tolist() == np.argsort(-here)[:5].tolist()
     np.testing.assert_allclose(found.here, here[found.tokens], rtol=1e-5)
     np.testing.assert_allclose(found.output, output[found.tokens], rtol=1e-5)
@@ -84,9 +95,9 @@ def test_a_cell_holds_what_is_here_and_what_is_at_the_output():
 def test_the_scale_leaves_the_embedding_out():
     logits = one_hot([[0], [1], [2]])
     logits[0] *= 3
-    lens = read_lens(logits)
+    lens = joined([read_lens(torch.from_numpy(logits))])
     assert reach(lens).top == lens.kl[1, 0] < lens.kl[0, 0] and reach(lens).is_short
-    assert not reach(read_lens(one_hot([[2], [1], [2]]))).is_short
+    assert not reach(joined([read_lens(torch.from_numpy(one_hot([[2], [1], [2]])))])).is_short
 
 
 # Pushes -----------------------------------------------------------------------------------------

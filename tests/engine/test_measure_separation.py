@@ -190,3 +190,20 @@ def test_a_course_is_in_the_order_of_its_steps():
     assert np.allclose(found.chance, [[0, 0], [0.1, 0.1]])
     assert found.matched is not None and np.allclose(found.matched, [[0.05, 0.05], [0.3, 0.3]])
     assert course({0: scored(0.1, [0.0]), 1: scored(0.1, [0.0], [0.2])}).matched is None
+
+
+def test_many_rows_are_measured_as_few_are(monkeypatch):
+    matrix, classes = cloud(60, 8) + 2, np.arange(60) % 3
+    few = separation(matrix, list("abc"), classes, shuffles=5)
+    pairs = np.array([[1, 2], [30, 40], [50, 3]])
+    case = case_cosines(matrix, pairs)
+    monkeypatch.setattr(measured, "BLOCK", 16)
+    many = separation(matrix, list("abc"), classes, shuffles=5)
+    assert (many.within, many.across) == (
+        pytest.approx(few.within, abs=1e-6),
+        pytest.approx(few.across, abs=1e-6),
+    )
+    assert np.allclose(many.chance, few.chance, atol=1e-6)
+    for name, one in few.by_class.items():
+        assert many.by_class[name] == pytest.approx(one, abs=1e-6)
+    assert case_cosines(matrix, pairs) == pytest.approx(case, abs=1e-6)

@@ -16,8 +16,10 @@ from engine.ledger import Ledger, ledger, ledger_of
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.presets import ENCODER_DECODERS, PRESETS, Preset
+from engine.pretrained import sources
+from engine.pretrained.load import open_model
 from ui import state
-from ui.models import RUN, SHIPPED
+from ui.models import PRETRAINED, RUN, SHIPPED, title_of
 from ui.site import ROOT
 from ui.text.markdown import safe, whole
 
@@ -59,14 +61,15 @@ class Choice:
 
 
 def options() -> dict[str, str]:
-    """Name -> title: this person's runs, newest first, the shipped models, the presets."""
+    """Name -> title: this person's runs, newest first, the shipped models, those of others, the presets."""
     runs = {RUN + view.id: f"Your run: {view.name}" for view in reversed(state.manager().runs(state.owner()))}
     shipped = {
         name: title
         for name, title in SHIPPED.items()
         if (ROOT / "checkpoints" / name / checkpoints.CONFIG).is_file()
     }
-    return {**runs, **shipped, **{name: preset.title for name, preset in ALL.items()}}
+    published = {PRETRAINED + name: title_of(PRETRAINED + name) for name in sources.available()}
+    return {**runs, **shipped, **published, **{name: preset.title for name, preset in ALL.items()}}
 
 
 def found(name: str) -> tuple[ModelConfig, Parts, Preset | None]:
@@ -76,10 +79,21 @@ def found(name: str) -> tuple[ModelConfig, Parts, Preset | None]:
     if name in SHIPPED:
         path = ROOT / "checkpoints" / name / checkpoints.CONFIG
         return *checkpoints.architecture(path.read_bytes(), str(path)), None
+    if name.startswith(PRETRAINED):
+        return _opened(name.removeprefix(PRETRAINED)), HEALTHY, None
     view = state.manager().view(name.removeprefix(RUN))
     if view is None:
         raise GlassformerError("That run is not on this server (any more).")
     return view.spec.model, parts_of(view.spec.parts), None
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _opened(name: str) -> ModelConfig:
+    """The configuration in a published model's file: its weights stay on disk."""
+    place = sources.find(name)
+    if place is None:
+        raise GlassformerError("That model is not on this server (any more).")
+    return open_model(place).config
 
 
 def choose(label: str, key: str, first: str, then: Callable[[], None] | None = None) -> str:
@@ -130,6 +144,8 @@ def plain(name: str) -> Choice:
         )
         if preset.extras:
             note += " What the model built here leaves out is counted on this page, as rows of its own."
+    elif name.startswith(PRETRAINED):
+        note = _published(name.removeprefix(PRETRAINED))
     elif name.startswith(RUN):
         note = "One of the runs on this server."
     else:
@@ -142,10 +158,21 @@ def plain(name: str) -> Choice:
     return Choice(title, note, counted, counted, {}, preset.extras if preset else ())
 
 
+def _published(name: str) -> str:
+    known = sources.KNOWN.get(name)
+    if known is None:
+        return "Counted from its own file, in this server's folder of models."
+    return (
+        f"Counted from its own file. *Trained by {known.made_by} on {known.tokens} tokens (published);"
+        f" {known.licence}. Source: {known.source}.*"
+    )
+
+
 def first_model() -> str:
-    """What was looked at on another page, if that was a run; else the best known model."""
+    """What was looked at on another page, if that was a run or a model of others; else the best known one."""
     kept = st.session_state.get("kept_model")
-    return kept if isinstance(kept, str) and kept.startswith(RUN) and kept in options() else FIRST
+    other = isinstance(kept, str) and kept.startswith((RUN, PRETRAINED))
+    return str(kept) if other and kept in options() else FIRST
 
 
 def say_changes(choice: Choice) -> None:

@@ -1,0 +1,162 @@
+"""The view of patching: where a model keeps what an answer hangs on."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from engine.errors import GlassformerError
+from engine.measure.contrast import Contrast, Prompts, inside_a_word, prompts_of
+from engine.measure.patching import Patching, Site, patch, sites
+from pages.inside.circuits import patching_figure as figures
+from pages.inside.circuits import words
+from pages.inside.circuits.patching_answer import SITES, sentence
+from pages.inside.circuits.prompts import OWN, Pair, own_pair, pairs_for
+from ui import explain, widgets
+from ui.figures.labels import crowded
+from ui.players.plot import plot
+from ui.slow import measured
+from ui.subject import Subject
+from ui.text.markdown import safe
+
+SAID: dict[Site, str] = {
+    "resid_pre": "the stream before the block",
+    "attn_out": "what attention writes",
+    "ffn_out": "what the feed-forward network writes",
+    "z": "what one head gathers, at all tokens",
+}
+NOTHING = Pair("", "", "", ("", ""))
+HEIGHT, LINES = 300, 70  # pixels: of the map, and of the lines above it in which a person writes
+
+
+def draw_patching(subject: Subject) -> None:
+    if not subject.config.causal:
+        st.info(
+            "This model fills gaps: it reads both ways and does not say what comes next, so there is no"
+            " answer that two prompts could bring out. Choose a model that writes."
+        )
+        return
+    pairs = pairs_for(subject.tokenizer)
+    titles = {name: pair.title for name, pair in pairs.items()} | {OWN: "your own"}
+    chosen = widgets.one_of(words.PATCHING_QUESTION, titles, "patching_pair", kind="pills", wrap=True)
+    pair = own_pair(next(iter(pairs.values()), NOTHING)) if chosen == OWN else pairs[chosen]
+    try:
+        prompts = prompts_of(subject.tokenizer, pair.clean, pair.corrupted, pair.answers)
+    except GlassformerError as error:
+        _refuse(subject, pair, error)
+        return
+    left, right = st.columns([5, 2], gap="medium")
+    with right:
+        offered = {site: SITES[site] for site in sites(subject.config, subject.model.parts)}
+        site = widgets.one_of(
+            "What is put in", offered, "patching_site", kind="pills", hint=_SITE_HINT, wrap=True
+        )
+        told = st.container()
+    with left:
+        found = measured(
+            ("patching", subject.key, prompts, site),
+            lambda: patch(subject.model, prompts, site),
+            f"Putting in {SAID[site]}",
+        )
+        if found is None:
+            return
+        _draw(subject, prompts, found, HEIGHT - (LINES if chosen == OWN else 0))
+    names = (subject.vocabulary[prompts.answers[0]], subject.vocabulary[prompts.answers[1]])
+    with told:
+        _baseline(subject, found.contrast, names)
+    explain.takeaway(sentence(found, both_labels(subject, prompts), names))
+    _notes(subject, pair)
+
+
+_SITE_HINT = (
+    "Stream: all that a token carries into a block. Attention, feed-forward: what that part of the block"
+    " writes for one token. Heads: what one head gathers, put in at all tokens at once."
+)
+
+
+def _refuse(subject: Subject, pair: Pair, error: GlassformerError) -> None:
+    if not (pair.clean or pair.corrupted):
+        st.info("Write two prompts of equally many tokens, and what should come after each.")
+        return
+    why = str(error)
+    st.warning(safe(why[:1].upper() + why[1:] + "."), icon=":material/info:")
+    for name, text in (("First", pair.clean), ("Second", pair.corrupted)):
+        ids = [] if subject.tokenizer.unknown(text) else subject.tokenizer.encode(text)
+        cut = " · ".join(safe(subject.vocabulary[i]) for i in ids)
+        st.caption(f"{name} prompt, {len(ids)} tokens: {cut}")
+
+
+def _notes(subject: Subject, pair: Pair) -> None:
+    """What was made of the answers as they were written."""
+    for text, answer in zip((pair.clean, pair.corrupted), pair.answers, strict=True):
+        ids = subject.tokenizer.encode(answer)
+        if len(ids) > 1:
+            first = subject.vocabulary[ids[0]]
+            st.caption(
+                f":material/info: “{safe(answer)}” is {len(ids)} tokens: only the first, “{safe(first)}”, is"
+                " compared."
+            )
+        elif inside_a_word(subject.tokenizer, text, answer):
+            st.caption(
+                f":material/info: “{safe(answer)}” goes on inside the last word. A new word begins with a"
+                f" blank: “␣{safe(answer)}”."
+            )
+
+
+def both_labels(subject: Subject, prompts: Prompts) -> list[str]:
+    """The tokens of the clean prompt; where the other has another, both."""
+    shown = subject.vocabulary
+    return [
+        shown[a] if a == b else f"{shown[a]} / {shown[b]}"
+        for a, b in zip(prompts.clean, prompts.corrupted, strict=True)
+    ]
+
+
+def _draw(subject: Subject, prompts: Prompts, found: Patching, height: int) -> None:
+    shown = subject.vocabulary
+    labels = both_labels(subject, prompts)
+    if found.site == "z":
+        names = [str(head) for head in range(subject.config.n_heads)]
+        figure = figures.patch_map(
+            found.restored, names, names, upright=0, title="head", hover="head %{customdata}"
+        )
+        column = "head"
+    else:
+        clean, corrupted = ([shown[i] for i in ids] for ids in (prompts.clean, prompts.corrupted))
+        figure = figures.patch_map(
+            found.restored,
+            figures.both(clean, corrupted),
+            labels,
+            upright=crowded(clean, 420),
+            title="token; where the prompts differ, the first in bold",
+            hover="token “%{customdata}”",
+        )
+        names, column = labels, "token"
+    layer, place = (grid.ravel() for grid in np.indices(found.restored.shape))
+    plot(
+        figure,
+        key="patching_map",
+        height=height,
+        name=f"patching-{SITES[found.site]}",
+        data={
+            "block": layer,
+            "place": place,
+            column: np.asarray(names)[place],
+            "restored": found.restored.ravel(),
+        },
+        alt=(
+            f"Map of blocks against {column}s: how much of the first answer comes back when"
+            f" {SAID[found.site]} of the first prompt is put into the second prompt's run."
+        ),
+    )
+
+
+def _baseline(subject: Subject, contrast: Contrast, names: tuple[str, str]) -> None:
+    """What the model says to each prompt, untouched."""
+    a, b = (safe(name) for name in names)
+    first, second = (safe(subject.vocabulary[i]) for i in contrast.guesses)
+    st.caption(
+        f"Logit of “{a}” − logit of “{b}”, nothing put in:\n"
+        f"- first prompt **{contrast.clean:+.2f}**; it would write “{first}”\n"
+        f"- second prompt **{contrast.corrupted:+.2f}**; it would write “{second}”"
+    )

@@ -1,0 +1,94 @@
+"""The answer of patching in words: where it sits and when it moves, or which patches count most."""
+
+from __future__ import annotations
+
+from engine.measure.patching import Patching, Site
+from engine.measure.patching_facts import Station, Verdict, stations, strongest, verdict
+from ui.text.markdown import safe
+
+SITES: dict[Site, str] = {
+    "resid_pre": "stream",
+    "attn_out": "attention",
+    "ffn_out": "feed-forward",
+    "z": "heads",
+}
+LITTLE = 0.1  # of the answer: less is not worth a name
+
+_DOUBTS: dict[Verdict, str] = {
+    "tells": "",
+    "hardly": (
+        "This model **hardly tells the two prompts apart**: the difference moves by only {span:.2f} nats from"
+        " one to the other, so there is little to restore, and shares of it say little. "
+    ),
+    "swapped": "The answers are the wrong way round: the second prompt speaks more for {a} than the first. ",
+    "always first": "The model prefers {a} after *both* prompts, less so after the second. ",
+    "always second": "The model prefers {b} after *both* prompts, less so after the first. ",
+}
+
+
+def sentence(found: Patching, labels: list[str], names: tuple[str, str]) -> str:
+    """Where it sits and where it moves, or which patches count most (Markdown)."""
+    a, b = (f"“{safe(name)}”" for name in names)
+    doubt = _DOUBTS[verdict(found.contrast)].format(span=abs(found.contrast.span), a=a, b=b)
+    if found.site == "resid_pre":
+        return doubt + _way(found, labels)
+    return doubt + _parts(found, labels)
+
+
+def _way(found: Patching, labels: list[str]) -> str:
+    way, top = stations(found), len(found.restored) - 1
+    held = [station for station in way if station.position is not None]
+    if not held:
+        return "In no block does one token hold half of what the answer hangs on: it is spread over several."
+    first, last = held[0], held[-1]
+    begin = f"What the answer hangs on sits on {_at(first, labels, top)}"
+    if len(held) == 1:
+        if first.position == len(labels) - 1 and (first.first, first.last) == (0, top):
+            return f"{begin}: the prompts differ in their last token, so nothing has to be carried to it."
+        return f"{begin}." + ("" if first.last == top else " Above that, no token alone holds half of it.")
+    between = ""
+    if len(held) > 2:
+        places = dict.fromkeys(s.position for s in held[1:-1] if s.position is not None)
+        others = [f"“{safe(labels[p])}”" for p in places if p not in (first.position, last.position)]
+        between = f", then on {', '.join(others)}" if others else ", with gaps"
+    return f"{begin}{between}, and on {_at(last, labels, top)}."
+
+
+def _at(station: Station, labels: list[str], top: int) -> str:
+    assert station.position is not None
+    token = f"**{safe(labels[station.position])}**"
+    return f"{token} {_blocks(station, top)} (at least {station.least:.2f} of it)"
+
+
+def _blocks(station: Station, top: int) -> str:
+    if (station.first, station.last) == (0, top):
+        return "in **every block**"
+    if station.first == 0:
+        return f"up to **block {station.last}**"
+    if station.last == top:
+        return f"from **block {station.first}** up"
+    same = station.first == station.last
+    return f"in **block {station.first}**" if same else f"in **blocks {station.first} to {station.last}**"
+
+
+def _parts(found: Patching, labels: list[str]) -> str:
+    cells = strongest(found)
+    top = cells[0]
+    what = SITES[found.site]
+
+    def name(layer: int, place: int) -> str:
+        if found.site == "z":
+            return f"head {layer}.{place}"
+        return f"block {layer} at {safe(labels[place])}"
+
+    if top.share < LITTLE:
+        return (
+            f"No single one restores more than {top.share:.2f}: either many share the work, or it is not done"
+            " here."
+        )
+    rest = ", ".join(f"{name(c.layer, c.place)} ({c.share:.2f})" for c in cells[1:] if c.share >= LITTLE)
+    more = f" Next: {rest}." if rest else ""
+    part = "" if found.site == "z" else f"{what} of "
+    return (
+        f"Alone, {part}**{name(top.layer, top.place)}** brings back **{top.share:.2f}** of the answer.{more}"
+    )

@@ -1,0 +1,65 @@
+"""The map of patching: a pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ui.figures import specs as go
+from ui.figures.axes import MONO
+from ui.figures.labels import LETTER, MOST_LETTERS, plain, short
+from ui.figures.theme import DIVERGING, base_layout
+
+
+def both(clean: Sequence[str], corrupted: Sequence[str]) -> list[str]:
+    """Tokens of two prompts; where they differ, one above the other."""
+    return [
+        plain(short(a, MOST_LETTERS))
+        if a == b
+        else f"<b>{plain(short(a, MOST_LETTERS))}</b><br>{plain(short(b, MOST_LETTERS))}"
+        for a, b in zip(clean, corrupted, strict=True)
+    ]
+
+
+def patch_map(
+    restored: np.ndarray, ticks: Sequence[str], names: Sequence[str], *, upright: int, title: str, hover: str
+) -> go.Figure:
+    """restored (layer, place): orange brings the answer back, blue pushes it further off. The scale ends at
+    1, the whole answer; what lies beyond is in the hover. `names` are said there, `ticks` stand below, turned
+    where they are `upright`: that many letters high.
+    """
+    layers, places = restored.shape
+    heat = go.Heatmap(
+        z=restored.astype(np.float32),
+        zmin=-1,
+        zmax=1,
+        colorscale=DIVERGING,
+        xgap=1,
+        ygap=int(layers <= 12),
+        customdata=np.broadcast_to(np.asarray([plain(n) for n in names]), restored.shape).tolist(),
+        hovertemplate=f"block %{{y}}, {hover}: %{{z:+.3f}} restored<extra></extra>",
+        colorbar={
+            "title": {"text": "restored", "side": "top"},
+            "thickness": 10,
+            "tickvals": [-1, -0.5, 0, 0.5, 1],
+        },
+    )
+    at = np.arange(layers)[:: max(1, round(layers / 10))]
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 8, "b": 36 + (LETTER * upright or 16)},
+        showlegend=False,
+        xaxis={
+            "title": {"text": title},
+            "tickvals": np.arange(places),
+            "ticktext": list(ticks),
+            "tickangle": -90 if upright else 0,
+            "tickfont": MONO,
+            "showgrid": False,
+            "zeroline": False,
+            "range": [-0.5, places - 0.5],
+        },
+        yaxis={"title": {"text": "block"}, "tickvals": at, "showgrid": False, "zeroline": False},
+        uirevision=f"patching-{layers}-{places}",
+    )
+    return go.Figure({"data": [heat], "layout": layout})

@@ -1,0 +1,84 @@
+"""The prompts of patching: pairs that are known, those that a tokenizer can take, and a person's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.measure.contrast import fits
+from engine.tokenizers import Tokenizer
+from ui.fields import visible
+from ui.text.markdown import whole
+
+OWN = "own"
+MOST_PROMPT, MOST_ANSWER = 300, 40  # characters
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What is asked: two prompts, and the answer that each calls for."""
+
+    title: str
+    clean: str
+    corrupted: str
+    answers: tuple[str, str]
+
+
+PAIRS: dict[str, Pair] = {
+    "capital": Pair(
+        "France / Italy", "The capital of France is", "The capital of Italy is", (" Paris", " Rome")
+    ),
+    "name": Pair(
+        "Mary / John",
+        "When Mary and John went to the store, John gave a drink to",
+        "When Mary and John went to the store, Mary gave a drink to",
+        (" Mary", " John"),
+    ),
+    "agreement": Pair(
+        "Keys / key", "The keys to the old cabinet", "The key to the old cabinet", (" are", " is")
+    ),
+    "opposite": Pair("Hot / big", "The opposite of hot is", "The opposite of big is", (" cold", " small")),
+    "gender": Pair("Anna / Peter", "Anna said that", "Peter said that", (" she", " he")),
+    # for models that read letters
+    "thou": Pair("Thou art / they are", "thou ar", "they ar", ("t", "e")),
+    "hast": Pair("Thou hast / they have", "thou ha", "they ha", ("s", "v")),
+    "far": Pair("Thou wert, further off", "thou never wer", "they never wer", ("t", "e")),
+}
+
+
+def pairs_for(tokenizer: Tokenizer) -> dict[str, Pair]:
+    """Those whose prompts have equally many tokens here, and whose answers are one token each."""
+    return {
+        name: pair
+        for name, pair in PAIRS.items()
+        if fits(tokenizer, pair.clean, pair.corrupted, pair.answers)
+    }
+
+
+def own_pair(first: Pair) -> Pair:
+    """What the person writes; `first` stands there until then."""
+    a, b, c, d = st.columns([4, 4, 2, 2], gap="small")
+    with a:
+        clean = _line("First prompt", first.clean, "patching_first_prompt", MOST_PROMPT)
+    with b:
+        corrupted = _line("Second prompt", first.corrupted, "patching_second_prompt", MOST_PROMPT)
+    hint = "What should come after the {}. A new word begins with a blank."
+    with c:
+        one = _line(
+            "First answer", first.answers[0], "patching_first_text", MOST_ANSWER, hint.format("first")
+        )
+    with d:
+        other = _line(
+            "Second answer", first.answers[1], "patching_second_text", MOST_ANSWER, hint.format("second")
+        )
+    return Pair("Your own", clean, corrupted, (one, other))
+
+
+def _line(label: str, first: str, key: str, most: int, hint: str | None = None) -> str:
+    # Streamlit's own: a line of text. No `max_chars`: with it a browser drops a longer paste without a word.
+    typed = st.text_input(label, first, key=key, bind="query-params", persist_state="session", help=hint)
+    text = whole(visible(typed or "")).replace("\0", " ")
+    if len(text) > most:
+        st.caption(f":material/info: {len(text):,} characters: the first {most} are taken.")
+    return text[:most]

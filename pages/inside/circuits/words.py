@@ -1,0 +1,25 @@
+"""What the views of circuits say."""
+
+from ui.look import Words
+
+TEXT = "The capital of France is"
+
+PATCHING_QUESTION = "**Where does the model keep what tells these two prompts apart?**"
+PATCHING = Words(
+    see=(
+        "Two prompts that differ in one place. A piece of the first run is put into the second, at one block"
+        " and one token, and all above it is computed again. The colour is (patched − second) / (first −"
+        " second), each a logit(first answer) − logit(second answer): 0 changes nothing, 1 brings the whole"
+        " answer back (Meng et al. 2022; Wang et al. 2023; Zhang and Nanda 2024)."
+    ),
+    why=(
+        "A pattern shows where a head looks; an intervention shows what the answer *hangs on*. The map of the"
+        " stream says where the deciding fact lies, that of attention who carries it to the end, and that of"
+        " the heads which one does."
+    ),
+    attempt=(
+        "Take France / Italy and change from the stream to attention: one block carries it all. Then heads."
+        " Shares do not add up to 1: parts stand in for each other, and one can undo what another did. Try"
+        " Anna / Peter, where little is to be found."
+    ),
+)

@@ -1,0 +1,209 @@
+"""One row times a matrix in each arithmetic, against float64 products with weights that were rounded here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from engine.config import SampleConfig
+from engine.errors import ConfigError, ShapeError
+from engine.model import Transformer, build
+from engine.parts import row_products
+from engine.parts.attention import Attention
+from engine.parts.registry import HEALTHY, swapped
+from engine.parts.row_products import ARITHMETICS, BYTES, Arithmetic, product
+from engine.progress import finish
+from engine.sample import Decoder, generate, steps
+from engine.sample.branches import Tree, grow
+from engine.sample.decoder import ready
+from engine.sample.rounding import rounding
+from tests.engine.helpers import loud, tiny
+
+IDS = (3, 1, 4, 1, 5, 9, 2, 6)
+CLOSE: dict[Arithmetic, float] = {"float32": 1e-6, "bfloat16": 0.01, "int8": 2e-4}  # of the largest entry
+
+
+@pytest.fixture(autouse=True)
+def every_matrix_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_products, "LAID", 0)
+
+
+@pytest.fixture(params=ARITHMETICS)
+def arithmetic(request: pytest.FixtureRequest) -> Arithmetic:
+    found: Arithmetic = request.param
+    try:
+        row_products.check(found, torch.device("cpu"))
+    except ConfigError as error:
+        pytest.skip(str(error))
+    return found
+
+
+def rounded(weight: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
+    """A matrix as each arithmetic holds it, float64."""
+    if arithmetic == "int8":
+        scale = np.abs(weight).max(1, keepdims=True).astype(np.float64) / 127
+        return np.round(weight / scale) * scale
+    if arithmetic == "bfloat16":  # to the nearest of 8 binary digits, ties to the even one
+        bits = weight.astype(np.float32).view(np.uint32).astype(np.uint64)
+        kept = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+        return kept.astype(np.uint32).view(np.float32).astype(np.float64)
+    return weight.astype(np.float64)
+
+
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_a_product_is_that_of_the_rounded_matrix(arithmetic: Arithmetic, with_bias: bool) -> None:
+    generator = np.random.default_rng(0)
+    weight = (generator.standard_normal((70, 48)) * generator.uniform(0.1, 10, (70, 1))).astype(np.float32)
+    bias = generator.standard_normal(70).astype(np.float32) if with_bias else None
+    x = generator.standard_normal((1, 48)).astype(np.float32)
+    x[0, 5] = 90.0  # the outlier that a real model has
+    multiply = product(torch.from_numpy(weight), None if bias is None else torch.from_numpy(bias), arithmetic)
+    out = torch.empty(1, 70)
+    assert multiply(torch.from_numpy(x), out) is out
+    wanted = x.astype(np.float64) @ rounded(weight, arithmetic).T + (0 if bias is None else bias)
+    assert np.abs(out.numpy() - wanted).max() < CLOSE[arithmetic] * np.abs(wanted).max()
+    assert not multiply(torch.zeros(1, 48), out).sub(0 if bias is None else torch.from_numpy(bias)).any()
+    assert multiply(torch.full((1, 48), np.nan), out).isnan().all()
+
+
+def test_a_large_matrix_is_not_copied_and_a_small_one_is_laid_out_and_never_rounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    weight = torch.randn(16, 8)
+    assert product(weight, None).weight.data_ptr() == weight.data_ptr()  # type: ignore[attr-defined]
+    monkeypatch.setattr(row_products, "LAID", 128)
+    for arithmetic in ARITHMETICS:
+        small = product(weight, None, arithmetic)
+        assert torch.equal(small.weight, weight.T)  # type: ignore[attr-defined]
+    assert not hasattr(product(torch.randn(17, 8), None, "int8"), "weight")
+
+
+def test_the_bytes_of_a_weight_are_those_of_its_kind() -> None:
+    kinds = {name: torch.empty(1, dtype=getattr(torch, name)).element_size() for name in ARITHMETICS}
+    assert kinds == BYTES
+
+
+# A whole model ----------------------------------------------------------------------------------
+
+MODELS = {
+    "modern": {"norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "n_kv_heads": 2, "d_model": 16},
+    "classic": {"ffn": "gelu", "position": "learned", "ffn_bias": True, "attention_bias": True},
+    "shared": {"mixer": "shared_qk", "position": "alibi", "wiring": "parallel", "attention_bias": True},
+}
+
+
+def model_of(name: str) -> Transformer:
+    fields = {"n_heads": 4, "tie_embeddings": False, **MODELS[name]}
+    return loud(tiny(**fields), seed=1, factor=6.0)
+
+
+def with_rounded_matrices(model: Transformer, arithmetic: Arithmetic) -> Transformer:
+    """Its copy with every matrix but the table of the embedding rounded here."""
+    other = build(model.config, device="meta").eval()
+    state = {
+        name: torch.from_numpy(rounded(x.numpy(), arithmetic).astype(np.float32))
+        if x.dim() == 2 and name != "embedding" and "positions" not in name
+        else x
+        for name, x in model.state_dict().items()
+    }
+    other.load_state_dict(state, assign=True)
+    return other
+
+
+@pytest.mark.parametrize("name", MODELS)
+@torch.inference_mode()
+def test_reading_token_by_token_is_the_forward_of_the_rounded_model(
+    name: str, arithmetic: Arithmetic
+) -> None:
+    model = model_of(name)
+    decoder = Decoder(model, products=ready(model, arithmetic))
+    ours = torch.stack([decoder.read([token]) for token in IDS])
+    wanted = with_rounded_matrices(model, arithmetic)(torch.tensor([IDS]))[0]
+    away = float((ours - wanted).abs().max())
+    close = {"float32": 1e-5, "bfloat16": 0.05, "int8": 1e-3}[arithmetic]
+    assert away < close * float(wanted.abs().max())
+    if arithmetic == "int8":  # the model's own is farther away
+        assert float((ours - model(torch.tensor([IDS]))[0]).abs().max()) > 4 * away
+
+
+def test_products_are_made_once_and_shared(arithmetic: Arithmetic) -> None:
+    model = model_of("modern")
+    products = ready(model, arithmetic)
+    held = dict(products._made)
+    with torch.inference_mode():
+        one, other = (Decoder(model, products=products) for _ in range(2))
+        first = [one.read([3]), other.read([7]), one.read([1]), other.read([8])]
+        alone = [Decoder(model, products=products) for _ in range(2)]
+        again = [alone[0].read([3]), alone[0].read([1]), alone[1].read([7]), alone[1].read([8])]
+    assert products._made == held
+    for a, b in zip((first[0], first[2], first[1], first[3]), again, strict=True):
+        assert torch.equal(a, b)
+
+
+def test_generation_goes_through_the_products(arithmetic: Arithmetic) -> None:
+    model, sampling = model_of("modern"), SampleConfig(temperature=0.0)
+    products = ready(model, arithmetic)
+    records = list(steps(model, IDS[:3], 5, sampling, products=products))
+    with torch.inference_mode():
+        decoder = Decoder(model, products=products)
+        logits = [decoder.read(IDS[:3]), *(decoder.read([record.token]) for record in records[:-1])]
+    for record, wanted in zip(records, logits, strict=True):
+        assert torch.equal(record.logits, wanted)
+    assert list(generate(model, IDS[:3], 5, sampling, products=products)) == [r.token for r in records]
+    tree, _ = grow(Tree(IDS[:3]), model, sampling, None, 5, products)
+    assert [node.token for node in tree.nodes] == [record.token for record in records]
+
+
+def test_what_it_costs_is_the_difference_of_logits_and_of_the_loss(arithmetic: Arithmetic) -> None:
+    model = model_of("modern")
+    found = finish(rounding(model, IDS, ready(model, arithmetic)))
+    with torch.inference_mode():
+        decoder = Decoder(model, products=ready(model, arithmetic))
+        ours = torch.stack([decoder.read([token]) for token in IDS]).double().numpy()
+        exact = model(torch.tensor([IDS]))[0].double().numpy()
+    assert (found.arithmetic, found.tokens) == (arithmetic, 8)
+    assert found.largest == pytest.approx(np.abs(ours - exact).max(), rel=1e-4, abs=1e-6)
+    assert found.mean == pytest.approx(np.abs(ours - exact).mean(), rel=1e-4, abs=1e-6)
+    assert found.spread == pytest.approx(exact.std(1, ddof=1).mean(), rel=1e-4)
+    losses = []
+    for logits in (exact, ours):
+        p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+        losses.append(-np.log([p[i, token] for i, token in enumerate(IDS[1:])]).mean())
+    assert found.exact == pytest.approx(losses[0], abs=1e-5)
+    assert found.loss == pytest.approx(losses[1], abs=1e-5)
+    assert found.change == pytest.approx(losses[1] - losses[0], abs=2e-5)
+    assert found.alike == (ours.argmax(1) == exact.argmax(1)).mean()
+    if arithmetic != "float32":
+        assert found.largest > 1e-4
+    with pytest.raises(ShapeError, match="two tokens"):
+        finish(rounding(model, IDS[:1], ready(model, "float32")))
+
+
+# What is refused --------------------------------------------------------------------------------
+
+
+def test_an_arithmetic_that_the_machine_lacks_is_refused_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = model_of("modern")
+    with pytest.raises(ConfigError, match="float32, bfloat16, int8"):
+        ready(model, "float16")  # type: ignore[arg-type]
+    monkeypatch.setattr(row_products, "has_bfloat16", lambda device: False)
+    with pytest.raises(ConfigError, match="does not multiply bfloat16"):
+        ready(model, "bfloat16")
+    monkeypatch.setattr(row_products, "_has_int8", lambda: False)
+    with pytest.raises(ConfigError, match="no products of int8"):
+        ready(model, "int8")
+
+
+def test_a_part_that_is_not_known_is_refused() -> None:
+    class Other(Attention):
+        pass
+
+    parts = swapped(HEALTHY, "other", mixers={"attention": Other})
+    model = build(replace(tiny(), n_layers=1), parts=parts).eval()
+    with pytest.raises(ConfigError, match="all known"):
+        ready(model, "int8")

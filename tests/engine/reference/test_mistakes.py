@@ -94,19 +94,26 @@ def test_differences_by_hand() -> None:
         {
             "blocks.0.resid_pre": np.array([[1.0, -2.0]]),
             "blocks.1.norm1": np.array([[3.0, 0.5]]),
+            "blocks.1.z": np.array([[0.5, 0.25]]),
             "logits": np.array([[50.0, 4.0]]),
         },
     )
     theirs = {
         "blocks.0.resid_pre": torch.tensor([[1.0, -2.0]]),
         "blocks.1.norm1": torch.tensor([[3.0, 0.6]], dtype=torch.float64),
+        "blocks.1.z": torch.tensor([[0.5, 0.30]], dtype=torch.float64),
         "logits": torch.tensor([[50.004, 4.0]], dtype=torch.float64),
         "not ours": torch.zeros(1),
     }
     found = held(ours, theirs)
-    assert [row.name for row in found.rows] == ["blocks.0.resid_pre", "blocks.1.norm1", "logits"]
-    assert [row.largest for row in found.rows] == pytest.approx([0.0, 0.1, 0.004])
-    assert [row.relative for row in found.rows] == pytest.approx([0.0, 0.1 / 3, 0.004 / 50])
+    assert [row.name for row in found.rows] == [
+        "blocks.0.resid_pre",
+        "blocks.1.norm1",
+        "blocks.1.z",
+        "logits",
+    ]
+    assert [row.largest for row in found.rows] == pytest.approx([0.0, 0.1, 0.05, 0.004])
+    assert [row.relative for row in found.rows] == pytest.approx([0.0, 0.1 / 3, 0.05, 0.004 / 50])
     assert found.begins is found.rows[1] and found.rows[1].block == 1 and found.rows[1].bare == "norm1"
     assert [row.name for row in found.states] == ["blocks.0.resid_pre", "logits"]
     assert found.worst is found.logits and found.logits.close

@@ -219,6 +219,15 @@ def test_an_exact_equality_and_a_broken_number_can_be_drawn():
     assert "inf" in verdict(found, wrong("none", ModelConfig().resolved()))
 
 
+def test_the_verdict_tells_the_numbers_of_the_comparison():
+    none = wrong("none", ModelConfig().resolved())
+    far = rows(("blocks.0.resid_pre", 0.0), ("blocks.1.q_rot", 0.4), ("logits", 0.25))
+    told = verdict(far, none)
+    assert "in block **1**, at `q_rot` (the queries, once they are turned)" in told
+    assert "**0.250** along the stream; the logits are off by up to 0.250, where the largest is 0.5." in told
+    assert "**2.0 × 10⁻⁶**, the tolerance 0.0001" in verdict(rows(("logits", 2e-6)), none)
+
+
 def test_many_blocks_have_few_ticks():
     found = rows(
         *((f"blocks.{i}.{name}", 0.0) for i in range(30) for name in ("resid_pre", "resid_post")),

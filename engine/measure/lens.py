@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.config import ResolvedConfig
 from engine.measure.recording import Recording
 from engine.measure.residual import outputs
 from engine.model import Transformer
@@ -57,8 +58,8 @@ def lens_steps(model: Transformer, recording: Recording) -> Steps[Lens]:
     """`logit_lens`, a few positions at a time: with 30 layers and 49,152 tokens it takes a second."""
     like = model.embedding
     streams = torch.from_numpy(np.stack(outputs(recording)))  # (depth, query, d_model)
-    depths, length, _ = streams.shape
-    some = max(1, AT_ONCE // (depths * model.config.vocab_size))
+    length = streams.shape[1]
+    some = _positions_at_once(model.config)
     found = []
     for at in range(0, length, some):
         x = streams[:, at : at + some].to(device=like.device, dtype=like.dtype)
@@ -66,6 +67,15 @@ def lens_steps(model: Transformer, recording: Recording) -> Steps[Lens]:
         found.append(read_lens(logits.float().cpu()))
         yield Progress(min(at + some, length), length)
     return joined(found)
+
+
+def in_one_step(config: ResolvedConfig, length: int) -> bool:
+    """Whether a text of so many tokens is read at once, and so quickly."""
+    return length <= _positions_at_once(config)
+
+
+def _positions_at_once(config: ResolvedConfig) -> int:
+    return max(1, AT_ONCE // ((config.n_layers + 1) * config.vocab_size))
 
 
 def read_lens(logits: Tensor) -> tuple[Tensor, ...]:

@@ -189,7 +189,7 @@ def block_of_numbers(found: OneBlock, chosen: int) -> go.Figure:
             y=found.numbers,
             mode="markers+text",
             name="d · q + m" if found.minimum else "d · q",
-            text=[str(q) for q in found.q],
+            text=[minus(str(q)) for q in found.q],
             textposition="top center",
             textfont={"size": 12},
             cliponaxis=False,

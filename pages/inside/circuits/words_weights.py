@@ -31,7 +31,8 @@ QUANTISATION = Words(
         "Each weight is rounded to the nearest of a few levels that lie evenly: $w \\approx d \\cdot q$ with"
         " a whole number $q$ on both sides of zero, or $w \\approx d \\cdot q + m$ with an offset $m$. A"
         " block of 32 weights has its own $d$ (and $m$), or a whole matrix has one. $d$ and $m$ are kept in"
-        " 16 bits. The loss is measured on the text above, by a copy of the model whose matrices are rounded."
+        " 16 bits. The loss is measured on the text above, by a copy of the model whose matrices are rounded;"
+        " the dotted line is the loss of guessing among all tokens."
     ),
     why=(
         "A model writes as fast as its weights can be read, so fewer bits are more speed and less memory."

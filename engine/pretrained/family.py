@@ -78,7 +78,13 @@ def refuse(facts: Facts, **allowed: object) -> None:
             raise PretrainedError(f"its {name} is {facts[name]!r}; only {value!r} is built here")
 
 
-GELUS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
+GELUS = {
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+    "relu2": "relu2",
+}
 
 
 def activation(facts: Facts, name: str, otherwise: str) -> Any:

@@ -79,5 +79,17 @@ def _table() -> dict[str, int]:
 
 
 _LETTERS = _table()
+_BY_BYTE = {byte: letter for letter, byte in _LETTERS.items()}
+
+
+def letters(token: bytes) -> str:
+    r"""Bytes as byte-level vocabularies write them.
+
+    >>> letters(b" the"), letters(b"\n")
+    ('Ġthe', 'Ċ')
+    """
+    return "".join(_BY_BYTE[byte] for byte in token)
+
+
 BYTE_LEVEL, SENTENCE_PIECE = Writing(letters_as_bytes, exact=True), Writing(blanks_as_bytes)
 WORD_PIECE = Writing(words_as_bytes)

@@ -129,8 +129,8 @@ class Runs:
 def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
     """The model on both prompts, with the clean run's `site` of every block kept.
 
-    Raises ConfigError for a model that fills gaps instead of going on, and ShapeError for prompts beyond its
-    context.
+    Raises ConfigError for a model that fills gaps instead of going on, or has another head than W_U, and
+    ShapeError for prompts beyond its context.
     """
     config, length = model.config, len(prompts.clean)
     if not config.causal:
@@ -138,6 +138,10 @@ def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
             "causal",
             False,
             "this model fills gaps: it does not say what comes next, so there is no answer to compare",
+        )
+    if not model.output.linear:
+        raise ConfigError(
+            "output_head", config.output_head, "gives no logit for one answer alone; it must be 'linear'"
         )
     if length > config.context:
         raise ShapeError(f"the prompts have {length} tokens, and this model reads {config.context}")

@@ -32,8 +32,8 @@ class Lookup:
         repr=False
     )  # (query, d_model): the position vectors, where the scheme adds any here
     entered: np.ndarray = field(repr=False)  # (query, d_model): what the first block reads
-    one_hot_difference: float  # between the rows and one_hot(ids) @ E
-    sum_difference: float  # between `entered` and rows + added
+    one_hot_difference: float  # between the rows and one_hot(ids) @ E, times sqrt(d_model) where so scaled
+    sum_difference: float  # between `entered` and rows + added (+ type), normed where they are
     vocab_size: int
 
     @property
@@ -73,10 +73,14 @@ def lookup(model: Transformer, recording: Recording) -> Lookup:
     """
     matrix = model.embedding.detach().float()
     one_hot = F.one_hot(torch.tensor(recording.ids), len(matrix)).to(matrix.dtype)  # (query, vocab)
-    product = (one_hot @ matrix).numpy()
+    product = (one_hot @ matrix * (model.embedding_scale or 1.0)).numpy()
     rows, entered = recording["embed"], recording["blocks.0.resid_pre"]
     added = recording.get("pos_embed")
     total = rows if added is None else rows + added
+    if (type_row := recording.get("type_embed")) is not None:
+        total = total + type_row
+    if model.norm_embed is not None:
+        total = model.norm_embed(torch.from_numpy(total)).numpy()
     return Lookup(
         recording.ids,
         rows,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from engine.errors import ShapeError
 from engine.measure.recording import Recording
 from engine.measure.residual import outputs
 from engine.model import Transformer
@@ -45,9 +45,10 @@ class Lens:
 
 
 def logit_lens(model: Transformer, recording: Recording) -> Lens:
-    """norm_final and the unembedding applied to the stream at every depth, in the model's own arithmetic.
+    """norm_final and the output head applied to the stream at every depth, in the model's own arithmetic.
 
-    A post-norm model has no norm_final: its stream after each block has been through norm2 already.
+    A post-norm model has no norm_final: its stream after each block has been through norm2 already. Raises
+    ShapeError for a model without an output head.
     """
     return finish(lens_steps(model, recording))
 
@@ -55,6 +56,8 @@ def logit_lens(model: Transformer, recording: Recording) -> Lens:
 @torch.no_grad()
 def lens_steps(model: Transformer, recording: Recording) -> Steps[Lens]:
     """`logit_lens`, a few positions at a time: with 30 layers and 49,152 tokens it takes a second."""
+    if not model.output.present:
+        raise ShapeError("this model has no output head: no depth of it says anything")
     like = model.embedding
     streams = torch.from_numpy(np.stack(outputs(recording)))  # (depth, query, d_model)
     depths, length, _ = streams.shape
@@ -62,7 +65,7 @@ def lens_steps(model: Transformer, recording: Recording) -> Steps[Lens]:
     found = []
     for at in range(0, length, some):
         x = streams[:, at : at + some].to(device=like.device, dtype=like.dtype)
-        logits = F.linear(model.norm_final(x), model.output_matrix)  # (depth, some, vocab)
+        logits = model.logits(x)  # (depth, some, vocab)
         found.append(read_lens(logits.float().cpu()))
         yield Progress(min(at + some, length), length)
     return joined(found)

@@ -83,6 +83,10 @@ def token_scores(model: Transformer, layer: int, neuron: int, *, through_norm: b
     the whole stream, and what later layers make of the write. Raises ShapeError when there is no such neuron.
     """
     write = output_vector(model, layer, neuron)  # (d_model,)
+    if not model.output.linear:
+        raise ShapeError(
+            "this model's output head bends once more: a neuron pushes no logit by a fixed amount"
+        )
     if through_norm:
         write = model.norm_final.linear(write)
     scores = (model.output_matrix @ write).double()  # (vocab, d_model) (d_model,) -> (vocab,)

@@ -67,7 +67,9 @@ class Recording:
 
     @property
     def logits(self) -> np.ndarray:
-        """(query, vocab)"""
+        """(query, vocab). Raises ShapeError for a model without an output head."""
+        if "logits" not in self.arrays and not self.parts.output(self.config).present:
+            raise ShapeError("this model has no output head: it gives vectors, and no logits")
         return self.arrays["logits"]
 
     def likeliest(self, query: int) -> int:

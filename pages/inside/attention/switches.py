@@ -192,6 +192,8 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
             ":material/info: This model's mixer is a plain mean: it has no scores, so there is nothing to"
             " scale."
         )
+    elif not subject.config.score_scale and not switches.scale:
+        st.caption(":material/info: This model divides no scores, as T5 does: there is nothing to leave out.")
     if is_silent(subject.config, switches):
         rest = (
             "but for the output bias $b_O$, which every token still gets"

@@ -82,8 +82,8 @@ def verdict(found: Comparison, chosen: Wrong) -> str:
         where = "at the end" if first.block is None else f"in block **{first.block}**"
         return (
             f":material/close: **No.** The difference begins {where}, at `{first.bare}`"
-            f" ({NAMES[first.bare]}), and grows to **{number(worst.relative)}** along the stream; {end} are off"
-            f" by up to {number(found.last.largest)}, where the largest is {found.last.size:.3g}."
+            f" ({NAMES[first.bare]}), and grows to **{number(worst.relative)}** along the stream; {end} are"
+            f" off by up to {number(found.last.largest)}, where the largest is {found.last.size:.3g}."
         )
     far = number(worst.relative)
     reach = f"The largest difference along the stream is **{far}**, the tolerance {TOLERANCE:g}."

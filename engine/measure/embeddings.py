@@ -80,7 +80,7 @@ def lookup(model: Transformer, recording: Recording) -> Lookup:
     if (type_row := recording.get("type_embed")) is not None:
         total = total + type_row
     if model.norm_embed is not None:
-        total = model.norm_embed(torch.from_numpy(total)).numpy()
+        total = model.norm_embed(torch.tensor(total)).numpy()
     return Lookup(
         recording.ids,
         rows,

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.errors import ShapeError
+from engine.errors import HeadError
 from engine.measure.recording import Recording
 from engine.measure.residual import outputs
 from engine.model import Transformer
@@ -48,7 +48,7 @@ def logit_lens(model: Transformer, recording: Recording) -> Lens:
     """norm_final and the output head applied to the stream at every depth, in the model's own arithmetic.
 
     A post-norm model has no norm_final: its stream after each block has been through norm2 already. Raises
-    ShapeError for a model without an output head.
+    HeadError for a model without an output head.
     """
     return finish(lens_steps(model, recording))
 
@@ -57,7 +57,7 @@ def logit_lens(model: Transformer, recording: Recording) -> Lens:
 def lens_steps(model: Transformer, recording: Recording) -> Steps[Lens]:
     """`logit_lens`, a few positions at a time: with 30 layers and 49,152 tokens it takes a second."""
     if not model.output.present:
-        raise ShapeError("this model has no output head: no depth of it says anything")
+        raise HeadError("this model has no output head: no depth of it says anything")
     like = model.embedding
     streams = torch.from_numpy(np.stack(outputs(recording)))  # (depth, query, d_model)
     depths, length, _ = streams.shape

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from engine.errors import ConfigError, ShapeError
+from engine.errors import ConfigError, HeadError, ShapeError
 from engine.model import Transformer
 from engine.parts import single_row
 from engine.parts.cache import KVCache
@@ -29,7 +29,7 @@ class Decoder:
     many Decoders, perhaps in another arithmetic: what is read more than one token at a time, as a prompt is,
     stays exact. Room is made as it is needed, up to `capacity` positions (the context by default; what is
     asked for is made at once). Use it inside `torch.inference_mode()`. Raises ShapeError for a model that is
-    not causal.
+    not causal, HeadError for one without an output head.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Decoder:
                 " them"
             )
         if not model.output.present:
-            raise ShapeError("this model has no output head: it reads, and writes nothing")
+            raise HeadError("this model has no output head: it reads, and writes nothing")
         self.model, self.limit = model, capacity or context
         self.cache = KVCache(model.config, capacity or min(context, ROOM), model.embedding)
         self._row = None

@@ -143,10 +143,13 @@ KINDS: dict[str, tuple[str, str, Callable[[random.Random], Values]]] = {
 CAUSAL = [name for name in KINDS if not name.startswith(("bert", "t5"))]
 
 
-def made(name: str, seed: int, folder: Path, **options: Any) -> torch.nn.Module:
-    """A model of a family with weights that all matter, in evaluation mode, saved in `folder`."""
+def made(name: str, seed: int, folder: Path, sizes: Values | None = None, **options: Any) -> torch.nn.Module:
+    """A model of a family with weights that all matter, in evaluation mode, saved in `folder`; `sizes` stand in
+    for those that were drawn.
+    """
     config, kind, draw = KINDS[name]
     values = {"vocab_size": VOCAB, "attn_implementation": "eager"} | draw(random.Random(f"{name} {seed}"))
+    values |= sizes or {}
     torch.manual_seed(seed)
     theirs = getattr(transformers, kind)(getattr(transformers, config)(**values)).eval()
     with torch.no_grad():

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.errors import PretrainedError, ShapeError
+from engine.errors import HeadError, PretrainedError, ShapeError
 from engine.measure.recording import record
 from engine.pretrained.load import open_model
 from engine.sample import Decoder
@@ -109,7 +109,7 @@ def test_an_encoder_without_a_head_has_no_logits(tmp_path: Path) -> None:
     made("t5", 0, tmp_path)
     recording = record(open_model(tmp_path).model(), [1, 2, 3])
     assert recording["norm_final"].shape[0] == 3
-    with pytest.raises(ShapeError, match="no output head"):
+    with pytest.raises(HeadError, match="no output head"):
         _ = recording.logits
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
+from engine.config import ModelConfig
 from engine.errors import ShapeError
 from engine.measure.recording import Recording
-from engine.model import Transformer
+from engine.model import Transformer, build
 
 BLOCK = 4096  # rows that are worked on at a time: more do not stay in the processor's cache
 INSIDE = 0.995  # of the entries that a scale of colours holds: a few outliers would take its middle away
@@ -95,6 +96,13 @@ def lookup(model: Transformer, recording: Recording) -> Lookup:
 def embedding_of(model: Transformer) -> np.ndarray:
     """E, (vocab, d_model) float32."""
     return model.embedding.detach().float().cpu().numpy()
+
+
+def fresh_embedding(config: ModelConfig) -> np.ndarray:
+    """E as a training begins with it, (vocab, d_model) float32. It is drawn first, so that the blocks, which
+    for a real model are half a gigabyte, need not be made: one stands for all.
+    """
+    return embedding_of(build(replace(config, n_layers=1)))
 
 
 def reach(matrix: np.ndarray, inside: float = INSIDE) -> float:
@@ -210,7 +218,8 @@ def directions(
     """
     mean = _mean(matrix) if centre else np.zeros(matrix.shape[1])
     some = matrix if rows is None else matrix[np.asarray(rows, dtype=np.int64)]
-    return np.concatenate([_unit(block) for block in _centred(some, mean)])
+    blocks = [_unit(block) for block in _centred(some, mean)]
+    return np.concatenate(blocks) if blocks else np.zeros((0, matrix.shape[1]))
 
 
 def cosines(

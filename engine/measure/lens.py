@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.config import ResolvedConfig
 from engine.errors import HeadError
 from engine.measure.recording import Recording
 from engine.measure.residual import outputs
@@ -60,8 +61,8 @@ def lens_steps(model: Transformer, recording: Recording) -> Steps[Lens]:
         raise HeadError("this model has no output head: no depth of it says anything")
     like = model.embedding
     streams = torch.from_numpy(np.stack(outputs(recording)))  # (depth, query, d_model)
-    depths, length, _ = streams.shape
-    some = max(1, AT_ONCE // (depths * model.config.vocab_size))
+    length = streams.shape[1]
+    some = _positions_at_once(model.config)
     found = []
     for at in range(0, length, some):
         x = streams[:, at : at + some].to(device=like.device, dtype=like.dtype)
@@ -69,6 +70,15 @@ def lens_steps(model: Transformer, recording: Recording) -> Steps[Lens]:
         found.append(read_lens(logits.float().cpu()))
         yield Progress(min(at + some, length), length)
     return joined(found)
+
+
+def in_one_step(config: ResolvedConfig, length: int) -> bool:
+    """Whether a text of so many tokens is read at once, and so quickly."""
+    return length <= _positions_at_once(config)
+
+
+def _positions_at_once(config: ResolvedConfig) -> int:
+    return max(1, AT_ONCE // ((config.n_layers + 1) * config.vocab_size))
 
 
 def read_lens(logits: Tensor) -> tuple[Tensor, ...]:

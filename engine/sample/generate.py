@@ -12,6 +12,7 @@ from torch import Tensor
 from engine.config import SampleConfig
 from engine.model import Transformer
 from engine.parts.single_row import Products
+from engine.progress import Progress, Steps
 from engine.sample.decoder import Decoder
 from engine.sample.stages import draw, likeliest, uniform, warp
 from engine.tokenizers import Tokenizer, written
@@ -163,6 +164,30 @@ def write(
         if len(ids) * 8 >= characters and len(tokenizer.decode(ids)) >= characters:
             break
     return tokenizer.decode(ids)[:characters], len(ids)
+
+
+def write_each(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    tokens: Sequence[int],
+    characters: int,
+    samplings: Sequence[SampleConfig],
+) -> Steps[tuple[str, ...]]:
+    """What `write` writes with each of `samplings`, as a slow measurement: a step for each token, counted in
+    characters.
+    """
+    texts: list[str] = []
+    for sampling in samplings:
+        ids: list[int] = []
+        text = ""
+        for token in generate(model, tokens, characters, sampling):
+            ids.append(token)
+            text = tokenizer.decode(ids)[:characters]
+            yield Progress(len(texts) * characters + len(text), len(samplings) * characters)
+            if len(text) == characters:
+                break
+        texts.append(text)
+    return tuple(texts)
 
 
 def _choose(logits: Tensor, sampling: SampleConfig, seen: list[int], u: float) -> int:

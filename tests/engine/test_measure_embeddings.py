@@ -192,6 +192,12 @@ def test_noise_knows_nothing_of_distance_and_a_line_knows_all():
     assert np.isnan(alike(np.ones((5, 3))).correlation)
 
 
+@pytest.mark.parametrize("position", ["rope", "learned"])
+def test_a_fresh_table_is_that_of_the_whole_fresh_model(position):
+    config = ModelConfig(**SMALL | {"n_layers": 5}, position=position, tie_embeddings=False)
+    assert np.array_equal(measured.fresh_embedding(config), build(config).embedding.detach().numpy())
+
+
 # A real vocabulary: many rows, a block at a time -------------------------------------------------
 
 

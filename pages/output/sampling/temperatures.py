@@ -9,13 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.sample import write
+from engine.sample.generate import write_each
 from engine.sample.outcome import likeliest_ids
 from pages.output.sampling import figures
 from pages.output.sampling.place import LIKELIEST, place, staged
 from ui import explain
 from ui.layout import scrolled
 from ui.players.plot import plot
+from ui.slow import measured
 from ui.subject import Subject
 from ui.text.markdown import safe
 
@@ -78,16 +79,17 @@ def _samples(subject: Subject, position: int, seed: int, facts: Sequence[str]) -
         f"**What it writes after this text, {CHARACTERS} characters each** (seed {seed}), and the entropy"
         f" over {subject.config.vocab_size:,} tokens"
     )
-    with st.spinner("Writing …"):
-        texts = _written(subject.key, subject.ids[: position + 1], seed, subject)
+    samplings = [SampleConfig(temperature=t, seed=seed) for t in TEMPERATURES]
+    ids = subject.ids[: position + 1]
+    texts = measured(
+        ("temperatures", subject.key, ids, seed),
+        lambda: write_each(subject.model, subject.tokenizer, ids, CHARACTERS, samplings),
+        "Writing",
+    )
+    if texts is None:
+        return
     grid = st.grid("auto", min_column_width=250, gap="small")  # wide enough for a line of verse
     for t, text, fact in zip(TEMPERATURES, texts, facts, strict=True):
         with grid.cell():
             st.markdown(f"**τ = {t:g}** :small[{fact}]")
             st.code(text, language=None, wrap_lines=True)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _written(key: tuple[str, int], ids: tuple[int, ...], seed: int, _subject: Subject) -> list[str]:
-    make = (SampleConfig(temperature=t, seed=seed) for t in TEMPERATURES)
-    return [write(_subject.model, _subject.tokenizer, ids, CHARACTERS, config)[0] for config in make]

@@ -17,7 +17,7 @@ from engine.tokenizers.char import CharTokenizer
 from pages.inside.attention.numbers import standing_out
 from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page
-from ui import subject
+from ui import models
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "attention" / "page.py")
 VIEWS = ("Heads", "Step by step", "Switch things off", "Numbers", "√d_k", "Shared keys")
@@ -57,10 +57,11 @@ def variant(
     made = loud(tiny(**fields), factor=4.0).requires_grad_(False)
     found = Checkpoint(made, made.config, CharTokenizer("abcdefghij "), {})
     # A name of its own, so that nothing that was cached of another variant is shown.
-    monkeypatch.setattr(subject, "SHIPPED", {})
-    monkeypatch.setattr(subject, "TRAINABLE", [str(fields)])
-    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
-    monkeypatch.setattr(subject, "title_of", lambda name, run=None: name)
+    monkeypatch.setattr(models, "SHIPPED", {})
+    monkeypatch.setattr(models.sources, "available", list)
+    monkeypatch.setattr(models, "TRAINABLE", [str(fields)])
+    monkeypatch.setattr(models, "_untrained", lambda preset: found)
+    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
     return fields
 
 

@@ -20,7 +20,7 @@ from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
 from tests.pages.inside.test_attention import PAGE
 from tests.pages.stage import StageManager, open_page
-from ui import subject
+from ui import models
 
 MODEL = loud(tiny(n_kv_heads=2, position="rope", qk_norm=True), factor=4.0).requires_grad_(False)
 TEXT = "abcabcab"
@@ -33,10 +33,11 @@ PATTERNS = RECORDING.stacked("pattern").astype(np.float64)  # (layer, head, quer
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     found = Checkpoint(MODEL, MODEL.config, CharTokenizer("abcdefghij "), {})
-    monkeypatch.setattr(subject, "SHIPPED", {})
-    monkeypatch.setattr(subject, "TRAINABLE", ["numbers"])
-    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
-    monkeypatch.setattr(subject, "title_of", lambda name, run=None: name)
+    monkeypatch.setattr(models, "SHIPPED", {})
+    monkeypatch.setattr(models.sources, "available", list)
+    monkeypatch.setattr(models, "TRAINABLE", ["numbers"])
+    monkeypatch.setattr(models, "_untrained", lambda preset: found)
+    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
 
 
 def opened(view: str, **query: Any) -> AppTest:
@@ -131,8 +132,8 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
 def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):
     faulty = build(tiny(), parts=PARTS["unscaled_scores"]).eval()
     found = Checkpoint(faulty, faulty.config, CharTokenizer("abcdefghij "), {})
-    monkeypatch.setattr(subject, "TRAINABLE", ["faulty"])  # a name of its own: pages keep models by name
-    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
+    monkeypatch.setattr(models, "TRAINABLE", ["faulty"])  # a name of its own: pages keep models by name
+    monkeypatch.setattr(models, "_untrained", lambda preset: found)
     page = opened("steps", attention_stage="÷ √d", attention_query=str(QUERY), attention_key="2")
     assert not page.exception and "does not divide" in said(page)
     assert "\\sqrt" not in said(page) and "the product as it is" in said(page)

@@ -17,7 +17,7 @@ from engine.tokenizers.char import CharTokenizer
 from tests.engine.helpers import loud, tiny
 from tests.pages.inside.test_feedforward import PAGE, sentences
 from tests.pages.stage import StageManager, open_page
-from ui import subject
+from ui import models
 
 ALPHABET = "abcdefghij "
 MODEL = loud(
@@ -33,10 +33,11 @@ LAYER, NEURON = 1, 7
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
-    monkeypatch.setattr(subject, "SHIPPED", {})
-    monkeypatch.setattr(subject, "TRAINABLE", ["feedforward-numbers"])
-    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
-    monkeypatch.setattr(subject, "title_of", lambda name, run=None: name)
+    monkeypatch.setattr(models, "SHIPPED", {})
+    monkeypatch.setattr(models.sources, "available", list)
+    monkeypatch.setattr(models, "TRAINABLE", ["feedforward-numbers"])
+    monkeypatch.setattr(models, "_untrained", lambda preset: found)
+    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
 
 

@@ -16,7 +16,7 @@ from pages.inside.residual import figures
 from pages.inside.residual import highway as residual_highway
 from pages.inside.residual import lens as residual
 from tests.pages.stage import StageManager, open_page
-from ui import state, subject
+from ui import models, state, subject
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "residual" / "page.py")
 LENS, PUSH, NORMS, ROAD = "Logit lens", "Who pushed the logit", "Norms", "The gradient highway"
@@ -122,8 +122,8 @@ def test_the_highway_goes_on_where_it_was_until_all_is_measured(manager, monkeyp
 def test_every_kind_of_model_is_drawn_or_explained(manager, monkeypatch, fields):
     values = {"d_model": 32, "n_layers": 2, "n_heads": 4, "context": 64} | fields
     preset = replace(presets.PRESETS["classic"], model=ModelConfig(**values))
-    monkeypatch.setattr(subject, "PRESETS", {"classic": preset})
-    monkeypatch.setattr(subject, "TRAINABLE", {"classic": preset})
+    monkeypatch.setattr(models, "PRESETS", {"classic": preset})
+    monkeypatch.setattr(models, "TRAINABLE", {"classic": preset})
     subject.st.cache_resource.clear()
     page = opened(model="untrained-classic")
     for view in ("lens", "push", "norms"):

@@ -19,7 +19,7 @@ from pages.inside.residual import highway
 from tests.engine.helpers import loud, tiny
 from tests.pages.inside.test_residual import PAGE, sentences
 from tests.pages.stage import StageManager, open_page
-from ui import state, subject
+from ui import models, state
 
 ALPHABET = "abcdefghij "
 MODEL = loud(tiny(n_layers=3, attention_bias=True, norm_bias=True), factor=3.0).requires_grad_(False)
@@ -32,10 +32,11 @@ NAMES = ["embed", "block 0", "block 1", "block 2 = output"]
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
-    monkeypatch.setattr(subject, "SHIPPED", {})
-    monkeypatch.setattr(subject, "TRAINABLE", ["residual-numbers"])
-    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
-    monkeypatch.setattr(subject, "title_of", lambda name, run=None: name)
+    monkeypatch.setattr(models, "SHIPPED", {})
+    monkeypatch.setattr(models.sources, "available", list)
+    monkeypatch.setattr(models, "TRAINABLE", ["residual-numbers"])
+    monkeypatch.setattr(models, "_untrained", lambda preset: found)
+    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
 
 
 def opened(view: str, **query: str) -> AppTest:

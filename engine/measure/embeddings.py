@@ -278,7 +278,7 @@ def _centred(matrix: np.ndarray, mean: np.ndarray | None = None) -> Iterator[np.
     """
     kind = np.float64 if len(matrix) <= BLOCK else np.float32
     mean = (_mean(matrix) if mean is None else mean).astype(kind)
-    for at in range(0, len(matrix), BLOCK):
+    for at in range(0, max(1, len(matrix)), BLOCK):  # of no rows one block, which holds none
         yield np.subtract(matrix[at : at + BLOCK], mean, dtype=kind)
 
 

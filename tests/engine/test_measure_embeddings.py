@@ -219,6 +219,11 @@ def test_many_rows_give_what_few_do(monkeypatch):
     np.testing.assert_allclose(cosine, near[1], atol=1e-6)
 
 
+def test_of_no_rows_there_are_no_directions():
+    assert measured.directions(cloud(5, 3), rows=[]).shape == (0, 3)
+    assert measured.cosines(cloud(5, 3), []).shape == (0, 0)
+
+
 def test_shares_of_many_random_rows_are_drawn_without_the_rows(monkeypatch):
     drawn = np.stack([measured.random_shares(60, 12, seed) for seed in range(200)])
     monkeypatch.setattr(measured, "BLOCK", 16)  # the covariance alone is drawn

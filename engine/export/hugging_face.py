@@ -25,7 +25,7 @@ from engine.pretrained.families import HUGGING_FACE
 from engine.pretrained.weights import Change, Piece
 
 # What a family may have and ours lacks: a bias of zeros or a gain of ones changes nothing.
-FILLED = ("attention_bias", "output_bias", "ffn_bias", "norm_bias", "norm_gain")
+FILLED = ("attention_bias", "output_bias", "ffn_bias", "norm_bias", "norm_gain", "qk_gain")
 AS_A_TABLE = ("sinusoidal", "none")  # positions that a learned table can hold, as far as it reaches
 
 
@@ -42,7 +42,7 @@ class Plan:
 
 
 def plan(model: Transformer) -> Plan:
-    """The first family of WRITERS that can say a model exactly.
+    """The family of WRITERS that can say a model exactly, with the least to fill in.
 
     Raises PretrainedError that names what none of them has, or what the nearest lacks.
     """
@@ -50,13 +50,11 @@ def plan(model: Transformer) -> Plan:
         raise PretrainedError(
             f"it was made with a deliberate mistake ({model.parts.name}), which no family has"
         )
-    tried = {}
-    for name, writer in WRITERS.items():
-        found = _attempt(name, writer, model.config)
-        if isinstance(found, Plan):
-            return found
-        tried[name] = found
-    raise PretrainedError(_refusal(model.config, tried))
+    tried = {name: _attempt(name, writer, model.config) for name, writer in WRITERS.items()}
+    if plans := [found for found in tried.values() if isinstance(found, Plan)]:
+        return min(plans, key=lambda found: len(found.filled))
+    lacking = {name: found for name, found in tried.items() if not isinstance(found, Plan)}
+    raise PretrainedError(_refusal(model.config, lacking))
 
 
 def _attempt(name: str, writer: Writer, c: ResolvedConfig) -> Plan | tuple[str, ...]:
@@ -75,16 +73,14 @@ def _attempt(name: str, writer: Writer, c: ResolvedConfig) -> Plan | tuple[str, 
 def _read_back(name: str, writer: Writer, c: ResolvedConfig) -> ResolvedConfig | None:
     """What the family's reader makes of what is written; None where it refuses."""
     try:
-        said = HUGGING_FACE[name].config(writer.facts(c)).resolved()
+        return HUGGING_FACE[name].config(writer.facts(c)).resolved()
     except PretrainedError:
         return None
-    # That reader ends the context where the window begins to matter.
-    return replace(said, window=c.window, context=c.context) if writer.windowed else said
 
 
 def _unsaid(name: str, writer: Writer, c: ResolvedConfig) -> tuple[str, ...]:
     """The fields at fault where the reader refuses: with plain values in their place it does not."""
-    plain: dict[str, Any] = {"ffn": "swiglu" if writer.gated else "gelu", "tie_embeddings": True}
+    plain: dict[str, Any] = {"ffn": writer.ffn, "tie_embeddings": True}
     for fields_ in (("ffn",), ("tie_embeddings",), ("ffn", "tie_embeddings")):
         easier = replace(c, **{field: plain[field] for field in fields_})
         if (said := _read_back(name, writer, easier)) is not None:

@@ -24,7 +24,9 @@ def tokenizer_json(tokenizer: Tokenizer, vocab_size: int) -> str:
     mask = [_special(MASK, tokenizer.vocab_size)] if vocab_size == tokenizer.vocab_size + 1 else []
     if isinstance(tokenizer, PretrainedTokenizer):
         values: Json = json.loads(tokenizer.inner.to_str())
-        values["added_tokens"] = [_special(name, i) for name, i in tokenizer.special.items()]
+        named = {added["content"] for added in values["added_tokens"]}
+        missing = {name: i for name, i in tokenizer.special.items() if name not in named}
+        values["added_tokens"] += [_special(name, i) for name, i in missing.items()]
     elif isinstance(tokenizer, CharTokenizer):
         values = _characters(tokenizer)
     elif isinstance(tokenizer, BpeTokenizer):
@@ -36,9 +38,12 @@ def tokenizer_json(tokenizer: Tokenizer, vocab_size: int) -> str:
 
 def settings_json(tokenizer: Tokenizer) -> str:
     """tokenizer_config.json, which says how tokenizer.json is opened."""
-    template = tokenizer.template if isinstance(tokenizer, PretrainedTokenizer) else None
-    values = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
-    return json.dumps(values | ({"chat_template": template} if template else {}), indent=1)
+    values: Json = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
+    if isinstance(tokenizer, PretrainedTokenizer):
+        named = {"bos_token": tokenizer.begins, "eos_token": tokenizer.ends}
+        named |= {"chat_template": tokenizer.template or ""}
+        values |= {name: text for name, text in named.items() if text}
+    return json.dumps(values, indent=1)
 
 
 def _characters(tokenizer: CharTokenizer) -> Json:

@@ -23,8 +23,7 @@ class Writer:
     facts: Callable[[ResolvedConfig], Facts]
     prefix: str
     heads: tuple[str, ...] = ("lm_head.weight",)
-    gated: bool = False
-    windowed: bool = False
+    ffn: str = "gelu"  # a network that the family has in any case
 
     def full(self, name: str) -> str:
         """The name of a tensor in the file."""
@@ -63,8 +62,8 @@ def _llama(c: ResolvedConfig) -> Facts:
         "rope_theta": c.rope_theta,
         "rope_parameters": {"rope_type": "default", "rope_theta": c.rope_theta},
         "tie_word_embeddings": c.tie_embeddings,
-        "attention_bias": False,
-        "mlp_bias": False,
+        "attention_bias": c.attention_bias,
+        "mlp_bias": c.ffn_bias,
         "attention_dropout": c.dropout,
     }
 
@@ -75,6 +74,29 @@ def _mistral(c: ResolvedConfig) -> Facts:
 
 def _qwen2(c: ResolvedConfig) -> Facts:
     return _llama(c) | {"model_type": "qwen2", "attention_bias": True, "use_sliding_window": False}
+
+
+def _qwen3(c: ResolvedConfig) -> Facts:
+    return _llama(c) | {"model_type": "qwen3", "use_sliding_window": False}
+
+
+def _gemma(c: ResolvedConfig) -> Facts:
+    act = {"geglu_tanh": "gelu_pytorch_tanh"}.get(c.ffn, c.ffn)
+    return _llama(c) | {"model_type": "gemma", "hidden_act": act, "hidden_activation": act}
+
+
+def _bloom(c: ResolvedConfig) -> Facts:
+    return {
+        "model_type": "bloom",
+        "vocab_size": c.vocab_size,
+        "seq_length": c.context,
+        "hidden_size": c.d_model,
+        "n_layer": c.n_layers,
+        "n_head": c.n_heads,
+        "layer_norm_epsilon": c.norm_eps,
+        "tie_word_embeddings": c.tie_embeddings,
+        **{name: c.dropout for name in ("attention_dropout", "hidden_dropout")},
+    }
 
 
 def _neox(c: ResolvedConfig) -> Facts:
@@ -97,16 +119,19 @@ def _neox(c: ResolvedConfig) -> Facts:
             "partial_rotary_factor": c.rope_fraction,
         },
         "tie_word_embeddings": c.tie_embeddings,
-        "attention_bias": True,
+        "attention_bias": c.attention_bias,
         **{name: c.dropout for name in ("attention_dropout", "hidden_dropout")},
     }
 
 
-WRITERS: dict[str, Writer] = {  # the plainer of two that could say the same comes first
+WRITERS: dict[str, Writer] = {  # the plainer of two that say the same comes first
     "gpt2": Writer("GPT-2", "GPT2LMHeadModel", _gpt2, "transformer."),
-    "llama": Writer("LLaMA", "LlamaForCausalLM", _llama, "model.", gated=True),
-    "mistral": Writer("Mistral", "MistralForCausalLM", _mistral, "model.", gated=True, windowed=True),
-    "qwen2": Writer("Qwen2", "Qwen2ForCausalLM", _qwen2, "model.", gated=True),
+    "llama": Writer("LLaMA", "LlamaForCausalLM", _llama, "model.", ffn="swiglu"),
+    "mistral": Writer("Mistral", "MistralForCausalLM", _mistral, "model.", ffn="swiglu"),
+    "qwen2": Writer("Qwen2", "Qwen2ForCausalLM", _qwen2, "model.", ffn="swiglu"),
+    "qwen3": Writer("Qwen3", "Qwen3ForCausalLM", _qwen3, "model.", ffn="swiglu"),
+    "gemma": Writer("Gemma", "GemmaForCausalLM", _gemma, "model.", ffn="geglu_tanh"),
+    "bloom": Writer("BLOOM", "BloomForCausalLM", _bloom, "transformer.", ffn="gelu_tanh"),
     "gpt_neox": Writer(
         "GPT-NeoX", "GPTNeoXForCausalLM", _neox, "gpt_neox.", heads=("embed_out.weight", "lm_head.weight")
     ),

@@ -55,13 +55,14 @@ class Comparison:
 
     @property
     def states(self) -> tuple[Difference, ...]:
-        """The stream from its beginning to the logits."""
+        """The stream from its beginning to the logits (to its last norm, where there are none)."""
         return tuple(
             row for row in self.rows if row.bare in STATES or (row.bare == "resid_pre" and row.block == 0)
         )
 
     @property
-    def logits(self) -> Difference:
+    def last(self) -> Difference:
+        """The logits, or the last vectors of a model that has none."""
         return self.rows[-1]
 
     @property

@@ -46,11 +46,41 @@ KINDS: dict[str, Kind] = {
             **_BIASED,
         },
     ),
-    "alibi": Kind("MPT (ALiBi)", {"position": "alibi"}),
+    "qwen3": Kind("Qwen3", {**_LLAMA, "qk_norm": True, "qk_gain": True}, grouped=True, wide=True),
+    "gemma": Kind(
+        "Gemma",
+        {**_LLAMA, "ffn": "geglu_tanh", "embedding_scale": True, "tie_embeddings": True},
+        grouped=True,
+    ),
+    "bloom": Kind(
+        "BLOOM (ALiBi)", {"position": "alibi", "ffn": "gelu_tanh", "embedding_norm": True, **_BIASED}
+    ),
+    "bert": Kind(
+        "BERT",
+        {
+            "wiring": "post",
+            "causal": False,
+            "embedding_norm": True,
+            "token_types": 2,
+            "output_head": "masked",
+            "norm_eps": 1e-12,
+            **_BIASED,
+        },
+    ),
     "encoder": Kind(
         "an encoder of 2017", {"wiring": "post", "position": "sinusoidal", "ffn": "relu", "causal": False}
     ),
-    "t5": Kind("T5's encoder", {"norm": "rmsnorm", "ffn": "relu", "position": "t5", "causal": False}),
+    "t5": Kind(
+        "T5's encoder",
+        {
+            "norm": "rmsnorm",
+            "ffn": "geglu_tanh",
+            "position": "t5",
+            "score_scale": False,
+            "causal": False,
+            "output_head": "none",
+        },
+    ),
 }
 MOST = 999  # the largest seed
 

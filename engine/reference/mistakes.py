@@ -66,12 +66,14 @@ def _unwritten(c: ResolvedConfig) -> str | None:
 
 
 def _ungelued(c: ResolvedConfig) -> str | None:
-    return None if c.ffn in ("gelu", "gelu_tanh", "geglu") else "this model has no GELU"
+    return None if c.ffn in SWAPPED else "this model has no GELU"
 
 
 def _unscaled(c: ResolvedConfig) -> str | None:
     if c.mixer == "none":
         return "this model has no scores"
+    if not c.score_scale:
+        return "this model does not scale its scores at all, as T5 does not"
     return "√d_head is 1 here" if c.d_head == 1 else None
 
 
@@ -81,7 +83,7 @@ def _ungrouped(c: ResolvedConfig) -> str | None:
     return "there is one key head, which serves all query heads" if c.n_kv_heads == 1 else None
 
 
-SWAPPED = ACTIVATIONS | {"gelu": gelu_by_tanh, "geglu": gelu_by_tanh, "gelu_tanh": gelu}
+SWAPPED = {"gelu": gelu_by_tanh, "geglu": gelu_by_tanh, "gelu_tanh": gelu, "geglu_tanh": gelu}
 MISTAKES: dict[str, Mistake] = {
     "rope": Mistake(
         "RoPE turns neighbours",
@@ -108,7 +110,7 @@ MISTAKES: dict[str, Mistake] = {
     "gelu": Mistake(
         "the other GELU",
         "The approximation by tanh in place of the exact one, or the other way round.",
-        replace(RIGHT, activations=SWAPPED),
+        replace(RIGHT, activations=ACTIVATIONS | SWAPPED),
         "ffn_post",
         _ungelued,
     ),

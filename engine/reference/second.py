@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import torch
 from torch import Tensor
@@ -24,7 +24,8 @@ COVERED = {  # field -> its values that are written down here
     "wiring": ("pre", "post", "parallel"),
     "norm": ("layernorm", "rmsnorm", "none"),
     "position": ("none", "sinusoidal", "learned", "rope", "alibi", "t5"),
-    "ffn": ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "none"),
+    "ffn": ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"),
+    "output_head": ("linear", "masked", "none"),
 }
 FREE = {  # fields that may have any value
     "vocab_size",
@@ -39,6 +40,11 @@ FREE = {  # fields that may have any value
     "rope_theta",
     "rope_fraction",
     "qk_norm",
+    "qk_gain",
+    "score_scale",
+    "embedding_scale",
+    "embedding_norm",
+    "token_types",
     "causal",
     "window",
     "output_projection",
@@ -69,6 +75,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu_tanh": gelu_by_tanh,
     "swiglu": lambda x: x * torch.sigmoid(x),  # on the gate (Shazeer 2020)
     "geglu": gelu,
+    "geglu_tanh": gelu_by_tanh,
 }
 
 
@@ -108,16 +115,23 @@ def forward(
         return x
 
     x, bias = w["embedding"][ids], position_bias(c, w, len(ids))
+    if c.embedding_scale:  # Vaswani et al. 2017, 3.4
+        x = x * math.sqrt(c.d_model)
+    if c.token_types:  # all tokens belong to the first text (Devlin et al. 2018)
+        x = x + w["token_types"][0]
     if c.position == "learned":
         x = x + w["positions.weight"][: len(ids)]
     if c.position == "sinusoidal":
         x = x + sines(len(ids), c.d_model)
+    if c.embedding_norm:
+        x = norm(x, part(w, "norm_embed."), c, choices)
     for i in range(c.n_layers):
         x = block(x, part(w, f"blocks.{i}."), c, choices, bias, within(keep, f"blocks.{i}."))
     if c.wiring != "post":  # there the last block ended with a norm
         x = norm(x, part(w, "norm_final."), c, choices)
     x = keep("norm_final", x)
-    keep("logits", x @ (w["embedding"] if c.tie_embeddings else w["unembedding"]).T)
+    if c.output_head != "none":
+        output(x, part(w, "output."), w["embedding" if c.tie_embeddings else "unembedding"], c, choices, keep)
     return states
 
 
@@ -149,6 +163,16 @@ def block(
     return keep("resid_post", x + ffn(normed(x, "norm2", has_ffn)))
 
 
+def output(
+    x: Tensor, w: Mapping[str, Tensor], matrix: Tensor, c: ResolvedConfig, choices: Choices, keep: Keep
+) -> Tensor:
+    """x W_U; or LayerNorm(GELU(x W + b)) W_U + b, as BERT guesses hidden tokens."""
+    if c.output_head == "masked":
+        x = choices.activations["gelu"](x @ w["w_in.weight"].T + w["w_in.bias"])
+        x = norm(x, part(w, "norm."), replace(c, norm="layernorm"), choices)
+    return keep("logits", x @ matrix.T + w.get("bias", 0))
+
+
 def norm(x: Tensor, w: Mapping[str, Tensor], c: ResolvedConfig, choices: Choices) -> Tensor:
     """LayerNorm (Ba et al. 2016): the mean is taken off, and the spread divided by. RMSNorm (Zhang & Sennrich
     2019) leaves the mean.
@@ -173,12 +197,14 @@ def attention(
     )
     if c.qk_norm:  # Henry et al. 2020
         q, k = (y / torch.sqrt((y**2).mean(-1, keepdim=True) + choices.eps(c.norm_eps)) for y in (q, k))
+        q, k = q * w.get("q_gain", 1), k * w.get("k_gain", 1)
     if c.position == "rope":
         n = c.d_rotary
         q, k = (torch.cat([choices.turn(y[..., :n], c.rope_theta), y[..., n:]], -1) for y in (q, k))
     q, k = keep("q_rot", q), keep("k_rot", k)
     k, v = (choices.share(y, c.n_heads // c.n_kv_heads) for y in (k, v))
-    scores = torch.einsum("hqd,hkd->hqk", q, k) * choices.scale(c.d_head) + bias
+    scale = choices.scale(c.d_head) if c.score_scale else 1.0  # T5 divides none
+    scores = torch.einsum("hqd,hkd->hqk", q, k) * scale + bias
     pattern = torch.softmax(keep("scores", scores).masked_fill(hidden(c, len(x)), -math.inf), -1)
     z = keep("z", torch.einsum("hqk,hkd->hqd", keep("pattern", pattern), v))
     out = z.transpose(0, 1).flatten(1)  # (position, head * d_head)
@@ -192,7 +218,7 @@ def feedforward(
 ) -> Tensor:
     """W2 act(W1 x), or W2 (act(G x) * W1 x) with a gate (Shazeer 2020)."""
     wide, act = x @ w["w_in.weight"].T + w.get("w_in.bias", 0), choices.activations[c.ffn]
-    if c.ffn in ("swiglu", "geglu"):
+    if c.ffn in ("swiglu", "geglu", "geglu_tanh"):
         gate, up = wide.chunk(2, dim=-1)
         wide = act(keep("ffn_gate", gate)) * keep("ffn_pre", up)
     else:

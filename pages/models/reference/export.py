@@ -22,6 +22,7 @@ MADE = {  # what is written where a family has more than the model
     "ffn_bias": "biases of zeros",
     "norm_bias": "biases of zeros",
     "norm_gain": "gains of ones",
+    "qk_gain": "gains of ones",
     "position": "its positions as a table, as long as its context",
 }
 OPEN = """from transformers import AutoModelForCausalLM, AutoTokenizer

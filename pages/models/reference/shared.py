@@ -78,12 +78,12 @@ def verdict(found: Comparison, chosen: Wrong) -> str:
     """Whether they agree, by how much, and where it begins if they do not."""
     worst, first = found.worst, found.begins
     if first is not None:
+        end = "the logits" if found.last.bare == "logits" else "the last vectors"
         where = "at the end" if first.block is None else f"in block **{first.block}**"
         return (
             f":material/close: **No.** The difference begins {where}, at `{first.bare}`"
-            f" ({NAMES[first.bare]}), and"
-            f" grows to **{number(worst.relative)}** along the stream; the logits are off by up to"
-            f" {number(found.logits.largest)}, where the largest is {found.logits.size:.3g}."
+            f" ({NAMES[first.bare]}), and grows to **{number(worst.relative)}** along the stream; {end} are"
+            f" off by up to {number(found.last.largest)}, where the largest is {found.last.size:.3g}."
         )
     far = number(worst.relative)
     reach = f"The largest difference along the stream is **{far}**, the tolerance {TOLERANCE:g}."
@@ -91,9 +91,8 @@ def verdict(found: Comparison, chosen: Wrong) -> str:
         return f":material/check: **The mistake can do no harm here:** {chosen.idle}. {reach}"
     if chosen.mistake is not None:
         return (
-            f":material/warning: **The mistake is in, and nobody would see it.** {reach} On this model the"
-            " test"
-            " would pass: weights on which it shows are needed."
+            f":material/warning: **The mistake is in, and nobody would see it.** {reach} On this model a"
+            " test would pass: it takes weights on which the mistake shows."
         )
     return (
         f":material/check: **Yes, they agree.** {reach} What is left is rounding: float32 keeps about seven"

@@ -78,6 +78,9 @@ def every_value() -> list[dict[str, Any]]:
         {"attention_bias": True, "ffn_bias": True, "dropout": 0.1},
         {"mixer": "attention", "n_kv_heads": 2, "position": "rope", "rope_fraction": 0.5},
         {"mixer": "attention", "output_projection": False},
+        {"output_head": "masked", "token_types": 2},
+        {"output_head": "none", "embedding_scale": True},
+        {"mixer": "attention", "qk_norm": True, "qk_gain": True, "score_scale": False},
     ]
     return [row | extra for row, extra in zip(rows, itertools.cycle(extras), strict=False)]
 
@@ -137,7 +140,7 @@ def test_it_is_short_and_its_own_source() -> None:
     text = one_file(build(tiny(position="rope")), "m")
     assert len(text.splitlines()) < 650
     assert "class Rope(" in text and "class Alibi" not in text and "class SwiGlu" not in text
-    assert "keeps the scores' spread near 1" in text, "comments go along"
+    assert "Keeps the scores' spread near 1" in text, "comments go along"
 
 
 def test_two_things_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

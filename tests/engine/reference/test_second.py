@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import itertools
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from engine.reference import second
 from engine.reference.compare import compare
 from engine.reference.second import forward
 from tests.engine.helpers import loud, some_tokens, tiny
+from tests.engine.pretrained.odd import KINDS, made, said
 
 ROOT = Path(__file__).resolve().parents[3]
 BODIES = list(itertools.product(*(second.COVERED[name] for name in ("wiring", "norm", "position"))))
@@ -39,6 +40,7 @@ VARIANTS: list[dict[str, Any]] = [
     },
     {"causal": False, "norm_gain": False},
     {"mixer": "none"},
+    {"qk_norm": True, "qk_gain": True, "score_scale": False, "embedding_scale": True},
     {"output_projection": False, "attention_bias": True, "output_bias": False, "n_heads": 3, "d_model": 18},
 ]
 
@@ -53,7 +55,17 @@ def test_it_is_ours_whatever_the_parts(body: tuple[str, str, str]) -> None:
         )
         found = compare(model, record(model, some_tokens(model.config, 1, 20)[0].tolist()))
         assert found.begins is None, (fields_, ffn, found.begins)
-        assert found.logits.name == "logits" and found.logits.size > 0.01
+        assert found.last.name == "logits" and found.last.size > 0.01
+
+
+@pytest.mark.parametrize("norm", ["layernorm", "rmsnorm"])
+@pytest.mark.parametrize("head", second.COVERED["output_head"])
+def test_both_ends(head: str, norm: str) -> None:
+    """A norm and token types before the blocks, and every output head after them."""
+    ends = {"embedding_norm": True, "token_types": 2, "output_head": head, "norm": norm, "causal": False}
+    model = loud(tiny(**ends, tie_embeddings=head != "masked"), factor=3.0)
+    found = compare(model, record(model, [1, 5, 3, 5, 8, 1]))
+    assert found.begins is None and found.rows[-1].bare == ("norm_final" if head == "none" else "logits")
 
 
 def test_far_tokens_too() -> None:
@@ -99,51 +111,31 @@ def test_it_shares_no_code(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("family", ["gpt2", "llama", "mistral", "qwen2", "gpt_neox"])
+@pytest.mark.parametrize("family", KINDS)
 @torch.no_grad()
 def test_it_is_transformers_own(family: str, seed: int, tmp_path: Path) -> None:
     """Odd sizes drawn by chance, random weights, gains and biases too, saved by transformers and read here."""
-    transformers = pytest.importorskip("transformers")
-    chance = torch.Generator().manual_seed(seed)
-
-    def one_of(*values: int) -> int:
-        return values[int(torch.randint(len(values), (1,), generator=chance))]
-
-    groups, kv_heads, d_head, layers = one_of(1, 2, 3), one_of(1, 2, 3), one_of(4, 8, 12), one_of(2, 3)
-    heads = groups * kv_heads
-    body = {
-        "vocab_size": one_of(31, 47, 53),
-        "hidden_size": heads * d_head,
-        "intermediate_size": one_of(29, 41, 57),
-        "num_hidden_layers": layers,
-        "num_attention_heads": heads,
-        "max_position_embeddings": 32,
-    }
-    llama = body | {"num_key_value_heads": kv_heads, "rms_norm_eps": 1e-5, "rope_theta": 500.0}
-    config: Any = {
-        "gpt2": lambda: transformers.GPT2Config(
-            vocab_size=41, n_positions=19, n_embd=heads * d_head, n_layer=layers, n_head=heads
-        ),
-        "llama": lambda: transformers.LlamaConfig(**llama),
-        "mistral": lambda: transformers.MistralConfig(**llama, sliding_window=5, head_dim=d_head + 2),
-        "qwen2": lambda: transformers.Qwen2Config(**llama, use_sliding_window=False),
-        "gpt_neox": lambda: transformers.GPTNeoXConfig(
-            **body, rotary_pct=0.5, use_parallel_residual=seed != 1, hidden_act="gelu"
-        ),
-    }[family]()
-    theirs = transformers.AutoModelForCausalLM.from_config(config).eval()
-    for parameter in theirs.parameters():
-        parameter.add_(torch.randn(parameter.shape, generator=chance) * 0.2)
-    theirs.save_pretrained(tmp_path)
+    theirs = made(family, seed + 20, tmp_path)
     opened = open_model(tmp_path)
-    ids = torch.randint(30, (1, 17), generator=chance)
-    states = theirs(ids, output_hidden_states=True)
-    said = replace(opened.config, context=32, window=5) if family == "mistral" else opened.config
-    found = forward(said.resolved(), opened.weights(), ids[0])
-    assert states.logits.std() > 0.1
-    assert torch.allclose(found["logits"], states.logits[0], atol=1e-4, rtol=1e-4)
-    for i, layer in enumerate(states.hidden_states[:-1]):
-        assert torch.allclose(found[f"blocks.{i}.resid_pre"], layer[0], atol=1e-4, rtol=1e-4)
+    ids = some_tokens(opened.config, 1, 33, seed)
+    expected = said(theirs, ids)[0]
+    found = forward(opened.config.resolved(), opened.weights(), ids[0])
+    last = next(reversed(found))
+    assert last == ("norm_final" if opened.config.output_head == "none" else "logits")
+    assert expected.std() > 0.05
+    assert (found[last] - expected).abs().max() < 1e-4 * max(1.0, float(expected.abs().max()))
+
+
+@torch.no_grad()
+def test_block_by_block_with_transformers(tmp_path: Path) -> None:
+    theirs = made("llama", 5, tmp_path)
+    opened = open_model(tmp_path)
+    ids = some_tokens(opened.config, 1, 21)
+    states = theirs(ids, output_hidden_states=True).hidden_states
+    found = forward(opened.config.resolved(), opened.weights(), ids[0])
+    assert len(states) == opened.config.n_layers + 1
+    for i, state in enumerate(states[:-1]):
+        assert torch.allclose(found[f"blocks.{i}.resid_pre"], state[0], atol=1e-4, rtol=1e-4)
 
 
 needs_carrier = pytest.mark.skipif(
@@ -165,7 +157,7 @@ def test_smollm2_three_times() -> None:
     text = "When Mary and John went to the store, John gave a drink to"
     ids = opened.vocabulary().encode(text)
     found = compare(model, record(model, ids))
-    assert found.begins is None and found.logits.size > 20
+    assert found.begins is None and found.last.size > 20
     values = {
         "vocab_size": c.vocab_size,
         "hidden_size": c.d_model,

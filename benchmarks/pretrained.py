@@ -247,7 +247,7 @@ def middle(seconds: Seconds, which: int = 0) -> float:
     return statistics.median(one[which] for one in seconds)
 
 
-def writers(seconds: dict[str, Seconds], prompt: int, length: int) -> list[dict[str, Any]]:
+def writers(seconds: dict[str, Seconds], weights: int, length: int) -> list[dict[str, Any]]:
     """A row for each writer. Reading the prompt is not among the time of a token."""
     rows = []
     for name in ("transformers", *(a for a in ARITHMETICS if a in seconds)):
@@ -267,7 +267,7 @@ def writers(seconds: dict[str, Seconds], prompt: int, length: int) -> list[dict[
                 "transformers takes": ratio(seconds["transformers"], seconds[name]),
                 "by processor": ratio(seconds["transformers"], seconds[name], 1),
                 "of bandwidth": ratio(reading, token, 1),
-                "MB a token": prompt * size / 1e6,
+                "MB a token": weights * size / 1e6,
             }
         )
     return rows

@@ -12,15 +12,16 @@ from engine.errors import ConfigError
 
 Norm = Literal["layernorm", "rmsnorm", "none"]
 Wiring = Literal["pre", "post", "parallel", "none"]
-Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "none"]
+Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"]
 Position = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
 Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention"]
+OutputHead = Literal["linear", "masked", "none"]
 Precision = Literal["auto", "float32", "bfloat16"]
 OptimizerName = Literal["adamw", "muon"]
 Schedule = Literal["constant", "linear", "cosine"]
 Objective = Literal["next_token", "masked"]
 
-GATED: tuple[Ffn, ...] = ("swiglu", "geglu")
+GATED: tuple[Ffn, ...] = ("swiglu", "geglu", "geglu_tanh")
 LEARNED_MIXERS: tuple[Mixer, ...] = ("shared_qk", "attention")
 MIN_BPE, MAX_BPE = 257, 65_536  # tokens of a bpe vocabulary: the 256 bytes and at least one merge
 
@@ -87,6 +88,8 @@ class ModelConfig(_Fields):
     )
     mixer: Mixer = "attention"
     qk_norm: bool = False
+    qk_gain: bool = False  # with qk_norm: a learned gain for each dimension of a head (Qwen3)
+    score_scale: bool = True  # scores are divided by sqrt(d_head); T5 divides none
     causal: bool = True
     window: int = (
         0  # positions that a token looks back over, itself included (Mistral: 4,096); 0: all of them
@@ -100,6 +103,10 @@ class ModelConfig(_Fields):
     ffn_bias: bool = False
     norm_gain: bool = True  # False: the norm has no parameters at all
     norm_bias: bool = False
+    embedding_scale: bool = False  # embeddings times sqrt(d_model) (Vaswani et al. 2017, 3.4; Gemma)
+    embedding_norm: bool = False  # a norm before the first block (BERT, BLOOM)
+    token_types: int = 0  # rows of a table for which text a token belongs to (BERT: 2); 0: no table
+    output_head: OutputHead = "linear"  # none: it hands on its vectors, as BERT's and T5's encoders do
     dropout: float = 0.0
 
     def resolved(self) -> ResolvedConfig:
@@ -152,10 +159,9 @@ class ModelConfig(_Fields):
             raise ConfigError("window", self.window, "must not be negative; 0 is no window")
         if self.window and not self.causal:
             raise ConfigError("window", self.window, "needs the causal mask: it is counted backwards")
-        if self.norm == "none" and self.norm_bias:
-            raise ConfigError("norm_bias", True, "needs a norm; with norm = 'none' it must be False")
-        if self.norm == "rmsnorm" and self.norm_bias:
-            raise ConfigError("norm_bias", True, "must be False for rmsnorm: RMSNorm has a gain but no bias")
+        _check_norm(self)
+        if self.token_types < 0:
+            raise ConfigError("token_types", self.token_types, "must not be negative; 0 is no table")
         return self
 
 
@@ -321,6 +327,8 @@ def _check_mixer(c: ResolvedConfig) -> None:
             f"must equal n_heads ({c.n_heads}) for mixer {c.mixer!r}; only 'attention' has separate keys to"
             " share",
         )
+    if c.qk_gain and not (c.qk_norm and c.mixer in LEARNED_MIXERS):
+        raise ConfigError("qk_gain", True, "needs qk_norm, and a mixer that has matrices of its own")
     if (
         (c.mixer in ("mean", "similarity") or not c.output_projection)
         and c.mixer != "none"
@@ -343,6 +351,15 @@ def _check_mixer(c: ResolvedConfig) -> None:
             c.rope_fraction,
             f"{what}: it must be an even number, at least 2, for it rotates pairs",
         )
+
+
+def _check_norm(c: ModelConfig) -> None:
+    if c.norm == "none" and c.norm_bias:
+        raise ConfigError("norm_bias", True, "needs a norm; with norm = 'none' it must be False")
+    if c.norm == "none" and c.embedding_norm:
+        raise ConfigError("embedding_norm", True, "needs a norm; with norm = 'none' it must be False")
+    if c.norm == "rmsnorm" and c.norm_bias:
+        raise ConfigError("norm_bias", True, "must be False for rmsnorm: RMSNorm has a gain but no bias")
 
 
 def _check_range(name: str, value: float, low: float, high: float) -> None:

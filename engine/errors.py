@@ -35,3 +35,7 @@ class PretrainedError(GlassformerError):
 
 class RunError(GlassformerError):
     """Something asked of a training run that it cannot do."""
+
+
+class HeadError(GlassformerError):
+    """What was asked needs another output head than the model has, or one at all."""

@@ -14,7 +14,7 @@ from engine.parts.cache import KVCache
 from engine.parts.masks import causal_mask, window_mask
 from engine.parts.norms import NoNorm
 from engine.parts.positions import Seams
-from engine.parts.protocols import Norm, Parts, Position
+from engine.parts.protocols import Norm, Output, Parts, Position
 from engine.parts.registry import HEALTHY
 from engine.probe import Probe, identity, scoped
 
@@ -31,11 +31,16 @@ class Transformer(nn.Module):
         self.parts = parts
         self.config = c = config.validate().resolved()
         self.embedding = nn.Parameter(torch.empty(c.vocab_size, c.d_model))
+        self.embedding_scale = math.sqrt(c.d_model) if c.embedding_scale else None
+        self.token_types = nn.Parameter(torch.empty(c.token_types, c.d_model)) if c.token_types else None
+        self.norm_embed: Norm | None = parts.norm(c)(c) if c.embedding_norm else None
         self.positions: Position = parts.position(c)(c)
         wiring = parts.wiring(c)
         self.blocks = nn.ModuleList(wiring(c, parts) for _ in range(c.n_layers))  # type: ignore[misc]
         self.norm_final: Norm = NoNorm(c) if wiring.ends_normed else parts.norm(c)(c)
-        self.unembedding = None if c.tie_embeddings else nn.Parameter(torch.empty(c.vocab_size, c.d_model))
+        self.output: Output = parts.output(c)(c)
+        own = self.output.present and not c.tie_embeddings
+        self.unembedding = nn.Parameter(torch.empty(c.vocab_size, c.d_model)) if own else None
 
     def forward(
         self,
@@ -43,13 +48,16 @@ class Transformer(nn.Module):
         probe: Probe = identity,
         cache: KVCache | None = None,
         seams: Seams | None = None,
+        types: Tensor | None = None,
     ) -> Tensor:
-        """tokens (batch, position) int64 -> logits (batch, position, vocab).
+        """tokens (batch, position) int64 -> logits (batch, position, vocab); without an output head, the last
+        vectors (batch, position, d_model).
 
-        `seams` stand in for those of the position scheme: with `Seams()` the model is told no places. With a
-        cache, `tokens` follow those that it holds, and it then holds them too (causal models only).
-        Raises ShapeError for another rank or dtype, for no tokens, and for more positions than a learned
-        table or the cache holds.
+        `types` say which text each token belongs to, where the model has a table for that; None: all to the
+        first. `seams` stand in for those of the position scheme: with `Seams()` the model is told no places.
+        With a cache, `tokens` follow those that it holds, and it then holds them too (causal models only).
+        Raises ShapeError for another rank or dtype, for no tokens, for types that do not fit, and for more
+        positions than a learned table or the cache holds.
         """
         if tokens.dim() != 2 or tokens.dtype != torch.int64:
             raise ShapeError(
@@ -60,9 +68,7 @@ class Transformer(nn.Module):
         if tokens.numel() == 0:
             raise ShapeError(f"tokens of shape {tuple(tokens.shape)} are empty: give at least one token")
         tokens = probe("tokens", tokens)
-        x = probe(
-            "embed", F.embedding(tokens, self.embedding)
-        )  # (batch, position) -> (batch, position, d_model)
+        x = probe("embed", self.embedded(tokens))  # (batch, position) -> (batch, position, d_model)
         start = 0 if cache is None else cache.length
         if cache is not None:
             self._check(cache, start + length)
@@ -70,6 +76,9 @@ class Transformer(nn.Module):
         added = seams.embed(x)
         if added is not None:
             x = x + probe("pos_embed", added)
+        x = self._typed(x, tokens, types, probe)
+        if self.norm_embed is not None:
+            x = probe("norm_embed", self.norm_embed(x))
         x = F.dropout(x, self.config.dropout, self.training)
         mask = self.mask(length, x, start)
         for index, block in enumerate(self.blocks):
@@ -82,10 +91,32 @@ class Transformer(nn.Module):
             )
         if cache is not None:
             cache.length += length
-        x = probe("norm_final", self.norm_final(x))
-        return probe(
-            "logits", F.linear(x, self.output_matrix)
-        )  # (batch, position, d_model) -> (batch, position, vocab)
+        return self.logits(x, probe)
+
+    def embedded(self, tokens: Tensor) -> Tensor:
+        """tokens (batch, position) -> their rows of the embedding (batch, position, d_model), times
+        sqrt(d_model) where these are scaled.
+        """
+        x = F.embedding(tokens, self.embedding)
+        return x if self.embedding_scale is None else x * self.embedding_scale
+
+    def _typed(self, x: Tensor, tokens: Tensor, types: Tensor | None, probe: Probe) -> Tensor:
+        if self.token_types is None and types is None:
+            return x
+        if self.token_types is None:
+            raise ShapeError("this model has no table for the types of tokens: give it none")
+        types = torch.zeros_like(tokens) if types is None else types
+        if types.shape != tokens.shape:
+            raise ShapeError(
+                f"types must be of the shape of tokens, {tuple(tokens.shape)}: one for each token"
+            )
+        return x + probe("type_embed", F.embedding(types, self.token_types))
+
+    def logits(self, x: Tensor, probe: Probe = identity) -> Tensor:
+        """What the model says of a stream x (batch, position, d_model): through the final norm and the output
+        head, (batch, position, vocab).
+        """
+        return self.output(probe("norm_final", self.norm_final(x)), self.output_matrix, probe)
 
     def seams(self, length: int, like: Tensor, start: int = 0) -> Seams:
         """The position scheme, ready for positions start .. start + length - 1."""

@@ -27,6 +27,8 @@ AXES: dict[str, tuple[str, ...]] = {
     "tokens": ("batch", "query"),
     "embed": _STREAM,
     "pos_embed": ("query", "d_model"),
+    "type_embed": _STREAM,
+    "norm_embed": _STREAM,
     "resid_pre": _STREAM,
     "norm1": _STREAM,
     "q": _HEADS,
@@ -47,6 +49,9 @@ AXES: dict[str, tuple[str, ...]] = {
     "ffn_out": _STREAM,
     "resid_post": _STREAM,
     "norm_final": _STREAM,
+    "out_pre": _STREAM,
+    "out_post": _STREAM,
+    "norm_out": _STREAM,
     "logits": ("batch", "query", "vocab"),
 }
 

@@ -26,6 +26,7 @@ LAYERS = (
     ("engine.model",),
     ("engine.checkpoints", "engine.ledger", "engine.sample", "engine.pretrained"),
     ("engine.measure",),
+    ("engine.reference", "engine.export"),
     ("engine.training",),
     ("engine.service",),
     ("ui.text", "ui.site", "ui.layout", "ui.figures"),

@@ -98,6 +98,18 @@ PARTS = (
         matters=_is("mixer", "attention", "shared_qk"),
     ),
     Control(
+        "qk_gain",
+        "QK-norm gain",
+        "With QK-norm: a learned scale for each dimension of queries and of keys, as in Qwen3.",
+        matters=_is("qk_norm", True),
+    ),
+    Control(
+        "score_scale",
+        "Scaled scores",
+        "Scores are divided by √d_head. T5 divides none.",
+        matters=_is("mixer", "attention", "shared_qk", "similarity"),
+    ),
+    Control(
         "output_projection",
         "Output projection",
         "The matrix W_O that mixes the heads.",
@@ -135,7 +147,9 @@ PARTS = (
         1e-5,
         _is("norm", "layernorm", "rmsnorm"),
     ),
-    Control("ffn", "Feed-forward", "Its nonlinearity; swiglu and geglu have a third matrix, the gate."),
+    Control(
+        "ffn", "Feed-forward", "Its nonlinearity; swiglu, geglu and geglu_tanh have a third matrix, the gate."
+    ),
     Control(
         "ffn_bias",
         "Feed-forward biases",
@@ -143,6 +157,23 @@ PARTS = (
         matters=lambda values: values["ffn"] != "none",
     ),
     Control("tie_embeddings", "Tied embeddings", "The output matrix is the embedding itself."),
+    Control(
+        "output_head",
+        "Output head",
+        "linear: one matrix. masked: BERT's, with a layer before it. none: vectors, nothing to train.",
+    ),
+    Control(
+        "token_types",
+        "Token types",
+        "Rows of a table for which of two texts a token is of (BERT: 2). Here all are of the first. 0: none.",
+    ),
+    Control("embedding_scale", "Scaled embeddings", "Embeddings are multiplied by √d_model, as in Gemma."),
+    Control(
+        "embedding_norm",
+        "Embedding norm",
+        "A norm before the first block, as in BERT and BLOOM.",
+        matters=_is("norm", "layernorm", "rmsnorm"),
+    ),
 )
 OPTIMISER = (
     Control(

@@ -17,6 +17,7 @@ from typing import Any
 
 import streamlit as st
 
+from engine.errors import HeadError
 from ui import explain, state, widgets
 from ui.models import FIRST_MODEL
 from ui.reading import FIRST_TEXT
@@ -139,6 +140,9 @@ def boundary() -> Iterator[None]:
     """
     try:
         yield
+    except HeadError as error:  # an encoder that others trained, say: no fault of anybody
+        said = str(error)
+        st.info(f"{said[0].upper()}{said[1:]}. Other views show more of it.", icon=":material/info:")
     except Exception as error:  # Streamlit's own signals to stop or run again are no Exceptions
         failed(error)
 

@@ -143,6 +143,14 @@ ENTRIES: tuple[Entry, ...] = (
         "parameters",
         "Where the parameters, the FLOPs and the memory of a model are.",
     ),
+    Entry(
+        "Models",
+        "models/reference/page.py",
+        "Reference",
+        ":material/difference:",
+        "reference",
+        "Two programs on the same weights, number by number; and any model to take along.",
+    ),
 )
 
 

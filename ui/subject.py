@@ -23,10 +23,10 @@ from engine.config import ResolvedConfig
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
 from engine.tokenizers import Tokenizer, token_bytes
-from ui import state
+from ui import models, state
 from ui import step as training_step
 from ui.fields import visible
-from ui.models import FIRST_MODEL, RUN, choose_model, facts, facts_help, is_pretrained, model_of, title_of
+from ui.models import FIRST_MODEL, RUN, choose_model, facts, facts_help, is_pretrained, model_of
 from ui.players.scrubber import scrubber
 from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, MAX_TEXT, most_tokens, read
 from ui.step import NEWEST
@@ -130,7 +130,7 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     try:
         yield Subject(
             (name, at),
-            title_of(name, run),
+            models.title_of(name, run),
             found.model,
             found.tokenizer,
             shown,

@@ -70,14 +70,13 @@ class Flops:
 @dataclass(frozen=True)
 class Ledger:
     """The costs of one architecture. `config` is resolved; `rows` are its tensors, in the order in which data
-    meets them. `head`: it has an output head.
+    meets them.
     """
 
     config: ResolvedConfig
     rows: tuple[Row, ...]
     encoder: ResolvedConfig | None = None
     parts: Parts = HEALTHY
-    head: bool = True
 
     @property
     def total(self) -> int:
@@ -99,7 +98,7 @@ class Ledger:
     def flops(self, tokens: int | None = None) -> Flops:
         """For each token of a sequence of `tokens`, the whole context if None."""
         length = self.config.context if tokens is None else tokens
-        made = products(self.config, length, self.encoder, self.parts, self.head)
+        made = products(self.config, length, self.encoder, self.parts)
         return Flops(length, made, 6 * self.total)
 
     def crossover(self) -> int | None:
@@ -123,7 +122,7 @@ class Ledger:
         weights = ceil(self.total * size)
         trainable = dtype in TRAINED_IN
         run = Pass(batch, length, narrow=size < 4)
-        kept = activations(c, run, self.parts, encoder=self.encoder, head=self.head).values()
+        kept = activations(c, run, self.parts, encoder=self.encoder).values()
         cached = seen(c, length) * kv_numbers(c, self.encoder, self.parts)
         return Memory(
             weights=weights,
@@ -141,10 +140,9 @@ def ledger(
     extras: tuple[Extra, ...] = (),
     encoder: ModelConfig | None = None,
     parts: Parts = HEALTHY,
-    head: bool = True,
 ) -> Ledger:
-    """The ledger of a configuration built from `parts`, with what a `Preset` knows beside it: `extras`, the
-    `encoder` that a decoder reads, and whether there is an output `head`.
+    """The ledger of a configuration built from `parts`, with what a `Preset` knows beside it: `extras`, and
+    the `encoder` that a decoder reads.
 
     >>> ledger(ModelConfig(vocab_size=65, d_model=128, n_layers=4, position="none")).total
     795904
@@ -153,12 +151,12 @@ def ledger(
     """
     c = config.validate().resolved()
     below = None if encoder is None else encoder.validate().resolved()
-    return Ledger(c, parameter_rows(c, extras, below, parts, head), below, parts, head)
+    return Ledger(c, parameter_rows(c, extras, below, parts), below, parts)
 
 
 def ledger_of(preset: Preset) -> Ledger:
     """The ledger of a preset, with all that it knows beside its configuration."""
-    return ledger(preset.model, preset.extras, preset.encoder, head=preset.head)
+    return ledger(preset.model, preset.extras, preset.encoder)
 
 
 def component_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, int]:
@@ -172,6 +170,7 @@ def component_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> dict[st
     names = (
         "embedding",
         "position",
+        *(("norm_embed",) if config.embedding_norm else ()),
         "norm1",
         "attention",
         "norm2",

@@ -43,10 +43,8 @@ def products(
     tokens: int,
     encoder: ResolvedConfig | None = None,
     parts: Parts = HEALTHY,
-    head: bool = True,
 ) -> tuple[Product, ...]:
-    """Every product of the forward pass, for one token among `tokens`; without the logits where `head` is
-    False.
+    """Every product of the forward pass, for one token among `tokens`.
 
     With an `encoder`: for one token that it reads and one that the decoder writes, with `tokens` of each.
     """
@@ -54,9 +52,8 @@ def products(
     if encoder is not None:
         across = _of("cross_attention", parts.mixer(c).products(c), c, tokens)
         rows = [*_stack(encoder, tokens, parts), *rows, *across]
-    if head:
-        rows.append(_product("unembedding", costs.Product("logits", ("d_model", "vocab_size")), c, tokens, 1))
-    return tuple(rows)
+    last = (_product("unembedding", each, c, tokens, 1) for each in parts.output(c).products(c))
+    return (*rows, *last)
 
 
 def seen(c: ResolvedConfig, tokens: int) -> int:

@@ -67,7 +67,8 @@ def activations(
     products and nonlinearities, the patterns of attention, the probabilities. Dropout's masks and the tables
     of positions are left out. The parts say what they keep (`kept` in engine.parts).
 
-    With an `encoder`, for one token that it reads and one that the decoder writes.
+    Without the output where `head` is False. With an `encoder`, for one token that it reads and one that the
+    decoder writes.
     """
     run = replace(run, turned="rotate" in parts.position(c).enters)
     found = _stack(c, run, parts)
@@ -77,8 +78,8 @@ def activations(
         found["attention"] += parts.mixer(c).kept(c, across).times(c.n_layers)
         for component, kept in _stack(encoder, run, parts).items():
             found[component] += kept
-    if head:  # its input, and the probabilities, which the loss computes in float32
-        found["output"] += Kept(read=c.d_model, full=c.vocab_size)
+    if head:
+        found["output"] += parts.output(c).kept(c, run)
     return found
 
 
@@ -97,6 +98,8 @@ def _stack(c: ResolvedConfig, run: Pass, parts: Parts) -> dict[str, Kept]:
         component = readers[1][0]
         shared = min(kept.read for _, kept in readers)
         found[component] += Kept(read=-shared).times(c.n_layers)
+    if c.embedding_norm:
+        found["norm"] += norm.kept(c, run)
     if not wiring.ends_normed:
         found["norm"] += norm.kept(c, run)
     return found

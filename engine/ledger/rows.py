@@ -68,21 +68,19 @@ def parameter_rows(
     extras: tuple[Extra, ...] = (),
     encoder: ResolvedConfig | None = None,
     parts: Parts = HEALTHY,
-    head: bool = True,
 ) -> tuple[Row, ...]:
-    """The rows of a model in the order in which data meets them; without the output head where `head` is
-    False.
+    """The rows of a model in the order in which data meets them.
 
     With an `encoder`, `c` is the decoder that reads it: both have the one embedding, and each decoder block a
     cross-attention (Vaswani et al. 2017).
     """
-    output = _output(c) if head else ()
+    output = list(_of("unembedding", parts.output(c).tensors(c)))
     if encoder is None:
         specs = [*_stack(c, parts), *((e.component, Weight(e.name, e.shape)) for e in extras), *output]
         return _in_order(_row(c, spec) for spec in specs)
-    below = [_row(encoder, spec, "encoder") for spec in _stack(encoder, parts) if spec[0] != "embedding"]
+    below = [_row(encoder, spec, "encoder") for spec in _stack(encoder, parts) if spec != _EMBEDDING]
     stack = [*_stack(c, parts), *_cross(c, parts)]
-    above = _in_order(_row(c, spec, "decoder") for spec in stack if spec[0] != "embedding")
+    above = _in_order(_row(c, spec, "decoder") for spec in stack if spec != _EMBEDDING)
     return (_row(c, _EMBEDDING), *below, *above, *(_row(c, spec) for spec in output))
 
 
@@ -98,7 +96,11 @@ def _stack(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
     """From the embedding to the last norm."""
     norm, mixer, ffn = parts.norm(c), parts.mixer(c), parts.feedforward(c)
     yield _EMBEDDING
+    if c.token_types:
+        yield "embedding", Weight("token types S: which text", (c.token_types, "d_model"))
     yield from _of("position", parts.position(c).tensors(c))
+    if c.embedding_norm:
+        yield from _of("norm_embed", norm.tensors(c))
     if mixer.present:
         yield from _of("norm1", norm.tensors(c))
     yield from _of("attention", mixer.tensors(c))
@@ -117,12 +119,6 @@ def _cross(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
 
 def _of(component: str, weights: tuple[Weight, ...]) -> Iterator[Spec]:
     return ((component, weight) for weight in weights)
-
-
-def _output(c: ResolvedConfig) -> tuple[Spec, ...]:
-    if c.tie_embeddings:
-        return (("unembedding", Weight("W_U, which is E", (0,))),)
-    return (("unembedding", Weight("W_U", ("d_model", "vocab_size"))),)
 
 
 def _row(c: ResolvedConfig, spec: Spec, stack: str = "") -> Row:

@@ -19,6 +19,8 @@ from engine.measure.recording import Recording, next_token_losses, record
 from engine.model import Transformer
 from engine.parts.heads import by_heads
 from engine.parts.positions import Seams
+from engine.probe import identity
+from engine.progress import Progress, Steps
 
 Ablation = Literal["zero", "mean"]
 Order = Literal["kept", "shuffled", "reversed"]
@@ -152,36 +154,47 @@ def ablated(heads: Sequence[int], how: Ablation) -> Callable[[Tensor], Tensor]:
 
 def each_head_off(
     model: Transformer, before: Recording, how: Ablation = "zero", copies: int = 32
-) -> np.ndarray:
+) -> Steps[np.ndarray]:
     """KL(before || after), nats, mean over positions, with one head switched off at a time: (layer, head).
 
-    The text is read in up to `copies` copies at once, each with another head off.
+    The text is read in up to `copies` copies at once, each with another head of a layer off, from that layer
+    on: below it nothing has changed. A step is a layer.
     """
     layers, heads = model.config.n_layers, model.config.n_heads
-    pairs = [(layer, head) for layer in range(layers) for head in range(heads)]
     log_p = before.log_probabilities
-    result = np.concatenate(
-        [
-            _some_off(model, before.ids, pairs[i : i + copies], how, log_p)
-            for i in range(0, len(pairs), copies)
-        ]
-    )
-    return result.reshape(layers, heads)
+    p = np.exp(log_p)
+    own = np.einsum("qv,qv->q", p, log_p)  # sum p ln p
+    found: list[float] = []
+    for layer in range(layers):
+        for first in range(0, heads, copies):
+            off = range(first, min(first + copies, heads))
+            for log_q in _some_off(model, before, layer, off, how):
+                found.append(float((own - np.einsum("qv,qv->q", p, log_q)).mean()))
+        yield Progress(layer + 1, layers)
+    return np.array(found).reshape(layers, heads)
 
 
 @torch.inference_mode()
 def _some_off(
-    model: Transformer, ids: Sequence[int], pairs: list[tuple[int, int]], how: Ablation, log_p: np.ndarray
+    model: Transformer, before: Recording, layer: int, off: Sequence[int], how: Ablation
 ) -> np.ndarray:
-    def probe(name: str, x: Tensor) -> Tensor:
-        if not name.endswith(".z"):
-            return x
-        mine = [(copy, head) for copy, (layer, head) in enumerate(pairs) if name == f"blocks.{layer}.z"]
-        x = x.clone()
-        for copy, head in mine:
-            x[copy, head] = 0.0 if how == "zero" else x[copy, head].mean(0, keepdim=True)
-        return x
+    """Log-probabilities (copy, query, vocab): in each copy another of a layer's heads is off."""
+    like = next(model.parameters())
+    stream = torch.tensor(before[f"blocks.{layer}.resid_pre"], dtype=like.dtype, device=like.device)
+    x = stream.expand(len(off), *stream.shape)
+    length = x.shape[1]
+    seams, mask = model.seams(length, x), model.mask(length, x)
 
-    tokens = torch.tensor([list(ids)] * len(pairs), device=next(model.parameters()).device)
-    log_q = model(tokens, probe).float().log_softmax(-1).cpu().numpy()
-    return kl_divergence(log_p, log_q).mean(-1)
+    def silenced(name: str, z: Tensor) -> Tensor:
+        if name != "z":
+            return z
+        z = z.clone()
+        for copy, head in enumerate(off):
+            z[copy, head] = 0.0 if how == "zero" else z[copy, head].mean(0, keepdim=True)
+        return z
+
+    for index, block in enumerate(model.blocks[layer:]):
+        x = block(x, seams, mask, identity if index else silenced)
+    logits = model.logits(x)
+    found: np.ndarray = logits.float().log_softmax(-1).cpu().numpy()
+    return found

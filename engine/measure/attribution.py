@@ -72,6 +72,10 @@ def attribute(
         raise ConfigError(
             "wiring", c.wiring, "leaves no sum of writes to take apart; it must be 'pre' or 'parallel'"
         )
+    if not model.output.linear:
+        raise ConfigError(
+            "output_head", c.output_head, "makes no logit that is a product with the stream; 'linear' does"
+        )
     length, vocab = recording.logits.shape
     if not (
         0 <= position < length
@@ -85,10 +89,12 @@ def attribute(
     d = through.direction
     blocks = range(c.n_layers)
     layers = [_layer(model, recording, i, position, d) for i in blocks]
+    # A norm before the first block leaves no sum before it: what it gives is the embedding's.
+    first = ("norm_embed",) if "norm_embed" in recording else ("embed", "pos_embed", "type_embed")
     found = Attribution(
         logit=float(pick(torch.tensor(recording.logits[position]))),
-        embedding=_dot(recording, "embed", position, d),
-        position=_dot(recording, "pos_embed", position, d),
+        embedding=sum(_dot(recording, name, position, d) for name in first if name != "pos_embed"),
+        position=_dot(recording, "pos_embed", position, d) if "pos_embed" in first else 0.0,
         heads=np.stack([heads for heads, _ in layers]),
         attention_bias=np.array([bias for _, bias in layers]),
         feedforward=np.array([_dot(recording, f"blocks.{i}.ffn_out", position, d) for i in blocks]),

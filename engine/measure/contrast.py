@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.errors import ConfigError, ShapeError, TokenizerError
+from engine.errors import ConfigError, HeadError, ShapeError, TokenizerError
 from engine.model import Transformer
 from engine.parts.cache import KVCache
 from engine.probe import Recorder
@@ -129,8 +129,8 @@ class Runs:
 def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
     """The model on both prompts, with the clean run's `site` of every block kept.
 
-    Raises ConfigError for a model that fills gaps instead of going on, and ShapeError for prompts beyond its
-    context.
+    Raises ConfigError for a model that fills gaps instead of going on, HeadError for one whose logits are no
+    product with W_U, and ShapeError for prompts beyond its context.
     """
     config, length = model.config, len(prompts.clean)
     if not config.causal:
@@ -139,6 +139,8 @@ def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
             False,
             "this model fills gaps: it does not say what comes next, so there is no answer to compare",
         )
+    if not model.output.linear:
+        raise HeadError("this model's output is no product with W_U: there is no logit of one answer alone")
     if length > config.context:
         raise ShapeError(f"the prompts have {length} tokens, and this model reads {config.context}")
     device = model.embedding.device

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
+from engine.config import ModelConfig
 from engine.errors import ShapeError
 from engine.measure.recording import Recording
-from engine.model import Transformer
+from engine.model import Transformer, build
 
 BLOCK = 4096  # rows that are worked on at a time: more do not stay in the processor's cache
 INSIDE = 0.995  # of the entries that a scale of colours holds: a few outliers would take its middle away
@@ -32,8 +33,8 @@ class Lookup:
         repr=False
     )  # (query, d_model): the position vectors, where the scheme adds any here
     entered: np.ndarray = field(repr=False)  # (query, d_model): what the first block reads
-    one_hot_difference: float  # between the rows and one_hot(ids) @ E
-    sum_difference: float  # between `entered` and rows + added
+    one_hot_difference: float  # between the rows and one_hot(ids) @ E, times sqrt(d_model) where so scaled
+    sum_difference: float  # between `entered` and rows + added (+ type), normed where they are
     vocab_size: int
 
     @property
@@ -73,10 +74,14 @@ def lookup(model: Transformer, recording: Recording) -> Lookup:
     """
     matrix = model.embedding.detach().float()
     one_hot = F.one_hot(torch.tensor(recording.ids), len(matrix)).to(matrix.dtype)  # (query, vocab)
-    product = (one_hot @ matrix).numpy()
+    product = (one_hot @ matrix * (model.embedding_scale or 1.0)).numpy()
     rows, entered = recording["embed"], recording["blocks.0.resid_pre"]
     added = recording.get("pos_embed")
     total = rows if added is None else rows + added
+    if (type_row := recording.get("type_embed")) is not None:
+        total = total + type_row
+    if model.norm_embed is not None:
+        total = model.norm_embed(torch.tensor(total)).numpy()
     return Lookup(
         recording.ids,
         rows,
@@ -91,6 +96,13 @@ def lookup(model: Transformer, recording: Recording) -> Lookup:
 def embedding_of(model: Transformer) -> np.ndarray:
     """E, (vocab, d_model) float32."""
     return model.embedding.detach().float().cpu().numpy()
+
+
+def fresh_embedding(config: ModelConfig) -> np.ndarray:
+    """E as a training begins with it, (vocab, d_model) float32. It is drawn first, so that the blocks, which
+    for a real model are half a gigabyte, need not be made: one stands for all.
+    """
+    return embedding_of(build(replace(config, n_layers=1)))
 
 
 def reach(matrix: np.ndarray, inside: float = INSIDE) -> float:
@@ -206,7 +218,8 @@ def directions(
     """
     mean = _mean(matrix) if centre else np.zeros(matrix.shape[1])
     some = matrix if rows is None else matrix[np.asarray(rows, dtype=np.int64)]
-    return np.concatenate([_unit(block) for block in _centred(some, mean)])
+    blocks = [_unit(block) for block in _centred(some, mean)]
+    return np.concatenate(blocks) if blocks else np.zeros((0, matrix.shape[1]))
 
 
 def cosines(
@@ -265,7 +278,7 @@ def _centred(matrix: np.ndarray, mean: np.ndarray | None = None) -> Iterator[np.
     """
     kind = np.float64 if len(matrix) <= BLOCK else np.float32
     mean = (_mean(matrix) if mean is None else mean).astype(kind)
-    for at in range(0, len(matrix), BLOCK):
+    for at in range(0, max(1, len(matrix)), BLOCK):  # of no rows one block, which holds none
         yield np.subtract(matrix[at : at + BLOCK], mean, dtype=kind)
 
 

@@ -19,11 +19,13 @@ def formulas(c: ResolvedConfig, parts: Parts = HEALTHY) -> dict[str, Formula]:
     position, norm = parts.position(c), parts.norm(c).formula(c)
     found = {
         **_FIXED,
-        **dict.fromkeys(("norm1", "norm2", "norm_final"), norm),
+        **_entered(c, "embed" in position.enters),
+        **dict.fromkeys(("norm_embed", "norm1", "norm2", "norm_final"), norm),
         **position.formulas(c),
         **parts.mixer(c).formulas(c),
         **parts.feedforward(c).formulas(c),
         **parts.wiring(c).formulas(),
+        **parts.output(c).formulas(c),
     }
     for name in {"q_rot", "k_rot"} & found.keys():
         found[name] = position.turned(found[name], c)
@@ -32,12 +34,21 @@ def formulas(c: ResolvedConfig, parts: Parts = HEALTHY) -> dict[str, Formula]:
     return found
 
 
+def _entered(c: ResolvedConfig, added: bool) -> dict[str, Formula]:
+    """Of what stands before the first block: `added` where positions are added there."""
+    sums = ["embed", *(["pos_embed"] if added else []), *(["type_embed"] if c.token_types else [])]
+    latex = " + ".join(rf"\mathrm{{{name.replace('_', chr(92) + '_')}}}" for name in sums)
+    times, by = (r"\sqrt{d}\,", ", times √d") if c.embedding_scale else ("", "")
+    return {
+        "embed": (rf"x = {times}E[t]", f"row t of the table E, for each token{by}"),
+        "type_embed": (r"s = S[\mathrm{type}]", "the row of the table S for the text that a token is of"),
+        "resid_pre": (rf"x = {latex}", " + ".join(sums)),
+    }
+
+
 _FIXED: dict[str, Formula] = {
     "tokens": (r"t \in \{0, \dots, V-1\}^T", "the ids of the text"),
-    "embed": (r"x = E[t]", "row t of the table E, for each token"),
-    "resid_pre": (r"x = \mathrm{embed} + \mathrm{pos\_embed}", "embed + pos_embed"),
     "mask": (r"M_{ij} = 0 \text{ if } j \le i, \text{ else } -\infty", "0 where key ≤ query, else −∞"),
     "masked_scores": (r"\mathrm{masked} = \mathrm{scores} + M", "scores + mask"),
-    "logits": (r"\mathrm{logits} = x\,W_U", "x · W_U"),
     "probabilities": (r"p_i = \frac{e^{\ell_i}}{\sum_j e^{\ell_j}}", "softmax over vocab"),
 }

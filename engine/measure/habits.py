@@ -11,8 +11,8 @@ import numpy as np
 
 from engine.measure.heads import HeadNumbers, Sink
 
-Habit = Literal["previous", "first", "induction"]
-HABITS: tuple[Habit, ...] = ("previous", "first", "induction")
+Habit = Literal["previous", "first", "induction", "duplicate", "name_mover"]
+HABITS: tuple[Habit, ...] = ("previous", "first", "induction", "duplicate", "name_mover")
 STRONG = 0.4  # of a head's weight: from here on it follows a habit
 MORE = 1.5  # times the even share: from here on more than even
 SHORT = 0.7  # times the length of the others: below it a value vector is short
@@ -41,14 +41,66 @@ class Followers:
 def followers(numbers: HeadNumbers) -> tuple[Followers, ...]:
     """One for each habit that could be measured, in the order of HABITS."""
     found = []
-    for habit in HABITS:
-        values = getattr(numbers, habit)
-        if values is None or not np.isfinite(values).any():
-            continue
+    for habit, values in measured_habits(numbers).items():
         strong = [(float(values[at]), at) for at in np.ndindex(values.shape) if values[at] >= STRONG]
         heads = tuple(Named(at[0], at[1], value) for value, at in sorted(strong, reverse=True))
         found.append(Followers(habit, heads, _largest(values)))
     return tuple(found)
+
+
+def measured_habits(numbers: HeadNumbers) -> dict[Habit, np.ndarray]:
+    """The habits that could be measured, in the order of HABITS: (layer, head) each."""
+    found = {habit: getattr(numbers, habit) for habit in HABITS}
+    return {habit: v for habit, v in found.items() if v is not None and np.isfinite(v).any()}
+
+
+def habit_of_each(numbers: HeadNumbers) -> list[tuple[Habit, float] | None]:
+    """What each head does, layer by layer: the habit to which it gives most, if that is at least STRONG.
+
+    Resting on the first token counts where a head does nothing else: it is what heads do meanwhile.
+    """
+    values = measured_habits(numbers)
+    found: list[tuple[Habit, float] | None] = []
+    for at in np.ndindex(numbers.entropy.shape):
+        strong = [(float(v[at]), habit) for habit, v in values.items() if v[at] >= STRONG]
+        best = max((one for one in strong if one[1] != "first"), default=max(strong, default=None))
+        found.append(None if best is None else (best[1], best[0]))
+    return found
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many of `heads` have each habit as theirs (`habit_of_each`), how many `named` ones there are in all
+    that do more than rest, and how many only rest.
+    """
+
+    heads: int
+    named: int
+    resting: int
+    by_habit: dict[Habit, int]
+
+
+def counts(numbers: HeadNumbers) -> Counts:
+    """Each head is counted once."""
+    own = [one[0] for one in habit_of_each(numbers) if one is not None]
+    by_habit = {habit: own.count(habit) for habit in HABITS}
+    return Counts(numbers.entropy.size, len(own) - by_habit["first"], by_habit["first"], by_habit)
+
+
+def ranked(numbers: HeadNumbers, by: Habit | None, strong: bool = False) -> list[int]:
+    """Heads by their place, layer * heads + head: as they stand, or most of a habit first; of equal ones the
+    lower. With `strong`, only those that give a habit (that one, or any but resting) at least STRONG.
+    """
+    values = measured_habits(numbers)
+    count = numbers.entropy.size
+    if by is None:
+        marked = habit_of_each(numbers)
+        return [i for i in range(count) if not strong or (marked[i] or ("first",))[0] != "first"]
+    if by not in values:
+        return [] if strong else list(range(count))
+    score = values[by].reshape(-1)
+    order = np.argsort(-score, kind="stable")
+    return [int(i) for i in order if not strong or score[i] >= STRONG]
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,6 @@ import torch
 from engine.measure.recording import Recording
 from engine.model import Transformer
 from engine.parts.heads import HeadMixer, by_heads
-from engine.probe import Recorder
-
-MAX_REPEAT = 32  # tokens in the sequence that is repeated
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +23,8 @@ class HeadNumbers:
 
     `entropy` is in nats, `relative_entropy` its share of ln(visible keys), `distance` in tokens; the others
     are shares of the weight. `even_first` and `even_previous` are what a head that spread its weight evenly
-    would give to those places.
+    would give to those places. `induction` and `duplicate` come from `engine.measure.repeating`, `name_mover`
+    from `engine.measure.copying`; None where they were not, or cannot be, measured.
     """
 
     entropy: np.ndarray
@@ -37,11 +35,19 @@ class HeadNumbers:
     induction: np.ndarray | None
     even_first: float
     even_previous: float
+    duplicate: np.ndarray | None = None
+    name_mover: np.ndarray | None = None
 
 
-def head_numbers(patterns: np.ndarray, seen: np.ndarray, induction: np.ndarray | None = None) -> HeadNumbers:
+def head_numbers(
+    patterns: np.ndarray,
+    seen: np.ndarray,
+    induction: np.ndarray | None = None,
+    duplicate: np.ndarray | None = None,
+    name_mover: np.ndarray | None = None,
+) -> HeadNumbers:
     """patterns (layer, head, query, key) -> the numbers of every head; `seen` (query, key) is what may be
-    looked at (`Recording.seen`), `induction` (layer, head) comes from `induction_scores`.
+    looked at (`Recording.seen`). The others (layer, head) were measured elsewhere: see `HeadNumbers`.
     """
     even = even_pattern(seen)
     one = len(seen) == 1
@@ -54,6 +60,8 @@ def head_numbers(patterns: np.ndarray, seen: np.ndarray, induction: np.ndarray |
         induction,
         1.0 if one else float(first_score(even)),
         1.0 if one else float(previous_score(even)),
+        duplicate,
+        name_mover,
     )
 
 
@@ -94,49 +102,14 @@ def previous_score(patterns: np.ndarray) -> np.ndarray:
     """Weight on the token just before, mean over the queries that have one: (..., query, key) -> (...). NaN
     for one token.
     """
-    return _mean(np.diagonal(patterns, -1, -2, -1))
+    return over_queries(np.diagonal(patterns, -1, -2, -1))
 
 
 def first_score(patterns: np.ndarray) -> np.ndarray:
     """Weight on position 0 (the "sink", Xiao et al. 2023), mean over all later queries: (..., query, key) ->
     (...). NaN for one token.
     """
-    return _mean(patterns[..., 1:, 0])
-
-
-def induction_score(patterns: np.ndarray, half: int) -> np.ndarray:
-    """For a sequence of `half` tokens read twice: weight from each token of the second half on the one
-    *after* its first occurrence.
-
-    (..., query, key) with 2 * half tokens -> (...), mean over the second half (Olsson et al. 2022). Query
-    half + i, key i + 1.
-    """
-    return _mean(np.diagonal(patterns, 1 - half, -2, -1)[..., 1:])
-
-
-def induction_scores(
-    model: Transformer, seed: int = 0, sequences: int = 4, vocab: int | None = None
-) -> np.ndarray | None:
-    """(layer, head): `induction_score` on distinct random tokens (of the first `vocab` ids) read twice, mean
-    over `sequences` of them.
-
-    None for a model without a mixer, and where the context or the vocabulary is too small for two tokens
-    twice.
-    """
-    config = model.config
-    half = min(config.context // 2, vocab or config.vocab_size, MAX_REPEAT)
-    if not model.parts.mixer(config).present or half < 2:
-        return None
-    rng = np.random.default_rng(seed)
-    once = np.stack([rng.permutation(vocab or config.vocab_size)[:half] for _ in range(sequences)])
-    recorder = Recorder({"pattern"})
-    device = next(model.parameters()).device
-    with torch.inference_mode():
-        model(torch.from_numpy(np.concatenate((once, once), axis=1)).to(device), recorder)
-    patterns = np.stack(
-        [recorder[f"blocks.{i}.pattern"].float().cpu().numpy() for i in range(config.n_layers)]
-    )  # (layer, batch, head, query, key)
-    return induction_score(patterns, half).mean(1)
+    return over_queries(patterns[..., 1:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +161,8 @@ def resting_place(patterns: np.ndarray, at_least: int = 8) -> tuple[int, int, in
     return layer, head, key + 1, float(share[layer, head, key])
 
 
-def _mean(values: np.ndarray) -> np.ndarray:
+def over_queries(values: np.ndarray) -> np.ndarray:
+    """The mean over the last axis, in float64; NaN where that is empty."""
     return values.mean(-1, dtype=np.float64) if values.shape[-1] else np.full(values.shape[:-1], np.nan)
 
 

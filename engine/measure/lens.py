@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from engine.config import ResolvedConfig
+from engine.errors import HeadError
 from engine.measure.recording import Recording
 from engine.measure.residual import outputs
 from engine.model import Transformer
@@ -45,9 +46,10 @@ class Lens:
 
 
 def logit_lens(model: Transformer, recording: Recording) -> Lens:
-    """norm_final and the unembedding applied to the stream at every depth, in the model's own arithmetic.
+    """norm_final and the output head applied to the stream at every depth, in the model's own arithmetic.
 
-    A post-norm model has no norm_final: its stream after each block has been through norm2 already.
+    A post-norm model has no norm_final: its stream after each block has been through norm2 already. Raises
+    HeadError for a model without an output head.
     """
     return finish(lens_steps(model, recording))
 
@@ -55,17 +57,28 @@ def logit_lens(model: Transformer, recording: Recording) -> Lens:
 @torch.no_grad()
 def lens_steps(model: Transformer, recording: Recording) -> Steps[Lens]:
     """`logit_lens`, a few positions at a time: with 30 layers and 49,152 tokens it takes a second."""
+    if not model.output.present:
+        raise HeadError("this model has no output head: no depth of it says anything")
     like = model.embedding
     streams = torch.from_numpy(np.stack(outputs(recording)))  # (depth, query, d_model)
-    depths, length, _ = streams.shape
-    some = max(1, AT_ONCE // (depths * model.config.vocab_size))
+    length = streams.shape[1]
+    some = _positions_at_once(model.config)
     found = []
     for at in range(0, length, some):
         x = streams[:, at : at + some].to(device=like.device, dtype=like.dtype)
-        logits = F.linear(model.norm_final(x), model.output_matrix)  # (depth, some, vocab)
+        logits = model.logits(x)  # (depth, some, vocab)
         found.append(read_lens(logits.float().cpu()))
         yield Progress(min(at + some, length), length)
     return joined(found)
+
+
+def in_one_step(config: ResolvedConfig, length: int) -> bool:
+    """Whether a text of so many tokens is read at once, and so quickly."""
+    return length <= _positions_at_once(config)
+
+
+def _positions_at_once(config: ResolvedConfig) -> int:
+    return max(1, AT_ONCE // ((config.n_layers + 1) * config.vocab_size))
 
 
 def read_lens(logits: Tensor) -> tuple[Tensor, ...]:

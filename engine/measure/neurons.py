@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.errors import ShapeError
+from engine.errors import HeadError, ShapeError
 from engine.model import Transformer
 from engine.probe import Recorder
 from engine.progress import Progress, Steps
@@ -78,12 +78,17 @@ def quiet_share(post: np.ndarray, exact_zeros: bool) -> np.ndarray:
 def token_scores(model: Transformer, layer: int, neuron: int, *, through_norm: bool = True) -> np.ndarray:
     """How much one unit of a neuron raises each token's logit above the average token's: (vocab,).
 
-    The neuron's column of W_out, (d_model,), times the unembedding, minus the mean over the vocabulary, which
-    no softmax sees. `through_norm` sends the column through the linear part of the final norm first: centred
-    where that is LayerNorm, and times its gain. Left out either way are the norm's division, which depends on
-    the whole stream, and what later layers make of the write. Raises ShapeError when there is no such neuron.
+    The neuron's column of W_out, (d_model,), times the unembedding, minus the mean over the vocabulary,
+    which no softmax sees. `through_norm` sends the column through the linear part of the final norm first:
+    centred where that is LayerNorm, and times its gain. Left out either way are the norm's division, which
+    depends on the whole stream, and what later layers make of the write. Raises ShapeError when there is no
+    such neuron, HeadError where logits are no product with W_U.
     """
     write = output_vector(model, layer, neuron)  # (d_model,)
+    if not model.output.linear:
+        raise HeadError(
+            "this model's output is no product with W_U: a neuron raises no logit by a fixed amount"
+        )
     if through_norm:
         write = model.norm_final.linear(write)
     scores = (model.output_matrix @ write).double()  # (vocab, d_model) (d_model,) -> (vocab,)

@@ -60,7 +60,7 @@ def pushes(config: ModelConfig, found: Attribution, parts: Parts = HEALTHY) -> P
 def _writers(config: ModelConfig, found: Attribution, parts: Parts, *, by_head: bool) -> tuple[Push, ...]:
     c = config.resolved()
     rows = [Push("embed", "embedding", found.embedding)]
-    if found.position or "embed" in parts.position(c).enters:
+    if found.position or ("embed" in parts.position(c).enters and not c.embedding_norm):
         rows.append(Push("position", "position", found.position))
     for i in range(config.n_layers):
         rows += _attention(parts.mixer(c).present, found, i, by_head=by_head)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.config import ResolvedConfig
-from engine.errors import ShapeError
+from engine.errors import HeadError, ShapeError
 from engine.model import Transformer, mask_of
 from engine.parts.positions import Seams
 from engine.parts.registry import HEALTHY, Parts
@@ -67,7 +67,9 @@ class Recording:
 
     @property
     def logits(self) -> np.ndarray:
-        """(query, vocab)"""
+        """(query, vocab). Raises HeadError for a model without an output head."""
+        if "logits" not in self.arrays and not self.parts.output(self.config).present:
+            raise HeadError("this model has no output head: it gives vectors, and no logits")
         return self.arrays["logits"]
 
     def likeliest(self, query: int) -> int:

@@ -67,8 +67,9 @@ def states(recording: Recording) -> list[State]:
     """
     c = recording.config
     found = [State("embed", "embed", recording["embed"])]
-    if "pos_embed" in recording:
-        found.append(State("blocks.0.resid_pre", "+ position", recording["blocks.0.resid_pre"]))
+    entering = {"pos_embed": "+ position", "type_embed": "+ type", "norm_embed": "normed"}
+    if said := [label for name, label in entering.items() if name in recording]:
+        found.append(State("blocks.0.resid_pre", ", ".join(said), recording["blocks.0.resid_pre"]))
     for i in range(c.n_layers):
         for name, label in _block_states(c, recording.parts, i):
             found.append(State(f"blocks.{i}.{name}", label, recording[f"blocks.{i}.{name}"]))
@@ -94,11 +95,7 @@ def writes(recording: Recording) -> list[Write]:
     *replaces* `onto`.
     """
     c = recording.config
-    found = [Write("embed", "embed", "embedding", None, recording["embed"], None)]
-    if "pos_embed" in recording:
-        found.append(
-            Write("pos_embed", "position", "position", None, recording["pos_embed"], recording["embed"])
-        )
+    found = _first_writes(recording)
     wiring = recording.parts.wiring(c)
     second = "resid_pre" if wiring.parallel else "norm1" if wiring.ends_normed else "resid_mid"
     for i in range(c.n_layers):
@@ -125,6 +122,24 @@ def writes(recording: Recording) -> list[Write]:
                     recording[block + second],
                 )
             )
+    return found
+
+
+def _first_writes(recording: Recording) -> list[Write]:
+    """What the first block reads, as it came about: the embedding, then the position and the type of text.
+    Where a norm stands before the first block, what it makes of that sum is the first write.
+    """
+    if "norm_embed" in recording:
+        return [Write("norm_embed", "embed", "embedding", None, recording["norm_embed"], None)]
+    onto = recording["embed"]
+    found = [Write("embed", "embed", "embedding", None, onto, None)]
+    for name, label, part in (
+        ("pos_embed", "position", "position"),
+        ("type_embed", "token type", "embedding"),
+    ):
+        if name in recording:
+            found.append(Write(name, label, part, None, recording[name], onto))
+            onto = onto + recording[name]
     return found
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from engine.config import ModelConfig
 from engine.errors import ShapeError
 from engine.measure.recording import Edits, Recording, next_token_losses, record
 from engine.model import Transformer
+from engine.parts.heads import by_heads
 from engine.parts.positions import Rope, rotate_half_pairs
 
 
@@ -180,7 +180,10 @@ def turned_by(model: Transformer) -> Turned | None:
     return Turned(base, rotary) if fits else None
 
 
-def before_rotation(recording: Recording, layer: int, head: int) -> tuple[np.ndarray, np.ndarray] | None:
+@torch.no_grad()
+def before_rotation(
+    model: Transformer, recording: Recording, layer: int, head: int
+) -> tuple[np.ndarray, np.ndarray] | None:
     """q and k of a head as they meet the rotation, each (position, d_head); None where the model compares
     none.
 
@@ -194,8 +197,11 @@ def before_rotation(recording: Recording, layer: int, head: int) -> tuple[np.nda
         recording[f"blocks.{layer}.q"][head],
         recording[f"blocks.{layer}.k"][head // (c.n_heads // c.n_kv_heads)],
     )
-    if c.qk_norm:
-        q, k = (F.rms_norm(torch.from_numpy(x.copy()), (c.d_head,), eps=c.norm_eps).numpy() for x in (q, k))
+    mixer = by_heads(model.blocks[layer].mixer)
+    q, k = (
+        mixer.normed(torch.from_numpy(x.copy()), gain).numpy()
+        for x, gain in ((q, mixer.q_gain), (k, mixer.k_gain))
+    )
     return q, k
 
 

@@ -162,7 +162,7 @@ def _added(model: Transformer, length: int) -> Similarity:
         table = model.positions.prepare(length, torch.zeros(1)).embed(
             torch.zeros(1)
         )  # (position, d_model), or None
-        x = model.embedding[:, None, :] + (
+        x = model.embedded(torch.arange(len(model.embedding)))[:, None, :] + (
             torch.zeros(length, 1) if table is None else table
         )  # (vocab, position, d_model)
         x = F.normalize(x, dim=-1).double()

@@ -169,10 +169,13 @@ def case_cosines(matrix: np.ndarray, pairs: np.ndarray) -> tuple[float, float]:
     """(mean cosine of a small token with its own capital, with the capital of another), over `pairs` (pair,
     2). NaN where there are too few.
     """
+    count = len(pairs)
+    if count < 2:
+        return float("nan"), float("nan")
     small, capital = (directions(matrix, rows=some) for some in pairs.T)
-    count, own = len(pairs), float((small * capital).sum())
+    own = float((small * capital).sum())
     every = float(small.sum(0, dtype=np.float64) @ capital.sum(0, dtype=np.float64))
-    return (own / count, (every - own) / (count * (count - 1))) if count > 1 else (float("nan"), float("nan"))
+    return own / count, (every - own) / (count * (count - 1))
 
 
 def _one_class(unit: np.ndarray, every: np.ndarray, member: np.ndarray) -> OneClass:

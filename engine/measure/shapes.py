@@ -41,7 +41,9 @@ def trace(config: ModelConfig, tokens: int, parts: Parts = HEALTHY) -> tuple[Tra
     model.mask = tape.during("mask", model.mask)  # type: ignore[method-assign]
     ids = torch.empty(1, tokens, dtype=torch.int64, device="meta")
     with torch.inference_mode(), tape:
-        tape.probe("probabilities", probabilities(model(ids, tape.probe)))
+        out = model(ids, tape.probe)
+        if model.output.present:
+            tape.probe("probabilities", probabilities(out))
     return tuple(_repeat(tape.steps, c.n_layers))
 
 

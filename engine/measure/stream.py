@@ -149,7 +149,7 @@ def sums(found: Stream, config: ModelConfig, position: int, blocks: int) -> tupl
         return ()
     size = {write.name: float(found.written[i, position]) for i, write in enumerate(found.writes)}
     after = {state.name: float(found.lengths[i, position]) for i, state in enumerate(found.states)}
-    start = (("embed", "embed"), ("pos", "pos_embed"))
+    start = (("embed", "embed"), ("embed", "norm_embed"), ("pos", "pos_embed"), ("type", "type_embed"))
     begun = tuple(Term(word, None, size[name]) for word, name in start if name in size)
     rows = [Sum(begun, after.get("blocks.0.resid_pre", after["embed"]))]
     for i in range(min(config.n_layers, blocks)):

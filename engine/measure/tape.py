@@ -25,14 +25,14 @@ Place = tuple[CodeType, str, int]  # a function's code, its module, and the line
 Stage = Literal["input", "block", "output"]
 _ENGINE = str(Path(__file__).parents[1])
 _PARTS = {
-    "embedding": ("tokens", "embed"),
+    "embedding": ("tokens", "embed", "type_embed"),
     "position": ("pos_embed", "position"),
     "residual": ("resid_pre", "resid_mid", "resid_post"),
-    "norm": ("norm1", "norm2", "norm_final"),
+    "norm": ("norm_embed", "norm1", "norm2", "norm_final", "norm_out"),
     "feedforward": ("ffn_in", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"),
-    "output": ("logits", "probabilities"),
+    "output": ("out_pre", "out_post", "logits", "probabilities"),
 }
-_LAST = ("norm_final", "logits", "probabilities")
+_LAST = ("norm_final", "out_pre", "out_post", "norm_out", "logits", "probabilities")
 _PART = {name: part for part, names in _PARTS.items() for name in names}
 _VIEWS = frozenset(
     ["unflatten", "split", "chunk", "transpose", "view", "permute", "__getitem__", "flatten", "unsqueeze"]

@@ -66,11 +66,13 @@ class Attention(HeadMixer):
         q, kv = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
         lies = lies_in_order(config, run)
         whole = q + 2 * kv  # W_QKV gives all three as one tensor: a view of one holds it all
+        gained = q + kv if config.qk_gain else 0  # what the gains multiply
         if config.qk_norm and run.narrow:  # normed in float32, from copies of q and k
             heads = config.n_heads + config.n_kv_heads
-            return Kept(own=q + kv + (whole if lies else kv), full=q + kv + heads)
+            return Kept(own=q + kv + (whole if lies else kv), full=q + kv + heads + gained)
         if config.qk_norm:
-            return Kept(own=q + kv + (0 if lies else kv) + whole + config.n_heads + config.n_kv_heads)
+            heads = config.n_heads + config.n_kv_heads
+            return Kept(own=q + kv + (0 if lies else kv) + whole + heads + gained)
         if run.turned:
             return Kept(own=q + kv + (whole if lies else kv))
         copied = 0 if lies and config.n_kv_heads == config.n_heads else q  # a group's queries are stacked

@@ -273,3 +273,18 @@ class GeGlu(GatedFeedForward):
     @staticmethod
     def activation(x: Tensor) -> Tensor:
         return F.gelu(x)
+
+
+class GeGluTanh(GatedFeedForward):
+    """GELU on the gate, in GPT-2's approximation (Gemma, T5 1.1)."""
+
+    title: ClassVar[str] = "GEGLU (tanh)"
+    act: ClassVar[str] = "gelu_tanh"
+    bend: ClassVar[Formula] = (
+        r"h = \mathrm{GELU}(\mathrm{gate}) \odot u \text{ (tanh form)}",
+        "GELU(gate) · u, by tanh",
+    )
+
+    @staticmethod
+    def activation(x: Tensor) -> Tensor:
+        return gelu_tanh(x)

@@ -44,7 +44,11 @@ class HeadMixer(nn.Module):
         super().__init__()
         self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
         self.qk_norm, self.eps, self.dropout = config.qk_norm, config.norm_eps, config.dropout
-        self.scale = 1.0 / math.sqrt(self.d_head)  # keeps the scores' spread near 1 (2017, 3.2.1)
+        # Keeps the scores' spread near 1 (2017, 3.2.1); T5 begins with smaller queries instead.
+        self.scale = 1.0 / math.sqrt(self.d_head) if config.score_scale else 1.0
+        self.q_gain, self.k_gain = (
+            nn.Parameter(torch.empty(self.d_head)) if config.qk_gain else None for _ in "qk"
+        )
         self.w_o = None
 
     def heads(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -71,7 +75,7 @@ class HeadMixer(nn.Module):
         q = probe("q", q.transpose(1, 2))  # (batch, query, head, d_head) -> (batch, head, query, d_head)
         k = probe("k", k.transpose(1, 2))
         v = probe("v", v.transpose(1, 2))
-        q, k = seams.rotate(self.normed(q), self.normed(k))
+        q, k = seams.rotate(self.normed(q, self.q_gain), self.normed(k, self.k_gain))
         q, k = probe("q_rot", q), probe("k_rot", k)
         if cache is not None:  # the keys and values of earlier positions, computed before
             k, v = cache.extend(k, v)
@@ -83,11 +87,11 @@ class HeadMixer(nn.Module):
         z = z.transpose(1, 2).reshape(batch, length, self.n_heads * self.d_head)
         return probe("attn_out", F.dropout(self.output(z), self.dropout, self.training))
 
-    def normed(self, x: Tensor) -> Tensor:
+    def normed(self, x: Tensor, gain: Tensor | None = None) -> Tensor:
         """Queries or keys (..., d_head) as they meet the rotation: with `qk_norm` of length sqrt(d_head),
-        without gain, which bounds the scores (Henry et al. 2020).
+        which bounds the scores (Henry et al. 2020), and then times their gain where they have one.
         """
-        return F.rms_norm(x, (self.d_head,), eps=self.eps) if self.qk_norm else x
+        return F.rms_norm(x, (self.d_head,), gain, self.eps) if self.qk_norm else x
 
     def weights(self, masked: Tensor) -> Tensor:
         """Scores (..., query, key) -> how much of each value is taken. Rows sum to 1: attention has no null
@@ -96,8 +100,8 @@ class HeadMixer(nn.Module):
         return masked.softmax(dim=-1)
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """q k^T / sqrt(d_head). With fewer kv_heads, each key head serves a group of query heads (Ainslie et
-        al. 2023).
+        """q k^T / sqrt(d_head), or q k^T without `score_scale`. With fewer kv_heads, each key head serves a
+        group of query heads (Ainslie et al. 2023).
         """
         batch, _, length, d_head = q.shape
         # The queries of one group are stacked, so that grouping is a reshape and no key is copied.
@@ -151,6 +155,8 @@ class HeadMixer(nn.Module):
         rows: list[Weight] = []
         for name, width in cls.read_by(config):
             rows += [Weight(name, ("d_model", *width)), *bias_of(name, config.attention_bias, *width)]
+        if config.qk_gain:
+            rows += [Weight(f"gain of {name}", ("d_head",)) for name in "qk"]
         if cls.learned and config.output_projection:
             given = config.attention_bias and config.output_bias
             rows += [Weight("W_O", (*QUERIES, "d_model")), *bias_of("W_O", given, "d_model")]
@@ -209,6 +215,8 @@ class HeadMixer(nn.Module):
     @classmethod
     def score(cls, config: ResolvedConfig) -> Formula:
         """The formula of `scores`, before positions have a say."""
+        if not config.score_scale:
+            return r"\mathrm{scores} = q\,k^\top", "q · kᵀ" + _shared(config)
         return r"\mathrm{scores} = \frac{q\,k^\top}{\sqrt{d_{head}}}", "q · kᵀ / √d_head" + _shared(config)
 
 
@@ -225,10 +233,11 @@ def lies_in_order(config: ResolvedConfig, run: Pass) -> bool:
 def alike_kept(config: ResolvedConfig, run: Pass) -> tuple[Kept, bool]:
     """Of queries and keys that are one tensor: what is kept of each, and whether the tensor itself is."""
     width, spreads = config.n_heads * config.d_head, 2 * config.n_heads
+    gained = 2 * width if config.qk_gain else 0  # what the gains multiply
     if config.qk_norm and run.narrow:  # normed in float32, each from a copy
-        return Kept(own=2 * width, full=2 * width + spreads), False
+        return Kept(own=2 * width, full=2 * width + spreads + gained), False
     if config.qk_norm:
-        return Kept(own=2 * width + spreads), True
+        return Kept(own=2 * width + spreads + gained), True
     if lies_in_order(config, run) and not run.turned:
         return Kept(), True
     return Kept(own=2 * width), False
@@ -247,7 +256,8 @@ def _in_front(name: str) -> Formula:
 def _normed(name: str, config: ResolvedConfig) -> Formula:
     if not config.qk_norm:
         return name, name
-    return rf"\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head"
+    gain, by = (r"g \odot ", ", then times its gain g") if config.qk_gain else ("", "")
+    return rf"{gain}\frac{{{name}}}{{\mathrm{{rms}}({name})}}", f"{name} scaled to length √d_head{by}"
 
 
 def output_matrix(config: ResolvedConfig, width: int) -> nn.Linear | None:

@@ -223,6 +223,36 @@ class Wiring(Protocol):
         """Of `resid_mid` and `resid_post`."""
 
 
+class Output(Protocol):
+    """Makes logits of the last vectors."""
+
+    present: ClassVar[bool]  # False: there are none, and the model hands its vectors on
+    linear: ClassVar[bool]  # logits are the product with W_U, and nothing else
+
+    def __init__(self, config: ResolvedConfig) -> None: ...
+
+    def __call__(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
+        """x (batch, query, d_model) and W_U^T (vocab, d_model) -> logits (batch, query, vocab), or x where
+        there are none.
+        """
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        """Every tensor of parameters, W_U among them."""
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        """Every matrix product of a forward pass, for one token."""
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        """What backward needs of a forward pass, for each token, with the probabilities."""
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        """Of every activation that it shows."""
+
+
 class Mask(Protocol):
     def __call__(self, length: int, like: Tensor, start: int = 0) -> Tensor | None:
         """What is added to the scores of a causal model, (query, key): for queries start .. start + length -
@@ -248,6 +278,7 @@ class Parts:
     mixers: Mapping[str, type[Mixer]]
     feedforwards: Mapping[str, type[FeedForward]]
     wirings: Mapping[str, type[Wiring]]
+    outputs: Mapping[str, type[Output]]
     mask: Mask
     targets: Targets  # windows (batch, position + 1) -> what is read and what is to be predicted
     mode: Mode  # puts a model into training (True) or evaluation (False)
@@ -270,6 +301,9 @@ class Parts:
 
     def wiring(self, config: ResolvedConfig) -> type[Wiring]:
         return self.wirings[config.wiring]
+
+    def output(self, config: ResolvedConfig) -> type[Output]:
+        return self.outputs[config.output_head]
 
     def sums(self, config: ResolvedConfig) -> bool:
         """Whether the final stream is the plain sum of all that was written to it: not where a norm sits on

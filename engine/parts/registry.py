@@ -6,17 +6,28 @@ from torch import Tensor, nn
 
 from engine.parts.attention import Attention, Mean, NoMixer, SharedQK, Similarity
 from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock, PreNormBlock
-from engine.parts.feedforward import GeGlu, Gelu, GeluTanh, NoFeedForward, Relu, SquaredRelu, SwiGlu
+from engine.parts.feedforward import (
+    GeGlu,
+    GeGluTanh,
+    Gelu,
+    GeluTanh,
+    NoFeedForward,
+    Relu,
+    SquaredRelu,
+    SwiGlu,
+)
 from engine.parts.masks import causal_mask
 from engine.parts.norms import LayerNorm, NoNorm, RMSNorm
+from engine.parts.output import LinearOutput, MaskedOutput, NoOutput
 from engine.parts.positions import Alibi, Learned, NoPosition, Rope, Sinusoidal, T5Bias
-from engine.parts.protocols import FeedForward, Mixer, Norm, Parts, Position, Wiring, swapped
+from engine.parts.protocols import FeedForward, Mixer, Norm, Output, Parts, Position, Wiring, swapped
 
 __all__ = [
     "FEEDFORWARDS",
     "HEALTHY",
     "MIXERS",
     "NORMS",
+    "OUTPUTS",
     "POSITIONS",
     "WIRINGS",
     "Parts",
@@ -48,6 +59,7 @@ FEEDFORWARDS: dict[str, type[FeedForward]] = {
     "gelu_tanh": GeluTanh,
     "swiglu": SwiGlu,
     "geglu": GeGlu,
+    "geglu_tanh": GeGluTanh,
     "none": NoFeedForward,
 }
 WIRINGS: dict[str, type[Wiring]] = {
@@ -56,6 +68,7 @@ WIRINGS: dict[str, type[Wiring]] = {
     "parallel": ParallelBlock,
     "none": NoResidualBlock,
 }
+OUTPUTS: dict[str, type[Output]] = {"linear": LinearOutput, "masked": MaskedOutput, "none": NoOutput}
 
 
 def shifted(windows: Tensor) -> tuple[Tensor, Tensor]:
@@ -71,5 +84,14 @@ def mode(model: nn.Module, training: bool) -> None:
 
 
 HEALTHY = Parts(
-    "healthy", NORMS, POSITIONS, MIXERS, FEEDFORWARDS, WIRINGS, mask=causal_mask, targets=shifted, mode=mode
+    "healthy",
+    NORMS,
+    POSITIONS,
+    MIXERS,
+    FEEDFORWARDS,
+    WIRINGS,
+    OUTPUTS,
+    mask=causal_mask,
+    targets=shifted,
+    mode=mode,
 )

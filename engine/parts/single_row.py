@@ -25,6 +25,7 @@ from engine.parts.feedforward import (
     FeedForward,
     GatedFeedForward,
     GeGlu,
+    GeGluTanh,
     Gelu,
     GeluTanh,
     NoFeedForward,
@@ -34,6 +35,7 @@ from engine.parts.feedforward import (
 )
 from engine.parts.heads import HeadMixer
 from engine.parts.norms import LayerNorm, NoNorm, RMSNorm
+from engine.parts.output import LinearOutput
 from engine.parts.positions import (
     Alibi,
     DistanceRow,
@@ -55,8 +57,8 @@ KNOWN = frozenset(
         *(LayerNorm, RMSNorm, NoNorm, nn.Identity),
         *(NoPosition, Sinusoidal, Learned, Rope, Alibi, T5Bias),
         *(NoMixer, Mean, Similarity, SharedQK, Attention),
-        *(Relu, SquaredRelu, Gelu, GeluTanh, SwiGlu, GeGlu, NoFeedForward),
-        *(PreNormBlock, PostNormBlock, ParallelBlock, NoResidualBlock),
+        *(Relu, SquaredRelu, Gelu, GeluTanh, SwiGlu, GeGlu, GeGluTanh, NoFeedForward),
+        *(PreNormBlock, PostNormBlock, ParallelBlock, NoResidualBlock, LinearOutput),
     )
 )
 # Tensors, since a plain number is made into one at every use.
@@ -211,6 +213,10 @@ class Mixing:
         self.by_query, self.by_group = (heads, 1, -1), (kv_heads, heads // kv_heads, -1)
         self.mean, self.d_head = type(mixer) is Mean, d_head
         self.eps = mixer.eps if mixer.qk_norm else None
+        self.gains: Tensor | None = None  # of q and k, (head + kv_head, 1, d_head)
+        if mixer.q_gain is not None and mixer.k_gain is not None:
+            gains = [mixer.q_gain.detach()] * heads + [mixer.k_gain.detach()] * kv_heads
+            self.gains = torch.stack(gains)[:, None]
         self.scale = cache.held.new_tensor(mixer.scale)
         w_o = mixer.w_o
         self.output: Vector | None = None if w_o is None else linear(w_o.weight, w_o.bias, products)
@@ -225,7 +231,8 @@ class Mixing:
         at = self.cache.length
         self.project(x)
         if self.eps is not None:
-            self.qk.copy_(F.rms_norm(self.qk, (self.d_head,), eps=self.eps))
+            normed = F.rms_norm(self.qk, (self.d_head,), eps=self.eps)
+            self.qk.copy_(normed if self.gains is None else normed * self.gains)
         turned = seams.turn(self.qk)
         if turned is not self.qk:
             self.qk.copy_(turned)

@@ -26,7 +26,6 @@ class Preset:
     published: str = ""
     extras: tuple[Extra, ...] = ()
     encoder: ModelConfig | None = None
-    head: bool = True  # False: its makers' count, and ours, leave the output head out
 
     @property
     def trainable(self) -> bool:

@@ -87,8 +87,8 @@ PUBLISHED: dict[str, Preset] = {
     "bert-base": derived(
         _PUBLISHED,
         "BERT base (published)",
-        "12 layers, 768 wide, no mask: an encoder that reads both ways. Its token types, embedding norm and"
-        " pooler are outside this model: they are counted as extra rows. Its output head is left out.",
+        "12 layers, 768 wide, no mask: an encoder that reads both ways and hands its vectors on. Its"
+        " pooler is counted, and not built.",
         model={
             "vocab_size": 30_522,
             "context": 512,
@@ -101,15 +101,14 @@ PUBLISHED: dict[str, Preset] = {
             "attention_bias": True,
             "ffn_bias": True,
             "norm_bias": True,
+            "embedding_norm": True,
+            "token_types": 2,
+            "output_head": "none",
             "dropout": 0.1,
         },
         source="Devlin et al. 2018",
         published="110M, without an output head",
-        head=False,
         extras=(
-            Extra("embedding", "token types: first or second text", (2, "d_model")),
-            Extra("norm_embed", "gain g", ("d_model",)),
-            Extra("norm_embed", "bias b", ("d_model",)),
             Extra("pooler", "W_pool, on the first token", ("d_model", "d_model")),
             Extra("pooler", "bias of W_pool", ("d_model",)),
         ),
@@ -179,8 +178,8 @@ PUBLISHED: dict[str, Preset] = {
     "gemma-2b": derived(
         _LLAMA2,
         "Gemma 2B (published)",
-        "18 layers, 2,048 wide: 8 heads of 256 share one key and value, GeGLU 8 times as wide as the stream."
-        " It also multiplies embeddings by √d.",
+        "18 layers, 2,048 wide: 8 heads of 256 share one key and value, GeGLU 8 times as wide as the stream,"
+        " embeddings times √d.",
         model={
             "vocab_size": 256_000,
             "context": 8192,
@@ -191,7 +190,8 @@ PUBLISHED: dict[str, Preset] = {
             "d_head": 256,
             "d_ff": 16_384,
             "norm_eps": 1e-6,
-            "ffn": "geglu",
+            "ffn": "geglu_tanh",
+            "embedding_scale": True,
             "tie_embeddings": True,
         },
         source="Gemma team 2024; huggingface.co/google/gemma-2b",
@@ -233,6 +233,7 @@ _T5 = ModelConfig(
     norm_eps=1e-6,
     ffn="relu",
     position="t5",
+    score_scale=False,
     dropout=0.1,
 )
 ENCODER_DECODERS: dict[str, Preset] = {
@@ -242,6 +243,6 @@ ENCODER_DECODERS: dict[str, Preset] = {
         _T5,
         source="Raffel et al. 2020; huggingface.co/google-t5/t5-base",
         published="about 220 million",
-        encoder=replace(_T5, causal=False),
+        encoder=replace(_T5, causal=False, output_head="none"),
     ),
 }

@@ -24,10 +24,14 @@ def folder() -> Path:
 
 
 def stamp(opened: Opened, path: Path) -> str:
-    """Names the file, its state and the configuration: another one gets another name."""
+    """Names the file, its state and the configuration: another one gets another name. Fields that say nothing
+    new are left out, so that a field that is added later makes no kept file a stranger's.
+    """
     files = sorted(path.rglob("*.safetensors")) if path.is_dir() else [path]
     state = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    said = json.dumps([FORM, str(path.resolve()), state, opened.config.to_dict()])
+    config, plain = opened.config.to_dict(), type(opened.config)().to_dict()
+    differs = {name: value for name, value in config.items() if value != plain[name]}
+    said = json.dumps([FORM, str(path.resolve()), state, differs])
     return hashlib.sha256(said.encode()).hexdigest()[:20]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.pretrained.vocabulary import ByteLevelTokenizer
+from engine.pretrained.vocabulary import PretrainedTokenizer
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Conversation:
         return len(self.ids) - self.own
 
 
-def asked(tokenizer: ByteLevelTokenizer, text: str) -> Conversation:
+def asked(tokenizer: PretrainedTokenizer, text: str) -> Conversation:
     """A text as the first turn, with the beginning of the model's answer behind it. Raises TokenizerError for
     a model without a chat template.
     """

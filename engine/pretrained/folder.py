@@ -16,7 +16,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from engine.errors import PretrainedError
-from engine.pretrained.vocabulary import ByteLevelTokenizer, from_json
+from engine.pretrained.vocabulary import PretrainedTokenizer, from_json
 
 CONFIG, TOKENIZER, WEIGHTS, INDEX = (
     "config.json",
@@ -24,9 +24,9 @@ CONFIG, TOKENIZER, WEIGHTS, INDEX = (
     "model.safetensors",
     "model.safetensors.index.json",
 )
-SETTINGS = "tokenizer_config.json"
+SETTINGS, TEMPLATE = "tokenizer_config.json", "chat_template.jinja"
 MAX_JSON_BYTES = 64 * 2**20  # of a tokenizer with a large vocabulary
-PREFIXES = ("transformer.", "model.", "gpt_neox.")  # of the body, where a head is saved with it
+PREFIXES = ("transformer.", "model.", "gpt_neox.", "bert.")  # of the body, where a head is saved with it
 NUMBERS = {"F32", "F16", "BF16", "F64"}
 
 
@@ -85,26 +85,44 @@ def read(path: Path | str) -> Folder:
     shapes: dict[str, tuple[int, ...]] = {}
     for file, wanted in _files(path).items():
         for name, shape in _table(file, wanted, path.name):
-            short = next((name.removeprefix(p) for p in PREFIXES if name.startswith(p)), name)
+            short = _short(name)
             if short in where:
                 raise PretrainedError(f"{path.name}: {short} is there twice")
             where[short], shapes[short] = (file, name), shape
     return Folder(path, facts, where, shapes)
 
 
-def vocabulary_of(found: Folder) -> ByteLevelTokenizer:
-    """The vocabulary in a folder, with the chat template of tokenizer_config.json where there is one.
-    Raises PretrainedError.
+def _short(name: str) -> str:
+    """A tensor's name without its model's; gains and biases of old files are called as in new ones."""
+    short = next((name.removeprefix(p) for p in PREFIXES if name.startswith(p)), name)
+    return short.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+
+
+def vocabulary_of(found: Folder) -> PretrainedTokenizer:
+    """The vocabulary in a folder, with the chat template of tokenizer_config.json, or of a file of its own,
+    where there is one. Raises PretrainedError.
     """
-    file, settings = found.path / TOKENIZER, found.path / SETTINGS
-    template = read_json(settings).get("chat_template") if settings.is_file() else None
+    text, settings = _text(found.path / TOKENIZER), found.path / SETTINGS
+    said = read_json(settings) if settings.is_file() else {}
+    own = found.path / TEMPLATE
+    template = _text(own) if own.is_file() else said.get("chat_template")
+    begins, ends = (_name(said.get(f"{end}_token")) for end in ("bos", "eos"))
+    return from_json(text, template if isinstance(template, str) else None, begins, ends)
+
+
+def _text(file: Path) -> str:
     try:
         if file.stat().st_size > MAX_JSON_BYTES:
-            raise PretrainedError(f"{TOKENIZER} is larger than {MAX_JSON_BYTES >> 20} MB")
-        text = file.read_text("utf-8")
+            raise PretrainedError(f"{file.name} is larger than {MAX_JSON_BYTES >> 20} MB")
+        return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PretrainedError(f"{found.title}: {TOKENIZER} cannot be read") from error
-    return from_json(text, template if isinstance(template, str) else None)
+        raise PretrainedError(f"{file.name} cannot be read") from error
+
+
+def _name(token: object) -> str:
+    """A special token's, which old files keep in an object of its own."""
+    said = token.get("content") if isinstance(token, Mapping) else token
+    return said if isinstance(said, str) else ""
 
 
 def read_json(path: Path) -> dict[str, Any]:

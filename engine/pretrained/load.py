@@ -13,8 +13,9 @@ from engine.config import ModelConfig
 from engine.errors import PretrainedError
 from engine.model import Transformer, build
 from engine.pretrained import folder, gguf, vocabulary
-from engine.pretrained.families import GGUF, HUGGING_FACE, Family
-from engine.pretrained.vocabulary import ByteLevelTokenizer
+from engine.pretrained.families import GGUF, HUGGING_FACE
+from engine.pretrained.family import TENSORS, Family
+from engine.pretrained.vocabulary import PretrainedTokenizer
 from engine.pretrained.weights import Source, assemble
 
 
@@ -33,7 +34,7 @@ class Opened:
             self.config, self.family.pieces(self.config), self.source, self.family.ignored(self.config)
         )
 
-    def vocabulary(self) -> ByteLevelTokenizer:
+    def vocabulary(self) -> PretrainedTokenizer:
         """How it cuts text. Raises PretrainedError."""
         if isinstance(self.source, gguf.Gguf):
             return vocabulary.from_gguf(self.facts)
@@ -67,7 +68,8 @@ def _gguf(path: Path) -> Opened:
 def _folder(path: Path) -> Opened:
     found = folder.read(path)
     family = _family(found.facts.get("model_type"), HUGGING_FACE, found.title)
-    return Opened(found, family, family.config(found.facts), found.facts)
+    facts = dict(found.facts) | {TENSORS: frozenset(found.names())}
+    return Opened(found, family, family.config(facts), facts)
 
 
 def _family(name: object, known: Mapping[str, Family], title: str) -> Family:

@@ -1,8 +1,8 @@
-"""How published models cut text: byte-level BPE, by Hugging Face's `tokenizers`, whose ids are those of
-`transformers`.
+"""How published models cut text: by Hugging Face's `tokenizers`, whose ids are those of `transformers`.
 
 From a GGUF file's lists of tokens and merges, or from a folder's tokenizer.json. What a person types is
-ordinary text here: it never becomes a special token. A program puts these in by their ids.
+ordinary text here: it never becomes a special token (but for T5, whose pieces hold the names of those, as
+they do at `transformers`). A program puts these in by their ids.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import PretrainedError, TokenizerError
+from engine.pretrained.pieces import BYTE_LEVEL, Writing, writing_of
 from engine.tokenizers.published import whole_characters
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ QWEN = (
 
 
 @dataclass(frozen=True, eq=False)
-class ByteLevelTokenizer:
-    """A byte-level vocabulary with the engine's words. `special` holds the tokens that no text becomes,
-    by name.
+class PretrainedTokenizer:
+    """A published vocabulary with the engine's words. `special` holds the tokens that no text becomes, by
+    name; `begins` and `ends` are the names of those that stand around a text in a chat template.
     """
 
     inner: Inner = field(repr=False)
@@ -46,14 +47,17 @@ class ByteLevelTokenizer:
     template: str | None = field(
         default=None, repr=False
     )  # of a chat, in Jinja; None for a model that does not chat
+    writing: Writing = BYTE_LEVEL
+    begins: str = ""
+    ends: str = ""
 
     @cached_property
     def tokens(self) -> tuple[bytes, ...]:
-        """The bytes of every token, by id. Of a special token, its name."""
+        """The bytes of the text that every token stands for, by id. Of a special token, its name."""
         by_id = {i: text for text, i in self.inner.get_vocab(with_added_tokens=True).items()}
         named = set(self.special.values())
         return tuple(
-            by_id.get(i, "").encode() if i in named else _bytes(by_id.get(i, ""))
+            by_id.get(i, "").encode() if i in named else self.writing.bytes_of(by_id.get(i, ""))
             for i in range(self.vocab_size)
         )
 
@@ -63,9 +67,9 @@ class ByteLevelTokenizer:
         return max(self.inner.get_vocab(with_added_tokens=True).values()) + 1
 
     @cached_property
-    def ends(self) -> frozenset[int]:
+    def stops(self) -> frozenset[int]:
         """The ids of the special tokens that end a text, or a turn of a conversation."""
-        return frozenset(self.special[name] for name in ENDS if name in self.special)
+        return frozenset(self.special[name] for name in (*ENDS, self.ends) if name in self.special)
 
     @cached_property
     def _lost(self) -> frozenset[int]:
@@ -74,8 +78,14 @@ class ByteLevelTokenizer:
         return frozenset(range(256)) - single
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, all of it ordinary. What `unknown` names is left out."""
+        """The ids of a text, all of it ordinary. What `unknown` names is left out, or becomes the one token
+        that the vocabulary has for it.
+        """
         return list(self.inner.encode(whole_characters(text)[0], add_special_tokens=False).ids)
+
+    def framed(self, text: str) -> list[int]:
+        """The same, with the special tokens that its makers put around a text: [CLS] and [SEP] for BERT."""
+        return list(self.inner.encode(whole_characters(text)[0]).ids)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Raises TokenizerError for an id that stands for nothing."""
@@ -85,13 +95,22 @@ class ByteLevelTokenizer:
             raise TokenizerError(f"ids lie between 0 and {self.vocab_size - 1}") from None
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self.decode_bytes(ids).decode("utf-8", "replace")
+        """The text of some ids. Blanks and accents that a vocabulary drops do not come back. Raises
+        TokenizerError for an id that stands for nothing.
+        """
+        whole = self.decode_bytes(ids)
+        if self.writing.exact:
+            return whole.decode("utf-8", "replace")
+        return str(self.inner.decode(list(ids), skip_special_tokens=False))
 
     def unknown(self, text: str) -> list[str]:
-        """Characters of a text that have a byte which no token holds, each once, in their order."""
-        if not self._lost:
-            return []
-        return [c for c in dict.fromkeys(whole_characters(text)[0]) if self._lost & set(c.encode())]
+        """Characters of a text that no token holds (or not all of their bytes), each once, in order."""
+        each = dict.fromkeys(whole_characters(text)[0])
+        if not self.writing.exact:
+            name = getattr(self.inner.model, "unk_token", None) or "<unk>"
+            lost = self.inner.token_to_id(name)
+            return [c for c in each if lost is not None and lost in self.encode(c)]
+        return [c for c in each if self._lost & set(c.encode())] if self._lost else []
 
     def chat(self, messages: Sequence[Mapping[str, str]], answer: bool = True) -> list[int]:
         """The ids of a conversation as the model was trained to read it: messages have a `role` and a
@@ -137,11 +156,10 @@ class ByteLevelTokenizer:
                 yield re.sub("\ue000\\d+\ue001", lambda found: marks.get(found[0], ""), piece), None
 
     def _named(self) -> dict[str, str]:
-        ends = [name for name in self.special if "end" in name or name == "</s>"]
-        return {"bos_token": next(iter(self.special), ""), "eos_token": ends[-1] if ends else ""}
+        return {"bos_token": self.begins, "eos_token": self.ends}
 
 
-def from_gguf(facts: Mapping[str, Any]) -> ByteLevelTokenizer:
+def from_gguf(facts: Mapping[str, Any]) -> PretrainedTokenizer:
     """The vocabulary in a GGUF file. Raises PretrainedError for one that is not byte-level BPE, or is
     damaged.
     """
@@ -164,24 +182,34 @@ def from_gguf(facts: Mapping[str, Any]) -> ByteLevelTokenizer:
     inner.decoder = decoders.ByteLevel()
     special = {token: i for i, (token, kind) in enumerate(zip(tokens, kinds, strict=True)) if kind == SPECIAL}
     template = facts.get("tokenizer.chat_template")
-    return ByteLevelTokenizer(inner, special, template if isinstance(template, str) else None)
+    begins, ends = (_token_at(facts, tokens, f"tokenizer.ggml.{end}_token_id") for end in ("bos", "eos"))
+    return PretrainedTokenizer(
+        inner, special, template if isinstance(template, str) else None, BYTE_LEVEL, begins, ends
+    )
 
 
-def from_json(text: str, template: str | None = None) -> ByteLevelTokenizer:
-    """A folder's tokenizer.json. Raises PretrainedError where it is damaged, or not byte-level."""
+def _token_at(facts: Mapping[str, Any], tokens: Sequence[str], name: str) -> str:
+    place = facts.get(name)
+    return tokens[place] if isinstance(place, int) and 0 <= place < len(tokens) else ""
+
+
+def from_json(
+    text: str, template: str | None = None, begins: str = "", ends: str = ""
+) -> PretrainedTokenizer:
+    """A folder's tokenizer.json. Raises PretrainedError where it is damaged, or of a kind that is not read
+    here.
+    """
     from tokenizers import Tokenizer
 
     try:
         inner = Tokenizer.from_str(text)
     except Exception as error:  # the package raises nothing narrower
         raise PretrainedError(f"tokenizer.json cannot be read: {error}") from error
-    if "ByteLevel" not in repr(inner.pre_tokenizer) + repr(inner.decoder):
-        raise PretrainedError(
-            "tokenizer.json does not hold a byte-level vocabulary, the one kind that is read here"
-        )
     special = {added.content: i for i, added in inner.get_added_tokens_decoder().items() if added.special}
     inner.encode_special_tokens = True  # a name that is typed stays text
-    return ByteLevelTokenizer(inner, special, template)
+    inner.no_padding()
+    inner.no_truncation()
+    return PretrainedTokenizer(inner, special, template, writing_of(inner), begins, ends)
 
 
 def _before(name: str) -> Any:
@@ -218,21 +246,3 @@ def _inside(ids: Iterable[int], count: int) -> Iterable[int]:
         if not 0 <= i < count:
             raise IndexError(i)
         yield i
-
-
-def _table() -> dict[str, int]:
-    """GPT-2's letters for bytes: a printable byte is itself, the 68 others stand from U+0100 on."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    rest = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + i): byte for i, byte in enumerate(rest)}
-
-
-_LETTERS = _table()
-
-
-def _bytes(token: str) -> bytes:
-    r"""
-    >>> _bytes("Ġthe"), _bytes("Ċ"), _bytes("Ã©")
-    (b' the', b'\n', b'\xc3\xa9')
-    """
-    return bytes(_LETTERS[c] for c in token) if all(c in _LETTERS for c in token) else token.encode()

@@ -69,6 +69,11 @@ def transposed(x: np.ndarray) -> np.ndarray:
     return x.T
 
 
+def plus_one(x: np.ndarray) -> np.ndarray:
+    """Gemma keeps what its gains have more than 1."""
+    return x + 1
+
+
 def half_split(n_heads: int) -> Change:
     """Rows of a query or key matrix, (head * d_head, d_model), out of the order in which GGUF's llama keeps
     them.
@@ -99,7 +104,8 @@ def assemble(
 ) -> dict[str, Tensor]:
     """Our names -> float32 tensors, all that a model of `config` has.
 
-    `ignored` may be there or not: buffers, and copies of a tied matrix. Raises PretrainedError that names the
+    `ignored` may be there or not: buffers, and copies of a tied matrix; a name that ends in a dot stands for
+    all that begin so. Raises PretrainedError that names the
     tensor which is missing, left over, of another shape than the configuration says, or not finite.
     """
     wanted = {name: tuple(p.shape) for name, p in build(config, device="meta").named_parameters()}
@@ -109,7 +115,9 @@ def assemble(
     there, used = set(source.names()), {name for each in pieces.values() for name in each.names}
     if missing := sorted(used - there):
         raise PretrainedError(f"{source.title} lacks the tensor {missing[0]}{_more(missing)}")
-    if extra := sorted(there - used - set(ignored)):
+    prefixes = tuple(name for name in ignored if name.endswith("."))
+    left = there - used - set(ignored)
+    if extra := sorted(name for name in left if not name.startswith(prefixes)):
         raise PretrainedError(f"{source.title} has a tensor that no part takes: {extra[0]}{_more(extra)}")
     _check_sizes(wanted, pieces, source)
     return {name: _made(name, wanted[name], each, source) for name, each in pieces.items()}

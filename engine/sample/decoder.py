@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from engine.errors import ConfigError, ShapeError
+from engine.errors import ConfigError, HeadError, ShapeError
 from engine.model import Transformer
 from engine.parts import single_row
 from engine.parts.cache import KVCache
@@ -29,7 +29,7 @@ class Decoder:
     many Decoders, perhaps in another arithmetic: what is read more than one token at a time, as a prompt is,
     stays exact. Room is made as it is needed, up to `capacity` positions (the context by default; what is
     asked for is made at once). Use it inside `torch.inference_mode()`. Raises ShapeError for a model that is
-    not causal.
+    not causal, HeadError for one without an output head.
     """
 
     def __init__(
@@ -41,6 +41,8 @@ class Decoder:
                 "only a causal model can keep keys and values: without the mask every later token changes"
                 " them"
             )
+        if not model.output.present:
+            raise HeadError("this model has no output head: it reads, and writes nothing")
         self.model, self.limit = model, capacity or context
         self.cache = KVCache(model.config, capacity or min(context, ROOM), model.embedding)
         self._row = None
@@ -77,7 +79,8 @@ def _known(model: Transformer) -> bool:
     blocks = [part for b in model.blocks for part in (b, b.mixer, b.ffn, b.norm1, b.norm2)]
     drops = model.training and c.dropout > 0
     odd = drops or c.window > 0
-    return not odd and single_row.known(model.positions, model.norm_final, *blocks)
+    ends = (model.norm_embed or model.norm_final, model.norm_final, model.output)
+    return not odd and single_row.known(model.positions, *ends, *blocks)
 
 
 @torch.inference_mode()
@@ -101,6 +104,10 @@ class _Row:
     def __init__(self, model: Transformer, cache: KVCache, products: Products) -> None:
         self.positions, self.reach = model.positions, model.positions.reach(model.config)
         self.embedding = model.embedding.detach()
+        self.embedding_scale = model.embedding_scale
+        types = model.token_types
+        self.type = None if types is None else types[0].detach()
+        self.norm_embed = None if model.norm_embed is None else single_row.norm_of(model.norm_embed)
         self.blocks = [
             single_row.row_of(block, cache, index, products) for index, block in enumerate(model.blocks)
         ]
@@ -123,10 +130,17 @@ class _Row:
         if self.seams is None:
             self.seams = single_row.tables(self.positions, self.rows, x)
         seams = self.seams.at(at)
-        added = seams.embed(x)
-        if added is not None:
-            x = x + added
+        x = self._entered(x, seams.embed(x))
         for wire, parts in self.blocks:
             x = wire(parts, x, seams, None, identity, None)
         self.cache.length = at + 1
         return self.unembedding(self.norm_final(x))[0].clone()
+
+    def _entered(self, x: Tensor, added: Tensor | None) -> Tensor:
+        """A row of the embedding (1, d_model) as the first block reads it."""
+        if self.embedding_scale is not None:
+            x = x * self.embedding_scale
+        for each in (added, self.type):
+            if each is not None:
+                x = x + each
+        return x if self.norm_embed is None else self.norm_embed(x)

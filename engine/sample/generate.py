@@ -156,31 +156,6 @@ def complete(
     return written(tokenizer, ids)
 
 
-def writing(
-    model: Transformer,
-    tokenizer: Tokenizer,
-    tokens: Sequence[int],
-    characters: int,
-    samplings: Sequence[SampleConfig],
-    stop: Collection[int] = (),
-) -> Steps[list[str]]:
-    """What a causal model writes after `tokens` with each of some settings, `characters` of it, or until it
-    draws a token of `stop`, which is left out. A progress after each token, in characters.
-    """
-    texts: list[str] = []
-    held = Held(model) if model.keeps else None
-    for sampling in samplings:
-        ids: list[int] = []
-        for record in steps(model, tokens, characters, sampling, stop=stop, held=held):
-            ids += [] if record.token in stop else [record.token]
-            text = tokenizer.decode(ids)[:characters]
-            yield Progress(characters * len(texts) + len(text), characters * len(samplings))
-            if len(text) >= characters:
-                break
-        texts.append(tokenizer.decode(ids)[:characters])
-    return texts
-
-
 def write(
     model: Transformer,
     tokenizer: Tokenizer,
@@ -200,6 +175,34 @@ def write(
         if len(ids) * 8 >= characters and len(tokenizer.decode(ids)) >= characters:
             break
     return tokenizer.decode(ids)[:characters], len(ids)
+
+
+def write_each(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    tokens: Sequence[int],
+    characters: int,
+    samplings: Sequence[SampleConfig],
+    stop: Collection[int] = (),
+) -> Steps[tuple[str, ...]]:
+    """What `write` writes with each of `samplings`, as a slow measurement: a step for each token, counted in
+    characters. A token of `stop` ends a text, and is left out.
+    """
+    texts: list[str] = []
+    held = Held(model) if model.keeps else None  # all go on from the same text
+    for sampling in samplings:
+        ids: list[int] = []
+        text = ""
+        for record in steps(model, tokens, characters, sampling, stop=stop, held=held):
+            if record.token in stop:
+                break
+            ids.append(record.token)
+            text = tokenizer.decode(ids)[:characters]
+            yield Progress(len(texts) * characters + len(text), len(samplings) * characters)
+            if len(text) == characters:
+                break
+        texts.append(text)
+    return tuple(texts)
 
 
 def _choose(logits: Tensor, sampling: SampleConfig, seen: list[int], u: float) -> int:

@@ -69,6 +69,7 @@ class Profile:
     max_pretrained: int = 0  # parameters of a published model; its weights take four bytes each, for all
     max_download: int = 0  # bytes of a published model that may be fetched when a button is pressed
     may_open_files: bool = False  # of this machine, by their path
+    max_export: int = 4 * GB  # bytes of weights that are packed for a download
 
     @property
     def max_workers(self) -> int:
@@ -121,6 +122,7 @@ PROFILES: dict[str, Profile] = {
         snapshot_bytes_total=2 * GB,
         max_worker_bytes=3 * GB // 2,
         max_pretrained=200_000_000,
+        max_export=128 * MB,
     ),
 }
 

@@ -43,7 +43,7 @@ class Ending(Protocol):
     """One that has tokens by which a model says that its text is at an end."""
 
     @property
-    def ends(self) -> frozenset[int]: ...
+    def stops(self) -> frozenset[int]: ...
 
 
 KINDS: dict[str, type[CharTokenizer] | type[BpeTokenizer]] = {"char": CharTokenizer, "bpe": BpeTokenizer}
@@ -68,7 +68,7 @@ def ends(tokenizer: Tokenizer) -> frozenset[int]:
     """The ids by which a model says that its text, or its turn, is at an end; none of a tokenizer that has no
     such token.
     """
-    return tokenizer.ends if isinstance(tokenizer, Ending) else frozenset()
+    return tokenizer.stops if isinstance(tokenizer, Ending) else frozenset()
 
 
 def characters(tokenizer: Tokenizer) -> np.ndarray:

@@ -54,6 +54,8 @@ def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
             "must be True for next-token training: without the mask every position sees the token it should"
             " predict",
         )
+    if model.output_head == "none":
+        raise ConfigError("output_head", "none", "leaves nothing to predict with; training needs a head")
     need = corpus.vocab_size + masked
     if model.vocab_size != need:
         mask = " and the mask" if masked else ""

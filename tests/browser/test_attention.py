@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import TimeoutError, expect
 
 from tests.browser.conftest import settled
 
@@ -43,6 +43,57 @@ def test_a_click_or_a_key_enlarges_a_head_on_the_same_node(page, app_url):
       const c = document.querySelectorAll('.gf-head canvas')[2], g = c.getContext('2d'), at = (x, y) => g.getImageData(x, y, 1, 1).data.join()
       return at(1, 1) !== at(c.width - 1, 0) && at(c.width - 1, 0) === at(c.width >> 1, 0)
     }""")
+    assert problems == []
+
+
+def choose(page, label, option):
+    """From a list that opens; one that a page which still moves has closed again is opened once more."""
+    for _ in range(5):
+        page.get_by_role("combobox", name=label).click()
+        try:
+            page.get_by_role("option", name=option, exact=True).click(timeout=4000)
+            break
+        except TimeoutError:
+            page.keyboard.press("Escape")
+    settled(page)
+
+
+def test_heads_are_sorted_and_filtered_by_what_they_do(page, app_url):
+    problems = open_attention(page, app_url)
+    page.wait_for_selector(".gf-figure .main-svg")
+    settled(page)
+    heads, names = page.locator(".gf-head"), page.locator(".gf-head-name:visible")
+    assert heads.count() == 16 and names.count() == 0  # named by their row and column
+    page.evaluate("window.small = document.querySelector('.gf-head canvas')")
+    choose(page, "Sorted by", "Previous token")
+    expect(names).to_have_count(16)
+    expect(page).to_have_url(re.compile("attention_sort=previous"))
+    scores = [float(one) for one in page.locator(".gf-head-score").all_inner_texts()]
+    assert scores == sorted(scores, reverse=True) and scores[0] > scores[-1]
+    # The strongest is enlarged; what is written on it is where it stands.
+    first = names.first.inner_text()
+    expect(heads.first).to_have_attribute("aria-pressed", "true")
+    layer, head = first.split(".")
+    expect(page.locator(".gf-figure")).to_have_attribute(
+        "aria-label", re.compile(f"layer {layer}, head {head}")
+    )
+    heads.first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(heads.nth(1)).to_have_attribute("aria-pressed", "true")
+    layer, head = names.nth(1).inner_text().split(".")
+    expect(page.locator(".gf-figure")).to_have_attribute(
+        "aria-label", re.compile(f"layer {layer}, head {head}")
+    )
+    page.get_by_text("Only strong").click()
+    strong = sum(score >= 0.395 for score in scores)
+    assert 0 < strong < 16
+    expect(names).to_have_count(strong)
+    choose(page, "Sorted by", "layer")
+    page.get_by_text("Only strong").click()
+    expect(names).to_have_count(0)
+    expect(heads).to_have_count(16)
+    assert page.evaluate("window.small.isConnected && window.small === document.querySelector('canvas')")
     assert problems == []
 
 

@@ -182,7 +182,8 @@ def test_a_new_network_s_bend_is_drawn_as_its_own(ffn: str, bent: str) -> None:
     passed = recording["blocks.0.ffn_pre"] if bent == "ffn_gate" else 1
     post = np.tanh(recording["blocks.0." + bent]) * passed
     np.testing.assert_allclose(post, recording["blocks.0.ffn_post"], atol=1e-6)
-    assert activations.gates() == {"swiglu": "SwiGLU", "geglu": "GEGLU", "tanhglu": "TanhGLU"}
+    gates = {"swiglu": "SwiGLU", "geglu": "GEGLU", "geglu_tanh": "GEGLU (tanh)"}
+    assert activations.gates() == gates | {"tanhglu": "TanhGLU"}
     axis, surface = activations.gated_surface("tanhglu", 2.0, 5)
     np.testing.assert_allclose(surface, np.tanh(axis)[None, :] * axis[:, None], atol=1e-6)
 

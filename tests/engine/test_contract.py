@@ -62,6 +62,14 @@ RICH = [  # every part at once with all that it may have
     Case("part rope", dict(position="rope", rope_fraction=0.5, wiring="parallel")),
     Case("no w_o", dict(output_projection=False, position="t5")),
     Case("window", dict(window=3, position="alibi")),
+    Case("qwen3", dict(position="rope", norm="rmsnorm", qk_norm=True, qk_gain=True, n_kv_heads=2)),
+    Case("gain of shared keys", dict(mixer="shared_qk", qk_norm=True, qk_gain=True)),
+    Case("gemma", dict(position="rope", norm="rmsnorm", ffn="geglu_tanh", embedding_scale=True)),
+    Case("bloom", dict(position="alibi", embedding_norm=True, norm_bias=True)),
+    Case("bert", dict(embedding_norm=True, token_types=2, wiring="post", norm_bias=True)),
+    Case("token types", dict(token_types=3, embedding_scale=True)),
+    Case("t5", dict(position="t5", norm="rmsnorm", score_scale=False)),
+    Case("masked head", dict(output_head="masked", norm_bias=True, tie_embeddings=False)),
 ]
 FAULTS = [Case(name, {}, parts) for name, parts in PARTS.items() if parts is not HEALTHY]
 MADE = [
@@ -104,7 +112,11 @@ def test_reading_with_a_cache_is_the_model_s_own_forward(case: Case) -> None:
     np.testing.assert_allclose(torch.stack(ours), whole[1:], atol=1e-5)
 
 
-@pytest.mark.parametrize("case", OWN, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [*OWN, *(case for case in RICH if not {"window", "output_head"} & set(case.fields))],
+    ids=lambda case: case.name,
+)
 def test_the_engine_s_own_parts_go_the_short_way(case: Case) -> None:
     assert Decoder(model_of(case))._row is not None
 
@@ -180,6 +192,9 @@ def test_attribution_sums_to_the_logit_or_says_why_not(case: Case) -> None:
     recording = record(model, IDS)
     if not case.parts.sums(model.config):
         with pytest.raises(ConfigError, match="wiring"):
+            attribute(model, recording, 4, 7)
+    elif not model.output.linear:
+        with pytest.raises(ConfigError, match="output_head"):
             attribute(model, recording, 4, 7)
     elif not has_heads(model) and case.parts.mixer(model.config).present:
         with pytest.raises(ConfigError, match="heads"):

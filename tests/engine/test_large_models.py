@@ -22,7 +22,7 @@ from engine.progress import Progress, finish
 from engine.sample import beam_search, generate, steps
 from engine.sample.beam import searching
 from engine.sample.branches import Tree, grow
-from engine.sample.generate import writing
+from engine.sample.generate import write_each
 from engine.sample.held import Held
 from engine.sample.outcome import Tally
 from engine.tokenizers import ends
@@ -67,13 +67,13 @@ def test_a_stop_token_is_the_last(model):
 def test_texts_with_several_settings(model):
     tokenizer = CharTokenizer("".join(map(chr, range(97, 97 + model.config.vocab_size))))
     makes = [SampleConfig(temperature=t, seed=1) for t in (0.0, 1.0)]
-    told = writing(model, tokenizer, IDS, 5, makes)
+    told = write_each(model, tokenizer, IDS, 5, makes)
     assert next(told) == Progress(1, 10)
-    wanted = [tokenizer.decode(list(generate(model, IDS, 5, make))) for make in makes]
-    assert finish(writing(model, tokenizer, IDS, 5, makes)) == wanted
+    wanted = tuple(tokenizer.decode(list(generate(model, IDS, 5, make))) for make in makes)
+    assert finish(write_each(model, tokenizer, IDS, 5, makes)) == wanted
     stop = tokenizer.encode(wanted[1])[2]
     cut = wanted[1][: wanted[1].index(tokenizer.decode([stop]))]
-    assert finish(writing(model, tokenizer, IDS, 5, makes[1:], {stop})) == [cut]
+    assert finish(write_each(model, tokenizer, IDS, 5, makes[1:], {stop})) == (cut,)
     assert ends(tokenizer) == frozenset()
 
 

@@ -67,7 +67,8 @@ def counted(config: ModelConfig) -> dict[str, int]:
     found = dict.fromkeys(component_parameters(config), 0)
     for name, parameter in build(config, device="meta").named_parameters():
         first, *rest = name.split(".")
-        part = places[rest[1]] if first == "blocks" else {"positions": "position"}.get(first, first)
+        ends = {"positions": "position", "token_types": "embedding", "output": "unembedding"}
+        part = places[rest[1]] if first == "blocks" else ends.get(first, first)
         found[part] += parameter.numel()
     return found
 
@@ -120,6 +121,8 @@ def legal(draw: st.DrawFn) -> ModelConfig:
             "d_head": None,
             "d_model": 8,
             "rope_fraction": 1.0,
+            "qk_gain": False,
+            "embedding_norm": False,
         }
         if error.field == "d_head" or config.position == "rope":
             repaired["n_heads"] = 2
@@ -289,7 +292,7 @@ def test_every_published_model_has_a_second_opinion():
 def test_extras_follow_a_changed_configuration():
     extras = PRESETS["bert-base"].extras
     found = ledger(ModelConfig(d_model=16, n_heads=2), extras)
-    assert found.total - ledger(ModelConfig(d_model=16, n_heads=2)).total == 2 * 16 + 2 * 16 + 16 * 16 + 16
+    assert found.total - ledger(ModelConfig(d_model=16, n_heads=2)).total == 16 * 16 + 16
     assert (
         found.components["pooler"] == 16 * 16 + 16
         and next(row.name for row in found.rows if row.component == "embedding") == "token embedding E"
@@ -334,7 +337,8 @@ def test_bert_s_work_has_no_head_where_its_count_has_none():
     assert ours.flops(20).forward * 20 == counter.get_total_flops() - pooler
     bert = of("bert-base")
     assert not any(row.component == "unembedding" for row in (*bert.rows, *bert.flops().rows))
-    headed = replace(PRESETS["bert-base"], head=True)
+    linear = replace(PRESETS["bert-base"].model, output_head="linear")
+    headed = replace(PRESETS["bert-base"], model=linear)
     share = 1 - bert.flops().forward / ledger_of(headed).flops().forward
     assert share == pytest.approx(0.199, abs=0.001) and ledger_of(headed).total == bert.total
     assert bert.memory("float32").activations < ledger_of(headed).memory("float32").activations
@@ -557,6 +561,14 @@ VARIANTS: list[dict[str, Any]] = [
     {"wiring": "parallel", "norm": "none"},
     {"wiring": "post", "norm": "rmsnorm", "norm_gain": False, "causal": False},
     {"window": 8, "position": "alibi"},
+    {"qk_norm": True, "qk_gain": True, "position": "rope", "n_kv_heads": 2},
+    {"mixer": "shared_qk", "qk_norm": True, "qk_gain": True},
+    {"embedding_norm": True, "norm_bias": True, "position": "alibi"},
+    {"embedding_norm": True, "norm": "rmsnorm", "token_types": 2},
+    {"embedding_norm": True, "token_types": 2, "wiring": "post", "causal": False, "output_head": "masked"},
+    {"output_head": "masked", "norm": "rmsnorm", "tie_embeddings": False},
+    {"score_scale": False, "position": "t5"},
+    {"embedding_scale": True, "ffn": "geglu_tanh"},
 ]
 
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError
-from engine.measure import heads, one_head, scaling
+from engine.measure import heads, one_head, repeating, scaling
 from engine.measure.ablation import (
     Switches,
     compare,
@@ -26,6 +26,7 @@ from engine.measure.shared_keys import shared_keys
 from engine.model import Transformer, build, count_parameters
 from engine.parts.registry import HEALTHY, swapped
 from engine.presets import PRESETS
+from engine.progress import finish
 from tests.engine.helpers import loud, tiny
 
 IDS = (3, 1, 4, 1, 5, 9, 2)
@@ -144,10 +145,10 @@ def test_the_induction_score_is_the_weight_on_what_followed_last_time():
     half = 5
     p = np.zeros((2 * half, 2 * half))
     p[np.arange(half, 2 * half), np.arange(1, half + 1)] = 1
-    assert heads.induction_score(p, half) == 1
-    assert heads.induction_score(np.roll(p, 1, axis=-1), half) == 0
+    assert repeating.induction_score(p, half) == 1
+    assert repeating.induction_score(np.roll(p, 1, axis=-1), half) == 0
     even = np.full((2 * half, 2 * half), 1 / (2 * half))
-    assert heads.induction_score(even, half) == pytest.approx(1 / (2 * half))
+    assert repeating.induction_score(even, half) == pytest.approx(1 / (2 * half))
 
 
 def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
@@ -196,7 +197,9 @@ def induction_model(vocab: int = 12, context: int = 24) -> Transformer:
 
 def test_a_hand_built_induction_model_scores_one_and_copies():
     model = induction_model()
-    scores = heads.induction_scores(model)
+    found = finish(repeating.repeated(model))
+    assert found is not None
+    scores = found.induction
     # The first token sees only itself and takes itself for its own predecessor: the one query that asks for
     # it looks at two places alike.
     assert scores[1, 0] == pytest.approx((11 + 0.5) / 12, abs=1e-3)
@@ -213,12 +216,6 @@ def test_without_its_previous_token_head_the_induction_head_is_blind():
     found = compare(model, before, Switches(heads_off=((0, 0),)))
     assert found.loss_after > found.loss_before
     assert found.after.logits[6:].argmax(-1).tolist() != [1, 9, 4]
-
-
-def test_induction_is_refused_where_there_is_nothing_to_repeat():
-    assert heads.induction_scores(build(tiny(mixer="none"))) is None
-    assert heads.induction_scores(build(tiny(context=3))) is None
-    assert heads.induction_scores(build(tiny()), vocab=1) is None
 
 
 def test_the_sink_is_measured_against_the_value_vectors():
@@ -377,11 +374,20 @@ def test_a_model_without_positions_and_mask_sees_a_bag_of_words():
     assert abs(found.kl[-1]) < 1e-9
 
 
-@pytest.mark.parametrize("how", ["zero", "mean"])
-def test_each_head_off_is_one_comparison_after_the_other(how):
-    model = model_of()
+@pytest.mark.parametrize(
+    ("how", "fields"),
+    [
+        ("zero", {}),
+        ("mean", {"wiring": "parallel", "position": "alibi", "n_kv_heads": 2}),
+        ("zero", {"wiring": "post", "position": "rope", "window": 3}),
+        ("mean", {"wiring": "none", "causal": False, "attention_bias": True}),
+    ],
+    ids=str,
+)
+def test_each_head_off_is_one_comparison_after_the_other(how, fields):
+    model = model_of(**fields)
     before = record(model, IDS)
-    found = each_head_off(model, before, how, copies=3)
+    found = finish(each_head_off(model, before, how, copies=3))
     for layer, head in np.ndindex(found.shape):
         assert found[layer, head] == pytest.approx(
             compare(model, before, Switches(heads_off=((layer, head),), ablation=how)).kl.mean(), abs=1e-6

@@ -192,6 +192,12 @@ def test_noise_knows_nothing_of_distance_and_a_line_knows_all():
     assert np.isnan(alike(np.ones((5, 3))).correlation)
 
 
+@pytest.mark.parametrize("position", ["rope", "learned"])
+def test_a_fresh_table_is_that_of_the_whole_fresh_model(position):
+    config = ModelConfig(**SMALL | {"n_layers": 5}, position=position, tie_embeddings=False)
+    assert np.array_equal(measured.fresh_embedding(config), build(config).embedding.detach().numpy())
+
+
 # A real vocabulary: many rows, a block at a time -------------------------------------------------
 
 
@@ -211,6 +217,11 @@ def test_many_rows_give_what_few_do(monkeypatch):
     ids, cosine = measured.neighbours(matrix, 7, 5)
     assert ids.tolist() == near[0].tolist()
     np.testing.assert_allclose(cosine, near[1], atol=1e-6)
+
+
+def test_of_no_rows_there_are_no_directions():
+    assert measured.directions(cloud(5, 3), rows=[]).shape == (0, 3)
+    assert measured.cosines(cloud(5, 3), []).shape == (0, 0)
 
 
 def test_shares_of_many_random_rows_are_drawn_without_the_rows(monkeypatch):

@@ -26,6 +26,7 @@ from engine.model import build
 from engine.parts.attention import Attention
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY, swapped
+from engine.progress import finish
 from pages.inside.attention import steps
 from tests.engine.helpers import loud, tiny
 from tests.engine.toys import TOYS, PlainProducts
@@ -162,6 +163,28 @@ def test_followers_are_those_from_the_threshold_on_most_first():
     ]
 
 
+def test_the_habit_of_each_head_and_their_order():
+    given = numbers(
+        previous=[[0.5, 0.1], [0.1, 0.1]],
+        first=[[0.9, 0.8], [0.1, 0.3]],
+        induction=[[0.0, 0.0], [0.45, 0.1]],
+        duplicate=[[math.nan, 0.0], [0.6, 0.1]],
+    )
+    assert habits.habit_of_each(given) == [("previous", 0.5), ("first", 0.8), ("duplicate", 0.6), None]
+    assert list(habits.measured_habits(given)) == ["previous", "first", "induction", "duplicate"]
+    counted = habits.counts(given)
+    assert (counted.heads, counted.named, counted.resting) == (4, 2, 1)
+    assert counted.by_habit == {"previous": 1, "first": 1, "induction": 0, "duplicate": 1, "name_mover": 0}
+    assert habits.ranked(given, None) == [0, 1, 2, 3]
+    assert habits.ranked(given, None, strong=True) == [0, 2], "resting alone is not counted"
+    assert habits.ranked(given, "first") == [0, 1, 3, 2]
+    assert habits.ranked(given, "first", strong=True) == [0, 1]
+    assert habits.ranked(given, "previous") == [0, 1, 2, 3], "of equal ones the lower comes first"
+    assert habits.ranked(given, "duplicate") == [2, 3, 1, 0], "what could not be measured comes last"
+    assert habits.ranked(given, "name_mover") == [0, 1, 2, 3]
+    assert habits.ranked(given, "name_mover", strong=True) == []
+
+
 def test_the_extremes_are_named_with_their_own_numbers():
     given = numbers(
         relative_entropy=[[0.5, 0.9], [0.1, 0.7]],
@@ -236,7 +259,7 @@ def test_an_output_bias_is_what_is_left_when_every_head_is_off(fields):
 
 
 def test_the_head_that_is_missed_most_and_how_little_the_least_is_missed():
-    values = each_head_off(MODEL, RECORDING)
+    values = finish(each_head_off(MODEL, RECORDING))
     found = missed(values)
     assert values[found.layer, found.head] == values.max() == found.most and found.least == values.min()
     assert math.isnan(missed(np.full((2, 2), np.nan)).most)

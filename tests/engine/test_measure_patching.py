@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ import torch
 from engine.config import ModelConfig
 from engine.errors import ConfigError, ShapeError, TokenizerError
 from engine.measure import patching
-from engine.measure.contrast import MOST, Contrast, Prompts, both_runs, prompts_of
+from engine.measure.contrast import MOST, Contrast, Prompts, both_runs, fits, inside_a_word, prompts_of
 from engine.measure.patching import Patching, most_copies, patch, sites
-from engine.measure.patching_facts import Cell, Station, stations, strongest
+from engine.measure.patching_facts import Cell, Station, stations, strongest, verdict
 from engine.model import Transformer, build
 from engine.parts.protocols import swapped
 from engine.parts.registry import HEALTHY
@@ -179,6 +180,35 @@ def test_of_an_answer_the_first_token_is_taken() -> None:
     assert prompts.changed == (4,)
 
 
+class Words:
+    """A tokenizer of whole words with the blank before them, as byte-level BPE makes them."""
+
+    words = ("the", " cat", " is", " red", " in", "red", "is", "ness", " the")
+    vocab_size = len(words)
+
+    def encode(self, text: str) -> list[int]:
+        return [self.words.index(word) for word in re.findall(r" ?\w+", text)]
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(self.words[i] for i in ids)
+
+    def unknown(self, text: str) -> list[str]:
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        return {}
+
+
+def test_an_answer_without_a_blank_goes_on_inside_a_word() -> None:
+    assert inside_a_word(Words(), "the cat", "is") and not inside_a_word(Words(), "the cat", " is")
+    assert not inside_a_word(Words(), "the ", "is"), "the blank stands in the prompt"
+    assert not inside_a_word(LETTERS, "the cat", "s"), "a letter follows a letter"
+    assert fits(Words(), "the cat", "the red", (" is", " in"))
+    assert not fits(Words(), "the cat", "the red is", (" is", " in")), "lengths differ"
+    assert not fits(Words(), "the cat", "the red", (" is red", " in")), "two tokens"
+    assert not fits(LETTERS, "the cat", "the Rat", ("s", "t")), "R is not known"
+
+
 def test_models_that_cannot_be_patched() -> None:
     with pytest.raises(ConfigError, match="fills gaps"):
         both_runs(loud(tiny(causal=False)), PROMPTS, "resid_pre")
@@ -211,6 +241,18 @@ def test_stations_on_the_way() -> None:
         Station(None, 3, 3, 0.375, 0.375),
         Station(2, 4, 5, 0.875, 1.0),
     )
+
+
+def test_a_verdict_on_the_two_prompts() -> None:
+    told = {
+        (7.0, -6.0): "tells",
+        (0.5, 0.0): "hardly",
+        (-6.0, 7.0): "swapped",
+        (0.0, 0.5): "hardly",
+        (7.0, 2.0): "always first",
+        (-2.0, -7.0): "always second",
+    }
+    assert {pair: verdict(Contrast(*pair, (0, 1))) for pair in told} == told
 
 
 def test_the_strongest_patches() -> None:

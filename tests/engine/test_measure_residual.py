@@ -9,7 +9,7 @@ import torch
 from engine.errors import ConfigError, ShapeError
 from engine.measure import lens as lens_module
 from engine.measure.attribution import _mean, attribute
-from engine.measure.lens import first_settled, joined, lens_steps, logit_lens, read_lens
+from engine.measure.lens import first_settled, in_one_step, joined, lens_steps, logit_lens, read_lens
 from engine.measure.recording import record
 from engine.measure.residual import cosines, is_sum, norms, outputs, shares, states, writes
 from tests.engine.helpers import loud, tiny
@@ -143,6 +143,7 @@ def test_a_large_vocabulary_is_read_a_few_positions_at_a_time(monkeypatch):
     model, recording = looked_at({})
     whole = logit_lens(model, recording)
     monkeypatch.setattr(lens_module, "AT_ONCE", 2 * 3 * model.config.vocab_size + 1)  # two positions
+    assert in_one_step(model.config, 2) and not in_one_step(model.config, 3)
     steps, told = lens_steps(model, recording), []
     try:
         while True:

@@ -124,14 +124,22 @@ def test_precision_is_lost_far_out_and_first_in_the_coarse_one():
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, {"qk_norm": True}, {"n_kv_heads": 2}, {"mixer": "shared_qk"}, {"mixer": "similarity"}]
+    "fields",
+    [
+        {},
+        {"qk_norm": True},
+        {"qk_norm": True, "qk_gain": True},
+        {"n_kv_heads": 2},
+        {"mixer": "shared_qk"},
+        {"mixer": "similarity"},
+    ],
 )
 def test_what_meets_the_rotation_turns_into_what_was_recorded(fields):
     model = loud(tiny(position="rope", **fields))
     recording = record(model, some_tokens(model.config, 1)[0].tolist())
     group = model.config.n_heads // model.config.n_kv_heads
     for head in range(model.config.n_heads):
-        q, k = rotary.before_rotation(recording, 1, head)
+        q, k = rotary.before_rotation(model, recording, 1, head)
         turned = rotary.rotated(q, range(len(q)), model.config.rope_theta)
         assert turned == pytest.approx(recording["blocks.1.q_rot"][head], rel=1e-4, abs=1e-4)
         turned = rotary.rotated(k, range(len(k)), model.config.rope_theta)
@@ -146,7 +154,7 @@ def partly(**fields) -> Transformer:
 def recorded_head(model: Transformer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q and k of a head before rotation, and its scores as the model computed them."""
     recording = record(model, some_tokens(model.config, 1)[0].tolist())
-    return *rotary.before_rotation(recording, 1, 2), recording["blocks.1.scores"][2].astype(np.float64)
+    return *rotary.before_rotation(model, recording, 1, 2), recording["blocks.1.scores"][2].astype(np.float64)
 
 
 def test_a_head_that_turns_in_part_has_the_model_s_own_scores():
@@ -197,7 +205,7 @@ def test_the_mix_up_in_a_model_that_turns_in_part():
 @pytest.mark.parametrize("mixer", ["none", "mean"])
 def test_models_without_scores_have_nothing_to_turn(mixer):
     model = loud(tiny(position="rope", mixer=mixer))
-    assert rotary.before_rotation(record(model, [1, 2, 3]), 0, 0) is None
+    assert rotary.before_rotation(model, record(model, [1, 2, 3]), 0, 0) is None
     assert rotary.wrong_layout_loss(model, [1, 2, 3]) is None
 
 
@@ -263,7 +271,7 @@ def test_a_rope_with_another_base_is_turned_by_that() -> None:
     found = rotary.turned_by(model)
     assert found == rotary.Turned(100.0, 4)
     recording = record(model, [1, 2, 3, 4, 5])
-    q, _ = rotary.before_rotation(recording, 1, 2)
+    q, _ = rotary.before_rotation(model, recording, 1, 2)
     turned = rotary.rotated(q, range(5), found.base, found.rotary)
     assert turned == pytest.approx(recording["blocks.1.q_rot"][2], abs=1e-5)
     assert rotary.turned_by(build(config)) == rotary.Turned(config.rope_theta, 4)

@@ -122,7 +122,8 @@ def test_a_letter_and_its_capital_are_told_from_other_capitals():
     matrix = np.array([[1, 0], [0, 1], [1, 0], [0, 1], [-2, -2]], np.float32)
     own, other = case_cosines(matrix, pairs)
     assert own == pytest.approx(1) and other < own
-    assert np.isnan(case_cosines(matrix, pairs[:1])[0])
+    for few in (pairs[:1], pairs[:0]):  # a vocabulary of small letters alone has none
+        assert np.isnan(case_cosines(matrix, few)).all()
 
 
 def test_the_shipped_model_has_found_its_classes(shakespeare):
@@ -207,3 +208,7 @@ def test_many_rows_are_measured_as_few_are(monkeypatch):
     for name, one in few.by_class.items():
         assert many.by_class[name] == pytest.approx(one, abs=1e-6)
     assert case_cosines(matrix, pairs) == pytest.approx(case, abs=1e-6)
+
+
+def test_without_pairs_of_a_token_and_its_capital_there_is_no_cosine():
+    assert np.isnan(case_cosines(cloud(6, 4), np.zeros((0, 2), np.int64))).all()

@@ -82,7 +82,8 @@ def test_new_ones_are_what_they_are_known_for() -> None:
     assert (
         gemma.n_heads * (gemma.d_head or 0) == gemma.d_model
         and gemma.d_head == 256
-        and gemma.ffn == "geglu"
+        and gemma.ffn == "geglu_tanh"
+        and gemma.embedding_scale
         and gemma.n_kv_heads == 1
     )
     assert qwen.attention_bias and not qwen.output_bias and not qwen.ffn_bias and qwen.tie_embeddings

@@ -14,6 +14,8 @@ from engine.config import SampleConfig
 from engine.errors import ConfigError, ShapeError
 from engine.parts.single_row import _gelu
 from engine.sample import NAMES, Decoder, draw, generate, likeliest, order, stages, steps, uniform, warp
+from engine.sample.generate import write, write_each
+from engine.tokenizers.char import CharTokenizer
 from tests.engine.helpers import loud, tiny
 
 OFF = SampleConfig(temperature=1.0)
@@ -288,6 +290,19 @@ def test_the_penalty_is_felt_in_generation():
     plain = list(generate(model, [1], 30, SampleConfig(temperature=0.0)))
     spread = list(generate(model, [1], 30, SampleConfig(temperature=0.0, repetition_penalty=50.0)))
     assert len(set(spread)) > len(set(plain))
+
+
+def test_several_texts_are_written_step_by_step_as_each_alone():
+    model, tokenizer = loud(tiny()), CharTokenizer("abcdefghijk")
+    samplings = [SampleConfig(temperature=t, seed=3) for t in (0.5, 2.0)]
+    steps_, told = write_each(model, tokenizer, [1, 2], 6, samplings), []
+    try:
+        while True:
+            told.append(next(steps_))
+    except StopIteration as end:
+        found = end.value
+    assert found == tuple(write(model, tokenizer, [1, 2], 6, one)[0] for one in samplings)
+    assert [(one.done, one.total) for one in told] == [(i, 12) for i in range(1, 13)]
 
 
 def test_a_diverged_model_still_writes():

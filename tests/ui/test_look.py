@@ -221,3 +221,39 @@ def test_a_page_about_a_model_keeps_the_bar_while_views_change() -> None:
 def test_a_number_without_an_end_in_the_link_is_dropped() -> None:
     page = opened(*THREE, view="two", something="1e400")
     assert "something" not in page.query_params and said(page)[-1] == "view two"
+
+
+# What a model reads -----------------------------------------------------------------------------
+
+
+def test_a_view_with_its_own_text_has_no_box_and_loses_nobody_elses() -> None:
+    page = opened(View("reads", "Reads", good), View("own", "Own", good, own_text=True))
+    page.text_area[0].set_value("ROMEO:\nMine").run()
+    page.get_by_key("view").set_value("own").run()
+    assert not page.text_area and [box.label for box in page.selectbox] == ["Model"]
+    assert "good: First" in said(page), "something is read all the same"
+    page.get_by_key("view").set_value("reads").run()
+    assert page.text_area[0].value == "ROMEO:\nMine" and "good: ROMEO" in said(page)
+
+
+def test_of_its_own_text_alone_a_page_has_the_bar_without_the_box() -> None:
+    page = opened(View("own", "Own", good, own_text=True))
+    assert (
+        page.selectbox[0].label == "Model"
+        and not page.text_area
+        and not page.caption[0].value.startswith(":")
+    )
+
+
+def test_a_page_names_the_model_that_it_begins_with() -> None:
+    def script(page):  # type: ignore[no-untyped-def]
+        from ui.look import show
+
+        show(page)
+
+    first = Page("A title", "view", (View("good", "Good", good),), model="shakespeare-modern")
+    page = open_page(AppTest.from_function(script, args=(first,), default_timeout=60))
+    assert page.selectbox[0].value == "shakespeare-modern"
+    gone = Page("A title", "view", (View("good", "Good", good),), model="pretrained-nowhere")
+    page = open_page(AppTest.from_function(script, args=(gone,), default_timeout=60))
+    assert page.selectbox[0].value == "shakespeare-classic" and not page.error

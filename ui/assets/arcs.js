@@ -168,7 +168,10 @@ function rows(self, name) {
       cell.id = `gf-arcs-${name}-${side}-${i}`
       return cell
     })
-    cells.forEach((cell, i) => write(cell, self.labels[i]))
+    cells.forEach((cell, i) => {
+      write(cell, self.labels[i])
+      cell.title = `${self.labels[i]} at position ${i}` // long ones are cut
+    })
   })
 }
 

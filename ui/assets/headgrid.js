@@ -1,8 +1,9 @@
 // @ts-check
-// Every head's pattern as a small picture: rows are layers, columns heads. See pages/inside/attention/shared.py.
+// Every head's pattern as a small picture: in rows of layers, or sorted. See pages/inside/attention/shared.py.
 
+import { neighbour, squared } from "./headgrid_state.js"
 import { ramp } from "./shared/colours.js"
-import { around, element, within } from "./shared/dom.js"
+import { around, element, resize, within, write } from "./shared/dom.js"
 import { pointerMoved } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
 import { bytes } from "./shared/numbers.js"
@@ -10,25 +11,32 @@ import { saveTools } from "./shared/save.js"
 import { sideOf, themed } from "./shared/theme.js"
 
 /**
- * What is sent.
+ * What is sent. A head is named by its place, layer * heads + head.
  * @typedef {object} Data
  * @property {number} layers
  * @property {number} heads
  * @property {number} size rows and columns of a picture
  * @property {string} pixels (layer, head, row, column) as uint8, base64
+ * @property {boolean} triangle whether only the lower triangle of each was sent
  * @property {[number, number]} chosen layer, head
- * @property {string[]} hints by layer, then head
+ * @property {number[] | null} order the heads that are shown; null: all of them, a row for each layer
+ * @property {string[] | null} scores what is written beside their names, by place
+ * @property {(string | null)[]} habits the name of what each does, by place
+ * @property {[string, string, string][]} legend name, colour of the palette and words of each habit
+ * @property {string[]} hints by place
  * @property {string} alt
  * @property {import("./shared/colours.js").Palette} palette
  */
 
+const MANY = 64 // heads: so many are drawn smaller, in a place that scrolls
+
 function create(place) {
   const root = within(place, "div", "gf-heads"), said = element("div", "gf-heads-said"), grid = element("div", "gf-heads-grid")
   grid.setAttribute("role", "group")
-  const tools = saveTools(root, () => "attention-heads", () => table(self))
-  root.append(tools, said, grid)
+  const tools = saveTools(root, () => "attention-heads", () => table(self)), legend = element("div", "gf-heads-legend")
+  root.append(tools, said, grid, legend)
   /** @type {any} */
-  const self = { root, said, grid, buttons: [], layers: 0, heads: 0, chosen: 0, text: "", pixels: null, theme: "" }
+  const self = { root, said, grid, legend, names: [], labels: [], buttons: [], shown: [], layers: 0, heads: 0, chosen: -1, text: "", laid: "", pixels: null, theme: "" }
   const at = (event) => self.buttons.indexOf(around(event, ".gf-head"))
   grid.addEventListener("click", (event) => {
     const index = at(event)
@@ -41,21 +49,21 @@ function create(place) {
   grid.addEventListener("pointerleave", () => { self.pointer = null; tell(self, self.chosen) })
   grid.addEventListener("focusin", (event) => tell(self, at(event)))
   grid.addEventListener("keydown", (event) => {
-    const index = at(event)
-    const move = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: self.heads, ArrowUp: -self.heads }[event.key]
-    if (index < 0 || move === undefined) return
+    const index = self.shown.indexOf(at(event))
+    const next = index < 0 ? undefined : neighbour(self.shown.map((i) => self.buttons[i].getBoundingClientRect()), index, event.key)
+    if (next === undefined) return
     event.preventDefault()
-    self.buttons[index + move]?.focus()
+    self.buttons[self.shown[next]]?.focus()
   })
   return self
 }
 
 function table(self) {
   const { size, heads } = self, lines = []
-  self.pixels.forEach((value, i) => {
-    const head = Math.floor(i / size ** 2)
-    if (value) lines.push([Math.floor(head / heads), head % heads, Math.floor(i / size) % size, i % size, (value / 255).toFixed(3)])
-  })
+  for (const head of self.shown) for (let i = 0; i < size ** 2; i++) {
+    const value = self.pixels[head * size ** 2 + i]
+    if (value) lines.push([Math.floor(head / heads), head % heads, Math.floor(i / size), i % size, (value / 255).toFixed(3)])
+  }
   return [["layer", "head", "row", "column", "weight"], ...lines]
 }
 
@@ -64,30 +72,73 @@ function tell(self, index) {
 }
 
 function mark(self) {
+  const tabbed = self.shown.includes(self.chosen) ? self.chosen : self.shown[0]
   self.buttons.forEach((button, index) => {
     button.setAttribute("aria-pressed", String(index === self.chosen))
-    button.tabIndex = index === self.chosen ? 0 : -1
+    button.tabIndex = index === tabbed ? 0 : -1
   })
 }
 
-function rebuild(self, layers, heads) {
-  self.layers = layers
-  self.heads = heads
-  self.buttons = []
+// The chosen one comes into sight within the grid; the page stays where it is.
+function reveal(self) {
+  const button = self.buttons[self.chosen], { grid } = self
+  if (!self.shown.includes(self.chosen) || grid.scrollHeight <= grid.clientHeight) return
+  const box = button.getBoundingClientRect(), place = grid.getBoundingClientRect()
+  if (box.top < place.top) grid.scrollTop -= place.top - box.top + 8
+  else if (box.bottom > place.bottom) grid.scrollTop += box.bottom - place.bottom + 8
+}
+
+function rebuild(self, { layers, heads }) {
+  Object.assign(self, { layers, heads, laid: "" })
   self.grid.replaceChildren()
   self.grid.style.setProperty("--heads", heads)
-  const label = (text, kind) => within(self.grid, "span", kind, text)
-  label("", "gf-heads-corner")
-  for (let h = 0; h < heads; h++) label(heads > 8 ? `${h}` : `head ${h}`, "gf-heads-column")
-  for (let l = 0; l < layers; l++) {
-    label(`layer ${l}`, "gf-heads-row")
-    for (let h = 0; h < heads; h++) {
-      const button = within(self.grid, "button", "gf-head")
-      button.type = "button"
-      within(button, "canvas")
-      self.buttons.push(button)
-    }
+  self.grid.style.setProperty("--layers", layers)
+  self.grid.classList.toggle("gf-many", layers * heads > MANY)
+  const label = (text, kind, place) => {
+    const made = element("span", `gf-heads-label ${kind}`, text)
+    made.style.setProperty("--at", place + 2)
+    return made
   }
+  self.labels = [
+    ...Array.from({ length: heads }, (_, h) => label(heads > 8 ? `${h}` : `head ${h}`, "gf-heads-column", h)),
+    ...Array.from({ length: layers }, (_, l) => label(layers * heads > MANY ? `${l}` : `layer ${l}`, "gf-heads-row", l)),
+  ]
+  if (layers * heads > MANY) self.labels.push(element("span", "gf-heads-corner"))
+  self.buttons = Array.from({ length: layers * heads }, (_, index) => {
+    const button = element("button", "gf-head"), layer = Math.floor(index / heads), head = index % heads
+    button.type = "button"
+    button.style.setProperty("--layer", String(layer + 2))
+    button.style.setProperty("--head", String(head + 2))
+    within(button, "canvas")
+    const caption = within(button, "span", "gf-head-caption")
+    within(caption, "span", "gf-head-name", `${layer}.${head}`)
+    within(caption, "span", "gf-head-score")
+    return button
+  })
+}
+
+function arrange(self, { order, layers, heads }) {
+  const laid = JSON.stringify([order, layers, heads])
+  if (laid === self.laid) return
+  self.laid = laid
+  self.shown = order ?? self.buttons.map((_, index) => index)
+  self.grid.classList.toggle("gf-sorted", order !== null)
+  self.grid.replaceChildren(...(order ? [] : self.labels), ...self.shown.map((index) => self.buttons[index]))
+  self.grid.scrollTop = 0
+}
+
+function dress(self, { habits, scores, legend, palette }) {
+  const side = sideOf(self.root), colours = Object.fromEntries(legend.map(([name, colour]) => [name, palette[colour][side]]))
+  self.buttons.forEach((button, index) => {
+    if (colours[habits[index]]) button.style.setProperty("--habit", colours[habits[index]])
+    else button.style.removeProperty("--habit")
+    write(button.lastChild.lastChild, scores?.[index] ?? "")
+  })
+  resize(self.names, legend.length, () => within(self.legend, "span", "gf-heads-habit"))
+  self.names.forEach((node, i) => {
+    write(node, legend[i][2])
+    node.style.setProperty("--habit", colours[legend[i][0]])
+  })
 }
 
 function draw(self, size, palette) {
@@ -116,19 +167,23 @@ function draw(self, size, palette) {
 function update(self, data) {
   const theme = themed(self.root, "background-color")
   const fresh = data.layers !== self.layers || data.heads !== self.heads
-  if (fresh) rebuild(self, data.layers, data.heads)
+  if (fresh) rebuild(self, data)
   if (fresh || data.pixels !== self.text || theme !== self.theme) {
-    self.pixels = bytes(data.pixels)
+    self.pixels = data.triangle ? squared(bytes(data.pixels), data.size) : bytes(data.pixels)
     self.text = data.pixels
     self.size = data.size
     self.theme = theme
     draw(self, data.size, data.palette)
   }
+  arrange(self, data)
+  dress(self, data)
   self.hints = data.hints
   self.grid.setAttribute("aria-label", data.alt)
   self.buttons.forEach((button, index) => button.setAttribute("aria-label", data.hints[index]))
-  self.chosen = data.chosen[0] * data.heads + data.chosen[1]
+  const chosen = data.chosen[0] * data.heads + data.chosen[1], moved = chosen !== self.chosen
+  self.chosen = chosen
   mark(self)
+  if (moved) reveal(self)
   const focused = self.buttons.indexOf(document.activeElement)
   tell(self, focused >= 0 ? focused : self.chosen)
 }

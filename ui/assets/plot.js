@@ -100,6 +100,12 @@ function coloured(value, palette, dark, inside = false) {
   return value
 }
 
+// A heatmap says of its cells their row and column; sent for each cell, the names would be larger than the numbers.
+function withNames(trace) {
+  const { rows, columns, between } = trace.meta ?? {}
+  return rows && columns ? { ...trace, hovertext: rows.map((row) => columns.map((column) => `${row}${between}${column}`)) } : trace
+}
+
 function outOfSight(self) {
   const box = self.root.getBoundingClientRect()
   return box.bottom < -NEAR || box.top > window.innerHeight + NEAR
@@ -125,6 +131,7 @@ function draw(self) {
   const { figure, message, page } = self
   const { data, layout } = coloured(message.figure, message.palette, page.dark)
   layout.template = template(page)
+  const traces = data.map(withNames)
   // Plotly would ask the page for the size of the figure, which is known.
   self.width ||= figure.offsetWidth
   layout.autosize = !self.width
@@ -132,7 +139,7 @@ function draw(self) {
   layout.height = message.height
   if (still()) delete layout.transition
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false // a finger scrolls the page
-  self.drawing = plotly().react(figure, data, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })
+  self.drawing = plotly().react(figure, traces, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })
   if (!self.drawn) {
     self.drawn = true
     figure.on("plotly_click", (event) => {

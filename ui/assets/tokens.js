@@ -68,7 +68,7 @@ function update(self, data, _, key) {
   const side = sideOf(self.root)
   self.cells.forEach((cell, i) => {
     write(cell, data.tokens[i])
-    cell.title = data.hints ? data.hints[i] : `position ${i}`
+    cell.title = data.hints ? data.hints[i] : `${data.tokens[i]} at position ${i}`
     Object.assign(cell.style, data.values ? shade(data.palette, data.values[i], side) : { background: "", color: "" })
   })
   self.index = data.index

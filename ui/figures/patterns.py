@@ -12,11 +12,14 @@ from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout
 
 MONO = "monospace"
+MOST = 64  # ticks of an axis with tokens
 
 
-def token_axis(labels: Sequence[str], title: str, size: int = 13, **rest: Any) -> dict[str, Any]:
-    """An axis with a tick for every token; every second, third ... where there are more than 64."""
-    step = -(-len(labels) // 64)
+def token_axis(
+    labels: Sequence[str], title: str, size: int = 13, most: int = MOST, **rest: Any
+) -> dict[str, Any]:
+    """An axis with a tick for every token; every second, third ... where there are more than `most`."""
+    step = -(-len(labels) // most)
     ticks = range(0, len(labels), step)
     texts = [plain(short(labels[i], MOST_LETTERS)) for i in ticks]
     axis = {
@@ -32,14 +35,14 @@ def token_axis(labels: Sequence[str], title: str, size: int = 13, **rest: Any) -
     return axis | {"tickfont": {"family": MONO, "size": size}} | still | rest
 
 
-def pattern_heatmap(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:
-    """weights (query, key) in [0, 1]; queries go down."""
-    return matrix_heatmap(weights, labels, "weight", signed=False)
+def pattern_heatmap(weights: np.ndarray, labels: Sequence[str], most: int = MOST) -> go.Figure:
+    """weights (query, key) in [0, 1]; queries go down. A narrow figure has room for `most` upright tokens."""
+    return matrix_heatmap(weights, labels, "weight", signed=False, most=most)
 
 
-def heatmap_height(rows: int) -> int:
+def heatmap_height(rows: int, least: int = 340) -> int:
     """Pixels that give every label its line."""
-    return max(340, 76 + round(12.6 * min(rows, 64)))
+    return max(least, 76 + round(12.6 * min(rows, 64)))
 
 
 def matrix_heatmap(
@@ -50,6 +53,7 @@ def matrix_heatmap(
     signed: bool,
     columns: Sequence[str] | None = None,
     across: str = "key: the token looked at",
+    most: int = MOST,
 ) -> go.Figure:
     """values (query, key) or (query, anything). -inf is left blank. Signed ones are shown around zero."""
     shown = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
@@ -65,7 +69,8 @@ def matrix_heatmap(
         "type": "heatmap",
         "z": shown,
         "hoverongaps": False,
-        "hovertemplate": f"query %{{y}} → key %{{x}}<br>{name} %{{z:.4f}}<extra></extra>",
+        **named_cells([f"query {name}" for name in placed(labels)], _columns(labels, columns), " → "),
+        "hovertemplate": f"%{{hovertext}}<br>{name} %{{z:.4f}}<extra></extra>",
         "colorbar": {"title": {"text": name, "side": "right"}},
         **limits,
     }
@@ -78,13 +83,33 @@ def matrix_heatmap(
         },
         showlegend=False,
         xaxis=(
-            token_axis(words, across, side="top", tickangle=-90 if tall else 0)
+            token_axis(words, across, side="top", tickangle=-90 if tall else 0, most=most if tall else MOST)
             if columns is None
             else {"title": {"text": across}, "side": "top", "showgrid": False, "zeroline": False}
         ),
         yaxis=token_axis(labels, "query: the token that looks", autorange="reversed", size=12),
     )
     return go.Figure({"data": [heat], "layout": layout})
+
+
+def placed(labels: Sequence[str]) -> list[str]:
+    """Tokens in full, with where they stand: at an axis long ones are cut, and equal ones look alike.
+
+    >>> placed(["␣a", "<b>"])
+    ['␣a at 0', '&lt;b&gt; at 1']
+    """
+    return [f"{plain(label)} at {i}" for i, label in enumerate(labels)]
+
+
+def named_cells(rows: Sequence[str], columns: Sequence[str], between: str) -> dict[str, Any]:
+    """The properties of a heatmap whose cells say their row and their column when pointed at, as
+    `%{hovertext}`: the browser joins them (plot.js), since there are as many as cells.
+    """
+    return {"meta": {"rows": list(rows), "columns": list(columns), "between": between}}
+
+
+def _columns(labels: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+    return [f"key {name}" for name in placed(labels)] if columns is None else list(columns)
 
 
 def pattern_table(weights: np.ndarray, labels: Sequence[str]) -> dict[str, Any]:

@@ -11,10 +11,10 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.embeddings import cosines, embedding_of
+from engine.measure.embeddings import cosines, embedding_of, fresh_embedding
 from engine.measure.separation import Separation, case_cosines, separation
 from engine.measure.separation import course as course_of
-from engine.model import Transformer, build
+from engine.model import Transformer
 from pages.input.embeddings import classes_figures as figures
 from pages.input.embeddings import words
 from pages.input.embeddings.shared import Vocabulary, matrix_of, vocabulary_of
@@ -47,7 +47,7 @@ def _separation(key: tuple[str, int], vocab_size: int, _matrix: np.ndarray, _kno
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _at_the_start(model: str, config: ModelConfig, _known: Vocabulary) -> Separation:
     """The same measure of a fresh model of this shape."""
-    return _measure(embedding_of(build(config)), _known)
+    return _measure(fresh_embedding(config), _known)
 
 
 def draw_classes(subject: Subject) -> None:

@@ -66,7 +66,7 @@ def turning(subject: Subject) -> Turning:
 def _vectors(
     key: tuple[str, int], ids: tuple[int, ...], layer: int, head: int, _subject: Subject
 ) -> tuple[np.ndarray, np.ndarray]:
-    found = rotary.before_rotation(_subject.recording(), layer, head)
+    found = rotary.before_rotation(_subject.model, _subject.recording(), layer, head)
     assert found is not None
     return found
 

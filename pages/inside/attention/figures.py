@@ -12,36 +12,55 @@ from engine.measure.heads import Sink
 from engine.measure.scaling import Scaled
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.patterns import matrix_heatmap, token_axis
+from ui.figures.patterns import matrix_heatmap, named_cells, placed, token_axis
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
+
+MOST_WITH_TEXT = 12  # cells beside each other that have room for a number
 
 
 def head_heatmap(values: np.ndarray, name: str, *, top: float | None = None) -> go.Figure:
-    """One cell for each head: values (layer, head), from 0 up; layers go down."""
+    """One cell for each head: values (layer, head), from 0 up; layers go down, or across where they are
+    many.
+    """
     layers, heads = values.shape
     reach = top if top is not None else float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
+    across = _across(values)
+    wide = layers if across else heads
     heat = {
         "type": "heatmap",
-        "z": values.astype(np.float32),
+        "z": (values.T if across else values).astype(np.float32),
         "zmin": 0,
         "zmax": reach or 1.0,
         "colorscale": SEQUENTIAL,
         "xgap": 2,
         "ygap": 2,
-        "x": np.arange(heads),
-        "y": np.arange(layers),
-        "texttemplate": "%{z:.3g}" if heads <= 12 else "",
+        "x": np.arange(wide),
+        "y": np.arange(heads if across else layers),
+        "texttemplate": "%{z:.3g}" if wide <= MOST_WITH_TEXT else "",
         "textfont": {"size": 13},
-        "hovertemplate": f"layer %{{y}}, head %{{x}}<br>{name} %{{z:.4f}}<extra></extra>",
+        "hovertemplate": (
+            f"layer %{{{'x' if across else 'y'}}}, head %{{{'y' if across else 'x'}}}<br>{name} %{{z:.4f}}"
+            "<extra></extra>"
+        ),
         "colorbar": {"title": {"text": name, "side": "right"}},
     }
+    down, right = ("head", "layer") if across else ("layer", "head")
     layout = base_layout(
         margin={"l": 52, "r": 8, "t": 8, "b": 44},
         showlegend=False,
-        xaxis={"title": {"text": "head"}, "dtick": 1, "showgrid": False},
-        yaxis={"title": {"text": "layer"}, "dtick": 1, "autorange": "reversed", "showgrid": False},
+        xaxis={"title": {"text": right}, "dtick": 1 if wide <= MOST_WITH_TEXT else 5, "showgrid": False},
+        yaxis={"title": {"text": down}, "dtick": 1, "autorange": "reversed", "showgrid": False},
     )
     return go.Figure({"data": [heat], "layout": layout})
+
+
+def heads_height(values: np.ndarray) -> int:
+    """Pixels of `head_heatmap`: values (layer, head)."""
+    return 110 + 30 * values.shape[1] if _across(values) else 110 + 42 * values.shape[0]
+
+
+def _across(values: np.ndarray) -> bool:
+    return len(values) > MOST_WITH_TEXT and len(values) > values.shape[1]
 
 
 def head_table(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
@@ -62,7 +81,8 @@ def two_bars(table: pd.DataFrame) -> go.Figure:
             "x": table[name].to_numpy(np.float32),
             "y": rows,
             "marker": {"color": shade},
-            "hovertemplate": "%{y} %{x:.4f}<extra>" + name + "</extra>",
+            "hovertext": [plain(token) for token in table["token"]],  # in full
+            "hovertemplate": "%{hovertext} %{x:.4f}<extra>" + name + "</extra>",
         }
         for name, shade in (("before", colour("quiet")), ("after", colour("output")))
     ]
@@ -101,10 +121,12 @@ def kl_bars(kl: np.ndarray, labels: Sequence[str], chosen: int) -> go.Figure:
 def sink_bars(found: Sink) -> go.Figure:
     """Length of the value vector at position 0 beside the mean of the others, for every key-value head."""
     layers, kv = found.first_norm.shape
-    places = [
-        [f"layer {i}" for i in range(layers) for _ in range(kv)],
-        [f"{h}" for _ in range(layers) for h in range(kv)],
-    ]
+    at = [(i, h) for i in range(layers) for h in range(kv)]
+    axis: dict[str, Any] = {"title": {"text": "key-value head"}, "showgrid": False}
+    places: Any = [[f"layer {i}" for i, _ in at], [f"{h}" for _, h in at]]
+    if layers > MOST_WITH_TEXT:  # no room for a name below each: a layer's heads stand around its number
+        places = np.array([i + (h - (kv - 1) / 2) / (kv + 1) for i, h in at])
+        axis |= {"title": {"text": "layer, its key-value heads side by side"}, "dtick": 5}
     traces = [
         {
             "type": "bar",
@@ -112,7 +134,8 @@ def sink_bars(found: Sink) -> go.Figure:
             "x": places,
             "y": values.reshape(-1).astype(np.float32),
             "marker": {"color": shade},
-            "hovertemplate": "%{x}<br>%{y:.3f}<extra>" + name + "</extra>",
+            "hovertext": [f"layer {i}, key-value head {h}" for i, h in at],
+            "hovertemplate": "%{hovertext}<br>%{y:.3f}<extra>" + name + "</extra>",
         }
         for name, values, shade in (
             ("first position", found.first_norm, colour("attention")),
@@ -123,7 +146,7 @@ def sink_bars(found: Sink) -> go.Figure:
         margin={"l": 56, "r": 8, "t": 30, "b": 60},
         barmode="group",
         bargap=0.2,
-        xaxis={"title": {"text": "key-value head"}, "showgrid": False},
+        xaxis=axis,
         yaxis={"title": {"text": "length of v"}, "rangemode": "tozero"},
     )
     return go.Figure({"data": traces, "layout": layout})
@@ -152,7 +175,9 @@ def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.
         "yaxis": {"title": {"text": "token"}},
         "shapes": [line | {"x0": x - 0.5, "x1": x - 0.5} for x in edges[1:-1]],
     }
-    return figure.changed(layout, hovertemplate="token %{y}, column %{x}<br>%{z:.4f}<extra></extra>")
+    names = [f"{part} {i}" for part, matrix in parts.items() for i in range(matrix.shape[1])]
+    cells = named_cells([f"token {name}" for name in placed(labels)], names, ", ")
+    return figure.changed(layout, hovertemplate="%{hovertext}<br>%{z:.4f}<extra></extra>", **cells)
 
 
 SCALED = ("quiet", "attention")  # without the scale, with it

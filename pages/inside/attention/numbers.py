@@ -10,8 +10,8 @@ from engine.measure.habits import STRONG, Named, Resting, extremes, followers, r
 from engine.measure.heads import HeadNumbers, Sink, resting_place, sink
 from engine.measure.recording import Recording
 from engine.measure.slices import extent
-from pages.inside.attention.figures import head_heatmap, head_table, sink_bars
-from pages.inside.attention.heads import numbers_of
+from pages.inside.attention.figures import head_heatmap, head_table, heads_height, sink_bars
+from pages.inside.attention.habits import can_repeat, numbers_of
 from pages.inside.attention.shared import has_heads
 from ui import widgets
 from ui.players.plot import plot
@@ -49,6 +49,22 @@ NUMBERS: dict[str, tuple[str, str, float | None, str]] = {
             " your text."
         ),
     ),
+    "Duplicate token": (
+        "duplicate",
+        "share",
+        1.0,
+        "On random tokens read twice: weight on the same token where it stood before (Wang et al. 2023).",
+    ),
+    "Name mover": (
+        "name_mover",
+        "share",
+        1.0,
+        (
+            "Of the last token's weight, what lies on earlier tokens that the head copies: what it writes"
+            " there, sent to the output by itself, makes that very token one of the likeliest (Wang et al."
+            " 2023)."
+        ),
+    ),
 }
 VERBS = {
     "previous": ("reads the previous token", "read the previous token"),
@@ -56,6 +72,11 @@ VERBS = {
     "induction": (
         "continues what came after the same token before (induction)",
         "continue what came after the same token before (induction)",
+    ),
+    "duplicate": ("finds the same token before (duplicate)", "find the same token before (duplicate)"),
+    "name_mover": (
+        "copies what the last token looks at (name mover)",
+        "copy what the last token looks at (name movers)",
     ),
 }
 MENTIONED = 4  # heads of one habit that are named
@@ -74,10 +95,7 @@ def draw_numbers(subject: Subject) -> None:
     field, unit, top, meaning = NUMBERS[name]
     st.caption(meaning)
     if field not in arrays:
-        st.info(
-            "Induction needs a sequence of at least two different tokens twice; this model's context or"
-            " alphabet is too small for that."
-        )
+        _not_measured(subject, field)
     elif not np.isfinite(arrays[field]).any():
         st.info("The text has one token only: give it more, and there is something to measure.")
     else:
@@ -85,13 +103,19 @@ def draw_numbers(subject: Subject) -> None:
         alt = (
             f"{name} of every head, one cell for each layer and head: from {least:.3g} to {most:.3g} {unit}."
         )
-        height = 110 + 42 * subject.config.n_layers
         figure = head_heatmap(arrays[field], f"{name.lower()} ({unit})", top=top)
-        plot(figure, key="attention_numbers", alt=alt, height=height, data=head_table(arrays), name="heads")
+        plot(
+            figure,
+            key="attention_numbers",
+            alt=alt,
+            height=heads_height(arrays[field]),
+            data=head_table(arrays),
+            name="heads",
+        )
     st.markdown("**Heads that stand out**")
     st.markdown("\n".join(f"- {line}" for line in standing_out(numbers, subject.config.causal)))
     table = head_table(arrays).rename(
-        columns={"relative_entropy": "rel. entropy", "previous": "previous token", "first": "first token"}
+        columns={"relative_entropy": "rel. entropy", "name_mover": "name mover"}
     )
     wanted = {c: st.column_config.NumberColumn(format="%.3f") for c in table.columns[2:]}
     st.dataframe(
@@ -104,9 +128,22 @@ def draw_numbers(subject: Subject) -> None:
     )
     st.caption(
         "A click on a column's name sorts. Entropy in nats, distance in tokens, all others shares from 0 to"
-        " 1; means over the queries of this text."
+        " 1; means over the queries of this text, the name mover's of its last token, induction and duplicate"
+        " of random tokens."
     )
     _why_first(subject, numbers)
+
+
+def _not_measured(subject: Subject, field: str) -> None:
+    if field == "name_mover":
+        st.info("This model is an encoder: its last token predicts nothing, and no head moves a name there.")
+    elif can_repeat(subject):
+        st.info("The random tokens are being read.")
+    else:
+        st.info(
+            f"{'Induction' if field == 'induction' else 'This'} needs a sequence of at least two different"
+            " tokens twice; this model's context or alphabet is too small for that."
+        )
 
 
 def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:

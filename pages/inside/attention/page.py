@@ -1,6 +1,6 @@
 """Attention: who looks at whom, and what for."""
 
-from engine.measure import heads, scaling
+from engine.measure import copying, heads, repeating, scaling
 from engine.measure.ablation import compare, edits_for
 from engine.measure.shared_keys import shared_keys
 from engine.parts.attention import Attention
@@ -17,7 +17,15 @@ HEADS = words.with_heads((Attention, Attention.forward, heads.head_numbers), ())
 STEPS = words.with_heads((Attention, Attention.forward, heads.stages), ())
 SWITCHES = words.with_heads((edits_for, compare), ())
 NUMBERS = words.with_heads(
-    (heads.head_numbers, heads.induction_score, heads.induction_scores, heads.sink), ()
+    (
+        heads.head_numbers,
+        repeating.induction_score,
+        repeating.duplicate_score,
+        repeating.repeated,
+        copying.name_mover_scores,
+        heads.sink,
+    ),
+    (),
 )
 
 show(

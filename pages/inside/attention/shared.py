@@ -11,6 +11,9 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from engine.measure.habits import Habit, habit_of_each
+from engine.measure.heads import HeadNumbers
+from pages.inside.attention.habits import hints, legend, scores
 from ui import widgets
 from ui.figures import theme
 from ui.players.component import mounted
@@ -40,23 +43,39 @@ def take_head(there: tuple[int, int]) -> None:
         st.session_state[f"{TOPIC}_layer"], st.session_state[f"{TOPIC}_head"] = where
 
 
-def head_grid(subject: Subject, patterns: np.ndarray, hints: Sequence[str], chosen: tuple[int, int]) -> None:
-    """Every head's pattern as a small picture: patterns (layer, head, query, key), hints one for each. A
-    click goes to `take_head`.
+def head_grid(
+    subject: Subject,
+    patterns: np.ndarray,
+    numbers: HeadNumbers,
+    chosen: tuple[int, int],
+    *,
+    order: Sequence[int] | None,
+    by: Habit | None,
+) -> None:
+    """Patterns (layer, head, query, key) as small pictures: of all heads, a row for each layer, or of those
+    in `order` (layer * heads + head), each with its score of the habit `by`, or of its own. A click goes to
+    `take_head`.
     """
     layers, heads = patterns.shape[:2]
-    pixels, size = _pixels(subject.key, subject.ids, patterns)
+    pixels, size, triangle = _pixels(subject.key, subject.ids, patterns)
     alt = (
         f"The patterns of {layers} layers with {heads} heads each, as small pictures: queries go down, keys"
         " to the right, dark is much weight."
     )
+    if order is not None:
+        alt = f"The patterns of {len(order)} heads, sorted, as small pictures: queries go down, keys right."
     data = {
         "layers": layers,
         "heads": heads,
         "size": size,
         "pixels": pixels,
-        "hints": list(hints),
+        "triangle": triangle,
+        "hints": hints(numbers),
         "chosen": [int(c) for c in chosen],
+        "order": None if order is None else list(order),
+        "scores": None if order is None else scores(numbers, by),
+        "habits": [None if own is None else own[0] for own in habit_of_each(numbers)],
+        "legend": legend(numbers),
         "palette": theme.palette(),
         "alt": alt,
     }
@@ -88,9 +107,9 @@ def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _pixels(key: tuple[str, int], ids: tuple[int, ...], _patterns: np.ndarray) -> tuple[str, int]:
-    """(base64 of uint8 (layer, head, row, column), rows). Large ones shrink by taking the largest of
-    neighbouring weights.
+def _pixels(key: tuple[str, int], ids: tuple[int, ...], _patterns: np.ndarray) -> tuple[str, int, bool]:
+    """(base64 of uint8 (layer, head, row, column), rows, whether only the lower triangles). Large ones shrink
+    by taking the largest of neighbouring weights.
     """
     size = _patterns.shape[-1]
     step = 1
@@ -99,8 +118,10 @@ def _pixels(key: tuple[str, int], ids: tuple[int, ...], _patterns: np.ndarray) -
     rows = -(-size // step)
     padded = np.zeros((*_patterns.shape[:2], rows * step, rows * step), dtype=np.float32)
     padded[..., :size, :size] = np.nan_to_num(_patterns)
-    small = padded.reshape(*_patterns.shape[:2], rows, step, rows, step).max((3, 5))
-    return base64.b64encode(np.rint(small * 255).astype(np.uint8).tobytes()).decode("ascii"), rows
+    small = np.rint(padded.reshape(*_patterns.shape[:2], rows, step, rows, step).max((3, 5)) * 255)
+    triangle = not np.triu(small, 1).any()
+    sent = (small[(..., *np.tril_indices(rows))] if triangle else small).astype(np.uint8)
+    return base64.b64encode(sent.tobytes()).decode("ascii"), rows, triangle
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

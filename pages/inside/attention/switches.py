@@ -4,6 +4,8 @@ changed.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -20,11 +22,12 @@ from engine.measure.consequences import (
 from engine.measure.formulas import formulas
 from engine.measure.recording import Recording
 from engine.model import Transformer
-from pages.inside.attention.figures import head_heatmap, head_table, kl_bars, two_bars
+from pages.inside.attention.figures import head_heatmap, head_table, heads_height, kl_bars, two_bars
 from pages.inside.attention.shared import has_heads
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
+from ui.slow import measured
 from ui.subject import Subject
 from ui.text.markdown import safe
 
@@ -114,11 +117,14 @@ def _controls(subject: Subject, place: int) -> Switches:
         kind="list",
         placeholder="none: all heads work",
     )
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         st.button(
             "All", key="attention_off_all", on_click=_put, args=(names,), help="Switches every head off."
         )
-        for i in range(min(config.n_layers, 8)):
+        layers = list(range(config.n_layers))
+        if len(layers) > widgets.FEW:
+            layers = [widgets.index("A layer", config.n_layers, "attention_off_layer")]
+        for i in layers:
             mine = [name for name in names if name.startswith(f"{i}.")]
             words = f"Switches the heads of layer {i} off, and only those."
             st.button(f"Layer {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=words)
@@ -192,6 +198,8 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
             ":material/info: This model's mixer is a plain mean: it has no scores, so there is nothing to"
             " scale."
         )
+    elif not subject.config.score_scale and not switches.scale:
+        st.caption(":material/info: This model divides no scores, as T5 does: there is nothing to leave out.")
     if is_silent(subject.config, switches):
         rest = (
             "but for the output bias $b_O$, which every token still gets"
@@ -223,7 +231,13 @@ def _each(subject: Subject, how: Ablation) -> None:
     hint = "Switches each head off alone."
     if not widgets.switch("Every head, one at a time", False, "attention_each", hint=hint):
         return
-    values = _every_head(subject.key, subject.ids, how, subject.recording(), subject.model)
+    key, measure = (
+        ("each head off", subject.key, subject.ids, how),
+        partial(each_head_off, subject.model, subject.recording(), how),
+    )
+    values = measured(key, measure, "Each head in turn")
+    if values is None:
+        return
     found = missed(values)
     alt = "Mean KL divergence when one head is switched off, one cell for each layer and head."
     table = head_table({"kl_nats": values})
@@ -231,7 +245,7 @@ def _each(subject: Subject, how: Ablation) -> None:
         head_heatmap(values, "KL (nats)"),
         key="attention_each_plot",
         alt=alt,
-        height=110 + 42 * len(values),
+        height=heads_height(values),
         data=table,
         name="each-head-off",
     )
@@ -241,10 +255,3 @@ def _each(subject: Subject, how: Ablation) -> None:
         f" {found.least:.4f}."
         " Heads can stand in for each other, so these numbers do not add up."
     )
-
-
-@st.cache_resource(max_entries=64, show_spinner="Each head in turn …")
-def _every_head(
-    key: tuple[str, int], ids: tuple[int, ...], how: Ablation, _before: Recording, _model: Transformer
-) -> np.ndarray:
-    return each_head_off(_model, _before, how)

@@ -35,8 +35,8 @@ def heads(subject: Subject) -> Words | None:
         ),
         attempt=(
             "Look for a strong line just below the diagonal (a head that reads the previous token) and a"
-            " strong first column (a head that rests there). With a run of yours, drag the step back: at"
-            " first all heads spread alike."
+            " strong first column (a head that rests there). Or let the heads be sorted by that. With a run"
+            " of yours, drag the step back: at first all heads spread alike."
         ),
     )
     return with_heads(found, None)(subject)
@@ -75,8 +75,8 @@ SWITCHES = with_heads(
 NUMBERS = with_heads(
     Words(
         see=(
-            "One number for each head. All but induction are measured on the text above; induction on random"
-            " tokens, where nothing but copying can help."
+            "One number for each head. Induction and duplicate tokens are measured on random tokens read"
+            " twice, where nothing but copying can help; all others on the text above."
         ),
         why=(
             "Two heads that look alike on one text may follow different rules. Numbers make models, and steps"
@@ -84,7 +84,8 @@ NUMBERS = with_heads(
         ),
         attempt=(
             "Choose “Previous token”, then “Induction”. In a model that can copy, a head that reads the"
-            " previous token sits below an induction head."
+            " previous token sits below an induction head. With “When Mary and John …” a real model has name"
+            " movers."
         ),
     ),
     None,

@@ -1,19 +1,52 @@
 """Circuits: famous experiments, each one click from its result."""
 
+from engine.measure import fact, induction, knockout, sinks
 from engine.measure.contrast import both_runs
 from engine.measure.patching import patch
-from pages.inside.circuits import words
+from engine.measure.quantising import twin
+from engine.measure.rounding import rounded
+from engine.measure.steering import continued, direction
+from pages.inside.circuits import words, words_behaviour, words_weights
+from pages.inside.circuits.fact import draw_fact
+from pages.inside.circuits.induction import draw_induction
 from pages.inside.circuits.patching import draw_patching
+from pages.inside.circuits.quantisation import draw_quantisation
+from pages.inside.circuits.sinks import draw_sinks
+from pages.inside.circuits.steering import draw_steering
 from ui.look import Page, View, show
 from ui.models import REAL_MODEL
 
 PATCHED = (patch, both_runs)
+REPEATED = (induction.read_twice, knockout.knock_out, knockout.losses_without)
+SUNK, TRACED = (sinks.measure,), (fact.trace,)
 
 show(
     Page(
         "Circuits: which parts do the work",
         "circuits_view",
-        (View("patching", "Patching", draw_patching, words.PATCHING, PATCHED, own_text=True),),
+        (
+            View("patching", "Patching", draw_patching, words.patching, PATCHED, own_text=True),
+            View(
+                "induction", "Induction", draw_induction, words_behaviour.induction, REPEATED, own_text=True
+            ),
+            View("sinks", "Sinks", draw_sinks, words_behaviour.sinks, SUNK),
+            View("fact", "A fact", draw_fact, words_behaviour.fact, TRACED, own_text=True),
+            View(
+                "steering",
+                "Steering",
+                draw_steering,
+                words_weights.STEERING,
+                (direction, continued),
+                own_text=True,
+            ),
+            View(
+                "quantisation",
+                "Few bits",
+                draw_quantisation,
+                words_weights.QUANTISATION,
+                (rounded, twin),
+            ),
+        ),
         text=words.TEXT,
         model=REAL_MODEL,
     )

@@ -52,14 +52,14 @@ def draw_patching(subject: Subject) -> None:
             "What is put in", offered, "patching_site", kind="pills", hint=_SITE_HINT, wrap=True
         )
         told = st.container()
+    found = measured(
+        ("patching", subject.key, prompts, site),
+        lambda: patch(subject.model, prompts, site),
+        "Patching: tokens through blocks",
+    )
+    if found is None:
+        return
     with left:
-        found = measured(
-            ("patching", subject.key, prompts, site),
-            lambda: patch(subject.model, prompts, site),
-            f"Putting in {SAID[site]}",
-        )
-        if found is None:
-            return
         _draw(subject, prompts, found, HEIGHT - (LINES if chosen == OWN else 0))
     names = (subject.vocabulary[prompts.answers[0]], subject.vocabulary[prompts.answers[1]])
     with told:

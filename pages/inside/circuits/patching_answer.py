@@ -88,6 +88,8 @@ def _parts(found: Patching, labels: list[str]) -> str:
         )
     rest = ", ".join(f"{name(c.layer, c.place)} ({c.share:.2f})" for c in cells[1:] if c.share >= LITTLE)
     more = f" Next: {rest}." if rest else ""
+    if found.site == "ffn_out" and top.layer == 0:
+        more += " The first network finishes a word's own vector, so this says little but which word it is."
     part = "" if found.site == "z" else f"{what} of "
     return (
         f"Alone, {part}**{name(top.layer, top.place)}** brings back **{top.share:.2f}** of the answer.{more}"

@@ -60,22 +60,21 @@ def own_pair(first: Pair) -> Pair:
     """What the person writes; `first` stands there until then."""
     a, b, c, d = st.columns([4, 4, 2, 2], gap="small")
     with a:
-        clean = _line("First prompt", first.clean, "patching_first_prompt", MOST_PROMPT)
+        clean = line("First prompt", first.clean, "patching_first_prompt", MOST_PROMPT)
     with b:
-        corrupted = _line("Second prompt", first.corrupted, "patching_second_prompt", MOST_PROMPT)
+        corrupted = line("Second prompt", first.corrupted, "patching_second_prompt", MOST_PROMPT)
     hint = "What should come after the {}. A new word begins with a blank."
     with c:
-        one = _line(
-            "First answer", first.answers[0], "patching_first_text", MOST_ANSWER, hint.format("first")
-        )
+        one = line("First answer", first.answers[0], "patching_first_text", MOST_ANSWER, hint.format("first"))
     with d:
-        other = _line(
+        other = line(
             "Second answer", first.answers[1], "patching_second_text", MOST_ANSWER, hint.format("second")
         )
     return Pair("Your own", clean, corrupted, (one, other))
 
 
-def _line(label: str, first: str, key: str, most: int, hint: str | None = None) -> str:
+def line(label: str, first: str, key: str, most: int, hint: str | None = None) -> str:
+    """What somebody writes, `first` until then: at most `most` characters, in the link under `key`."""
     # Streamlit's own: a line of text. No `max_chars`: with it a browser drops a longer paste without a word.
     typed = st.text_input(label, first, key=key, bind="query-params", persist_state="session", help=hint)
     text = whole(visible(typed or "")).replace("\0", " ")

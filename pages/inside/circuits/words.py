@@ -1,6 +1,9 @@
 """What the views of circuits say."""
 
+from dataclasses import replace
+
 from ui.look import Words
+from ui.subject import Subject
 
 TEXT = "The capital of France is"
 
@@ -23,3 +26,13 @@ PATCHING = Words(
         " Anna / Peter, where little is to be found."
     ),
 )
+
+OF_LETTERS = (
+    "Change from the stream to attention and to the feed-forward network: in so small a model several parts"
+    " share the work, and shares do not add up to 1. “Thou wert, further off”: some letters on, the model has"
+    " lost the thou. Then take SmolLM2 in the bar, which reads words."
+)
+
+
+def patching(subject: Subject) -> Words:
+    return PATCHING if subject.is_pretrained else replace(PATCHING, attempt=OF_LETTERS)

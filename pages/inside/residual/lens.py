@@ -9,13 +9,14 @@ import numpy as np
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.measure.lens import Lens, logit_lens
+from engine.measure.lens import Lens, in_one_step, lens_steps, logit_lens
 from engine.measure.settling import cell, reach, settling
 from pages.inside.residual import figures
 from ui import explain, widgets
 from ui.figures.labels import crowded, plain
 from ui.layout import scrolled
 from ui.players.plot import plot
+from ui.slow import measured
 from ui.subject import Subject
 from ui.text.markdown import safe
 
@@ -35,6 +36,17 @@ def _lens(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> Lens
     return logit_lens(_subject.model, _subject.recording())
 
 
+def _found(subject: Subject) -> Lens | None:
+    """The lens at once where that is quick; else with a bar, and None until it is there."""
+    if in_one_step(subject.config, len(subject.ids)):
+        return _lens(subject.key, subject.ids, subject)
+    return measured(
+        ("lens", subject.key, subject.ids),
+        lambda: lens_steps(subject.model, subject.recording()),
+        "Holding the lens at every depth",
+    )
+
+
 def draw_lens(subject: Subject) -> None:
     """A table of guesses by depth and token; a click on a cell opens it."""
     parts = subject.model.parts
@@ -50,11 +62,9 @@ def draw_lens(subject: Subject) -> None:
             "A post-norm model has no final norm: the lens reads the stream after each block's second norm,"
             " and the embedding as it is."
         )
-    lens, vocabulary, names = (
-        _lens(subject.key, subject.ids, subject),
-        subject.vocabulary,
-        depth_names(subject.config),
-    )
+    if (lens := _found(subject)) is None:
+        return
+    vocabulary, names = subject.vocabulary, depth_names(subject.config)
     sure = widgets.one_of("Colour", SHADES, "residual_shade") == SHADES[0]
     table = st.container(key="residual_table")
     chosen = _cell(lens.guess.shape)

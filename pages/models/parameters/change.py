@@ -31,6 +31,7 @@ LIMITS = SLIDERS | {
     "window": (0, 10_000_000, 128),
     "d_head": (0, 4096, 8),
     "d_ff": (0, 1_000_000, 64),
+    "token_types": (0, 1000, 1),
 }
 VOCAB = Control("vocab_size", "Vocabulary", "How many tokens there are.", 1000)
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -46,8 +47,19 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "norm_gain",
         "norm_bias",
         "qk_norm",
+        "qk_gain",
+        "embedding_norm",
     ),
-    "Without parameters": ("window", "rope_theta", "rope_fraction", "norm_eps", "dropout"),
+    "Both ends": ("token_types", "output_head"),
+    "Without parameters": (
+        "window",
+        "embedding_scale",
+        "score_scale",
+        "rope_theta",
+        "rope_fraction",
+        "norm_eps",
+        "dropout",
+    ),
 }
 
 
@@ -70,8 +82,8 @@ def chosen_model() -> Choice:
     try:
         config = ModelConfig(**values).validate()
         encoder = choice.base.encoder
-        below = None if encoder is None else replace(config, causal=False)
-        counted = ledger(config, choice.extras, below, choice.base.parts, choice.base.head)
+        below = None if encoder is None else replace(config, causal=False, output_head="none")
+        counted = ledger(config, choice.extras, below, choice.base.parts)
     except ConfigError as error:
         problem.error(
             safe(

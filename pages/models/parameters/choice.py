@@ -54,7 +54,6 @@ class Choice:
                 self.extras,
                 None if encoder is None else replace(encoder, **fields),
                 self.ledger.parts,
-                self.ledger.head,
             )
         except ConfigError:
             return None

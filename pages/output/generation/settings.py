@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.pretrained.conversation import asked
-from engine.pretrained.vocabulary import ByteLevelTokenizer
+from engine.pretrained.vocabulary import PretrainedTokenizer
 from engine.tokenizers import ends as ends_of
 from pages.output.generation.records import LENGTHS, Limits
 from ui import state, widgets
@@ -26,7 +26,7 @@ def conversation(subject: Subject) -> tuple[Subject, frozenset[int]]:
     taught to answer and where somebody wants that, as a person's turn.
     """
     tokenizer = subject.tokenizer
-    if not isinstance(tokenizer, ByteLevelTokenizer) or tokenizer.template is None:
+    if not isinstance(tokenizer, PretrainedTokenizer) or tokenizer.template is None:
         return subject, frozenset()
     left, right = st.columns([2, 5], gap="medium", vertical_alignment="center")
     hint = "The text becomes your turn in a conversation, put into the words that the model was taught with."

@@ -9,8 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.config import SampleConfig
-from engine.sample import write
-from engine.sample.generate import writing
+from engine.sample.generate import write_each
 from engine.sample.outcome import likeliest_ids
 from engine.tokenizers import ends
 from pages.output.sampling import figures
@@ -82,31 +81,19 @@ def _samples(subject: Subject, position: int, seed: int, facts: Sequence[str]) -
         f"**What it writes after this text, {CHARACTERS} characters each{until}** (seed {seed}), and the"
         f" entropy over {subject.config.vocab_size:,} tokens"
     )
-    texts = _texts(subject, subject.ids[: position + 1], seed)
+    samplings = [SampleConfig(temperature=t, seed=seed) for t in TEMPERATURES]
+    ids = subject.ids[: position + 1]
+    texts = measured(
+        ("temperatures", subject.key, ids, seed),
+        lambda: write_each(
+            subject.model, subject.tokenizer, ids, CHARACTERS, samplings, ends(subject.tokenizer)
+        ),
+        "Writing",
+    )
     if texts is None:
         return
     grid = st.grid("auto", min_column_width=250, gap="small")  # wide enough for a line of verse
     for t, text, fact in zip(TEMPERATURES, texts, facts, strict=True):
         with grid.cell():
             st.markdown(f"**τ = {t:g}** :small[{fact}]")
-            st.code(text or "(nothing)", language=None, wrap_lines=True)
-
-
-def _texts(subject: Subject, ids: tuple[int, ...], seed: int) -> list[str] | None:
-    """A text for each temperature; None while a large model is still writing."""
-    if not subject.is_pretrained:
-        with st.spinner("Writing …"):
-            return _written(subject.key, ids, seed, subject)
-    make = [SampleConfig(temperature=t, seed=seed) for t in TEMPERATURES]
-    tokenizer = subject.tokenizer
-    return measured(
-        ("temperatures", subject.key, ids, seed),
-        lambda: writing(subject.model, tokenizer, ids, CHARACTERS, make, ends(tokenizer)),
-        "Writing at five temperatures, characters",
-    )
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _written(key: tuple[str, int], ids: tuple[int, ...], seed: int, _subject: Subject) -> list[str]:
-    make = (SampleConfig(temperature=t, seed=seed) for t in TEMPERATURES)
-    return [write(_subject.model, _subject.tokenizer, ids, CHARACTERS, config)[0] for config in make]
+            st.code(text, language=None, wrap_lines=True)

@@ -284,14 +284,20 @@ def _wide(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
     )
     enter = left + column + gap
     if _added(parts):
-        middle = (table[1] + foot) / 2 - 10
+        middle = (table[1] + foot) / 2 - (37 if "norm_embed" in parts else 10)
         sheet.boxes.append(Box("position", "box", left, middle - 46, column - 64, 92))
         sheet.boxes.append(Box("sum_position", "plus", road - PLUS, middle - PLUS, 2 * PLUS, 2 * PLUS))
         sheet.arrows.append(
             Arrow("branch", "position", ((left + column - 64, middle), (road - PLUS, middle)))
         )
+    down = table[1]
+    if "norm_embed" in parts:
+        box = Box("norm_embed", "box", left + column - 112, foot - 68, 112, 56)
+        sheet.boxes.append(box)
+        sheet.arrows.append(Arrow("stream", "residual", ((road, down), (road, box.y)), False))
+        down = box.y + box.h
     sheet.arrows.append(
-        Arrow("stream", "residual", ((road, table[1]), (road, foot), (enter + 10.5, foot)), False)
+        Arrow("stream", "residual", ((road, down), (road, foot), (enter + 10.5, foot)), False)
     )
 
     sizes = WIDE_POST if plan.on_road else WIDE
@@ -312,11 +318,10 @@ def _wide(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
         sheet.arrows.append(Arrow("stream", "residual", ((centre, foot - 36), (centre, table[1]))))
     else:
         sheet.arrows.append(Arrow("stream", "residual", ((last, foot), (centre, foot), (centre, table[1]))))
-    sheet.boxes += [
-        Box("unembedding", "box", right, table[0], column, 92),
-        Box("softmax", "box", right, tokens[0], column, 62),
-    ]
-    sheet.arrows.append(Arrow("branch", "output", ((centre, table[0]), (centre, tokens[1]))))
+    sheet.boxes.append(Box("unembedding", "box", right, table[0], column, 92))
+    if "softmax" in parts:
+        sheet.boxes.append(Box("softmax", "box", right, tokens[0], column, 62))
+        sheet.arrows.append(Arrow("branch", "output", ((centre, table[0]), (centre, tokens[1]))))
     if parts["unembedding"].tied:
         a, b, y = left + column, right, table[0] + 20
         sheet.arrows.append(
@@ -356,8 +361,14 @@ def _tall(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
         sheet.box("position", (s + 18, s + 92), (44, full[1]))
         sheet.line("branch", "position", (s + 55, 44), (s + 55, PLUS))
         start = s + 110
+    leaves = s
+    if "norm_embed" in parts:
+        sheet.box("norm_embed", (start, start + TALL.road_norm_s), TALL.road_norm_c)
+        sheet.line("stream", "residual", (s, 0), (start, 0), head=False)
+        leaves = start + TALL.road_norm_s
+        start = leaves + 18
     first = start + 42
-    sheet.line("stream", "residual", (s, 0), (first + 0.5, 0), head=False)
+    sheet.line("stream", "residual", (leaves, 0), (first + 0.5, 0), head=False)
     if _added(parts):
         sheet.plus("sum_position", s + 55)
     end = _block(sheet, TALL, plan, first) + 26
@@ -370,7 +381,8 @@ def _tall(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
     if "norm_final" in parts:
         on_road("norm_final", 66)
     on_road("unembedding", 80)
-    on_road("softmax", 58, "branch")
+    if "softmax" in parts:
+        on_road("softmax", 58, "branch")
     if parts["unembedding"].tied:
         tables = {b.id: b.y + b.h / 2 for b in sheet.boxes if b.id in ("embedding", "unembedding")}
         edge, top, low = sheet.x0 + full[1], tables["embedding"], tables["unembedding"]

@@ -38,6 +38,7 @@ def describe(c: ResolvedConfig, made_of: Parts = HEALTHY) -> dict[str, Part]:
         "embedding": _embedding(c, made_of),
         "position": _position(c, made_of),
         **_sums(c, made_of),
+        "norm_embed": _norm(c, made_of, "norm_embed"),
         "block": _block(c, made_of),
     }
     parts |= {
@@ -121,6 +122,10 @@ def _embedding(c: ResolvedConfig, made_of: Parts) -> Part:
         f"A table with a row for each of the {c.vocab_size:,} tokens (V). A token's row is its vector of"
         f" {c.d_model:,} numbers (d), which enters the stream."
     )
+    if c.embedding_scale:
+        text += " It is multiplied by √d first."
+    if c.token_types:
+        text += f" The row of a table of {c.token_types:,} is added to it, for the text that the token is of."
     lines = (dims("V, d", (c.vocab_size, c.d_model)), parameters(_count(c, made_of, "embedding")))
     return Part(
         "embedding",
@@ -222,6 +227,7 @@ def _block(c: ResolvedConfig, made_of: Parts) -> Part:
 def _norm(c: ResolvedConfig, made_of: Parts, name: str) -> Part | None:
     norm = made_of.norm(c)
     there = {
+        "norm_embed": c.embedding_norm,
         "norm1": made_of.mixer(c).present,
         "norm2": made_of.feedforward(c).present,
         "norm_final": not made_of.wiring(c).ends_normed,
@@ -235,10 +241,9 @@ def _norm(c: ResolvedConfig, made_of: Parts, name: str) -> Part | None:
         else ", and nothing here is learned"
     )
     where = {
-        "norm1": "",
-        "norm2": "",
+        "norm_embed": " It stands before the first block, once.",
         "norm_final": " The last norm sees the sum of everything all blocks wrote.",
-    }[name]
+    }.get(name, "")
     count = _count(c, made_of, name)
     title = ("Final " if name == "norm_final" else "") + norm.title
     lines = (parameters(count),) if name == "norm_final" else (f"{count:,} params" if count else "no params",)
@@ -290,6 +295,14 @@ def _feedforward(c: ResolvedConfig, made_of: Parts) -> Part | None:
 
 
 def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
+    if not made_of.output(c).present:
+        return Part(
+            "output",
+            "Vectors",
+            (dims("T, d", (c.context, c.d_model)),),
+            "There is no output head: the vectors are handed on, to whatever is to be made of them.",
+            (*_shapes(c, made_of, "norm_final"), ("parameters", "0")),
+        )
     tied = c.tie_embeddings
     text = (
         f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit) for"
@@ -300,6 +313,8 @@ def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
             f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit)"
             " for every token that could stand there."
         )
+    if not made_of.output(c).linear:
+        text = f"A layer of its own bends each vector once more. {text}"
     saved = c.vocab_size * c.d_model
     text += (
         f" It is the embedding's own table, which saves {saved:,} parameters."
@@ -320,7 +335,9 @@ def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
     )
 
 
-def _softmax(c: ResolvedConfig, made_of: Parts) -> Part:
+def _softmax(c: ResolvedConfig, made_of: Parts) -> Part | None:
+    if not made_of.output(c).present:
+        return None
     aim = "the next token" if c.causal else "the hidden token"
     text = (
         f"The {c.vocab_size:,} scores of each position become probabilities that sum to 1: the model's guess"

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import TokenizerError
 from engine.pretrained.conversation import asked
-from engine.pretrained.vocabulary import ByteLevelTokenizer
+from engine.pretrained.vocabulary import PretrainedTokenizer
 from engine.tokenizers import ends
 
 tokenizers = pytest.importorskip("tokenizers")
@@ -16,14 +16,14 @@ TEMPLATE = (
 )
 
 
-def made(template: str | None) -> ByteLevelTokenizer:
+def made(template: str | None) -> PretrainedTokenizer:
     names = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
     letters = [chr(c) for c in range(33, 127)] + ["Ġ"]
     inner = tokenizers.Tokenizer(
         tokenizers.models.BPE({token: i for i, token in enumerate((*names, *letters))}, [])
     )
     inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    return ByteLevelTokenizer(inner, {name: i for i, name in enumerate(names)}, template)
+    return PretrainedTokenizer(inner, {name: i for i, name in enumerate(names)}, template)
 
 
 def test_what_stands_around_a_text_is_counted():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import make_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from engine.config import ModelConfig
 from engine.pretrained import cache, load, sources
 from tests.engine.pretrained.test_gguf import FACTS, a_llama, plain, written
 
@@ -80,6 +82,15 @@ def test_another_file_under_the_same_name_is_another(path: Path, tmp_path: Path)
     before = cache.stamp(opened, path)
     path.write_bytes(path.read_bytes() + b"\0")
     assert cache.stamp(load.open_model(path), path) != before
+
+
+def test_a_field_that_is_added_later_leaves_kept_weights_as_they_are(path: Path) -> None:
+    opened = load.open_model(path)
+    later = make_dataclass("Later", [("another", int, 0)], bases=(ModelConfig,), frozen=True)
+    named = replace(opened, config=later(**opened.config.to_dict()))
+    assert cache.stamp(named, path) == cache.stamp(opened, path)
+    other = replace(opened, config=replace(opened.config, norm_eps=0.1))
+    assert cache.stamp(other, path) != cache.stamp(opened, path)
 
 
 def test_a_cache_that_cannot_be_written(path: Path, tmp_path: Path) -> None:

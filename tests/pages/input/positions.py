@@ -19,7 +19,7 @@ from engine.checkpoints import Checkpoint
 from engine.config import ModelConfig
 from engine.measure.recording import Recording, record
 from tests.pages.stage import open_page
-from ui import subject
+from ui import models
 from ui.reading import FIRST_TEXT, most_tokens, read
 from ui.site import ROOT
 
@@ -82,8 +82,8 @@ def recorded(name: str) -> Recording:
 def the_only_preset(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Iterator[None]:
     """`untrained-classic` is a model with these fields."""
     preset = replace(presets.PRESETS["classic"], model=ModelConfig(**{**SMALL, **fields}))
-    monkeypatch.setattr(subject, "PRESETS", {"classic": preset})
-    monkeypatch.setattr(subject, "TRAINABLE", {"classic": preset})
+    monkeypatch.setattr(models, "PRESETS", {"classic": preset})
+    monkeypatch.setattr(models, "TRAINABLE", {"classic": preset})
     st.cache_resource.clear()
     yield
     st.cache_resource.clear()

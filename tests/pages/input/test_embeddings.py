@@ -26,7 +26,7 @@ from pages.input.embeddings import cloud as embeddings_cloud
 from pages.input.embeddings import looks, map_figures, shared
 from tests.pages.stage import LETTERS, StageManager, open_page, view_of
 from ui import course as embeddings_course
-from ui import state, subject
+from ui import models, state, subject
 
 ROOT = Path(__file__).parents[3]
 PAGE = str(ROOT / "pages" / "input" / "embeddings" / "page.py")
@@ -134,8 +134,8 @@ def test_the_lookup_says_what_becomes_of_positions_and_of_the_matrix(manager, mo
     preset = replace(
         presets.PRESETS["classic"], model=ModelConfig(**SMALL, position=position, tie_embeddings=tied)
     )
-    monkeypatch.setattr(subject, "PRESETS", {"classic": preset})
-    monkeypatch.setattr(subject, "TRAINABLE", {"classic": preset})
+    monkeypatch.setattr(models, "PRESETS", {"classic": preset})
+    monkeypatch.setattr(models, "TRAINABLE", {"classic": preset})
     page = opened(model="untrained-classic")
     said, adds = sentences(page), position in ("sinusoidal", "learned")
     assert ("Then the position is added" in said) == adds and len(page.dataframe[0].value) == (

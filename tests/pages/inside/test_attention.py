@@ -14,10 +14,11 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints import Checkpoint
 from engine.measure.heads import head_numbers
 from engine.tokenizers.char import CharTokenizer
+from pages.inside.attention import shared
 from pages.inside.attention.numbers import standing_out
 from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page
-from ui import subject
+from ui import models
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "attention" / "page.py")
 VIEWS = ("Heads", "Step by step", "Switch things off", "Numbers", "√d_k", "Shared keys")
@@ -48,6 +49,15 @@ VARIANTS: list[dict[str, Any]] = [
 ]
 
 
+def only_this(monkeypatch: pytest.MonkeyPatch, found: Checkpoint, name: str) -> None:
+    """The bar offers one model, under that name."""
+    monkeypatch.setattr(models, "SHIPPED", {})
+    monkeypatch.setattr(models, "TRAINABLE", [name])
+    monkeypatch.setattr(models, "_untrained", lambda preset: found)
+    monkeypatch.setattr(models.sources, "available", list)
+    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
+
+
 @pytest.fixture
 def variant(
     monkeypatch: pytest.MonkeyPatch, manager: StageManager, request: pytest.FixtureRequest
@@ -57,10 +67,7 @@ def variant(
     made = loud(tiny(**fields), factor=4.0).requires_grad_(False)
     found = Checkpoint(made, made.config, CharTokenizer("abcdefghij "), {})
     # A name of its own, so that nothing that was cached of another variant is shown.
-    monkeypatch.setattr(subject, "SHIPPED", {})
-    monkeypatch.setattr(subject, "TRAINABLE", [str(fields)])
-    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
-    monkeypatch.setattr(subject, "title_of", lambda name, run=None: name)
+    only_this(monkeypatch, found, str(fields))
     return fields
 
 
@@ -124,11 +131,24 @@ def test_every_view_takes_one_token(variant):
         assert not page.exception, view
 
 
+@pytest.mark.parametrize("variant", [{"causal": False, "vocab_size": 12}], ids=str, indirect=True)
+def test_an_encoder_moves_no_names_and_says_so(variant, monkeypatch):
+    sent: dict[str, Any] = {}
+    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
+    page = opened(attention_view="heads", text="abc abca bc", attention_sort="name_mover")
+    assert sent["order"] == list(range(8)) and set(sent["scores"]) == {""} and not sent["triangle"]
+    page.get_by_key("attention_view").set_value("numbers").run()
+    page.get_by_key("attention_number").set_value("Name mover").run()
+    assert not page.exception and "its last token predicts nothing" in sentences(page)
+
+
 @pytest.mark.parametrize(
     ("view", "key", "options"),
     [
         ("Heads", "attention_as", ("Heatmap", "Arcs")),
         ("Heads", "attention_layer", ("0", "1", "2", "3")),
+        ("Heads", "attention_sort", ("previous", "first", "induction", "duplicate", "name_mover", "layer")),
+        ("Heads", "attention_strong", ("true",)),
         ("Step by step", "attention_stage", ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")),
         ("Step by step", "attention_head", ("0", "3")),
         ("Switch things off", "attention_mask", ("false",)),
@@ -140,7 +160,16 @@ def test_every_view_takes_one_token(variant):
         (
             "Numbers",
             "attention_number",
-            ("Entropy", "Relative entropy", "Distance", "Previous token", "First token", "Induction"),
+            (
+                "Entropy",
+                "Relative entropy",
+                "Distance",
+                "Previous token",
+                "First token",
+                "Induction",
+                "Duplicate token",
+                "Name mover",
+            ),
         ),
         ("√d_k", "attention_scale", ("none", "1/√d_k", "1/d_k", "own")),
         ("Shared keys", "attention_sizes", ("this model", "LLaMA-2 70B", "LLaMA-2 7B", "GPT-2 small", "own")),
@@ -211,6 +240,8 @@ def test_seventy_billion_is_counted_right(manager):
         {"attention_layer": "-1"},
         {"attention_head": "x"},
         {"attention_as": "Pie"},
+        {"attention_sort": "fame", "attention_strong": "very"},
+        {"attention_view": "switches", "attention_off_layer": "77"},
         {"attention_view": "Step by step", "attention_query": "10000"},
         {"attention_view": "Step by step", "attention_key": "9999", "attention_stage": "no"},
         {"attention_view": "Step by step", "attention_query": "3", "attention_key": "5"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from typing import Any
@@ -14,13 +15,15 @@ from engine.checkpoints import Checkpoint
 from engine.faults import PARTS
 from engine.measure.heads import stages
 from engine.measure.recording import Recording, record
+from engine.measure.repeating import repeated
 from engine.model import build
+from engine.progress import finish
 from engine.tokenizers.char import CharTokenizer
+from pages.inside.attention import habits, shared
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
-from tests.pages.inside.test_attention import PAGE
+from tests.pages.inside.test_attention import PAGE, only_this
 from tests.pages.stage import StageManager, open_page
-from ui import subject
 
 MODEL = loud(tiny(n_kv_heads=2, position="rope", qk_norm=True), factor=4.0).requires_grad_(False)
 TEXT = "abcabcab"
@@ -33,10 +36,7 @@ PATTERNS = RECORDING.stacked("pattern").astype(np.float64)  # (layer, head, quer
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     found = Checkpoint(MODEL, MODEL.config, CharTokenizer("abcdefghij "), {})
-    monkeypatch.setattr(subject, "SHIPPED", {})
-    monkeypatch.setattr(subject, "TRAINABLE", ["numbers"])
-    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
-    monkeypatch.setattr(subject, "title_of", lambda name, run=None: name)
+    only_this(monkeypatch, found, "numbers")
 
 
 def opened(view: str, **query: Any) -> AppTest:
@@ -73,6 +73,40 @@ def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
     page.get_by_key("attention_head").set_value(2).run()
     assert "`blocks.1.pattern[2]`: 8 × 8 weights. Layer 1, head 2: looks" in said(page)
     np.testing.assert_allclose(heat(drawn, "attention_pattern"), PATTERNS[LAYER, 2], rtol=1e-6)
+
+
+def test_the_grid_gets_every_pattern_and_the_order_of_a_habit(monkeypatch):
+    sent: dict[str, Any] = {}
+    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
+    page = opened("heads")
+    assert (sent["layers"], sent["heads"], sent["size"], sent["triangle"]) == (2, 4, 8, True)
+    pixels = np.frombuffer(base64.b64decode(sent["pixels"]), np.uint8).reshape(2, 4, 36) / 255
+    np.testing.assert_allclose(pixels, PATTERNS[..., *np.tril_indices(8)], atol=0.5 / 255 + 1e-6)
+    assert sent["order"] is None and sent["scores"] is None and sent["chosen"] == [LAYER, HEAD]
+    page.get_by_key("attention_sort").set_value("previous").run()
+    before = np.mean([PATTERNS[..., i, i - 1] for i in range(1, 8)], axis=0).ravel()
+    assert sent["order"] == sorted(range(8), key=lambda i: -before[i])
+    assert sent["scores"] == [f"{value:.2f}" for value in before]
+    assert sent["chosen"] == list(divmod(int(before.argmax()), 4)), "the strongest is enlarged"
+    page.get_by_key("attention_head").set_value(0).run()
+    assert sent["chosen"][1] == 0, "until another is chosen"
+    page.get_by_key("attention_strong").set_value(True).run()
+    strong = [i for i in sent["order"] if before[i] >= 0.4]
+    assert sent["order"] == strong or (not strong and "No head gives it 40%" in said(page))
+
+
+def test_the_strongest_is_enlarged_when_it_has_been_measured(monkeypatch):
+    sent: dict[str, Any] = {}
+    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
+    with monkeypatch.context() as busy:
+        busy.setattr(habits, "measured", lambda key, measure, doing: None)
+        page = AppTest.from_file(PAGE, default_timeout=60)
+        page = open_page(page, attention_view="heads", text=TEXT, attention_sort="duplicate")
+        assert sent["chosen"] == [0, 0] and set(sent["scores"]) == {""}
+    page.run()
+    found = finish(repeated(MODEL, vocab=11))
+    assert found is not None and sent["scores"] == [f"{x:.2f}" for x in found.duplicate.ravel()]
+    assert sent["chosen"] == list(divmod(int(found.duplicate.argmax()), 4)) != [0, 0]
 
 
 def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
@@ -131,8 +165,7 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
 def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):
     faulty = build(tiny(), parts=PARTS["unscaled_scores"]).eval()
     found = Checkpoint(faulty, faulty.config, CharTokenizer("abcdefghij "), {})
-    monkeypatch.setattr(subject, "TRAINABLE", ["faulty"])  # a name of its own: pages keep models by name
-    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
+    only_this(monkeypatch, found, "faulty")  # a name of its own: pages keep models by name
     page = opened("steps", attention_stage="÷ √d", attention_query=str(QUERY), attention_key="2")
     assert not page.exception and "does not divide" in said(page)
     assert "\\sqrt" not in said(page) and "the product as it is" in said(page)
@@ -221,7 +254,7 @@ def test_numbers_are_those_of_the_patterns(drawn):
     table = page.dataframe[0].value
     at = (table["layer"] == 1) & (table["head"] == 2)
     assert table[at]["distance"].item() == pytest.approx(expected["Distance"][1, 2])
-    assert table[at]["first token"].item() == pytest.approx(expected["First token"][1, 2])
+    assert table[at]["first"].item() == pytest.approx(expected["First token"][1, 2])
     words = said(page)
     for text, values in (("spreads most evenly", expected["Relative entropy"]),):
         layer, head = divmod(int(values.argmax()), 4)

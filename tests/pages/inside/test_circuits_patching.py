@@ -250,6 +250,8 @@ def test_the_patches_that_count_most() -> None:
     )
     assert "(0.25)." in told and "0.05" not in told
     assert "**head 1.2** brings back **0.50**" in answer([[0, 0.25, 0], [0, 0, 0.5]], "z")
+    first, second = (answer(rows, "ffn_out") for rows in ([[0, 1, 0], [0, 0, 0]], [[0, 0, 0], [0, 1, 0]]))
+    assert "which word it is" in first and "which word it is" not in second
     assert "No single one restores more than 0.05" in answer([[0, 0.05, 0]], "ffn_out")
 
 

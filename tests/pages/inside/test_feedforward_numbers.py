@@ -17,7 +17,7 @@ from engine.tokenizers.char import CharTokenizer
 from tests.engine.helpers import loud, tiny
 from tests.pages.inside.test_feedforward import PAGE, sentences
 from tests.pages.stage import StageManager, open_page
-from ui import models, subject
+from ui import models
 
 ALPHABET = "abcdefghij "
 MODEL = loud(
@@ -34,11 +34,10 @@ LAYER, NEURON = 1, 7
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
     monkeypatch.setattr(models, "SHIPPED", {})
-    monkeypatch.setattr(models.sources, "available", lambda: ())
+    monkeypatch.setattr(models.sources, "available", list)
     monkeypatch.setattr(models, "TRAINABLE", ["feedforward-numbers"])
     monkeypatch.setattr(models, "_untrained", lambda preset: found)
-    for place in (models, subject):
-        monkeypatch.setattr(place, "title_of", lambda name, run=None: name)
+    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
 
 

@@ -19,7 +19,7 @@ from pages.inside.residual import highway
 from tests.engine.helpers import loud, tiny
 from tests.pages.inside.test_residual import PAGE, sentences
 from tests.pages.stage import StageManager, open_page
-from ui import models, state, subject
+from ui import models, state
 
 ALPHABET = "abcdefghij "
 MODEL = loud(tiny(n_layers=3, attention_bias=True, norm_bias=True), factor=3.0).requires_grad_(False)
@@ -33,11 +33,10 @@ NAMES = ["embed", "block 0", "block 1", "block 2 = output"]
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
     monkeypatch.setattr(models, "SHIPPED", {})
-    monkeypatch.setattr(models.sources, "available", lambda: ())
+    monkeypatch.setattr(models.sources, "available", list)
     monkeypatch.setattr(models, "TRAINABLE", ["residual-numbers"])
     monkeypatch.setattr(models, "_untrained", lambda preset: found)
-    for place in (models, subject):
-        monkeypatch.setattr(place, "title_of", lambda name, run=None: name)
+    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
 
 
 def opened(view: str, **query: str) -> AppTest:

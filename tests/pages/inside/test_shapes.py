@@ -18,7 +18,7 @@ from pages.inside.shapes import sources, walk
 from tests.engine.helpers import loud, tiny
 from tests.engine.toys import TOYS
 from tests.pages.stage import open_page
-from ui import subject
+from ui import models, subject
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "shapes" / "page.py")
 VIEW, SOURCE = "shapes_view", "shapes_source"
@@ -118,9 +118,9 @@ def test_a_model_of_other_parts_is_traced_with_them(monkeypatch):
     """The toy's mixer has no W_O and three matrices of its own."""
     model = build(tiny(), parts=TOYS["mixer"]).eval()
     found = Checkpoint(model, model.config, CharTokenizer("abcdefghij "), {})
-    monkeypatch.setattr(subject, "_model", lambda *_: found)
-    monkeypatch.setattr(subject, "_choose_model", lambda: "untrained-of-other-parts")
-    monkeypatch.setattr(subject, "title_of", lambda *_: "A model")
+    monkeypatch.setattr(subject, "model_of", lambda *_: found)
+    monkeypatch.setattr(subject, "choose_model", lambda *_: "untrained-of-other-parts")
+    monkeypatch.setattr(models, "title_of", lambda *_: "A model")
     page = opened(text="abcabc")
     count = sum(p.numel() for p in model.parameters())
     assert f"**{count:,} parameters" in sentences(page)
@@ -136,11 +136,11 @@ def test_every_step_of_every_kind_of_model_draws(fields, monkeypatch):
     )
     model = loud(config)
     monkeypatch.setattr(
-        subject, "_model", lambda *_: Checkpoint(model, model.config, CharTokenizer("abcd<"), {})
+        subject, "model_of", lambda *_: Checkpoint(model, model.config, CharTokenizer("abcd<"), {})
     )
     key = "-".join(f"{a}{b}" for a, b in fields.items())  # a key of its own: the recordings are cached by it
-    monkeypatch.setattr(subject, "_choose_model", lambda: f"untrained-{key}")
-    monkeypatch.setattr(subject, "title_of", lambda *_: "A model")
+    monkeypatch.setattr(subject, "choose_model", lambda *_: f"untrained-{key}")
+    monkeypatch.setattr(models, "title_of", lambda *_: "A model")
     page = opened(text="ab<dcab")
     own = sources.Source("", "", model.config, 6)
     for index, step in enumerate(sources.steps_of(own)):

@@ -16,7 +16,7 @@ from pages.inside.shapes import sources
 from tests.engine.helpers import loud, tiny
 from tests.pages.inside.test_shapes import PAGE, formulas, sentences
 from tests.pages.stage import StageManager, open_page
-from ui import subject
+from ui import models
 
 ALPHABET = "abcdefghij "
 MODEL = loud(tiny(n_kv_heads=2), factor=3.0).requires_grad_(False)
@@ -28,10 +28,11 @@ STEPS = sources.steps_of(sources.Source("", "", MODEL.config, len(TEXT)))
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
-    monkeypatch.setattr(subject, "SHIPPED", {})
-    monkeypatch.setattr(subject, "TRAINABLE", ["shapes-numbers"])
-    monkeypatch.setattr(subject, "_untrained", lambda preset: found)
-    monkeypatch.setattr(subject, "title_of", lambda name, run=None: name)
+    monkeypatch.setattr(models, "SHIPPED", {})
+    monkeypatch.setattr(models.sources, "available", list)
+    monkeypatch.setattr(models, "TRAINABLE", ["shapes-numbers"])
+    monkeypatch.setattr(models, "_untrained", lambda preset: found)
+    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
 
 
 def opened(**query: str) -> AppTest:

@@ -1,0 +1,121 @@
+"""The output: what the last vectors become. A logit for each token of the vocabulary, as a rule."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.config import ResolvedConfig
+from engine.parts.costs import Kept, Pass, Product, Weight
+from engine.parts.formula import Formula
+from engine.parts.norms import LayerNorm
+from engine.probe import Probe
+
+
+class LinearOutput(nn.Module):
+    """x W_U: a logit is the product of the last vector with the token's column of W_U."""
+
+    present: ClassVar[bool] = True
+    linear: ClassVar[bool] = True
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
+        return probe("logits", F.linear(x, matrix))  # (batch, position, d_model) -> (batch, position, vocab)
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        if config.tie_embeddings:
+            return (Weight("W_U, which is E", (0,)),)
+        return (Weight("W_U", ("d_model", "vocab_size")),)
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        return (Product("logits", ("d_model", "vocab_size")),)
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        # Its input, and the probabilities, which the loss computes in float32.
+        return Kept(read=config.d_model, full=config.vocab_size)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"logits": (r"\mathrm{logits} = x\,W_U", "x · W_U")}
+
+
+class MaskedOutput(nn.Module):
+    """LayerNorm(GELU(x W + b)) W_U + b_U: the head with which BERT guesses hidden tokens (Devlin et al. 2018,
+    3.1; the layer before W_U is in its code).
+    """
+
+    present: ClassVar[bool] = True
+    linear: ClassVar[bool] = False
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+        self.w_in = nn.Linear(config.d_model, config.d_model)
+        self.norm = LayerNorm(config)
+        self.bias = nn.Parameter(torch.empty(config.vocab_size))
+
+    def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
+        hidden = probe("out_post", F.gelu(probe("out_pre", self.w_in(x))))  # (batch, position, d_model)
+        return probe("logits", F.linear(probe("norm_out", self.norm(hidden)), matrix, self.bias))
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        before = (Weight("W", ("d_model", "d_model")), Weight("bias of W", ("d_model",)))
+        bias = Weight("bias of W_U", ("vocab_size",))
+        return (*before, *LayerNorm.tensors(config), *LinearOutput.tensors(config), bias)
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        return (Product("W", ("d_model", "d_model")), *LinearOutput.products(config))
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        bent = Kept(read=config.d_model, own=config.d_model)  # the input of W, and of GELU
+        normed = LayerNorm.kept(config, run)
+        found = LinearOutput.kept(config, run)
+        return bent + Kept(own=normed.read + normed.own + found.read, full=found.full)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {
+            "out_pre": (r"u = x\,W + b", "x · W + b"),
+            "out_post": (r"h = u\,\Phi(u)", "u · Φ(u)"),
+            "norm_out": LayerNorm.formula(config),
+            "logits": (r"\mathrm{logits} = x\,W_U + b_U", "x · W_U + b"),
+        }
+
+
+class NoOutput(nn.Module):
+    """No output head: an encoder hands its vectors on, T5's to its decoder, BERT's to a task."""
+
+    present: ClassVar[bool] = False
+    linear: ClassVar[bool] = False
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
+        return x
+
+    @classmethod
+    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
+        return ()
+
+    @classmethod
+    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
+        return ()
+
+    @classmethod
+    def kept(cls, config: ResolvedConfig, run: Pass) -> Kept:
+        return Kept()
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {}

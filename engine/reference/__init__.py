@@ -1,0 +1,1 @@
+"""A second implementation of the forward pass, and the engine's own held against it."""

@@ -1,0 +1,185 @@
+"""The view of a fact in the stream: in which block the answer appears, and who wrote it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from engine.errors import GlassformerError
+from engine.measure.fact import Fact, answer_of, trace
+from engine.measure.recording import record
+from engine.tokenizers import Tokenizer
+from pages.inside.circuits import words_behaviour as words
+from pages.inside.circuits.fact_figure import climb
+from pages.inside.circuits.induction import name_of
+from pages.inside.circuits.needs import writes
+from pages.inside.circuits.prompts import MOST_ANSWER, MOST_PROMPT, OWN, line
+from ui import explain, widgets
+from ui.players.plot import plot
+from ui.reading import most_tokens, read
+from ui.subject import Subject
+from ui.text.markdown import safe
+
+HEIGHT = 262
+
+
+@dataclass(frozen=True)
+class Question:
+    """A prompt, and the token that should follow; empty: whatever the model says."""
+
+    title: str
+    prompt: str
+    answer: str
+    letters: bool = False  # for models that read letters
+
+
+QUESTIONS: dict[str, Question] = {
+    "capital": Question("capital of France", "The capital of France is", " Paris"),
+    "gold": Question("gold", "The chemical symbol for gold is", " Au"),
+    "hamlet": Question("Hamlet", "The author of Hamlet is William", " Shakespeare"),
+    "planet": Question("largest planet", "The largest planet in the solar system is", " Jupiter"),
+    "opposite": Question("opposite of hot", "The opposite of hot is", " cold"),
+    "sum": Question("two plus two", "Two plus two is", " four"),
+    "window": Question("But, soft!", "But, soft! what light through yonder win", "d", letters=True),
+    "romeo": Question("ROMEO", "ROMEO", ":", letters=True),
+    "art": Question("thou art", "thou ar", "t", letters=True),
+    "citizen": Question("First Citizen", "First Citiz", "e", letters=True),
+}
+
+
+def draw_fact(subject: Subject) -> None:
+    """A prompt, the climb of its answer, and the writers."""
+    if not writes(subject):
+        return
+    known = questions_for(subject.tokenizer)
+    titles = {name: q.title for name, q in known.items()} | {OWN: "your own"}
+    chosen = widgets.one_of(words.FACT_QUESTION, titles, "fact_question", kind="pills", wrap=True)
+    question = _own(next(iter(known.values()), Question("", "", ""))) if chosen == OWN else known[chosen]
+    ids, prompt, notes = read(question.prompt, subject.tokenizer, min(most_tokens(subject.config), 64))
+    for note in notes:
+        st.caption(f":material/info: {safe(note)}")
+    found = _traced(subject.key, ids, prompt, question.answer, subject)
+    if isinstance(found, str):
+        st.warning(safe(f"{found[:1].upper()}{found[1:]}."), icon=":material/info:")
+        return
+    fact, note = found
+    _draw(subject, fact)
+    explain.takeaway(f"After “{safe(prompt)}”: {sentence(fact, subject)}")
+    if note:
+        st.caption(f":material/info: {safe(note)}")
+
+
+def questions_for(tokenizer: Tokenizer) -> dict[str, Question]:
+    """Those whose answer is one token; those for letters where none of the others is."""
+    known = {name: q for name, q in QUESTIONS.items() if fits(tokenizer, q)}
+    of_words = {name: q for name, q in known.items() if not q.letters}
+    return of_words or known
+
+
+def fits(tokenizer: Tokenizer, question: Question) -> bool:
+    """Whether the answer is one token, and one that stands by itself after the prompt."""
+    if tokenizer.unknown(question.prompt + question.answer):
+        return False
+    answer = tokenizer.encode(question.answer)
+    together = tokenizer.encode(question.prompt + question.answer)
+    return len(answer) == 1 and together == [*tokenizer.encode(question.prompt), *answer]
+
+
+def _own(first: Question) -> Question:
+    left, right = st.columns([5, 2], gap="small")
+    with left:
+        prompt = line("Prompt", first.prompt, "fact_prompt", MOST_PROMPT)
+    with right:
+        hint = "One token is followed, the first. Empty: the one that the model finds likeliest."
+        answer = line("Answer", "", "fact_answer_text", MOST_ANSWER, hint)
+    return Question("", prompt, answer)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Reading the stream …")
+def _traced(
+    key: tuple[str, int], ids: tuple[int, ...], prompt: str, answer: str, _subject: Subject
+) -> tuple[Fact, str] | str:
+    """The fact and what was made of the answer; or why there is none."""
+    recording = record(_subject.model, ids)
+    if not answer:
+        return trace(_subject.model, recording), ""
+    try:
+        meant = answer_of(_subject.tokenizer, prompt, answer, recording.logits[-1])
+    except GlassformerError as error:
+        return str(error)
+    shown = f"“{_subject.vocabulary[meant.token]}”"
+    note = f"A blank was put before “{answer}”: so a new word begins." if meant.blank else ""
+    if meant.tokens > 1:
+        note = f"{note} The answer is {meant.tokens} tokens: the first, {shown}, is followed.".strip()
+    return trace(_subject.model, recording, meant.token), note
+
+
+def depth_names(layers: int) -> list[str]:
+    """
+    >>> depth_names(2)
+    ['embed', 'block 0', 'block 1']
+    """
+    return ["embed", *(f"block {i}" for i in range(layers))]
+
+
+def _draw(subject: Subject, fact: Fact) -> None:
+    names = depth_names(subject.config.n_layers)
+    guesses = [subject.vocabulary[i] for i in fact.guess]
+    written = fact.written
+    parts = None if written is None else {"attention": written.attention, "feedforward": written.feedforward}
+    table = {"depth": names, "rank": fact.rank, "probability": fact.probability, "guess": guesses}
+    for name, values in (parts or {}).items():
+        table[f"{name}_nats"] = np.concatenate(([np.nan], values))
+    plot(
+        climb(fact.rank, fact.probability, guesses, names, parts, subject.config.vocab_size),
+        key="fact_climb",
+        height=HEIGHT if parts else HEIGHT - 100,
+        name="fact",
+        data=table,
+        alt=(
+            f"Rank of “{subject.vocabulary[fact.answer]}” after each block, from {fact.rank[0]:,} to"
+            f" {fact.rank[-1]:,}, its probability, and what each block wrote of its logit."
+        ),
+    )
+
+
+def sentence(fact: Fact, subject: Subject) -> str:
+    """Where it becomes the likeliest, where it climbs most, and who wrote it."""
+    names = depth_names(subject.config.n_layers)
+    word = f"“{safe(subject.vocabulary[fact.answer])}”"
+    if fact.first is None:
+        guess = safe(subject.vocabulary[fact.guess[-1]])
+        said = (
+            f"{word} ends as number **{fact.rank[-1]:,}**, with a probability of {fact.probability[-1]:.3f}:"
+            f" the model would write “{guess}”. Its best place on the way is {fact.rank[fact.best]:,}, after"
+            f" {names[fact.best]}."
+        )
+    else:
+        since = "from the embedding on" if fact.first == 0 else f"only from **{names[fact.first]}** on"
+        said = (
+            f"{word} is the likeliest token {since}, of {subject.config.n_layers} blocks; in the end with a"
+            f" probability of **{fact.probability[-1]:.2f}**."
+        )
+    if fact.leap is not None:
+        said += (
+            f" It climbs most in {names[fact.leap]}: from number {fact.rank[fact.leap - 1]:,} to"
+            f" {fact.rank[fact.leap]:,}."
+        )
+    return f"{said} {_who(fact)}"
+
+
+def _who(fact: Fact) -> str:
+    written = fact.written
+    if written is None:
+        return "Nobody can be named for it: this model's stream is no plain sum of what was written."
+    part, layer, most = written.most
+    name = {"attention": "the attention", "feedforward": "the feed-forward network"}[part]
+    head = written.head
+    alone = "" if head is None else f"; of all heads {name_of(head.layer, head.head)}, {head.value:+.1f}"
+    return (
+        f"Attention wrote **{written.by_attention:+.1f}** nats of its logit (less the mean of all), the"
+        f" feed-forward networks **{written.by_feedforward:+.1f}**; most {name} of block {layer},"
+        f" {most:+.1f}{alone}."
+    )

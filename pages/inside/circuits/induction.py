@@ -1,0 +1,221 @@
+"""The view of induction: random tokens read twice, and what becomes of that without the heads that copy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.config import ResolvedConfig
+from engine.measure.habits import STRONG, Named
+from engine.measure.induction import Repeat, drawn, ordinary, read_twice
+from engine.measure.knockout import WEAK, Knockout, knock_out
+from engine.tokenizers import Tokenizer, token_bytes
+from pages.inside.circuits import induction_figures as figures
+from pages.inside.circuits import words_behaviour as words
+from pages.inside.circuits.needs import looks, writes
+from ui import explain, widgets
+from ui.models import UNTRAINED
+from ui.players.plot import plot
+from ui.reading import most_tokens
+from ui.slow import measured
+from ui.subject import Subject
+
+COUNTS = (8, 16, 24, 32, 48)
+MOST_SEED = 9999
+HEIGHT = 250
+
+
+def draw_induction(subject: Subject) -> None:
+    """Both readings, then the heads one by one."""
+    if not (writes(subject) and looks(subject)):
+        return
+    pool = _pool(subject.key[0], subject.tokenizer)
+    limit = min(most_tokens(subject.config) // 2, len(pool))
+    counts = [count for count in COUNTS if count <= limit] or ([limit] if limit > 1 else [])
+    if not counts:
+        st.info("This model's context or vocabulary is too small to read two different tokens twice.")
+        return
+    row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
+    hint = "Different words of the model's vocabulary, drawn at random; letters where it has no words."
+    count = widgets.one_of(
+        words.INDUCTION_QUESTION, counts, "induction_count", first=24, place=row, hint=hint
+    )
+    seed = widgets.whole(
+        "Draw", 0, MOST_SEED, 0, "induction_seed", place=row, hint="Another number, other tokens.", width=140
+    )
+    once = drawn(pool, count, seed)
+    repeat = _read(subject.key, once, subject)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _draw_readings(subject, repeat)
+    with right:
+        found = _knocked_out(subject, repeat)
+    explain.takeaway(" ".join(sentences(repeat, found, _trained_on(subject), subject.config)))
+    _every_head(repeat)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _pool(name: str, _tokenizer: Tokenizer) -> np.ndarray:
+    return ordinary(token_bytes(_tokenizer))
+
+
+@st.cache_resource(max_entries=32, show_spinner="Reading it twice …")
+def _read(key: tuple[str, int], once: tuple[int, ...], _subject: Subject) -> Repeat:
+    return read_twice(_subject.model, once)
+
+
+def _draw_readings(subject: Subject, repeat: Repeat) -> None:
+    labels = [subject.vocabulary[i] for i in repeat.once]
+    plot(
+        figures.readings(repeat.first, repeat.second, labels),
+        key="induction_readings",
+        height=HEIGHT,
+        name="read-twice",
+        data={"token": labels, "first_nats": repeat.first, "second_nats": repeat.second},
+        alt=(
+            f"Loss of each of {len(labels)} random tokens at its first reading, mean {repeat.first_loss:.2f}"
+            f" nats, and at its second, mean {repeat.second_loss:.2f}."
+        ),
+    )
+
+
+def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
+    if repeat.scores.size < 2:
+        return None
+    found = measured(
+        ("induction", subject.key, repeat.once),
+        lambda: knock_out(subject.model, repeat),
+        "Switching heads off",
+    )
+    if found is None:
+        return None
+    names = [name_of(*head) for head in found.heads]
+    off = np.arange(len(found.without))
+    plot(
+        figures.knocked_out(found.without, found.others, found.others_mean, names, repeat.first_loss),
+        key="induction_knockout",
+        height=HEIGHT,
+        name="heads-off",
+        data={
+            "heads_off": off,
+            "last": ["", *names],
+            "best_nats": found.without,
+            "random_mean_nats": found.others_mean,
+        }
+        | {f"random_{i}_nats": draw for i, draw in enumerate(found.others)},
+        alt=(
+            f"Loss of the second reading with up to {len(names)} of the best induction heads off, and with"
+            " as many random heads of the same layers."
+        ),
+    )
+    return found
+
+
+def name_of(layer: int, head: int) -> str:
+    """As the axes call a head: both counted from 0.
+
+    >>> name_of(18, 6)
+    '18.6'
+    """
+    return f"{layer}.{head}"
+
+
+def sentences(
+    repeat: Repeat, found: Knockout | None, trained_on: str | None, config: ResolvedConfig
+) -> list[str]:
+    """What is seen, heads and all; `found` is None while it is measured."""
+    said = [
+        f"Random tokens cost {repeat.first_loss:.1f} nats each at the first reading and"
+        f" **{repeat.second_loss:.1f}** at the second: "
+        + ("the model copies." if repeat.copies else "it hardly helps to have read them once.")
+    ]
+    if not repeat.strong:
+        return [*said, *_why_not(repeat, trained_on, config)]
+    best, many = repeat.strong[0], len(repeat.strong)
+    said.append(
+        (f"{many} heads look" if many > 1 else "One head looks")
+        + " at what came after the same token last time"
+        + (", most " if many > 1 else ": ")
+        + f"**{name_of(best.layer, best.head)}** ({best.value:.0%} of its weight)."
+    )
+    if found is None:
+        return said
+    off = len(found.heads)
+    said.append(
+        f"Without the best {off} the second reading costs **{found.without[-1]:.1f}**, without {off} random"
+        f" heads of the same layers {found.others_mean[-1]:.1f}"
+        + (f"; {_below(found.below[0])}." if found.below else ".")
+    )
+    return said
+
+
+def _below(head: Named) -> str:
+    """`head.value` is the loss without it."""
+    name = name_of(head.layer, head.head)
+    return f"without {name} alone, a head below them that reads the token before, {head.value:.1f}"
+
+
+def _why_not(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> list[str]:
+    """That no head copies, and what is missing for it."""
+    most, before = repeat.best[0], repeat.before
+    said = [
+        "**No induction head**: the most that a head gives to what came after the same token is"
+        f" {most.value:.0%} ({name_of(most.layer, most.head)}), and {STRONG:.0%} would make it one."
+    ]
+    if config.n_layers == 1:
+        said.append("With one layer there can be none: it needs a head below it to read from.")
+    else:
+        said.append(_below_it(before))
+    if trained_on is not None:
+        said.append(trained_on)
+    return said
+
+
+def _below_it(before: Named) -> str:
+    name = f"{name_of(before.layer, before.head)}, {before.value:.0%}"
+    if before.value >= STRONG:
+        return f"A head that reads the token before, the other half of the circuit, is there ({name})."
+    return f"Nor does a head below read the token before, the other half of the circuit (most: {name})."
+
+
+def _trained_on(subject: Subject) -> str | None:
+    """Why a model has not learned it, where that is known."""
+    if subject.key[0].startswith(UNTRAINED):
+        return "It has not been trained: such heads form during training, all at once (Olsson et al. 2022)."
+    if subject.corpus is None:
+        return None
+    return (
+        f"In what it learned from ({subject.corpus}) little comes twice within {subject.config.context}"
+        " tokens: copying hardly paid."
+    )
+
+
+def _every_head(repeat: Repeat) -> None:
+    with st.expander("Measure it: the score of every head, and how heads are switched off"):
+        st.markdown(words.INDUCTION_METHOD.format(strong=f"{STRONG:.0%}", weak=f"{WEAK:.0%}"))
+        layer, head = (grid.ravel() for grid in np.indices(repeat.scores.shape))
+        table = {
+            "layer": layer,
+            "head": head,
+            "induction": repeat.scores.ravel(),
+            "previous_token": repeat.previous.ravel(),
+        }
+        plot(
+            figures.scores_map(repeat.scores, "weight"),
+            key="induction_scores",
+            height=110 + 14 * max(8, len(repeat.scores)),
+            name="induction-scores",
+            data=table,
+            alt="Map of the induction score of every head, layers upward.",
+        )
+        best = [
+            {
+                "head": name_of(one.layer, one.head),
+                "looks at what came after": one.value,
+                "at the token before": float(repeat.previous[one.layer, one.head]),
+            }
+            for one in repeat.best[:10]
+        ]
+        shares = {name: st.column_config.NumberColumn(format="%.3f") for name in list(best[0])[1:]}
+        st.dataframe(pd.DataFrame(best), hide_index=True, column_config=shares, key="induction_table")

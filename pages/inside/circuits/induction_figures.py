@@ -1,0 +1,93 @@
+"""Arrays -> figures of induction: both readings, heads switched off, the score of every head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pages.inside.circuits.curves import curve
+from ui.figures import specs as go
+from ui.figures.axes import MONO, rows_axis, token_axis
+from ui.figures.labels import crowded, plain
+from ui.figures.theme import SEQUENTIAL, base_layout, colour
+
+
+def readings(first: np.ndarray, second: np.ndarray, labels: Sequence[str]) -> go.Figure:
+    """Loss of each token at its first and at its second reading, (place,) both."""
+    at = np.arange(len(labels))
+    words = [plain(label) for label in labels]
+    hover = "“%{customdata}”: %{y:.2f} nats"
+    traces = [
+        curve(at, first, "first reading", "quiet", hover, customdata=words, dash="dot"),
+        curve(at, second, "second reading", "validation", hover, customdata=words),
+    ]
+    tall = crowded(labels, 480)
+    layout = base_layout(
+        margin={"l": 44, "r": 8, "t": 26, "b": 30 + (7 * tall or 14)},
+        xaxis=token_axis(labels, "random tokens", upright=tall > 0)
+        | {"tickfont": MONO | {"size": 11 if tall else 13}},
+        yaxis={"title": {"text": "loss (nats)"}, "rangemode": "tozero", "zeroline": False},
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def knocked_out(
+    without: np.ndarray, others: np.ndarray, mean: np.ndarray, heads: Sequence[str], first: float
+) -> go.Figure:
+    """Loss of the second reading by the number of heads that are off: the best (1 + heads,), as many others
+    (draw, 1 + heads) with their mean; `first` is the loss of the first reading, a line.
+    """
+    at = np.arange(len(without))
+    off = ["all on", *(f"without {head}" for head in heads)]
+    traces = [
+        curve(
+            at, draw, "", "quiet", "", width=1, mode="lines", opacity=0.5, hoverinfo="skip", showlegend=False
+        )
+        | {"hovertemplate": None}
+        for draw in others
+    ]
+    traces += [
+        curve(at, mean, "random heads, mean", "quiet", "%{x} random heads off: %{y:.2f} nats"),
+        curve(at, without, "best heads", "attention", "%{customdata}: %{y:.2f} nats", customdata=off),
+    ]
+    line = {"color": colour("quiet"), "dash": "dot", "width": 1.2}
+    place = {"xref": "paper", "x0": 0, "x1": 1, "y0": first, "y1": first}
+    note = {"xref": "paper", "x": 1, "y": first, "xanchor": "right", "yanchor": "bottom", "showarrow": False}
+    layout = base_layout(
+        margin={"l": 44, "r": 8, "t": 26, "b": 60},
+        shapes=[{"type": "line", "line": line} | place],
+        annotations=[{"text": "first reading", "font": {"size": 12}} | note],
+        xaxis={
+            "title": {"text": "heads switched off, one more at a time"},
+            "tickvals": at,
+            "ticktext": ["none", *heads],
+            "tickangle": 0 if len(heads) <= 8 else -90,
+            "showgrid": False,
+            "zeroline": False,
+        },
+        yaxis={"title": {"text": "second reading (nats)"}, "rangemode": "tozero", "zeroline": False},
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def scores_map(scores: np.ndarray, title: str) -> go.Figure:
+    """A weight in [0, 1] of every head, (layer, head); layer 0 at the bottom."""
+    heat = go.Heatmap(
+        z=scores.astype(np.float32),
+        zmin=0,
+        zmax=1,
+        colorscale=SEQUENTIAL,
+        xgap=1,
+        ygap=1,
+        hovertemplate="layer %{y}, head %{x}: %{z:.3f}<extra></extra>",
+        colorbar={"title": {"text": title, "side": "top"}, "thickness": 10},
+    )
+    layers, heads = ([str(i) for i in range(n)] for n in scores.shape)
+    layout = base_layout(
+        margin={"l": 44, "r": 8, "t": 8, "b": 44},
+        showlegend=False,
+        xaxis=rows_axis(heads, title={"text": "head"}, tickangle=0),
+        yaxis=rows_axis(layers, title={"text": "layer"}),
+    )
+    return go.Figure({"data": [heat], "layout": layout})

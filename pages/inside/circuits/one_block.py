@@ -1,0 +1,99 @@
+"""One block of 32 weights, number by number: what Q4_1 is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.measure.one_block import OneBlock, made, stored
+from engine.measure.rounding import BLOCK
+from engine.pretrained.load import Opened, open_model
+from pages.inside.circuits import weights_figures as figures
+from ui import explain, widgets
+from ui.models import model_of
+from ui.players.plot import plot
+from ui.step import NEWEST
+from ui.subject import Subject
+from ui.text.numbers import minus
+
+MADE = "It is made here, as Q4_1 would keep it: this model's weights lie in 32 bits each."
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _opened(path: str) -> Opened:
+    return open_model(path)
+
+
+def opened_of(subject: Subject) -> Opened | None:
+    """The file of a published model; None for one that was trained here."""
+    if not subject.is_pretrained:
+        return None
+    path = getattr(model_of(subject.key[0], NEWEST, ()), "path", None)
+    return None if path is None else _opened(str(path))
+
+
+def draw_block(subject: Subject, name: str) -> None:
+    """Its numbers on their levels, and the arithmetic of one of them."""
+    matrix = dict(subject.model.named_parameters())[name]
+    rows, columns = matrix.shape
+    a, b, c = st.columns(3, gap="small")
+    row = widgets.whole("Row", 0, rows - 1, 0, "bits_row", place=a)
+    index = widgets.whole("Block of the row", 0, (columns - 1) // BLOCK, 0, "bits_index", place=b)
+    opened = opened_of(subject)
+    found = None if opened is None else stored(opened, name, row, index)
+    kept = found is not None
+    found = found or made(matrix.detach(), row, index)
+    number = widgets.whole("Number of the block", 0, len(found.q) - 1, 0, "bits_number", place=c)
+    plot(
+        figures.block_of_numbers(found, number),
+        key="bits_of_block",
+        height=300,
+        name="block",
+        data=_table(found),
+        alt=f"The {len(found.q)} numbers of the block, each on one of its {len(found.levels)} levels.",
+    )
+    explain.takeaway(_answer(found, number))
+    st.caption(_source(found, kept, opened is not None))
+    with st.expander("All its numbers, and its bytes"):
+        st.dataframe(pd.DataFrame(_table(found)), hide_index=True, height=300)
+        if found.raw:
+            st.code(found.raw.hex(" "), language=None, wrap_lines=True)
+
+
+def _table(found: OneBlock) -> dict[str, Any]:
+    table: dict[str, Any] = {"number": np.arange(len(found.q)), "q": found.q, "d q + m": found.numbers}
+    return table if found.original is None else table | {"weight": found.original}
+
+
+def _source(found: OneBlock, kept: bool, published: bool) -> str:
+    if kept:
+        return (
+            f"Read from the model's file: row {found.row} of `{found.name}`, {len(found.raw)} bytes. What the"
+            " weights were before is not known any more."
+        )
+    if published:
+        return (
+            "The file has this matrix in another way, which is not taken apart here. The block is what Q4_1"
+            " would make of the numbers that come out."
+        )
+    return MADE
+
+
+def _answer(found: OneBlock, number: int) -> str:
+    """What the block is, and one of its numbers worked out (Markdown)."""
+    low, scale, least = minus(str(found.low)), f"{found.scale:.5g}", minus(f"{found.minimum:.5g}")
+    offset, plus = (f", minimum m = {least}", f" + ({least})") if found.minimum else ("", "")
+    error = (
+        f" At most {found.largest_error:.2g} is lost."
+        if found.largest_error is not None
+        else " The model computes with exactly these numbers."
+    )
+    q, value = minus(str(found.q[number])), minus(f"{found.numbers[number]:.5f}")
+    return (
+        f"**{found.kind}**: {len(found.q)} whole numbers q from {low} to {found.high}, one scale d = {scale}"
+        f"{offset}: **{found.bits:.1f} bits** for each. Number {number}: {scale} · {q}{plus} = **{value}**."
+        f"{error}"
+    )

@@ -1,0 +1,215 @@
+"""The view of weights in few bits: a matrix before and after, and what the loss becomes; or one block."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+from torch import Tensor
+
+from engine.measure.quantising import Losses, Scope, chosen, losses, matrices
+from engine.measure.rounding import BITS, BLOCK, FULL, Histogram, Rounding, Taken, histogram, rounded, taken
+from engine.pretrained.blocks import kinds
+from pages.inside.circuits import weights_figures as figures
+from pages.inside.circuits.one_block import draw_block, opened_of
+from pages.inside.circuits.words_weights import QUANTISATION_QUESTION
+from ui import explain, widgets
+from ui.players.plot import plot
+from ui.slow import measured
+from ui.subject import Subject
+
+KINDS = {
+    "mixer.w_qkv.weight": "queries, keys, values",
+    "mixer.w_qk.weight": "shared queries and keys",
+    "mixer.w_v.weight": "values",
+    "mixer.w_o.weight": "attention's output",
+    "ffn.w_in.weight": "feed-forward, in",
+    "ffn.w_out.weight": "feed-forward, out",
+    "embedding": "embedding",
+    "unembedding": "unembedding",
+}
+LOOKS = {"matrix": "A matrix", "block": "One block"}
+SCOPES: dict[Scope, str] = {"matrix": "only this one", "kind": "all of its kind", "all": "all matrices"}
+MANY: dict[Scope, str] = {"matrix": "one matrix", "kind": "one kind of matrices", "all": "all matrices"}
+FEW = 20  # tokens: a loss over fewer of them says little
+SHARES = {BLOCK: f"{BLOCK} weights", 0: "the whole matrix"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is rounded, and how."""
+
+    name: str  # of a matrix
+    bits: int
+    block: int
+    offset: bool
+    scope: Scope
+
+    @property
+    def way(self) -> Rounding | None:
+        """None for 32 bits: as it is."""
+        return None if self.bits == FULL else Rounding(self.bits, self.block, self.offset)
+
+
+@dataclass(frozen=True)
+class Look:
+    """A matrix before and after."""
+
+    taken: Taken
+    histogram: Histogram
+
+
+def draw_quantisation(subject: Subject) -> None:
+    known = matrices(subject.model)
+    if not known:
+        st.info("This model has no matrices that could be rounded.")
+        return
+    look, name, scope = _what(known)
+    if look == "block":
+        draw_block(subject, name)
+        return
+    setting = _way(name, scope)
+    parameter = dict(subject.model.named_parameters())[name]
+    found = _look(subject.key, name, setting.way, parameter)
+    stays, goes = st.columns(2, gap="small")
+    with stays:
+        _before_after(setting, found)
+    with goes:
+        lost = _losses(subject, setting)
+        _by_bits(subject, setting, lost)
+    explain.takeaway(_answer(setting, found.taken, lost))
+    _stored(subject, name, parameter)
+
+
+def _what(known: dict[str, tuple[str, ...]]) -> tuple[str, str, Scope]:
+    """What is looked at, the full name of a matrix, and what else is rounded with it."""
+    a, b, c, d = st.columns([4, 4, 2, 4], gap="small")
+    look = widgets.one_of("Look at", LOOKS, "bits_look", place=a)
+    words = {kind: KINDS.get(kind, kind) for kind in known}
+    first = next((kind for kind in known if kind.startswith("ffn.")), next(iter(known)))
+    kind = widgets.one_of("Matrix", words, "bits_kind", first=first, kind="list", place=b)
+    name = known[kind][0]
+    if len(known[kind]) > 1:
+        blocks = {each: f"block {each.split('.')[1]}" for each in known[kind]}
+        name = widgets.one_of("Of", blocks, f"bits_{kind.split('.')[1]}", kind="list", place=c)
+    if look == "block":
+        return look, name, "matrix"
+    hint = "The loss is that of a model with this one rounded, or more of them."
+    return look, name, widgets.one_of("Rounded", SCOPES, "bits_scope", kind="list", place=d, hint=hint)
+
+
+def _way(name: str, scope: Scope) -> Setting:
+    a, b, c = st.columns([4, 5, 3], gap="small", vertical_alignment="bottom")
+    bits = widgets.one_of(QUANTISATION_QUESTION, (FULL, *BITS), "bits", first=4, place=a)
+    hint = "Weights that share a scale share their levels."
+    block = widgets.one_of("One scale for", SHARES, "bits_share", place=b, hint=hint)
+    hint = (
+        "d · q + m, as Q4_1 has it: the levels reach from the smallest weight to the largest. Without, they"
+        " lie evenly about zero."
+    )
+    offset = widgets.switch("With an offset", False, "bits_offset", place=c, hint=hint)
+    return Setting(name, bits, block, offset, scope)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _look(key: tuple[str, int], name: str, way: Rounding | None, _matrix: Tensor) -> Look:
+    matrix = _matrix.detach()
+    found = None if way is None else rounded(matrix, way)
+    return Look(taken(matrix, found), histogram(matrix, found))
+
+
+def _losses(subject: Subject, setting: Setting) -> Losses | None:
+    """None while it is measured, or where there is no loss to be had."""
+    if not subject.config.causal or len(subject.ids) < 2:
+        why = (
+            "This model fills gaps: it does not predict the next token, so a text alone gives no loss."
+            if not subject.config.causal
+            else "The text has one token; a loss needs a second one."
+        )
+        st.info(why)
+        return None
+    names = chosen(subject.model, setting.name, setting.scope)
+    return measured(
+        ("quantisation", subject.key, subject.ids, names, setting.offset),
+        lambda: losses(subject.model, subject.ids, names, setting.offset),
+        f"Reading the text with {MANY[setting.scope]} rounded",
+    )
+
+
+def _before_after(setting: Setting, found: Look) -> None:
+    plot(
+        figures.weights_before_after(found.histogram, f"in {setting.bits} bits"),
+        key="bits_weights",
+        height=250,
+        name="weights",
+        data={
+            "weight": found.histogram.middles,
+            "before": found.histogram.before,
+            "after": found.histogram.after,
+        },
+        alt=f"Histogram of the weights of {setting.name}, as they are and in {setting.bits} bits.",
+    )
+
+
+def _by_bits(subject: Subject, setting: Setting, lost: Losses | None) -> None:
+    if lost is None:
+        return
+    lines = {f"a scale for {SHARES[BLOCK]}": lost.by_block, f"for {SHARES[0]}": lost.whole}
+    chosen_line = list(lines)[setting.block == 0]
+    plot(
+        figures.loss_by_bits(
+            BITS, lost.full, lines, (chosen_line, setting.bits), math.log(subject.config.vocab_size)
+        ),
+        key="bits_loss",
+        height=250,
+        name="loss-by-bits",
+        data={
+            "bits": np.array([FULL, *BITS]),
+            "by_block_nats": np.array([lost.full, *lost.by_block]),
+            "whole_nats": np.array([lost.full, *lost.whole]),
+        },
+        alt=f"Loss on the text with {MANY[setting.scope]} in 32, 8, 4, 3 and 2 bits; dotted: guessing.",
+    )
+
+
+def _stored(subject: Subject, name: str, parameter: Tensor) -> None:
+    """In what a published model's own file has this matrix."""
+    opened = opened_of(subject)
+    held = dict.fromkeys(kinds(opened, name)) if opened is not None else {}
+    if not held:
+        return
+    words = f":material/info: In the file that it comes from, this matrix is in {' and '.join(held)}"
+    if list(held) == ["Q4_1"]:
+        again = _look(subject.key, name, Rounding(4, BLOCK, offset=True), parameter).taken
+        does = f"at most {again.largest:.2g} a weight" if again.largest else "not one number"
+        words += (
+            f" already: 4 bits, blocks of 32, with an offset. Rounding it that way again changes **{does}**."
+        )
+    else:
+        words += "; what is rounded here are the numbers that come out of it."
+    st.caption(words)
+
+
+def _answer(setting: Setting, lost: Taken, found: Losses | None) -> str:
+    """What rounding does to the matrix, and to the loss (Markdown)."""
+    if setting.bits == FULL:
+        words = "With 32 bits nothing is rounded: this is the model as it is."
+        return words if found is None else f"{words} Its loss on the text is **{found.full:.3f}** nats."
+    if not lost.largest:
+        does = f"In {setting.bits} bits this matrix is **exactly what it was**: error 0."
+    else:
+        does = (
+            f"In {setting.bits} bits ({lost.bits:.2f} with its scales) the matrix is off by"
+            f" **{lost.relative:.1%}** of its size, a single weight by at most {lost.largest:.2g};"
+            f" {lost.zeros:.0%} of its weights are 0."
+        )
+    if found is None:
+        return does
+    after = found.at(setting.bits, setting.block == 0)
+    many = f"With {found.matrices} rounded matrices" if found.matrices > 1 else "With this matrix rounded"
+    few = (
+        f" These are only {found.tokens} predictions: a longer text says more." if found.tokens < FEW else ""
+    )
+    return f"{does} {many} the loss on the text goes from {found.full:.3f} to **{after:.3f}** nats.{few}"

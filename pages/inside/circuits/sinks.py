@@ -1,0 +1,186 @@
+"""The view of sinks: how much of all weight lies on the first token, and what becomes of the text without
+it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from engine.measure.sinks import OPENINGS, Opened, Opening, Sinks, measure
+from engine.tokenizers import Tokenizer
+from pages.inside.circuits import sinks_figures as figures
+from pages.inside.circuits import words_behaviour as words
+from pages.inside.circuits.induction import name_of
+from pages.inside.circuits.needs import looks, writes
+from ui import explain, widgets
+from ui.players.plot import plot
+from ui.reading import most_tokens, read
+from ui.slow import measured
+from ui.subject import Subject
+from ui.text.markdown import safe
+
+SHORT = 16  # tokens: a shorter text has no second half to speak of
+FRONT = ("\n", " the", ".", "e", "Z")
+TITLES: dict[Opening, str] = {
+    "kept": "as it is",
+    "other": "another in front",
+    "dropped": "without it",
+    "forgotten": "forgotten half-way",
+    "control": "another one forgotten",
+}
+HEIGHT = 200
+
+
+def draw_sinks(subject: Subject) -> None:
+    """The weight on the first token by layer, and the loss for each way to begin."""
+    if not (writes(subject) and looks(subject)):
+        return
+    ids = _text(subject)
+    if ids is None:
+        return
+    opening = widgets.one_of(words.SINKS_QUESTION, TITLES, "sinks_opening", kind="pills", wrap=True)
+    left, right = st.columns([3, 2], gap="medium")
+    with right:
+        front = widgets.one_of(
+            "Put in front",
+            _fronts(subject),
+            "sinks_front",
+            kind="list",
+            hint="The token that stands before the text under “another in front”.",
+        )
+    with left:
+        found = measured(
+            ("sinks", subject.key, ids, front),
+            lambda: measure(subject.model, ids, front),
+            "Reading the text in five ways",
+        )
+        if found is None:
+            return
+        _draw_layers(found, opening, subject)
+    with right:
+        _draw_losses(found, opening)
+    explain.takeaway(sentence(found, opening, subject))
+    with st.expander("Measure it: what is read, and what is taken away"):
+        st.markdown(words.SINKS_METHOD)
+
+
+def _text(subject: Subject) -> tuple[int, ...] | None:
+    """The bar's text; one of the view's own where that is short. One token less than the model reads: one is
+    put in front.
+    """
+    most = most_tokens(subject.config) - 1
+    if len(subject.ids) >= SHORT:
+        return subject.ids[:most]
+    ids, _, _ = read(words.SINKS_TEXT, subject.tokenizer, most)
+    if len(ids) < SHORT:
+        st.info(f"This model reads too few tokens at once: {SHORT} are needed for two halves.")
+        return None
+    st.caption(
+        f":material/info: The text above has {len(subject.ids)} tokens, too few for two halves: one of"
+        f" {len(ids)} is read instead, about Paris and Rome."
+    )
+    return ids
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _single(name: str, _tokenizer: Tokenizer) -> list[int]:
+    """The tokens of FRONT that are one in this vocabulary."""
+    cut = [_tokenizer.encode(text) for text in FRONT if not _tokenizer.unknown(text)]
+    return [ids[0] for ids in cut if len(ids) == 1]
+
+
+def _fronts(subject: Subject) -> dict[int, str]:
+    """What may be put in front, by id: those that a model's texts began with come first."""
+    special: dict[str, int] = dict(getattr(subject.tokenizer, "special", {}))
+    begins = sorted(special, key=lambda name: "im_start" not in name)[:1]  # else the first: a text's end
+    ids = [special[name] for name in begins] + _single(subject.key[0], subject.tokenizer)
+    return {i: subject.vocabulary[i] for i in ids or [0]}
+
+
+def _draw_layers(found: Sinks, opening: Opening, subject: Subject) -> None:
+    told, kept = found.of(opening), found.of("kept")
+    layer, head = (grid.ravel() for grid in np.indices(told.share.shape))
+    table: dict[str, Any] = {"layer": layer, "head": head, "weight": told.share.ravel()}
+    plot(
+        figures.sink_layers(
+            told.share, told.by_layer, told.even, None if opening == "kept" else kept.by_layer
+        ),
+        key="sinks_layers",
+        height=HEIGHT + 70,
+        name=f"sink-{opening}",
+        data=table,
+        alt=(
+            f"Weight of every head on the token “{subject.vocabulary[told.ids[told.seen]]}”, layer by layer,"
+            f" and the mean of each layer; over all heads {told.mean:.0%}."
+        ),
+    )
+
+
+def _draw_losses(found: Sinks, opening: Opening) -> None:
+    losses = np.array([one.loss for one in found.found])
+    names = [TITLES[one] for one in OPENINGS]
+    plot(
+        figures.sink_losses(names, losses, OPENINGS.index(opening)),
+        key="sinks_losses",
+        height=HEIGHT,
+        name="sink-losses",
+        data={"text_begins": names, "loss_nats": losses},
+        alt="Bars: the loss of the second half of the text for each of five ways to begin it.",
+    )
+
+
+def sentence(found: Sinks, opening: Opening, subject: Subject) -> str:
+    """What is seen under one opening."""
+    told, kept = found.of(opening), found.of("kept")
+    first = f"“{safe(subject.vocabulary[told.ids[told.seen]])}”"
+    loss = f"the second half costs {told.loss:.2f} nats a token instead of {kept.loss:.2f}"
+    if opening == "kept":
+        return _as_it_is(told, first) + _lost(found)
+    if opening in ("other", "dropped"):
+        stays = "the sink is wherever the text begins" if told.is_sink else "no sink there either"
+        return (
+            f"Now the text begins with {first}, and **{told.mean:.0%}** of all weight lies on that"
+            f" ({kept.mean:.0%} on the old first one before): {stays}. {loss[0].upper()}{loss[1:]}."
+        )
+    if opening == "forgotten":
+        gone = f"“{safe(subject.vocabulary[found.ids[0]])}”"
+        grows = (
+            "a new sink is there at once" if told.is_sink else "no new sink forms for what was read with it"
+        )
+        return (
+            f"From the middle on nobody sees {gone} any more. What is now the first, {first}, gets"
+            f" **{told.mean:.0%}** (evenly: {told.even:.0%}): {grows}, and {loss}. A text that never had it"
+            f" costs {found.of('dropped').loss:.2f}."
+        )
+    other = f"“{safe(subject.vocabulary[found.ids[found.control]])}” (position {found.control})"
+    return (
+        f"From the middle on nobody sees {other}, a token of the first half like any other: {loss}. Without"
+        f" the first one it was **{found.of('forgotten').loss:.2f}**."
+    )
+
+
+def _as_it_is(told: Opened, first: str) -> str:
+    if not told.is_sink:
+        most = told.most
+        return (
+            f"**{told.mean:.1%}** of all weight lies on the first token, {first}; spread evenly it would be"
+            f" {told.even:.1%}. The most that a head gives it is {most.value:.0%}"
+            f" ({name_of(most.layer, most.head)}): this model makes no sink. That takes long training on much"
+            " text (Gu et al. 2024). "
+        )
+    return (
+        f"**{told.mean:.0%}** of all weight lies on the first token, {first}; spread evenly it would be"
+        f" {told.even:.0%}. {told.resting} of {told.share.size} heads rest there with 40% or more,"
+        f" {name_of(told.most.layer, told.most.head)} with {told.most.value:.0%}. "
+    )
+
+
+def _lost(found: Sinks) -> str:
+    kept, gone, never = (found.of(one).loss for one in ("kept", "forgotten", "dropped"))
+    return (
+        f"Forgotten half-way, the second half costs **{gone:.2f}** nats a token instead of {kept:.2f}; in a"
+        f" text that never had it, {never:.2f}."
+    )

@@ -1,0 +1,94 @@
+"""Arrays -> figures of the sink: weight by layer and head, loss by how the text begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pages.inside.circuits.curves import curve
+from ui.figures import specs as go
+from ui.figures.labels import plain
+from ui.figures.theme import base_layout, colour
+
+
+def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, kept: np.ndarray | None) -> go.Figure:
+    """Weight on the earliest token in sight: every head (layer, head) a dot, the mean of a layer (layer,) a
+    line; `kept` is that of the text as it is, to compare.
+    """
+    layers, heads = share.shape
+    layer, head = (grid.ravel() for grid in np.indices(share.shape))
+    spread = 0.5 * (head + 0.5) / heads - 0.25  # heads of one layer side by side, so that none hides another
+    dots = go.Scatter(
+        x=layer + spread,
+        y=share.ravel().astype(np.float32),
+        mode="markers",
+        name="a head",
+        marker={"color": colour("attention", 50), "size": 5},
+        customdata=[f"{a}.{b}" for a, b in zip(layer, head, strict=True)],
+        hovertemplate="head %{customdata}: %{y:.1%}<extra></extra>",
+    )
+    at = np.arange(layers)
+    traces = [dots]
+    if kept is not None:
+        traces.append(
+            curve(at, kept, "mean as it is", "quiet", "layer %{x}: %{y:.1%}", width=1.5, dash="dot")
+        )
+    traces.append(curve(at, mean, "mean", "attention", "layer %{x}: %{y:.1%}"))
+    flat = curve(
+        np.array([-0.5, layers - 0.5]),
+        np.array([even, even]),
+        "spread evenly",
+        "residual",
+        "%{y:.1%}",
+        width=1.5,
+        dash="dash",
+        mode="lines",
+    )
+    traces.append(flat)
+    layout = base_layout(
+        margin={"l": 52, "r": 8, "t": 26, "b": 40},
+        xaxis={
+            "title": {"text": "layer"},
+            "showgrid": False,
+            "zeroline": False,
+            "dtick": 1 if layers <= 12 else 5,
+        },
+        yaxis={"title": {"text": "weight on it"}, "range": [0, 1.03], "tickformat": ".0%", "zeroline": False},
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def sink_losses(names: Sequence[str], losses: np.ndarray, chosen: int) -> go.Figure:
+    """A bar for each way to begin the text, the first on top: nats per token of the second half."""
+    at = -np.arange(len(names))
+    shades = [colour("attention") if i == chosen else colour("quiet", 60) for i in range(len(names))]
+    bars = go.Bar(
+        x=losses,
+        y=at,
+        orientation="h",
+        marker={"color": shades},
+        text=[f"{loss:.2f}" for loss in losses],
+        textposition="outside",
+        cliponaxis=False,
+        customdata=[plain(name) for name in names],
+        hovertemplate="%{customdata}: %{x:.3f} nats<extra></extra>",
+    )
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 26, "b": 40},
+        showlegend=False,
+        bargap=0.25,
+        xaxis={
+            "title": {"text": "loss (nats)"},
+            "range": [0, 1.2 * max(float(losses.max()), 1e-6)],  # room for the numbers
+            "nticks": 4,
+        },
+        yaxis={
+            "tickvals": at,
+            "ticktext": [plain(name) for name in names],
+            "showgrid": False,
+            "zeroline": False,
+            "automargin": True,
+        },
+    )
+    return go.Figure({"data": [bars], "layout": layout})

@@ -1,0 +1,227 @@
+"""The view of steering: a text that goes on, with and without a direction added, and what that costs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from engine.config import SampleConfig
+from engine.errors import CorpusError, GlassformerError
+from engine.measure.steering import (
+    Continued,
+    Cost,
+    Direction,
+    Where,
+    beginning,
+    continued,
+    cost,
+    direction,
+    read,
+    room,
+    rows_of,
+)
+from engine.tokenizers import written
+from pages.inside.circuits import weights_figures as figures
+from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, OWN, WORDS, Preset, own_preset
+from pages.inside.circuits.words_weights import NEUTRAL, STEERING_QUESTION
+from ui import explain, state, widgets
+from ui.players.plot import plot
+from ui.slow import measured
+from ui.subject import Subject
+from ui.text.markdown import safe
+from ui.text.numbers import minus
+from ui.text.tokens import show_characters
+
+MOST = {True: 24, False: 100}  # tokens that are written: words, or letters
+ROWS, WIDTH = 6, 40  # of the neutral text: 240 tokens
+WHERE: dict[Where, str] = {"every": "every token", "front": "the first"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that a continuation hangs on, but the model."""
+
+    preset: Preset
+    layer: int
+    where: Where
+    coefficient: float
+    seed: int
+
+    @property
+    def added(self) -> tuple[str, str, int, Where]:
+        """What the direction hangs on."""
+        return self.preset.plus, self.preset.minus, self.layer, self.where
+
+
+def draw_steering(subject: Subject) -> None:
+    """The controls in a row, both texts and the cost side by side, and what they come to."""
+    if not subject.config.causal:
+        st.info(
+            "This model fills gaps and does not write on, so there is nothing to steer. Choose a model that"
+            " writes."
+        )
+        return
+    presets = WORDS if subject.is_pretrained else LETTERS
+    titles = {name: preset.title for name, preset in presets.items()} | {OWN: "Your own"}
+    name = widgets.one_of(STEERING_QUESTION, titles, "steering_preset", kind="pills", wrap=True)
+    preset = own_preset(next(iter(presets.values()))) if name == OWN else presets[name]
+    setting = _controls(subject, preset, name)
+    try:
+        prompt = read(subject.tokenizer, preset.text, "text to go on with")
+        added = _direction(subject.key, setting.added, subject)
+    except GlassformerError as error:
+        words = str(error)
+        st.warning(safe(words[:1].upper() + words[1:] + "."), icon=":material/info:")
+        return
+    texts, price = st.columns([7, 4], gap="small")
+    with texts:
+        made = _texts(subject, setting, added, prompt)
+    with price:
+        found = _cost(subject, setting, added)
+    if made is not None and found is not None:
+        explain.takeaway(_answer(setting, added, made, found))
+    if name != OWN:
+        plus, less = (safe(show_characters(text)) for text in (preset.plus, preset.minus))
+        note = f" {preset.note}" if preset.note else ""
+        st.caption(f"Added: the stream for “{plus}” less that for “{less}”.{note}")
+    if made is not None:
+        _lifted(subject, made)
+
+
+def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
+    """Each preset keeps its own settings."""
+    a, b, c, d = st.columns([7, 5, 5, 4], gap="medium")
+    where = widgets.one_of("Added to", WHERE, f"steering_where_{name}", first=preset.where, place=a)
+    layers, key = subject.config.n_layers, f"steering_layer_{name}"
+    layer = widgets.slide("Before block", 0, layers - 1, preset.block(layers), key, place=b)
+    coefficients = COEFFICIENTS[where]
+    wanted = preset.coefficient if where == preset.where else coefficients[-2]
+    coefficient = widgets.slide_over(
+        "Coefficient",
+        coefficients,
+        wanted,
+        f"steering_coefficient_{name}_{where}",
+        place=c,
+        written=lambda n: minus(f"{n:+g}") if n else "0",
+    )
+    seed = widgets.whole(
+        "Seed", 0, 9999, 0, "steering_seed", place=d, hint="Of the random numbers of both texts."
+    )
+    return Setting(preset, layer, where, coefficient, seed)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _direction(
+    key: tuple[str, int], added: tuple[str, str, int, Where], _subject: Subject
+) -> Direction:  # two short passes
+    return direction(_subject.model, _subject.tokenizer, *added)
+
+
+def _texts(subject: Subject, setting: Setting, added: Direction, prompt: tuple[int, ...]) -> Continued | None:
+    """Both texts, side by side."""
+    length = room(subject.model, prompt, MOST[subject.is_pretrained])
+    sampling = SampleConfig(temperature=0.8, top_p=0.9, seed=setting.seed)
+    made = measured(
+        ("steering", subject.key, setting.added, setting.coefficient, prompt, length, setting.seed),
+        lambda: continued(subject.model, added, setting.coefficient, prompt, length, sampling),
+        "Writing both texts",
+    )
+    if made is None:
+        return None
+    plain, steered = st.columns(2, gap="small")
+    for place, title, ids in ((plain, "Without", made.plain), (steered, "With", made.steered)):
+        text = show_lines(written(subject.tokenizer, ids))
+        with place.container(border=True, height=190):
+            st.markdown(f"**{title}:** :gray[{show_lines(setting.preset.text)}]{text}")
+    return made
+
+
+def show_lines(text: str) -> str:
+    """Text in a paragraph, its line breaks visible."""
+    return safe(text.replace("\n", " ⏎ "))
+
+
+def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
+    """What it costs, as a curve over the coefficient."""
+    coefficients = COEFFICIENTS[setting.where]
+    width = min(WIDTH, subject.config.context)
+    found = measured(
+        ("steering cost", subject.key, setting.added),
+        lambda: cost(
+            subject.model,
+            added,
+            coefficients,
+            rows_of(_neutral(subject), beginning(subject.tokenizer), width, ROWS),
+        ),
+        "Reading a neutral text",
+    )
+    if found is None:
+        return None
+    plot(
+        figures.cost_curve(coefficients, found.perplexity, setting.coefficient),
+        key="steering_cost",
+        height=190,
+        name="steering-cost",
+        data={
+            "coefficient": np.asarray(coefficients),
+            "loss_nats": found.loss,
+            "perplexity": found.perplexity,
+        },
+        alt=f"Perplexity of {found.tokens} tokens of a neutral text, by the coefficient of what is added.",
+    )
+    return found
+
+
+def _neutral(subject: Subject) -> list[int]:
+    """Tokens of a text that has nothing to do with the prompts: of the end of what a model was trained on,
+    else our own.
+    """
+    text = NEUTRAL
+    if subject.corpus is not None:
+        with suppress(CorpusError):
+            text = state.corpus(subject.corpus).text[-2000:]
+    unknown = set(subject.tokenizer.unknown(text))
+    return subject.tokenizer.encode("".join(c for c in text if c not in unknown))
+
+
+def _answer(setting: Setting, added: Direction, made: Continued, found: Cost) -> str:
+    """What became of the text, and what it costs (Markdown)."""
+    if not setting.coefficient:
+        return "With a coefficient of 0 nothing is added: both texts are the same, to the last token."
+    changed = (
+        "The text **stays as it was**"
+        if made.same == len(made.plain)
+        else "The text is another **from its first token on**"
+        if not made.same
+        else f"The text is another **after {count(made.same)}**"
+    )
+    return (
+        f"{changed}, and a neutral one becomes **{found.ratio(setting.coefficient):.3g} times** as"
+        f" perplexing: {found.at(0.0):,.1f} → {found.at(setting.coefficient):,.1f}. What is added is"
+        f" **{added.strength(setting.coefficient):.2f} times** as long as the stream there."
+    )
+
+
+def count(tokens: int) -> str:
+    return "one token" if tokens == 1 else f"{tokens} tokens"
+
+
+def _lifted(subject: Subject, made: Continued) -> None:
+    with st.expander("Which next words it lifts"):
+        if not made.lifted:
+            st.caption("Nothing was added, so no word gained.")
+            return
+        words = [subject.vocabulary[lift.token] for lift in made.lifted]
+        before, after = ([getattr(lift, side) for lift in made.lifted] for side in ("before", "after"))
+        plot(
+            figures.lifted_bars(words, before, after),
+            key="steering_lifted",
+            height=280,
+            name="steering-lifted",
+            data={"token": words, "without": before, "with": after},
+            alt="Probabilities of the next tokens that gained most right after the text, without and with.",
+        )
+        st.caption("Right after the text that is gone on with, before any token is drawn.")

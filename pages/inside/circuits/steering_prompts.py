@@ -1,0 +1,116 @@
+"""The prompts of steering: pairs that were tried, and a person's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.measure.steering import Where
+from ui.fields import visible
+from ui.text.markdown import whole
+
+OWN = "own"
+MOST_PROMPT = 200  # characters
+COEFFICIENTS: dict[Where, tuple[float, ...]] = {
+    "front": (-8.0, -4.0, -2.0, 0.0, 2.0, 4.0, 8.0),
+    "every": (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0),
+}
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Two prompts, a text to go on with, and where and how strongly to add. `depth` is the block as a share
+    of all blocks; `note` says what to expect where that is not what one hopes for.
+    """
+
+    title: str
+    plus: str
+    minus: str
+    text: str
+    where: Where = "every"
+    coefficient: float = 1.0
+    depth: float = 1 / 3
+    note: str = ""
+
+    def block(self, n_layers: int) -> int:
+        return min(n_layers - 1, round(self.depth * n_layers))
+
+
+WORDS: dict[str, Preset] = {
+    "weather": Preset(
+        "Fine weather",
+        "The weather is wonderful",
+        "The weather is terrible",
+        "This morning I looked out of the window and",
+        coefficient=2.0,
+    ),
+    "wedding": Preset(
+        "Weddings",
+        "wedding bride groom",
+        "car road engine",
+        "I went up to my friend and said",
+        coefficient=0.5,
+    ),
+    "magic": Preset(
+        "Magic",
+        "Dragons, magic and wizards",
+        "Computers, money and offices",
+        "Yesterday I met a man who",
+    ),
+    "french": Preset(
+        "French", "Je suis allé à la maison et", "I went to the house and", "My name is", depth=0.4
+    ),
+    "love": Preset(
+        "Love / hate",
+        " Love",
+        " Hate",
+        "I hate you because",
+        where="front",
+        coefficient=4.0,
+        depth=0.2,
+        note=(
+            "The paper's own example, on GPT-2 XL (1.5 billion weights). On a model this small it changes"
+            " what is said, but seldom its mood."
+        ),
+    ),
+}
+LETTERS: dict[str, Preset] = {
+    "capitals": Preset(
+        "CAPITALS", "THE KING IS HERE", "the king is here", "The king is", coefficient=1.0, depth=0.5
+    ),
+    "question": Preset("Questions", "?", ".", "Is it you", coefficient=2.0, depth=0.5),
+    "joy": Preset(
+        "Joy / war",
+        "Love and sweet joy",
+        "Death and bloody war",
+        "My lord, ",
+        coefficient=2.0,
+        depth=0.5,
+        note=(
+            "No mood comes of it: a model of letters this small has no direction for what a word means, only"
+            " for how it is written."
+        ),
+    ),
+}
+
+
+def own_preset(first: Preset) -> Preset:
+    """What the person writes; `first` stands there until then."""
+    a, b, c = st.columns([3, 3, 4], gap="small")
+    with a:
+        plus = _line("Towards", first.plus, "steering_plus")
+    with b:
+        minus = _line("Away from", first.minus, "steering_minus")
+    with c:
+        text = _line("Text to go on with", first.text, "steering_text")
+    return Preset("Your own", plus, minus, text, first.where, first.coefficient, first.depth)
+
+
+def _line(label: str, first: str, key: str) -> str:
+    # Streamlit's own: a line of text. No `max_chars`: with it a browser drops a longer paste without a word.
+    typed = st.text_input(label, first, key=key, bind="query-params", persist_state="session")
+    text = whole(visible(typed or "")).replace("\0", " ")
+    if len(text) > MOST_PROMPT:
+        st.caption(f":material/info: {len(text):,} characters: the first {MOST_PROMPT} are taken.")
+    return text[:MOST_PROMPT]

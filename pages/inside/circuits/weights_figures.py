@@ -1,0 +1,213 @@
+"""Arrays -> figures of steering and of weights in few bits. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.measure.one_block import OneBlock
+from engine.measure.rounding import FULL, Histogram
+from ui.figures import specs as go
+from ui.figures.labels import plain
+from ui.figures.theme import base_layout, colour
+from ui.text.numbers import minus
+
+MOST_LINES = 32  # levels that are drawn as lines; more would be a grey field
+
+
+def _mark(x: float | str, y: float, name: str = "chosen") -> go.Trace:
+    return go.Scatter(
+        x=[x],
+        y=[y],
+        mode="markers",
+        name=name,
+        showlegend=False,
+        marker={"color": colour("output"), "symbol": "diamond-open", "size": 16, "line": {"width": 2.5}},
+        hovertemplate="%{y:.4g}<extra></extra>",
+    )
+
+
+def cost_curve(coefficients: Sequence[float], perplexity: np.ndarray, chosen: float) -> go.Figure:
+    """perplexity (coefficient,), on a logarithmic scale; a diamond on the chosen one. The coefficients stand
+    side by side at equal distances, since they double.
+    """
+    names = [minus(f"{c:+g}") if c else "0" for c in coefficients]
+    at = list(coefficients).index(chosen)
+    line = go.Scatter(
+        x=np.arange(len(names)),
+        y=perplexity,
+        mode="lines+markers",
+        line={"color": colour("residual"), "width": 2},
+        hovertemplate="perplexity %{y:.1f}<extra></extra>",
+        showlegend=False,
+    )
+    layout = base_layout(
+        margin={"l": 62, "r": 12, "t": 8, "b": 44},
+        showlegend=False,
+        xaxis={
+            "title": {"text": "coefficient"},
+            "tickvals": np.arange(len(names)),
+            "ticktext": names,
+            "showgrid": False,
+            "zeroline": False,
+        },
+        yaxis={"title": {"text": "perplexity"}, "type": "log", "nticks": 5, "tickformat": ".3~s"},
+    )
+    return go.Figure({"data": [line, _mark(at, float(perplexity[at]))], "layout": layout})
+
+
+def lifted_bars(words: Sequence[str], before: Sequence[float], after: Sequence[float]) -> go.Figure:
+    """Probabilities of next tokens without and with the addition, the largest gain on top."""
+    at = -np.arange(len(words))
+    rest: dict[str, Any] = {"y": at, "orientation": "h", "hovertemplate": "%{x:.4f}<extra></extra>"}
+    bars = [
+        go.Bar(x=after, name="with", marker={"color": colour("output")}, **rest),
+        go.Bar(x=before, name="without", marker={"color": colour("quiet")}, **rest),
+    ]
+    layout = base_layout(
+        margin={"l": 8, "r": 12, "t": 26, "b": 40},
+        xaxis={"title": {"text": "probability"}, "rangemode": "tozero", "nticks": 5},
+        yaxis={
+            "tickvals": at,
+            "ticktext": [plain(w) for w in words],
+            "showgrid": False,
+            "zeroline": False,
+        },
+    )
+    return go.Figure({"data": bars, "layout": layout})
+
+
+def weights_before_after(found: Histogram, after: str) -> go.Figure:
+    """How the numbers of a matrix lie, before as a filled line, after as bars."""
+    bars = go.Bar(
+        x=found.middles,
+        y=found.after,
+        name=after,
+        marker={"color": colour("output")},
+        hovertemplate="%{x:.3f}: %{y:.2%}<extra></extra>",
+    )
+    line = go.Scatter(
+        x=found.middles,
+        y=found.before,
+        mode="lines",
+        line={"color": colour("embedding"), "width": 2, "shape": "hvh"},
+        name="as it is",
+        hovertemplate="%{x:.3f}: %{y:.2%}<extra></extra>",
+    )
+    layout = base_layout(
+        margin={"l": 56, "r": 8, "t": 28, "b": 44},
+        bargap=0,
+        xaxis={"title": {"text": "weight"}, "zeroline": False, "nticks": 6},
+        yaxis={"title": {"text": "share of the weights"}, "tickformat": ".0~%", "rangemode": "tozero"},
+    )
+    return go.Figure({"data": [bars, line], "layout": layout})
+
+
+def loss_by_bits(
+    bits: Sequence[int],
+    full: float,
+    lines: Mapping[str, np.ndarray],
+    chosen: tuple[str, int],
+    guessing: float,
+) -> go.Figure:
+    """The loss (number of bits,) of each way, with the model as it is at its left; a diamond on the chosen
+    way and bits. Beyond twice the loss of guessing the scale ends.
+    """
+    names = [str(n) for n in (FULL, *bits)]
+    colours = ("residual", "attention")
+    traces: list[go.Trace] = []
+    for (name, values), tone in zip(lines.items(), colours, strict=True):
+        traces.append(
+            go.Scatter(
+                x=names,
+                y=np.concatenate([[full], values]),
+                mode="lines+markers",
+                name=name,
+                line={"color": colour(tone), "width": 2},
+                hovertemplate="%{x} bits: %{y:.3f} nats<extra>" + name + "</extra>",
+            )
+        )
+    way, n = chosen
+    here = full if n == FULL else float(lines[way][list(bits).index(n)])
+    highest = float(np.nanmax([full, *(values.max() for values in lines.values())]))
+    ends = min(highest, 2 * guessing)
+    guess = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": guessing,
+        "y1": guessing,
+        "line": {"color": colour("quiet"), "width": 1, "dash": "dot"},
+    }
+    layout = base_layout(
+        margin={"l": 48, "r": 8, "t": 28, "b": 44},
+        xaxis={"title": {"text": "bits for a weight"}, "type": "category", "showgrid": False},
+        yaxis={"title": {"text": "loss (nats a token)"}, "range": [0, 1.08 * ends], "nticks": 6},
+        shapes=[guess] if guessing < 1.08 * ends else [],
+    )
+    return go.Figure({"data": [*traces, _mark(str(n), here)], "layout": layout})
+
+
+def block_of_numbers(found: OneBlock, chosen: int) -> go.Figure:
+    """The numbers of a block on the levels that they may have, q above each; hollow, what was rounded.
+
+    A diamond on number `chosen`.
+    """
+    at = np.arange(len(found.q))
+    levels = found.levels if len(found.levels) <= MOST_LINES else found.levels[:0]
+    lines = [
+        {
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "y0": float(level),
+            "y1": float(level),
+            "line": {"color": colour("quiet", 40), "width": 1},
+            "layer": "below",
+        }
+        for level in levels
+    ]
+    traces: list[go.Trace] = []
+    if found.original is not None:
+        traces.append(
+            go.Scatter(
+                x=at,
+                y=found.original,
+                mode="markers",
+                name="the weight",
+                marker={"symbol": "circle-open", "size": 11, "color": colour("embedding")},
+                hovertemplate="number %{x}: %{y:.5f}<extra></extra>",
+            )
+        )
+    traces.append(
+        go.Scatter(
+            x=at,
+            y=found.numbers,
+            mode="markers+text",
+            name="d · q + m" if found.minimum else "d · q",
+            text=[minus(str(q)) for q in found.q],
+            textposition="top center",
+            textfont={"size": 12},
+            cliponaxis=False,
+            marker={"size": 8, "color": colour("output")},
+            hovertemplate="number %{x}: q = %{text}, %{y:.5f}<extra></extra>",
+        )
+    )
+    traces.append(_mark(chosen, float(found.numbers[chosen])))
+    layout = base_layout(
+        margin={"l": 62, "r": 8, "t": 28, "b": 44},
+        xaxis={
+            "title": {"text": "number of the block"},
+            "showgrid": False,
+            "zeroline": False,
+            "dtick": 4,
+            "range": [-0.8, len(at) - 0.2],
+        },
+        yaxis={"title": {"text": "weight"}, "showgrid": False, "zeroline": True, "nticks": 7},
+        shapes=lines,
+    )
+    return go.Figure({"data": traces, "layout": layout})

@@ -1,0 +1,63 @@
+"""What the views of steering and of weights in few bits say."""
+
+from ui.look import Words
+
+STEERING_QUESTION = "Can a mood be added while a model writes?"
+QUANTISATION_QUESTION = "How few bits does a weight need?"
+
+STEERING = Words(
+    see=(
+        "Both prompts are read, and the stream of one before a block is taken from that of the other. A"
+        " multiple of this difference is added to the stream at that block while the model writes on:"
+        " *activation addition* (Turner et al. 2023). *The first tokens*, as in the paper: token by token,"
+        " the shorter prompt filled up with blanks. *Every token*: the mean over one prompt's tokens less the"
+        " mean over the other's. Both texts are drawn with the same random numbers, at temperature 0.8 and"
+        " top-p 0.9. Nothing is added to the token that every text begins with."
+    ),
+    why=(
+        "Two short passes, no training, no change of a weight: what the model is talking about lies in"
+        " directions of the stream. But the vector pushes everything else as well: the perplexity of a text"
+        " that has nothing to do with it says how much."
+    ),
+    attempt=(
+        "Turn the coefficient round: away from the first prompt. Raise it until the text falls apart. Go up"
+        " the blocks: low down a difference is one of words, at the top of next words. Take “Love / hate”,"
+        " the paper's own: it was shown on GPT-2 XL, with eleven times as many weights."
+    ),
+)
+
+QUANTISATION = Words(
+    see=(
+        "Each weight is rounded to the nearest of a few levels that lie evenly: $w \\approx d \\cdot q$ with"
+        " a whole number $q$ on both sides of zero, or $w \\approx d \\cdot q + m$ with an offset $m$. A"
+        " block of 32 weights has its own $d$ (and $m$), or a whole matrix has one. $d$ and $m$ are kept in"
+        " 16 bits. The loss is measured on the text above, by a copy of the model whose matrices are rounded;"
+        " the dotted line is the loss of guessing among all tokens."
+    ),
+    why=(
+        "A model writes as fast as its weights can be read, so fewer bits are more speed and less memory."
+        " One large weight stretches the levels of all that share its scale: that is why blocks are small"
+        " (Dettmers et al. 2022 found such outliers in all large models)."
+    ),
+    attempt=(
+        "Take 4 bits and change from a block to the whole matrix. Round all matrices, then only one. On"
+        " SmolLM2 round to 4 bits with an offset: nothing changes, its file has been there before. Look at"
+        " one block."
+    ),
+)
+
+# Nothing in it is to be expected from the prompts: what steering costs is measured on it. Our own words.
+NEUTRAL = (
+    "A bicycle has two wheels of the same size, one behind the other, held by a frame of steel or aluminium."
+    " The rider sits on a saddle and turns two pedals with the feet. A chain carries this movement to the"
+    " rear wheel, and a set of gears decides how far the wheel turns for each turn of the pedals. On a flat"
+    " road a high gear is used; on a hill a lower one makes the work easier, although the bicycle then moves"
+    " more slowly. The front wheel is turned with the handlebar, which also holds the two brakes. Most brakes"
+    " press a block of rubber against the rim of the wheel. Older bicycles had no gears at all and only one"
+    " brake. In many towns there are now lanes along the road that are kept for bicycles, and places near the"
+    " station where they can be left for the day. A bridge over a river can be built in several ways. The"
+    " simplest is a beam that lies on two supports, one on each bank. When the river is wide, more supports"
+    " are put into the water, and each part of the bridge is then carried by the two next to it. An arch"
+    " carries its load to both sides and needs strong ground there. A hanging bridge is held by cables that"
+    " run over two towers, and it can cross a much wider river than any other kind."
+)

@@ -1,0 +1,129 @@
+"""Differences along the stream as a figure. Pure functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.reference.compare import TOLERANCE, Comparison, Difference
+from ui.figures import specs as go
+from ui.figures.theme import base_layout, colour
+
+FLOOR = 1e-9  # where an exact equality stands: a logarithm has no zero
+MOST_TICKS = 12
+GOOD, BAD = "run0", "run4"
+
+
+def along(found: Comparison) -> go.Figure:
+    """The relative difference of every state of the stream, from the embedding to the logits."""
+    states = found.states
+    heights = np.array([max(row.relative, FLOOR) for row in states])
+    top = max(10.0, float(np.nan_to_num(heights, posinf=10.0).max()) * 10)
+    heights = np.minimum(np.nan_to_num(heights, posinf=top), top)
+    at = np.arange(len(states))
+    close = np.array([row.close for row in states])
+    line = go.Scatter(
+        x=at, y=heights, mode="lines", line={"color": colour("quiet")}, hoverinfo="skip", showlegend=False
+    )
+    traces = [line]
+    for name, part, symbol, there in (
+        ("agrees", GOOD, "circle", close),
+        ("differs", BAD, "x", ~close),
+    ):
+        if there.any():
+            traces.append(
+                go.Scatter(
+                    x=at[there],
+                    y=heights[there],
+                    mode="markers",
+                    name=name,
+                    marker={"color": colour(part), "symbol": symbol, "size": 9 if len(states) < 24 else 6},
+                    text=[hover(row) for row, one in zip(states, there, strict=True) if one],
+                    hovertemplate="%{text}<extra></extra>",
+                )
+            )
+    layout = base_layout(
+        margin={"l": 64, "r": 84, "t": 24, "b": 40},
+        xaxis={
+            "title": {"text": "block"},
+            "zeroline": False,
+            "range": [-0.5, len(states) - 0.5],
+            **ticks(states),
+        },
+        yaxis={
+            "type": "log",
+            "title": {"text": "difference"},
+            "range": [np.log10(FLOOR) - 0.3, float(np.log10(top))],
+            "exponentformat": "power",
+            "dtick": 2,
+        },
+        shapes=[tolerance()],
+        annotations=[said(), *begins(found, heights)],
+        uirevision=f"differences-{len(states)}",
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def hover(row: Difference) -> str:
+    where = "" if row.block is None else f"block {row.block}, "
+    return f"{where}{row.bare}<br>difference {row.largest:.2e}<br>largest number there {row.size:.3g}"
+
+
+def ticks(states: tuple[Difference, ...]) -> dict[str, Any]:
+    """The embedding, every block (every few where there are many) and the end."""
+    blocks = [(i, row.block) for i, row in enumerate(states) if row.bare == "resid_post"]
+    step = -(-len(blocks) // MOST_TICKS)
+    ends = {"resid_pre": "embed", "norm_final": "norm", "logits": "logits"}
+    named = [(i, ends[row.bare]) for i, row in enumerate(states) if row.bare in ends]
+    if len(blocks) > 3:  # no room for two words side by side
+        named = [(i, word) for i, word in named if word != "norm"]
+    few = blocks[step if step > 1 else 0 :: max(step, 1)]
+    shown = sorted(named + [(i, str(block)) for i, block in few])
+    return {
+        "tickangle": 0,
+        "tickmode": "array",
+        "tickvals": [i for i, _ in shown],
+        "ticktext": [word for _, word in shown],
+    }
+
+
+def tolerance() -> dict[str, Any]:
+    place = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": TOLERANCE, "y1": TOLERANCE}
+    return place | {"line": {"color": colour("output"), "width": 2, "dash": "dash"}}
+
+
+def said() -> dict[str, Any]:
+    return {
+        "xref": "paper",
+        "x": 1.005,
+        "y": float(np.log10(TOLERANCE)),
+        "xanchor": "left",
+        "text": "tolerance",
+        "showarrow": False,
+        "font": {"color": colour("output")},
+    }
+
+
+def begins(found: Comparison, heights: np.ndarray) -> list[dict[str, Any]]:
+    """An arrow to the first state that is out of tolerance, with the activation where it began."""
+    first = found.begins
+    at = next((i for i, row in enumerate(found.states) if not row.close), None)
+    if first is None or at is None:
+        return []
+    where = first.bare if first.block is None else f"block {first.block}, {first.bare}"
+    right = at < len(heights) / 2
+    return [
+        {
+            "x": at,
+            "y": float(np.log10(heights[at])),
+            "text": f"begins: {where}",
+            "showarrow": True,
+            "arrowhead": 2,
+            "ax": 70 if right else -70,
+            "ay": 24,
+            "xanchor": "left" if right else "right",
+            "font": {"color": colour(BAD)},
+            "arrowcolor": colour(BAD),
+        }
+    ]

@@ -1,0 +1,158 @@
+"""The one file runs alone: without the engine, in a folder of its own, and gives the same logits."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from engine import checkpoints
+from engine.config import ModelConfig
+from engine.errors import PretrainedError
+from engine.export import gather, pack
+from engine.export.one_file import one_file
+from engine.faults import parts_of
+from engine.model import Transformer, build
+from tests.engine.helpers import loud, some_tokens, tiny
+
+ROOT = Path(__file__).resolve().parents[3]
+ALONE = """
+import importlib.util, json, sys
+assert importlib.util.find_spec("engine") is None
+import torch
+found = {}
+for name in sys.argv[2:]:
+    spec = importlib.util.spec_from_file_location(name, f"{name}/model.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    tokens = torch.tensor(json.loads(sys.argv[1]))
+    found[name] = module.load(f"{name}/model.safetensors")(tokens).tolist()
+print(json.dumps(found))
+"""
+
+
+def alone(folder: Path, *arguments: str) -> str:
+    """What Python says in a folder, with nothing of this repository in reach."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    plain["OMP_NUM_THREADS"] = "1"  # tests run side by side
+    done = subprocess.run(
+        [sys.executable, "-P", *arguments], cwd=folder, env=plain, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def put(model: Transformer, folder: Path, tokenizer: object = None, dtype: str = "float32") -> str:
+    folder.mkdir()
+    text = one_file(model, 'A "model" \\ of\nmine', tokenizer)
+    (folder / "model.py").write_text(text)
+    (folder / "model.safetensors").write_bytes(pack.own_weights(model, dtype))
+    return text
+
+
+def hints(name: str) -> tuple[Any, ...]:
+    from typing import get_args, get_type_hints
+
+    return get_args(get_type_hints(ModelConfig)[name])
+
+
+def every_value() -> list[dict[str, Any]]:
+    """Each name of each registry at least once, in several company."""
+    lists = [hints(name) for name in ("norm", "wiring", "ffn", "position", "mixer")]
+    count = max(map(len, lists)) + 1
+    rows = [
+        dict(zip(("norm", "wiring", "ffn", "position", "mixer"), row, strict=True))
+        for row in itertools.islice(zip(*(itertools.cycle(values) for values in lists), strict=False), count)
+    ]
+    extras: list[dict[str, Any]] = [
+        {"causal": False},
+        {"window": 3, "n_heads": 2},
+        {"qk_norm": True, "tie_embeddings": False},
+        {"attention_bias": True, "ffn_bias": True, "dropout": 0.1},
+        {"mixer": "attention", "n_kv_heads": 2, "position": "rope", "rope_fraction": 0.5},
+        {"mixer": "attention", "output_projection": False},
+        {"output_head": "masked", "token_types": 2},
+        {"output_head": "none", "embedding_scale": True},
+        {"mixer": "attention", "qk_norm": True, "qk_gain": True, "score_scale": False},
+    ]
+    return [row | extra for row, extra in zip(rows, itertools.cycle(extras), strict=False)]
+
+
+@torch.no_grad()
+def test_every_part_runs_alone(tmp_path: Path) -> None:
+    """All in one process of Python, for torch takes its time to be imported."""
+    models = {f"m{i}": loud(tiny(**fields), factor=6.0) for i, fields in enumerate(every_value())}
+    models["faulty"] = build(tiny(), parts=parts_of("unscaled_scores")).eval()
+    models["faulty"].embedding.mul_(40)
+    for name, model in models.items():
+        text = put(model, tmp_path / name)
+        assert "engine" not in "".join(line for line in text.splitlines() if "import" in line)
+        assert "def formulas" not in text and "def kept" not in text and "def tensors" not in text
+    tokens = some_tokens(tiny(), 2, 7)
+    said = json.loads(alone(tmp_path, "-c", ALONE, json.dumps(tokens.tolist()), *models))
+    assert said.keys() == models.keys()
+    for name, model in models.items():
+        expected = model(tokens)
+        assert expected.std() > 1e-3, name
+        assert torch.allclose(torch.tensor(said[name]), expected, atol=1e-5, rtol=1e-4), model.config
+
+
+def test_no_name_is_left_hanging(tmp_path: Path) -> None:
+    """ruff, as a stranger's linter: every name that the file reads is there."""
+    for i, fields in enumerate(every_value()):
+        put(loud(tiny(**fields)), tmp_path / str(i))
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,E9", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_model_of_letters_writes(tmp_path: Path) -> None:
+    shipped = checkpoints.load(ROOT / "checkpoints" / "shakespeare-modern")
+    put(shipped.model, tmp_path / "it", shipped.tokenizer)
+    text = alone(tmp_path / "it", "model.py", "ROMEO:")
+    assert text.startswith("ROMEO:") and len(text) > 180 and " the " in text + " the "
+    assert sum(character in " etaoin" for character in text) > 60  # English, not noise
+
+
+def test_a_model_of_words_says_the_likeliest(tmp_path: Path) -> None:
+    model = loud(tiny())
+    put(model, tmp_path / "it", dtype="bfloat16")
+    lines = alone(tmp_path / "it", "model.py", "3", "1", "4").splitlines()
+    assert len(lines) == 5
+    with torch.no_grad():
+        expected = int(model(torch.tensor([[3, 1, 4]]))[0, -1].argmax())
+    assert lines[0].startswith(f"token {expected}: 0.")
+
+
+def test_it_is_short_and_its_own_source() -> None:
+    text = one_file(build(tiny(position="rope")), "m")
+    assert len(text.splitlines()) < 650
+    assert "class Rope(" in text and "class Alibi" not in text and "class SwiGlu" not in text
+    assert "Keeps the scores' spread near 1" in text, "comments go along"
+
+
+def test_two_things_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    modules = {
+        "engine.one": "def act(): return 1\ndef top(): return act()",
+        "engine.two": "from engine.one import top\ndef act(): return top()",
+    }
+    monkeypatch.setattr(gather, "_text", modules.__getitem__)
+    monkeypatch.setattr(gather, "_tree", lambda module: __import__("ast").parse(modules[module]))
+    gather.resolve.cache_clear()
+    try:
+        with pytest.raises(PretrainedError, match="called act"):
+            gather.gather([("engine.two", "act")], frozenset())
+    finally:
+        gather.resolve.cache_clear()

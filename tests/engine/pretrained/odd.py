@@ -1,0 +1,166 @@
+"""Random, odd, small models of every family, made by transformers and saved as its users save them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+transformers = pytest.importorskip(
+    "transformers", reason="transformers is not installed (requirements-dev.txt has it)"
+)
+Values = dict[str, Any]
+VOCAB, CONTEXT = 37, 40
+
+
+def _gpt2(rng: random.Random) -> Values:
+    heads = rng.choice([1, 3, 5])
+    return {
+        "n_positions": CONTEXT,
+        "n_embd": heads * rng.choice([5, 6, 7]),
+        "n_head": heads,
+        "n_layer": rng.choice([1, 3]),
+        "n_inner": rng.choice([None, 29]),
+        "activation_function": rng.choice(["gelu_new", "gelu", "relu"]),
+        "layer_norm_epsilon": rng.choice([1e-5, 1e-2]),
+        "tie_word_embeddings": rng.random() < 0.5,
+    }
+
+
+def _llama(rng: random.Random) -> Values:
+    groups, kv_heads, d_head = rng.choice([1, 2, 3]), rng.choice([1, 2, 3]), rng.choice([4, 6, 10])
+    return {
+        "hidden_size": groups * kv_heads * rng.choice([4, 5, 7]),
+        "intermediate_size": rng.choice([23, 41]),
+        "num_hidden_layers": rng.choice([1, 3]),
+        "num_attention_heads": groups * kv_heads,
+        "num_key_value_heads": kv_heads,
+        "head_dim": d_head,
+        "max_position_embeddings": CONTEXT,
+        "rms_norm_eps": rng.choice([1e-6, 1e-2]),
+        "rope_parameters": {"rope_type": "default", "rope_theta": rng.choice([100.0, 1e4, 1e6])},
+        "tie_word_embeddings": rng.random() < 0.5,
+    }
+
+
+def _llama_biased(rng: random.Random) -> Values:
+    flags = {name: rng.random() < 0.5 for name in ("attention_bias", "mlp_bias")}
+    return _llama(rng) | flags
+
+
+def _mistral(rng: random.Random) -> Values:
+    return _llama(rng) | {"sliding_window": rng.choice([None, 1, 5, 64])}
+
+
+def _qwen3(rng: random.Random) -> Values:
+    return _llama(rng) | {"attention_bias": rng.random() < 0.5}
+
+
+def _gemma(rng: random.Random) -> Values:
+    return _llama(rng) | {"hidden_act": "gelu_pytorch_tanh", "attention_bias": rng.random() < 0.5}
+
+
+def _qwen2(rng: random.Random) -> Values:
+    values = _llama(rng)
+    del values["head_dim"]
+    return values | {"hidden_size": values["num_attention_heads"] * rng.choice([4, 6])}
+
+
+def _neox(rng: random.Random) -> Values:
+    heads = rng.choice([1, 3, 5])
+    d_head, share = rng.choice([(8, 0.25), (12, 0.5), (6, 1.0), (10, 0.25), (14, 0.6)])
+    return {
+        "hidden_size": heads * d_head,
+        "intermediate_size": rng.choice([23, 41]),
+        "num_hidden_layers": rng.choice([1, 3]),
+        "num_attention_heads": heads,
+        "max_position_embeddings": CONTEXT,
+        "rope_parameters": {
+            "rope_type": "default",
+            "rope_theta": rng.choice([100.0, 1e4]),
+            "partial_rotary_factor": share,
+        },
+        "hidden_act": rng.choice(["gelu", "gelu_new", "relu"]),
+        "use_parallel_residual": rng.random() < 0.5,
+        "tie_word_embeddings": rng.random() < 0.5,
+        "attention_bias": rng.random() < 0.5,
+    }
+
+
+def _bloom(rng: random.Random) -> Values:
+    heads = rng.choice([1, 3, 4, 6])
+    return {
+        "hidden_size": heads * rng.choice([4, 5]),
+        "n_layer": rng.choice([1, 3]),
+        "n_head": heads,
+        "layer_norm_epsilon": rng.choice([1e-5, 1e-2]),
+    }
+
+
+def _bert(rng: random.Random) -> Values:
+    heads = rng.choice([1, 3, 5])
+    return {
+        "hidden_size": heads * rng.choice([4, 5]),
+        "intermediate_size": rng.choice([23, 41]),
+        "num_hidden_layers": rng.choice([1, 3]),
+        "num_attention_heads": heads,
+        "max_position_embeddings": CONTEXT,
+        "type_vocab_size": rng.choice([1, 2, 3]),
+        "layer_norm_eps": rng.choice([1e-12, 1e-3]),
+    }
+
+
+def _t5(rng: random.Random) -> Values:
+    return {
+        "d_model": rng.choice([10, 21]),
+        "d_kv": rng.choice([3, 8]),
+        "d_ff": rng.choice([23, 41]),
+        "num_layers": rng.choice([1, 3]),
+        "num_heads": rng.choice([1, 3, 5]),
+        "feed_forward_proj": rng.choice(["relu", "gated-gelu"]),
+        "layer_norm_epsilon": rng.choice([1e-6, 1e-2]),
+    }
+
+
+# Family -> the name of its configuration, of its model, and how an odd one is drawn.
+KINDS: dict[str, tuple[str, str, Callable[[random.Random], Values]]] = {
+    "gpt2": ("GPT2Config", "GPT2LMHeadModel", _gpt2),
+    "llama": ("LlamaConfig", "LlamaForCausalLM", _llama_biased),
+    "mistral": ("MistralConfig", "MistralForCausalLM", _mistral),
+    "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", _qwen2),
+    "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", _qwen3),
+    "gemma": ("GemmaConfig", "GemmaForCausalLM", _gemma),
+    "neox": ("GPTNeoXConfig", "GPTNeoXForCausalLM", _neox),
+    "bloom": ("BloomConfig", "BloomForCausalLM", _bloom),
+    "bert": ("BertConfig", "BertModel", _bert),
+    "bert, masked": ("BertConfig", "BertForMaskedLM", _bert),
+    "t5": ("T5Config", "T5EncoderModel", _t5),
+}
+CAUSAL = [name for name in KINDS if not name.startswith(("bert", "t5"))]
+
+
+def made(name: str, seed: int, folder: Path, sizes: Values | None = None, **options: Any) -> torch.nn.Module:
+    """A model of a family with weights that all matter, in evaluation mode, saved in `folder`; `sizes` stand in
+    for those that were drawn.
+    """
+    config, kind, draw = KINDS[name]
+    values = {"vocab_size": VOCAB, "attn_implementation": "eager"} | draw(random.Random(f"{name} {seed}"))
+    values |= sizes or {}
+    torch.manual_seed(seed)
+    theirs = getattr(transformers, kind)(getattr(transformers, config)(**values)).eval()
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    theirs.save_pretrained(folder, **options)
+    return theirs
+
+
+def said(theirs: torch.nn.Module, tokens: torch.Tensor, **more: torch.Tensor) -> torch.Tensor:
+    """Logits, or the last vectors of a model that has none."""
+    out = theirs(tokens, **more)
+    found: torch.Tensor = out.logits if "logits" in out else out.last_hidden_state
+    return found

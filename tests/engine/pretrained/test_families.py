@@ -1,0 +1,260 @@
+"""Every family against transformers on random odd configurations: the same numbers, at once and token by
+token.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from engine.errors import HeadError, PretrainedError, ShapeError
+from engine.measure.recording import record
+from engine.pretrained.load import open_model
+from engine.sample import Decoder
+from tests.engine.helpers import some_tokens
+from tests.engine.pretrained.odd import CAUSAL, KINDS, made, said
+
+SEEDS = range(4)
+
+
+def close(ours: torch.Tensor, theirs: torch.Tensor) -> None:
+    """Within 1e-4 of the largest number there."""
+    assert theirs.std() > 0.05
+    assert (ours - theirs).abs().max() < 1e-4 * max(1.0, float(theirs.abs().max()))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", KINDS)
+@torch.no_grad()
+def test_the_same_numbers(name: str, seed: int, tmp_path: Path) -> None:
+    theirs = made(name, seed, tmp_path)
+    ours = open_model(tmp_path).model()
+    tokens = some_tokens(ours.config, batch=2, length=33, seed=seed)
+    close(ours(tokens), said(theirs, tokens))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", CAUSAL)
+@torch.inference_mode()
+def test_token_by_token(name: str, seed: int, tmp_path: Path) -> None:
+    theirs = made(name, seed, tmp_path)
+    ours = open_model(tmp_path).model()
+    tokens = some_tokens(ours.config, batch=1, length=12, seed=seed)
+    decoder, wanted = Decoder(ours), said(theirs, tokens)[0]
+    assert (decoder._row is None) == (ours.config.window > 0)  # all go the short way, but for windows
+    found = [decoder.read(tokens[0, :3].tolist()), *(decoder.read([int(t)]) for t in tokens[0, 3:])]
+    close(torch.stack(found), wanted[2:])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@torch.no_grad()
+def test_two_texts_in_a_bert(seed: int, tmp_path: Path) -> None:
+    theirs = made("bert, masked", seed, tmp_path)
+    ours = open_model(tmp_path).model()
+    tokens = some_tokens(ours.config, batch=2, length=9)
+    types = torch.randint(
+        ours.config.token_types, tokens.shape, generator=torch.Generator().manual_seed(seed)
+    )
+    close(ours(tokens, types=types), said(theirs, tokens, token_type_ids=types))
+    with pytest.raises(ShapeError, match="shape of tokens"):
+        ours(tokens, types=types[:, 1:])
+
+
+@torch.no_grad()
+def test_far_apart_in_a_t5(tmp_path: Path) -> None:
+    """Past the beginning of the last bucket; in float64, since T5's scores are large."""
+    theirs = made("t5", 0, tmp_path).double()
+    ours = open_model(tmp_path).model().double()
+    tokens = some_tokens(ours.config, batch=1, length=180)
+    close(ours(tokens), said(theirs, tokens))
+
+
+@torch.no_grad()
+def test_the_heads_that_are_not_built_are_left_out(tmp_path: Path) -> None:
+    """A BERT with all its heads and a whole T5: their encoders, and BERT's guesses."""
+    import transformers
+
+    sizes = {"hidden_size": 20, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
+    bert = transformers.BertForPreTraining(transformers.BertConfig(vocab_size=37, **sizes)).eval()
+    bert.save_pretrained(tmp_path / "bert")
+    ours, tokens = open_model(tmp_path / "bert").model(), torch.tensor([[3, 1, 4, 1, 5]])
+    close(ours(tokens), bert(tokens).prediction_logits)
+    t5 = transformers.T5ForConditionalGeneration(
+        transformers.T5Config(vocab_size=37, d_model=20, d_kv=5, d_ff=24, num_layers=2, num_heads=4)
+    ).eval()
+    t5.save_pretrained(tmp_path / "t5")
+    close(open_model(tmp_path / "t5").model()(tokens), t5.encoder(tokens).last_hidden_state)
+
+
+@torch.no_grad()
+def test_old_names_of_gains_and_biases(tmp_path: Path) -> None:
+    """bert-base-uncased calls them gamma and beta, and holds its places as numbers."""
+    theirs = made("bert, masked", 0, tmp_path)
+    file = tmp_path / "model.safetensors"
+    old = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): x
+        for name, x in load_file(file).items()
+    }
+    save_file(old | {"bert.embeddings.position_ids": torch.arange(40)}, file)
+    tokens = torch.tensor([[3, 1, 4, 1, 5]])
+    close(open_model(tmp_path).model()(tokens), said(theirs, tokens))
+
+
+def test_an_encoder_without_a_head_has_no_logits(tmp_path: Path) -> None:
+    made("t5", 0, tmp_path)
+    recording = record(open_model(tmp_path).model(), [1, 2, 3])
+    assert recording["norm_final"].shape[0] == 3
+    with pytest.raises(HeadError, match="no output head"):
+        _ = recording.logits
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_tensor_is_needed_and_no_other_is_taken(name: str, tmp_path: Path) -> None:
+    """Each one by itself: taken away, of another shape, with a NaN; and one too many."""
+    made(name, 1, tmp_path)
+    file = tmp_path / "model.safetensors"
+    whole = load_file(file)
+    checked = [n for n in whole if not n.startswith("pooler.")]
+    for n in checked[:: max(1, len(checked) // 6)]:
+        spoilt = whole[n].clone()
+        spoilt.view(-1)[-1] = torch.nan
+        for changed in (None, torch.cat([whole[n], whole[n]]), spoilt):
+            rest = {other: x for other, x in whole.items() if other != n}
+            save_file(rest if changed is None else rest | {n: changed}, file)
+            with pytest.raises(PretrainedError) as error:
+                open_model(tmp_path).weights()
+            assert n.split(".", 1)[1] in str(error.value) or "family's table" in str(error.value), n
+    save_file(whole | {"one.more": torch.zeros(3)}, file)
+    with pytest.raises(PretrainedError, match=r"no part takes: one\.more"):
+        open_model(tmp_path).weights()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_in_several_files(name: str, tmp_path: Path) -> None:
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    made(name, 2, whole)
+    made(name, 2, cut, max_shard_size="2KB")
+    assert len(list(cut.glob("model-*.safetensors"))) > 1
+    one, many = open_model(whole).weights(), open_model(cut).weights()
+    assert one.keys() == many.keys() and all(torch.equal(one[n], many[n]) for n in one)
+
+
+@pytest.mark.parametrize(
+    "name, facts, says",
+    [
+        ("llama", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "scales the rotations"),
+        ("llama", {"rope_parameters": {"rope_type": "llama3", "rope_theta": 5e5}}, "scales the rotations"),
+        ("llama", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_type is 'linear'"),
+        ("llama", {"rope_parameters": [1, 2]}, "one set of numbers"),
+        ("llama", {"rope_parameters": {"full_attention": {"rope_theta": 1e4}}}, "one set of numbers"),
+        ("llama", {"rope_parameters": {"rope_theta": 10**400}}, "must be a number"),
+        ("llama", {"rms_norm_eps": float("nan")}, "must be a number"),
+        ("llama", {"tie_word_embeddings": "no"}, "must be true or false"),
+        ("llama", {"hidden_size": 2**40}, "believed"),
+        ("llama", {"head_dim": 2**28}, "believed"),
+        ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "through a window"),
+        ("qwen3", {"use_sliding_window": True}, "use_sliding_window is True"),
+        ("qwen3", {"layer_types": "full_attention"}, "must be a list"),
+        ("qwen3", {"layer_types": ["linear_attention"]}, "kind 'linear_attention'"),
+        ("gemma", {"hidden_act": "silu"}, "hidden_act is 'silu'"),
+        ("gemma", {"hidden_act": ["gelu"]}, "hidden_act is ['gelu']"),
+        ("gemma", {"use_bidirectional_attention": True}, "only False is built"),
+        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "only False is built"),
+        ("neox", {"rope_scaling": {"type": "dynamic"}}, "rope_type is 'dynamic'"),
+        ("neox", {"rope_parameters": {"partial_rotary_factor": 0.01}}, "cannot be built"),
+        ("bloom", {"apply_residual_connection_post_layernorm": True}, "only False is built"),
+        ("bert", {"is_decoder": True}, "only False is built"),
+        ("bert", {"position_embedding_type": "relative_key"}, "only 'absolute' is built"),
+        ("bert, masked", {"hidden_act": "relu"}, "bends by relu"),
+        ("t5", {"feed_forward_proj": "gated-silu"}, "feed_forward_proj is 'gated-silu'"),
+        ("t5", {"relative_attention_num_buckets": 16}, "only 32 is built"),
+    ],
+)
+def test_what_is_not_built_is_said(name: str, facts: dict[str, Any], says: str, tmp_path: Path) -> None:
+    made(name, 0, tmp_path)
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | facts))
+    with pytest.raises(PretrainedError) as error:
+        open_model(tmp_path).weights()
+    assert says in str(error.value)
+
+
+HOSTILE: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    "x",
+    "",
+    [],
+    [1],
+    {},
+    {"a": 1},
+    2**70,
+    10**400,
+    1e308,
+    float("nan"),
+]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_hostile_configuration_is_no_crash(name: str, tmp_path: Path) -> None:
+    """Every fact with values of every kind: it opens, or is refused with a sentence."""
+    made(name, 0, tmp_path)
+    file = tmp_path / "config.json"
+    facts = json.loads(file.read_text())
+    for field in facts:
+        for value in HOSTILE:
+            file.write_text(json.dumps(facts | {field: value}))
+            try:
+                open_model(tmp_path)
+            except PretrainedError as error:
+                assert str(error)
+
+
+@torch.no_grad()
+def test_smollm2_s_own_layout_is_that_of_llama(tmp_path: Path) -> None:
+    """Its config.json as it is published, with smaller sizes: 9 heads on 3 keys, tied, theta 100,000."""
+    import transformers
+
+    published = {
+        "architectures": ["LlamaForCausalLM"],
+        "attention_bias": False,
+        "attention_dropout": 0.0,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "hidden_act": "silu",
+        "hidden_size": 36,
+        "initializer_range": 0.041666666666666664,
+        "intermediate_size": 96,
+        "is_llama_config": True,
+        "max_position_embeddings": 64,
+        "mlp_bias": False,
+        "model_type": "llama",
+        "num_attention_heads": 9,
+        "num_hidden_layers": 2,
+        "num_key_value_heads": 3,
+        "pad_token_id": 2,
+        "pretraining_tp": 1,
+        "rms_norm_eps": 1e-05,
+        "rope_interleaved": False,
+        "rope_scaling": None,
+        "rope_theta": 100000,
+        "tie_word_embeddings": True,
+        "torch_dtype": "bfloat16",
+        "use_cache": True,
+        "vocab_size": 37,
+    }
+    theirs = transformers.LlamaForCausalLM(transformers.LlamaConfig(**published)).eval()
+    theirs.save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(published))
+    opened = open_model(tmp_path)
+    assert (opened.config.rope_theta, opened.config.n_kv_heads) == (1e5, 3)
+    tokens = some_tokens(opened.config, batch=1, length=40)
+    close(opened.model()(tokens), theirs(tokens).logits)

@@ -1,0 +1,156 @@
+"""The attention page with the real model: 270 heads, words for tokens, three key-value heads."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine.measure.recording import Recording, record
+from engine.model import Transformer
+from pages.inside.attention import shared
+from tests.pages.conftest import Drawn
+from tests.pages.inside.test_attention import PAGE, sentences
+from tests.pages.real import REAL, carried
+from tests.pages.stage import StageManager, open_page
+from ui import models, slow, state
+
+pytestmark = carried
+TEXT = "When Mary and John went to the store, John gave a drink to"
+LAYERS, HEADS = 30, 9
+
+
+@pytest.fixture(autouse=True)
+def _stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "manager", StageManager)
+    monkeypatch.setattr(slow, "GLANCE", 90.0)  # a busy machine would draw a bar first
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
+    """What the players of this page got last, by name."""
+    found: dict[str, dict[str, Any]] = {}
+    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: found.update({name: rest["data"]}))
+    return found
+
+
+def opened(view: str, text: str = TEXT, **query: str) -> AppTest:
+    page = AppTest.from_file(str(Path(PAGE)), default_timeout=120)
+    page = open_page(page, model=REAL, text=text, attention_view=view, **query)
+    assert not page.error and not page.exception
+    return page
+
+
+@pytest.fixture(scope="module")
+def model() -> Transformer:
+    return models._pretrained("smollm2-135m", None).model
+
+
+@pytest.fixture(scope="module")
+def recording(model: Transformer) -> Recording:
+    return record(model, models._pretrained("smollm2-135m", None).tokenizer.encode(TEXT))
+
+
+@pytest.mark.parametrize(
+    ("view", "query"),
+    [
+        ("heads", {"attention_as": "Arcs", "attention_layer": "29", "attention_head": "8"}),
+        ("heads", {"attention_sort": "duplicate", "attention_strong": "true"}),
+        ("steps", {"attention_layer": "18", "attention_head": "6", "attention_stage": "q, k, v"}),
+        ("steps", {"attention_layer": "29", "attention_stage": "softmax", "attention_query": "5"}),
+        ("switches", {"attention_off": "18.6", "attention_off_layer": "29"}),
+        ("numbers", {"attention_number": "Name mover"}),
+        ("scaling", {}),
+        ("shared-keys", {}),
+    ],
+    ids=str,
+)
+def test_every_view_opens(view: str, query: dict[str, str]) -> None:
+    page = opened(view, **query)
+    assert "134,515,008 parameters" in sentences(page) and "What you see" in sentences(page)
+
+
+def test_all_heads_are_sent_small_and_say_what_they_do(sent, recording: Recording) -> None:
+    page = opened("heads")
+    grid = sent["headgrid"]
+    assert (grid["layers"], grid["heads"], grid["order"], grid["size"]) == (LAYERS, HEADS, None, 14)
+    assert len(json.dumps(grid)) < 100_000 and len(grid["hints"]) == len(grid["habits"]) == 270
+    pixels = np.frombuffer(base64.b64decode(grid["pixels"]), np.uint8).reshape(LAYERS, HEADS, -1)
+    wanted = recording["blocks.16.pattern"][0][np.tril_indices(14)]
+    np.testing.assert_allclose(pixels[16, 0] / 255, wanted, atol=0.5 / 255 + 1e-6)
+    # By arithmetic of its own: the head that reads the token before, and those that rest on the first.
+    patterns = recording.stacked("pattern")
+    before = np.array([patterns[..., i, i - 1] for i in range(1, 14)]).mean(0)
+    layer, head = divmod(int(before.argmax()), HEADS)
+    assert (layer, head) == (16, 0) and grid["habits"][16 * HEADS] == "previous"
+    assert f"{before[16, 0]:.0%} of its weight on the previous token" in grid["hints"][16 * HEADS]
+    counts = {name: int(words.rsplit(" ", 1)[1]) for name, _, words in grid["legend"]}
+    assert counts == {name: grid["habits"].count(name) for name in counts}
+    named = sum(count for name, count in counts.items() if name != "first")
+    assert f"**{named} of 270 heads**" in sentences(page) and f"**{counts['first']}** others" in sentences(
+        page
+    )
+
+
+def test_thirty_layers_stand_side_by_side(drawn: dict[str, Drawn], recording: Recording) -> None:
+    opened("numbers", attention_number="Previous token")
+    patterns = recording.stacked("pattern")
+    before = np.array([patterns[..., i, i - 1] for i in range(1, 14)]).mean(0)
+    heat, layout = drawn["attention_numbers"].traces[0], drawn["attention_numbers"].layout
+    np.testing.assert_allclose(np.array(heat["z"]), before.T, rtol=1e-5)
+    assert (layout["xaxis"]["title"]["text"], layout["yaxis"]["title"]["text"]) == ("layer", "head")
+    assert heat["hovertemplate"].startswith("layer %{x}, head %{y}<br>")
+
+
+def test_sorting_puts_the_strongest_first_and_enlarges_it(sent, drawn: dict[str, Drawn]) -> None:
+    page = opened("heads", attention_sort="induction")
+    grid = sent["headgrid"]
+    assert grid["order"][0] == 18 * HEADS + 6 and len(grid["order"]) == 270 and grid["chosen"] == [18, 6]
+    shown = [float(grid["scores"][i]) for i in grid["order"]]
+    assert shown == sorted(shown, reverse=True) and shown[0] > 0.8
+    assert "layer 18, head 6" in drawn["attention_pattern"].alt
+    page.get_by_key("attention_strong").set_value(True).run()
+    grid = sent["headgrid"]
+    assert grid["order"] == [i for i in grid["order"] if float(grid["scores"][i]) >= 0.395]
+    assert 3 < len(grid["order"]) < 20
+    page.get_by_key("attention_sort").set_value("name_mover").run()
+    assert sent["headgrid"]["order"][0] == 23 * HEADS and sent["headgrid"]["chosen"] == [23, 0]
+    page.get_by_key("attention_strong").set_value(False).run()
+    page.get_by_key("attention_sort").set_value("layer").run()
+    assert sent["headgrid"]["order"] is None and sent["headgrid"]["chosen"] == [23, 0]
+
+
+@torch.inference_mode()
+def test_the_name_mover_moves_the_name(sent, model: Transformer, recording: Recording) -> None:
+    """With the whole vocabulary sorted: head 23.0 writes “ Mary” where it looks at it."""
+    opened("heads", attention_sort="name_mover")
+    pattern, v = recording["blocks.23.pattern"][0, -1], torch.tensor(recording["blocks.23.v"][0])
+    total = 0.0
+    for key in range(13):
+        written = v[key] @ model.blocks[23].mixer.w_o.weight[:, :64].T
+        best = (model.norm_final(written[None, None])[0, 0] @ model.output_matrix.T).topk(5).indices
+        if pattern[key] >= 0.01 and recording.ids[key] in best:
+            total += float(pattern[key])
+    assert total > 0.8 and sent["headgrid"]["scores"][23 * HEADS] == f"{total:.2f}"
+
+
+def test_a_layer_of_many_is_switched_off_from_a_list() -> None:
+    page = opened("switches", attention_off_layer="23")
+    page.button(key="attention_off_23").click().run()
+    assert page.session_state["attention_off"] == [f"23.{h}" for h in range(HEADS)]
+    assert float(page.metric[2].value.split()[0]) > 0
+
+
+def test_long_words_and_pieces_of_characters_are_named_in_full(drawn: dict[str, Drawn]) -> None:
+    opened("heads", text="An unbelievable misunderstanding 東", attention_sort="previous")
+    figure = drawn["attention_pattern"]
+    names = figure.traces[0]["meta"]
+    assert names["rows"][1] == "query ␣unbelie at 1" and names["columns"][3] == "key ␣misunderstanding at 3"
+    assert names["columns"][-1].startswith("key ") and "⟨" in names["columns"][-1]
+    assert "␣misunder…" in figure.layout["xaxis"]["ticktext"]

@@ -1,0 +1,381 @@
+"""Induction, sinks and a fact in the stream as they are shown: figures and sentences are the engine's, on a small
+model and on the real one, and where nothing is found the page says so and why.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine import checkpoints
+from engine.config import ModelConfig, TrainConfig
+from engine.measure import fact, induction, knockout, sinks
+from engine.measure.habits import Named
+from engine.measure.recording import record
+from engine.progress import finish
+from engine.service.state import RunSpec
+from engine.tokenizers import token_bytes
+from pages.inside.circuits import words_behaviour
+from pages.inside.circuits.fact import QUESTIONS, fits, questions_for
+from pages.inside.circuits.fact import sentence as told_of_fact
+from pages.inside.circuits.induction import sentences
+from tests.pages.real import REAL, carried
+from tests.pages.stage import StageManager, open_page, view_of
+from ui import models, slow
+from ui.site import ROOT
+
+PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "circuits" / "page.py")
+SMALL, MODERN = "shakespeare-classic", "shakespeare-modern"
+CITIZEN = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
+
+RUNS = itertools.count()
+
+pytestmark = pytest.mark.usefixtures("manager", "patient")
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result is waited for; and none is kept from another test, whose runs have the same names."""
+    monkeypatch.setattr(slow, "GLANCE", 240.0)
+    slow._jobs.clear()
+
+
+def opened(view: str, model: str = SMALL, **query: str) -> AppTest:
+    page = AppTest.from_file(PAGE, default_timeout=300)
+    return open_page(page, circuits_view=view, model=model, **query)
+
+
+def said(page: AppTest) -> str:
+    kinds = (page.error, page.warning, page.info, page.caption, page.markdown)
+    text = " | ".join(str(e.value) for kind in kinds for e in kind)
+    return text.replace("\\", "").replace("\u2060", "")  # as it is read
+
+
+def shipped(name: str = SMALL) -> checkpoints.Checkpoint:
+    return checkpoints.load(ROOT / "checkpoints" / name)
+
+
+def run_of(manager: StageManager, **fields: Any) -> str:
+    """The name in the bar of a run with a model of that kind, and 28 tokens. No two have one name: a server
+    keeps the models of its runs.
+    """
+    values = {"vocab_size": 28, "d_model": 16, "n_layers": 2, "n_heads": 2, "context": 32} | fields
+    spec = RunSpec(ModelConfig(**values), TrainConfig(), "shakespeare")
+    name = f"behaviour{next(RUNS)}"
+    manager.views[name] = view_of(spec, name)
+    return f"run-{name}"
+
+
+# Induction ---------------------------------------------------------------------------------------
+
+
+def test_both_readings_and_every_head_are_the_engines(drawn: dict[str, Any]) -> None:
+    page = opened("induction", induction_count="16", induction_seed="3")
+    found = shipped()
+    pool = induction.ordinary(token_bytes(found.tokenizer))
+    repeat = induction.read_twice(found.model, induction.drawn(pool, 16, 3))
+    shown = drawn["induction_readings"]
+    first, second = shown.traces
+    assert first["y"][0] is None and first["y"][1:] == pytest.approx(repeat.first[1:].tolist(), abs=1e-4)
+    assert second["y"] == pytest.approx(repeat.second.tolist(), abs=1e-4)
+    letters = [found.tokenizer.decode([i]) for i in repeat.once]
+    assert shown.layout["xaxis"]["ticktext"] == letters and shown.table["token"] == letters
+    assert f"{repeat.first_loss:.1f} nats each" in said(page) and f"**{repeat.second_loss:.1f}**" in said(
+        page
+    )
+    off = finish(knockout.knock_out(found.model, repeat))
+    *draws, mean, best = drawn["induction_knockout"].traces
+    assert best["y"] == pytest.approx(off.without.tolist(), abs=1e-4)
+    assert mean["y"] == pytest.approx(off.others_mean.tolist(), abs=1e-4) and len(draws) == 4
+    assert [trace["y"] for trace in draws] == [pytest.approx(draw, abs=1e-4) for draw in off.others.tolist()]
+    names = ["none", *(f"{layer}.{head}" for layer, head in off.heads)]
+    assert drawn["induction_knockout"].layout["xaxis"]["ticktext"] == names
+    scores = drawn["induction_scores"]
+    assert np.array(scores.traces[0]["z"]) == pytest.approx(repeat.scores, abs=1e-6)
+    assert scores.table["previous_token"] == pytest.approx(repeat.previous.ravel().tolist(), abs=1e-6)
+
+
+def test_where_nothing_copies_it_says_why(manager: StageManager) -> None:
+    page = opened("induction", MODERN)
+    assert "**No induction head**" in said(page) and "hardly helps" in said(page)
+    assert "(shakespeare) little comes twice within 128 tokens" in said(page)
+    assert "It has not been trained" in said(opened("induction", "untrained-fast"))
+    one = opened("induction", run_of(manager, n_layers=1))
+    assert "With one layer there can be none" in said(one)
+
+
+def told(**changes: Any) -> induction.Repeat:
+    losses = np.array([np.nan, 8.0, 8.0]), np.array([9.0, 2.0, 2.0])
+    values = {"scores": np.array([[0.0, 0.1], [0.9, 0.5]]), "previous": np.array([[0.7, 0.1], [0.0, 0.0]])}
+    return induction.Repeat((1, 2, 3), *losses, **(values | changes))
+
+
+def test_sentences_about_heads_that_copy() -> None:
+    config = ModelConfig().resolved()
+    off = knockout.Knockout(
+        ((1, 0), (1, 1)), np.array([2, 5, 7.25]), np.array([[2, 2, 3.0], [2, 2, 4]]), (Named(0, 0, 6.5),)
+    )
+    words = " ".join(sentences(told(), off, None, config))
+    assert words == (
+        "Random tokens cost 8.0 nats each at the first reading and **2.0** at the second: the model copies. 2"
+        " heads look at what came after the same token last time, most **1.0** (90% of its weight). Without the"
+        " best 2 the second reading costs **7.2**, without 2 random heads of the same layers 3.5; without 0.0"
+        " alone, a head below them that reads the token before, 6.5."
+    )
+    assert sentences(told(), None, None, config)[-1].endswith("(90% of its weight).")
+    few = knockout.Knockout(off.heads, off.without, off.others, ())
+    assert sentences(told(), few, None, config)[-1].endswith("same layers 3.5.")
+    one = sentences(told(scores=np.array([[0.0, 0.1], [0.9, 0.3]])), None, None, config)[1]
+    assert one == "One head looks at what came after the same token last time: **1.0** (90% of its weight)."
+
+
+def test_sentences_about_what_is_missing() -> None:
+    config = ModelConfig().resolved()
+    none = np.full((2, 2), 0.1)
+    assert "is there (0.0, 70%)" in " ".join(sentences(told(scores=none), None, None, config))
+    words = sentences(told(scores=none, previous=none), None, "Because.", config)
+    assert (
+        "Nor does a head below" in words[-2] and "(most: 0.0, 10%)" in words[-2] and words[-1] == "Because."
+    )
+    assert "0.0" in words[1] and "10%" in words[1] and "40% would make it one" in words[1]
+
+
+def test_a_vocabulary_or_context_too_small(manager: StageManager) -> None:
+    page = opened("induction", run_of(manager, context=3))
+    assert "too small to read two different tokens twice" in said(page)
+
+
+# Sinks -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("opening", sinks.OPENINGS)
+def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[str, Any]) -> None:
+    page = opened("sinks", text=CITIZEN, sinks_opening=opening)
+    found = shipped()
+    ids, newline = tuple(found.tokenizer.encode(CITIZEN)), found.tokenizer.encode("\n")[0]
+    measured = finish(sinks.measure(found.model, ids, newline))
+    one, kept = measured.of(opening), measured.of("kept")
+    dots, *lines = drawn["sinks_layers"].traces
+    assert np.array(dots["y"]) == pytest.approx(one.share.ravel(), abs=1e-6)
+    assert dots["customdata"][:5] == ["0.0", "0.1", "0.2", "0.3", "1.0"]
+    by_name = {line["name"]: line["y"] for line in lines}
+    assert by_name["mean"] == pytest.approx(one.by_layer.tolist(), abs=1e-6)
+    assert by_name["spread evenly"] == pytest.approx([one.even, one.even])
+    if opening != "kept":
+        assert by_name["mean as it is"] == pytest.approx(kept.by_layer.tolist(), abs=1e-6)
+    bars = drawn["sinks_losses"].traces[0]
+    assert bars["x"] == pytest.approx([other.loss for other in measured.found], abs=1e-6)
+    assert [colour != bars["marker"]["color"][-1] for colour in bars["marker"]["color"]].count(True) in (1, 4)
+    percent = f"{one.mean:.1%}" if opening == "kept" else f"{one.mean:.0%}"
+    shown = f"**{measured.of('forgotten').loss:.2f}**" if opening == "control" else f"**{percent}**"
+    assert shown in said(page) and f"{kept.loss:.2f}" in said(page) and f"{one.loss:.2f}" in said(page)
+
+
+def test_another_token_in_front(drawn: dict[str, Any]) -> None:
+    found = shipped()
+    other = found.tokenizer.encode("Z")[0]
+    page = opened("sinks", text=CITIZEN, sinks_opening="other", sinks_front=str(other))
+    measured = finish(sinks.measure(found.model, tuple(found.tokenizer.encode(CITIZEN)), other))
+    assert drawn["sinks_losses"].traces[0]["x"][1] == pytest.approx(measured.of("other").loss, abs=1e-6)
+    assert "Now the text begins with “Z”" in said(page)
+    assert "no sink there either" in said(page)
+
+
+def test_a_model_without_a_sink_says_so() -> None:
+    page = opened("sinks", text=CITIZEN)
+    assert "this model makes no sink" in said(page) and "Gu et al. 2024" in said(page)
+
+
+def test_a_short_text_is_not_halved(drawn: dict[str, Any]) -> None:
+    page = opened("sinks", text="Go hence!")
+    assert "has 9 tokens, too few for two halves" in said(page)
+    found = shipped()
+    ids = tuple(found.tokenizer.encode(words_behaviour.SINKS_TEXT))[:127]
+    measured = finish(sinks.measure(found.model, ids, found.tokenizer.encode("\n")[0]))
+    assert drawn["sinks_losses"].traces[0]["x"][0] == pytest.approx(measured.of("kept").loss, abs=1e-6)
+
+
+def test_a_context_too_small_for_halves(manager: StageManager) -> None:
+    assert "reads too few tokens" in said(opened("sinks", run_of(manager, context=12)))
+
+
+# A fact ------------------------------------------------------------------------------------------
+
+
+def traced(prompt: str, answer: str | None, name: str = SMALL) -> fact.Fact:
+    found = shipped(name)
+    recording = record(found.model, found.tokenizer.encode(prompt))
+    token = None if answer is None else found.tokenizer.encode(answer)[0]
+    return fact.trace(found.model, recording, token)
+
+
+def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
+    page = opened("fact", MODERN, fact_question="art")
+    found = traced("thou ar", "t", MODERN)
+    chance, rank, attention, feedforward = drawn["fact_climb"].traces
+    assert rank["y"] == found.rank.tolist() and rank["x"] == [0, 1, 2, 3, 4]
+    assert chance["y"] == pytest.approx(found.probability.tolist(), abs=1e-6)
+    assert found.written is not None
+    assert attention["y"] == pytest.approx(found.written.attention.tolist(), abs=1e-6)
+    assert feedforward["y"] == pytest.approx(found.written.feedforward.tolist(), abs=1e-6)
+    assert attention["x"] == [1, 2, 3, 4], "what block 0 wrote stands where the stream after it is read"
+    words = said(page)
+    assert "After “thou ar”: “t” is the likeliest token only from **block 3** on, of 4 blocks" in words
+    assert f"**{found.probability[-1]:.2f}**" in words
+    assert f"**{found.written.by_attention:+.1f}** nats" in words
+    assert f"**{found.written.by_feedforward:+.1f}**" in words
+
+
+def test_ones_own_prompt_and_answer(drawn: dict[str, Any]) -> None:
+    own = {"fact_question": "own", "fact_prompt": "KING RICHARD I"}
+    page = opened("fact", **own)
+    found = traced("KING RICHARD I", None)
+    assert drawn["fact_climb"].traces[1]["y"] == found.rank.tolist()
+    page = opened("fact", **own, fact_answer_text="xyz")
+    other = traced("KING RICHARD I", "x")
+    assert drawn["fact_climb"].traces[1]["y"] == other.rank.tolist()
+    assert "“x” ends as number" in said(page) and "the answer is 3 tokens: the first" in said(page).lower()
+    page = opened("fact", **own, fact_answer_text="€")
+    assert page.warning[0].value.startswith("This model's vocabulary lacks") and not page.exception
+    assert "is used instead" in said(opened("fact", fact_question="own", fact_prompt=""))
+
+
+def test_questions_are_those_that_a_tokenizer_takes() -> None:
+    letters = shipped().tokenizer
+    assert list(questions_for(letters)) == ["window", "romeo", "art", "citizen"]
+    assert not fits(letters, QUESTIONS["capital"])
+
+
+def test_a_stream_that_is_no_sum_has_no_writers(manager: StageManager, drawn: dict[str, Any]) -> None:
+    page = opened("fact", run_of(manager, wiring="post"), fact_question="own", fact_prompt="ab c")
+    assert "Nobody can be named for it" in said(page)
+    assert len(drawn["fact_climb"].traces) == 2
+
+
+def test_words_for_what_never_becomes_first() -> None:
+    found = fact.Fact(1, np.array([40, 2, 7]), np.array([0, 0.2, 0.125]), np.array([0, 0, 2]), None)
+
+    class Named:
+        vocabulary = ("a", "b", "c")
+        config = ModelConfig(n_layers=2).resolved()
+
+    words = told_of_fact(found, Named())  # type: ignore[arg-type]
+    assert words.startswith(
+        "“b” ends as number **7**, with a probability of 0.125: the model would write “c”. Its best place on the"
+        " way is 2, after block 0. It climbs most in block 0: from number 40 to 2."
+    )
+
+
+@pytest.mark.parametrize("view", ["induction", "sinks", "fact"])
+def test_what_to_try_follows_the_model(view: str) -> None:
+    assert "Then take SmolLM2 in the bar" in said(opened(view))
+    told = getattr(words_behaviour, view)
+    assert told(SimpleNamespace(is_pretrained=True)).attempt == getattr(words_behaviour, view.upper()).attempt
+
+
+# Any model, any link -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", ["induction", "sinks", "fact"])
+def test_models_without_what_is_needed(view: str, manager: StageManager) -> None:
+    page = opened(view, run_of(manager, causal=False))
+    assert "fills gaps" in said(page) and not page.exception
+    page = opened(view, run_of(manager, mixer="none"), fact_question="own", fact_prompt="ab c")
+    assert ("has no mixer" in said(page)) == (view != "fact") and not page.exception
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"n_layers": 1, "n_heads": 1},
+        {"mixer": "mean", "position": "none"},
+        {"ffn": "none", "position": "alibi"},
+        {"wiring": "none", "position": "rope"},
+        {"window": 4, "position": "rope"},
+        {"n_layers": 14, "position": "t5"},
+    ],
+)
+@pytest.mark.parametrize("view", ["induction", "sinks", "fact"])
+def test_every_kind_of_model_is_drawn(view: str, fields: dict[str, Any], manager: StageManager) -> None:
+    page = opened(view, run_of(manager, **fields), fact_question="own", fact_prompt="ab c")
+    assert not page.exception and not page.error
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"circuits_view": "induction", "induction_count": "7777", "induction_seed": "-3"},
+        {"circuits_view": "induction", "induction_seed": "1e400"},
+        {"circuits_view": "sinks", "sinks_opening": "<b>", "sinks_front": "99999999"},
+        {"circuits_view": "fact", "fact_question": "capital"},
+        {
+            "circuits_view": "fact",
+            "fact_question": "own",
+            "fact_prompt": "x" * 5000,
+            "fact_answer_text": "\0",
+        },
+        {"circuits_view": "fact", "fact_question": "own", "fact_prompt": "<script>", "fact_answer_text": " "},
+    ],
+)
+def test_links_written_by_strangers(query: dict[str, str]) -> None:
+    page = open_page(AppTest.from_file(PAGE, default_timeout=60), model=SMALL, **query)
+    assert not page.exception and not page.error
+
+
+# The real model ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def smollm2() -> Callable[[], Any]:
+    return lambda: models._pretrained("smollm2-135m", None)
+
+
+@carried
+def test_the_real_model_copies(drawn: dict[str, Any]) -> None:
+    """Measured before with other tools: the head is 18.6, with 0.86 of its weight; below it 16.0."""
+    page = opened("induction", REAL, induction_count="16")
+    words = said(page)
+    best = re.search(r"most \*\*18\.6\*\* \((\d+)% of its weight\)", words)
+    assert best and 75 <= int(best[1]) <= 97
+    assert "the model copies" in words
+    *_, mean, off = drawn["induction_knockout"].traces
+    assert off["y"][0] == mean["y"][0] and off["y"][-1] > 2 * mean["y"][-1], "these heads, not any"
+    previous = np.array(drawn["induction_scores"].table["previous_token"]).reshape(30, 9)
+    assert previous[16, 0] > 0.8
+
+
+@carried
+def test_the_real_model_has_a_sink_and_must_not_lose_it(drawn: dict[str, Any]) -> None:
+    page = opened("sinks", REAL)
+    words = said(page)
+    assert "has 5 tokens, too few" in words and "18.8 with 100%" in words
+    share = re.search(r"\*\*(\d+)%\*\* of all weight lies on the first token, “The”", words)
+    assert share and 40 <= int(share[1]) <= 60
+    kept, _, dropped, forgotten, control = drawn["sinks_losses"].traces[0]["x"]
+    assert forgotten - kept > 1.0 > 5 * abs(control - kept) and abs(dropped - kept) < 0.2
+    assert page.selectbox(key="sinks_front").options == ["<|im_start|>", "⏎", "␣the", ".", "e", "Z"]
+
+
+@carried
+def test_the_real_model_knows_a_capital(drawn: dict[str, Any], smollm2: Callable[[], Any]) -> None:
+    page = opened("fact", REAL)
+    found = smollm2()
+    ids = found.tokenizer.encode("The capital of France is")
+    with torch.inference_mode():
+        p = found.model(torch.tensor([ids]))[0, -1].softmax(0)
+    paris = found.tokenizer.encode(" Paris")[0]
+    chance, rank, *_ = drawn["fact_climb"].traces
+    assert chance["y"][-1] == pytest.approx(float(p[paris]), abs=1e-3) and rank["y"][-1] == 1
+    assert "“␣Paris” is the likeliest token only from **block 29** on, of 30 blocks" in said(page)
+    assert [pill for pill in questions_for(found.tokenizer)][:2] == ["capital", "gold"]
+    page = opened("fact", REAL, fact_question="own", fact_answer_text="Berlin")
+    assert "A blank was put before “Berlin”" in said(page) and "“␣Berlin” ends as number" in said(page)

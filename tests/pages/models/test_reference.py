@@ -1,0 +1,243 @@
+"""The room of the reference alone: every family, every mistake, every kind of model, and links by strangers."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.config import ModelConfig, TrainConfig
+from engine.export import pack
+from engine.measure.recording import record
+from engine.reference import dice
+from engine.reference.compare import Comparison, Difference, compare
+from engine.reference.mistakes import MISTAKES
+from engine.service.state import RunSpec
+from pages.models.reference import figures
+from pages.models.reference.shared import verdict, wrong
+from pages.models.reference.words import NAMES
+from tests.pages.real import REAL, carried
+from tests.pages.stage import StageManager, open_page, view_of
+
+PAGE = str(Path(__file__).parents[3] / "pages" / "models" / "reference" / "page.py")
+TINY = {"vocab_size": 90, "context": 64, "d_model": 16, "n_layers": 2, "n_heads": 2}
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+def opened(**query: str) -> AppTest:
+    page = open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
+    assert not page.error, page.error
+    return page
+
+
+def said(page: AppTest) -> str:
+    kinds = (page.warning, page.info, page.caption, page.markdown)
+    return " | ".join(str(element.value) for kind in kinds for element in kind)
+
+
+def run(manager: StageManager, name: str, **fields: object) -> str:
+    """A run of a model in the bar."""
+    config = ModelConfig(**{**TINY, **fields})  # type: ignore[arg-type]
+    spec = RunSpec(config, TrainConfig(steps=40), "text", "abc " * 20, name=f"my {name}")
+    manager.views[name] = view_of(spec, name, "finished", 40, snapshots=(0, 40))
+    return f"run-{name}"
+
+
+@pytest.mark.parametrize("family", dice.KINDS)
+def test_every_family_agrees(family, drawn):
+    page = opened(reference_family=family)
+    assert "Yes, they agree." in said(page)
+    figure = drawn["reference_dice"]
+    places = figure.table["activation"]
+    assert places[0] == "blocks.0.resid_pre" and places[-1] == ("norm_final" if family == "t5" else "logits")
+    assert max(figure.table["relative"]) < 1e-5
+    assert [trace.get("name") for trace in figure.traces] == [None, "agrees"]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_every_mistake_is_pointed_at_or_said_to_do_nothing(mistake, drawn):
+    for family in ("gpt2", "mistral"):
+        page = opened(reference_family=family, reference_mistake=mistake)
+        idle = MISTAKES[mistake].idle(dice.roll(family, 0).model.config)
+        if idle is not None:
+            assert "The mistake can do no harm here" in said(page) and idle in said(page)
+            assert not drawn["reference_dice"].layout["annotations"][1:]
+        else:
+            where = f"at `{MISTAKES[mistake].shows_at}`"
+            assert "**No.** The difference begins in block **0**" in said(page) and where in said(page)
+            arrow = drawn["reference_dice"].layout["annotations"][1]
+            assert arrow["text"] == f"begins: block 0, {MISTAKES[mistake].shows_at}"
+            assert MISTAKES[mistake].sentence in said(page)
+
+
+def test_a_mistake_that_hides_is_said_to_hide():
+    page = opened(reference_family="encoder", reference_mistake="eps")
+    assert "nobody would see it" in said(page)
+
+
+def test_other_dice_are_another_model():
+    page = opened(reference_seed="3")
+    first = said(page)
+    assert page.number_input(key="reference_seed").value == 3
+    page.button(key="reference_roll").click().run()
+    assert not page.exception and 0 <= page.number_input(key="reference_seed").value <= dice.MOST
+    page.number_input(key="reference_seed").set_value(4).run()
+    assert not page.exception and said(page) != first
+
+
+def test_what_is_folded_opens(manager):
+    page = opened()
+    page.session_state["reference_dice_all"] = True
+    page.run()
+    assert not page.exception
+
+
+@pytest.mark.parametrize("model", ["shakespeare-classic", "shakespeare-modern", "untrained-fast"])
+def test_models_of_the_bar(model, drawn):
+    assert "Yes, they agree." in said(opened(reference_view="model", model=model))
+    page = opened(reference_view="model", model=model, reference_port="scale")
+    wanted = "at `scores`" if model.startswith("shakespeare") else "nobody would see it"
+    assert wanted in said(page) or "at `scores`" in said(page)
+
+
+def test_what_the_second_program_cannot_run_is_said(manager):
+    for name, fields in (("mean", {"mixer": "mean"}), ("bare", {"wiring": "none"})):
+        page = opened(reference_view="model", model=run(manager, f"refx-{name}", **fields))
+        assert "The second program cannot run this model" in said(page)
+
+
+def test_a_run_at_a_step(manager, drawn):
+    page = opened(reference_view="model", model=run(manager, "refx-t5", position="t5", wiring="post"))
+    assert "Yes, they agree." in said(page)
+    assert drawn["reference_model"].table["activation"][-1] == "logits"
+
+
+@carried
+def test_a_real_model(drawn):
+    page = opened(reference_view="model", model=REAL, text="The capital of France is")
+    assert "Yes, they agree." in said(page)
+    assert len(drawn["reference_model"].table["activation"]) == 1 + 2 * 30 + 2
+    page = opened(reference_view="export", model=REAL, reference_dtype="bfloat16")
+    assert "is a LLaMA" in said(page) and "269.0 MB" in said(page)
+
+
+# Export ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nothing_is_packed(monkeypatch):
+    def fail(*_: object) -> bytes:
+        raise AssertionError("nobody asked for it")
+
+    monkeypatch.setattr(pack, "hugging_face", fail)
+    monkeypatch.setattr(pack, "own_weights", fail)
+
+
+@pytest.mark.parametrize("model, title", [("classic", "GPT-2"), ("modern", "LLaMA")])
+def test_shipped_models_have_a_family(model, title, nothing_is_packed):
+    page = opened(reference_view="export", model=f"shakespeare-{model}")
+    assert f"**is a {title}**" in said(page) and "Every property and every tensor has its place" in said(page)
+    assert "`tokenizer.json`" in said(page) and {"GPT-2": "3.3 MB", "LLaMA": "3.2 MB"}[title] in said(page)
+    facts = json.loads(next(code.value for code in page.code if code.value.startswith("{")))
+    assert facts["model_type"] == {"GPT-2": "gpt2", "LLaMA": "llama"}[title]
+    page.get_by_key("reference_dtype").set_value("float16").run()
+    assert not page.exception and "1.6 MB" in said(page)
+
+
+def test_what_is_filled_in_is_said(manager):
+    page = opened(
+        reference_view="export", model=run(manager, "refx-plain", position="sinusoidal", ffn="relu")
+    )
+    assert "is a GPT-2" in said(page)
+    assert "biases of zeros, its positions as a table" in said(page)
+
+
+def test_what_has_no_family_keeps_the_one_file(manager, nothing_is_packed):
+    page = opened(reference_view="export", model=run(manager, "refx-none", mixer="similarity"))
+    assert "Not for this model" in said(page) and "mixer = 'similarity'" in said(page)
+    assert "the one file is the way out" in said(page)
+    labels = [button.label for button in page.get("download_button")]
+    assert labels == ["model.py", "model.safetensors"]
+
+
+def test_the_one_file_can_be_read_first(manager):
+    page = opened(reference_view="export", model="shakespeare-modern")
+    page.session_state["reference_code"] = True
+    page.run()
+    assert not page.exception
+    ast.parse(next(code.value for code in page.code if "class Transformer" in code.value))
+
+
+def test_a_hosted_server_packs_no_more_than_it_can(monkeypatch):
+    from ui import state
+
+    small = state.profile().__class__("hosted", 1, 1, 1, 1, 1, max_export=3_000_000)
+    monkeypatch.setattr(state, "profile", lambda: small)
+    page = opened(reference_view="export", model="shakespeare-classic")
+    assert "This model is not packed here" in said(page) and "at most 3 MB" in said(page)
+    assert not page.get("download_button")
+    page.get_by_key("reference_dtype").set_value("bfloat16").run()
+    assert not page.exception and len(page.get("download_button")) == 3
+
+
+# Strangers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"reference_view": "<script>"},
+        {"reference_family": "bert", "reference_seed": "inf", "reference_mistake": "everything"},
+        {"reference_seed": "-5"},
+        {"reference_seed": "9" * 40},
+        {"reference_seed": "1e3"},
+        {"reference_view": "model", "reference_port": "<b>x</b>", "model": "nobody"},
+        {"reference_view": "export", "reference_dtype": "int4"},
+    ],
+)
+def test_a_url_written_by_a_stranger_does_no_harm(query):
+    opened(**query)
+
+
+# Figures and sentences ---------------------------------------------------------------------------
+
+
+def rows(*pairs: tuple[str, float]) -> Comparison:
+    return Comparison(tuple(Difference(name, far, 0.5) for name, far in pairs))
+
+
+def test_an_exact_equality_and_a_broken_number_can_be_drawn():
+    found = rows(("blocks.0.resid_pre", 0.0), ("blocks.0.scores", float("inf")), ("logits", float("inf")))
+    figure = figures.along(found)
+    assert list(figure.data[0].y) == [1e-9, 100.0]
+    assert figure.layout.annotations[1].text == "begins: block 0, scores"
+    assert "inf" in verdict(found, wrong("none", ModelConfig().resolved()))
+
+
+def test_the_verdict_tells_the_numbers_of_the_comparison():
+    none = wrong("none", ModelConfig().resolved())
+    far = rows(("blocks.0.resid_pre", 0.0), ("blocks.1.q_rot", 0.4), ("logits", 0.25))
+    told = verdict(far, none)
+    assert "in block **1**, at `q_rot` (the queries, once they are turned)" in told
+    assert "**0.250** along the stream; the logits are off by up to 0.250, where the largest is 0.5." in told
+    assert "**2.0 × 10⁻⁶**, the tolerance 0.0001" in verdict(rows(("logits", 2e-6)), none)
+
+
+def test_many_blocks_have_few_ticks():
+    found = rows(
+        *((f"blocks.{i}.{name}", 0.0) for i in range(30) for name in ("resid_pre", "resid_post")),
+        ("logits", 0.0),
+    )
+    shown = figures.ticks(found.states)["ticktext"]
+    assert shown[0] == "embed" and shown[-1] == "logits" and 8 < len(shown) < 15
+
+
+def test_every_activation_has_a_name():
+    for family in dice.KINDS:
+        rolled = dice.roll(family, 0)
+        found = compare(rolled.model, record(rolled.model, rolled.ids))
+        assert {row.bare for row in found.rows} <= NAMES.keys()

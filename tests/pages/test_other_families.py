@@ -1,0 +1,62 @@
+"""Families that are looked into from a folder: an encoder without an output head, one that guesses hidden
+tokens, and a decoder with a norm before its first block. Every view draws, or says why not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.pretrained import sources
+from tests.engine.pretrained import odd
+from tests.engine.pretrained.test_vocabulary import trained
+from tests.engine.pretrained.test_vocabulary_kinds import wordpiece
+from tests.pages.stage import StageManager, open_page
+from ui import state
+
+ROOT = Path(__file__).parents[2] / "pages"
+VIEWS = {
+    "inside/attention": ("heads", "switches"),
+    "inside/feedforward": ("neurons",),
+    "inside/residual": ("lens", "push", "norms"),
+    "inside/shapes": ("pass",),
+    "input/embeddings": ("lookup", "classes"),
+}
+SILENT = {"lens", "neurons", "switches"}  # what asks for logits
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import transformers
+
+    root = tmp_path_factory.mktemp("models")
+    letters = transformers.PreTrainedTokenizerFast(tokenizer_object=trained(False), eos_token="<|endoftext|>")
+    for name, kind, words in (
+        ("vectors", "bert", wordpiece()),
+        ("guesses", "bert, masked", wordpiece()),
+        ("bloom", "bloom", letters),
+    ):
+        longer = {} if kind == "bloom" else {"max_position_embeddings": 256}
+        odd.made(kind, 1, root / name, {"vocab_size": len(words)} | longer)
+        words.save_pretrained(root / name)
+    return root
+
+
+@pytest.mark.parametrize("room, view", [(room, view) for room, views in VIEWS.items() for view in views])
+@pytest.mark.parametrize("name", ["vectors", "guesses", "bloom"])
+def test_a_view_draws_or_says_why_not(
+    name: str, room: str, view: str, models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stage = StageManager()
+    monkeypatch.setattr(state, "manager", lambda: stage)
+    monkeypatch.setenv(sources.MODELS, str(models))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    key = f"{room.rpartition('/')[2]}_view"
+    script = AppTest.from_file(str(ROOT / room / "page.py"), default_timeout=60)
+    page = open_page(script, model=f"pretrained-{name}", **{key: view})
+    assert not page.exception and not page.error
+    assert page.selectbox(key="subject_model").value == f"pretrained-{name}"
+    said = any("output head" in info.value or "no product" in info.value for info in page.info)
+    assert said == ((view in SILENT and name == "vectors") or (name, view) == ("guesses", "neurons"))

@@ -1,0 +1,40 @@
+// @ts-check
+// The arithmetic of the grid of heads, without a page: pictures as they are sent, and where an arrow key leads.
+
+/**
+ * Pictures of which only the lower triangle was sent, made square: nothing lies above the diagonal.
+ * @param {Uint8Array} packed (picture, row, column up to the row)
+ * @param {number} size rows of a picture
+ */
+export function squared(packed, size) {
+  const pictures = packed.length / ((size * (size + 1)) / 2), found = new Uint8Array(pictures * size * size)
+  let at = 0
+  for (let row = 0; row < pictures * size; row++) {
+    const count = (row % size) + 1
+    found.set(packed.subarray(at, at + count), row * size)
+    at += count
+  }
+  return found
+}
+
+/** @typedef {{ left: number, top: number, width: number }} Box */
+
+/**
+ * The place among `boxes` that an arrow key leads to from `index`: the next to the side in its row, or the nearest in the row
+ * above or below. -1 at the edge, undefined for another key.
+ * @param {Box[]} boxes
+ * @param {number} index
+ * @param {string} key
+ */
+export function neighbour(boxes, index, key) {
+  const side = { ArrowRight: 1, ArrowLeft: -1 }[key], down = { ArrowDown: 1, ArrowUp: -1 }[key], own = boxes[index]
+  const half = own.width / 2 // boxes of one row begin at the same height, but for a fraction of a pixel
+  const same = (a, b) => Math.abs(a - b) < half
+  const nearest = (places, distance) => places.reduce((best, i) => (best < 0 || distance(boxes[i]) < distance(boxes[best]) ? i : best), -1)
+  const every = boxes.map((_, i) => i)
+  if (side) return nearest(every.filter((i) => same(boxes[i].top, own.top) && side * (boxes[i].left - own.left) > half), (box) => Math.abs(box.left - own.left))
+  if (!down) return undefined
+  const beyond = every.filter((i) => down * (boxes[i].top - own.top) > half)
+  const first = nearest(beyond, (box) => Math.abs(box.top - own.top))
+  return first < 0 ? -1 : nearest(beyond.filter((i) => same(boxes[i].top, boxes[first].top)), (box) => Math.abs(box.left - own.left))
+}

@@ -13,7 +13,6 @@ from typing import Literal
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from engine.measure.recording import Recording, next_token_losses, record
@@ -196,6 +195,6 @@ def _some_off(
 
     for index, block in enumerate(model.blocks[layer:]):
         x = block(x, seams, mask, identity if index else silenced)
-    logits = F.linear(model.norm_final(x), model.output_matrix)
+    logits = model.logits(x)
     found: np.ndarray = logits.float().log_softmax(-1).cpu().numpy()
     return found

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from engine.errors import TokenizerError
 from engine.measure.attribution import attribute
@@ -110,7 +109,7 @@ def _lens(model: Transformer, recording: Recording, position: int) -> np.ndarray
     like = model.embedding
     stream = torch.from_numpy(np.stack([state[position] for state in outputs(recording)]))
     x = stream[None].to(device=like.device, dtype=like.dtype)  # (1, depth, d_model)
-    return log_softmax(F.linear(model.norm_final(x), model.output_matrix)[0].float().cpu().numpy())
+    return log_softmax(model.logits(x)[0].float().cpu().numpy())
 
 
 def _written(model: Transformer, recording: Recording, position: int, answer: int) -> Written:

@@ -13,8 +13,9 @@ import numpy as np
 
 from engine.errors import ShapeError
 from engine.measure.habits import STRONG, Named
-from engine.measure.heads import induction_score, previous_score
+from engine.measure.heads import previous_score
 from engine.measure.recording import next_token_losses, record
+from engine.measure.repeating import induction_score
 from engine.model import Transformer
 
 FEWEST = 64  # words that make a pool; a vocabulary with fewer of them gives its letters

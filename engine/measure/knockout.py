@@ -17,7 +17,7 @@ from engine.measure.habits import STRONG, Named
 from engine.measure.induction import Repeat, ordered
 from engine.model import Transformer
 from engine.parts.heads import by_heads
-from engine.probe import Probe, Recorder
+from engine.probe import Probe, Recorder, identity
 from engine.progress import Progress, Steps
 
 Head = tuple[int, int]  # (layer, head), counted from 0
@@ -163,7 +163,7 @@ def _losses(model: Transformer, read: Tensor, targets: Tensor) -> Iterator[np.nd
     """
     rows = max(1, LOGITS // (4 * model.config.vocab_size * len(targets)))
     for some in read.split(rows):
-        logits = F.linear(some, model.output_matrix).float()  # (row, query, vocab)
+        logits = model.output(some, model.output_matrix, identity).float()  # (row, query, vocab)
         following = targets.expand(len(some), -1)
         losses = F.cross_entropy(logits.flatten(0, 1), following.flatten(), reduction="none")
         yield losses.view(following.shape).cpu().numpy()

@@ -150,8 +150,7 @@ def _watch(key: Key, job: Job, doing: str) -> None:
     """The bar, drawn again by itself; when the measurement has ended, so is the page."""
     if job.wait(0):
         st.rerun()
-    bar, button = st.columns([6, 1], vertical_alignment="center")
     at = job.progress
-    bar.progress(at.share, f"{doing} … {at.done:,} of {at.total:,}" if at.total > 1 else f"{doing} …")
+    st.progress(at.share, f"{doing} … {at.done:,} of {at.total:,}" if at.total > 1 else f"{doing} …")
     # Streamlit's own: it stops something and has no value.
-    button.button("Cancel", key=f"cancel_{abs(hash(key))}", on_click=job.cancel, width="stretch")
+    st.button("Cancel", key=f"cancel_{abs(hash(key))}", on_click=job.cancel)

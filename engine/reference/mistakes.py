@@ -95,7 +95,7 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "eps": Mistake(
         "another ε in the norm",
-        "1e-6 where the configuration says 1e-5, or the other way round.",
+        "1e-6 where the configuration says 1e-5, and 1e-5 where it says less.",
         replace(RIGHT, eps=other_eps),
         "norm1",
         _unnormed,

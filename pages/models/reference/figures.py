@@ -121,7 +121,7 @@ def begins(found: Comparison, heights: np.ndarray) -> list[dict[str, Any]]:
             "showarrow": True,
             "arrowhead": 2,
             "ax": 70 if right else -70,
-            "ay": 24,
+            "ay": 24 if heights[at] > 0.1 else -24,  # clear of the tolerance
             "xanchor": "left" if right else "right",
             "font": {"color": colour(BAD)},
             "arrowcolor": colour(BAD),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from engine.parts.row_products import Arithmetic
 from engine.sample.branches import Pick, Tree, Written, ended_by
 
 BATCH = 32  # tokens that are written before the browser is told; of a large model fewer
@@ -20,13 +21,14 @@ Branch = tuple[tuple[Pick, ...], int]  # picks, length
 @dataclass(frozen=True)
 class Limits:
     """Of one view: tokens of a branch, as asked and at most; the words that end a text ('' for none), and the
-    tokens that do.
+    tokens that do. `arithmetic` is what a large model computes with.
     """
 
     length: int
     most: int
     stop: str = ""
     ends: frozenset[int] = frozenset()
+    arithmetic: Arithmetic = "float32"
 
     @property
     def tree(self) -> int:

@@ -16,8 +16,11 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.model import Transformer
+from engine.parts.row_products import Arithmetic
+from engine.parts.single_row import Products
 from engine.sample.branches import Tree, Written, follow, pick
 from engine.sample.branches import grow as grown
+from engine.sample.decoder import ready
 from engine.sample.held import Held
 from engine.tokenizers import token_bytes
 from pages.output.generation.link import parse
@@ -49,18 +52,24 @@ def begin(
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _held(key: tuple[str, int], _model: Transformer) -> Held:
+def products_of(key: tuple[str, int], arithmetic: Arithmetic, _model: Transformer) -> Products:
+    """A large model's products in an arithmetic, one copy for all sessions. Raises ConfigError."""
+    return ready(_model, arithmetic)
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _held(key: tuple[str, int], arithmetic: Arithmetic, _model: Transformer) -> Held:
     """What a large model has read, for all sessions of the server: one of them at a time."""
-    return Held(_model)
+    return Held(_model, products_of(key, arithmetic, _model) if arithmetic != "float32" else None)
 
 
 @contextmanager
-def _reading(subject: Subject) -> Iterator[Held | None]:
+def _reading(subject: Subject, limits: Limits) -> Iterator[Held | None]:
     """A model of ours reads a text anew in no time, and then adds up the same numbers in the same order."""
     if not subject.is_pretrained:
         yield None
         return
-    held = _held(subject.key, subject.model)
+    held = _held(subject.key, limits.arithmetic, subject.model)
     with held.lock:
         yield held
 
@@ -69,7 +78,7 @@ def _grow(
     session: Session, subject: Subject, sampling: SampleConfig, limits: Limits, after: int | None, count: int
 ) -> None:
     """Writes on, until the browser is to be told."""
-    with _reading(subject) as held:
+    with _reading(subject, limits) as held:
         session.tree, session.leaf = grown(
             session.tree,
             subject.model,
@@ -89,7 +98,7 @@ def bring_back(session: Session, subject: Subject, sampling: SampleConfig, limit
         picks, length = session.todo[0]
         size = len(session.tree)
         left = min(left, limits.tree - size)
-        with _reading(subject) as held:
+        with _reading(subject, limits) as held:
             session.tree, end, done = follow(
                 session.tree, subject.model, sampling, picks, length, left, held=held
             )
@@ -163,7 +172,7 @@ def _pick(
     if known is None and len(session.tree) >= limits.tree:
         session.said = f"The tree has {limits.tree:,} tokens, as many as are kept: delete a branch first."
         return
-    with _reading(subject) as held:
+    with _reading(subject, limits) as held:
         session.tree, index = pick(session.tree, subject.model, sampling, after, token, held=held)
     session.leaf, session.at, session.move = (
         session.tree.end(index),

@@ -11,6 +11,7 @@ from engine.pretrained.conversation import asked
 from engine.pretrained.vocabulary import PretrainedTokenizer
 from engine.tokenizers import ends as ends_of
 from pages.output.generation.records import LENGTHS, Limits
+from pages.output.generation.rounding import choose_arithmetic
 from ui import state, widgets
 from ui.fields import visible
 from ui.players import sampler
@@ -68,9 +69,10 @@ def settings(subject: Subject, ends: frozenset[int]) -> tuple[SampleConfig, Limi
     seed = widgets.whole("Seed", 0, MAX_SEED, 0, "generation_seed", place=d, hint=hint)
     with st.expander("Cuts and penalty"):
         values |= _cuts(subject.config.vocab_size)
+        arithmetic = choose_arithmetic(subject)
     most = LENGTHS.get(state.profile().name, min(LENGTHS.values()))
     _say_length(wanted, most)
-    limits = Limits(min(max(wanted, 0), most), most, visible(str(stop or ""))[:40], ends)
+    limits = Limits(min(max(wanted, 0), most), most, visible(str(stop or ""))[:40], ends, arithmetic)
     return sampler.valid(values, seed), limits
 
 

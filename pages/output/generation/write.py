@@ -16,6 +16,7 @@ from engine.config import SampleConfig
 from pages.output.generation.link import again, left_out, link
 from pages.output.generation.message import message
 from pages.output.generation.records import Limits, Session
+from pages.output.generation.rounding import draw_rounding
 from pages.output.generation.session import answer, begin, resting
 from pages.output.generation.settings import conversation, settings
 from pages.output.generation.surprise import draw_surprise
@@ -43,7 +44,9 @@ def draw_tokens(subject: Subject) -> None:
         )
         return
     speaking, ends = conversation(subject)
-    _write(speaking, *settings(speaking, ends))
+    sampling, limits = settings(speaking, ends)
+    draw_rounding(speaking, limits.arithmetic)
+    _write(speaking, sampling, limits)
 
 
 @st.fragment
@@ -78,7 +81,7 @@ def _session(subject: Subject, sampling: SampleConfig, limits: Limits) -> Sessio
     step of a training writes the same branches.
     """
     family, name = (
-        hashlib.sha256(repr((key, subject.ids, sampling)).encode()).hexdigest()[:16]
+        hashlib.sha256(repr((key, subject.ids, sampling, limits.arithmetic)).encode()).hexdigest()[:16]
         for key in (subject.key[0], subject.key)
     )
     first = SESSIONS not in st.session_state

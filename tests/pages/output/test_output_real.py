@@ -15,8 +15,11 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import SampleConfig
 from engine.measure.recording import record
-from engine.sample import beam_search, draw, generate, stages, uniform
+from engine.progress import finish
+from engine.sample import beam_search, draw, generate, stages, steps, uniform
+from engine.sample.decoder import ready
 from engine.sample.outcome import tally
+from engine.sample.rounding import rounding
 from engine.tokenizers import ends
 from tests.pages.real import REAL, carried, leave_nothing_running
 from tests.pages.stage import open_page
@@ -160,3 +163,23 @@ def test_a_text_written_twice_is_the_same_with_the_cache_and_without():
     assert "**4 of 4 tokens are identical.**" in words
     sizes = 30 * 2 * 3 * 64 * 4 * len(known().tokenizer.encode(TEXT))
     assert f"the formula says {sizes:,} bytes" in words
+
+
+def test_weights_in_eight_bits_write_what_the_engine_writes_with_them() -> None:
+    """And what that costs on the text is said, as the engine measures it."""
+    page = opened(
+        "generation", generation_arithmetic="int8", generation_length="6", generation_temperature="0"
+    )
+    found = known()
+    products = ready(found.model, "int8")
+    ids = found.tokenizer.encode(TEXT)
+    records = list(steps(found.model, ids, 6, SampleConfig(temperature=0.0), products=products))
+    nodes = page.session_state["generation_sessions"].popitem()[1].tree.nodes
+    assert [node.token for node in nodes[:6]] == [one.token for one in records]
+    cost = finish(rounding(found.model, ids, products))
+    deadline = time.monotonic() + 30
+    while "off by" not in told(page) and time.monotonic() < deadline:
+        page.run()
+    assert f"are off by **{cost.largest:.2f}** at most" in told(page)
+    assert f"**{cost.loss:.3f}** nats a token in place of {cost.exact:.3f}" in told(page)
+    assert cost.largest > 0.01  # else it would be the same arithmetic

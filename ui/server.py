@@ -11,7 +11,7 @@ from streamlit import config
 from streamlit.runtime.pages_manager import PagesManager
 
 from engine.service.profiles import Profile
-from ui import state
+from ui import slow, state
 from ui.players import served
 
 
@@ -31,6 +31,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     try:
         yield
     finally:
+        await anyio.to_thread.run_sync(slow.leave_all)
         await anyio.to_thread.run_sync(state.close_manager)
 
 

@@ -109,6 +109,18 @@ class Jobs:
                     del self._jobs[old]
             return job
 
+    def leave(self, seconds: float = 5.0) -> None:
+        """Cancels all, and waits until none computes: a thread inside PyTorch would crash a Python that
+        ends.
+        """
+        with self._lock:
+            jobs = list(self._jobs.values())
+        for job in jobs:
+            job.cancel()
+        until = time.monotonic() + seconds
+        for job in jobs:
+            job.wait(max(0.0, until - time.monotonic()))
+
     def forget(self, key: Key) -> None:
         """The next who asks begins anew."""
         with self._lock:
@@ -118,6 +130,11 @@ class Jobs:
 @st.cache_resource
 def _jobs() -> Jobs:
     return Jobs()
+
+
+def leave_all() -> None:
+    """At the end of the server."""
+    _jobs().leave()
 
 
 def measured(key: Key, measure: Callable[[], Steps[T]], doing: str) -> T | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 import torch
 
 from tests.pages.stage import StageManager
-from ui import look, state
+from ui import look, slow, state
 from ui.figures.specs import Figure
 from ui.players import plot
 
@@ -144,3 +145,10 @@ def plotly_agrees(monkeypatch: pytest.MonkeyPatch, drawn: dict[str, Drawn]) -> N
         return sent
 
     monkeypatch.setattr(plot, "payload", payload)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def nothing_computes_at_the_end() -> Iterator[None]:
+    """A thread within PyTorch when Python ends is an abort."""
+    yield
+    slow._jobs().leave(60)

@@ -139,3 +139,11 @@ def test_what_is_refused_is_a_sentence_and_what_is_broken_is_raised() -> None:
     assert at.error[0].value == "the two texts differ in length" and not at.exception
     assert run("broken").exception
     assert issubclass(ShapeError, Exception)
+
+
+def test_leaving_ends_all_that_is_under_way() -> None:
+    jobs, go = Jobs(), threading.Event()
+    first, second = jobs.of(("a",), counted([], go)), jobs.of(("b",), counted([]))
+    threading.Timer(0.2, go.set).start()
+    jobs.leave()
+    assert first.ended and second.ended and second.left

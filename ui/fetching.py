@@ -41,7 +41,7 @@ def more_models(prefix: str) -> None:
     profile = state.profile()
     if not profile.max_download and not profile.may_open_files:
         return
-    with st.popover("", icon=":material/add:", help="More models", width="stretch"):
+    with st.popover("", icon=":material/add:", help="More models"):
         st.markdown("**More models**, trained by others")
         absent = [name for name in sources.KNOWN if sources.find(name) is None]
         for name in absent if profile.max_download else ():

@@ -85,8 +85,8 @@ def choose_model(first: str = FIRST_MODEL) -> str:
         if asked_for and asked_for != current:
             shown = safe(title_of(current, views.get(current)))
             st.caption(f":material/info: {_missing(asked_for)}; {shown} is shown instead.")
-    left, right = st.columns([7, 1], gap="small", vertical_alignment="bottom")
-    with left:
+    # Beside each other on a phone, too.
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         # Streamlit's own: a link may name somebody else's run, a missing one is said, and the URL always
         # holds the name, also of the first.
         name: str = st.selectbox(
@@ -97,7 +97,6 @@ def choose_model(first: str = FIRST_MODEL) -> str:
             help="A shipped model, one that others trained, an untrained one, or a run of yours, at any"
             " of its steps.",
         )
-    with right:
         fetching.more_models(PRETRAINED)
     st.session_state["kept_model"] = name
     _put("model", name)

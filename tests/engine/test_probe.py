@@ -35,7 +35,8 @@ def test_activations_come_in_the_order_of_the_vocabulary(wiring: str, ffn: str) 
 
 def test_every_name_of_the_vocabulary_is_met_and_no_other() -> None:
     seen = set()
-    for fields in ({"position": "learned", "ffn": "swiglu"}, {"position": "rope", "wiring": "post"}):
+    bert = {"causal": False, "token_types": 2, "embedding_norm": True, "output_head": "masked"}
+    for fields in ({"position": "learned", "ffn": "swiglu"}, {"position": "rope", "wiring": "post"}, bert):
         seen |= {name.rpartition(".")[2] for name in _record(**fields).tensors}
     assert seen == {name for name in AXES if not name.startswith("cross_")}
 

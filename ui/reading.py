@@ -32,8 +32,8 @@ FIRST_TEXT = EXAMPLES["First Citizen"]
 
 ENGLISH = {  # for models that were trained on much of it
     "A fact": "The capital of France is",
-    "Who gets it": "When Mary and John went to the store, John gave a drink to",
-    "Agreement": "The keys to the old cabinet",
+    "Names": "When Mary and John went to the store, John gave a drink to",
+    "Keys": "The keys to the old cabinet",
     "Long words": "The extraordinarily unbelievable internationalization of",
     "Repeats": EXAMPLES["Repeats"],
 }

@@ -96,7 +96,7 @@ def choose_subject(text: str = FIRST_TEXT, model: str = FIRST_MODEL, asks: bool 
     there are others.
     """
     state.drop_endless()
-    left, right = st.columns([3, 5], gap="medium", vertical_alignment="top" if asks else "bottom")
+    left, right = st.columns([4, 5], gap="medium", vertical_alignment="top" if asks else "bottom")
     with left:
         name = choose_model(model)
         if asks:

@@ -154,15 +154,18 @@ def warp(logits: Tensor, config: SampleConfig, previous: Tensor | None = None) -
     return logits
 
 
-def stages(logits: Tensor, config: SampleConfig, previous: Sequence[int] = ()) -> tuple[Stage, ...]:
+def stages(
+    logits: Tensor | np.ndarray, config: SampleConfig, previous: Sequence[int] = ()
+) -> tuple[Stage, ...]:
     """A record for the logits themselves ("logits") and one after each stage, in `order`; the last one's
     probabilities are drawn from.
 
-    logits (vocab,), any float type; previous: the ids so far. A stage that is off leaves everything as it
-    was. Raises ConfigError for settings out of range, ShapeError for logits of another rank, of none, or with
-    no finite one.
+    logits (vocab,), any float type, of PyTorch or NumPy; previous: the ids so far. A stage that is off
+    leaves everything as it was. Raises ConfigError for settings out of range, ShapeError for logits of
+    another rank, of none, or with no finite one.
     """
     config.validate()
+    logits = torch.from_numpy(logits.copy()) if isinstance(logits, np.ndarray) else logits
     if logits.dim() != 1 or not len(logits):
         raise ShapeError(
             f"logits must be of shape (vocab,) with at least one token, not {tuple(logits.shape)}"

@@ -45,6 +45,11 @@ def test_parameters(view: str) -> None:
         assert f"**{count:,} parameters**" in said(page)
 
 
+def test_parameters_follow_a_link_that_names_a_model_for_all_pages() -> None:
+    assert "**134,515,008 parameters**" in said(opened("models/parameters", model=REAL))
+    assert "**124,439,808 parameters**" in said(opened("models/parameters", model="nonsense"))
+
+
 @pytest.mark.parametrize("view", ["pass", "hand", "wrong"])
 def test_shapes(view: str) -> None:
     page = opened("inside/shapes", model=REAL, shapes_view=view)

@@ -26,6 +26,9 @@ _DOUBTS: dict[Verdict, str] = {
 }
 
 
+ALL = 0.995  # of the answer: it would be written as 1.00
+
+
 def sentence(found: Patching, labels: list[str], names: tuple[str, str]) -> str:
     """Where it sits and where it moves, or which patches count most (Markdown)."""
     a, b = (f"“{safe(name)}”" for name in names)
@@ -57,7 +60,8 @@ def _way(found: Patching, labels: list[str]) -> str:
 def _at(station: Station, labels: list[str], top: int) -> str:
     assert station.position is not None
     token = f"**{safe(labels[station.position])}**"
-    return f"{token} {_blocks(station, top)} (at least {station.least:.2f} of it)"
+    share = "all of it" if station.least >= ALL else f"at least {station.least:.2f} of it"
+    return f"{token} {_blocks(station, top)} ({share})"
 
 
 def _blocks(station: Station, top: int) -> str:

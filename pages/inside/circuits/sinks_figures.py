@@ -80,7 +80,7 @@ def sink_losses(names: Sequence[str], losses: np.ndarray, chosen: int) -> go.Fig
         bargap=0.25,
         xaxis={
             "title": {"text": "loss (nats)"},
-            "range": [0, 1.2 * max(float(losses.max()), 1e-6)],  # room for the numbers
+            "range": [0, 1.4 * max(float(losses.max()), 1e-6)],  # room for the numbers
             "nticks": 4,
         },
         yaxis={

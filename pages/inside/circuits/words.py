@@ -17,8 +17,8 @@ PATCHING = Words(
     ),
     why=(
         "A pattern shows where a head looks; an intervention shows what the answer *hangs on*. The map of the"
-        " stream says where the deciding fact lies, that of attention who carries it to the end, and that of"
-        " the heads which one does."
+        " stream says which token carries the *difference* of the two prompts, not where in the weights a"
+        " fact is kept; that of attention, who carries it to the end; that of the heads, which one does."
     ),
     attempt=(
         "Take France / Italy and change from the stream to attention: one block carries it all. Then heads."

@@ -168,8 +168,10 @@ def _published(name: str) -> str:
 
 
 def first_model() -> str:
-    """What was looked at on another page, if that was a run or a model of others; else the best known one."""
-    kept = st.session_state.get("kept_model")
+    """What was looked at on another page, or a link names for all pages, if that is a run or a model of
+    others; else the best known one.
+    """
+    kept = st.session_state.get("kept_model") or st.query_params.get("model")
     other = isinstance(kept, str) and kept.startswith((RUN, PRETRAINED))
     return str(kept) if other and kept in options() else FIRST
 

@@ -16,12 +16,12 @@ TOKENS = Words(
     why=(
         "There is no plan, only one choice after another, and none is taken back. One other token early"
         " on leads to another text: what was written becomes what is read. When the context is full the"
-        " beginning is dropped, and the model forgets who is speaking."
+        " beginning is dropped, and the model no longer knows how it began."
     ),
     attempt=(
         "Stop on an unlikely token, press another one and play on: a branch begins, with the same random"
         " numbers. Set the temperature to 0 and see it repeat itself, then 1.5. Let it stop after `⏎⏎`:"
-        " one speech."
+        " one paragraph, in a play one speech."
     ),
 )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import streamlit as st
-import torch
 
 from engine.config import SampleConfig
 from engine.errors import ShapeError
@@ -57,4 +56,4 @@ def staged(subject: Subject, position: int, config: SampleConfig, logits: np.nda
 def _stages(
     key: tuple[str, int], ids: tuple[int, ...], position: int, config: SampleConfig, _logits: np.ndarray
 ) -> tuple[Stage, ...]:
-    return stages(torch.from_numpy(_logits.copy()), config, ids[: position + 1])
+    return stages(_logits, config, ids[: position + 1])

@@ -232,7 +232,7 @@ def test_where_it_sits_and_when_it_moves() -> None:
     ("rows", "told"),
     [
         ([[0, 0, 1], [0, 0, 1]], "differ in their last token, so nothing has to be carried"),
-        ([[0, 1, 0], [0, 1, 0]], "in **every block** (at least 1.00 of it)."),
+        ([[0, 1, 0], [0, 1, 0]], "in **every block** (all of it)."),
         ([[0, 1, 0], [0.3, 0.3, 0.3]], "Above that, no token alone holds half of it"),
         ([[0.3, 0.3, 0.3], [0.3, 0.3, 0.3]], "In no block does one token hold half"),
         ([[0, 1, 0], [1, 0, 0], [0, 0, 1]], "then on “The”, and on **␣is** from **block 2** up"),

@@ -34,7 +34,7 @@ def route() -> None:
             default=not entry.url,
         )
         sections.setdefault(entry.section, []).append(page)
-    chosen = st.navigation(sections)
+    chosen = st.navigation(sections, expanded=True)
     name = f"{chosen.title} · Glassformer" if chosen.url_path else "Glassformer"
     st.set_page_config(page_title=name, page_icon=str(LOGO), layout="wide")
     # it may run the page again, which Streamlit takes for Home until there is a navigation

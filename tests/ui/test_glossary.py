@@ -134,3 +134,19 @@ def test_the_browser_gets_an_address_for_every_term() -> None:
     addresses = {row["id"]: row["href"] for row in told}
     assert addresses["rope"] == "./positions?positions_view=rope" and addresses["attention"] == "./attention"
     assert {row["page"] for row in told} <= {entry.title for entry in site.ENTRIES}
+
+
+def test_every_sentence_around_a_figure_is_linked() -> None:
+    def script() -> None:
+        from ui import explain
+
+        explain.answer("The loss is **2.1 nats**.")
+        explain.takeaway("One token.")
+        explain.worked("Logits", "3", "a softmax")
+
+    page = AppTest.from_function(script).run()
+    assert [text.value for text in page.markdown] == [
+        "The [loss](#term-loss) is **2.1 [nats](#term-nats)**.",
+        "One [token](#term-token).",
+    ]
+    assert page.caption[0].value == "a [softmax](#term-softmax)"

@@ -12,6 +12,7 @@ from pages.inside.attention.shared_keys import draw_shared_keys
 from pages.inside.attention.steps import draw_steps
 from pages.inside.attention.switches import draw_switches
 from ui.look import Page, View, show
+from ui.reading import ENGLISH
 
 HEADS = words.with_heads((Attention, Attention.forward, heads.head_numbers), ())
 STEPS = words.with_heads((Attention, Attention.forward, heads.stages), ())
@@ -30,10 +31,10 @@ NUMBERS = words.with_heads(
 
 show(
     Page(
-        "Attention: who looks at whom",
+        "Attention",
         "attention_view",
         (
-            View("heads", "Heads", draw_heads, words.heads, HEADS),
+            View("heads", "Heads", draw_heads, words.heads, HEADS, question=words.HEADS_QUESTION),
             View("steps", "Step by step", draw_steps, words.STEPS, STEPS),
             View("switches", "Switch things off", draw_switches, words.SWITCHES, SWITCHES),
             View("numbers", "Numbers", draw_numbers, words.NUMBERS, NUMBERS),
@@ -52,5 +53,6 @@ show(
                 (Attention.scores, Attention.weighted_sum, shared_keys),
             ),
         ),
+        words=ENGLISH["A story"],
     )
 )

@@ -26,7 +26,7 @@ Habit = Literal[
 ]
 HABITS: tuple[Habit, ...] = get_args(Habit)
 WIDE: tuple[Habit, ...] = ("own_word", "broad", "first")  # said of a head that does nothing narrower
-NEAR: tuple[Habit, ...] = ("previous", "word_start", "breaks", "same", "induction")  # plain at first sight
+NEAR: tuple[Habit, ...] = ("previous", "word_start", "breaks", "same")  # plain at first sight
 STRONG = 0.4  # of a head's weight: from here on it follows a habit
 TWICE = 2  # times what an even spread would give: short texts give much to every place
 BROAD = 0.75  # of the largest possible entropy: from here on a head looks everywhere

@@ -51,16 +51,16 @@ export function strongest(weight, count) {
 }
 
 /**
- * [query, key] of the later half where a token looks most decidedly at another; of equal ones the earlier. The first token has
- * no other.
+ * [query, key] of the later half where a token looks most decidedly at another; of equal ones the earlier. Not at the first token:
+ * there heads rest.
  * @param {(query: number, key: number) => number} weight
  * @param {number} count
  */
 export function telling(weight, count) {
   let best = [count - 1, strongest((key) => weight(count - 1, key), count)], most = -1
   for (let query = Math.floor(count / 2); query < count; query++) {
-    const key = strongest((k) => (k === query ? -1 : weight(query, k)), count)
-    if (key !== query && weight(query, key) > most + 1e-9) [best, most] = [[query, key], weight(query, key)]
+    const key = strongest((k) => (k === query || !k ? -1 : weight(query, k)), count)
+    if (key !== query && key && weight(query, key) > most + 1e-9) [best, most] = [[query, key], weight(query, key)]
   }
   return best
 }

@@ -105,7 +105,8 @@ function draw(self) {
   const side = sideOf(root), ratio = window.devicePixelRatio || 1
   const longest = Math.min(LONGEST, Math.max(...tokens.map((t) => t.length)))
   const edge = Math.round(longest > 1 ? longest * LETTER + 8 : 18)
-  const cell = Math.max(2, Math.min(TALLEST - edge, width - edge - 4) / count), size = cell * count
+  const tallest = TALLEST + (longest > 1 ? 40 : 0)
+  const cell = Math.max(2, Math.min(tallest - edge, width - edge - 4) / count), size = cell * count
   self.place = { left: edge, top: edge, cell }
   const sizes = [Math.min(width, edge + size + 4), edge + size + 2]
   canvas.style.width = `${sizes[0]}px`

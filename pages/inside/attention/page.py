@@ -2,11 +2,13 @@
 
 from engine.measure import copying, heads, repeating, scaling
 from engine.measure.ablation import compare, edits_for
+from engine.measure.self_term import compared
 from engine.measure.shared_keys import shared_keys
 from engine.parts.attention import Attention
-from pages.inside.attention import words
+from pages.inside.attention import words, words_scores
 from pages.inside.attention.heads import draw_heads
 from pages.inside.attention.numbers import draw_numbers
+from pages.inside.attention.queries_keys import draw_queries_keys
 from pages.inside.attention.scaling import draw_scaling
 from pages.inside.attention.shared_keys import draw_shared_keys
 from pages.inside.attention.steps import draw_steps
@@ -42,8 +44,19 @@ show(
                 "scaling",
                 "√d_k",
                 draw_scaling,
-                words.SCALING,
-                (scaling.scaling, scaling.jacobian_norm, scaling.mean_slope),
+                words_scores.SCALING,
+                (scaling.one_query, scaling.scaling, scaling.jacobian_norm, scaling.mean_slope),
+                needs_model=False,
+                question=words_scores.SCALING_QUESTION,
+            ),
+            View(
+                "self",
+                "Q and K",
+                draw_queries_keys,
+                words_scores.SELF,
+                (compared,),
+                needs_model=False,
+                question=words_scores.SELF_QUESTION,
             ),
             View(
                 "shared-keys",

@@ -184,22 +184,6 @@ NUMBERS = with_heads(
     None,
 )
 
-SCALING = Words(
-    see=(
-        "Without scaling the scores spread like $\\sqrt{d_k}$, and the softmax soon picks one key. The"
-        " mean slope falls from the start; the norm of the gradient first *rises*, while a few keys share"
-        " it all, and then falls as well. With $1/\\sqrt{d_k}$ all stay level."
-    ),
-    why=(
-        "A softmax that is certain before it has learned anything can hardly be taught: where one weight"
-        " is 1, no change of a score changes anything."
-    ),
-    attempt=(
-        "Set the scale to 1/d_k: now large heads start out perfectly even instead, and every key looks"
-        " alike. The square root is what sits between."
-    ),
-)
-
 SHARED_KEYS = Words(
     see=(
         "Above, the query heads; below, the heads that have keys and values. One colour is one group:"

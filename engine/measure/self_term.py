@@ -1,8 +1,8 @@
 """Why attention does not compare tokens as they are: what is most like a token is itself, and one matrix for
 both sides keeps it so. Vaswani et al. 2017, 3.2.1, have two: W_Q and W_K.
 
-With entries of mean 0 and variance 1, e.e is a sum of d squares and e.f one of d products: divided by sqrt(d),
-the first is about sqrt(d), the others spread by about 1.
+With entries of mean 0 and variance 1, e.e is a sum of d squares and e.f one of d products: divided by sqrt(d)
+the first is about sqrt(d), and the others spread by about 1.
 """
 
 from __future__ import annotations

@@ -138,6 +138,8 @@ def query_bars(query: OneQuery) -> go.Figure:
                 "customdata": query.scores,
                 "text": [f"{v:.0%}" if v >= 0.05 else "" for v in values],
                 "textposition": "outside",
+                "textfont": {"size": 12},
+                "constraintext": "none",
                 "cliponaxis": False,
                 "hovertemplate": "key %{x}<br>score %{customdata:.2f}<br>weight %{y:.4f}<extra></extra>",
             }

@@ -83,6 +83,13 @@ def where(ledger: Ledger) -> Where:
     )
 
 
+def largest(ledger: Ledger, most: int = 3) -> tuple[dict[str, int], int]:
+    """The components with the most parameters, largest first: name -> count, and how many are elsewhere."""
+    ordered = sorted(ledger.components.items(), key=lambda each: -each[1])
+    found = {name: count for name, count in ordered[:most] if count}
+    return found, ledger.total - sum(found.values())
+
+
 def beyond_the_map(ledger: Ledger) -> int:
     """Parameters of parts that the map of a plain decoder or encoder does not draw: BERT's pooler and token
     types, T5's encoder.

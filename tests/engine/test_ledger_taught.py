@@ -81,7 +81,11 @@ def test_gpt2_s_vocabulary_is_odd() -> None:
     c = PRESETS["gpt2"].model.resolved()
     vocab, *others = fitting(c)
     assert (vocab.factor, vocab.padded, vocab.fits) == (1, 50_304, False)
-    assert [(each.field, each.factor) for each in others] == [("d_model", 256), ("d_head", 64), ("d_ff", 1024)]
+    assert [(each.field, each.factor) for each in others] == [
+        ("d_model", 256),
+        ("d_head", 64),
+        ("d_ff", 1024),
+    ]
     assert all(each.fits for each in others)
     assert padding(c) == 47 * 768
     assert padding(PRESETS["pythia-70m"].model.resolved()) == 0  # padded by its makers

@@ -12,6 +12,7 @@ from engine.export import pack
 from engine.export.hugging_face import Plan, plan
 from engine.export.one_file import one_file
 from engine.export.writers import WRITERS
+from pages.models.reference import words
 from ui import explain, state, widgets
 from ui.subject import Subject
 from ui.text.markdown import safe
@@ -25,10 +26,16 @@ MADE = {  # what is written where a family has more than the model
     "qk_gain": "gains of ones",
     "position": "its positions as a table, as long as its context",
 }
-OPEN = """from transformers import AutoModelForCausalLM, AutoTokenizer
+OPEN = """import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
-model = AutoModelForCausalLM.from_pretrained("{folder}")  # the folder into which you unpacked the zip
-tokenizer = AutoTokenizer.from_pretrained("{folder}")  # where there is a tokenizer.json
+folder = "{folder}"  # into which you unpacked the zip
+model = AutoModelForCausalLM.from_pretrained(folder)
+tokenizer = AutoTokenizer.from_pretrained(folder)  # where there is a tokenizer.json
+ids = tokenizer("First Citizen:", return_tensors="pt")
+with torch.inference_mode():
+    written = model.generate(**ids, max_new_tokens=100, do_sample=True, temperature=0.8)
+print(tokenizer.decode(written[0]))
 """
 
 
@@ -45,20 +52,35 @@ def draw_export(subject: Subject) -> None:
     except PretrainedError as error:
         st.warning(safe(f"This model is not packed here: {error}."))
         return
+    said = st.container()
     left, right = st.columns(2, gap="medium")
     with left.container(border=True, height="stretch"):
         found = _draw_hugging_face(subject, dtype, size)
     with right.container(border=True, height="stretch"):
         _draw_one_file(subject, dtype, size)
-    explain.takeaway(_told(subject, found))
+    with said:
+        explain.answer(_told(subject, found))
+    explain.measure_it(_files, subject, found)
+    explain.by_hand(_opened, subject, found)
+
+
+def _files(subject: Subject, found: Plan | str) -> None:
+    """config.json and model.py, to be read first."""
     if isinstance(found, Plan):
-        with st.expander("How to open it", icon=":material/terminal:"):
-            st.code(OPEN.format(folder=_file(subject)), language="python")
-        with st.expander("config.json", icon=":material/data_object:"):
-            st.code(json.dumps(dict(found.facts), indent=2), language="json")
-    box = st.expander("model.py", icon=":material/code:", key="reference_code", on_change="rerun")
-    if box.open:
-        box.code(_written(subject), language="python", height=480)
+        st.caption("config.json")
+        st.code(json.dumps(dict(found.facts), indent=2), language="json")
+    st.caption("model.py")
+    st.code(_written(subject), language="python", height=480)
+
+
+def _opened(subject: Subject, found: Plan | str) -> None:
+    """The same model through a library, in ten lines."""
+    if isinstance(found, Plan):
+        st.markdown(words.LIBRARY)
+        st.code(OPEN.format(folder=_file(subject)), language="python")
+    else:
+        st.markdown(words.NO_LIBRARY)
+        st.code("python model.py", language="bash")
 
 
 def _draw_hugging_face(subject: Subject, dtype: str, size: pack.Size) -> Plan | str:

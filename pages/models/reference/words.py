@@ -7,7 +7,9 @@ from engine.reference.places import hidden, position_bias, turned
 from engine.reference.second import attention, block, feedforward, forward, gelu, gelu_by_tanh, norm, shared
 from ui.look import Words
 
-SENTENCE = "A second program, written from the papers alone, gets the same weights. Do all numbers agree?"
+ASK_DICE = "Do two programs with the same weights give the same numbers?"
+ASK_MODEL = "Do they agree on a trained model?"
+ASK_EXPORT = "How do I take it along?"
 CODE = (
     *(forward, block, norm, attention, feedforward, turned, shared, hidden, position_bias),
     *(gelu, gelu_by_tanh, neighbours_turned, tiled, other_eps),
@@ -46,6 +48,14 @@ MODEL = Words(
         "On a trained model, take the other GELU: the logits hardly move. Such mistakes are in use for years"
         " before anybody sees them."
     ),
+)
+
+LIBRARY = (
+    "Ten lines of Hugging Face's `transformers` read the unpacked folder and write with the model. The class"
+    " is chosen by `config.json`."
+)
+NO_LIBRARY = (
+    "No class of `transformers` is this model. The one file needs torch and safetensors, and nothing else:"
 )
 
 EXPORT = Words(

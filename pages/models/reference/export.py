@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import pandas as pd
 import streamlit as st
 
 from engine.errors import PretrainedError
@@ -17,15 +18,6 @@ from ui import explain, state, widgets
 from ui.subject import Subject
 from ui.text.markdown import safe
 
-MADE = {  # what is written where a family has more than the model
-    "attention_bias": "biases of zeros",
-    "output_bias": "biases of zeros",
-    "ffn_bias": "biases of zeros",
-    "norm_bias": "biases of zeros",
-    "norm_gain": "gains of ones",
-    "qk_gain": "gains of ones",
-    "position": "its positions as a table, as long as its context",
-}
 OPEN = """import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -52,16 +44,44 @@ def draw_export(subject: Subject) -> None:
     except PretrainedError as error:
         st.warning(safe(f"This model is not packed here: {error}."))
         return
-    said = st.container()
-    left, right = st.columns(2, gap="medium")
-    with left.container(border=True, height="stretch"):
-        found = _draw_hugging_face(subject, dtype, size)
-    with right.container(border=True, height="stretch"):
-        _draw_one_file(subject, dtype, size)
-    with said:
-        explain.answer(_told(subject, found))
+    found = _planned(subject)
+    note = pack.tokenizer_note(subject.model, subject.tokenizer)
+    explain.answer(words.packed(found, size.megabytes, dtype))
+    st.table(pd.DataFrame(_ways(found, size, bool(note))).set_index("way"), border="horizontal")
+    with st.container(horizontal=True):
+        if isinstance(found, Plan):
+            _zip(subject, found, dtype)
+        _one_file(subject, dtype)
+    if isinstance(found, str):
+        st.info(safe(f"Not for this model: {found}."))
+    elif note:
+        st.caption(safe(f"No tokenizer.json: {note}."))
     explain.measure_it(_files, subject, found)
     explain.by_hand(_opened, subject, found)
+
+
+def _planned(subject: Subject) -> Plan | str:
+    """The family at Hugging Face that the model is, or why there is none."""
+    try:
+        return plan(subject.model)
+    except PretrainedError as error:
+        return str(error)
+
+
+def _ways(found: Plan | str, size: pack.Size, no_tokenizer: bool) -> list[dict[str, str]]:
+    """Both ways out: which files, how large, and what opens them."""
+    hub = {"way": "Hugging Face's layout", "files": "–", "size": "–", "opened by": "–"}
+    if isinstance(found, Plan):
+        files = "`model.safetensors`, `config.json`" + ("" if no_tokenizer else ", `tokenizer.json`")
+        title = WRITERS[found.family].title
+        hub |= {"files": files, "size": size.megabytes, "opened by": f"`transformers`, as {title}"}
+    one = {
+        "way": "One file of PyTorch",
+        "files": "`model.py`, `model.safetensors`",
+        "size": size.megabytes,
+        "opened by": "`python model.py`, with torch and safetensors",
+    }
+    return [hub, one]
 
 
 def _files(subject: Subject, found: Plan | str) -> None:
@@ -83,80 +103,45 @@ def _opened(subject: Subject, found: Plan | str) -> None:
         st.code("python model.py", language="bash")
 
 
-def _draw_hugging_face(subject: Subject, dtype: str, size: pack.Size) -> Plan | str:
-    st.markdown("**Hugging Face's layout**")
-    try:
-        found = plan(subject.model)
-    except PretrainedError as error:
-        st.info(safe(f"Not for this model: {error}."))
-        return str(error)
-    note = pack.tokenizer_note(subject.model, subject.tokenizer)
-    files = "`model.safetensors`, `config.json`" + ("" if note else ", `tokenizer.json`")
-    st.markdown(f"{files}: {size.megabytes} before packing, as **{WRITERS[found.family].title}**.")
-    if note:
-        st.caption(safe(f"No tokenizer.json: {note}."))
-    model, tokenizer, name = subject.model, subject.tokenizer, _file(subject)
+def _zip(subject: Subject, found: Plan, dtype: str) -> None:
+    model, tokenizer = subject.model, subject.tokenizer
     # Streamlit's own: a file is built when it is asked for, not before.
     st.download_button(
         "Download the zip",
         lambda: pack.hugging_face(model, found, tokenizer, dtype),
-        f"{name}-{found.family}.zip",
+        f"{_file(subject)}-{found.family}.zip",
         "application/zip",
         icon=":material/download:",
         on_click="ignore",
         key="reference_zip",
     )
-    return found
 
 
-def _draw_one_file(subject: Subject, dtype: str, size: pack.Size) -> None:
-    st.markdown("**One file of PyTorch**")
-    st.markdown(
-        f"`model.py`, and beside it `model.safetensors`: {size.megabytes}. `python model.py` runs it, with"
-        " torch and safetensors installed."
-    )
+def _one_file(subject: Subject, dtype: str) -> None:
     model = subject.model
-    with st.container(horizontal=True):
-        # Streamlit's own: files are built when they are asked for, not before.
-        st.download_button(
-            "model.py",
-            lambda: _written(subject),
-            "model.py",
-            "text/x-python",
-            icon=":material/download:",
-            on_click="ignore",
-            key="reference_py",
-        )
-        st.download_button(
-            "model.safetensors",
-            lambda: pack.own_weights(model, dtype),
-            "model.safetensors",
-            "application/octet-stream",
-            icon=":material/download:",
-            on_click="ignore",
-            key="reference_weights",
-        )
+    # Streamlit's own: files are built when they are asked for, not before.
+    st.download_button(
+        "model.py",
+        lambda: _written(subject),
+        "model.py",
+        "text/x-python",
+        icon=":material/download:",
+        on_click="ignore",
+        key="reference_py",
+    )
+    st.download_button(
+        "model.safetensors",
+        lambda: pack.own_weights(model, dtype),
+        "model.safetensors",
+        "application/octet-stream",
+        icon=":material/download:",
+        on_click="ignore",
+        key="reference_weights",
+    )
 
 
 def _written(subject: Subject) -> str:
     return one_file(subject.model, subject.title, subject.tokenizer)
-
-
-def _told(subject: Subject, found: Plan | str) -> str:
-    if isinstance(found, str):
-        return (
-            "No family at Hugging Face that is written here is this model: **the one file is the way"
-            " out.** It holds"
-            " the engine's own parts that this model is made of, and nothing else."
-        )
-    title = WRITERS[found.family].title
-    said = f"This model **is a {title}**: `transformers` opens it and gives the same logits"
-    made = list(dict.fromkeys(MADE[field] for field in found.filled))
-    if made:
-        return (
-            f"{said}. What that family has beside is written so that it changes nothing: {', '.join(made)}."
-        )
-    return f"{said}. Every property and every tensor has its place there."
 
 
 def _file(subject: Subject) -> str:

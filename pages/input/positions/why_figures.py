@@ -5,16 +5,128 @@ token. Pure functions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from engine.measure.order_effect import SAME
+from engine.measure.permutation import Comparison
 from pages.input.positions.shared_figures import SCALE, counted
 from ui.figures import specs as go
-from ui.figures.axes import MONO, rows_axis, token_axis
+from ui.figures.axes import MONO, rows_axis, symmetric, token_axis
 from ui.figures.labels import plain
 from ui.figures.theme import DIVERGING, base_layout, colour
 
 FLOOR = 1e-8  # where a difference of exactly 0 is drawn on a logarithmic axis
+
+
+def short(word: str, letters: int = 12) -> str:
+    """A word that fits beside a picture.
+
+    >>> short("incomprehensibilities")
+    'incomprehen…'
+    """
+    return word if len(word) <= letters else word[: letters - 1] + "…"
+
+
+def two_orders(found: Comparison, words: Sequence[str]) -> go.Figure:
+    """What attention makes of each word, as written on the left and in the new order on the right; a line
+    joins the rows of the same word and says by how much they differ, grey where that is rounding.
+    """
+    top = symmetric(np.stack((found.before, found.after)))
+    moved = [words[i] for i in found.order]
+    heats = [
+        _half(values, named, top, axis)
+        for values, named, axis in ((found.before, words, ""), (found.after, moved, "2"))
+    ]
+    at = -np.arange(len(words))
+    side = {"tickvals": at, "tickfont": MONO, "showgrid": False, "zeroline": False}
+    side["range"] = [-len(words) + 0.5, 0.5]
+    across = {"showticklabels": False, "showgrid": False, "zeroline": False, "fixedrange": True}
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 30, "b": 8},
+        showlegend=False,
+        xaxis=across | {"domain": [0, 0.36]},
+        xaxis2=across | {"domain": [0.64, 1], "anchor": "y2"},
+        yaxis=side | {"ticktext": [plain(short(w)) for w in words], "automargin": True},
+        yaxis2=side
+        | {
+            "ticktext": [plain(short(w)) for w in moved],
+            "side": "right",
+            "anchor": "x2",
+            "automargin": True,
+        },
+        shapes=[_thread(old, new, found.by_word[old]) for new, old in enumerate(found.order)],
+        annotations=[_said(i, change) for i, change in enumerate(found.by_word)]
+        + [_title(" ".join(words), 0.18), _title(" ".join(moved), 0.82)],
+    )
+    return go.Figure({"data": heats, "layout": layout})
+
+
+def _half(values: np.ndarray, words: Sequence[str], top: float, axis: str) -> go.Trace:
+    return go.Heatmap(
+        z=values.astype(np.float32),
+        y=-np.arange(len(words)),
+        xaxis=f"x{axis}",
+        yaxis=f"y{axis}",
+        zmin=-top,
+        zmax=top,
+        colorscale=DIVERGING,
+        showscale=False,
+        xgap=1,
+        ygap=4,
+        customdata=np.broadcast_to(np.asarray([plain(w) for w in words])[:, None], values.shape).tolist(),
+        hovertemplate="“%{customdata}”, dimension %{x}: %{z:.4f}<extra></extra>",
+    )
+
+
+def _thread(old: int, new: int, change: float) -> dict[str, Any]:
+    """From the row of a word on the left to its row on the right."""
+    same = change < SAME
+    return {
+        "type": "line",
+        "xref": "paper",
+        "yref": "y",
+        "x0": 0.368,
+        "x1": 0.632,
+        "y0": -old,
+        "y1": -new,
+        "line": {
+            "color": colour("quiet" if same else "position"),
+            "width": 1.5 if same else 3,
+            "dash": "solid" if same else "dot",
+        },
+    }
+
+
+def _said(row: int, change: float) -> dict[str, Any]:
+    same = change < SAME
+    return {
+        "xref": "paper",
+        "yref": "y",
+        "x": 0.375,
+        "y": -row,
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "text": "same row" if same else f"differs by {change:.2f}",
+        "font": {"size": 12, "color": colour("quiet" if same else "position")},
+    }
+
+
+def _title(text: str, x: float) -> dict[str, Any]:
+    shown = text if len(text) <= 44 else text[:43] + "…"
+    return {
+        "xref": "paper",
+        "yref": "paper",
+        "x": x,
+        "y": 1,
+        "xanchor": "center",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "text": f"<b>{plain(shown)}</b>",
+        "font": {"size": 15},
+    }
 
 
 def word_rows(

@@ -21,6 +21,9 @@ from ui.text.numbers import minus, number
 TITLES: dict[Position, str] = {name: SCHEMES[name].title for name in ALL}  # as they are written everywhere
 
 
+NAMES = TITLES | {"none": "no positions"}  # as they stand in a sentence
+
+
 def order_told(before: str, after: str, scheme: Position, causal: bool, effect: OrderEffect) -> str:
     """Whether the order of the words counts, read off the numbers. `before` and `after`: both orders, as
     Markdown.
@@ -249,7 +252,7 @@ def reach_told(
 
 
 def _listed(some: Mapping[Position, float]) -> str:
-    return ", ".join(f"{TITLES[name]} ({signed_plus(far)})" for name, far in some.items())
+    return ", ".join(f"{NAMES[name]} ({signed_plus(far)})" for name, far in some.items())
 
 
 def signed_plus(value: float) -> str:

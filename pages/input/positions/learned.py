@@ -12,7 +12,7 @@ import streamlit as st
 from engine.measure.position_table import PositionTable, alike, learned_table, measured, sinusoidal
 from engine.model import Transformer
 from pages.input.positions import learned_figures as figures
-from pages.input.positions.answers import learned_told
+from pages.input.positions.answers import TITLES, learned_told
 from pages.input.positions.shared import one_that_fits
 from ui import explain, widgets
 from ui.course import course, steps_of
@@ -22,13 +22,6 @@ from ui.subject import Subject
 
 MOST = 512  # positions that are drawn
 LEARNED, SINUSOIDAL = "learned", "sinusoidal"
-WITHOUT = {
-    "none": "no positions at all",
-    "sinusoidal": "sinusoidal positions, computed and never trained",
-    "rope": "RoPE, which turns queries and keys by fixed angles",
-    "alibi": "ALiBi, which takes a fixed price off the scores",
-    "t5": "T5's relative bias, a number for each distance and head",
-}
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -43,12 +36,12 @@ def _sinusoidal(length: int, d_model: int) -> PositionTable:
 
 def draw_learned(subject: Subject) -> None:
     """Both tables beside each other, in one of three pictures."""
-    kind = WITHOUT.get(subject.config.position, subject.config.position)
-    shown = one_that_fits(subject, _has_table, FIRST_MODEL, f"has {kind}")
+    why = f"has no learned table (positions: {TITLES[subject.config.position]})"
+    shown = one_that_fits(subject, _has_table, FIRST_MODEL, why)
     subject = shown.subject
     table = learned_table(subject.model)
     if table is None:
-        st.info(f"This model has {kind}: there is no learned table to look at.")
+        st.info(f"This model {why}, and the one that comes with the app is not there.")
         return
     if len(table) < 3:
         st.info(
@@ -60,7 +53,7 @@ def draw_learned(subject: Subject) -> None:
         titles = {name: title for name, (title, _) in PICTURES.items()}
         picture = widgets.one_of("Picture", titles, "learned_picture", hidden=True)
         if shown.line:
-            st.caption(shown.line)
+            st.caption(shown.line, width="content")
         if len(table) > MOST:
             st.caption(f":material/info: The first {MOST} of {len(table):,} positions are shown.")
             table = table[:MOST]

@@ -55,7 +55,7 @@ show(
                 draw_rope,
                 words.ROPE,
                 (Rope, rotate_half_pairs, score_curve, turns, rotate_interleaved),
-                question="How does turning tell how far apart two tokens are?",
+                question="How does RoPE tell distances?",
             ),
             View(
                 "rope-sinusoidal",

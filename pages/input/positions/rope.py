@@ -17,10 +17,10 @@ from ui.subject import Subject
 
 TURNS = "shakespeare-modern"  # stands in for a model that turns nothing
 TOPICS = {
-    "arrows": ("Arrows that turn", draw_arrows),
-    "distance": ("Score and distance", draw_distance),
-    "turns": ("Turns in the context", draw_turns),
-    "layouts": ("Two layouts", draw_layouts),
+    "arrows": ("Arrows", draw_arrows),
+    "distance": ("Distance", draw_distance),
+    "turns": ("Turns", draw_turns),
+    "layouts": ("Layouts", draw_layouts),
 }
 
 
@@ -28,7 +28,7 @@ def draw_rope(subject: Subject) -> None:
     """One of four topics, each on its own screen."""
     c = subject.config
     why = (
-        f"has {TITLES[c.position]} positions and turns nothing"
+        f"turns nothing (positions: {TITLES[c.position]})"
         if turned_by(subject.model) is None
         else "compares no queries with keys"
     )
@@ -37,7 +37,7 @@ def draw_rope(subject: Subject) -> None:
         titles = {name: title for name, (title, _) in TOPICS.items()}
         topic = widgets.one_of("Topic", titles, "rope_topic", hidden=True)
         if shown.line:
-            st.caption(shown.line)
+            st.caption(shown.line, width="content")
     TOPICS[topic][1](shown.subject)
 
 

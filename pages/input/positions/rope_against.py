@@ -112,7 +112,7 @@ def _draw_places(panels: list[Panel], letters: tuple[str, str]) -> None:
     st.caption(
         f"The score of “{safe(letters[0])}” (down, by its place) with “{safe(letters[1])}” (across) in the"
         " first block, keys after the query included: q · k / √d_head, before the mask. Turned, every"
-        " parallel of the diagonal has one value. Both models were trained on Tiny Shakespeare with the same seed."
+        " parallel of the diagonal has one value. Both were trained on Tiny Shakespeare, with one seed."
     )
 
 

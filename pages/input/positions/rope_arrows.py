@@ -26,17 +26,17 @@ SHIFTS = (1, 10, 100, 1_000, 10_000, 100_000)
 def draw_arrows(subject: Subject) -> None:
     """The arrows of two tokens, which are chosen beside them."""
     last = len(subject.ids) - 1
-    figure, controls = st.columns([3, 1], gap="medium")
+    figure, controls = st.columns([5, 2], gap="medium")
     with controls:
         turned = turning(subject)
-        st.caption("**Query**: the token whose q is turned")
+        st.caption("**Query**: whose q is turned")
         m = token_strip(subject.labels, key="rope_query", chosen=last, label="Token of the query")
-        st.caption("**Key**: the token whose k is turned")
+        st.caption("**Key**: whose k is turned")
         n = token_strip(subject.labels, key="rope_key", chosen=max(0, last - 3), label="Token of the key")
     q, k = turned.q[m], turned.k[n]
     note = (
-        f"All {turned.rotary // 2} pairs of {turned.words}, on one scale: long arrows decide. Below each,"
-        " its product; left, the chosen one, enlarged."
+        f"All {turned.rotary // 2} pairs, on one scale: long arrows decide. Below each, its product; left,"
+        " the chosen one."
     )
     with figure:
         at = rope_arrows(
@@ -50,7 +50,7 @@ def draw_arrows(subject: Subject) -> None:
             key="rope_at",
             note=note,
         )
-    explain.answer(arrows_told(score_at(q, k, at[0], at[1], turned.base, turned.rotary), at))
+        explain.answer(arrows_told(score_at(q, k, at[0], at[1], turned.base, turned.rotary), at))
     explain.measure_it(_shift, q, k, at, turned)
 
 

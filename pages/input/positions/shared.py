@@ -73,7 +73,8 @@ def one_that_fits(subject: Subject, fits: Callable[[Transformer], bool], otherwi
     other = Subject(
         (otherwise, NEWEST), SHIPPED[otherwise], found.model, found.tokenizer, text, ids, subject.corpus
     )
-    return Shown(other, f":material/info: {safe(subject.title)} {why}. Shown instead: {other.title}.")
+    chosen, instead = (safe(one.title.removesuffix(" (trained)")) for one in (subject, other))
+    return Shown(other, f":material/info: {chosen} {why}. Shown instead: {instead}.")
 
 
 def example(scheme: str) -> Checkpoint | None:

@@ -28,10 +28,6 @@ def draw_clock(figure: DeltaGenerator, controls: DeltaGenerator, length: int, wi
     found = waves(length, width, base)
     with figure:
         clock(found.theta, length, key="clock_hands")
-    controls.caption(
-        "A binary counter does the same with digits: the last one flips at every step, each one before it"
-        " half as often."
-    )
     explain.answer(clock_told(found))
 
 

@@ -31,7 +31,8 @@ def short(word: str, letters: int = 12) -> str:
 
 def two_orders(found: Comparison, words: Sequence[str]) -> go.Figure:
     """What attention makes of each word, as written on the left and in the new order on the right; a line
-    joins the rows of the same word and says by how much they differ, grey where that is rounding.
+    joins the rows of the same word; beside it on the right stands by how much they differ, if more than by
+    rounding.
     """
     top = symmetric(np.stack((found.before, found.after)))
     moved = [words[i] for i in found.order]
@@ -51,14 +52,13 @@ def two_orders(found: Comparison, words: Sequence[str]) -> go.Figure:
         yaxis=side | {"ticktext": [plain(short(w)) for w in words], "automargin": True},
         yaxis2=side
         | {
-            "ticktext": [plain(short(w)) for w in moved],
+            "ticktext": [_told(w, found.by_word[old]) for w, old in zip(moved, found.order, strict=True)],
             "side": "right",
             "anchor": "x2",
             "automargin": True,
         },
         shapes=[_thread(old, new, found.by_word[old]) for new, old in enumerate(found.order)],
-        annotations=[_said(i, change) for i, change in enumerate(found.by_word)]
-        + [_title(" ".join(words), 0.18), _title(" ".join(moved), 0.82)],
+        annotations=[_title(" ".join(words), 0.18), _title(" ".join(moved), 0.82)],
     )
     return go.Figure({"data": heats, "layout": layout})
 
@@ -99,19 +99,10 @@ def _thread(old: int, new: int, change: float) -> dict[str, Any]:
     }
 
 
-def _said(row: int, change: float) -> dict[str, Any]:
-    same = change < SAME
-    return {
-        "xref": "paper",
-        "yref": "y",
-        "x": 0.375,
-        "y": -row,
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "showarrow": False,
-        "text": "same row" if same else f"differs by {change:.2f}",
-        "font": {"size": 12, "color": colour("quiet" if same else "position")},
-    }
+def _told(word: str, change: float) -> str:
+    """A word of the right side, and what became of it."""
+    said = "same row" if change < SAME else f"changed: {change:.2f}"
+    return f"{plain(short(word))}<br><i>{said}</i>"
 
 
 def _title(text: str, x: float) -> dict[str, Any]:

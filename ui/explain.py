@@ -9,6 +9,16 @@ from typing import Any
 
 import streamlit as st
 
+MEASURE, HAND, WORDS, CODE = "measure", "hand", "words", "code"
+FOLDS = (MEASURE, HAND, WORDS, CODE)
+_VIEW = "view_drawn"
+
+
+def answer(sentence: str) -> None:
+    """The one sentence that answers the view's question, computed from what is shown (Markdown)."""
+    with st.container(key="answer"):
+        st.markdown(sentence)
+
 
 def takeaway(text: str) -> None:
     """One sentence or two to go home with (Markdown)."""
@@ -16,10 +26,41 @@ def takeaway(text: str) -> None:
         st.markdown(text)
 
 
+def measure_it(draw: Callable[..., object], *about: Any) -> None:
+    """The fold of a view's further figures and tables. `draw(*about)` draws them, and runs only while it is
+    open; the URL says whether it is.
+    """
+    _fold("Measure it", MEASURE, draw, *about)
+
+
+def by_hand(draw: Callable[..., object], *about: Any) -> None:
+    """The fold of a view's arithmetic."""
+    _fold("By hand", HAND, draw, *about)
+
+
 def reading(see: str, why: str, attempt: str) -> None:
-    """The three things each page says about its figure: what you see, why it matters, what to try
+    """The fold of the three things each view says about its figure: what you see, why it matters, what to try
     (Markdown).
     """
+    _fold("In words", WORDS, _three, see, why, attempt)
+
+
+def new_view(name: str) -> None:
+    """Folds what another view had open; what a link opens stays."""
+    before = st.session_state.get(_VIEW)
+    st.session_state[_VIEW] = name
+    if before not in (None, name) and before.split("/")[0] == name.split("/")[0]:
+        st.session_state.update(dict.fromkeys(FOLDS, False))
+
+
+def _fold(label: str, key: str, draw: Callable[..., object], *about: Any) -> None:
+    box = st.expander(label, key=key, on_change="rerun", bind="query-params")
+    if box.open:
+        with box:
+            draw(*about)
+
+
+def _three(see: str, why: str, attempt: str) -> None:
     for column, title, text in zip(
         st.columns(3), ("What you see", "Why it matters", "What to try"), (see, why, attempt), strict=True
     ):
@@ -35,17 +76,17 @@ def worked(label: str, value: str, formula: str) -> None:
         st.caption(formula)
 
 
-def show_code(*objects: Callable[..., Any] | type, label: str = "Show the code") -> None:
+def show_code(*objects: Callable[..., Any] | type) -> None:
     """The source of the functions or classes that made what is on screen, as it ran. It is sent when somebody
     opens it: a browser takes as long over a page of code as over a figure, at every step of the scrubber.
     """
-    sources = [_source(item) for item in objects]
-    box = st.expander(label, key=f"code_{label}_{sources[0][0]}", on_change="rerun")
-    if box.open:
-        with box:
-            for name, source in sources:
-                st.caption(f"`{name}`")
-                st.code(source, language="python")
+    _fold("Show the code", CODE, _listing, *objects)
+
+
+def _listing(*objects: Callable[..., Any] | type) -> None:
+    for name, source in (_source(item) for item in objects):
+        st.caption(f"`{name}`")
+        st.code(source, language="python")
 
 
 @cache

@@ -37,12 +37,11 @@ def files(named: str | None) -> list[str]:
 
 
 def more_models(prefix: str) -> None:
-    """The button beside the choice: what can be fetched, and a path. Nothing where neither is allowed."""
+    """Below the choice: what can be fetched, and a path. Nothing where neither is allowed."""
     profile = state.profile()
     if not profile.max_download and not profile.may_open_files:
         return
-    with st.popover("", icon=":material/add:", help="More models"):
-        st.markdown("**More models**, trained by others")
+    with st.expander("More models, trained by others", icon=":material/add:", key="more_models"):
         absent = [name for name in sources.KNOWN if sources.find(name) is None]
         for name in absent if profile.max_download else ():
             _offer(name, prefix)

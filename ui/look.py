@@ -1,7 +1,9 @@
-"""The frame of a page: its title, the bar, the choice of a view, the view, and what is said about it.
+"""The frame of a page: one line with its title and views, one with the question of the view and what is
+looked into, the view, and, folded, what is said about it.
 
-show(Page("Attention: who looks at whom", "attention_view", (
-    View("heads", "Heads", draw_heads, Words(see=..., why=..., attempt=...), (pattern, entropy)),
+show(Page("Attention", "attention_view", (
+    View("heads", "Heads", draw_heads, Words(see=..., why=..., attempt=...), (pattern, entropy),
+         question="Who looks at whom?"),
     ...
 )))
 """
@@ -13,7 +15,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
@@ -23,6 +25,10 @@ from ui.models import FIRST_MODEL
 from ui.reading import FIRST_TEXT
 from ui.subject import Choice, choose_subject, subject_of
 
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 Code = tuple[Callable[..., Any] | type, ...]
 
@@ -40,7 +46,8 @@ class Words:
 
 @dataclass(frozen=True)
 class View:
-    """One answer of a page. `id` stands in the URL, `title` on the button.
+    """One answer of a page. `id` stands in the URL, `title` on the button; `question`, the one that a person
+    has, above the view: a function of what `draw` gets where it depends on that.
 
     `draw` is called with the `Subject` of the bar where the view `needs_model`, else with nothing. A view
     with its `own_text` has the model read what it says itself: the bar then has no box for a text. `code` are
@@ -55,15 +62,21 @@ class View:
     code: Code | Callable[..., Code] = ()
     needs_model: bool = True
     own_text: bool = False
+    question: str | Callable[..., str] = ""
 
     def tell(self, *about: Any) -> None:
-        """Draws the words and the code: below the view, after the scrubber."""
+        """Draws the words and the code, folded: below the view, after the scrubber."""
         words = self.words(*about) if callable(self.words) else self.words
         code = self.code(*about) if callable(self.code) else self.code
         if words is not None:
             explain.reading(words.see, words.why, words.attempt)
         if code:
             explain.show_code(*code)
+
+    def ask(self, place: DeltaGenerator, *about: Any) -> None:
+        """Writes the question into its place."""
+        asked = self.question(*about) if callable(self.question) else self.question
+        place.header(asked or self.title, anchor=False)
 
 
 @dataclass(frozen=True)
@@ -76,29 +89,36 @@ class Page:
     title: str
     key: str
     views: tuple[View, ...]
-    sentence: str = ""
     text: str = FIRST_TEXT
     model: str = FIRST_MODEL
     bar: Callable[[], object] | None = None
 
 
+def header(title: str, draw: Callable[[], T]) -> T:
+    """The first line of a page: its title, and beside it what `draw` draws."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="page_line"):
+        st.title(title, anchor=False, width="content")
+        return draw()
+
+
 def show(page: Page) -> None:
-    """Draws the page. Where all views have the same bar, it comes first and stays while views change."""
-    st.title(page.title)
-    if page.sentence:
-        st.markdown(page.sentence)
+    """Draws the page: the scrubber and the controls of a view draw the view again, and no more."""
     state.drop_endless()
-    if all(view.needs_model and not view.own_text for view in page.views):
-        with boundary():
-            _chosen(page, page.views, choose_subject(page.text, page.model))
-    elif any(view.needs_model for view in page.views):
-        view = _one_of(page, page.views)
-        with boundary():
-            asks = not view.own_text
-            choice = choose_subject(page.text, page.model, asks) if view.needs_model else None
-            _chosen(page, (view,), choice)
-    else:
-        _chosen(page, page.views, None)
+    view = header(page.title, lambda: _one_of(page, page.views))
+    explain.new_view(f"{page.key}/{view.id}")
+    with boundary():
+        _chosen(page, view, *_question_line(page, view))
+
+
+def _question_line(page: Page, view: View) -> tuple[DeltaGenerator, Choice | None]:
+    """(the place of the question, what is looked into); the bar stands only where it acts."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
+        question = st.empty()
+        if not callable(view.question):
+            view.ask(question)
+        if not view.needs_model:
+            return question, None
+        return question, choose_subject(page.text, page.model, asks=not view.own_text)
 
 
 def choose_view(views: Sequence[View], key: str) -> View:
@@ -108,25 +128,27 @@ def choose_view(views: Sequence[View], key: str) -> View:
     return by_id[widgets.one_of("View", titles, key, hidden=True, wrap=True)]
 
 
-# the scrubber and the controls of a view draw this much again, not the bar, the sidebar and the router
 @st.fragment
-def _chosen(page: Page, views: tuple[View, ...], choice: Choice | None) -> None:
+def _chosen(page: Page, view: View, question: DeltaGenerator, choice: Choice | None) -> None:
     if choice is None:
         with boundary():
             about = () if page.bar is None else (page.bar(),)
-            view = _one_of(page, views)
-            with boundary():
-                view.draw(*about)
+            _draw(view, question, *about)
             with boundary():
                 view.tell(*about)
         return
     with boundary():
         with subject_of(choice) as subject:
-            view = _one_of(page, views)
-            with boundary():
-                view.draw(subject)
+            _draw(view, question, subject)
         # After the scrubber, which may ask for the next step as soon as the pictures have been sent.
         view.tell(subject)
+
+
+def _draw(view: View, question: DeltaGenerator, *about: Any) -> None:
+    with boundary():
+        if callable(view.question):
+            view.ask(question, *about)
+        view.draw(*about)
 
 
 def _one_of(page: Page, views: tuple[View, ...]) -> View:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -55,9 +56,12 @@ def title_of(name: str, run: RunView | None = None) -> str:
     return f"Your run: {run.name}" if run else "A run"
 
 
-def choose_model(first: str = FIRST_MODEL) -> str:
+def choose_model(
+    first: str = FIRST_MODEL, inside: Callable[[str], AbstractContextManager[object]] | None = None
+) -> str:
     """The name of the model to look into: from the URL, else the one looked at on another page, else the run
-    in hand, else the page's `first`, else a shipped one.
+    in hand, else the page's `first`, else a shipped one. The choice is drawn `inside` what that makes of the
+    name.
     """
     asked_for = st.query_params.get("model")
     # A path or a model's name may hold more than letters: it counts only if it is among the options.
@@ -70,23 +74,16 @@ def choose_model(first: str = FIRST_MODEL) -> str:
         *fetching.files(named),
         *(UNTRAINED + name for name in TRAINABLE),
     ]
-    current = st.session_state.get("subject_model")
+    current: str = st.session_state.get("subject_model", "")
     if current not in options:
         hand = RUN + str(st.session_state.get("run_id"))
-        current = next(
-            (
-                n
-                for n in (named, st.session_state.get("kept_model"), hand, first, FIRST_MODEL)
-                if n in options
-            ),
-            options[0],
-        )
+        wanted = (named, st.session_state.get("kept_model"), hand, first, FIRST_MODEL)
+        current = next((n for n in wanted if n in options), options[0])
         st.session_state["subject_model"] = current
         if asked_for and asked_for != current:
             shown = safe(title_of(current, views.get(current)))
             st.caption(f":material/info: {_missing(asked_for)}; {shown} is shown instead.")
-    # Beside each other on a phone, too.
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with inside(current) if inside else nullcontext():
         # Streamlit's own: a link may name somebody else's run, a missing one is said, and the URL always
         # holds the name, also of the first.
         name: str = st.selectbox(
@@ -97,7 +94,6 @@ def choose_model(first: str = FIRST_MODEL) -> str:
             help="A shipped model, one that others trained, an untrained one, or a run of yours, at any"
             " of its steps.",
         )
-        fetching.more_models(PRETRAINED)
     st.session_state["kept_model"] = name
     _put("model", name)
     return name

@@ -23,10 +23,10 @@ from engine.config import ResolvedConfig
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
 from engine.tokenizers import Tokenizer, token_bytes
-from ui import models, state
+from ui import fetching, models, state
 from ui import step as training_step
 from ui.fields import visible
-from ui.models import FIRST_MODEL, RUN, choose_model, facts, facts_help, is_pretrained, model_of
+from ui.models import FIRST_MODEL, PRETRAINED, RUN, choose_model, facts, facts_help, is_pretrained, model_of
 from ui.players.scrubber import scrubber
 from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, MAX_TEXT, most_tokens, read
 from ui.step import NEWEST
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 SCRUBBER = "subject_scrubber"
+BEGINS = 28  # characters of a text that its line shows
 LARGE = 100_000  # vocabulary times layers: from here on one recording takes up to 128 MB, and few are kept
 
 
@@ -92,19 +93,32 @@ class Choice:
 
 
 def choose_subject(text: str = FIRST_TEXT, model: str = FIRST_MODEL, asks: bool = True) -> Choice:
-    """Draws the choice of a model, and, where the bar `asks`, of what it reads: `model` and `text` until
-    there are others.
+    """Draws one line that says which model is looked into and, where the bar `asks`, what it reads: `model`
+    and `text` until there are others. It opens, and holds the choice of both.
     """
     state.drop_endless()
-    left, right = st.columns([4, 5], gap="medium", vertical_alignment="top" if asks else "bottom")
-    with left:
-        name = choose_model(model)
-        if asks:
-            below = st.empty()
-    with right:
-        if not asks:
-            return Choice(name, None, st.empty())
-        return Choice(name, _choose_text(text, is_pretrained(name)), below)
+    opened: list[DeltaGenerator] = []
+
+    def line(name: str) -> DeltaGenerator:
+        read = _settled_text(text, is_pretrained(name)) if asks else None
+        opened.append(st.popover(_told(name, read), icon=":material/edit:", key="subject_bar"))
+        return opened[0]
+
+    name = choose_model(model, line)
+    with opened[0] if opened else st.container():
+        below = st.empty()
+        fetching.more_models(PRETRAINED)
+        return Choice(name, _choose_text(is_pretrained(name)) if asks else None, below)
+
+
+def _told(name: str, read: str | None) -> str:
+    """The line: the model, and how its text begins."""
+    run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+    title = models.title_of(name, run)
+    if read is None:
+        return safe(title)
+    begins = " ".join(read[: 2 * BEGINS].split())
+    return f"{safe(title)} · {safe(begins if len(begins) <= BEGINS else begins[:BEGINS] + ' …')}"
 
 
 @contextmanager
@@ -181,9 +195,11 @@ def _wait_for_snapshots(run: str, steps: tuple[int, ...]) -> None:
 # The text ---------------------------------------------------------------------------------------
 
 
-def _choose_text(small: str, pretrained: bool) -> str:
-    """`small` is what a model of ours reads first. What was not typed follows the kind of model."""
-    examples, others = (ENGLISH, EXAMPLES) if pretrained else (EXAMPLES, ENGLISH)
+def _settled_text(small: str, pretrained: bool) -> str:
+    """What will stand in the box, before it is drawn. `small` is what a model of ours reads first; what was
+    not typed follows the kind of model.
+    """
+    others = EXAMPLES if pretrained else ENGLISH
     first = ENGLISH["A fact"] if pretrained else small
     if "text" not in st.session_state and "kept_text" in st.session_state and "text" not in st.query_params:
         st.session_state["text"] = st.session_state["kept_text"]
@@ -191,6 +207,12 @@ def _choose_text(small: str, pretrained: bool) -> str:
     if changed and st.session_state.get("text") in {*others.values(), small, None}:
         st.session_state["text"] = first
     st.session_state["kept_kind"] = pretrained
+    st.session_state["first_text"] = first
+    return visible(st.session_state.get("text", st.query_params.get("text", first)) or "")
+
+
+def _choose_text(pretrained: bool) -> str:
+    first = st.session_state.get("first_text", FIRST_TEXT)
     hint = "What the model reads. Ctrl+Enter takes it over."
     # No `max_chars`: with it a browser drops a longer paste without a word.
     typed = st.text_area(
@@ -202,7 +224,7 @@ def _choose_text(small: str, pretrained: bool) -> str:
     # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
     st.pills(
         "Examples",
-        list(examples),
+        list(ENGLISH if pretrained else EXAMPLES),
         key="text_example",
         on_change=_take_example,
         label_visibility="collapsed",

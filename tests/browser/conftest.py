@@ -95,3 +95,16 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
             report.sections.append(("screenshot", str(path)))
         except Exception as error:  # the page may have crashed: that must not hide the test's own failure
             report.sections.append(("screenshot", f"none could be taken: {error}"))
+
+
+def open_bar(page) -> None:
+    """Opens the line that says which model is looked into and what it reads, where it is closed."""
+    if page.get_by_test_id("stPopoverBody").count() == 0:
+        page.locator(".st-key-subject_bar button").first.click()
+    page.get_by_test_id("stPopoverBody").wait_for()
+
+
+def open_fold(page, name: str) -> None:
+    """Opens the fold "Measure it", "By hand", "In words" or "Show the code" of the view."""
+    page.locator('[data-testid="stExpander"] summary', has_text=name).first.click()
+    settled(page)

@@ -6,13 +6,14 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import open_bar, open_fold, settled
 
 
 def test_a_view_may_choose_another_model_in_the_bar(page, app_url):
     page.goto(f"{app_url}/positions?positions_view=Learned&model=shakespeare-modern")
     page.get_by_role("button", name=re.compile("which has one")).click()
     expect(page).to_have_url(re.compile("model=shakespeare-classic"))
+    open_bar(page)
     expect(page.get_by_role("combobox", name=re.compile("Model"))).to_have_value(re.compile("classic"))
     page.wait_for_selector(".gf-figure .main-svg")
     assert "learned" in page.locator(".gf-figure").first.get_attribute("aria-label")
@@ -24,11 +25,12 @@ def test_a_view_is_kept_by_its_link_and_reads_the_text_of_the_bar(page, app_url)
     settled(page)
     page.get_by_text("Norms", exact=True).click()
     expect(page).to_have_url(re.compile("residual_view=norms"))
-    page.wait_for_selector("text=the norm of each write")
     page.reload()
-    page.wait_for_selector("text=the norm of each write")
+    expect(page.get_by_role("radio", name="Norms")).to_be_checked()
+    settled(page)
     page.get_by_text("Logit lens", exact=True).click()
-    page.wait_for_selector("text=KL is")
+    settled(page)
+    open_bar(page)
     text = page.locator("textarea")
     text.fill("ROMEO:")
     text.press("Control+Enter")
@@ -52,3 +54,22 @@ def test_going_back_leads_through_the_views_to_the_first_and_out_of_the_page(pag
     assert "tokens_view" not in page.url
     page.go_back()
     expect(page).to_have_url(re.compile("/sampling"))
+
+
+def test_the_line_of_the_bar_says_what_is_read_and_the_folds_are_in_the_link(page, app_url):
+    page.goto(f"{app_url}/residual?residual_view=push")
+    line = page.locator(".st-key-subject_bar button").first
+    expect(line).to_contain_text(re.compile("classic.*First Citizen"))
+    settled(page)
+    open_bar(page)
+    page.get_by_text("King Richard", exact=True).click()
+    expect(line).to_contain_text("KING RICHARD")
+    page.keyboard.press("Escape")
+    open_fold(page, "In words")
+    expect(page).to_have_url(re.compile("words=true"))
+    page.reload()
+    expect(page.get_by_text("What you see")).to_be_visible()
+    page.get_by_text("Norms", exact=True).click()
+    expect(page).to_have_url(re.compile("residual_view=norms"))
+    expect(page).not_to_have_url(re.compile("words=true"))
+    expect(page.get_by_text("What you see")).to_have_count(0)

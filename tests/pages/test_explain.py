@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 
 def script() -> None:
+    import streamlit as st
+
     from engine.parts.norms import LayerNorm
     from engine.sample import stages
-    from ui.explain import show_code
+    from ui.explain import answer, by_hand, measure_it, show_code
 
+    answer("It is **7**.")
+    measure_it(st.markdown, "further")
+    by_hand(lambda *numbers: st.markdown(f"{numbers} by hand"), 3, 4)
     show_code(LayerNorm, stages)
-    show_code(stages)
-    show_code(LayerNorm, label="Another")
 
 
-def test_code_is_sent_when_it_is_opened():
+FOLDS = ["Measure it", "By hand", "Show the code"]
+
+
+def test_what_is_folded_is_drawn_when_it_is_opened():
     page = AppTest.from_function(script, default_timeout=60).run()
-    assert (
-        not page.exception
-        and [box.label for box in page.expander] == ["Show the code", "Show the code", "Another"]
-        and not page.code
-    )
-    page.session_state["code_Show the code_engine.sample.stages.stages"] = True
+    assert not page.exception and [box.label for box in page.expander] == FOLDS
+    assert [text.value for text in page.markdown] == ["It is **7**."] and not page.code
+    page.session_state["code"] = True
     page.run()
-    assert [code.value.splitlines()[0][:11] for code in page.code] == ["def stages("] and page.caption[
-        0
-    ].value == "`engine.sample.stages.stages`"
-    page.session_state["code_Another_engine.parts.norms.LayerNorm"] = True
+    assert [code.value.splitlines()[0][:11] for code in page.code] == ["class Layer", "def stages("]
+    assert page.caption[1].value == "`engine.sample.stages.stages`" and len(page.markdown) == 1
+
+
+@pytest.mark.parametrize(("key", "drawn"), [("measure", "further"), ("hand", "(3, 4) by hand")])
+def test_a_link_opens_a_fold(key, drawn):
+    page = AppTest.from_function(script, default_timeout=60)
+    page.query_params[key] = "true"
     page.run()
-    assert (
-        len(page.code) == 2 and "class LayerNorm" in page.code[1].value and "ef forward" in page.code[1].value
-    )
+    assert [text.value for text in page.markdown] == ["It is **7**.", drawn]

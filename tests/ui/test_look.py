@@ -27,7 +27,7 @@ def good(*subject: Any) -> None:
     st.markdown("good: " + (subject[0].text[:5] if subject else "no model"))
 
 
-def bad(*subject: Any) -> None:
+def bad(*subject: Any, **_: Any) -> None:
     st.markdown("begun")
     raise KeyError("a fault of ours")
 
@@ -43,10 +43,13 @@ def opened(*views: View, **query: str) -> AppTest:
 
         show(page)
 
-    page = AppTest.from_function(
-        script, args=(Page("A title", "view", views, "A sentence."),), default_timeout=60
-    )
+    page = AppTest.from_function(script, args=(Page("A title", "view", views),), default_timeout=60)
     return open_page(page, **query)
+
+
+def folds(page: AppTest) -> list[str]:
+    """The bar has one of its own."""
+    return [box.label for box in page.expander if not box.label.startswith("More models")]
 
 
 def said(page: AppTest) -> list[str]:
@@ -67,8 +70,8 @@ def test_a_view_that_raises_leaves_the_rest_of_the_page_alive(needs_model, caplo
         View("bad", "Bad", bad, WORDS, (RMSNorm,), needs_model),
         View("good", "Good", good, WORDS, (), needs_model),
     )
-    page = opened(*views)
-    assert page.title[0].value == "A title" and "A sentence." in said(page) and "begun" in said(page)
+    page = opened(*views, words="true")
+    assert page.title[0].value == "A title" and "begun" in said(page)
     assert "**What you see**\n\nWhat is seen." in said(page) and page.expander[-1].label == "Show the code"
     assert bool(page.text_area) == needs_model
     assert len(page.error) == 1 and "the fault is ours" in page.error[0].value
@@ -97,6 +100,7 @@ def test_a_bar_that_raises_leaves_the_title(monkeypatch, caplog) -> None:
     monkeypatch.setattr(look, "choose_subject", bad)
     page = opened(View("good", "Good", good))
     assert page.title[0].value == "A title" and len(page.error) == 1 and "a fault of ours" in caplog.text
+    assert page.header[0].value == "Good"
 
 
 def test_stopping_and_running_again_are_no_faults(caplog) -> None:
@@ -118,7 +122,7 @@ def test_stopping_and_running_again_are_no_faults(caplog) -> None:
 
 @pytest.mark.parametrize("needs_model", [True, False])
 def test_words_and_code_come_after_the_view(needs_model) -> None:
-    page = opened(View("good", "Good", good, WORDS, (RMSNorm, look.show), needs_model))
+    page = opened(View("good", "Good", good, WORDS, (RMSNorm, look.show), needs_model), words="true")
     texts = said(page)
     at = next(i for i, text in enumerate(texts) if text.startswith("good"))
     assert texts[at + 1 :] == [
@@ -138,14 +142,14 @@ def test_what_is_said_may_depend_on_what_is_shown() -> None:
     def code(subject: Any) -> tuple[Any, ...]:
         return (RMSNorm,) if subject.config.norm == "rmsnorm" else ()
 
-    page = opened(View("good", "Good", good, words, code), model="shakespeare-classic")
-    assert "**What you see**\n\n128 wide." in said(page) and not page.expander
-    assert not opened(View("good", "Good", good)).expander
+    page = opened(View("good", "Good", good, words, code), model="shakespeare-classic", words="true")
+    assert "**What you see**\n\n128 wide." in said(page) and folds(page) == ["In words"]
+    assert not folds(opened(View("good", "Good", good)))
 
 
 def test_a_view_that_draws_nothing_more_has_neither() -> None:
     page = opened(View("good", "Good", good, needs_model=False))
-    assert said(page) == ["A sentence.", "good: no model"] and not page.expander
+    assert said(page) == ["good: no model"] and not page.expander
 
 
 # Which view -------------------------------------------------------------------------------------
@@ -177,7 +181,7 @@ THREE = tuple(
 )
 def test_a_link_names_a_view_by_its_id_and_an_old_one_by_its_title(named, shown, kept) -> None:
     page = opened(*THREE, **({} if named is None else {"view": named}))
-    assert said(page) == ["A sentence.", f"view {shown}"] and url(page) == kept
+    assert said(page) == [f"view {shown}"] and url(page) == kept
     assert page.get_by_key("view").options == [view.title for view in THREE]
 
 
@@ -203,6 +207,8 @@ def test_a_mixed_page_has_the_bar_where_a_view_needs_it() -> None:
     page = opened(*views)
     assert not page.text_area and "good: no model" in said(page)
     page.get_by_key("view").set_value("inside").run()
+    page.session_state["words"] = True
+    page.run()
     assert not page.exception and page.text_area(key="text").value.startswith("First")
     assert "good: First" in said(page) and "**What you see**\n\nWhat is seen." in said(page)
     page.get_by_key("view").set_value("plain").run()
@@ -257,3 +263,25 @@ def test_a_page_names_the_model_that_it_begins_with() -> None:
     gone = Page("A title", "view", (View("good", "Good", good),), model="pretrained-nowhere")
     page = open_page(AppTest.from_function(script, args=(gone,), default_timeout=60))
     assert page.selectbox[0].value == "shakespeare-classic" and not page.error
+
+
+# The question -----------------------------------------------------------------------------------
+
+
+def test_the_question_stands_above_the_view_and_may_depend_on_what_is_shown() -> None:
+    plain = View("good", "Good", good, needs_model=False, question="Is it good?")
+    assert [header.value for header in opened(plain).header] == ["Is it good?"]
+    asked = View("good", "Good", good, question=lambda subject: f"What follows {subject.text[:5]}?")
+    assert [header.value for header in opened(asked).header] == ["What follows First?"]
+    assert [header.value for header in opened(View("good", "Good", good)).header] == ["Good"]
+
+
+def test_what_was_open_is_folded_in_another_view() -> None:
+    page = opened(View("a", "A", good, WORDS), View("b", "B", good, WORDS), words="true")
+    assert len([text for text in said(page) if text.startswith("**What you see")]) == 1
+    page.get_by_key("view").set_value("b").run()
+    assert not [text for text in said(page) if text.startswith("**What")]
+    assert "words" not in page.query_params
+    page.session_state["words"] = True
+    page.run()
+    assert len([text for text in said(page) if text.startswith("**What")]) == 2

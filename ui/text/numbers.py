@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from engine.numerics import perplexity
+
 
 def number(value: float) -> str:
     """A difference in plain figures, or with a power of ten where it is small.
@@ -81,3 +83,15 @@ def gigabytes(n: float) -> str:
         if n >= size:
             return f"{n / size:.3g} {letter}" if n / size < 1000 else f"{n / size:,.0f} {letter}"
     return f"{n:.0f} B"
+
+
+def nats(value: float, noun: str = "letters") -> str:
+    """A loss or an entropy with its meaning: e^nats choices, all alike, cost as much.
+
+    >>> nats(2.0794), nats(0.0), nats(11.0, "words")
+    ('2.08 nats: torn between 8.0 letters', '0.00 nats: sure of one', '11.00 nats: torn between 59,874 words')
+    """
+    choices = perplexity(value)
+    if choices < 1.05:
+        return f"{value:.2f} nats: sure of one"
+    return f"{value:.2f} nats: torn between {choices:,.{1 if choices < 20 else 0}f} {noun}"

@@ -26,6 +26,5 @@ show(
             ),
             View("analogies", "King − man + woman?", draw_analogies, words.ANALOGIES, (analogy,)),
         ),
-        sentence=words.SENTENCE,
     )
 )

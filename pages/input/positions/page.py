@@ -61,6 +61,5 @@ show(
                 needs_model=False,
             ),
         ),
-        sentence=words.SENTENCE,
     )
 )

@@ -34,6 +34,5 @@ show(
                 needs_model=False,
             ),
         ),
-        sentence=words.SENTENCE,
     )
 )

@@ -30,6 +30,5 @@ show(
                 (component_parameters, parameter_rows),
             ),
         ),
-        sentence=words.SENTENCE,
     )
 )

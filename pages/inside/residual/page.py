@@ -21,6 +21,5 @@ show(
             View("norms", "Norms", draw_norms, words.NORMS, (states, shares, cosines)),
             View("highway", "The gradient highway", draw_highway, words.HIGHWAY, (measure, fresh)),
         ),
-        sentence=words.SENTENCE,
     )
 )

@@ -25,6 +25,5 @@ show(
                 needs_model=False,
             ),
         ),
-        sentence=words.SENTENCE,
     )
 )

@@ -23,7 +23,6 @@ show(
             View("memory", "Memory", draw_memory, words.MEMORY, (kv_numbers, activations), False),
             View("byhand", "By hand", draw_by_hand, words.BY_HAND, (parameter_rows,), False),
         ),
-        sentence=words.SENTENCE,
         bar=chosen_model,
     )
 )

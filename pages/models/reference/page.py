@@ -15,6 +15,5 @@ show(
             View("model", "On a real model, too?", draw_model, words.MODEL, words.CODE),
             View("export", "How do I take a model along?", draw_export, words.EXPORT, words.EXPORT_CODE),
         ),
-        sentence=words.SENTENCE,
     )
 )

@@ -34,7 +34,6 @@ show(
             ),
             View("beam", "Beam search", draw_beam, words.BEAM, (beam_search,)),
         ),
-        sentence=words.SENTENCE,
         text="KING RICHARD II:\n",
     )
 )

@@ -24,7 +24,6 @@ show(
             View("draws", "A thousand draws", draw_draws, words.DRAWS, (draw, uniform, tally)),
             View("temperatures", "Temperatures", draw_temperatures, words.TEMPERATURES, (temperature, steps)),
         ),
-        sentence=words.SENTENCE,
         text="KING RICHARD II:\n",
     )
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from engine import numerics
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
 from engine.parts.protocols import Parts
@@ -93,6 +94,17 @@ def seconds(
 ) -> float:
     """From the first step to the end, at `rate` floating-point operations a second."""
     return total_flops(model, train, validation_tokens, parts) / rate + sampling_seconds(model, train)
+
+
+def cpu_rate(threads: int, precision: str) -> float | None:
+    """Floating-point operations a second that a training on this machine's processor may reach, by a short
+    measurement on one thread; None where a GPU trains, whose speed is not measured in a server.
+    """
+    if numerics.pick_device().type != "cpu":
+        return None
+    torch.set_num_threads(1)
+    native = numerics.has_bfloat16(torch.device("cpu")) and precision != "float32"
+    return threads_rate(product_rate(), threads, native)
 
 
 def product_rate() -> float:

@@ -32,7 +32,7 @@ LAYERS = (
     ("ui.text", "ui.site", "ui.layout", "ui.figures"),
     ("ui.fields", "ui.reading"),
     ("ui.state", "ui.explain", "ui.players", "ui.widgets", "ui.step", "ui.slow"),
-    ("ui.controls", "ui.status"),
+    ("ui.controls", "ui.status", "ui.terms"),
     ("ui.fetching",),
     ("ui.models",),
     ("ui.subject",),

@@ -27,10 +27,11 @@ from engine.errors import CheckpointError, ConfigError, RunError
 from engine.faults import parts_of
 from engine.model import Transformer
 from engine.service import profiles
+from engine.service.names import clean_name, free_name
 from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
 from engine.service.scheduler import Scheduler
-from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status, clean_name, free_name
+from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status
 from engine.tokenizers import from_dict
 from engine.training.records import TrainState
 

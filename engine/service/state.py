@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -12,7 +12,6 @@ from engine.faults import parts_of
 from engine.ledger import parameter_formula
 from engine.service.history import History, HistoryLog, best
 from engine.service.processes import Worker
-from engine.service.profiles import MAX_NAME
 from engine.service.protocol import Train
 from engine.service.snapshots import Saved
 from engine.training.records import Evaluation
@@ -69,27 +68,6 @@ def changed_name(given: str, changes: Sequence[Change]) -> str:
         return given
     words = changes[0].words if len(changes) == 1 else f"{len(changes)} changes"
     return f"{given} (by hand: {words})"
-
-
-def clean_name(name: str) -> str:
-    """A name in one line, not longer than names may be.
-
-    >>> clean_name("  two\\nlines ")
-    'two lines'
-    """
-    return " ".join("".join(c if c.isprintable() else " " for c in name).split())[:MAX_NAME]
-
-
-def free_name(name: str, taken: Collection[str]) -> str:
-    """The name, or with a number where it is taken: a list of names tells the runs apart.
-
-    >>> free_name("fast", {"fast", "fast (2)"})
-    'fast (3)'
-    """
-    if not name or name not in taken:
-        return name
-    numbered = (f"{name[: MAX_NAME - 6]} ({i})" for i in range(2, len(taken) + 3))
-    return next(other for other in numbered if other not in taken)
 
 
 @dataclass(frozen=True)

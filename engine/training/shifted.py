@@ -41,8 +41,8 @@ def shifted_batch(
     rows: int = 3,
     parts: str = "healthy",
 ) -> ShiftedBatch:
-    """The batch that is read for update `step` (from 1): its first `rows` rows in words, and how far it is the
-    same text one place further on. Raises CorpusError for a text shorter than a window.
+    """The batch that is read for update `step` (from 1): its first `rows` rows in words, and how far it is
+    the same text one place further on. Raises CorpusError for a text shorter than a window.
     """
     batches = Batches(corpus, model, train, parts_of(parts).targets)
     starts, _ = batches.starts(step - 1)
@@ -60,7 +60,8 @@ def shifted_batch(
         tuple(int(start) for start in starts[:rows]),
         batches.bound,
         len(corpus.train),
-        *batch.inputs.shape,
+        batch.inputs.shape[0],
+        batch.inputs.shape[1],
         tuple(words(row) for row in batch.inputs[:rows].tolist()),
         tuple(words(row) for row in batch.targets[:rows].tolist()),
         int(same.sum()),

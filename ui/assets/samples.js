@@ -80,7 +80,7 @@ function show(self) {
     const sample = last < 0 ? undefined : upTo(run.samples, steps[index])
     node.tabIndex = 0 // so that a keyboard can scroll it
     node.setAttribute("aria-label", runs.length > 1 ? `${self.alt}: ${run.name}` : self.alt)
-    write(node.firstChild, sample ? sample.prompt : "")
+    write(node.firstChild, sample ? sample.prompt.replace(/^\n+/, "") : "") // a line break alone needs no line of its own
     write(node.lastChild, sample ? sample.text : "")
   })
 }

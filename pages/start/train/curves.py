@@ -76,7 +76,8 @@ def loss_curves(
         **({"yaxis2": _choices_axis(y_range, token)} if unit == "nats" else {}),
     )
     traces = [trace for part in parts for trace in part.traces]
-    return go.Figure({"data": [*traces, *([NOTHING] if unit == "nats" else [])], "layout": layout})
+    axes = ["y", *(["y2"] if unit == "nats" else [])]
+    return go.Figure({"data": [*traces, *(NOTHING | {"yaxis": axis} for axis in axes)], "layout": layout})
 
 
 # an axis is drawn only where something belongs to it
@@ -84,7 +85,6 @@ NOTHING = {
     "type": "scatter",
     "x": [None],
     "y": [None],
-    "yaxis": "y2",
     "hoverinfo": "skip",
     "showlegend": False,
 }
@@ -278,19 +278,22 @@ def _label(x: float, y: float, text: str, shade: str) -> dict[str, Any]:
 def _apart(
     labels: list[dict[str, Any]], y_range: list[float], reach: float, height: int = 260, line: int = 16
 ) -> list[dict[str, Any]]:
-    """The labels at their points; one that would lie on another (within a twelfth of the width) moves below
+    """The labels at their points; one that would lie on another (within a sixth of the width) moves below
     it. `height` is about that of the plot's inside, in pixels.
     """
     scale = height / (y_range[1] - y_range[0])
     placed: list[tuple[float, float]] = []
     moved = []
     for label in sorted(labels, key=lambda label: -label["y"]):
-        near = [at for x, at in placed if abs(x - label["x"]) <= reach / 12]
+        near = [at for x, at in placed if abs(x - label["x"]) <= reach / 6]
         at = min([label["y"] * scale, *(each - line for each in near)])
         placed.append((label["x"], at))
         # "left" or "right" of the point near the edges, so that no label is cut off
         anchor = "left" if label["x"] < reach / 12 else "right" if label["x"] > reach * 11 / 12 else "center"
-        moved.append(label | {"yshift": round(at - label["y"] * scale) - 5, "xanchor": anchor})
+        if (at - y_range[0] * scale) < line:  # no room below: above the point, inside the chart
+            moved.append(label | {"yshift": 5, "yanchor": "bottom", "xanchor": anchor})
+        else:
+            moved.append(label | {"yshift": round(at - label["y"] * scale) - 5, "xanchor": anchor})
     return moved
 
 

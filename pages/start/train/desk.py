@@ -11,7 +11,7 @@ from pages.start.train.asking import refusal, selected, start, start_pair
 from pages.start.train.curves import loss_curves
 from pages.start.train.data import data_group
 from pages.start.train.losses import baselines, corpus_of, vocabulary
-from pages.start.train.run import HEIGHT, run_panel
+from pages.start.train.run import run_panel
 from pages.start.train.saved import saved_model
 from pages.start.train.setup import (
     Setup,
@@ -33,7 +33,8 @@ from ui.players.plot import plot
 from ui.players.served import ASSETS
 from ui.text.markdown import token_word, whole
 
-READ = 700  # characters of the text it reads, before the first run
+TALL = 420  # of the empty chart: there is nothing else yet
+READ = 900  # characters of the text it reads, before the first run
 
 
 def draw_desk() -> None:
@@ -131,13 +132,13 @@ def _before(chosen: Setup) -> None:
         plot(
             loss_curves(None, lines, vocabulary(spec), end=float(spec.train.steps), token=word),
             key="empty_chart",
-            height=HEIGHT,
+            height=TALL,
             alt="An empty chart of loss against step, with lines for what predictors without a network reach",
         )
     with right:
         st.markdown("**The text that it reads**")
         corpus = corpus_of(spec)
-        with st.container(height=HEIGHT - 40, border=False):
+        with st.container(height=TALL - 50, border=False):
             st.code(whole(corpus.text[:READ]) if corpus else "", language=None, wrap_lines=True)
     noun = "letter" if word == "character" else word
     if "uniform" in lines:

@@ -38,9 +38,14 @@ def starting(noun: str) -> str:
 
 def after(step: int, loss: float, bits: str, noun: str, vocabulary: int) -> str:
     """One run, as last validated."""
+    if step == 0:
+        return (
+            f"Before the first step: **{nats(loss, noun + 's')}**. It knows nothing of the {vocabulary:,}"
+            " that there are."
+        )
     return (
-        f"At step **{step:,}** the loss is **{nats(loss, noun + 's')}**, on text it never trained on"
-        f" ({bits} bits per character). It began with all {vocabulary:,}."
+        f"After **{step:,}** steps: **{nats(loss, noun + 's')}** instead of {vocabulary:,}, on text that it"
+        f" never read ({bits} bits per character)."
     )
 
 
@@ -81,11 +86,6 @@ def pair_waits(first: str, second: str) -> str:
 def changed_by_hand(name: str, changes: str) -> str:
     """A run whose curve is not of its settings alone."""
     return f"{safe(name)} was changed by hand ({changes}): its curve is not that of its settings alone."
-
-
-def seconds_needed(words: str, source: str) -> str:
-    """How long it will take."""
-    return f"about **{words}** :gray[(estimated {source})]"
 
 
 def batch(found: ShiftedBatch, noun: str) -> str:

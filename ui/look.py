@@ -23,7 +23,7 @@ from engine.errors import HeadError
 from ui import explain, site, state, widgets
 from ui.here import draw_here
 from ui.models import FIRST_MODEL
-from ui.reading import FIRST_TEXT
+from ui.reading import FIRST_TEXT, FIRST_WORDS
 from ui.subject import Choice, choose_subject, subject_of
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ class View:
 
 @dataclass(frozen=True)
 class Page:
-    """What stands on a page. `key` names the view in the URL; `model` is looked into and `text` read until
-    there are others. `bar` is drawn above the views of a page that looks into no model: what it returns, they
-    get.
+    """What stands on a page. `key` names the view in the URL; `model` is looked into and `text` read, or
+    `words` by a model that was trained on much of them, until there are others. `bar` is drawn above the
+    views of a page that looks into no model: what it returns, they get.
     """
 
     title: str
@@ -92,6 +92,7 @@ class Page:
     views: tuple[View, ...]
     text: str = FIRST_TEXT
     model: str = FIRST_MODEL
+    words: str = FIRST_WORDS
     bar: Callable[[], object] | None = None
 
 
@@ -122,7 +123,7 @@ def _question_line(page: Page, view: View) -> tuple[DeltaGenerator, Choice | Non
             view.ask(question)
         if not view.needs_model:
             return question, None
-        return question, choose_subject(page.text, page.model, asks=not view.own_text)
+        return question, choose_subject(page.text, page.model, not view.own_text, page.words)
 
 
 def choose_view(views: Sequence[View], key: str) -> View:

@@ -164,7 +164,7 @@ function heading(text, fold) {
   const node = element(fold ? "button" : "div", "gf-group")
   if (fold) {
     node.setAttribute("type", "button")
-    node.setAttribute("aria-expanded", String(fold.open))
+    node.setAttribute("role", "option") // all that a list of options may hold
     node.onclick = fold.toggle
   }
   node.append(element("b", "", (fold ? (fold.open ? "▾ " : "▸ ") : "") + text))

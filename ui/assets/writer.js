@@ -43,9 +43,9 @@ const SPEEDS = [[2, "2 a second"], [5, "5 a second"], [15, "15 a second"], [40, 
 const TEMPLATE = `
   <div class="gf-writer-bar" role="group" aria-label="Player" data-unsaved>
     <button type="button" data-do="first" aria-label="Back to the prompt" title="Back to the prompt">⇤</button>
-    <button type="button" data-do="back" aria-label="One token back" title="One token back">−1</button>
+    <button type="button" data-do="back" aria-label="One token back, −1" title="One token back">−1</button>
     <button type="button" class="gf-writer-play" data-do="play"></button>
-    <button type="button" data-do="next" aria-label="One token on" title="One token on">+1</button>
+    <button type="button" data-do="next" aria-label="One token on, +1" title="One token on">+1</button>
     <button type="button" data-do="last" aria-label="Write to the end" title="Write to the end">⇥</button>
     <input type="range" min="0" step="1" aria-label="Tokens shown">
     <output></output>

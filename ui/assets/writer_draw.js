@@ -146,8 +146,9 @@ function panel(self) {
     const drawn = other.token === node.drawn ? (node.token === node.drawn ? "drawn" : "would be drawn") : other.token === node.token ? "picked" : ""
     const removed = other.q === 0
     row.type = "button"
-    row.append(element("code", "", name), bars, element("span", "gf-writer-share", `${chance(other.p)} → ${removed ? "removed" : chance(other.q)}`), element("small", "", drawn))
-    row.setAttribute("aria-label", `${name}: model ${chance(other.p)}, with the settings ${removed ? "removed" : chance(other.q)}${drawn ? `, ${drawn}` : ""}. Go on with it.`)
+    const share = `${chance(other.p)} → ${removed ? "removed" : chance(other.q)}`
+    row.append(element("code", "", name), bars, element("span", "gf-writer-share", ` ${share} `), element("small", "", drawn))
+    row.setAttribute("aria-label", `${name} ${share} ${drawn}: by the model, then with the settings. Go on with it.`)
     row.title = `${name}: p = ${other.p.toPrecision(4)} by the model, ${removed ? "removed" : other.q.toPrecision(4)} with the settings`
     row.onclick = () => {
       if (other.token === node.token) self.does.step(i + 1)

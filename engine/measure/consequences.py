@@ -28,6 +28,21 @@ class Consequence:
     mean_kl: float
     change: float | None
 
+    @property
+    def first_before(self) -> tuple[int, float]:
+        """The likeliest token before, and its probability."""
+        return _first(self.tokens, self.before)
+
+    @property
+    def first_after(self) -> tuple[int, float]:
+        """The same afterwards."""
+        return _first(self.tokens, self.after)
+
+
+def _first(tokens: np.ndarray, probabilities: np.ndarray) -> tuple[int, float]:
+    best = int(probabilities.argmax())
+    return int(tokens[best]), float(probabilities[best])
+
 
 def consequence(found: Comparison, place: int, count: int = 8) -> Consequence:
     """`count` candidates each, before and after; what both have is named once."""

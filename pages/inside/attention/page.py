@@ -7,7 +7,7 @@ from engine.measure.self_term import compared
 from engine.measure.shared_keys import shared_keys
 from engine.parts.attention import Attention
 from engine.training.unmasked import learn
-from pages.inside.attention import words, words_mask, words_scores
+from pages.inside.attention import words, words_mask, words_scores, words_switches
 from pages.inside.attention.heads import draw_heads
 from pages.inside.attention.mask import draw_mask
 from pages.inside.attention.numbers import draw_numbers
@@ -41,10 +41,17 @@ show(
         "attention_view",
         (
             View("heads", "Heads", draw_heads, words.heads, HEADS, question=words.HEADS_QUESTION),
-            View("steps", "Step by step", draw_steps, words.STEPS, STEPS),
-            View("switches", "Switch things off", draw_switches, words.SWITCHES, SWITCHES),
+            View("steps", "Steps", draw_steps, words.STEPS, STEPS, question=words.STEPS_QUESTION),
+            View(
+                "switches",
+                "Switch off",
+                draw_switches,
+                words_switches.SWITCHES,
+                SWITCHES,
+                question=words_switches.QUESTION,
+            ),
             View("mask", "Mask", draw_mask, words_mask.MASK, MASK, question=words_mask.QUESTION),
-            View("numbers", "Numbers", draw_numbers, words.NUMBERS, NUMBERS),
+            View("numbers", "Numbers", draw_numbers, words.NUMBERS, NUMBERS, question=words.NUMBERS_QUESTION),
             View(
                 "scaling",
                 "√d_k",
@@ -69,6 +76,7 @@ show(
                 draw_shared_keys,
                 words.SHARED_KEYS,
                 (Attention.scores, Attention.weighted_sum, shared_keys),
+                question=words.SHARED_KEYS_QUESTION,
             ),
         ),
         words=ENGLISH["A story"],

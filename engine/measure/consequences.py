@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.config import ModelConfig
 from engine.measure.ablation import Comparison, Switches
+from engine.measure.recording import Recording
 from engine.model import Transformer
 from engine.parts.heads import by_heads
 
@@ -53,6 +54,14 @@ def consequence(found: Comparison, place: int, count: int = 8) -> Consequence:
     known = found.loss_before is not None and found.loss_after is not None
     change = found.loss_after - found.loss_before if known else None  # type: ignore[operator]
     return Consequence(tokens, before, after, float(found.kl[place]), float(np.nanmean(found.kl)), change)
+
+
+def surest_place(recording: Recording) -> int:
+    """The place of the later half where the model is surest of what it predicts; of equal ones the
+    earlier.
+    """
+    half = len(recording.ids) // 2
+    return half + int(recording.log_probabilities[half:].max(-1).argmax())
 
 
 def changes_nothing(switches: Switches) -> bool:

@@ -11,7 +11,7 @@ from engine.measure.heads import HeadNumbers, Sink, resting_place, sink
 from engine.measure.recording import Recording
 from engine.measure.slices import extent
 from pages.inside.attention import words
-from pages.inside.attention.figures import head_heatmap, head_table, heads_height, sink_bars
+from pages.inside.attention.figures import head_heatmap, head_table, sink_bars
 from pages.inside.attention.habits import REPEATED, can_repeat, numbers_of
 from pages.inside.attention.shared import has_heads
 from ui import explain, widgets
@@ -96,6 +96,7 @@ VERBS = {
         "copy what the last token looks at (name movers)",
     ),
 }
+HEIGHT = 400
 MENTIONED = 4  # heads of one habit that are named
 
 
@@ -138,7 +139,7 @@ def _map(name: str, arrays: dict[str, np.ndarray]) -> None:
         head_heatmap(arrays[field], f"{name.lower()} ({unit})", top=top),
         key="attention_numbers",
         alt=f"{name} of every head, one cell for each layer and head: from {least:.3g} to {most:.3g} {unit}.",
-        height=min(heads_height(arrays[field]), 430),
+        height=HEIGHT,
         data=head_table(arrays),
         name="heads",
     )

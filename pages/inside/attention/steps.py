@@ -16,14 +16,14 @@ from pages.inside.attention import words
 from pages.inside.attention.figures import parts_heatmap
 from pages.inside.attention.shared import TOPIC, has_heads
 from ui import explain, widgets
-from ui.figures.patterns import matrix_heatmap, pattern_heatmap, pattern_table
+from ui.figures.patterns import matrix_heatmap, pattern_heatmap, pattern_table, token_axis
 from ui.layout import fewer_labels_on_phones
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
 from ui.subject import Subject
 from ui.text.markdown import safe
 
-HEIGHT = 410
+HEIGHT, ROWS = 410, 30  # pixels; tokens beside the figure
 STRONGEST = -1  # whichever key gets most of the weight
 STAGES = ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")
 FORMULAS = {
@@ -56,7 +56,10 @@ def draw_steps(subject: Subject) -> None:
     figure, beside = st.columns([2, 1], gap="medium")
     with beside:
         query = token_strip(
-            subject.labels, key="attention_query", chosen=len(subject.ids) - 1, label=words.LOOKS
+            subject.labels,
+            key="attention_query",
+            chosen=one_head.telling_query(found.pattern),
+            label=words.LOOKS,
         )
         key = _choose_key(subject, found, query)
         st.markdown(_formula(stage, found) + _variant(subject, stage, found))
@@ -196,8 +199,9 @@ def _picture(
         if stage == "softmax"
         else matrix_heatmap(values, labels, "score", signed=True)
     )
+    rows = token_axis(labels, "query: the token that looks", 12, ROWS, autorange="reversed")
     plot(
-        figure,
+        figure.changed({"yaxis": rows}),
         key="attention_stage_plot",
         alt=alt,
         height=height,

@@ -17,6 +17,7 @@ from engine.measure.consequences import (
     consequence,
     is_silent,
     missed,
+    surest_place,
     writes_a_bias,
 )
 from engine.measure.formulas import formulas
@@ -45,7 +46,7 @@ def draw_switches(subject: Subject) -> None:
     place = token_strip(
         subject.labels,
         key="attention_at",
-        chosen=len(subject.ids) - 1,
+        chosen=surest_place(subject.recording()),
         label="The position whose prediction is compared",
     )
     controls, figure = st.columns([5, 6], gap="medium")
@@ -120,7 +121,7 @@ def _controls(subject: Subject, place: int) -> Switches:
             st.button(f"Layer {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=hint)
         st.button("None", key="attention_off_none", on_click=_put, args=([],), help="All heads work again.")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        how = widgets.one_of("A head that is off gives", list(HOW), "attention_how", kind="list", width=150)
+        how = widgets.one_of("Off means", list(HOW), "attention_how", kind="list", width=150)
         order = widgets.one_of("Tokens before", list(ORDERS), "attention_order", kind="list", width=150)
         seed = 0
         if order == "shuffled":

@@ -211,7 +211,7 @@ def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
     assert page.metric[0].delta == f"{losses[1] - losses[0]:+.3f}" and f"{losses[0]:.3f} before" in said(page)
     table = drawn["attention_tops"].table
     ids = ["abcdefghij ".index(token.replace("␣", " ")) for token in table["token"]]
-    assert ids[:8] == np.argsort(-p[place], kind="stable")[:8].tolist()
+    assert ids[:6] == np.argsort(-p[place], kind="stable")[:6].tolist()
     before, then = (trace for trace in drawn["attention_tops"].traces)
     assert (before["name"], then["name"]) == ("before", "after")
     np.testing.assert_allclose(before["x"], p[place][ids], rtol=1e-5)

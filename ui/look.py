@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from engine.errors import HeadError
-from ui import explain, state, widgets
+from ui import explain, site, state, widgets
+from ui.here import draw_here
 from ui.models import FIRST_MODEL
 from ui.reading import FIRST_TEXT, FIRST_WORDS
 from ui.subject import Choice, choose_subject, subject_of
@@ -96,10 +97,13 @@ class Page:
 
 
 def header(title: str, draw: Callable[[], T]) -> T:
-    """The first line of a page: its title, and beside it what `draw` draws."""
+    """The first line of a page: its title, beside it what `draw` draws, and where on the map it is."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="page_line"):
         st.title(title, anchor=False, width="content")
-        return draw()
+        drawn = draw()
+        if entry := site.entry_of(widgets.page_drawn()):
+            draw_here(entry)
+        return drawn
 
 
 def show(page: Page) -> None:

@@ -1,5 +1,7 @@
 """Attention: who looks at whom, and what for."""
 
+import streamlit as st
+
 from engine.measure import copying, heads, repeating, scaling
 from engine.measure.ablation import compare, edits_for
 from engine.measure.masking import without_mask
@@ -34,6 +36,11 @@ NUMBERS = words.with_heads(
     ),
     (),
 )
+
+# What views were called before: links still say it.
+FORMERLY = {"Step by step": "steps", "Switch things off": "switches"}
+if (named := st.query_params.get("attention_view")) in FORMERLY:
+    st.query_params["attention_view"] = FORMERLY[named]
 
 show(
     Page(

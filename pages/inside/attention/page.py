@@ -38,7 +38,7 @@ NUMBERS = words.with_heads(
 )
 
 # What views were called before: links still say it.
-FORMERLY = {"Step by step": "steps", "Switch things off": "switches"}
+FORMERLY = {"Step by step": "steps", "Switch things off": "switches", "Shared keys": "shared-keys"}
 if (named := st.query_params.get("attention_view")) in FORMERLY:
     st.query_params["attention_view"] = FORMERLY[named]
 
@@ -70,7 +70,7 @@ show(
             ),
             View(
                 "self",
-                "Q and K",
+                "Q, K",
                 draw_queries_keys,
                 words_scores.SELF,
                 (compared,),
@@ -79,7 +79,7 @@ show(
             ),
             View(
                 "shared-keys",
-                "Shared keys",
+                "Sharing",
                 draw_shared_keys,
                 words.SHARED_KEYS,
                 (Attention.scores, Attention.weighted_sum, shared_keys),

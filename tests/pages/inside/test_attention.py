@@ -22,7 +22,7 @@ from ui import models
 
 FOLDS = ("measure", "hand", "words")
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "attention" / "page.py")
-VIEWS = ("Heads", "Steps", "Switch off", "Mask", "Numbers", "√d_k", "Q and K", "Shared keys")
+VIEWS = ("Heads", "Steps", "Switch off", "Mask", "Numbers", "√d_k", "Q, K", "Sharing")
 VARIANTS: list[dict[str, Any]] = [
     {"wiring": "post"},
     {"wiring": "parallel"},
@@ -107,15 +107,18 @@ def test_each_view_opens_by_its_link_and_draws_only_itself(manager, view):
         "Mask": "attention_mask_curves",
         "Numbers": "attention_numbers",
         "√d_k": "attention_scaling_example",
-        "Q and K": "attention_self",
-        "Shared keys": "attention_shared",
+        "Q, K": "attention_self",
+        "Sharing": "attention_shared",
     }
     assert [name for name, key in drawn.items() if seen(page, key)] == [view]
     answers = [m.value for m in page.markdown if "**" in m.value and "$" not in m.value]
     assert any(char.isdigit() for char in answers[-1]), "the answer holds a number"
 
 
-@pytest.mark.parametrize(("old", "key"), [("Step by step", "steps"), ("Switch things off", "switches")])
+@pytest.mark.parametrize(
+    ("old", "key"),
+    [("Step by step", "steps"), ("Switch things off", "switches"), ("Shared keys", "shared-keys")],
+)
 def test_old_titles_in_links_still_name_their_view(manager, old, key):
     assert opened(attention_view=old).session_state["attention_view"] == key
 

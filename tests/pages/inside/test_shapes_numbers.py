@@ -14,7 +14,7 @@ from engine.measure.recording import record
 from engine.tokenizers.char import CharTokenizer
 from pages.inside.shapes import sources
 from tests.engine.helpers import loud, tiny
-from tests.pages.inside.test_shapes import PAGE, formulas, sentences
+from tests.pages.inside.test_shapes import FOLDS, PAGE, formulas, sentences
 from tests.pages.stage import StageManager, open_page
 from ui import models
 
@@ -36,7 +36,7 @@ def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), text=TEXT, **query)
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), text=TEXT, **FOLDS, **query)
 
 
 def step_of(name: str) -> int:

@@ -216,7 +216,7 @@ def test_masking_by_hand():
 
 def test_wrong_shapes_are_run_and_explained():
     page = opened(shapes_view="wrong")
-    assert "must divide d_model (128)" in sentences(page) and "2 numbers are left over" in sentences(page)
+    assert "must divide d_model (128)" in sentences(page) and "**2 numbers are left over**" in sentences(page)
     page.get_by_key("shapes_n_heads").set_value(4).run()
     assert "every head gets 32" in sentences(page) and not page.error
     page.get_by_key("shapes_mistake").set_value("unembedding").run()

@@ -17,9 +17,9 @@ from engine.ledger.fits import fit
 from engine.ledger.growth import by_part
 from engine.service.state import RunSpec
 from pages.models.parameters import figures
+from pages.models.parameters.answers import fits_line
 from pages.models.parameters.change import GROUPS, LIMITS
 from pages.models.parameters.choice import ALL, plain
-from pages.models.parameters.answers import fits_line
 from tests.pages.stage import open_page
 from ui.figures.theme import _SEQUENTIAL, PART_COLOURS
 from ui.text.numbers import flop, gigabytes
@@ -345,7 +345,9 @@ def test_fits_lines_name_the_most_bits():
     assert fits_line(fit(tiny, 8 * 2**30, 1, 128)) == "writes in float32, and can be trained in float32."
     assert fits_line(fit(huge, 80 * 2**30, 1, 2048)) == "not even in int4, 81.3 GB of weights."
     needs = tiny.memory("bfloat16", 1, 128).training
-    assert fits_line(fit(tiny, needs - 1, 1, 128)).endswith(f"; to be trained it would need {gigabytes(needs)}.")
+    assert fits_line(fit(tiny, needs - 1, 1, 128)).endswith(
+        f"; to be trained it would need {gigabytes(needs)}."
+    )
     assert fits_line(fit(tiny, needs, 1, 128)) == "writes in float32, and can be trained in bfloat16."
 
 
@@ -360,7 +362,10 @@ def plain_words(text: str) -> str:
         ("where", "has **124,439,808 parameters**: 45.5% in"),
         ("flops", "In a text of 1,024 tokens each one costs **285 MFLOP** forward, 13.3% of that"),
         ("flops", "from **6,703 tokens** on it is more than half."),
-        ("memory", "needs **273 MB**: a phone of 8 GB is enough. To be trained on as much it needs **2.61 GB**."),
+        (
+            "memory",
+            "needs **273 MB**: a phone of 8 GB is enough. To be trained on as much it needs **2.61 GB**.",
+        ),
         ("byhand", "4 products give **124,318,464** of the 124,439,808"),
         ("two", "is **54.2 times as large** as GPT"),
     ],

@@ -135,7 +135,7 @@ function go(self, index) {
 const memory = (n) => `${short(n)}B`
 
 function chips(shape) {
-  const line = element("span", "gf-axes gf-chips")
+  const line = element("span", "gf-axes gf-chipped")
   for (const [axis, size] of shape) {
     const chip = element("span", "gf-axis")
     chip.style.setProperty("--axis", `var(--gf-axis-${axis.replace(/^[^a-z]*/, "").split(/[^a-z_]/)[0]}, var(--gf-axis-batch))`)

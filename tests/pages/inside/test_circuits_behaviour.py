@@ -51,7 +51,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def opened(view: str, model: str = SMALL, **query: str) -> AppTest:
     page = AppTest.from_file(PAGE, default_timeout=300)
-    return open_page(page, circuits_view=view, model=model, **query)
+    return open_page(page, circuits_view=view, model=model, measure="true", hand="true", **query)
 
 
 def said(page: AppTest) -> str:

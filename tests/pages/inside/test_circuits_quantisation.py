@@ -38,7 +38,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def opened(**query: str) -> AppTest:
     page = AppTest.from_file(PAGE, default_timeout=300)
-    return open_page(page, circuits_view="quantisation", **query)
+    return open_page(page, circuits_view="quantisation", measure="true", **query)
 
 
 def said(page: AppTest) -> str:

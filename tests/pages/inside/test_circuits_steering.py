@@ -40,7 +40,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def opened(**query: str) -> AppTest:
     page = AppTest.from_file(PAGE, default_timeout=300)
-    return open_page(page, circuits_view="steering", **query)
+    return open_page(page, circuits_view="steering", measure="true", **query)
 
 
 def said(page: AppTest) -> str:

@@ -43,7 +43,9 @@ pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
+    return open_page(
+        AppTest.from_file(PAGE, default_timeout=60), **{"measure": "true", "hand": "true"} | query
+    )
 
 
 def sentences(page: AppTest) -> str:

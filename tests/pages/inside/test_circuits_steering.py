@@ -62,7 +62,8 @@ def test_texts_curve_and_sentence_are_the_engines(
     prompt = steering.read(words, chosen.text)
     room = steering.room(model, prompt, 100)
     sampling = SampleConfig(temperature=0.8, top_p=0.9, seed=3)
-    made = finish(steering.continued(model, added, chosen.coefficient, prompt, room, sampling))
+    wanted = steering.mood_words(words, chosen.plus, chosen.minus)
+    made = finish(steering.continued(model, added, chosen.coefficient, prompt, room, sampling, wanted))
     for ids in (made.plain, made.steered):
         assert view.show_lines(written(words, ids)) in said(page)
     rows = steering.rows_of(words.encode("to be or not to be " * 20), steering.beginning(words), 40, 6)
@@ -72,6 +73,9 @@ def test_texts_curve_and_sentence_are_the_engines(
     assert shown.table["perplexity"] == pytest.approx(costs.perplexity.tolist(), rel=1e-5)
     assert shown.traces[1]["y"] == pytest.approx([costs.at(chosen.coefficient)], rel=1e-5)
     assert f"**{added.strength(chosen.coefficient):.2f} times** as long as the stream" in said(page)
+    mood = {"came": "comes", "went": "goes", "stayed": "hardly changes"}[made.came]
+    assert f"The mood **{mood}**" in said(page)
+    assert f"**{made.times:.2g} times** as probable at each step" in said(page)
     before, after = costs.at(0.0), costs.at(chosen.coefficient)
     assert f"**{after / before:.3g} times** as perplexing: {before:,.1f} → {after:,.1f}" in said(page)
     assert drawn["steering_lifted"].table["with"] == pytest.approx([lift.after for lift in made.lifted])

@@ -68,7 +68,7 @@ def draw_sinks(subject: Subject) -> None:
 
 def _text(subject: Subject) -> tuple[int, ...] | None:
     """One token less than the model reads: one is put in front."""
-    ids = long_text(subject, most_tokens(subject.config) - 1)
+    ids = long_text(subject, most_tokens(subject.config) - 1, words.SINKS_TEXT)
     if len(ids) < SHORT:
         st.info(f"This model reads too few tokens at once: {SHORT} are needed for two halves.")
         return None

@@ -29,7 +29,6 @@ from pages.inside.circuits import words_behaviour
 from pages.inside.circuits.fact import QUESTIONS, fits, questions_for
 from pages.inside.circuits.fact import sentence as told_of_fact
 from pages.inside.circuits.induction import sentences, without_them
-from pages.inside.circuits.words import TEXT
 from tests.pages.real import REAL, carried
 from tests.pages.stage import StageManager, open_page, view_of
 from ui import models, slow
@@ -205,7 +204,7 @@ def test_a_short_text_is_not_halved(drawn: dict[str, Any]) -> None:
     page = opened("sinks", text="Go hence!")
     assert "has 9 tokens, too few to measure on" in said(page)
     found = shipped()
-    ids = tuple(found.tokenizer.encode(TEXT))[:127]
+    ids = tuple(found.tokenizer.encode(words_behaviour.SINKS_TEXT))[:127]
     measured = finish(sinks.measure(found.model, ids, found.tokenizer.encode("\n")[0]))
     assert drawn["sinks_losses"].traces[0]["x"][0] == pytest.approx(measured.of("kept").loss, abs=1e-6)
 
@@ -283,7 +282,7 @@ def test_words_for_what_never_becomes_first() -> None:
 
 @pytest.mark.parametrize("view", ["induction", "sinks", "fact"])
 def test_what_to_try_follows_the_model(view: str) -> None:
-    assert "Then take SmolLM2 in the bar" in said(opened(view))
+    assert "Then take SmolLM2 in the bar" in said(opened(view, words="true"))
     told = getattr(words_behaviour, view)
     assert told(SimpleNamespace(is_pretrained=True)).attempt == getattr(words_behaviour, view.upper()).attempt
 

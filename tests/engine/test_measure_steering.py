@@ -124,6 +124,7 @@ def test_the_mood_is_the_probability_of_the_words_that_are_wanted() -> None:
         shares.append(float(p[len(prompt) - 1 :, list(wanted)].sum(-1).mean()))
     assert made.mood == pytest.approx(shares, abs=1e-6)
     assert made.times == pytest.approx(shares[1] / shares[0], rel=1e-4)
+    assert made.one_in == pytest.approx([1 / share for share in shares], rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ def draw_sinks(subject: Subject) -> None:
     with right:
         _draw_losses(found, opening)
     explain.answer(sentence(found, opening, subject))
-    explain.by_hand(st.markdown, words.SINKS_METHOD)
     explain.measure_it(_heads, found.of(opening))
+    explain.by_hand(st.markdown, words.SINKS_METHOD)
 
 
 def _text(subject: Subject) -> tuple[int, ...] | None:

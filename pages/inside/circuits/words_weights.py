@@ -51,11 +51,17 @@ QUANTISATION = Words(
 )
 
 
+RARE = 0.001  # a probability below it is said as one in so many
+
+
 def steered(made: Continued, coefficient: float, note: str) -> str:
     """Whether the mood came, and from where on the text is another."""
     if not coefficient:
         return "With a coefficient of **0** nothing is added: both texts are the same, to the last token."
-    plain, with_it = (f"{share:.2%}" for share in made.mood)
+    plain, with_it = (
+        f"{share:.1%}" if share >= RARE else f"one in {draws:,.0f}"
+        for share, draws in zip(made.mood, made.one_in, strict=True)
+    )
     verdict = {
         "came": "The mood **comes**",
         "went": "The mood **goes**",

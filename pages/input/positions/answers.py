@@ -60,7 +60,7 @@ def waves_told(found: Waves) -> str:
     fast, slow = found.wavelength[0], found.wavelength[-1]
     return (
         f"Every place gets a row of its own. The fastest wave comes round every **{fast:.2f}** places and"
-        f" tells neighbours apart; the slowest needs **{slow:,.0f}** and tells early from late."
+        f" tells neighbours apart; the slowest needs **{slow:,.1f}** and tells early from late."
         f" {found.complete} of {len(found.theta)} waves go round within these {found.length:,} places."
     )
 

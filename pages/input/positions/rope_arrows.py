@@ -20,6 +20,8 @@ from ui.players.component import mounted
 from ui.players.tokens import token_strip
 from ui.subject import Subject
 
+FIRST = 12  # place of the query, until somebody chooses
+STRIP = 130  # pixels: four rows of letters, the others a turn of the wheel away
 SHIFTS = (1, 10, 100, 1_000, 10_000, 100_000)
 
 
@@ -30,9 +32,15 @@ def draw_arrows(subject: Subject) -> None:
     with controls:
         turned = turning(subject)
         st.caption("**Query**: whose q is turned")
-        m = token_strip(subject.labels, key="rope_query", chosen=last, label="Token of the query")
+        with st.container(height=STRIP, border=False):
+            m = token_strip(
+                subject.labels, key="rope_query", chosen=min(FIRST, last), label="Token of the query"
+            )
         st.caption("**Key**: whose k is turned")
-        n = token_strip(subject.labels, key="rope_key", chosen=max(0, last - 3), label="Token of the key")
+        with st.container(height=STRIP, border=False):
+            n = token_strip(
+                subject.labels, key="rope_key", chosen=max(0, min(FIRST, last) - 3), label="Token of the key"
+            )
     q, k = turned.q[m], turned.k[n]
     note = (
         f"All {turned.rotary // 2} pairs, on one scale: long arrows decide. Below each, its product; left,"

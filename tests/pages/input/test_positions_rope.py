@@ -62,7 +62,7 @@ def turned(x: np.ndarray, position: float, base: float) -> np.ndarray:
 def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
     sent = {}
     monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda **rest: sent.update(rest))
-    page = rope("Arrows that turn", **HEAD, rope_query="9", rope_key="5")
+    page = rope("arrows", **HEAD, rope_query="9", rope_key="5")
     assert page.query_params["rope_at"] == "9-5-0" and page.get_by_key("rope_topic").value == "arrows"
     (q, k), base = vectors(), shipped(MODERN).config.rope_theta
     assert sent["data"]["q"] == pytest.approx(q[9], abs=1e-5) and sent["data"]["k"] == pytest.approx(
@@ -128,7 +128,7 @@ def test_where_no_other_model_is_there_random_vectors_turn(monkeypatch, tmp_path
 
 
 def test_the_score_by_distance_is_the_mean_over_all_pairs_of_tokens(drawn):
-    page = rope("Score and distance", **HEAD, rope_base="100", rope_reach="256")
+    page = rope("distance", **HEAD, rope_base="100", rope_reach="256")
     q, k = vectors()
     own, width = shipped(MODERN).config.rope_theta, q.shape[1]
     curves = drawn["rope_curve"].traces
@@ -192,7 +192,7 @@ def test_every_curve_of_the_score():
     ],
 )
 def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base, context):
-    page = rope("Turns in the context", rope_sizes=sizes)
+    page = rope("turns", rope_sizes=sizes)
     base = base or shipped(MODERN).config.rope_theta
     count = [context * base ** (-2 * i / width) / (2 * math.pi) for i in range(width // 2)]
     slow, said = sum(c < 1 for c in count), sentences(page)
@@ -221,7 +221,7 @@ def test_turns_of_sizes_of_one_s_own():
 
 
 def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
-    page = rope("Two layouts", **HEAD)
+    page = rope("layouts", **HEAD)
     (q, k), model = vectors(), shipped(MODERN).model
     found = layouts(q, k, model.config.rope_theta)
     table = page.table[0].value

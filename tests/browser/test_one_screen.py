@@ -22,7 +22,8 @@ MEASURE = r"""() => {
     return r.width > 1 && r.height > 1 && s.visibility !== 'hidden' && s.opacity !== '0'; };
   const leaf = e => e.matches('svg, canvas, button, input, textarea, img') || e.childElementCount === 0;
   const leaves = [...main.querySelectorAll('*')].filter(e => leaf(e) && !folded(e) && shown(e)
-    && !e.closest('svg svg') && !e.closest('[data-testid="stPopoverBody"]') && !e.closest('.gf-scrolls'));
+    && !e.closest('svg svg') && !e.matches('input[type=range]')  // of a slider: not seen
+    && !e.closest('[data-testid="stPopoverBody"]') && !e.closest('.gf-scrolls'));
   const lowest = leaves.reduce((a, e) =>
     e.getBoundingClientRect().bottom > (a ? a.getBoundingClientRect().bottom : 0) ? e : a, null);
   const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);

@@ -137,11 +137,17 @@ def stands_in(chosen: str, why: str, shown: str) -> str:
 
 
 def arrows_told(found: Score, at: tuple[int, int, int]) -> str:
+    return (
+        f"Query at {at[0]}, key at {at[1]}: the score before its scaling is **{signed(found.total)}**. Move both"
+        " together and every arrow turns, while the score stays: only the distance counts."
+    )
+
+
+def pair_told(found: Score) -> str:
+    """Which pair decides the score."""
     side = "less" if found.near else "more"
     return (
-        f"With the query at {at[0]} and the key at {at[1]} the score before its scaling is"
-        f" **{signed(found.total)}**. Pair {found.pair} says most: {signed(found.term)}; its arrows lie"
-        f" {side} than a quarter turn apart. Move both together: every arrow turns, the score stays."
+        f"Pair {found.pair} says most: {signed(found.term)}; its arrows lie {side} than a quarter turn apart."
     )
 
 

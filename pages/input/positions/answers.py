@@ -131,15 +131,10 @@ def learned_told(picture: str, learned: PositionTable, waves: PositionTable) -> 
     )
 
 
-def stands_in(chosen: str, why: str, shown: str) -> str:
-    """A model that shows what the chosen one does not have."""
-    return f"{chosen} {why}. Shown instead: {shown}."
-
-
 def arrows_told(found: Score, at: tuple[int, int, int]) -> str:
     return (
-        f"Query at {at[0]}, key at {at[1]}: the score before its scaling is **{signed(found.total)}**. Move both"
-        " together and every arrow turns, while the score stays: only the distance counts."
+        f"Query at {at[0]}, key at {at[1]}: the score before its scaling is **{signed(found.total)}**. Move"
+        " both together and every arrow turns, while the score stays: only the distance counts."
     )
 
 

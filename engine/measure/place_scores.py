@@ -1,8 +1,8 @@
 """Where a position scheme enters a model, and what it makes of one pair of tokens at every two places.
 
-Added positions (Vaswani et al. 2017, section 3.5) reach a score only through the matrices of queries and keys:
-(e + p_m) W_Q . (e' + p_n) W_K has terms in which m or n stands alone. Turned ones (Su et al. 2021, section 3.4)
-leave m - n and nothing else.
+Added positions (Vaswani et al. 2017, section 3.5) reach a score only through the matrices of queries and
+keys: (e + p_m) W_Q . (e' + p_n) W_K has terms in which m or n stands alone. Turned ones (Su et al. 2021,
+section 3.4) leave m - n and nothing else.
 """
 
 from __future__ import annotations

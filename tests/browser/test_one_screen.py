@@ -32,7 +32,8 @@ MEASURE = r"""() => {
     return r.right > r.left + 1 && r.bottom > r.top + 1 && s.visibility !== 'hidden' && s.opacity !== '0'; };
   const leaf = e => e.matches('svg, canvas, button, input, textarea, img') || e.childElementCount === 0;
   const leaves = [...main.querySelectorAll('*')].filter(e => leaf(e) && !folded(e) && shown(e)
-    && !e.closest('svg svg') && !e.closest('[data-testid="stPopoverBody"]'));
+    && !e.closest('svg svg') && !e.matches('input[type=range]')  // of a slider: not seen
+    && !e.closest('[data-testid="stPopoverBody"]'));
   const lowest = leaves.reduce((a, e) => !a || seen(e).bottom > seen(a).bottom ? e : a, null);
   const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
   const aside = 'table, svg, code, pre, style, script, .katex-mathml, [data-testid="stDataFrame"],'

@@ -57,7 +57,8 @@ function create(parent) {
   const stage = within(root, "div", "gf-rope-stage")
   const left = within(stage, "div", "gf-rope-left")
   const big = dial(left, "gf-rope-big")
-  const about = within(left, "div", "gf-rope-about")
+  const about = within(left, "details", "gf-rope-about") // its arithmetic is a click away
+  within(about, "summary")
   const right = within(stage, "div", "gf-rope-right")
   const note = within(right, "div", "gf-rope-note")
   const grid = within(right, "div", "gf-rope-grid")
@@ -95,7 +96,7 @@ function dial(parent, kind) {
     const group = vector("g", { class: `gf-rope-arrow-${which}` }, svg)
     return { group, line: vector("line", { x1: 0, y1: 0, y2: 0 }, group), head: vector("path", {}, group) }
   })
-  const value = within(root, "span", "gf-rope-value")
+  const value = within(root, "span", "gf-rope-value gf-text")
   return { root, wedge, k: arrows[0], q: arrows[1], value }
 }
 
@@ -247,8 +248,8 @@ function write(self) {
     each.value.textContent = number(term, 2)
     each.root.setAttribute("aria-label", `pair ${i}: dimensions ${i} and ${i + width / 2}, product ${number(term)}`)
   })
-  const unturned = data.d_head > width ? ` and of ${number(data.rest)} from the ${data.d_head - width} dimensions that do not turn` : ""
-  self.said.textContent = `Distance ${number(at[0] - at[1], 0)}: q·k = ${number(sum)}, the sum of all ${width / 2} products${unturned}; by √${data.d_head}: score ${number(sum / Math.sqrt(data.d_head))}`
+  const unturned = data.d_head > width ? ` with ${number(data.rest)} from the ${data.d_head - width} dimensions that do not turn` : ""
+  self.said.textContent = `Distance ${number(at[0] - at[1], 0)}: q·k = ${number(sum)}${unturned}, by √${data.d_head}: score ${number(sum / Math.sqrt(data.d_head))}`
   const { q, k, term } = pairOf(self, pair, at), theta = data.theta[pair]
   const lines = [
     `Pair ${pair}: dimensions ${pair} and ${pair + width / 2}`,

@@ -60,7 +60,7 @@ def waves_told(found: Waves) -> str:
     fast, slow = found.wavelength[0], found.wavelength[-1]
     return (
         f"Every place gets a row of its own. The fastest wave comes round every **{fast:.2f}** places and"
-        f" tells neighbours apart; the slowest needs **{slow:,.0f}** and tells early from late."
+        f" tells neighbours apart; the slowest needs **{slow:,.1f}** and tells early from late."
         f" {found.complete} of {len(found.theta)} waves go round within these {found.length:,} places."
     )
 
@@ -131,17 +131,18 @@ def learned_told(picture: str, learned: PositionTable, waves: PositionTable) -> 
     )
 
 
-def stands_in(chosen: str, why: str, shown: str) -> str:
-    """A model that shows what the chosen one does not have."""
-    return f"{chosen} {why}. Shown instead: {shown}."
-
-
 def arrows_told(found: Score, at: tuple[int, int, int]) -> str:
+    return (
+        f"Query at {at[0]}, key at {at[1]}: the score before its scaling is **{signed(found.total)}**. Move"
+        " both together and every arrow turns, while the score stays: only the distance counts."
+    )
+
+
+def pair_told(found: Score) -> str:
+    """Which pair decides the score."""
     side = "less" if found.near else "more"
     return (
-        f"With the query at {at[0]} and the key at {at[1]} the score before its scaling is"
-        f" **{signed(found.total)}**. Pair {found.pair} says most: {signed(found.term)}; its arrows lie"
-        f" {side} than a quarter turn apart. Move both together: every arrow turns, the score stays."
+        f"Pair {found.pair} says most: {signed(found.term)}; its arrows lie {side} than a quarter turn apart."
     )
 
 

@@ -49,14 +49,14 @@ def draw_learned(subject: Subject) -> None:
             " context."
         )
         return
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        titles = {name: title for name, (title, _) in PICTURES.items()}
-        picture = widgets.one_of("Picture", titles, "learned_picture", hidden=True)
-        if shown.line:
-            st.caption(shown.line, width="content")
-        if len(table) > MOST:
-            st.caption(f":material/info: The first {MOST} of {len(table):,} positions are shown.")
-            table = table[:MOST]
+    left, right = st.columns([1, 2], vertical_alignment="center")
+    titles = {name: title for name, (title, _) in PICTURES.items()}
+    picture = widgets.one_of("Picture", titles, "learned_picture", hidden=True, place=left)
+    if shown.line:
+        right.caption(shown.line)
+    if len(table) > MOST:
+        right.caption(f":material/info: The first {MOST} of {len(table):,} positions are shown.")
+        table = table[:MOST]
     pair = {LEARNED: _learned(subject.key, table), SINUSOIDAL: _sinusoidal(*table.shape)}
     _draw_pair(picture, pair)
     explain.answer(learned_told(picture, *pair.values()))

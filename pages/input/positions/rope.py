@@ -33,11 +33,11 @@ def draw_rope(subject: Subject) -> None:
         else "compares no queries with keys"
     )
     shown = one_that_fits(subject, turns_by_itself, TURNS, why)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        titles = {name: title for name, (title, _) in TOPICS.items()}
-        topic = widgets.one_of("Topic", titles, "rope_topic", hidden=True)
-        if shown.line:
-            st.caption(shown.line, width="content")
+    left, right = st.columns([1, 2], vertical_alignment="center")
+    titles = {name: title for name, (title, _) in TOPICS.items()}
+    topic = widgets.one_of("Topic", titles, "rope_topic", hidden=True, place=left)
+    if shown.line:
+        right.caption(shown.line)
     TOPICS[topic][1](shown.subject)
 
 

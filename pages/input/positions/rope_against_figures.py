@@ -86,6 +86,8 @@ def _strip(entrances: Sequence[tuple[str, bool]]) -> tuple[list[dict[str, Any]],
                 "yref": "paper",
                 "x": (left + right) / 2,
                 "y": (BOTTOM + TOP) / 2,
+                "xanchor": "center",
+                "yanchor": "middle",
                 "showarrow": False,
                 "font": {"size": 11},
             }

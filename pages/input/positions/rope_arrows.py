@@ -10,8 +10,8 @@ import streamlit as st
 
 from engine.measure import rotary
 from engine.measure.rotary import frequencies, unturned
-from engine.measure.rotary_curves import score_at
-from pages.input.positions.answers import arrows_told
+from engine.measure.rotary_curves import Score, score_at
+from pages.input.positions.answers import arrows_told, pair_told
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.shared import signed, thousands
 from ui import explain, widgets
@@ -20,6 +20,8 @@ from ui.players.component import mounted
 from ui.players.tokens import token_strip
 from ui.subject import Subject
 
+FIRST = 12  # place of the query, until somebody chooses
+STRIP = 130  # pixels: four rows of letters, the others a turn of the wheel away
 SHIFTS = (1, 10, 100, 1_000, 10_000, 100_000)
 
 
@@ -29,15 +31,18 @@ def draw_arrows(subject: Subject) -> None:
     figure, controls = st.columns([5, 2], gap="medium")
     with controls:
         turned = turning(subject)
-        st.caption("**Query**: whose q is turned")
-        m = token_strip(subject.labels, key="rope_query", chosen=last, label="Token of the query")
-        st.caption("**Key**: whose k is turned")
-        n = token_strip(subject.labels, key="rope_key", chosen=max(0, last - 3), label="Token of the key")
+        st.caption("**Query**")
+        with st.container(height=STRIP, border=False):
+            m = token_strip(
+                subject.labels, key="rope_query", chosen=min(FIRST, last), label="Token of the query"
+            )
+        st.caption("**Key**")
+        with st.container(height=STRIP, border=False):
+            n = token_strip(
+                subject.labels, key="rope_key", chosen=max(0, min(FIRST, last) - 3), label="Token of the key"
+            )
     q, k = turned.q[m], turned.k[n]
-    note = (
-        f"All {turned.rotary // 2} pairs, on one scale: long arrows decide. Below each, its product; left,"
-        " the chosen one."
-    )
+    note = f"All {turned.rotary // 2} pairs and their products: long arrows decide."
     with figure:
         at = rope_arrows(
             q,
@@ -50,11 +55,13 @@ def draw_arrows(subject: Subject) -> None:
             key="rope_at",
             note=note,
         )
-        explain.answer(arrows_told(score_at(q, k, at[0], at[1], turned.base, turned.rotary), at))
-    explain.measure_it(_shift, q, k, at, turned)
+        found = score_at(q, k, at[0], at[1], turned.base, turned.rotary)
+        explain.answer(arrows_told(found, at))
+    explain.measure_it(_shift, q, k, at, turned, found)
 
 
-def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turning) -> None:
+def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turning, found_now: Score) -> None:
+    st.markdown(pair_told(found_now))
     st.markdown("**Shift both positions, and the score stays**")
     shift = widgets.slide_over("Shift both by", SHIFTS, 10, "rope_shift", written=thousands)
     found = rotary.shift_check(q, k, at[0], at[1], shift, turned.base, turned.rotary)

@@ -22,7 +22,7 @@ ONES = "q = k = ones"
 
 def draw_distance(subject: Subject) -> None:
     """The score of the mean vectors of a head, or of ones, with one base and with another."""
-    figure, controls = st.columns([3, 1], gap="medium")
+    figure, controls = st.columns([5, 2], gap="medium")
     with controls:
         turned = turning(subject)
         kinds = (f"mean of {'this head' if turned.own else 'the random vectors'}", ONES)

@@ -63,7 +63,7 @@ PARTS = {
         "Clock", draw_clock, words.CLOCK, (sinusoidal_table, frequencies), "How are waves like a clock?"
     ),
     "similarity": Part(
-        "Similarity", draw_similarity, words.SIMILARITY, (similarity,), "Are near places more alike?"
+        "Likeness", draw_similarity, words.SIMILARITY, (similarity,), "Are near places more alike?"
     ),
     "rotation": Part(
         "Rotation",

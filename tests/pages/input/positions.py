@@ -29,8 +29,9 @@ SMALL = {"d_model": 32, "n_layers": 2, "n_heads": 4, "context": 64}
 
 
 def opened(view: str, **query: str) -> AppTest:
-    """The page, by a link to that view."""
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **{"positions_view": view} | query)
+    """The page, by a link to that view, its folds open."""
+    folds = {"measure": "true", "hand": "true", "words": "true"}
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **{"positions_view": view} | folds | query)
 
 
 def sentences(page: AppTest) -> str:

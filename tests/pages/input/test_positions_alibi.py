@@ -40,6 +40,9 @@ def test_eight_heads_have_the_paper_s_slopes(drawn):
     assert reach["down to 1 percent"] == pytest.approx([math.log(100) / s for s in slope])
     assert drawn["alibi_reach"].layout["shapes"][0]["y0"] == 128
     said = sentences(page)
+    assert f"10 tokens back, the steepest of 8 heads leaves **{math.exp(-5):.2%}** of a weight" in said
+    assert f"the flattest **{math.exp(-10 / 256):.2%}**" in said
+    assert drawn["alibi_decay"].layout["shapes"][-1]["x0"] == 10
     inside = sum(math.exp(-s * 128) < 0.01 for s in slope)
     assert "Slopes run from **0.5** to **0.003906**" in said and f"**{inside} of 8** heads come down" in said
     assert f"the flattest head is at {math.exp(-127 / 256):.1%} at its far end" in said

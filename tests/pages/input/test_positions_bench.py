@@ -76,7 +76,11 @@ def first_number(cell: str) -> float:
 
 def test_all_six_are_measured_and_summed_up(manager, shakespeare, drawn):
     page = opened()
-    facts, small, large = page.table[0].value, shipped("positions/none").config, PRESETS["gpt2"].model
+    facts, small, large = (
+        page.table[len(page.table) - 1].value,
+        shipped("positions/none").config,
+        PRESETS["gpt2"].model,
+    )
     for name, scheme in SCHEMES.items():
         for column, config in (("parameters here", small), ("at GPT-2 small's sizes", large)):
             with_it = {**config.to_dict(), "position": name}

@@ -9,6 +9,7 @@ import pytest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.measure.position_table import alike
+from engine.measure.schemes import SCHEMES
 from engine.service.state import RunSpec
 from pages.input.positions import learned_figures as figures
 from tests.pages.input.positions import CLASSIC, metrics, opened, sentences, shipped, the_only_preset
@@ -47,6 +48,10 @@ def test_the_shipped_table_beside_the_sinusoidal_one(manager, drawn):
     waves = np.where(np.arange(128) % 2, np.cos(angles), np.sin(angles))
     tables = {"learned": learned, "sinusoidal": waves}
     likeness = {name: cosines(table) for name, table in tables.items()}
+    alike_said = sentences(page)
+    for picture in ("path", "table"):
+        page.get_by_key("learned_picture").set_value(picture).run()
+        alike_said += sentences(page)
     for name, table in tables.items():
         assert drawn[f"learned_table_{name}"].traces[0]["z"] == pytest.approx(table, abs=1e-4)
         assert drawn[f"learned_table_{name}"].table["d5"] == pytest.approx(table[:, 5], abs=1e-4)
@@ -67,21 +72,21 @@ def test_the_shipped_table_beside_the_sinusoidal_one(manager, drawn):
     assert curves["learned_sd"] == pytest.approx(sd, abs=1e-4)
     lengths = np.linalg.norm(learned, axis=1)
     assert drawn["learned_norms"].table["learned"] == pytest.approx(lengths, abs=1e-4)
-    said = sentences(page)
-    assert "128 × 128 = 16,384 parameters" in said and "have found each other" in said
+    said = alike_said
+    assert (
+        "128 × 128 = 16,384 parameters" in said
+        and "128 × 128 = **16,384** learned numbers" in said
+        and "have found each other" in said
+    )
     assert "$\\sqrt{d/2} = 8.00$" in said
-    assert f"mean cosine of {by_distance(likeness['learned'])[1]:+.2f}" in said
-    assert f"({by_distance(likeness['sinusoidal'])[1]:+.2f} sinusoidal)" in said
+    near = by_distance(likeness["learned"])
+    assert f"a cosine of **{near[1]:.2f}** on average, places 64 apart −{-near[64]:.2f}" in said
     assert f"Position 0 is {lengths[0] / np.median(lengths):.1f} times" in said
     both = [
         (np.linalg.svd(t - t.mean(0), compute_uv=False)[:2] ** 2).sum() / ((t - t.mean(0)) ** 2).sum()
         for t in tables.values()
     ]
-    assert f"keep {both[0]:.0%} of the learned table's variance, {both[1]:.0%} of the sinusoidal" in said
-    starts = ("**Learned: ", "**Sinusoidal", "Learned: path", "Sinusoidal: path")
-    texts = [m.value for m in page.markdown]  # on a phone the two tables follow each other
-    titles = [next(i for i, text in enumerate(texts) if text.startswith(start)) for start in starts]
-    assert titles == sorted(titles)
+    assert f"keep **{both[0]:.0%}** of what differs between the learned places, and {both[1]:.0%}" in said
 
 
 def test_an_untrained_table_has_not_learned_what_near_is(manager):
@@ -90,13 +95,17 @@ def test_an_untrained_table_has_not_learned_what_near_is(manager):
 
 
 @pytest.mark.parametrize("position", ["none", "sinusoidal", "rope", "alibi", "t5"])
-def test_a_model_without_a_table_offers_one_that_has(manager, monkeypatch, position):
+def test_another_model_stands_in_for_one_without_a_table(manager, monkeypatch, position):
+    title = SCHEMES[position].title
     with the_only_preset(monkeypatch, **SMALL, position=position):
         page = opened("learned", model="untrained-classic")
-        assert "no learned table" in sentences(page) and not page.metric
-        if position == "rope":
-            page.get_by_key("learned_switch").click().run()
-            assert not page.exception and page.selectbox(key="subject_model").value == CLASSIC and page.metric
+        said = sentences(page)
+        assert (
+            f"has no learned table (positions: {title})" in said
+            and "Shown instead: Shakespeare, classic." in said
+        )
+        assert len(page.metric) == 2 and "have found each other" in said
+        assert page.query_params["model"] in ("untrained-classic", ["untrained-classic"])
 
 
 def test_the_course_over_a_run(manager, monkeypatch, drawn):
@@ -108,7 +117,7 @@ def test_the_course_over_a_run(manager, monkeypatch, drawn):
         name="mine",
     )
     manager.views["r"] = view_of(spec, "r", "done", snapshots=(0, 20, 40))
-    page = opened("learned", model="run-r", step="20")
+    page = opened("learned", model="run-r", step="20", learned_picture="table")
     assert "2 more snapshots are still to be measured" in sentences(page) and "32 × 16" in sentences(page)
     for _ in range(3):
         page.run()
@@ -132,7 +141,7 @@ def test_tables_of_very_few_positions(manager, monkeypatch, context):
 
 def test_a_long_table_is_cut_with_a_sentence(manager, monkeypatch, drawn):
     with the_only_preset(monkeypatch, **{**SMALL, "context": 600}):
-        page = opened("learned", model="untrained-classic")
+        page = opened("learned", model="untrained-classic", learned_picture="table")
     assert "The first 512 of 600 positions are shown" in sentences(page)
     assert len(drawn["learned_table_learned"].traces[0]["z"]) == 512
 

@@ -14,7 +14,7 @@ import torch
 from engine.measure.recording import record
 from engine.measure.rotary import layouts, pair_terms, wrong_layout_loss
 from engine.measure.rotary_curves import Turns
-from pages.input.positions import rope_arrows
+from pages.input.positions import rope_arrows, shared
 from pages.input.positions import rope_figures as figures
 from pages.input.positions.rope import TOPICS
 from pages.input.positions.rope_arrows import SHIFTS, parse
@@ -62,7 +62,7 @@ def turned(x: np.ndarray, position: float, base: float) -> np.ndarray:
 def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
     sent = {}
     monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda **rest: sent.update(rest))
-    page = rope("Arrows that turn", **HEAD, rope_query="9", rope_key="5")
+    page = rope("arrows", **HEAD, rope_query="9", rope_key="5")
     assert page.query_params["rope_at"] == "9-5-0" and page.get_by_key("rope_topic").value == "arrows"
     (q, k), base = vectors(), shipped(MODERN).config.rope_theta
     assert sent["data"]["q"] == pytest.approx(q[9], abs=1e-5) and sent["data"]["k"] == pytest.approx(
@@ -75,7 +75,7 @@ def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
     best = int(np.abs(terms).argmax())
     said = sentences(page)
     found = re.search(
-        r"its scaling is \*\*(\S+)\*\*\. Pair (\d+) says most: (\S+)\. Its arrows lie (\w+) than", said
+        r"its scaling is \*\*(\S+)\*\*\. .*Pair (\d+) says most: (\S+); its arrows lie (\w+) than", said
     )
     assert plain(found[1]) == pytest.approx(terms.sum(), abs=1e-3) and int(found[2]) == best
     assert plain(found[3]) == pytest.approx(terms[best], abs=1e-3)
@@ -103,16 +103,32 @@ def test_the_link_says_where_the_arrows_stand():
 
 
 @pytest.mark.parametrize("model", [CLASSIC, "untrained-classic"])
-def test_a_model_of_another_kind_gets_random_vectors_and_is_told_so(model):
-    page = rope("arrows", model)
+def test_a_model_that_turns_by_itself_stands_in_for_one_of_another_kind(model, drawn):
+    page = rope("distance", model, **HEAD, rope_base="10,000")
+    said = sentences(page)
+    assert "turns nothing (positions: Learned). Shown instead: Shakespeare, modern." in said
+    assert "random" not in said and page.selectbox(key="subject_model").value == model
+    (q, k), width = vectors(), 32
+    far = (turned(q, 50, 1e4)[:, None] * turned(k, 0, 1e4)[None].conj()).real.sum(-1).mean() / math.sqrt(
+        width
+    )
+    assert drawn["rope_curve"].traces[0]["y"][50] == pytest.approx(far, abs=1e-5)
+    for topic in ("arrows", "turns", "layouts"):
+        page.get_by_key("rope_topic").set_value(topic).run()
+        assert "Shown instead" in sentences(page) and not page.error and not page.exception
+
+
+def test_where_no_other_model_is_there_random_vectors_turn(monkeypatch, tmp_path):
+    monkeypatch.setattr(shared, "ROOT", tmp_path)
+    page = rope("arrows", CLASSIC)
     for topic in ("arrows", "distance", "layouts"):
         page.get_by_key("rope_topic").set_value(topic).run()
         assert "drawn at random" in sentences(page) and not page.error and not page.exception
-    assert "In every head of this model" not in sentences(page)
+    assert "the loss on this text" not in sentences(page)
 
 
 def test_the_score_by_distance_is_the_mean_over_all_pairs_of_tokens(drawn):
-    page = rope("Score and distance", **HEAD, rope_base="100", rope_reach="256")
+    page = rope("distance", **HEAD, rope_base="100", rope_reach="256")
     q, k = vectors()
     own, width = shipped(MODERN).config.rope_theta, q.shape[1]
     curves = drawn["rope_curve"].traces
@@ -176,7 +192,7 @@ def test_every_curve_of_the_score():
     ],
 )
 def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base, context):
-    page = rope("Turns in the context", rope_sizes=sizes)
+    page = rope("turns", rope_sizes=sizes)
     base = base or shipped(MODERN).config.rope_theta
     count = [context * base ** (-2 * i / width) / (2 * math.pi) for i in range(width // 2)]
     slow, said = sum(c < 1 for c in count), sentences(page)
@@ -205,7 +221,7 @@ def test_turns_of_sizes_of_one_s_own():
 
 
 def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
-    page = rope("Two layouts", **HEAD)
+    page = rope("layouts", **HEAD)
     (q, k), model = vectors(), shipped(MODERN).model
     found = layouts(q, k, model.config.rope_theta)
     table = page.table[0].value
@@ -227,7 +243,7 @@ def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
     targets = torch.tensor(ids_of(MODERN)[1:])
     plain_loss = torch.nn.functional.cross_entropy(torch.from_numpy(logits[:-1].copy()), targets)
     assert loss.right == pytest.approx(float(plain_loss), abs=1e-4)
-    assert f"loss on this text from **{plain_loss:.3f}** to **{loss.wrong:.3f}** nats" in sentences(page)
+    assert f"loss on this text goes from **{plain_loss:.3f}** to **{loss.wrong:.3f}** nats" in sentences(page)
     assert f"scores change by up to **{changes[2]:.2f}**" in sentences(page)
 
 

@@ -37,7 +37,9 @@ def test_the_table_and_its_waves(drawn):
     assert f"$2\\pi$ = 6.283 positions to $2\\pi \\cdot 100^{{(12-2)/12}}$ = {waves[-1]:,.1f}" in said
     assert "each is 2.154 times the one before" in said  # 100 ** (1/6)
     complete = sum(w <= 20 for w in waves)
-    assert f"{complete} of 6 pairs go round at least once within 20 positions, {6 - complete} do not" in said
+    assert f"{complete} of 6 waves go round within these 20 places" in said
+    assert f"{6 - complete} of 6 are longer than the table" in said
+    assert f"every **6.28** places and tells neighbours apart; the slowest needs **{waves[-1]:,.1f}**" in said
 
 
 def test_the_clock_has_the_hands_of_the_formula(monkeypatch):
@@ -49,11 +51,10 @@ def test_the_clock_has_the_hands_of_the_formula(monkeypatch):
     assert sent["data"]["thetas"] == pytest.approx([1, 0.1, 0.01, 0.001])
     assert (sent["data"]["pairs"], sent["data"]["of"], sent["data"]["last"]) == ([0, 1, 2, 3], 4, 19)
     assert sent["data"]["position"] == 7
-    assert "4 hands at once" in sentences(
-        page
-    ) and "needs 6.28 positions for a round, the slowest 6,283.2" in sentences(page)
+    assert "**4 hands** at once" in sentences(page)
+    assert "the fastest needs 6.28 places for a round, the slowest 6,283.2" in sentences(page)
     assert "A hand for each frequency" in sentences(page)
-    assert "read off one hand. The" in sentences(
+    assert "read off **one hand** that goes round in 6.28" in sentences(
         opened("sinusoidal", sinusoid_part="clock", sinusoid_width="2")
     )
 
@@ -74,8 +75,7 @@ def test_likeness_by_distance(drawn):
     again = 1 + int(cosines[0, 1:].argmax())
     said = sentences(page)
     c = cosines[0]
-    assert f"Cosine {c[1]:.3f} at distance 1, {c[10]:.3f} at 10, {c[199]:.3f} at 199" in said
-    assert f"at distance {again} it is {c[again]:.3f}" in said and again > 1
+    assert f"{c[1]:.3f} at distance 1, and **{c[again]:.3f}** at distance {again}" in said and again > 1
     assert (
         "here 1.732, so the cosine is the dot product divided by $d/2$ = 3" in said
         and "multiples of 2" in said
@@ -84,7 +84,10 @@ def test_likeness_by_distance(drawn):
     assert [plain(m) for m in metrics(page)] == pytest.approx([found.deviation, found.deviation64], rel=0.05)
     assert 1e-7 < plain(metrics(page)[0]) < 1e-4
     assert 0 < plain(metrics(page)[1]) < 1e-12
-    assert "falls with distance" in sentences(opened("sinusoidal", sinusoid_part="similarity"))
+    falling = sentences(opened("sinusoidal", sinusoid_part="similarity"))
+    c = table(64, 64, 10_000.0)
+    c = c @ c[0] / 32
+    assert f"cosine **{c[1]:.3f}** at distance 1, {c[10]:.3f} at 10, {c[63]:.3f} at 63" in falling
 
 
 def test_the_rotation_opens_with_the_worked_example(drawn):
@@ -96,6 +99,7 @@ def test_the_rotation_opens_with_the_worked_example(drawn):
     said = sentences(page)
     assert "$\\theta$ = 0.1 radians" in said and "$k\\theta$ = 0.2:" in said
     assert "$(\\sin 0.7,\\ \\cos 0.7)$ = (0.644, 0.765)" in said
+    assert "by **0.2** radians, wherever it starts: from (0.479, 0.878) at 5 to (0.644, 0.765) at 7" in said
     hands = drawn["sinusoid_turned"].traces[1:]
     assert [(hand["x"][1], hand["y"][1]) for hand in hands] == [
         pytest.approx((math.sin(x), math.cos(x))) for x in (0.5, 0.7)
@@ -128,7 +132,7 @@ def test_every_part_with_every_size():
 
 def test_an_odd_width_is_made_even_with_a_sentence():
     page = opened("sinusoidal", sinusoid_width="33")
-    assert "d = 32 is used instead of 33" in sentences(page) and "of 16 pairs" in sentences(page)
+    assert "d = 32 is used instead of 33" in sentences(page) and "of 16 waves" in sentences(page)
 
 
 @pytest.mark.parametrize(

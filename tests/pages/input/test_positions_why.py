@@ -19,6 +19,7 @@ from engine.measure.permutation import (
     word_order,
 )
 from pages.input.positions import why_figures as figures
+from pages.input.positions.answers import TITLES
 from tests.pages.input.positions import (
     CLASSIC,
     ids_of,
@@ -42,11 +43,30 @@ def test_words_in_two_orders(drawn):
     )
     order = np.array([1, 2, 3, 0])
     found = compare(word_ids(words), order, Plan("rope", True))
-    assert "**dog bites man here**  →  **bites man here dog**" in sentences(page)
+    orders = drawn["why_orders"]
+    assert [a["text"] for a in orders.layout["annotations"]] == [
+        "<b>dog bites man here</b>",
+        "<b>bites man here dog</b>",
+    ]
+    assert orders.traces[0]["z"] == pytest.approx(found.before, abs=1e-6)
+    assert orders.traces[1]["z"] == pytest.approx(found.after, abs=1e-6)
+    assert [(-line["y0"], -line["y1"]) for line in orders.layout["shapes"]] == [
+        (1, 0),
+        (2, 1),
+        (3, 2),
+        (0, 3),
+    ]
     assert drawn["why_before"].traces[0]["z"] == pytest.approx(found.before, abs=1e-6)
     assert drawn["why_after"].traces[0]["z"] == pytest.approx(found.after[[3, 0, 1, 2]], abs=1e-6)  # matched
     apart = found.after[[3, 0, 1, 2]] - found.before
     assert drawn["why_difference"].traces[0]["z"] == pytest.approx(apart, abs=1e-6)
+    assert orders.table["largest_difference"] == pytest.approx(np.abs(apart).max(1), abs=1e-6)
+    assert orders.layout["yaxis2"]["ticktext"] == [
+        f"{word}<br><i>changed: {change:.2f}</i>"
+        for word, change in zip(
+            ["bites", "man", "here", "dog"], np.abs(apart).max(1)[[1, 2, 3, 0]], strict=True
+        )
+    ]
     assert plain(metrics(page)[0]) == pytest.approx(np.abs(apart).max(), abs=5e-4)
     assert {d.layout["yaxis"]["ticktext"][0] for d in map(drawn.get, ("why_before", "why_after"))} == {"dog"}
     assert drawn["why_difference"].table["word"] == words
@@ -61,10 +81,12 @@ def test_all_schemes_with_and_without_the_mask(drawn):
     largest = {(s, m): compare(ids, order, Plan(s, m)).largest for s in SCHEMES for m in (False, True)}
     for trace in drawn["why_schemes"].traces:
         expected = [largest[s, MASKS[trace["name"]]] for s in SCHEMES]
-        assert trace["text"] == list(SCHEMES) and trace["customdata"] == pytest.approx(expected)
+        assert trace["text"] == list(TITLES.values()) and trace["customdata"] == pytest.approx(expected)
     table = drawn["why_schemes"].table
     rows = zip(table["scheme"], table["mask"], table["largest_difference"], strict=True)
-    assert {(s, MASKS[m]): v for s, m, v in rows} == pytest.approx(largest)
+    assert {(s, MASKS[m]): v for s, m, v in rows} == pytest.approx(
+        {(TITLES[s], m): v for (s, m), v in largest.items()}
+    )
     for causal in (False, True):
         page.get_by_key("why_causal").set_value(causal).run()
         for scheme in SCHEMES:
@@ -81,18 +103,18 @@ def test_all_schemes_with_and_without_the_mask(drawn):
 
 
 LESSONS = {
-    r"the largest difference is (\S+ × \S+|0), which is rounding. .* one and the same bag": (
+    r"one and the same bag of words: no word's row changes by more than \*\*(\S+ × \S+|0)\*\*": (
         "none",
         False,
         (),
     ),
-    r"\*\*The causal mask by itself leaks .* by up to (\S+) \(without the mask: (\S+ × \S+|0)\)": (
+    r"rows change by up to \*\*(\S+)\*\*: the causal mask .* Without the mask it is (\S+ × \S+|0)\.": (
         "none",
         True,
         (("none", False),),
     ),
-    r"the difference is only (\S+ × \S+|0)\. ALiBi .* keeps every distance": ("alibi", False, ()),
-    r"With rope positions .* by up to (\S+); .* without a mask, by (\S+ × \S+|0)\. Now": (
+    r"no row changes by more than \*\*(\S+ × \S+|0)\*\*: .* keeps every distance": ("alibi", False, ()),
+    r"With RoPE positions .* by up to \*\*(\S+)\*\*: now .* positions and mask it was (\S+ × \S+|0)\.": (
         "rope",
         True,
         (("none", False),),
@@ -115,12 +137,10 @@ def test_the_lesson_is_read_off_the_numbers(pattern):
 def test_orders_rows_seeds_and_examples():
     page = opened("why", why_sentence="a b c d e f", why_order="shuffle")
     before = sentences(page)
-    assert f"**{' '.join('abcdef'[i] for i in new_order(6, 'shuffle', 0))}**" in before
+    assert f"“{' '.join('abcdef'[i] for i in new_order(6, 'shuffle', 0))}”" in before
     page.get_by_key("why_again").click().run()
     assert page.get_by_key("why_seed").value == 1
-    assert f"**{' '.join('abcdef'[i] for i in new_order(6, 'shuffle', 1))}**" in sentences(page)
-    page.get_by_key("why_example").set_value("not all who wander are lost").run()
-    assert "**not all who wander are lost**" in sentences(page)
+    assert f"“{' '.join('abcdef'[i] for i in new_order(6, 'shuffle', 1))}”" in sentences(page)
     assert "reads the same" in sentences(opened("why", why_sentence="ha ha ha"))
 
 
@@ -153,12 +173,18 @@ def test_a_trained_model_in_and_out_of_order(drawn):
         assert drawn["why_moved"].table[name] == pytest.approx(found[key].moved, abs=1e-3)
     both, leak = found[True, True], found[False, True]
     assert (
-        f"The mask alone makes it {leak.relative:.3f}, mask and positions (learned) {both.relative:.3f}. The loss"
+        f"The mask alone makes it {leak.relative:.3f}, mask and positions (Learned) {both.relative:.3f}. The loss"
         f" of this text is {both.loss_in:.2f} nats per token in order and {both.loss_out:.2f} out of order; with"
         f" the positions taken away it is {leak.loss_in:.2f} even in order." in said
     )
     page.get_by_key("why_unit").set_value("tokens").run()
-    assert not page.exception and "One text in two orders, through a whole model" in sentences(page)
+    assert not page.exception and "In the new order it reads" in sentences(page)
+
+
+def test_an_old_link_to_a_trained_model_opens_the_fold():
+    page = opened("why", measure="", why_on="trained")
+    assert page.get_by_key("why_on").value == "trained" and "In the new order it reads" in sentences(page)
+    assert "In the new order it reads" not in sentences(opened("why", measure=""))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,92 @@
+"""The view "RoPE against sinusoidal": both panels against the models' own scores, and URLs written by strangers."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from engine.measure.recording import record
+from pages.input.positions import shared
+from tests.pages.input.positions import opened, plain, sentences, shipped
+
+pytestmark = pytest.mark.usefixtures("manager")
+LENGTH = 64
+
+
+def scores_of_a_text(name: str, distance: int, head: int) -> np.ndarray:
+    """The model's own recorded scores of "e" with an "h" that many places before, the query at each place.
+
+    In the first block only the two tokens and their places count, so each place is read in a text of its own:
+    all "e", with an "h" where the key is.
+    """
+    found = shipped(f"positions/{name}")
+    e, h = (found.tokenizer.encode(letter)[0] for letter in "eh")
+    values = []
+    for query in range(distance, LENGTH):
+        text = [e] * LENGTH
+        text[query - distance] = h
+        values.append(record(found.model, text)["blocks.0.scores"][head, query, query - distance])
+    return np.array(values)
+
+
+def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
+    page = opened("rope-sinusoidal", against_head="1", against_distance="2")
+    for name in ("sinusoidal", "rope"):
+        line = drawn[f"against_{name}"].traces[0]
+        assert line["x"] == list(range(2, 64))
+        assert line["y"] == pytest.approx(scores_of_a_text(name, 2, 1), abs=1e-4)
+    added, turned = (np.array(drawn[f"against_{name}"].traces[0]["y"]) for name in ("sinusoidal", "rope"))
+    said = re.search(
+        r"“e” looks at “h” 2 places back\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\* .* stays at \*\*(\S+)\*\*"
+        r" \(within (\S+ × \S+|0), rounding\)",
+        sentences(page),
+    )
+    low, high, still, within = map(plain, said.groups())
+    assert (low, high) == (pytest.approx(added.min(), abs=6e-3), pytest.approx(added.max(), abs=6e-3))
+    assert still == pytest.approx(turned.mean(), abs=6e-3) and within < 1e-5
+    assert high - low > 1
+    ranges = {tuple(drawn[f"against_{name}"].layout["yaxis"]["range"]) for name in ("sinusoidal", "rope")}
+    assert len(ranges) == 1
+
+
+def test_where_positions_enter_is_lit(drawn):
+    opened("rope-sinusoidal")
+
+    def filled(name: str) -> list[bool]:
+        return ["position" in box["fillcolor"] for box in drawn[f"against_{name}"].layout["shapes"]]
+
+    assert filled("sinusoidal") == [True, False, False, False, False]
+    assert filled("rope") == [False, True, True, True, True]
+
+
+def test_every_two_places_are_folded(drawn):
+    page = opened("rope-sinusoidal", measure="")
+    assert "against_places_rope" not in drawn
+    page = opened("rope-sinusoidal", against_query="t", against_key="o")
+    places = np.array(drawn["against_places_rope"].traces[0]["z"])
+    assert places.shape == (64, 64)
+    for distance in (-5, 0, 9):
+        assert np.ptp(np.diagonal(places, -distance)) < 1e-4
+    assert np.ptp(np.diagonal(drawn["against_places_sinusoidal"].traces[0]["z"], -9)) > 1
+    assert "“t” looks at “o” 3 places back" in sentences(page)
+
+
+def test_without_the_models_a_sentence_says_how_to_make_them(monkeypatch, tmp_path):
+    monkeypatch.setattr(shared, "ROOT", tmp_path)
+    assert "python -m engine.training.pretrain positions" in sentences(opened("rope-sinusoidal"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"against_query": "<b>", "against_key": ""},
+        {"against_distance": "-3", "against_head": "99"},
+        {"against_distance": "1e400", "against_head": "x", "against_query": "é"},
+    ],
+    ids=str,
+)
+def test_a_url_written_by_a_stranger_does_no_harm(query):
+    page = opened("rope-sinusoidal", **query)
+    assert not page.error and "<b>" not in sentences(page)

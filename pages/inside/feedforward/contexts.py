@@ -194,7 +194,7 @@ def _draw(subject: Subject, ids: np.ndarray, found: Scan, layer: int, neuron: in
 
 def _show(subject: Subject, ids: np.ndarray, shown: list[Excerpt]) -> None:
     rows = "".join(_row(subject, ids, excerpt) for excerpt in shown)
-    st.html(f'{STYLE}<div class="gf-contexts">{rows}</div>')
+    st.html(f'{STYLE}<div class="gf-contexts gf-text">{rows}</div>')
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

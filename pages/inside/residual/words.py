@@ -88,7 +88,7 @@ HIGHWAY = Words(
     ),
     attempt=(
         "Choose 1 block, then 2: two are already enough to forget the tokens. Then take the norms away and"
-        " look at the gradient. Pre-norm, post-norm and what Xiong et al. (2020) prove stand under *Measure it*."
+        " look at the gradient. Pre-norm, post-norm and Xiong et al. (2020) stand under *Measure it*."
     ),
 )
 

@@ -39,7 +39,8 @@ STYLE = (
     " div{display:flex;gap:12px;white-space:pre-wrap;overflow-wrap:anywhere;padding:2px 0}.gf-contexts"
     " b{flex:none;width:4.5em;text-align:right;font-weight:600}.gf-contexts"
     " u{text-decoration:none;font-weight:700;box-shadow:0 0 0 1.5px"
-    " currentColor;border-radius:2px}.gf-contexts s{text-decoration:none}@media(max-width:900px){.gf-contexts{max-height:none}.gf-contexts"
+    " currentColor;border-radius:2px}.gf-contexts s{text-decoration:none}"
+    "@media(max-width:900px){.gf-contexts{max-height:none}.gf-contexts"
     " s{display:none}}</style>"
 )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from tests.pages.inside.test_residual import PAGE, sentences
 from tests.pages.stage import StageManager, open_page
 from ui import models, state
 
+ROOT = Path(__file__).parents[3]
 ALPHABET = "abcdefghij "
 MODEL = loud(tiny(n_layers=3, attention_bias=True, norm_bias=True), factor=3.0).requires_grad_(False)
 TEXT = "abcabdab"
@@ -248,6 +251,42 @@ def cosines(writes: list[str], onto: list[str]) -> np.ndarray:
     return np.stack(
         [(a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1) for a, b in pairs]
     )
+
+
+def test_the_highway_opens_on_two_models_that_were_trained(drawn):
+    rows = json.loads((ROOT / "checkpoints" / "residuals.json").read_text())["pairs"]
+    kept = {(row["depth"], row["norm"]): row for row in rows}
+    page = open_page(AppTest.from_file(PAGE, default_timeout=60), residual_view="highway")
+    for depth, norm, what in (
+        (8, "layernorm", "losses"),
+        (8, "none", "gradients"),
+        (2, "layernorm", "gradients"),
+        (8, "layernorm", "alike"),
+        (1, "layernorm", "gradients"),
+        (1, "none", "losses"),
+    ):
+        for key, value in (("depth", depth), ("pair_norm", norm), ("shown", what)):
+            page.get_by_key(f"residual_{key}").set_value(value).run()
+        assert not page.exception
+        with_them, without = drawn["residual_pair"].traces
+        assert [with_them["name"], without["name"]] == ["with residual connections", "without"]
+        row, said = kept[depth, norm], sentences(page)
+        assert with_them["y"] == row["added"][what] and without["y"] == row["replaced"][what]
+        ends = {side: row[side][what][-1] for side in ("added", "replaced")}
+        if what == "losses":
+            for loss in ends.values():
+                assert (
+                    f"**{loss:.2f} nats: torn between {math.exp(loss):,.{1 if loss < 3 else 0}f} letters**"
+                    in said
+                )
+            assert ("no more than how often each letter occurs" in said) == (ends["replaced"] < 4)
+        elif what == "alike":
+            assert f"cosine **{ends['replaced']:.2f}**" in said and f"**{ends['added']:.2f}**." in said
+        elif depth > 1:
+            back = {side: row[side][what][0] / row[side][what][-1] for side in ends}
+            assert f"**{back['added']:.1f} times**" in said
+            small = float(f"{back['replaced']:.1e}") < 0.01
+            assert ("next to nothing" in said) == small and ("see *likeness*" in said) != small
 
 
 def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):

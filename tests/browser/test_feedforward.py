@@ -20,8 +20,8 @@ AT = """([figure, row, column]) => {
 def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(f"{app_url}/feedforward?feedforward_layer=1&feedforward_neuron=5")
-    expect(page.get_by_role("heading", name="Neuron 5 of layer 1")).to_be_visible(timeout=SLOW)
+    page.goto(f"{app_url}/feedforward?feedforward_layer=1&feedforward_neuron=5&measure=true")
+    expect(page.get_by_role("heading", name="Neuron 5 of layer 1 on this text")).to_be_visible(timeout=SLOW)
     page.wait_for_function(
         "document.querySelectorAll('.gf-figure .main-svg').length &&"
         " document.querySelectorAll('.gf-figure').length === 5",
@@ -33,7 +33,7 @@ def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     settled(page, SLOW)
     page.evaluate("window.__figures = [...document.querySelectorAll('.gf-figure')]")
 
-    page.mouse.click(*page.evaluate(AT, [0, 2, 100]))  # the overview: layer 2, about neuron 100
+    page.mouse.click(*page.evaluate(AT, [3, 2, 100]))  # the overview: layer 2, about neuron 100
     page.wait_for_function(
         "new URL(location).searchParams.get('feedforward_layer') === '2' &&"
         " !/neuron=5(&|$)/.test(location.search)",
@@ -41,7 +41,9 @@ def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     )
     neuron = int(re.search(r"feedforward_neuron=(\d+)", page.url)[1])
     assert abs(neuron - 100) <= 2
-    expect(page.get_by_role("heading", name=f"Neuron {neuron} of layer 2")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_role("heading", name=f"Neuron {neuron} of layer 2 on this text")).to_be_visible(
+        timeout=SLOW
+    )
     settled(page, SLOW)
 
     row = page.evaluate("document.querySelectorAll('.gf-figure')[2]._fullLayout.yaxis._categories[3]")
@@ -52,5 +54,7 @@ def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     page.wait_for_function(
         "row => new URL(location).searchParams.get('feedforward_neuron') === row", arg=row, timeout=SLOW
     )
-    expect(page.get_by_role("heading", name=f"Neuron {row} of layer 2")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_role("heading", name=f"Neuron {row} of layer 2 on this text")).to_be_visible(
+        timeout=SLOW
+    )
     assert page.evaluate("window.__figures.every((f) => f.isConnected)") and problems == []

@@ -24,26 +24,28 @@ def opened(page, url, query):
 
 
 def test_a_click_on_a_cell_opens_it_and_the_link_reproduces_it(page, app_url):
-    problems = opened(page, app_url, "residual_view=Logit+lens")
+    problems = opened(page, app_url, "residual_view=Logit+lens&measure=true")
+    page.locator(".st-key-residual_table").scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
     area = page.locator(".st-key-residual_table .gf-figure .nsewdrag").first.bounding_box()
     page.mouse.click(
         area["x"] + area["width"] * 3.5 / 15, area["y"] + area["height"] * 3.5 / 5
     )  # the fourth token, the second row from below
     expect(page).to_have_url(re.compile(r"residual_cell=1-3"))
-    expect(page.get_by_text("block 0, after token 3")).to_be_visible()
-    opened(page, app_url, "residual_cell=4-5")
-    expect(page.get_by_text("block 3 = output, after token 5")).to_be_visible()
+    expect(page.get_by_text("after block 0, after token 3")).to_be_visible()
+    opened(page, app_url, "residual_cell=4-5&measure=true")
+    expect(page.get_by_text("after block 3 = output, after token 5")).to_be_visible()
     assert problems == []
 
 
 def test_the_highway_is_measured_to_its_end_without_losing_a_figure(page, app_url):
     problems = opened(
-        page, app_url, "residual_view=The+gradient+highway&residual_deepest=24&residual_seeds=1"
+        page, app_url, "residual_view=The+gradient+highway&residual_deepest=24&residual_seeds=1&measure=true"
     )
     page.evaluate("window.figure = document.querySelector('.gf-figure')")
     expect(page.get_by_text("fresh models, none of them trained")).to_be_visible(timeout=SLOW)
     assert page.evaluate(
-        "window.figure.isConnected && document.querySelectorAll('.gf-figure .main-svg').length >= 3"
+        "window.figure.isConnected && document.querySelectorAll('.gf-figure .main-svg').length >= 4"
     )
     expect(page.get_by_test_id("stProgress")).to_have_count(0)
     expect(page.locator("table")).to_contain_text("first ÷ last")
@@ -52,7 +54,7 @@ def test_the_highway_is_measured_to_its_end_without_losing_a_figure(page, app_ur
 
 def test_a_phone_scrolls_the_table_and_not_the_page(page, app_url):
     page.set_viewport_size({"width": 390, "height": 844})
-    opened(page, app_url, "residual_view=Logit+lens")
+    opened(page, app_url, "residual_view=Logit+lens&measure=true")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate(
         "(() => { const box = document.querySelector('.st-key-residual_table'); return box.scrollWidth >="

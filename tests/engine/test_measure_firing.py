@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.ledger.block import block, block_of, gate_paid, shares
+from engine.ledger.block import block, block_of, gate_paid, known, shares
 from engine.measure import activations
 from engine.measure.firing import (
     along,
     by_size,
     excerpts,
+    liked,
     loudest,
     places,
     promoted,
@@ -142,3 +143,17 @@ def test_the_share_grows_with_the_width_of_the_network():
         assert kind.tolist() == pytest.approx(expected)
     assert found.four == found.plain[1]
     assert found.eight_thirds == block(256, 688, "swiglu").share == pytest.approx(found.four, abs=2e-3)
+
+
+def test_what_a_neuron_likes_is_its_commonest_token():
+    ids = np.array([5, 7, 5, 9, 7])
+    found = liked(np.array([1, 0, 2, 4, 3]), np.array([3.0, 2.0, 1.0, 0.5, 0.1]), ids)
+    assert (found.token, found.count, found.places, found.value) == (7, 2, 5, 3.0)  # 5 as often, but weaker
+    assert liked(np.array([3]), np.array([-2.0]), ids).token == 9
+
+
+def test_blocks_of_known_models():
+    found = {one.name: one for one in known()}
+    gpt2, llama = found["GPT-2 small (published)"], found["LLaMA-2 7B (published)"]
+    assert (gpt2.times, gpt2.gated, gpt2.block.total) == (4.0, False, 7_087_872)
+    assert llama.gated and llama.block.feedforward == 3 * 4096 * 11_008

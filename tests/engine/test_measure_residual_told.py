@@ -16,8 +16,8 @@ from engine.measure.lens import joined, logit_lens, read_lens
 from engine.measure.pushes import MOST_HEADS, pushes
 from engine.measure.recording import Recording, record
 from engine.measure.roads import blocks_of, last_block, ratios, reason, road, unusable
-from engine.measure.settling import cell, reach, settling
-from engine.measure.stream import mean, stream, summary, sums
+from engine.measure.settling import cell, climb, latest, reach, settling, sureness, telling
+from engine.measure.stream import landings, mean, stream, summary, sums
 from engine.model import Transformer, build
 from engine.parts.attention import NoMixer
 from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock
@@ -51,6 +51,42 @@ def by_depth(model: Transformer, recording: Recording) -> np.ndarray:
 def one_hot(guesses: list[list[int]], vocab: int = 4) -> np.ndarray:
     """Logits (depth, query, vocab) with these guesses."""
     return 3.0 * np.eye(vocab)[np.array(guesses)]
+
+
+def test_the_token_to_begin_with_settles_latest_and_comes_true():
+    # token 0 settles last but is wrong, 1 is a blank (id 3), 2 and 3 settle at depth 1, 4 has nothing behind it
+    guesses = [[0, 3, 0, 0, 2], [0, 3, 2, 2, 2], [1, 3, 2, 2, 2]]
+    logits = one_hot(guesses)
+    logits[-1, 3] *= 2  # of two that settle together, the surer one
+    lens = joined([read_lens(torch.tensor(logits, dtype=torch.float32))])
+    assert latest(lens, [2, 3, 2, 2, None], {3}) == 3
+    assert latest(lens, [1, 3, 2, 2, None], {3}) == 0
+    assert latest(lens, [3, 1, 1, 1, 1], {3}) == 0  # where nothing comes true, the latest that is no blank
+    assert latest(lens, [None] * 5, {1, 2, 3}) == 0
+    worth = np.array([0.5, 0.9, 0.9])
+    assert telling(np.array([1, 1, 1]), [1, 1, 1], worth, set()) == 2
+    assert sureness(np.log([[0.2, 0.5, 0.3]])) == pytest.approx([0.5])
+
+
+def test_a_climb_has_the_guesses_of_every_depth():
+    logits = np.log(np.array([[[0.6, 0.3, 0.1]], [[0.5, 0.4, 0.1]], [[0.2, 0.7, 0.1]]]))
+    lens = joined([read_lens(torch.tensor(logits, dtype=torch.float32))])
+    found = climb(lens, 0, ranks=2)
+    assert found.depths.tolist() == [0, 1, 2] and found.tokens.tolist() == [[0, 1], [0, 1], [1, 0]]
+    np.testing.assert_allclose(found.shares, [[0.6, 0.3], [0.5, 0.4], [0.7, 0.2]], rtol=1e-5)
+    assert found.settled == 2
+    assert (found.earlier, found.final) == pytest.approx((0.4, 0.7))
+
+
+def test_writes_land_in_the_first_state_that_holds_them():
+    model = loud(tiny(n_layers=2))
+    found = stream(record(model, IDS))
+    labels = [found.states[i].label for i in landings(found)]
+    assert labels == ["embed", "+ position", "+ attn 0", "+ ffn 0", "+ attn 1", "+ ffn 1"]
+    post = stream(record(loud(tiny(n_layers=1, wiring="post")), IDS))
+    assert [post.states[i].label for i in landings(post)] == ["embed", "+ position", "+ attn 0", "+ ffn 0"]
+    parallel = stream(record(loud(tiny(n_layers=1, wiring="parallel")), IDS))
+    assert landings(parallel)[-2:] == [2, 2]
 
 
 def test_half_of_the_tokens_is_half():

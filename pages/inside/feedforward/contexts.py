@@ -39,7 +39,8 @@ STYLE = (
     " div{display:flex;gap:12px;white-space:pre-wrap;overflow-wrap:anywhere;padding:2px 0}.gf-contexts"
     " b{flex:none;width:4.5em;text-align:right;font-weight:600}.gf-contexts"
     " u{text-decoration:none;font-weight:700;box-shadow:0 0 0 1.5px"
-    " currentColor;border-radius:2px}.gf-contexts s{text-decoration:none}@media(max-width:900px){.gf-contexts"
+    " currentColor;border-radius:2px}.gf-contexts s{text-decoration:none}"
+    "@media(max-width:900px){.gf-contexts{max-height:none}.gf-contexts"
     " s{display:none}}</style>"
 )
 
@@ -194,7 +195,7 @@ def _draw(subject: Subject, ids: np.ndarray, found: Scan, layer: int, neuron: in
 
 def _show(subject: Subject, ids: np.ndarray, shown: list[Excerpt]) -> None:
     rows = "".join(_row(subject, ids, excerpt) for excerpt in shown)
-    st.html(f'{STYLE}<div class="gf-contexts">{rows}</div>')
+    st.html(f'{STYLE}<div class="gf-contexts gf-text">{rows}</div>')
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -10,8 +10,9 @@ from engine.measure.settling import Climb
 from ui.figures import specs as go
 from ui.figures.axes import MONO
 from ui.figures.labels import plain, short
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
+ON_PALE, ON_DARK = SEQUENTIAL[-1][1], SEQUENTIAL[0][1]  # letters on a pale bar, and on one of full colour
 ROOM = 0.012  # of the whole width: what a letter needs inside a bar
 SHADES = (60, 40, 26, 16)  # percent of the colour of a guess by its rank
 
@@ -28,7 +29,7 @@ def climb_bars(found: Climb, vocabulary: Sequence[str], names: Sequence[str], fi
         showlegend=False,
         bargap=0.22,
         xaxis={
-            "title": {"text": "what the model would say next, each guess as long as it is likely"},
+            "title": {"text": "probability of each guess"},
             "range": [0, 1],
             "tickformat": ".0%",
             "showgrid": False,
@@ -62,7 +63,7 @@ def _rank(found: Climb, rank: int, vocabulary: Sequence[str], rows: np.ndarray, 
         insidetextanchor="middle",
         textangle=0,
         constraintext="none",
-        textfont={**MONO, "size": 17},
+        textfont={**MONO, "size": 17, "color": [ON_DARK if win else ON_PALE for win in wins]},
         customdata=[plain(word) for word in words],
         hovertemplate="“%{customdata}”: %{x:.3f}<extra></extra>",
         marker={

@@ -32,7 +32,7 @@ def draw_highway() -> None:
     with right:
         depth = widgets.one_of("Blocks", DEPTHS, "residual_depth", first=8)
         norm = widgets.one_of("Norm in each block", NORMS, "residual_pair_norm")
-        shown = widgets.one_of("Shown", SHOWN, "residual_shown", hint=words.SHOWN_HINT)
+        shown = widgets.one_of("Shown", SHOWN, "residual_shown", hint=words.SHOWN_HINT, wrap=True)
     pair = _shipped()[depth, norm]
     with left:
         _figure(pair, shown, "residual_pair", 400)

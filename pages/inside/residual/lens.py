@@ -27,7 +27,7 @@ from ui.text.markdown import safe
 CELL = "residual_cell"
 TOKEN = "residual_token"
 BLANKS = "␣⏎⇥"
-READ = 14  # letters of the text before a token that are repeated
+READ = 24  # letters of the text before a token that are repeated
 ROW, DEEP = (26, 18), 16  # pixels of a row, and of one of more rows than that
 SHADES = ("Probability of the guess", "KL to the output")
 

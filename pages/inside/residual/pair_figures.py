@@ -27,7 +27,7 @@ def pair_lines(pair: Pair, shown: Shown) -> go.Figure:
     over_steps = shown == "losses"
     x = pair.points if over_steps else np.arange(pair.depth)
     traces = [_line(name, x, getattr(pair, name), shown) for name in ("added", "replaced")]
-    title = "step of the training" if over_steps else f"after block (of {pair.depth}; 0 is next to the input)"
+    title = "step of the training" if over_steps else "after block (block 0 is next to the input)"
     layout = base_layout(
         margin={"l": 60, "r": 16, "t": 30, "b": 44},
         hovermode="x unified",
@@ -67,7 +67,8 @@ def _decades(pair: Pair) -> list[float]:
     logs = np.log10(every[every > 0]) if (every > 0).any() else np.zeros(1)
     low, high = float(logs.min()), float(logs.max())
     wanting = max(0.0, 2.0 - (high - low)) / 2
-    return [low - wanting - 0.15, high + wanting + 0.15]
+    edge = 0.15 + 0.03 * (high - low)
+    return [low - wanting - edge, high + wanting + edge]
 
 
 def _level(y: float) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> tupl
         curves = {w: _curve(values, d) for (w, d), values in means[name].items() if d == depth}
         with place:
             plot(
-                figures.roads(curves, x=f"after block (of {depth}; 0 is next to the input)", y=title),
+                figures.roads(curves, x="after block (block 0 is next to the input)", y=title),
                 key=f"residual_road_{side}",
                 height=340,
                 name=title.replace(" ", "-"),

@@ -14,7 +14,7 @@ from engine.measure.stream import Summary
 from engine.training.residuals import Pair
 from ui.look import Words
 from ui.text.markdown import safe
-from ui.text.numbers import minus, nats
+from ui.text.numbers import minus, nats, number
 
 QUESTIONS = {
     "lens": "What if it stopped half-way?",
@@ -88,8 +88,7 @@ HIGHWAY = Words(
     ),
     attempt=(
         "Choose 1 block, then 2: two are already enough to forget the tokens. Then take the norms away and"
-        " look at the gradient. Pre-norm, post-norm and what Xiong et al. (2020) prove stand under"
-        " *Measure it*."
+        " look at the gradient. Pre-norm, post-norm and Xiong et al. (2020) stand under *Measure it*."
     ),
 )
 
@@ -260,51 +259,58 @@ def why_residual(pair: Pair, shown: str) -> str:
     return {"losses": _by_loss, "gradients": _by_gradient, "alike": _by_likeness}[shown](pair)
 
 
+def _blocks(count: int) -> str:
+    return "1 block" if count == 1 else f"{count} blocks"
+
+
 def _by_loss(pair: Pair) -> str:
     with_them, without = nats(pair.added.loss), nats(pair.replaced.loss)
     end = {
-        "nothing": "and have learned nothing: that is guessing.",
-        "counts": "and know no more than how often each letter occurs.",
-        "less": "and have learned less.",
-        "more": "and have learned as much.",
+        "nothing": "and has learned nothing: that is guessing.",
+        "counts": "and knows no more than how often each letter occurs.",
+        "less": "and has learned less.",
+        "more": "and has learned as much.",
     }[pair.learned]
     return (
-        f"Because what is added to is not lost. After {pair.steps} steps, {pair.depth} blocks that *add* to"
-        f" what"
-        f" they read are at **{with_them}**. The same blocks without residual connections stay at"
+        f"Because what is added to is not lost: after {pair.steps} steps a model of {_blocks(pair.depth)}"
+        f" that"
+        f" *adds* to what it reads is at **{with_them}**. The same model without residual connections stays"
+        f" at"
         f" **{without}**, {end}"
     )
 
 
 def _by_gradient(pair: Pair) -> str:
     kept, lost = pair.added.reached, pair.replaced.reached
+    if pair.depth == 1:
+        return "With **1** block the gradient has nothing to travel through: choose more blocks."
     known = (
-        f"With residual connections the first of {pair.depth} blocks gets **{kept:.2g} times** the gradient"
+        f"With residual connections the first of {pair.depth} blocks gets **{kept:.1f} times** the gradient"
         f" of"
         " the last"
     )
     if math.isnan(lost) or lost == 0:
         return f"{known}. Without them **0** arrives: it is too small for a float32, and nothing is learned."
     if lost < 0.01:
-        return f"{known}; without them **{lost:.1g} times**: next to nothing arrives, and nothing is learned."
+        return f"{known}; without them **{number(lost)} times**: next to nothing, and nothing is learned."
     return (
-        f"{known}; without them **{lost:.2g} times**. The norms in each block keep it up either way: what is"
+        f"{known}; without them **{lost:.1f} times**. The norms in each block keep it up either way: what is"
         " lost here is something else, see *likeness*."
     )
 
 
 def _by_likeness(pair: Pair) -> str:
-    kept, lost = pair.added.last_alike, pair.replaced.last_alike
+    kept, lost, after = pair.added.last_alike, pair.replaced.last_alike, _blocks(pair.depth)
     if lost > 0.9 > kept:
         return (
-            f"Without residual connections, two tokens look the same after {pair.depth} blocks: cosine"
+            f"Before any training, {after} without residual connections make all tokens look the same: cosine"
             f" **{lost:.2f}**, since each block hands on only averages of the text. With them every token"
             f" keeps"
             f" its own vector: **{kept:.2f}**."
         )
     return (
-        f"After {pair.depth} blocks two tokens have a cosine of **{kept:.2f}** with residual connections, and"
-        f" **{lost:.2f}** without."
+        f"Before any training, two tokens have a cosine of **{kept:.2f}** after {after} with residual"
+        f" connections, and of **{lost:.2f}** without."
     )
 
 

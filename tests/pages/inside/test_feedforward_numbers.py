@@ -42,7 +42,12 @@ def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
 
 
 def opened(view: str, **query: str) -> AppTest:
-    where = {"feedforward_layer": str(LAYER), "feedforward_neuron": str(NEURON)}
+    where = {
+        "measure": "true",
+        "hand": "true",
+        "feedforward_layer": str(LAYER),
+        "feedforward_neuron": str(NEURON),
+    }
     return open_page(
         AppTest.from_file(PAGE, default_timeout=60), feedforward_view=view, text=TEXT, **where | query
     )
@@ -115,6 +120,7 @@ def test_the_contexts_are_where_the_neuron_answers():
     positive = (values > 0).mean()
     assert f"It was above zero at {positive:.1%} of them" in sentences(page)
     assert "From 8 tokens read, 8 at a time" in sentences(page)
+    assert f"no favourite token: its 1 strongest places, up to **−{-values.min():.2f}**" in sentences(page)
 
 
 def test_functions_their_slopes_and_this_models_inputs(drawn):
@@ -127,6 +133,8 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
             lambda x: (1 / (1 + math.exp(-x))) * (1 + x * (1 - 1 / (1 + math.exp(-x)))),
         ),
     ):
+        page.get_by_key("feedforward_drawn").set_value(key.split("_")[1]).run()
+        assert not page.exception
         silu = next(t for t in drawn[key].traces if t["name"] == "SiLU")
         np.testing.assert_allclose(silu["y"], [formula(x) for x in silu["x"]], atol=1e-6)
         behind = drawn[key].traces[0]
@@ -134,8 +142,8 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
         np.testing.assert_allclose(behind["y"], counts / gates.size / np.diff(edges), rtol=1e-6)
     outside = ((gates < -2) | (gates > 2)).mean()
     words = sentences(page)
-    assert f"On this text **{(gates < 0).mean():.0%}** of its inputs are below zero" in words
-    assert f"their mean is {gates.mean():.2f}, their standard deviation {gates.std():.2f}." in words
+    assert f"**{(gates < 0).mean():.0%}** of its inputs on this text are below zero" in words
+    assert f"The inputs' mean is {gates.mean():.2f}, their standard deviation {gates.std():.2f}." in words
     assert (f" {outside:.1%} of them lie outside" in words) == (outside > 0)
     assert "**0.000473** (at x = ±2." in words and "24,001 points" in words
     difference = drawn["feedforward_difference"].table
@@ -168,16 +176,14 @@ def test_where_the_parameters_of_a_block_are(drawn):
     for trace, part in zip(drawn["feedforward_bars"].traces, counts[0], strict=True):
         assert trace["x"] == [row[part] for row in counts]
         assert trace["customdata"] == pytest.approx([row[part] / sum(row.values()) for row in counts])
-    own = MODEL.blocks[0]
-    ffn, total = (sum(p.numel() for p in m.parameters()) for m in (own.ffn, own))
-    table = drawn["feedforward_own"].table
-    assert table["feedforward"] == [ffn] and table["attention"] + table["norm"] == [
-        sum(p.numel() for p in own.mixer.parameters()),
-        total - ffn - sum(p.numel() for p in own.mixer.parameters()),
-    ]
+    plain = sum(counts[0].values())
     words = sentences(page)
-    assert f"**{ffn / total:.1%}** of a block's {total:,} parameters" in words
-    assert "three matrices with $d_{ff}$ = 24 = 1.5·d" in words
+    assert f"**{2 * 256 * 768 / plain:.1%}** of a block's {plain:,} parameters" in words
+    assert "3 times as wide as the stream" in words
+    models = page.dataframe[0].value.set_index("model")
+    gpt2 = 12 * 768**2 + 4 * 768 + 4 * 768 + 4 * 768 + 768  # matrices, norms, biases
+    assert models.loc["GPT-2 small (published)", "block"] == gpt2
+    assert models.loc["LLaMA-2 7B (published)", "matrices"] == 3
     assert "= 393,216. **Three of 2·d:**" in words and "≈ 393,216; ±0 by rounding" in words
     assert "half as much again: 589,824" in words
     plain, gated, marks = drawn["feedforward_shares"].traces

@@ -50,7 +50,7 @@ def told(page: AppTest) -> str:
 
 
 def test_the_lens_reads_every_depth(recording, drawn):
-    page = opened("residual")
+    page = opened("residual", measure="true")
     table = drawn["residual_lens"].table
     assert len(table["guess"]) == 31 * len(recording.ids)
     last = [known().tokenizer.decode([int(i)]).replace(" ", "␣") for i in recording.logits.argmax(-1)]
@@ -67,21 +67,23 @@ def test_three_hundred_writers_are_the_hardest_pushes_and_the_rest(recording, dr
     single |= {f"ffn {i}": float(v) for i, v in enumerate(found.feedforward)}
     order = sorted(single, key=lambda name: -abs(single[name]))
     table = drawn["residual_parts"].table
-    assert sorted(table["writer"][:-1]) == sorted(order[:24]) and table["writer"][-1] == "277 others"
+    assert sorted(table["writer"][:-1]) == sorted(order[:16]) and table["writer"][-1] == "285 others"
     assert sum(table["contribution"]) == pytest.approx(float(recording.logits[at, best]), abs=1e-3)
-    assert table["contribution"][-1] == pytest.approx(sum(single[name] for name in order[24:]), abs=1e-4)
+    assert table["contribution"][-1] == pytest.approx(sum(single[name] for name in order[16:]), abs=1e-4)
     most = max(single, key=lambda name: single[name])
-    assert f"**{most}** pushes most, {single[most]:+.2f} nats" in told(page)
+    assert f"**{most}** pushes hardest: **{single[most]:+.2f}** nats" in told(page)
     assert len(page.selectbox(key="residual_target").options) == 201  # of 49,152
 
 
 def test_a_token_that_is_called_nothing_can_be_chosen_and_compared(recording):
-    page = opened("residual", residual_view="push", residual_target=" Rome", residual_versus="nothing")
+    page = opened(
+        "residual", residual_view="push", residual_target=" Rome", residual_versus="nothing", measure="true"
+    )
     (rome,) = known().tokenizer.encode(" Rome")
     logits = recording.logits[-1].astype(np.float64)
     metrics = {m.label: m.value for m in page.metric}
     assert metrics["Logit of “␣Rome”"] == f"{logits[rome]:+.4f}"
-    page = opened("residual", residual_view="push", residual_versus="nothing (token)")
+    page = opened("residual", residual_view="push", residual_versus="nothing (token)", measure="true")
     (nothing,) = known().tokenizer.encode("nothing")
     wanted = f"{logits.max() - logits[nothing]:+.4f}"
     assert wanted in {m.value for m in page.metric}
@@ -97,7 +99,7 @@ def test_means_leave_out_the_massive_token(recording, drawn):
 
 
 def test_neurons_are_read_behind_the_massive_token(recording, drawn):
-    page = opened("feedforward")
+    page = opened("feedforward", measure="true")
     post = np.stack([recording[f"blocks.{i}.ffn_post"] for i in range(30)])[:, 1:]
     layer, _, neuron = np.unravel_index(np.abs(post).argmax(), post.shape)
     assert page.number_input(key="feedforward_layer").value == layer
@@ -112,7 +114,13 @@ def test_neurons_are_read_behind_the_massive_token(recording, drawn):
 
 def test_contexts_come_out_of_a_text_that_is_here(monkeypatch):
     monkeypatch.setattr(contexts, "SLOW_SPANS", {"256": 256})
-    page = opened("feedforward", feedforward_layer="0", feedforward_neuron="7", feedforward_side="highest")
+    page = opened(
+        "feedforward",
+        feedforward_layer="0",
+        feedforward_neuron="7",
+        feedforward_side="highest",
+        measure="true",
+    )
     until = time.monotonic() + 60
     while "tokens read" not in told(page) and time.monotonic() < until:
         time.sleep(0.3)

@@ -12,8 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig
-from pages.inside.residual import figures
-from pages.inside.residual import highway as residual_highway
+from pages.inside.residual import figures, wirings
 from pages.inside.residual import lens as residual
 from tests.pages.stage import StageManager, open_page
 from ui import models, state, subject
@@ -50,8 +49,8 @@ VARIANTS = {
 def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     stage = StageManager()
     monkeypatch.setattr(state, "manager", lambda: stage)
-    monkeypatch.setattr(residual_highway, "FIRST_SECONDS", 60.0)
-    monkeypatch.setattr(residual_highway, "DEPTHS", {"24": (2, 3), "48": (2, 4), "96": (2, 5)})
+    monkeypatch.setattr(wirings, "FIRST_SECONDS", 60.0)
+    monkeypatch.setattr(wirings, "DEPTHS", {"24": (2, 3), "48": (2, 4), "96": (2, 5)})
     return stage
 
 
@@ -68,14 +67,15 @@ def sentences(page: AppTest) -> str:
 
 
 def test_the_lens_is_first_and_its_cell_is_in_the_url(manager):
-    page = opened(residual_cell="4-3")
-    assert "block 3 = output" in sentences(page) and "**0.000 nats**" in sentences(page)
+    page = opened(residual_cell="4-3", measure="true")
+    assert "after block 3 = output" in sentences(page) and "**0.000 nats**" in sentences(page)
+    assert page.query_params["residual_token"] in ("3", ["3"])
     page.get_by_key("residual_shade").set_value("KL to the output").run()
     assert not page.exception and "settled by" in sentences(page)
 
 
 def test_the_parts_of_the_logit_sum_to_it(manager):
-    page = opened(residual_view=PUSH)
+    page = opened(residual_view=PUSH, measure="true")
     for target, versus in (("top guess", "nothing"), ("e", "mean of all"), ("e", "␣")):
         page.selectbox(key="residual_target").select(target)
         page.selectbox(key="residual_versus").select(versus).run()
@@ -85,12 +85,13 @@ def test_the_parts_of_the_logit_sum_to_it(manager):
 
 
 def test_norms_say_that_shares_sum_to_one(manager):
-    page = opened(residual_view=NORMS)
+    page = opened(residual_view=NORMS, measure="true", hand="true")
     assert "1.000000" in sentences(page) and "Worked out" in sentences(page)
+    assert "BERT base" in sentences(page) and "LLaMA-2 7B" in sentences(page)
 
 
 def test_the_highway_measures_and_says_what_it_saw(manager):
-    page = opened(residual_view=ROAD, residual_seeds="1")
+    page = opened(residual_view=ROAD, residual_seeds="1", measure="true")
     for key, options in (
         ("residual_deepest", ["24", "96"]),
         ("residual_norm", ["none", "RMSNorm"]),
@@ -105,17 +106,17 @@ def test_the_highway_measures_and_says_what_it_saw(manager):
 
 
 def test_the_highway_goes_on_where_it_was_until_all_is_measured(manager, monkeypatch):
-    monkeypatch.setattr(residual_highway, "FIRST_SECONDS", 1e-9)
-    monkeypatch.setattr(residual_highway, "SLICE_SECONDS", 1e-9)
+    monkeypatch.setattr(wirings, "FIRST_SECONDS", 1e-9)
+    monkeypatch.setattr(wirings, "SLICE_SECONDS", 1e-9)
     page = opened(
-        residual_view=ROAD, residual_seeds="1", residual_norm="RMSNorm"
+        residual_view=ROAD, residual_seeds="1", residual_norm="RMSNorm", measure="true"
     )  # one model in each run of the script
     for _ in range(5):
-        assert "fresh models" not in sentences(page)
+        assert "fresh models" not in sentences(page) and "seen here" not in sentences(page)
         page.run()
         assert not page.exception
     page.run()
-    assert "6 fresh models" in sentences(page)
+    assert "6 fresh models" in sentences(page) and "seen here" in sentences(page)
 
 
 @pytest.mark.parametrize("fields", VARIANTS.values(), ids=VARIANTS)
@@ -125,13 +126,15 @@ def test_every_kind_of_model_is_drawn_or_explained(manager, monkeypatch, fields)
     monkeypatch.setattr(models, "PRESETS", {"classic": preset})
     monkeypatch.setattr(models, "TRAINABLE", {"classic": preset})
     subject.st.cache_resource.clear()
-    page = opened(model="untrained-classic")
+    page = opened(model="untrained-classic", measure="true")
     for view in ("lens", "push", "norms"):
         page.get_by_key("residual_view").set_value(view).run()
+        page.session_state["measure"] = True
+        page.run()
         assert not page.exception and not page.error, view
         said = sentences(page)
         if values.get("wiring") == "none":
-            assert "no residual stream" in said
+            assert "no residual stream" in said or "Nothing is added here" in said
         elif values.get("wiring") == "post" and values.get("norm") != "none" and view != "lens":
             assert "post-norm" in said
     subject.st.cache_resource.clear()

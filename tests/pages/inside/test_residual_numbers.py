@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,18 +17,19 @@ from engine.checkpoints import Checkpoint
 from engine.measure.highway import Plan, averaged, measure
 from engine.measure.recording import record
 from engine.tokenizers.char import CharTokenizer
-from pages.inside.residual import highway
+from pages.inside.residual import wirings as highway
 from tests.engine.helpers import loud, tiny
 from tests.pages.inside.test_residual import PAGE, sentences
 from tests.pages.stage import StageManager, open_page
 from ui import models, state
 
+ROOT = Path(__file__).parents[3]
 ALPHABET = "abcdefghij "
 MODEL = loud(tiny(n_layers=3, attention_bias=True, norm_bias=True), factor=3.0).requires_grad_(False)
 TEXT = "abcabdab"
 IDS = tuple(CharTokenizer(ALPHABET).encode(TEXT))
 RECORDING = record(MODEL, IDS)
-NAMES = ["embed", "block 0", "block 1", "block 2 = output"]
+NAMES = ["embedding", "after block 0", "after block 1", "after block 2 = output"]
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +43,10 @@ def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
 
 
 def opened(view: str, **query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), residual_view=view, text=TEXT, **query)
+    """With both folds open."""
+    folds = {"measure": "true", "hand": "true"}
+    page = AppTest.from_file(PAGE, default_timeout=60)
+    return open_page(page, residual_view=view, text=TEXT, **folds, **query)
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
@@ -75,6 +81,20 @@ def test_the_lens_and_its_cell(drawn):
     settled = [min(d for d in range(4) if (guess[d:, i] == guess[-1, i]).all()) for i in range(8)]
     np.testing.assert_allclose(line["y"], np.repeat(settled, 2) - 0.5)
     kl = (p[-1] * np.log(p[-1] / p)).sum(-1)
+
+    last = int(guess[-1, at])
+    rows = [np.argsort(-p[d, at], kind="stable")[:4] for d in range(4)]
+    for rank, bar in enumerate(drawn["residual_climb"].traces):
+        np.testing.assert_allclose(bar["x"], [p[d, at, rows[d][rank]] for d in range(4)], atol=1e-5)
+        wins = [rows[d][rank] == last for d in range(4)]
+        assert [shade == "var(--gf-output)" for shade in bar["marker"]["color"]] == wins
+    before = ALPHABET[guess[settled[at] - 1, at]]
+    told = (
+        f"After “{TEXT[: at + 1]}” the answer comes up **{NAMES[settled[at]].removesuffix(' = output')}**: one"
+        f" step earlier the model would have said “{before}”"
+    )
+    assert settled[at] > 0 and told in sentences(page)
+    assert f"it ends with **{p[-1, at, last]:.2f}**." in sentences(page)
 
     bars, marks = drawn["residual_top"].traces
     order = np.argsort(-p[depth, at], kind="stable")[:10]
@@ -146,8 +166,9 @@ def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
     assert table == pytest.approx(expected, abs=1e-5)
     most, least = (choose(expected, key=lambda k: expected[k]) for choose in (max, min))
     words = sentences(page)
-    assert f"For “d” after “b”, **{most}** pushes most, {expected[most]:+.2f} nats" in words
-    assert f"**{least}** pushes down, {expected[least]:+.2f}" in words and f"frozen at {scale:.3f}" in words
+    signed = {name: f"{value:+.2f}".replace("-", "−") for name, value in expected.items()}
+    assert f"For “d” after “{TEXT[: at + 1]}”, **{most}** pushes hardest: **{signed[most]}** nats." in words
+    assert f"{least} pushes against it, {signed[least]}." in words and f"frozen at {scale:.3f}" in words
 
     page.selectbox(key="residual_versus").select("mean of all").run()
     assert float(page.metric[1].value) == pytest.approx(
@@ -166,7 +187,7 @@ def test_norms_shares_and_a_sum_worked_out(drawn):
     states += [f"blocks.{i}.{name}" for i in range(3) for name in ("resid_mid", "resid_post")]
     lengths = np.stack([norms(name) for name in states])
     np.testing.assert_allclose(drawn["residual_norms"].traces[0]["z"], lengths, rtol=1e-5)
-    mean, one = drawn["residual_line"].traces
+    *bars_of_writes, mean, one = drawn["residual_line"].traces
     np.testing.assert_allclose(mean["y"], lengths.mean(1), rtol=1e-5)
     np.testing.assert_allclose(one["y"], lengths[:, at], rtol=1e-5)
     writes = ["embed", "pos_embed"] + [f"blocks.{i}.{n}" for i in range(3) for n in ("attn_out", "ffn_out")]
@@ -190,7 +211,9 @@ def test_norms_shares_and_a_sum_worked_out(drawn):
         np.testing.assert_allclose(found[1], values.mean(1), rtol=1e-4, atol=1e-6, err_msg=key)
         np.testing.assert_allclose(found[2], values[:, at], rtol=1e-4, atol=1e-6, err_msg=key)
 
-    latex = page.latex[0].value
+    latex, layernorm, rmsnorm = (one.value for one in page.latex)
+    assert "\\mu &= 3, \\quad \\sigma^2 = 3.5" in layernorm and "[-1.07,\\ -0.535,\\ 0,\\ 1.6]" in layernorm
+    assert "= 3.536" in rmsnorm and "[0.283,\\ 0.566,\\ 0.849,\\ 1.7]" in rmsnorm  # 3.5355 = sqrt(50 / 4)
     worked = [float(x) for x in re.findall(r"= ([\d.e+-]+)(?:\\\\|\\end)", latex)]
     assert worked == pytest.approx([*lengths[1:, at]], rel=6e-3)
     assert f"\\underbrace{{\\text{{attn}}_{{1}}}}_{{{norms('blocks.1.attn_out')[at]:.3g}}}" in latex
@@ -198,10 +221,16 @@ def test_norms_shares_and_a_sum_worked_out(drawn):
     share = shares(writes).mean(1)
     first = sorted(range(8), key=lambda i: -share[i])[:3]
     longest = int(sizes.mean(1).argmax())
-    assert (
-        f"goes from **{lengths[0].mean():.2f}** at the embedding to **{lengths[-1].mean():.2f}** at" in words
-    )
-    assert f"The longest write is {labels[longest]}'s, {sizes.mean(1).max():.2f}." in words
+    ends = f"from a length of **{lengths[0].mean():.2f}** at the embedding to **{lengths[-1].mean():.2f}** at"
+    assert ends in words
+    assert f"the longest write is **{labels[longest]}**'s, {sizes.mean(1).max():.2f}." in words
+    below = {
+        (x, name): y
+        for t in bars_of_writes
+        for x, name, y in zip(t["x"], t["customdata"], t["y"], strict=True)
+    }
+    expected = {(i, labels[i]): float(sizes.mean(1)[i]) for i in range(8)}  # a state a write here
+    assert below == pytest.approx(expected, rel=1e-4)
     assert "final stream: " + ", ".join(f"{labels[i]} {share[i]:+.0%}" for i in first) in words
     negative = [labels[i] for i in range(8) if share[i] < 0]
     assert (
@@ -222,6 +251,42 @@ def cosines(writes: list[str], onto: list[str]) -> np.ndarray:
     return np.stack(
         [(a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1) for a, b in pairs]
     )
+
+
+def test_the_highway_opens_on_two_models_that_were_trained(drawn):
+    rows = json.loads((ROOT / "checkpoints" / "residuals.json").read_text())["pairs"]
+    kept = {(row["depth"], row["norm"]): row for row in rows}
+    page = open_page(AppTest.from_file(PAGE, default_timeout=60), residual_view="highway")
+    for depth, norm, what in (
+        (8, "layernorm", "losses"),
+        (8, "none", "gradients"),
+        (2, "layernorm", "gradients"),
+        (8, "layernorm", "alike"),
+        (1, "layernorm", "gradients"),
+        (1, "none", "losses"),
+    ):
+        for key, value in (("depth", depth), ("pair_norm", norm), ("shown", what)):
+            page.get_by_key(f"residual_{key}").set_value(value).run()
+        assert not page.exception
+        with_them, without = drawn["residual_pair"].traces
+        assert [with_them["name"], without["name"]] == ["with residual connections", "without"]
+        row, said = kept[depth, norm], sentences(page)
+        assert with_them["y"] == row["added"][what] and without["y"] == row["replaced"][what]
+        ends = {side: row[side][what][-1] for side in ("added", "replaced")}
+        if what == "losses":
+            for loss in ends.values():
+                assert (
+                    f"**{loss:.2f} nats: torn between {math.exp(loss):,.{1 if loss < 3 else 0}f} letters**"
+                    in said
+                )
+            assert ("no more than how often each letter occurs" in said) == (ends["replaced"] < 4)
+        elif what == "alike":
+            assert f"cosine **{ends['replaced']:.2f}**" in said and f"**{ends['added']:.2f}**." in said
+        elif depth > 1:
+            back = {side: row[side][what][0] / row[side][what][-1] for side in ends}
+            assert f"**{back['added']:.1f} times**" in said
+            small = float(f"{back['replaced']:.1e}") < 0.01
+            assert ("next to nothing" in said) == small and ("see *likeness*" in said) != small
 
 
 def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):

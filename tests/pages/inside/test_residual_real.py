@@ -34,7 +34,9 @@ def drawn_lens(page: AppTest) -> str:
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=90), residual_view="Logit lens", **query)
+    return open_page(
+        AppTest.from_file(PAGE, default_timeout=90), residual_view="Logit lens", measure="true", **query
+    )
 
 
 def test_a_lens_with_a_bar_says_what_one_at_once_says(monkeypatch: pytest.MonkeyPatch) -> None:

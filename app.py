@@ -13,6 +13,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from ui import server, site, state, widgets
 from ui.players import served
 from ui.status import sidebar_status
+from ui.terms import draw_terms
 
 ASSETS = Path(__file__).parent / "ui" / "assets"
 LOGO, WORDMARK = ASSETS / "logo.svg", ASSETS / "wordmark.svg"
@@ -20,7 +21,6 @@ LOGO, WORDMARK = ASSETS / "logo.svg", ASSETS / "wordmark.svg"
 
 def route() -> None:
     """Draws what stands on every page, and the page that was asked for."""
-    st.set_page_config(page_title="Glassformer", page_icon=str(LOGO), layout="wide")
     st.logo(str(WORDMARK), size="large", icon_image=str(LOGO))
     st.html(ASSETS / "app.css")
     sections: dict[str, list[st.Page]] = {}
@@ -34,7 +34,9 @@ def route() -> None:
             default=not entry.url,
         )
         sections.setdefault(entry.section, []).append(page)
-    chosen = st.navigation(sections)
+    chosen = st.navigation(sections, expanded=True)
+    name = f"{chosen.title} · Glassformer" if chosen.url_path else "Glassformer"
+    st.set_page_config(page_title=name, page_icon=str(LOGO), layout="wide")
     # it may run the page again, which Streamlit takes for Home until there is a navigation
     state.drop_endless()
     widgets.arrived(chosen.url_path)
@@ -42,6 +44,7 @@ def route() -> None:
         st.error(problem)
     with st.sidebar:
         sidebar_status()
+        draw_terms()
     chosen.run()
     state.remember_owner()
 

@@ -221,6 +221,9 @@ class TrainConfig(_Fields):
     eval_every: int = 100  # 0: only at the end
     eval_tokens: int = 16_384  # how much of the validation split is read while training; 0: all of it
     sample_every: int = 100  # 0: never
+    look_early: bool = (
+        False  # validate and sample also after 1, 2, 5, 10, 20, 50 ... steps up to their intervals
+    )
     sample_length: int = 160
     sample_temperature: float = 0.8
     sample_prompt: str = "\n"

@@ -42,9 +42,8 @@ def preset_picker() -> Preset:
         key="preset",
         bind="query-params",
         on_change=_fill_in,
-        width="stretch",
         wrap=True,
-        help="A complete recipe: model and training. Everything below can then be changed.",
+        label_visibility="collapsed",
     )
     return TRAINABLE.get(str(name), TRAINABLE[FIRST])
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import streamlit as st
 
+from ui.text.glossary import linked
+
 MEASURE, HAND, WORDS, CODE = "measure", "hand", "words", "code"
 FOLDS = (MEASURE, HAND, WORDS, CODE)
 _VIEW = "view_drawn"
@@ -17,13 +19,13 @@ _VIEW = "view_drawn"
 def answer(sentence: str) -> None:
     """The one sentence that answers the view's question, computed from what is shown (Markdown)."""
     with st.container(key="answer"):
-        st.markdown(sentence)
+        st.markdown(linked(sentence))
 
 
 def takeaway(text: str) -> None:
     """One sentence or two to go home with (Markdown)."""
     with st.container(border=True):
-        st.markdown(text)
+        st.markdown(linked(text))
 
 
 def measure_it(draw: Callable[..., object], *about: Any) -> None:
@@ -64,7 +66,7 @@ def _three(see: str, why: str, attempt: str) -> None:
     for column, title, text in zip(
         st.columns(3), ("What you see", "Why it matters", "What to try"), (see, why, attempt), strict=True
     ):
-        column.markdown(f"**{title}**\n\n{text}")
+        column.markdown(linked(f"**{title}**\n\n{text}"))
 
 
 def worked(label: str, value: str, formula: str) -> None:
@@ -73,7 +75,7 @@ def worked(label: str, value: str, formula: str) -> None:
     """
     with st.container(border=True, height="stretch"):
         st.metric(label, value)
-        st.caption(formula)
+        st.caption(linked(formula))
 
 
 def show_code(*objects: Callable[..., Any] | type) -> None:

@@ -82,7 +82,8 @@ PARTS = (
     Control(
         "causal",
         "Causal mask",
-        "On: a token sees only what came before it. Off: both ways, for the masked objective.",
+        "On: a token sees only what came before it. Off: both ways, for the masked objective or to see what"
+        " the mask is for.",
     ),
     Control(
         "window",
@@ -237,6 +238,11 @@ LOOKS = (
         4096,
     ),
     Control("sample_every", "Sample every", "Steps between samples of the model's own text; 0: never.", 25),
+    Control(
+        "look_early",
+        "Look early",
+        "Validate and sample also after 1, 2, 5, 10, 20, 50 … steps: most is learned early.",
+    ),
     Control(
         "sample_length",
         "Sample length",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from engine.config import SampleConfig
+from engine.config import ModelConfig, SampleConfig
 from engine.model import Transformer
 from engine.parts.single_row import Products
 from engine.progress import Progress, Steps
@@ -135,11 +135,18 @@ def fill(model: Transformer, tokens: list[int], hidden: list[int]) -> list[int]:
     return [best[i] if i in gaps else t for i, t in enumerate(tokens)]
 
 
+def fills_gaps(config: ModelConfig, tokenizer: Tokenizer) -> bool:
+    """Whether a model was made for gaps: it sees both ways, and knows one token more than the text has, the
+    mask. One that sees both ways and has none was trained on the next token all the same.
+    """
+    return not config.causal and config.vocab_size > tokenizer.vocab_size
+
+
 def complete(
     model: Transformer, tokenizer: Tokenizer, prompt: str, length: int, temperature: float, seed: int
 ) -> str:
-    """The model's own text after a prompt; for an encoder, the prompt with every fourth token guessed from
-    the others.
+    """The model's own text after a prompt; for one that fills gaps, the prompt with every fourth token
+    guessed from the others.
 
     Characters that the tokenizer lacks are left out of the prompt; an empty prompt starts from token 0.
     """
@@ -147,7 +154,7 @@ def complete(
     model.parts.mode(model, False)
     unknown = set(tokenizer.unknown(prompt))
     tokens = tokenizer.encode("".join(c for c in prompt if c not in unknown)) or [0]
-    if model.config.causal:
+    if not fills_gaps(model.config, tokenizer):
         ids = list(generate(model, tokens, length, SampleConfig(temperature=temperature, seed=seed)))
     else:
         tokens = tokens[: model.config.context]

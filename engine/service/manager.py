@@ -27,7 +27,8 @@ from engine.errors import CheckpointError, ConfigError, RunError
 from engine.faults import parts_of
 from engine.model import Transformer
 from engine.service import profiles
-from engine.service.profiles import MAX_NAME, MAX_PROMPT, Profile
+from engine.service.names import clean_name, free_name
+from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
 from engine.service.scheduler import Scheduler
 from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status
@@ -79,7 +80,25 @@ class RunManager:
         """The id of a new run, which begins as soon as there is a place. Raises ConfigError or RunError for
         what is not allowed.
         """
-        spec = replace(spec, name=_clean(spec.name), text=spec.text if spec.corpus == "text" else None)
+        return self._start(spec, owner, secrets.token_urlsafe(16))
+
+    def start_pair(self, first: RunSpec, second: RunSpec, owner: str) -> tuple[str, str]:
+        """The ids of two new runs that are to be compared, and train together: the second beside the first
+        even where all places are taken, with half the threads each. Both are started, or none. Raises as
+        `start`.
+        """
+        profiles.check(self.profile, second)
+        with self._inside.lock:
+            one, other = secrets.token_urlsafe(16), secrets.token_urlsafe(16)
+            self._start(first, owner, one, beside=other)
+            try:
+                return one, self._start(second, owner, other, beside=one)
+            except (ConfigError, RunError):
+                self.remove(one, owner)
+                raise
+
+    def _start(self, spec: RunSpec, owner: str, name: str, beside: str | None = None) -> str:
+        spec = replace(spec, name=clean_name(spec.name), text=spec.text if spec.corpus == "text" else None)
         profiles.check(self.profile, spec)
         with self._inside.lock:
             self._check_open()
@@ -88,8 +107,9 @@ class RunManager:
                     f"You have {self.profile.max_runs_kept} runs, the most that are kept here: remove one"
                     " first."
                 )
-            run = Run(secrets.token_urlsafe(16), owner, spec, self._inside.store.make(), self._inside.clock())
-            run.name = self._free_name(spec.name, owner)
+            run = Run(name, owner, spec, self._inside.store.make(), self._inside.clock())
+            run.given = self._free_name(spec.name, owner)
+            run.beside = beside
             self._inside.runs[run.id] = run
             try:
                 if spec.text is not None:
@@ -128,12 +148,13 @@ class RunManager:
                     steps,
                     f"must be between 1 and {most:,} here, after the {run.newest:,} of the last snapshot",
                 )
-            before = run.total_steps
+            before = run.total_steps, run.changes
             run.total_steps = total
+            run.note("steps", steps)
             try:
                 self._inside.enqueue(run)
             except RunError:
-                run.total_steps = before
+                run.total_steps, run.changes = before
                 raise
             return run.id
 
@@ -263,6 +284,7 @@ class RunManager:
         with self._inside.lock:
             run = self._owned(run_id, owner)
             run.learning_rate = float(learning_rate)
+            run.note("learning_rate", run.learning_rate)
             self._tell(run, SetLearningRate(run.learning_rate))
 
     def set_prompt(self, run_id: str, owner: str, prompt: str) -> None:
@@ -277,7 +299,7 @@ class RunManager:
     def rename(self, run_id: str, owner: str, name: str) -> None:
         with self._inside.lock:
             run = self._owned(run_id, owner)
-            run.name = self._free_name(_clean(name), owner, run)
+            run.given = self._free_name(clean_name(name), owner, run)
             run.changed()
 
     def remove(self, run_id: str, owner: str) -> None:
@@ -315,14 +337,9 @@ class RunManager:
     # Inside -------------------------------------------------------------------------------------
 
     def _free_name(self, name: str, owner: str, own: Run | None = None) -> str:
-        """The name, or with a number where another run of this owner has it: a list of names tells the runs
-        apart.
-        """
-        taken = {run.name for run in self._inside.runs.values() if run.owner == owner and run is not own}
-        numbered = (f"{name[: MAX_NAME - 6]} ({i})" for i in range(2, len(taken) + 3))
-        return (
-            name if not name or name not in taken else next(other for other in numbered if other not in taken)
-        )
+        """The name, or with a number where another run of this owner has it."""
+        runs = self._inside.runs.values()
+        return free_name(name, {run.given for run in runs if run.owner == owner and run is not own})
 
     def _owned(self, run_id: str, owner: str, active: bool = False) -> Run:
         with self._inside.lock:
@@ -376,10 +393,6 @@ class RunManager:
             if not saved.path.exists():  # thinned while it was being read
                 raise RunError(f"The snapshot of step {step} is no longer kept.") from None
             raise
-
-
-def _clean(name: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in name).split())[:MAX_NAME]
 
 
 def _model(meta: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:

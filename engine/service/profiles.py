@@ -56,6 +56,7 @@ class Profile:
     max_watched: int = 1_000_000  # characters of a text whose merges are watched (Tokens)
     max_vocabulary: int = 8_192  # of a bpe tokenizer
     max_runs: int = 1  # training at once; the others wait in a queue
+    max_beside: int = 1  # of a pair, trained beside its other half where all places are taken
     max_queued: int = 20
     max_queued_each: int = 20  # of one owner, so that nobody fills the whole queue
     max_paused: int = 4  # paused processes kept alive; older ones are saved and ended, and go on from there
@@ -74,7 +75,11 @@ class Profile:
     @property
     def max_workers(self) -> int:
         """Processes alive at a time, whatever they do: those that train, those that wait, and the spare."""
-        return self.max_runs + self.max_paused + 1
+        return self.max_runs + self.max_beside + self.max_paused + 1
+
+    def threads(self, pair: bool) -> int:
+        """Of one run; the two of a pair share those of one."""
+        return max(1, self.threads_per_run // 2) if pair else self.threads_per_run
 
 
 def _threads(cores: int) -> int:

@@ -36,6 +36,7 @@ class Train:
     learning_rate: float | None = None  # a peak set by hand before
     prompt: str | None = None  # likewise
     paused: bool = False  # waits before the first step
+    threads: int = 0  # to compute with; 0: those that the process was started with
 
 
 @dataclass(frozen=True)

@@ -81,11 +81,11 @@ class Scheduler:
         """
         for run in [run for run in self.queue if self.unwatched(run)]:
             self._leave_for_lease(run)
-        while self.queue and not self.closed and self.taken() < self.profile.max_runs:
+        while self.queue and not self.closed:
             free = self.workers.free()
-            ready = [run for run in self.queue if free or run.worker is not None]
+            ready = [run for run in self.queue if self.admits(run) and (free or run.worker is not None)]
             if not ready:
-                return  # until a process has ended
+                return  # until a place is free, or a process has ended
             run = ready[0]
             self.queue.remove(run)
             if run.worker is None:
@@ -93,6 +93,14 @@ class Scheduler:
             else:
                 run.go_on()
                 run.worker.send(protocol.Resume())
+
+    def admits(self, run: Run) -> bool:
+        """Whether there is a place for a run. The second of a pair needs none of its own while the first
+        trains: two that are to be compared are watched together, on one core if need be.
+        """
+        other = self.runs.get(run.beside) if run.beside else None
+        together = other is not None and other.takes_a_place
+        return self.taken() < self.profile.max_runs + (self.profile.max_beside if together else 0)
 
     def taken(self) -> int:
         """Places in use."""
@@ -117,7 +125,7 @@ class Scheduler:
                 return
             run.worker, worker.job = worker, Job(run.id, run.folder)
             run.begin()
-            if worker.send(run.order()):
+            if worker.send(run.order(self.profile.threads(run.beside is not None))):
                 return
             run.worker, worker.job = None, None
         self.end(

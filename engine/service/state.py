@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -32,6 +32,42 @@ FOLLOWS: Mapping[Status, frozenset[Status]] = {
     "stopped": frozenset({"queued"}),
     "failed": frozenset({"queued"}),
 }
+
+
+@dataclass(frozen=True)
+class Change:
+    """What somebody did to a run while it trained, or after it: from `step` on it is no longer what its
+    settings alone would have made of it.
+
+    learning_rate: `value` is the new peak. steps: `value` further steps after the last snapshot.
+    """
+
+    step: int
+    seconds: float  # of training by then
+    what: Literal["learning_rate", "steps"]
+    value: float
+
+    @property
+    def words(self) -> str:
+        """
+        >>> Change(40, 0.9, "learning_rate", 0.003).words, Change(200, 4.1, "steps", 1000).words
+        ('learning rate 0.003 from step 40', '1,000 further steps from step 200')
+        """
+        if self.what == "learning_rate":
+            return f"learning rate {self.value:g} from step {self.step:,}"
+        return f"{self.value:,.0f} further steps from step {self.step:,}"
+
+
+def changed_name(given: str, changes: Sequence[Change]) -> str:
+    """The name of a run with what was done to it by hand, so that no list of runs hides it.
+
+    >>> changed_name("fast", []), changed_name("fast", [Change(40, 0.9, "learning_rate", 0.003)])
+    ('fast', 'fast (by hand: learning rate 0.003 from step 40)')
+    """
+    if not changes:
+        return given
+    words = changes[0].words if len(changes) == 1 else f"{len(changes)} changes"
+    return f"{given} (by hand: {words})"
 
 
 @dataclass(frozen=True)
@@ -71,6 +107,9 @@ class RunView:
     warnings: tuple[str, ...]
     learning_rate: float | None = None  # a peak set by hand while it trained; None: the spec's
     prompt: str | None = None  # likewise
+    given: str = ""  # the name without what was done by hand
+    changes: tuple[Change, ...] = ()  # by hand, in order
+    beside: str | None = None  # the other run of a pair
 
     @property
     def active(self) -> bool:
@@ -130,7 +169,9 @@ class Run:
     spec: RunSpec
     folder: Path
     last_watched: float
-    name: str = ""
+    given: str = ""  # its name without what was done by hand
+    beside: str | None = None  # the other run of a pair
+    changes: list[Change] = field(default_factory=list)
     status: Status = "queued"
     message: str = ""
     total_steps: int = 0
@@ -154,12 +195,23 @@ class Run:
     _view: RunView | None = None
 
     def __post_init__(self) -> None:
-        self.name, self.total_steps = self.spec.name, self.spec.train.steps
+        self.given, self.total_steps = self.spec.name, self.spec.train.steps
         self.parameters = parameter_formula(self.spec.model, parts_of(self.spec.parts))
 
     @property
     def active(self) -> bool:
         return self.status in ACTIVE
+
+    @property
+    def name(self) -> str:
+        return changed_name(self.given, self.changes)
+
+    def note(self, what: Literal["learning_rate", "steps"], value: float) -> None:
+        """Keeps what was done by hand. Of several at one step the last counts."""
+        step, seconds = (self.newest or 0, self.seconds) if what == "steps" else (self.step, self.seconds)
+        others = [c for c in self.changes if (c.what, c.step) != (what, step)]
+        self.changes = [*others, Change(step, seconds, what, value)]
+        self.changed()
 
     @property
     def newest(self) -> int | None:
@@ -193,6 +245,8 @@ class Run:
         """A process is given to it, which goes on from the newest snapshot; a paused run's begins paused."""
         self.history.truncate(-1 if self.newest is None else self.newest)
         self.step, self.idle = self.newest or 0, self.status == "paused"
+        # what was changed after that snapshot is true from there on now
+        self.changes = [replace(c, step=min(c.step, self.step)) for c in self.changes]
         if self.status == "queued":
             self.become("starting")
         self.changed()
@@ -229,7 +283,7 @@ class Run:
             self.warnings = [*self.warnings, text][-MAX_WARNINGS:]
             self.changed()
 
-    def order(self) -> Train:
+    def order(self, threads: int = 0) -> Train:
         """The first command for a process that begins, or goes on from the newest snapshot."""
         return Train(
             model=self.spec.model,
@@ -242,6 +296,7 @@ class Run:
             learning_rate=self.learning_rate,
             prompt=self.prompt,
             paused=self.status == "paused",
+            threads=threads,
         )
 
     def view(self, place: int) -> RunView:
@@ -269,5 +324,8 @@ class Run:
                 warnings=tuple(self.warnings),
                 learning_rate=self.learning_rate,
                 prompt=self.prompt,
+                given=self.given,
+                changes=tuple(self.changes),
+                beside=self.beside,
             )
         return self._view

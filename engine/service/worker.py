@@ -80,8 +80,12 @@ class Session:
 
     def run(self) -> None:
         """Trains and reports. Raises whatever goes wrong."""
+        import torch
+
         from engine.numerics import choose
 
+        if self.order.threads:
+            torch.set_num_threads(self.order.threads)
         corpus = self._corpus()
         records = self._records(corpus)
         self.outbox.send(protocol.Started(choose(self.config.precision).sentence))
@@ -139,12 +143,12 @@ class Session:
 
     def _report(self, record: Record, corpus: Corpus) -> None:
         from engine.training.records import Snapshot, Step
-        from engine.training.train import snapshot_due
+        from engine.training.train import look_due, snapshot_due
 
         if isinstance(record, Step):
             c = self.config
-            due = [every > 0 and record.step % every == 0 for every in (c.eval_every, c.sample_every)]
-            self.looks_due = sum(due) + snapshot_due(c, record.step)
+            due = look_due(c, "eval", record.step) + look_due(c, "sample", record.step)
+            self.looks_due = due + snapshot_due(c, record.step)
             self.steps_wanted = max(0, self.steps_wanted - 1)
             if record.step >= c.steps:
                 self.paused = False  # only the last look remains

@@ -89,16 +89,22 @@ class Batches:
         of = torch.from_numpy(corpus.token_characters)
         self._characters = None if bool((of == 1).all()) else of
 
+    @property
+    def bound(self) -> int:
+        """Where no window of the training text may start any more, for the targets reach one further."""
+        return len(self.corpus.train) - self.length
+
+    def starts(self, step: int) -> tuple[Tensor, torch.Generator]:
+        """The random places (batch_size,), 0 .. bound - 1, at which the windows of a step start; and the
+        generator, which goes on from there.
+        """
+        generator = torch.Generator().manual_seed((self.config.seed * 1_000_003 + step) % 2**63)
+        return torch.randint(self.bound, (self.config.batch_size,), generator=generator), generator
+
     def at(self, step: int) -> Batch:
         """A random training batch, (batch_size, context)."""
-        generator = torch.Generator().manual_seed((self.config.seed * 1_000_003 + step) % 2**63)
-        high = len(self.corpus.train) - self.length  # exclusive: starts 0 .. len - length - 1
-        return self._make(
-            self.corpus.train,
-            torch.randint(high, (self.config.batch_size,), generator=generator),
-            self.length,
-            generator,
-        )
+        starts, generator = self.starts(step)
+        return self._make(self.corpus.train, starts, self.length, generator)
 
     def loss(self, nats: float, batch: Batch) -> Loss:
         """The mean loss of a batch, with what it is a mean over."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from engine import numerics
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
+from engine.training.train import early
 
 # Share of one thread's float32 product rate that whole training steps reach for each thread at these sizes:
 # assumed, for a first guess. After a first run its own speed is the guide (`Pace`).
@@ -37,16 +39,30 @@ def total_flops(
 ) -> int:
     """Of a whole training: backward costs twice forward; evaluations are forward passes over both splits."""
     forward = forward_flops(model, parts)
-    looks = 1 + (train.steps // train.eval_every if train.eval_every else 0)
+    looks = 1 + looks_taken(train.steps, train.eval_every, train.look_early)
     read = min(train.eval_tokens or validation_tokens, validation_tokens)
     return 3 * forward * train.steps * tokens_a_step(model, train) + forward * (
         2 * read * looks + validation_tokens
     )
 
 
+def looks_taken(steps: int, every: int, looks_early: bool) -> int:
+    """How often a training of so many steps looks, after the first step: at an interval, and early.
+
+    >>> looks_taken(200, 50, False), looks_taken(200, 50, True), looks_taken(200, 0, True)
+    (4, 9, 0)
+    """
+    if not every:
+        return 0
+    below = sum(early(step, every) for step in range(1, min(steps + 1, every))) if looks_early else 0
+    return steps // every + below
+
+
 def sampling_seconds(model: ModelConfig, train: TrainConfig) -> float:
     """Spent on the samples that are written during a training."""
-    samples = 1 + train.steps // train.sample_every if train.sample_every else 0
+    if not train.sample_every:
+        return 0.0
+    samples = 1 + looks_taken(train.steps, train.sample_every, train.look_early)
     return samples * train.sample_length * model.n_layers * SAMPLED_TOKEN
 
 
@@ -78,6 +94,17 @@ def seconds(
 ) -> float:
     """From the first step to the end, at `rate` floating-point operations a second."""
     return total_flops(model, train, validation_tokens, parts) / rate + sampling_seconds(model, train)
+
+
+def cpu_rate(threads: int, precision: str) -> float | None:
+    """Floating-point operations a second that a training on this machine's processor may reach, by a short
+    measurement on one thread; None where a GPU trains, whose speed is not measured in a server.
+    """
+    if numerics.pick_device().type != "cpu":
+        return None
+    torch.set_num_threads(1)
+    native = numerics.has_bfloat16(torch.device("cpu")) and precision != "float32"
+    return threads_rate(product_rate(), threads, native)
 
 
 def product_rate() -> float:

@@ -12,7 +12,7 @@ import copy
 import math
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -47,13 +47,6 @@ def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
         raise ConfigError(
             "causal", True, "must be False for the masked objective: the model fills gaps from both sides"
         )
-    if not masked and not model.causal:
-        raise ConfigError(
-            "causal",
-            False,
-            "must be True for next-token training: without the mask every position sees the token it should"
-            " predict",
-        )
     if model.output_head == "none":
         raise ConfigError("output_head", "none", "leaves nothing to predict with; training needs a head")
     need = corpus.vocab_size + masked
@@ -66,6 +59,16 @@ def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
             f" {KINDS[corpus.kind]}{mask}",
         )
     check_length(corpus, model.context)
+
+
+def warning(model: ModelConfig, config: TrainConfig) -> str:
+    """A sentence about a training that is allowed, and shows something else than it seems to; else ''."""
+    if config.objective == "next_token" and not model.causal:
+        return (
+            "Without the causal mask every place sees the letter that it should guess. The loss falls towards"
+            " 0 and says nothing; what the model writes alone shows that it learned to copy, not to write."
+        )
+    return ""
 
 
 def train(
@@ -176,10 +179,10 @@ class _Training:
         config, control = self.config, self.control
         # Nothing is yielded from inside a scope: while the caller holds a record, torch is as the caller left
         # it.
-        evaluation = self._evaluation(complete) if every or _due(self.step, config.eval_every) else None
+        evaluation = self._evaluation(complete) if every or look_due(config, "eval", self.step) else None
         if evaluation is not None:
             yield evaluation
-        if config.sample_every and (every or _due(self.step, config.sample_every)):
+        if config.sample_every and (every or look_due(config, "sample", self.step)):
             yield self._sample()
         if every or control.snapshot or snapshot_due(config, self.step):
             control.snapshot = False
@@ -248,6 +251,24 @@ def snapshot_due(config: TrainConfig, step: int) -> bool:
     """
     early = config.snapshot_early and 0 < step < config.snapshot_every and step & (step - 1) == 0
     return early or _due(step, config.snapshot_every)
+
+
+def look_due(config: TrainConfig, kind: Literal["eval", "sample"], step: int) -> bool:
+    """Whether the model is validated, or writes, after a step: at the interval and, where asked for, after 1,
+    2, 5, 10, 20, 50 ... steps up to it: most is learned early, and a straight line from the first look to the
+    first interval would hide it.
+    """
+    every = config.eval_every if kind == "eval" else config.sample_every
+    return (config.look_early and early(step, every)) or _due(step, every)
+
+
+def early(step: int, every: int) -> bool:
+    """Whether a step is one of 1, 2, 5, 10, 20, 50 ... below an interval.
+
+    >>> [step for step in range(120) if early(step, 100)]
+    [1, 2, 5, 10, 20, 50]
+    """
+    return 0 < step < every and f"{step}"[0] in "125" and not f"{step}"[1:].strip("0")
 
 
 def _due(step: int, every: int) -> bool:

@@ -31,7 +31,7 @@ SHORT = TrainConfig(
     snapshot_every=10,
 )
 LONG = replace(SHORT, steps=90_000, eval_every=0, sample_every=0, snapshot_every=200)
-PROFILE: Profile = replace(PROFILES["local"], max_runs=2, threads_per_run=1, max_worker_bytes=0)
+PROFILE: Profile = replace(PROFILES["local"], max_runs=2, max_beside=0, threads_per_run=1, max_worker_bytes=0)
 
 
 def spec(train: TrainConfig = SHORT, model: ModelConfig = MODEL, **fields: Any) -> RunSpec:

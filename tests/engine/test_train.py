@@ -22,7 +22,7 @@ from engine.parts.registry import HEALTHY
 from engine.training.batches import Batches, masked_batch, next_token_batch
 from engine.training.evaluation import measure
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
-from engine.training.train import train
+from engine.training.train import train, warning
 from tests.engine.helpers import VERSE
 from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only, run
 
@@ -339,7 +339,6 @@ def test_an_encoder_learns_to_fill_gaps() -> None:
     ("model", "fields", "field"),
     [
         (replace(MODEL, vocab_size=7), {}, "vocab_size"),
-        (replace(MODEL, causal=False), {}, "causal"),
         (MODEL, {"objective": "masked"}, "causal"),
         (replace(MODEL, causal=False), {"objective": "masked"}, "vocab_size"),
         (replace(MODEL, n_heads=5), {}, "n_heads"),
@@ -365,3 +364,31 @@ def test_a_short_text_still_has_a_validation_loss() -> None:
     corpus = from_text("abcdefghij" * 10, "short")
     evaluations = only(run(replace(MODEL, vocab_size=10, context=64), corpus, steps=1), Evaluation)
     assert all(math.isfinite(e.validation_loss) and math.isfinite(e.train_loss) for e in evaluations)
+
+
+# --- trained without the mask, and looked at early -----------------------------------------------
+
+
+def test_without_the_mask_it_is_warned_of_and_learns_to_copy_and_not_to_write() -> None:
+    model = replace(MODEL, causal=False)
+    config = replace(TRAIN, steps=300, optimizer="muon", learning_rate=1e-2, batch_size=16)
+    assert "Without the causal mask" in warning(model, config)
+    assert warning(MODEL, config) == "" and warning(model, replace(config, objective="masked")) == ""
+    records = list(train(model, config, CORPUS))
+    loss = only(records, Evaluation)[-1].validation_loss
+    assert (
+        loss < CORPUS.baselines["bigram"] / 4
+    )  # it reads the next letter: no model that guesses comes so low
+    sample = only(records, Sample)[-1]
+    assert len(sample.text) == config.sample_length  # it writes on, and fills no gaps
+
+
+def test_it_looks_early_where_that_is_asked_for() -> None:
+    config = replace(TRAIN, steps=60, eval_every=50, sample_every=20, look_early=True)
+    records = list(train(MODEL, config, CORPUS))
+    assert [e.step for e in only(records, Evaluation)] == [0, 1, 2, 5, 10, 20, 50, 60]
+    assert [s.step for s in only(records, Sample)] == [0, 1, 2, 5, 10, 20, 40, 60]
+    plain = list(train(MODEL, replace(config, look_early=False), CORPUS))
+    assert [e.step for e in only(plain, Evaluation)] == [0, 50, 60]
+    same = [[s.loss for s in only(each, Step)] for each in (records, plain)]
+    assert same[0] == same[1]  # looking changes nothing

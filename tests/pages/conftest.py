@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from tests.pages.stage import StageManager
-from ui import look, slow, state
+from ui import explain, look, slow, state
 from ui.figures.specs import Figure
 from ui.players import plot
 
@@ -81,6 +81,12 @@ def shape(value: Any) -> Any:
         if isinstance(value, str) and len(value) < 20
         else type(value).__name__
     )
+
+
+@pytest.fixture(autouse=True)
+def _unlinked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences as their words.py has them: what the glossary makes of them, tests/ui/test_glossary.py holds."""
+    monkeypatch.setattr(explain, "linked", lambda text: text)
 
 
 @pytest.fixture

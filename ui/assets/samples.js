@@ -1,6 +1,6 @@
 // @ts-check
-// The samples of one run behind a slider. All of them are here, so moving it asks nothing of the server.
-// See pages/start/train/samples.py.
+// The samples of one run, or of two side by side: a strip of some steps with how each begins, readable at a glance, and the whole text
+// of the one chosen. All of them are here, so choosing asks nothing of the server. See pages/start/train/samples.py.
 
 import { element, within, write } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
@@ -8,48 +8,98 @@ import { whole } from "./shared/numbers.js"
 
 /**
  * What is sent.
+ * @typedef {{ step: number, prompt: string, text: string }} Sample
  * @typedef {object} Data
- * @property {{ step: number, prompt: string, text: string }[]} samples ascending
+ * @property {{ name: string, samples: Sample[] }[]} runs one or two; samples ascending
  * @property {string} run
  * @property {string} alt
+ * @property {number} rows of the strip, at most
  * @property {number} height pixels
  */
+
+const BEGINNING = 90 // characters of a row of the strip: what does not fit is cut off
 
 function create(place) {
   const root = within(place, "div", "gf-samples"), bar = within(root, "div", "gf-samples-bar")
   const where = within(bar, "output"), slider = within(bar, "input")
   Object.assign(slider, { type: "range", min: "0", step: "1" })
   slider.setAttribute("aria-label", "Go back through the samples")
-  const text = within(root, "pre"), prompt = element("b"), own = element("span")
-  text.tabIndex = 0 // so that a keyboard can scroll it
-  text.append(prompt, own)
-  const self = { root, slider, where, text, prompt, own, samples: [], run: null, kept: null }
-  slider.oninput = () => {
-    const index = Number(slider.value)
-    // At the right end it follows the newest; anywhere else it stays where the reader put it.
-    self.kept = index === self.samples.length - 1 ? null : self.samples[index].step
-    show(self)
+  const names = within(root, "div", "gf-samples-names"), strip = within(root, "div", "gf-samples-strip")
+  const texts = within(root, "div", "gf-samples-texts")
+  const self = { root, slider, where, names, strip, texts, runs: [], steps: [], rows: 6, run: null, kept: null }
+  slider.oninput = () => choose(self, Number(slider.value))
+  strip.onclick = (event) => {
+    const row = event.target instanceof Element ? event.target.closest("button") : null
+    if (row) choose(self, self.steps.indexOf(Number(row.dataset.step)))
   }
   return self
 }
 
+/** At the right end it follows the newest; anywhere else it stays where the reader put it. */
+function choose(self, index) {
+  self.kept = index === self.steps.length - 1 ? null : self.steps[index]
+  show(self)
+}
+
+/** The newest sample of a run up to a step. */
+const upTo = (samples, step) => samples.findLast((s) => s.step <= step)
+
+/** Some of the steps, the first and the last and the chosen among them: evenly over the list, which is dense where much is learned. */
+function some(steps, many, chosen) {
+  const last = steps.length - 1, found = new Set(chosen < 0 ? [] : [chosen])
+  for (let i = 0; i < many && last >= 0; i++) found.add(Math.round((i * last) / Math.max(many - 1, 1)))
+  const all = [...found].sort((a, b) => a - b)
+  while (all.length > many) {
+    const spare = all.findIndex((i) => i !== 0 && i !== last && i !== chosen)
+    if (spare < 0) break
+    all.splice(spare, 1)
+  }
+  return all
+}
+
+const beginning = (sample) => (sample ? (sample.prompt + sample.text).trim().replaceAll(/\s*\n\s*/g, " ⏎ ").slice(0, BEGINNING) : "")
+
 function show(self) {
-  const { samples, slider, kept } = self
-  const last = samples.length - 1
+  const { runs, steps, slider, kept, strip, texts } = self
+  const last = steps.length - 1
   let index = last
   if (kept !== null) {
-    index = samples.findIndex((s) => s.step >= kept)
+    index = steps.findIndex((s) => s >= kept)
     if (index < 0) index = last
   }
   slider.max = String(Math.max(last, 0))
   slider.value = String(Math.max(index, 0))
   slider.disabled = last < 1
-  const sample = samples[index]
-  const said = sample ? `The model's own text after step ${whole(sample.step)}${index === last ? " (newest)" : ""}` : "The model's own text: none yet"
+  const said = last < 0 ? "It has written nothing yet" : `What it writes after step ${whole(steps[index])}${index === last ? " (newest)" : ""}`
   write(self.where, said)
   slider.setAttribute("aria-valuetext", said)
-  write(self.prompt, sample ? sample.prompt : "")
-  write(self.own, sample ? sample.text : "")
+  fill(self.names, runs.length > 1 ? runs : [], "span", (node, run) => write(node, run.name))
+  fill(strip, some(steps, self.rows, index), "button", (node, at) => row(self, node, at, at === index))
+  fill(texts, runs, "pre", (node, run) => {
+    if (!node.firstChild) node.append(element("b"), element("span"))
+    const sample = last < 0 ? undefined : upTo(run.samples, steps[index])
+    node.tabIndex = 0 // so that a keyboard can scroll it
+    node.setAttribute("aria-label", runs.length > 1 ? `${self.alt}: ${run.name}` : self.alt)
+    write(node.firstChild, sample ? sample.prompt.replace(/^\n+/, "") : "") // a line break alone needs no line of its own
+    write(node.lastChild, sample ? sample.text : "")
+  })
+}
+
+/** One line of the strip: a step, and how each run's text begins then. */
+function row(self, node, at, chosen) {
+  const step = self.steps[at]
+  node.type = "button"
+  node.dataset.step = String(step)
+  node.setAttribute("aria-pressed", String(chosen))
+  node.setAttribute("aria-label", `Show the text after step ${whole(step)}`)
+  const cells = [whole(step), ...self.runs.map((run) => beginning(upTo(run.samples, step)))]
+  fill(node, cells, "span", (cell, text) => write(cell, text))
+}
+
+/** As many children as there are things, each brought up to date: what stands is kept. */
+function fill(parent, things, tag, draw) {
+  while (parent.children.length > things.length) parent.lastElementChild.remove()
+  things.forEach((thing, i) => draw(parent.children[i] ?? within(parent, tag), thing))
 }
 
 /**
@@ -58,9 +108,9 @@ function show(self) {
  */
 function update(self, data) {
   if (data.run !== self.run) self.kept = null
-  self.run = data.run
-  self.samples = data.samples
-  self.text.setAttribute("aria-label", data.alt)
+  Object.assign(self, { run: data.run, runs: data.runs, alt: data.alt, rows: data.rows })
+  self.steps = [...new Set(data.runs.flatMap((run) => run.samples.map((s) => s.step)))].sort((a, b) => a - b)
+  self.root.dataset.runs = String(data.runs.length)
   self.root.style.height = `${data.height}px`
   show(self)
 }

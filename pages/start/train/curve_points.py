@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from engine.service.history import History
+from engine.service.state import Change
 from engine.training.records import Evaluation
 
 XAxis = Literal["step", "time"]
@@ -40,6 +42,19 @@ class Curve:
     whole_steps: np.ndarray = field(default_factory=_empty)
     whole_seconds: np.ndarray = field(default_factory=_empty)
     whole_losses: np.ndarray = field(default_factory=_empty)
+    changes: tuple[Change, ...] = ()  # what was done to it by hand
+
+    @property
+    def final(self) -> float:
+        """The newest validation loss: the whole split's where it was the last to be read; NaN where there is
+        none.
+        """
+        ends = [
+            (at[-1], losses[-1])
+            for at, losses in ((self.eval_steps, self.eval_losses), (self.whole_steps, self.whole_losses))
+            if len(losses)
+        ]
+        return float(max(ends, key=lambda end: end[0])[1]) if ends else math.nan
 
     def along(self, x: XAxis) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(positions of the steps, of the quick looks, of the evaluations on the whole split) on the axis
@@ -82,7 +97,9 @@ def curve_table(history: History) -> pd.DataFrame:
     return steps.merge(looked, on="step", how="outer").sort_values("step", ignore_index=True)
 
 
-def curve_of(name: str, history: History, points: int = 0, unit: Unit = "nats") -> Curve:
+def curve_of(
+    name: str, history: History, points: int = 0, unit: Unit = "nats", changes: tuple[Change, ...] = ()
+) -> Curve:
     """The arrays of a run's history that the loss chart draws; at most
     `points` steps, spread evenly, when points > 0.
     """
@@ -98,6 +115,7 @@ def curve_of(name: str, history: History, points: int = 0, unit: Unit = "nats") 
         (history.losses if unit == "nats" else history.bits)[some],
         *_looks(quick, unit),
         *_looks(whole, unit),
+        changes,
     )
 
 

@@ -59,11 +59,12 @@ def loss_curves(
         ]
     )
     y_range = _loss_range(main, others, baselines)
-    labels = _apart([label for part in parts for label in part.labels], y_range)
+    labels = _apart([label for part in parts for label in part.labels], y_range, reach)
     layout = base_layout(
         uirevision=f"loss-{x}-{unit}",
-        margin={"l": 48, "r": 122, "t": 8, "b": 40},
-        showlegend=False,
+        margin={"l": 48, "r": 52 if unit == "nats" else 12, "t": 8, "b": 40},
+        showlegend=main is not None,
+        legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 13}},
         hovermode="closest" if others else "x unified",
         xaxis=_x_axis("step" if x == "step" else "training time (s)", reach or None),
         yaxis={
@@ -72,8 +73,38 @@ def loss_curves(
         },
         shapes=[shape for part in parts for shape in part.shapes],
         annotations=[*(note for part in parts for note in part.notes), *labels],
+        **({"yaxis2": _choices_axis(y_range, token)} if unit == "nats" else {}),
     )
-    return go.Figure({"data": [trace for part in parts for trace in part.traces], "layout": layout})
+    traces = [trace for part in parts for trace in part.traces]
+    axes = ["y", *(["y2"] if unit == "nats" else [])]
+    return go.Figure({"data": [*traces, *(NOTHING | {"yaxis": axis} for axis in axes)], "layout": layout})
+
+
+# an axis is drawn only where something belongs to it
+NOTHING = {
+    "type": "scatter",
+    "x": [None],
+    "y": [None],
+    "hoverinfo": "skip",
+    "showlegend": False,
+}
+
+
+def _choices_axis(y_range: list[float], token: str) -> dict[str, Any]:
+    """The same losses as numbers of equally likely tokens, e^loss: 1, 2, 4, 8 ..."""
+    choices = [2**power for power in range(17) if math.log(2**power) <= y_range[1]]
+    return {
+        "title": {"text": f"torn between {token}s" if token != "character" else "torn between letters"},
+        "overlaying": "y",
+        "matches": "y",
+        "side": "right",
+        "range": y_range,
+        "tickmode": "array",
+        "tickvals": [math.log(n) for n in choices],
+        "ticktext": [f"{n:,}" for n in choices],
+        "showgrid": False,
+        "zeroline": False,
+    }
 
 
 @dataclass(frozen=True)
@@ -91,38 +122,62 @@ def _main(curve: Curve, x: XAxis) -> Parts:
     shade = colour("validation")
     thin, thick = {"color": colour("training"), "width": 1.2}, {"color": colour("validation"), "width": 3}
     traces = (
-        _line(at, curve.losses, "training (each batch)", line=thin, opacity=0.75, hovertemplate="%{y:.3f}"),
+        _line(at, curve.losses, "each batch", line=thin, opacity=0.75, hovertemplate="%{y:.3f}"),
         _line(
             eval_at,
             curve.eval_losses,
-            "validation",
+            _named(curve),
             line=thick,
-            marker={"size": 7},
+            marker={"size": 6},
             mode="lines+markers",
             cliponaxis=False,
             hovertemplate="%{y:.4f}",
         ),
         *_whole(whole_at, curve.whole_losses, WHOLE, shade, "%{y:.4f}"),
     )
-    # all labels stand right of all curves
-    front = max([float(end[-1]) for end in (at, eval_at, whole_at) if len(end)], default=0.0)
-    ends = [
-        (name, float(y[-1]), look)
-        for name, y, look in (
-            ("training", curve.losses, colour("training")),
-            ("validation", curve.eval_losses, shade),
-            ("whole split", curve.whole_losses, shade),
-        )
-        if len(y)
-    ]
-    return Parts(
-        traces,
-        labels=tuple(
-            _label(front, value, f"{name} {value:.2f}", look)
-            for name, value, look in ends
-            if math.isfinite(value)
-        ),
+    marks = _marks(curve, x, shade)
+    return Parts(traces, marks.notes, _ends(curve, x, shade), marks.shapes)
+
+
+def _named(curve: Curve) -> str:
+    """The name in the legend, with its newest validation loss."""
+    name = plain(short(curve.name, 34))
+    return f"{name} {curve.final:.2f}" if math.isfinite(curve.final) else name
+
+
+def _ends(curve: Curve, x: XAxis, shade: str) -> tuple[dict[str, Any], ...]:
+    """The losses at the last points of a curve's two kinds of validation, each at its own point."""
+    _, at, whole_at = curve.along(x)
+    ends = [(where, y) for where, y in ((at, curve.eval_losses), (whole_at, curve.whole_losses)) if len(y)]
+    return tuple(
+        _label(float(where[-1]), float(y[-1]), f"{y[-1]:.2f}", shade)
+        for where, y in ends
+        if math.isfinite(y[-1])
     )
+
+
+def _marks(curve: Curve, x: XAxis, shade: str) -> Parts:
+    """A line across the chart where somebody changed something by hand, and what it was."""
+    where = [float(c.step if x == "step" else c.seconds) for c in curve.changes]
+    line = {"color": shade, "width": 1.5, "dash": "dash"}
+    shapes = tuple(
+        {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": line} for at in where
+    )
+    notes = tuple(
+        {
+            "x": at,
+            "yref": "paper",
+            "y": 1 - 0.07 * (index % 4),
+            "text": f"by hand: {change.words}",
+            "showarrow": False,
+            "xanchor": "left",
+            "yanchor": "top",
+            "xshift": 3,
+            "font": {"color": shade, "size": 12},
+        }
+        for index, (at, change) in enumerate(zip(where, curve.changes, strict=True))
+    )
+    return Parts(notes=notes, shapes=shapes)
 
 
 def _whole(
@@ -132,38 +187,31 @@ def _whole(
     none.
     """
     look = {"size": 11, "symbol": "diamond-open", "color": shade, "line": {"width": 2.5}}
-    rest = {"mode": "markers", "marker": look, "cliponaxis": False, "hovertemplate": hover}
+    rest = {
+        "mode": "markers",
+        "marker": look,
+        "cliponaxis": False,
+        "hovertemplate": hover,
+        "showlegend": False,
+    }
     return (_line(at, losses, name, **rest),) if len(at) else ()
 
 
 def _other(curve: Curve, x: XAxis, shade: str) -> Parts:
     _, at, whole_at = curve.along(x)
     name = plain(curve.name)
-    hover = f"{name}: %{{y:.4f}}<extra></extra>"
     trace = _line(
         at,
         curve.eval_losses,
-        name,
+        _named(curve),
         line={"color": shade, "width": 2},
         marker={"size": 5},
         mode="lines+markers",
-        hovertemplate=hover,
+        hovertemplate="%{y:.4f}",
     )
-    whole = _whole(
-        whole_at,
-        curve.whole_losses,
-        f"{name}: {WHOLE}",
-        shade,
-        f"{name}, whole split: %{{y:.4f}}<extra></extra>",
-    )
-    # named at its last point, of whatever kind
-    ends = [(where, y) for where, y in ((at, curve.eval_losses), (whole_at, curve.whole_losses)) if len(y)]
-    where, y = max(ends, key=lambda end: float(end[0][-1]), default=(at, curve.eval_losses))
-    named = len(y) > 0 and math.isfinite(y[-1])
-    return Parts(
-        (trace, *whole),
-        labels=((_label(float(where[-1]), float(y[-1]), plain(short(curve.name)), shade),) if named else ()),
-    )
+    whole = _whole(whole_at, curve.whole_losses, f"{name}: {WHOLE}", shade, "%{y:.4f}")
+    marks = _marks(curve, x, shade)
+    return Parts((trace, *whole), marks.notes, _ends(curve, x, shade), marks.shapes)
 
 
 def _baselines(baselines: Mapping[str, float], vocab_size: int, unit: Unit, token: str) -> Parts:
@@ -222,26 +270,31 @@ def _small(values: np.ndarray) -> np.ndarray:
 
 
 def _label(x: float, y: float, text: str, shade: str) -> dict[str, Any]:
-    """To the right of a curve's end, on the colour of the page, so that no dotted line runs through it."""
-    look = {"font": {"color": shade, "size": 13}, "bgcolor": "var(--gf-seq0)", "borderpad": 0}
-    return {"x": x, "y": y, "text": text, "showarrow": False, "xanchor": "left", "xshift": 6} | look
+    """Below a curve's last point, where a falling curve leaves room."""
+    look = {"font": {"color": shade, "size": 13}, "yanchor": "top", "borderpad": 0}
+    return {"x": x, "y": y, "text": text, "showarrow": False} | look
 
 
 def _apart(
-    labels: list[dict[str, Any]], y_range: list[float], height: int = 240, line: int = 17
+    labels: list[dict[str, Any]], y_range: list[float], reach: float, height: int = 260, line: int = 16
 ) -> list[dict[str, Any]]:
-    """The labels, moved up or down (pixels) until no two share a line. `height` is about that of the plot's
-    inside.
+    """The labels at their points; one that would lie on another (within a sixth of the width) moves below
+    it. `height` is about that of the plot's inside, in pixels.
     """
     scale = height / (y_range[1] - y_range[0])
-    placed, lowest = [], -math.inf
-    for label in sorted(labels, key=lambda label: label["y"]):
-        natural = label["y"] * scale
-        at = max(natural, lowest + line)
-        placed.append((label, at - natural))
-        lowest = at
-    middle = (sum(shift for _, shift in placed) / len(placed)) if placed else 0.0  # as much down as up
-    return [label | {"yshift": round(shift - middle)} for label, shift in placed]
+    placed: list[tuple[float, float]] = []
+    moved = []
+    for label in sorted(labels, key=lambda label: -label["y"]):
+        near = [at for x, at in placed if abs(x - label["x"]) <= reach / 6]
+        at = min([label["y"] * scale, *(each - line for each in near)])
+        placed.append((label["x"], at))
+        # "left" or "right" of the point near the edges, so that no label is cut off
+        anchor = "left" if label["x"] < reach / 12 else "right" if label["x"] > reach * 11 / 12 else "center"
+        if (at - y_range[0] * scale) < line:  # no room below: above the point, inside the chart
+            moved.append(label | {"yshift": 5, "yanchor": "bottom", "xanchor": anchor})
+        else:
+            moved.append(label | {"yshift": round(at - label["y"] * scale) - 5, "xanchor": anchor})
+    return moved
 
 
 def _x_axis(title: str, end: float | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What stands on the training page: what to train on the left, the run on the right, earlier runs below."""
+"""What stands on the training page: what to train in one line, the run below it, earlier runs folded."""
 
 from __future__ import annotations
 
@@ -6,55 +6,110 @@ import streamlit as st
 
 from engine.presets import Preset
 from engine.service.state import RunView
+from pages.start.train import words
+from pages.start.train.asking import refusal, selected, start, start_pair
 from pages.start.train.curves import loss_curves
 from pages.start.train.data import data_group
-from pages.start.train.losses import baselines, vocabulary
-from pages.start.train.run import refusal, run_panel, selected, start
+from pages.start.train.losses import baselines, corpus_of, vocabulary
+from pages.start.train.run import run_panel
 from pages.start.train.saved import saved_model
 from pages.start.train.setup import (
     Setup,
     changes_note,
     derived,
+    in_short,
     mark_problems,
+    obstacles,
     preset_notes,
     setup,
     summary,
 )
 from pages.start.train.table import runs_table
-from ui import state
+from pages.start.train.whatif import WHAT_IFS
+from ui import explain, state, widgets
 from ui.controls import control_groups, preset_picker
-from ui.look import boundary
+from ui.look import boundary, header
 from ui.players.plot import plot
-from ui.text.markdown import token_word
+from ui.players.served import ASSETS
+from ui.text.markdown import token_word, whole
+
+TALL = 420  # of the empty chart: there is nothing else yet
+READ = 900  # characters of the text it reads, before the first run
 
 
-def left() -> tuple[Preset, Setup]:
-    """Preset, summary and button first, so that a phone shows them without scrolling; every control below."""
-    preset = preset_picker()
-    st.caption(preset.summary)
-    top = st.container()
-    with st.container(gap="xsmall"):
+def draw_desk() -> None:
+    """All of it. A fault in one part leaves the others."""
+    preset = header("Train", preset_picker)
+    st.html(ASSETS / "panel.css")
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
+        st.header(words.QUESTION, anchor=False)
+        drawer = st.popover("Settings", icon=":material/tune:")
+    named = st.query_params.get("run") or st.session_state.get("run_id")
+    # on a phone a run stands before what starts the next one (panel.css)
+    with st.container(key="train_desk_run" if named else "train_desk"):
+        with st.container(key="train_controls"):
+            chosen = _controls(preset, drawer)
+        shown = selected()
+        with st.container(key="train_run"), boundary():
+            if shown is None:
+                _before(chosen)
+            else:
+                run_panel(shown)
+    with boundary():
+        runs_table()
+    with boundary():
+        saved_model()
+
+
+def _controls(preset: Preset, drawer: st.delta_generator.DeltaGenerator) -> Setup:
+    """Train, and what if; what will be trained is set in the drawer."""
+    line = st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_line")
+    with drawer:
+        st.caption(preset.summary)
         data = data_group(state.profile())
         values, places = control_groups(preset)
         values = {"tokenizer": data.tokenizer} | values
     chosen = setup(preset, values, data)
     mark_problems(chosen.problems, places)
     derived(chosen.spec, chosen.problems, places)
-    with top:
-        pressed = st.button(
-            "Train",
-            type="primary",
-            icon=":material/play_arrow:",
-            width="stretch",
-            disabled=bool(chosen.problems),
-            key="train",
-        )
-        asked_for = st.session_state.pop("start_at_once", False)  # by the button on Home
-        if (pressed or asked_for) and not chosen.problems:
-            start(chosen.spec)
+    with drawer:
         summary(chosen, last_finished())
         changes_note(preset, values)
-    return preset, chosen
+        with st.expander("What this preset uses, and why", icon=":material/lightbulb:"):
+            preset_notes(preset)
+    with line:
+        _start_line(chosen)
+        in_short(chosen, last_finished())
+    obstacles(chosen)
+    return chosen
+
+
+def _start_line(chosen: Setup) -> None:
+    impossible = bool(chosen.problems)
+    pressed = st.button(
+        "Train",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=impossible,
+        key="train",
+        width=120,
+    )
+    labels = {name: f"What if: {what.label}" for name, what in WHAT_IFS.items()}
+    name = widgets.one_of("What if", labels, "what_if", kind="list", hidden=True, width=250)
+    both = st.button(
+        "Train both",
+        icon=":material/compare_arrows:",
+        disabled=impossible,
+        key="train_both",
+        help="Your recipe, and the same with this one thing changed, side by side.",
+    )
+    asked_for = st.session_state.pop("start_at_once", False)  # by the button on Home
+    if impossible:
+        return
+    if both:
+        start_pair(chosen.spec, WHAT_IFS[name].applied(chosen.spec))
+    elif pressed or asked_for:
+        start(chosen.spec)
 
 
 def last_finished() -> RunView | None:
@@ -63,51 +118,28 @@ def last_finished() -> RunView | None:
     return runs[-1] if runs else None
 
 
-def before(preset: Preset, chosen: Setup) -> None:
-    """What stands where the run will be: the chart that it has to get through, empty, and what the preset is
-    made of.
+def _before(chosen: Setup) -> None:
+    """What stands where the run will be: the chart that it has to get through, empty, and the text that it is
+    going to read.
     """
     refusal()
-    st.markdown(
-        "Press **Train** and watch the loss fall through these lines, while what it writes turns from noise"
-        " into something like the text it reads."
-    )
-    if not chosen.problems:
-        spec = chosen.spec
-        figure = loss_curves(
-            None,
-            baselines(spec),
-            vocabulary(spec),
-            end=float(spec.train.steps),
-            token=token_word(spec.train.tokenizer),
-        )
+    if chosen.problems:
+        return
+    spec = chosen.spec
+    word, lines = token_word(spec.train.tokenizer), baselines(spec)
+    left, right = st.columns(2, gap="medium")
+    with left:
         plot(
-            figure,
+            loss_curves(None, lines, vocabulary(spec), end=float(spec.train.steps), token=word),
             key="empty_chart",
-            height=300,
+            height=TALL,
             alt="An empty chart of loss against step, with lines for what predictors without a network reach",
         )
-    st.subheader("What this preset uses, and why", anchor=False)
-    preset_notes(preset)
-
-
-def draw_desk() -> None:
-    """All of it. A fault in one part leaves the others."""
-    controls, run = st.columns([3, 5], gap="medium")
-    with controls:
-        preset, chosen = left()
-    shown = selected()
-    if shown is not None:
-        with controls, st.expander("What this preset uses, and why", icon=":material/lightbulb:"):
-            preset_notes(preset)
-    overlaid: list[str] = []
-    with st.container():
-        with boundary():
-            overlaid = runs_table()
-        with boundary():
-            saved_model()
-    with run, boundary():
-        if shown is None:
-            before(preset, chosen)
-        else:
-            run_panel(shown, overlaid)
+    with right:
+        st.markdown("**The text that it reads**")
+        corpus = corpus_of(spec)
+        with st.container(height=TALL - 50, border=False):
+            st.code(whole(corpus.text[:READ]) if corpus else "", language=None, wrap_lines=True)
+    noun = "letter" if word == "character" else word
+    if "uniform" in lines:
+        explain.answer(words.before(vocabulary(spec), lines["uniform"], noun, spec.train.steps))

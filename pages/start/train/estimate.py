@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import streamlit as st
-import torch
 
-from engine import numerics
 from engine.faults import parts_of
 from engine.service.profiles import Profile
 from engine.service.state import RunSpec, RunView
@@ -39,17 +37,15 @@ def estimate(
             last.spec.model, last.spec.train, last.step, last.seconds, parts_of(last.spec.parts)
         )
         rate, source = pace.flops_a_second, "from the speed of your last run"
-    elif numerics.pick_device().type != "cpu":
-        return None
     else:
-        native = numerics.has_bfloat16(torch.device("cpu")) and train.precision != "float32"
-        rate = arithmetic.threads_rate(_product_rate(), profile.threads_per_run, native)
-        source = "roughly, from this machine's measured speed in matrix products"
+        measured = _cpu_rate(profile.threads_per_run, train.precision)
+        if measured is None:
+            return None
+        rate, source = measured, "roughly, from this machine's measured speed in matrix products"
     return Estimate(arithmetic.seconds(model, train, validation_tokens, rate, parts), source)
 
 
 @st.cache_resource(show_spinner=False)
-def _product_rate() -> float:
-    """Measured once for each server, on one thread."""
-    torch.set_num_threads(1)
-    return arithmetic.product_rate()
+def _cpu_rate(threads: int, precision: str) -> float | None:
+    """Measured once for each server."""
+    return arithmetic.cpu_rate(threads, precision)

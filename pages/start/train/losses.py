@@ -9,18 +9,20 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from engine.corpora import Corpus
 from engine.errors import ConfigError, CorpusError
 from engine.numerics import perplexity
 from engine.service.state import RunSpec, RunView
 from engine.training.records import Evaluation
-from pages.start.train import curve_points, curves
+from pages.start.train import curve_points, curves, words
+from pages.start.train.beside import laid_over
 from pages.start.train.data import own_corpus
 from ui import state, widgets
 from ui.players.plot import plot
 from ui.text.markdown import token_word
 
 LIVE_POINTS = 500  # of a curve that is sent again several times a second; once it rests, all of them are
-LOSS_IN = ["nats per token", "bits per character"]
+LOSS_IN = {"nats per token": "nats", "bits per character": "bits"}  # id in a link -> on the button
 COMPARABLE = (
     "Nats per token and perplexity cannot be compared between tokenizers, because a longer token is harder to"
     " guess but says more at once; bits per character can, because every tokenizer has the same characters to"
@@ -28,20 +30,22 @@ COMPARABLE = (
 )
 
 
-def losses(view: RunView, overlaid: tuple[str, ...]) -> None:
-    """The chart of a run, `overlaid` runs beside it: in the unit that was chosen, or in bits per character
-    where only that is comparable.
+def losses(view: RunView, other: RunView | None, height: int) -> None:
+    """The chart of a run, the other of its pair and earlier runs laid over: in the unit that was chosen, or
+    in bits per character where only that is comparable.
     """
-    manager = state.manager()
-    beside = [other for run in overlaid if run != view.id and (other := manager.view(run)) is not None]
-    mixed = any(other.spec.train.tokenizer != view.spec.train.tokenizer for other in beside)
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        beside = [*([other] if other else []), *laid_over(view)]
         x = widgets.one_of("Loss against", ["step", "time"], "axis", hidden=True)
+        mixed = any(one.spec.train.tokenizer != view.spec.train.tokenizer for one in beside)
         unit: curve_points.Unit = "bits" if mixed else _unit()
     axis: curve_points.XAxis = "time" if x == "time" else "step"
     end = float(view.total_steps) if axis == "step" else None
-    others = [curve_points.curve_of(other.name, other.history, 1, unit) for other in beside]
-    own = curve_points.curve_of(view.name, view.history, LIVE_POINTS if view.active else 0, unit)
+    others = [
+        curve_points.curve_of(one.given or one.name, one.history, 1, unit, one.changes) for one in beside
+    ]
+    points = LIVE_POINTS if view.active else 0
+    own = curve_points.curve_of(view.given or view.name, view.history, points, unit, view.changes)
     lines, word = baselines(view.spec, unit), token_word(view.spec.train.tokenizer)
     figure = curves.loss_curves(
         own, lines, vocabulary(view.spec), x=axis, others=others, end=end, unit=unit, token=word
@@ -53,10 +57,13 @@ def losses(view: RunView, overlaid: tuple[str, ...]) -> None:
         figure,
         key="loss_chart",
         alt=_loss_words(view, unit),
-        height=300,
+        height=height,
         data=table,
         name=f"loss-{slug(view.name)}",
     )
+    for one in [view, *beside] if beside else []:
+        if one.changes:
+            st.caption(words.changed_by_hand(one.given or one.name, "; ".join(c.words for c in one.changes)))
     if mixed:
         why = COMPARABLE if word == "character" else ""  # else it stands below the numbers
         st.caption(
@@ -67,7 +74,7 @@ def losses(view: RunView, overlaid: tuple[str, ...]) -> None:
 
 def _unit() -> curve_points.Unit:
     chosen = widgets.one_of("Loss in", LOSS_IN, "loss_in", hidden=True)
-    return "bits" if chosen == LOSS_IN[1] else "nats"
+    return "bits" if chosen == "bits per character" else "nats"
 
 
 def vocabulary(spec: RunSpec) -> int:
@@ -75,18 +82,23 @@ def vocabulary(spec: RunSpec) -> int:
     return spec.model.vocab_size - (spec.train.objective == "masked")
 
 
+def corpus_of(spec: RunSpec) -> Corpus | None:
+    """The text of a run, cut into its tokens; None where it is no longer here."""
+    cut = spec.train.tokenizer
+    try:
+        if spec.corpus == "text" and spec.text:
+            return own_corpus(spec.text, cut)
+        return state.corpus(spec.corpus, cut)
+    except (CorpusError, ConfigError):
+        return None
+
+
 def baselines(spec: RunSpec, unit: curve_points.Unit = "nats") -> Mapping[str, float]:
     """Losses that predictors without a network reach on the corpus of a run; none where its text is no longer
     here.
     """
-    cut = spec.train.tokenizer
-    try:
-        corpus = (
-            own_corpus(spec.text, cut)
-            if spec.corpus == "text" and spec.text
-            else state.corpus(spec.corpus, cut)
-        )
-    except (CorpusError, ConfigError):
+    corpus = corpus_of(spec)
+    if corpus is None:
         return {}
     return corpus.baselines if unit == "nats" else corpus.baselines_in_bits
 
@@ -138,7 +150,7 @@ def numbers(view: RunView) -> None:
             "Bits / character", number(bits(look) if look else math.nan, ".3f"), help=" ".join(help_bits)
         )
     if look is not None:
-        st.caption(measured_on(look, view.spec))
+        st.caption(f"After step {look.step:,}. {measured_on(look, view.spec)}")
     if word != "character":
         st.caption(COMPARABLE)
 

@@ -1,28 +1,43 @@
-"""The model's own text, each sample with its step, behind a slider that runs in the browser."""
+"""The model's own text, or that of two runs side by side: a strip of steps, and the text of the one chosen.
+All of it runs in the browser.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from engine.service.history import thin
+from engine.service.state import RunView
 from engine.training.records import Sample
 from ui.players.component import mounted
 
 MAX_SENT = 60_000  # characters in one update
+ROWS = 6  # of the strip
 
 
-def samples(items: Sequence[Sample], *, run: str, masked: bool, key: str, height: int = 240) -> None:
-    """Shows the newest sample, or the one that the reader went back to: a new sample does not take that one
-    away.
+def samples(views: Sequence[RunView], *, key: str, height: int = 240) -> None:
+    """Shows the newest samples, or those that the reader went back to: new ones do not take these away.
 
     A masked model's text already contains its prompt. Very long histories are sent thinned, the first and the
     newest always.
     """
-    while len(items) > 2 and sum(len(s.prompt) + len(s.text) for s in items) > MAX_SENT:
-        items = thin(items)
-    sent = [{"step": s.step, "prompt": "" if masked else s.prompt, "text": s.text} for s in items]
+    sent = [{"name": view.name, "samples": _sent(view, MAX_SENT // len(views))} for view in views]
     mounted("samples")(
         key=key,
-        data={"samples": sent, "run": run, "height": height, "alt": "The model's own text"},
+        data={
+            "runs": sent,
+            "run": views[0].id,
+            "rows": ROWS,
+            "height": height,
+            "alt": "The model's own text",
+        },
         height=height,
     )
+
+
+def _sent(view: RunView, most: int) -> list[dict[str, object]]:
+    items: Sequence[Sample] = view.history.samples
+    while len(items) > 2 and sum(len(s.prompt) + len(s.text) for s in items) > most:
+        items = thin(items)
+    masked = view.spec.train.objective == "masked"
+    return [{"step": s.step, "prompt": "" if masked else s.prompt, "text": s.text} for s in items]

@@ -17,6 +17,7 @@ from engine.config import TrainConfig
 from engine.errors import CheckpointError, GlassformerError
 from engine.ledger import parameter_formula
 from engine.sample import complete
+from engine.sample.generate import fills_gaps
 from engine.service.profiles import check_model
 from engine.tokenizers import Tokenizer
 from engine.tokenizers.bpe import BpeTokenizer
@@ -126,7 +127,9 @@ def _show(found: Checkpoint) -> None:
                 text = complete(
                     found.model, found.tokenizer, visible(prompt or ""), LENGTH, float(warmth), seed=0
                 )
-                st.session_state["written"] = visible(prompt or "") + text if found.config.causal else text
+                st.session_state["written"] = (
+                    text if fills_gaps(found.config, found.tokenizer) else visible(prompt or "") + text
+                )
             except GlassformerError as error:
                 st.error(safe(str(error)))
     if written := st.session_state.get("written"):

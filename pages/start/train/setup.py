@@ -17,7 +17,7 @@ from engine.presets import PRESETS, Preset
 from engine.service import profiles
 from engine.service.state import RunSpec, RunView
 from engine.training.estimate import tokens_a_step
-from engine.training.train import check
+from engine.training.train import check, warning
 from pages.start.train.data import Data
 from pages.start.train.estimate import estimate
 from ui import state
@@ -106,15 +106,32 @@ def derived(spec: RunSpec, problems: Mapping[str, str], places: Mapping[str, Del
         )
 
 
-def summary(chosen: Setup, last: RunView | None) -> None:
-    """Parameters, tokens in a step, and how long it will take; or what stands in the way."""
+def obstacles(chosen: Setup) -> None:
+    """What stands in the way of a training, or what will be strange about it."""
+    groups = {"Data": DATA, **GROUPS}
+    for field, sentence in chosen.problems.items():
+        where = next(
+            (group for group, controls in groups.items() if any(c.field == field for c in controls)), ""
+        )
+        st.error(f"{sentence} (Under *{where}*.)" if where else sentence)
+    if not chosen.problems and (strange := warning(chosen.spec.model, chosen.spec.train)):
+        st.warning(strange)
+
+
+def in_short(chosen: Setup, last: RunView | None) -> None:
+    """Beside the button: how much, and how long."""
     if chosen.problems:
-        groups = {"Data": DATA, **GROUPS}
-        for field, sentence in chosen.problems.items():
-            where = next(
-                (group for group, controls in groups.items() if any(c.field == field for c in controls)), ""
-            )
-            st.error(f"{sentence} (Under *{where}*.)" if where else sentence)
+        return
+    model, train = chosen.spec.model, chosen.spec.train
+    parameters = parameter_formula(model, parts_of(chosen.spec.parts))
+    guess = estimate(chosen.spec, chosen.validation_tokens, state.profile(), last)
+    long = f" · about **{guess.words}**" if guess else ""
+    st.markdown(f"**{parameters:,}** parameters · **{train.steps:,}** steps{long}", width="content")
+
+
+def summary(chosen: Setup, last: RunView | None) -> None:
+    """Parameters, tokens in a step, and how long it will take."""
+    if chosen.problems:
         return
     model, train = chosen.spec.model, chosen.spec.train
     guess = estimate(chosen.spec, chosen.validation_tokens, state.profile(), last)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from engine.service.state import RunSpec, RunView
+from engine.service.state import Change, RunSpec, RunView
+from pages.start.train.asking import act, select
 from pages.start.train.curve_points import curve_table
 from pages.start.train.losses import slug
-from pages.start.train.run import act, select
 from ui import state
 from ui.fields import changes, label_of, show
 from ui.status import duration_exact
@@ -37,40 +38,31 @@ COLUMNS = {
 TABLE_SECONDS = 2.0  # between looks at the runs in the table, while one of them is active
 
 
-def runs_table() -> list[str]:
-    """Draws the table and its controls. Returns the ids of the runs to lay over the chart."""
+def runs_table() -> None:
+    """Draws the table of this browser's runs and its controls, folded."""
     views = state.manager().runs(state.owner())
     if not views:
-        return []
-    st.subheader("Earlier runs", anchor=False)
+        return
+    with st.expander("All runs: what they changed, what they reached", icon=":material/table_rows:"):
+        _drawer(views)
+
+
+def _drawer(views: list[RunView]) -> None:
     st.fragment(_overview, run_every=TABLE_SECONDS if any(view.active for view in views) else None)()
-    # Streamlit's own: who knows a run's id may watch it, so these two stay out of links.
+    # Streamlit's own: who is in hand is of no use to whoever gets the link.
     ids, names = [view.id for view in views], {view.id: view.name for view in views}
     _forget_removed(names)
     _follow_shown(names)
-    left, right = st.columns(2)
-    with left:
-        chosen = st.selectbox(
-            "Take one of them",
-            ids,
-            format_func=lambda run: names.get(run, run),
-            key="run_in_hand",
-            help="The buttons below are about this one.",
-        )
-    with right:
-        overlaid = st.multiselect(
-            "Lay over the chart",
-            ids,
-            format_func=lambda run: names.get(run, run),
-            key="overlaid",
-            persist_state="session",
-            placeholder="Choose runs to compare",
-            help="Their validation curves are drawn beside the one shown.",
-        )
+    chosen = st.selectbox(
+        "Take one of them",
+        ids,
+        format_func=lambda run: names.get(run, run),
+        key="run_in_hand",
+        help="The buttons below are about this one.",
+    )
     view = next((view for view in views if view.id == chosen), None)
     if view is not None:
         _actions(view)
-    return list(overlaid)
 
 
 def _overview() -> None:
@@ -85,9 +77,7 @@ def _overview() -> None:
 
 
 def _forget_removed(names: dict[str, str]) -> None:
-    """A removed run is no longer an option, so no widget may hold it."""
-    if kept := st.session_state.get("overlaid"):
-        st.session_state["overlaid"] = [run for run in kept if run in names]
+    """A removed run is no longer an option, so the widget may not hold it."""
     if st.session_state.get("run_in_hand") not in names:
         st.session_state.pop("run_in_hand", None)
 
@@ -112,7 +102,9 @@ def table(views: list[RunView]) -> pd.DataFrame:
         rows.append(
             {
                 "run": view.name,
-                "different from the one before": difference(before.spec if before else None, view.spec),
+                "different from the one before": with_hand(
+                    difference(before.spec if before else None, view.spec), view.changes
+                ),
                 "best validation loss": best.validation_loss if best else None,
                 "bits / character": best.validation_bits if best else None,
                 "best quick look": quick.validation_loss if quick else None,
@@ -135,6 +127,15 @@ def difference(before: RunSpec | None, after: RunSpec) -> str:
     )
 
 
+def with_hand(words: str, changes: Sequence[Change]) -> str:
+    """The differences with what was done by hand, which no setting tells.
+
+    >>> with_hand("steps 200 → 300", [Change(40, 0.9, "learning_rate", 0.003)])
+    'steps 200 → 300; by hand: learning rate 0.003 from step 40'
+    """
+    return "; by hand: ".join([words, *([", ".join(c.words for c in changes)] if changes else [])])
+
+
 def _flat(spec: RunSpec) -> dict[str, Any]:
     own = f"your text ({len(spec.text or ''):,} characters)" if spec.corpus == "text" else spec.corpus
     values = {"text": own, **spec.model.resolved().to_dict(), **spec.train.to_dict()}
@@ -148,7 +149,12 @@ def _actions(view: RunView) -> None:
         st.button("Show", icon=":material/visibility:", on_click=select, args=(run,), key="show_run")
         with st.popover("Rename", icon=":material/edit:"):
             st.text_input(
-                "New name", value=view.name, key=f"name-{run}", max_chars=80, on_change=_rename, args=(run,)
+                "New name",
+                value=view.given or view.name,
+                key=f"name-{run}",
+                max_chars=80,
+                on_change=_rename,
+                args=(run,),
             )
         st.button(
             "Continue",

@@ -1,0 +1,83 @@
+"""Asking the run manager for something, and saying so where it refuses; and which run is shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from engine.errors import GlassformerError
+from engine.service.state import RunSpec
+from pages.start.train import beside
+from ui import state
+from ui.text.markdown import safe
+
+REFUSAL_SECONDS = 10.0  # that a refusal stays: the panel is drawn again several times a second
+
+
+def start(spec: RunSpec) -> None:
+    """Starts a run and makes it the one that is shown. A refusal becomes a sentence on the page."""
+    act(state.manager().start, spec, state.owner())
+
+
+def start_pair(first: RunSpec, second: RunSpec) -> None:
+    """Starts two runs that train together; the first is the one that is shown, with the second beside it."""
+    st.session_state.pop("refused", None)
+    try:
+        one, _ = state.manager().start_pair(first, second, state.owner())
+    except GlassformerError as error:
+        _refuse(error)
+    else:
+        select(one)
+
+
+def select(run_id: str) -> None:
+    """Makes a run the one that the panel shows, also in the URL, so that a reload finds it again."""
+    if run_id != st.session_state.get("run_id"):
+        beside.forget()
+    st.session_state["run_id"] = st.session_state["run_in_hand"] = run_id
+    st.query_params["run"] = run_id
+
+
+def selected() -> str | None:
+    """The run to show: the URL's, else the one this session looked at last (its id then goes back into the
+    URL).
+
+    A run id in a URL may be anything; one that no run has is left for the panel to explain.
+    """
+    named = st.query_params.get("run")
+    if named is None and (kept := st.session_state.get("run_id")) and state.manager().view(kept) is not None:
+        st.query_params["run"] = named = kept
+    st.session_state["run_id"] = named
+    return named
+
+
+def refusal() -> None:
+    """What was refused at the last click, said for long enough to be read."""
+    sentence, since = st.session_state.get("refused", ("", 0.0))
+    if sentence and time.monotonic() - since < REFUSAL_SECONDS:
+        st.error(safe(sentence))
+
+
+def _refuse(error: GlassformerError) -> None:
+    st.session_state["refused"] = (str(error), time.monotonic())
+
+
+def act(what: Callable[..., Any], *arguments: Any) -> None:
+    """Carries out a button. A refusal becomes a sentence; a new run that comes of it is the one shown."""
+    st.session_state.pop("refused", None)
+    try:
+        result = what(*arguments)
+    except GlassformerError as error:
+        _refuse(error)
+        return
+    if isinstance(result, str) and result:
+        select(result)
+
+
+def act_on_all(what: Callable[..., Any], runs: Sequence[str], *arguments: Any) -> None:
+    """Carries out a button for each of a pair."""
+    for run in runs:
+        act(what, run, *arguments)

@@ -1,0 +1,88 @@
+"""Earlier runs that are laid over the chart of the one shown: chips above it, and ids in the link."""
+
+from __future__ import annotations
+
+import re
+
+import streamlit as st
+
+from engine.service.state import RunView
+from pages.start.train.curve_points import curve_of
+from ui import state
+
+OVER = "over"  # in the link
+NONE = "none"
+MOST = 5
+IDS = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def other_of(view: RunView) -> RunView | None:
+    """The second of a pair: the run to which this one was started, if it is still here."""
+    return state.manager().view(view.beside) if view.beside else None
+
+
+def laid_over(view: RunView) -> list[RunView]:
+    """Draws the chips; returns the runs that are chosen. The one before is laid over until somebody chooses
+    otherwise: two runs are the least that an experiment needs.
+    """
+    mine = [one for one in state.manager().runs(state.owner()) if one.id not in (view.id, view.beside)]
+    found = {one.id: one for one in [*mine, *_linked(view)]}
+    if not found:
+        return []
+    _begin(view, mine, list(found))
+    # Streamlit's own: who knows a run's id may watch it, so ids are written into the link by hand, below.
+    chosen = st.multiselect(
+        "Laid over the chart",
+        list(found),
+        format_func=lambda run: _said(found[run]) if run in found else run,
+        key="overlaid",
+        persist_state="session",
+        label_visibility="collapsed",
+        placeholder="Lay an earlier run over the chart",
+        max_selections=MOST,
+    )
+    written = ",".join(chosen) or NONE
+    if st.query_params.get(OVER) != written:
+        st.query_params[OVER] = written
+    return [found[run] for run in chosen if run in found]
+
+
+def forget() -> None:
+    """Another run is going to be shown: what is laid over it is found anew."""
+    st.query_params.pop(OVER, None)
+    st.session_state.pop("overlaid_for", None)
+
+
+def _linked(view: RunView) -> list[RunView]:
+    """The runs that the link names, whoever started them: who knows a run's id may watch it."""
+    names = [name for name in st.query_params.get(OVER, "").split(",")[:MOST] if IDS.fullmatch(name)]
+    found = [state.manager().view(name) for name in names if name not in (view.id, view.beside)]
+    return [one for one in found if one is not None]
+
+
+def _begin(view: RunView, mine: list[RunView], known: list[str]) -> None:
+    """What is chosen when a run is first shown: the link's runs, else those chosen by hand, else the one
+    before it. A run that is gone is chosen no longer.
+    """
+    kept = [run for run in st.session_state.get("overlaid") or [] if run in known]
+    if st.session_state.get("overlaid_for") == view.id:
+        if kept != (st.session_state.get("overlaid") or []):
+            st.session_state["overlaid"] = kept
+        return
+    st.session_state["overlaid_for"] = view.id
+    linked = st.query_params.get(OVER)
+    if linked is not None:
+        st.session_state["overlaid"] = [run for run in linked.split(",") if run in known][:MOST]
+    else:
+        # runs are listed oldest first, so this run stands where `mine` has no entry newer than it
+        everybody = [one.id for one in state.manager().runs(state.owner())]
+        place = everybody.index(view.id) if view.id in everybody else len(everybody)
+        older = [one.id for one in mine if everybody.index(one.id) < place]
+        st.session_state["overlaid"] = older[-1:]
+
+
+def _said(view: RunView) -> str:
+    """A run on its chip. The loss is told once it is at its end: Streamlit knows a chip by what is on it."""
+    if view.active or not view.history.evaluations:
+        return view.name
+    return f"{view.name} · {curve_of(view.name, view.history, 1).final:.2f}"

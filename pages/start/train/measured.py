@@ -1,0 +1,121 @@
+"""What is folded below a run: numbers, the gradient norm and the learning rate, a batch, the arithmetic."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import streamlit as st
+
+from engine.errors import GlassformerError
+from engine.service.state import RunView
+from engine.training.compare import Likelihood
+from engine.training.shifted import shifted_batch
+from pages.start.train import curve_points, curves, words
+from pages.start.train.losses import LIVE_POINTS, corpus_of, number, numbers
+from ui.players.plot import plot
+from ui.text.markdown import token_word
+
+SHOWN = 24  # tokens of a row of the batch
+# between drawings of the two small charts while a run goes on: drawing takes the browser more time than all
+# the rest
+SELDOM_SECONDS = 2.0
+
+
+def measured(view: RunView) -> None:
+    """The newest numbers in every unit, the two small charts, and what is fed to the model."""
+    numbers(view)
+    _small_charts(view)
+    _batch(view)
+    size = (
+        f"{view.parameters:,} parameters, vocabulary of {view.spec.model.vocab_size:,}"
+        f" {token_word(view.spec.train.tokenizer)}s."
+    )
+    st.caption(f"{size} {view.precision[:1].upper()}{view.precision[1:]}." if view.precision else size)
+
+
+def by_hand(view: RunView) -> None:
+    """From the probability of a text to the loss and the perplexity."""
+    looks = [e for e in view.history.evaluations if math.isfinite(e.validation_loss)]
+    if not looks:
+        st.caption("There is no validation loss yet.")
+        return
+    places = view.spec.model.context
+    found = Likelihood(looks[-1].validation_loss, places)
+    st.markdown(words.likelihood(found, token_word(view.spec.train.tokenizer)))
+
+
+def _batch(view: RunView) -> None:
+    """The shifted pair x, y of a step."""
+    corpus, spec = corpus_of(view.spec), view.spec
+    if corpus is None:
+        return
+    st.markdown("**What it is fed**")
+    try:
+        found = shifted_batch(corpus, spec.model, spec.train, max(view.step, 1), parts=spec.parts)
+    except GlassformerError as error:
+        st.caption(str(error))
+        return
+    lines = []
+    for row, (start, x, y) in enumerate(zip(found.starts, found.x, found.y, strict=True)):
+        lines.append(f"x[{row}]  {_cells(x)}   (starts at {start:,})")
+        lines.append(f"y[{row}]  {_cells(y)}")
+    st.code("\n".join(lines), language=None)
+    st.caption(words.batch(found, token_word(spec.train.tokenizer)))
+
+
+def _cells(tokens: tuple[str, ...]) -> str:
+    """Tokens of a row, spaces and line breaks made visible."""
+    seen = [t.replace("\n", "⏎").replace(" ", "␣") or "·" for t in tokens[:SHOWN]]
+    return " ".join(seen) + (" …" if len(tokens) > SHOWN else "")
+
+
+def _small_charts(view: RunView) -> None:
+    view = _seldom(view)
+    h, total = view.history, float(view.total_steps)
+    some = curve_points.spread(len(h.steps), LIVE_POINTS)
+    left, right = st.columns(2)
+    latest_norm, latest_rate = (
+        number(float(values[-1]), ".3g") if len(values) else "–"
+        for values in (h.grad_norms, h.learning_rates)
+    )
+    with left:
+        st.markdown(
+            f"**Gradient norm** {latest_norm}",
+            help="The length of the gradient over all parameters, before clipping. Logarithmic.",
+        )
+        plot(
+            curves.small_curve(
+                h.steps[some], h.grad_norms[some], title="gradient norm", shade="quiet", log=True, end=total
+            ),
+            key="norm_chart",
+            alt=f"Gradient norm before clipping, now {latest_norm}",
+            height=170,
+        )
+    with right:
+        st.markdown(f"**Learning rate** {latest_rate}", help="AdamW's, after schedule and warm-up.")
+        plot(
+            curves.small_curve(
+                h.steps[some], h.learning_rates[some], title="learning rate", shade="run0", end=total
+            ),
+            key="rate_chart",
+            alt=f"Learning rate, now {latest_rate}",
+            height=170,
+        )
+
+
+def _seldom(view: RunView) -> RunView:
+    """The view, or while the run goes on the one of up to SELDOM_SECONDS ago: the browser draws nothing where
+    nothing has changed.
+    """
+    kept, since = st.session_state.get("seldom", (None, 0.0))
+    if (
+        view.status == "running"
+        and kept is not None
+        and kept.id == view.id
+        and kept.status == "running"
+        and time.monotonic() - since < SELDOM_SECONDS
+    ):
+        return kept
+    st.session_state["seldom"] = (view, time.monotonic())
+    return view

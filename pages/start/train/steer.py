@@ -1,0 +1,187 @@
+"""What can be done with a run: pausing, stopping, other rates and prompts, longer; and looking inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+from streamlit.errors import StreamlitPageNotFoundError
+
+from engine.service.state import RunView
+from pages.start.train.asking import act, act_on_all
+from ui import site, state
+from ui.fields import visible
+
+GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
+
+
+def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
+    """Every button stays in its place and is greyed out where it has no sense, so that nothing jumps."""
+    manager, owner, run = state.manager(), state.owner(), view.id
+    both = [run, *([other.id] if other is not None and other.active else [])]
+    active = view.active or len(both) > 1
+    go: tuple[str, str, str, bool, Callable[..., Any], tuple[Any, ...]]
+    if view.status == "paused":
+        go = ("resume", "Resume", "play_arrow", True, act_on_all, (manager.resume, both, owner))
+    elif view.active:
+        go = (
+            "pause",
+            "Pause",
+            "pause",
+            view.status == "running",
+            act_on_all,
+            (manager.pause, both, owner),
+        )
+    else:
+        go = ("extend", "Continue", "fast_forward", view.resumable, _extend, (view,))
+    offered = [
+        go,
+        ("step", "One step", "skip_next", view.status == "paused", act_on_all, (manager.step, both, owner)),
+        (
+            "stop",
+            "Stop",
+            "stop",
+            active,
+            act_on_all,
+            (manager.stop, both if view.active else both[1:], owner),
+        ),
+        (
+            "restart",
+            "Restart",
+            "restart_alt",
+            view.status not in ("queued", "starting"),
+            act,
+            (manager.restart, run, owner),
+        ),
+    ]
+    helps = {
+        "extend": "Goes on from the last snapshot, for as many steps as More steps (under Steer) says.",
+        "step": "One update of the weights, then pause again.",
+        "restart": "A new run with the same settings and the same first weights.",
+    }
+    for name, label, icon, possible, action, arguments in offered:
+        st.button(
+            label,
+            key=f"{name}_button",
+            icon=f":material/{icon}:",
+            disabled=not (mine and possible),
+            on_click=action,
+            args=arguments,
+            help=helps.get(name),
+            width=GO_WIDTH if name == go[0] else "content",
+        )
+
+
+def bar(view: RunView, mine: bool) -> None:
+    """On a phone, at the bottom of the screen: the step, the loss, and the button that holds it."""
+    manager, owner = state.manager(), state.owner()
+    loss = f" · loss **{float(view.history.losses[-1]):.2f}**" if len(view.history.losses) else ""
+    with st.container(horizontal=True, vertical_alignment="center", key="run_bar"):
+        st.markdown(f"step **{view.step:,}** of {view.total_steps:,}{loss}", width="stretch")
+        paused = view.status == "paused"
+        st.button(
+            "Resume" if paused else "Pause",
+            key="bar_button",
+            icon=":material/play_arrow:" if paused else ":material/pause:",
+            disabled=not (mine and view.status in ("running", "paused")),
+            on_click=act,
+            args=(manager.resume if paused else manager.pause, view.id, owner),
+        )
+
+
+def look_inside(view: RunView) -> None:
+    """The way into this run's model, at any of its snapshots, on the pages that look inside."""
+    pages = [entry for entry in site.built() if entry.section == "Look inside"]
+    if not (pages and view.snapshots):
+        return
+    with st.popover("Look inside", icon=":material/search:"):
+        for entry in pages:
+            try:
+                st.page_link(
+                    entry.path,
+                    label=entry.title,
+                    icon=entry.icon,
+                    query_params={"model": f"run-{view.id}"},
+                )
+            except (
+                StreamlitPageNotFoundError
+            ):  # this page is run alone, without app.py: there is nowhere to go
+                return
+
+
+def steering(view: RunView, mine: bool) -> None:
+    """What may be changed while it runs, and for how long it goes on after its end. Keys hold the run's id:
+    each run has its own values.
+    """
+    run, train, live = view.id, view.spec.train, mine and view.active
+    rate_key, prompt_key = f"rate-{run}", f"prompt-{run}"
+    prompt = train.sample_prompt if view.prompt is None else view.prompt
+    rate = float(train.learning_rate if view.learning_rate is None else view.learning_rate)
+    with st.popover("Steer", icon=":material/tune:"):
+        st.text_input(
+            "Prompt",
+            value=prompt.replace("\n", "⏎"),
+            key=prompt_key,
+            max_chars=200,
+            disabled=not live,
+            on_change=_set_prompt,
+            args=(run, prompt_key),
+            persist_state="session",
+            help=(
+                "What the next samples continue; ⏎ is a line break. Characters that the text does not have"
+                " are left out."
+            ),
+        )
+        st.number_input(
+            "Learning rate",
+            value=rate,
+            step=float(train.learning_rate) / 4 or 1e-4,
+            format="%g",
+            key=rate_key,
+            disabled=not mine,
+            on_change=_set_rate,
+            args=(run, rate_key),
+            persist_state="session",
+            help=(
+                "A new peak from the next step on, also when an ended run is continued; Muon's rate moves in"
+                " proportion. It is marked on the curve and in the run's name."
+            ),
+        )
+        st.number_input(
+            "More steps",
+            value=undone(view),
+            min_value=1,
+            step=100,
+            key=_more_key(view),
+            disabled=not (mine and view.resumable and not view.active),
+            help="How far Continue goes on from the last snapshot, once the run has ended.",
+        )
+
+
+def undone(view: RunView) -> int:
+    """Steps left between the last snapshot and the planned end; after a whole run, as many again."""
+    return max(view.total_steps - max(view.snapshots, default=0), 0) or view.spec.train.steps
+
+
+def _more_key(view: RunView) -> str:
+    return f"more-{view.id}-{undone(view)}"
+
+
+def _set_rate(run: str, key: str) -> None:
+    value = st.session_state[key]
+    if value is not None:
+        act(state.manager().set_learning_rate, run, state.owner(), float(value))
+
+
+def _set_prompt(run: str, key: str) -> None:
+    act(state.manager().set_prompt, run, state.owner(), visible(st.session_state[key] or ""))
+
+
+def _extend(view: RunView) -> None:
+    act(
+        state.manager().extend,
+        view.id,
+        state.owner(),
+        int(st.session_state.get(_more_key(view)) or undone(view)),
+    )

@@ -1,0 +1,110 @@
+"""What the training page says. Every function returns whole sentences (Markdown), from values that it is
+given.
+"""
+
+from __future__ import annotations
+
+from engine.numerics import perplexity
+from engine.training.compare import Compared, Likelihood
+from engine.training.shifted import ShiftedBatch
+from ui.text.markdown import safe
+from ui.text.numbers import nats
+
+QUESTION = "Can it learn to write?"
+CLEAR = 0.02  # nats: a smaller difference between two runs may be their seeds'
+HARDLY = "They hardly differ: another seed could turn it round."
+GONE = (
+    "The run in this link is not on this server: it was removed, or the server was restarted, or the link is"
+    " not whole. **Train** starts the recipe that the link describes."
+)
+STRANGER = (
+    "This run belongs to another browser: you can watch it, but only that browser can control it. You can"
+    " train the same recipe yourself."
+)
+
+
+def before(vocabulary: int, loss: float, noun: str, steps: int) -> str:
+    """Before the first run."""
+    return (
+        f"Before it learns, it is torn between **{vocabulary:,}** {noun}s ({loss:.2f} nats). Press **Train**"
+        f" and watch {steps:,} steps change that."
+    )
+
+
+def starting(noun: str) -> str:
+    """A run that has not been looked at yet."""
+    return f"It is about to begin: step **0**, and it knows nothing of any {noun}."
+
+
+def after(step: int, loss: float, bits: str, noun: str, vocabulary: int) -> str:
+    """One run, as last validated."""
+    if step == 0:
+        return (
+            f"Before the first step: **{nats(loss, noun + 's')}**. It knows nothing of the {vocabulary:,}"
+            " that there are."
+        )
+    return (
+        f"After **{step:,}** steps: **{nats(loss, noun + 's')}** instead of {vocabulary:,}, on text that it"
+        f" never read ({bits} bits per character)."
+    )
+
+
+def diverged(step: int) -> str:
+    """A loss that is no number."""
+    return f"At step **{step:,}** its loss is no number any more: the training has failed."
+
+
+def pair(first: str, second: str, found: Compared, noun: str, leaks: bool) -> str:
+    """Two runs side by side. `leaks`: the second has no mask, and sees what it should guess."""
+    one, other = (f"{nats(loss, noun + 's')}" for loss in found.losses)
+    return (
+        f"At step **{found.steps[1]:,}**: {safe(first)} **{one}**; {safe(second)} **{other}**."
+        f" {verdict(found, leaks, noun)}"
+    )
+
+
+def verdict(found: Compared, leaks: bool, noun: str) -> str:
+    """What the difference of a pair means."""
+    if leaks and found.difference < -CLEAR:
+        return (
+            f"That is no success: without the mask it sees the {noun} that it should guess. Left to write"
+            " alone, it has nothing to copy."
+        )
+    if leaks:
+        return f"Without the mask it could copy the next {noun}, but has not found out yet."
+    if abs(found.difference) < CLEAR:
+        return HARDLY
+    worse = "worse" if found.difference > 0 else "better"
+    return f"The change makes it **{abs(found.difference):.2f}** nats {worse}."
+
+
+def pair_waits(first: str, second: str) -> str:
+    """Before both have been validated at the same step."""
+    return f"{safe(first)} and {safe(second)} train side by side; step **0** is where they are alike."
+
+
+def changed_by_hand(name: str, changes: str) -> str:
+    """A run whose curve is not of its settings alone."""
+    return f"{safe(name)} was changed by hand ({changes}): its curve is not that of its settings alone."
+
+
+def batch(found: ShiftedBatch, noun: str) -> str:
+    """What is fed in one step."""
+    return (
+        f"Step {found.step:,} reads **{found.rows}** windows of **{found.places}** {noun}s. Each starts at"
+        f" random below **{found.bound:,}** (= {found.tokens:,} − {found.places}, so that the last target"
+        f" exists). y[i, t] = x[i, t + 1] holds for **{found.shifted:,}** of {found.pairs:,} pairs."
+    )
+
+
+def likelihood(found: Likelihood, noun: str) -> str:
+    """From the probability of a text to the loss, and on to perplexity."""
+    return (
+        f"A text is as likely as its {noun}s, each after those before it: "
+        r"$p(x) = \prod_t p(x_t \mid x_{<t})$, so $\;-\tfrac{1}{T}\ln p(x) = -\tfrac{1}{T}\sum_t \ln"
+        r" p(x_t \mid x_{<t})$ is the loss."
+        f"\n\nHere the loss is {found.nats:.3f}. So the {noun} that came had a probability of"
+        f" $e^{{-{found.nats:.3f}}}$ = **{found.mean_probability:.3f}** (a geometric mean), the perplexity is"
+        f" $e^{{{found.nats:.3f}}}$ = **{perplexity(found.nats):,.2f}**, and {found.tokens:,} such {noun}s in"
+        f" a row have $10^{{{found.power_of_ten:,.0f}}}$."
+    )

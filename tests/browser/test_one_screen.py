@@ -1,0 +1,122 @@
+"""One screen, one answer: every view at 1280 x 720 has its figure, its controls and its answer on the screen,
+few words, and uses the width that there is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.conftest import settled
+from ui import site
+
+WIDE, HIGH = 1280, 720
+MOST_WORDS = 120
+PAGES = [entry.url for entry in site.built() if entry.url not in ("", "train")]
+MEASURE = r"""() => {
+  const main = document.querySelector('[data-testid="stMainBlockContainer"]');
+  const folded = e => e.closest('[data-testid="stExpander"]');
+  const shown = e => { const r = e.getBoundingClientRect(), s = getComputedStyle(e);
+    return r.width > 1 && r.height > 1 && s.visibility !== 'hidden' && s.opacity !== '0'; };
+  const leaf = e => e.matches('svg, canvas, button, input, textarea, img') || e.childElementCount === 0;
+  const leaves = [...main.querySelectorAll('*')].filter(e => leaf(e) && !folded(e) && shown(e)
+    && !e.closest('svg svg') && !e.closest('[data-testid="stPopoverBody"]') && !e.closest('.gf-scrolls'));
+  const lowest = leaves.reduce((a, e) =>
+    e.getBoundingClientRect().bottom > (a ? a.getBoundingClientRect().bottom : 0) ? e : a, null);
+  const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+  const aside = 'table, svg, style, script, .katex-mathml, [data-testid="stDataFrame"],'
+    + ' [data-testid="stIconMaterial"], [class*="gf-token"], [class*="gf-chip"], [class*="gf-text"]';
+  let said = '';
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const e = node.parentElement;
+    if (e.closest(aside) || !shown(e)) continue;
+    const details = e.closest('details');
+    if (details && !details.open && !e.closest('summary')) continue;
+    said += ' ' + node.textContent;
+  }
+  const words = said.match(/[\p{L}\p{N}][\p{L}\p{N}.,'’%-]*/gu) || [];
+  const answers = [...main.querySelectorAll('.st-key-answer')].filter(shown);
+  const at = lowest ? lowest.getBoundingClientRect() : {bottom: 0};
+  const figures = [...main.querySelectorAll('.gf-figure, [class*="gf-"], canvas, table,'
+    + ' [data-testid="stDataFrame"]')].filter(e => shown(e) && !folded(e));
+  const rights = leaves.map(e => e.getBoundingClientRect().right);
+  return {bottom: Math.round(at.bottom), words: words.length, said: words.join(' '),
+    lowest: lowest ? lowest.outerHTML.slice(0, 120) : '',
+    answers: answers.map(e => e.innerText),
+    headings: [...main.querySelectorAll('h1, h2')].map(e => e.innerText),
+    figures: figures.length, right: Math.round(Math.max(...rights)),
+    width: Math.round(main.getBoundingClientRect().width),
+    wide: Math.round(Math.max(0, ...figures.map(e => e.getBoundingClientRect().right))
+      - Math.min(9999, ...figures.map(e => e.getBoundingClientRect().left)))};
+}"""
+
+
+@pytest.fixture
+def screen(context) -> Iterator[object]:
+    """A page of 1280 x 720."""
+    found = context.new_page()
+    found.set_viewport_size({"width": WIDE, "height": HIGH})
+    yield found
+    found.close()
+
+
+def measured(page) -> dict:
+    """What is on the screen, once nothing moves any more: slow measurements have their answer."""
+    settled(page)
+    page.wait_for_function("document.querySelector('.st-key-answer')", timeout=30_000)
+    page.wait_for_timeout(400)  # a figure is drawn after the script has run
+    return page.evaluate(MEASURE)
+
+
+def faults(found: dict) -> list[str]:
+    said = []
+    if found["bottom"] > HIGH:
+        said.append(f"reaches down to {found['bottom']}: {found['lowest']}")
+    if found["right"] > WIDE:
+        said.append(f"reaches to the right of the screen: {found['right']}")
+    if len(found["answers"]) != 1 or not re.search(r"[\d“]", found["answers"][0]):
+        said.append(f"answers: {found['answers']}")
+    if found["words"] > MOST_WORDS:
+        said.append(f"{found['words']} words: {found['said']}")
+    if len(found["headings"]) != 2:
+        said.append(f"headings: {found['headings']}")
+    if not found["figures"]:
+        said.append("no figure")
+    return said
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_view_has_figure_controls_and_answer_on_one_screen(screen, app_url, name):
+    screen.goto(f"{app_url}/{name}")
+    wrong = {}
+    for view in range(max(1, views(screen))):
+        chosen = choose(screen, view)
+        screen.set_viewport_size({"width": WIDE, "height": HIGH})
+        try:
+            found = faults(measured(screen))
+        except Exception as error:  # the next view may still be right
+            found = [str(error).splitlines()[0]]
+        if found:
+            wrong[chosen] = found
+    assert not wrong, "\n".join(f"{view}: {'; '.join(found)}" for view, found in wrong.items())
+
+
+def views(page) -> int:
+    page.wait_for_selector("h1")
+    settled(page)
+    return page.locator(".st-key-page_line [role=radio]").count()
+
+
+def choose(page, view: int) -> str:
+    """Clicks on a view; its name."""
+    buttons = page.locator(".st-key-page_line [role=radio]")
+    if not buttons.count():
+        return "the only view"
+    name = buttons.nth(view).inner_text()
+    if view:
+        before = page.locator("h2").first.inner_text()
+        buttons.nth(view).click()
+        page.wait_for_function("before => document.querySelector('h2')?.innerText !== before", arg=before)
+    return name

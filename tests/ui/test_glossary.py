@@ -1,0 +1,152 @@
+"""The glossary: every term leads to a view that is there, and is found in running text and nowhere else."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from ui import site, terms
+from ui.text.glossary import Term, linked
+from ui.text.glossary import terms as all_terms
+from ui.text.markdown import safe
+
+TERMS = list(all_terms().values())
+
+
+@cache
+def views(url: str) -> tuple[str, frozenset[str]]:
+    """(the key of a page's views in its address, their ids), read from its page.py."""
+    entry = next(entry for entry in site.ENTRIES if entry.url == url)
+    tree = ast.parse((Path(site.ROOT) / entry.path).read_text("utf-8"))
+    calls = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    ]
+    named = {"Page": "key", "View": "id"}
+    found: dict[str, list[str]] = {name: [] for name in named}
+    for call in calls:
+        name = call.func.id  # type: ignore[attr-defined]
+        if name in named:
+            place = 1 if name == "Page" else 0
+            by_name = {keyword.arg: keyword.value for keyword in call.keywords}
+            value = by_name.get(named[name]) or call.args[place]
+            found[name].append(ast.literal_eval(value))
+    return (found["Page"] or [""])[0], frozenset(found["View"])
+
+
+@pytest.mark.parametrize("term", TERMS, ids=lambda term: term.id)
+def test_a_term_leads_to_a_view_that_is_there(term: Term) -> None:
+    key, ids = views(term.page)
+    assert len(term.query) <= 1
+    for name, view in term.query:
+        assert name == key and view in ids
+
+
+@pytest.mark.parametrize("term", TERMS, ids=lambda term: term.id)
+def test_a_term_is_one_or_two_plain_sentences(term: Term) -> None:
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", term.id)
+    assert term.text[-1] == "." and len(term.text.split()) <= 36, "a card is read in a few seconds"
+    assert not re.search(r"[*`$\[\]]", term.text), "the browser shows it as it is"
+
+
+def test_no_form_belongs_to_two_terms() -> None:
+    forms = [form.lower() for term in TERMS for form in term.forms]
+    assert len(forms) == len(set(forms)) and len(TERMS) >= 60
+
+
+@pytest.mark.parametrize("term", TERMS, ids=lambda term: term.id)
+def test_every_form_is_found_in_a_sentence(term: Term) -> None:
+    for form in term.forms:
+        assert linked(f"See the {form}, here.") == f"See the [{form}](#term-{term.id}), here."
+        assert f"**[{form}](#term-{term.id})**" in linked(f"**{form}** 3")
+
+
+def test_the_first_of_each_is_linked_and_capitals_are_kept() -> None:
+    said = linked("Softmax of a logit; the softmax of logits. *Entropy*")
+    assert said == (
+        "[Softmax](#term-softmax) of a [logit](#term-logit); the softmax of logits. *[Entropy](#term-entropy)*"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`softmax` and ``a ` softmax`` and\n```python\nsoftmax(logits)\n```",
+        "$softmax(x)$ and $$\nsoftmax(logits)\n$$",
+        "[a softmax](https://example.org/softmax) and [logits]",
+        "![softmax](logits.png) and :red[softmax] and :blue-badge[logits]",
+        "## The softmax",
+        "https://example.org/softmax/logits and <span title='softmax'>",
+        'it says “softmax” and then "logits"',
+        "cross-attention, softmax_v2, blocks.head, head-to-head, a/head, head.py and key:value",
+        "\\softmax",
+    ],
+)
+def test_what_is_no_running_text_stays(text: str) -> None:
+    assert linked(text) == text
+
+
+def test_a_lone_dollar_or_tick_hides_nothing() -> None:
+    assert "[softmax]" in linked(r"It costs \$5: a softmax, \$6 more")
+    assert "[softmax]" in linked("A ` alone and a softmax")
+
+
+@pytest.mark.parametrize("written", ["a*b_c", "[head](#x) $x$ `y`", "1 < 2 & “x”", "~~head~~"])
+def test_what_a_person_wrote_keeps_its_escapes(written: str) -> None:
+    text = linked(f"After “{safe(written)}” the softmax")
+    assert text == f"After “{safe(written)}” the [softmax](#term-softmax)"
+
+
+def test_twice_is_as_once() -> None:
+    for term in TERMS:
+        once = linked(term.text)
+        assert linked(once) == once
+
+
+def test_a_page_that_is_asked_for_is_gone_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Asked:
+        opened, part = "rope", None
+
+    gone: list[tuple[str, dict[str, str]]] = []
+    monkeypatch.setattr(terms, "mounted", lambda *_, **__: lambda **___: Asked)
+    monkeypatch.setattr(terms.st, "switch_page", lambda path, query_params: gone.append((path, query_params)))
+    terms.draw_terms()
+    assert gone == [("pages/input/positions/page.py", {"positions_view": "rope"})]
+    Asked.opened = "no such term"
+    terms.draw_terms()
+    assert len(gone) == 1
+
+
+def test_the_browser_gets_an_address_for_every_term() -> None:
+    told: list[dict[str, str]] = []
+
+    def script() -> None:
+        from ui.terms import draw_terms
+
+        draw_terms()
+
+    assert not AppTest.from_function(script).run().exception
+    told = terms._told()
+    addresses = {row["id"]: row["href"] for row in told}
+    assert addresses["rope"] == "./positions?positions_view=rope" and addresses["attention"] == "./attention"
+    assert {row["page"] for row in told} <= {entry.title for entry in site.ENTRIES}
+
+
+def test_every_sentence_around_a_figure_is_linked() -> None:
+    def script() -> None:
+        from ui import explain
+
+        explain.answer("The loss is **2.1 nats**.")
+        explain.takeaway("One token.")
+        explain.worked("Logits", "3", "a softmax")
+
+    page = AppTest.from_function(script).run()
+    assert [text.value for text in page.markdown] == [
+        "The [loss](#term-loss) is **2.1 [nats](#term-nats)**.",
+        "One [token](#term-token).",
+    ]
+    assert page.caption[0].value == "a [softmax](#term-softmax)"

@@ -1,0 +1,152 @@
+// @ts-check
+// What a term means: a card at every link to #term-..., while it is pointed at, focused or pressed; and a list of all.
+// The links are made by ui/text/glossary.py, anywhere on the page; this is mounted once.
+
+import { around, button, element, within } from "./shared/dom.js"
+import { component } from "./shared/mount.js"
+import { cardPlace, matching } from "./terms_state.js"
+
+/** @typedef {import("./terms_state.js").Term} Term */
+
+const TERMS = 'a[href^="#term-"]'
+const HERE = "a.gf-here" // of ui/here.py
+const SOON = 250 // milliseconds in which a pointer may go from the term to its card
+
+/** @param {HTMLElement} place */
+function create(place) {
+  const root = element("div", "gf-terms")
+  const card = within(root, "div", "gf-term-card")
+  card.setAttribute("popover", "manual")
+  card.setAttribute("role", "dialog")
+  const list = within(root, "dialog", "gf-term-list")
+  list.setAttribute("aria-label", "Words")
+  const ended = new AbortController()
+  const self = { root, card, list, ended, terms: new Map(), at: null, pinned: false, timer: 0 }
+  root.prepend(button("Words", "Words: what the terms mean", () => openList(self)))
+  place.append(root)
+  listen(self, ended.signal)
+  return self
+}
+
+function listen(self, signal) {
+  const { card } = self
+  const on = (name, act, options = {}) => document.addEventListener(name, act, { signal, ...options })
+  on("pointerover", (event) => {
+    if (event.pointerType === "touch") return // a tap presses
+    const term = around(event, TERMS)
+    if (term) show(self, term, self.pinned && self.at === term)
+    else if (card.contains(event.target)) clearTimeout(self.timer)
+    else if (self.at && !self.pinned) later(self)
+  })
+  on("focusin", (event) => {
+    const term = around(event, TERMS)
+    if (term) show(self, term, self.pinned && self.at === term)
+    else if (self.at && !card.contains(event.target)) hide(self)
+  })
+  on("click", (event) => {
+    const term = around(event, TERMS), place = around(event, HERE)
+    if (place && !asWanted(event)) {
+      event.preventDefault()
+      self.trigger("part", place.dataset.part)
+    }
+    if (!term) return
+    event.preventDefault() // the address says what is shown, and keeps doing so
+    event.stopPropagation()
+    if (self.at === term && self.pinned) return hide(self)
+    show(self, term, true)
+    if (event.detail === 0) card.querySelector("a")?.focus() // pressed by a key: on into the card
+  }, { capture: true })
+  on("pointerdown", (event) => { if (self.at && !card.contains(event.target) && !around(event, TERMS)) hide(self) })
+  on("keydown", (event) => {
+    if (event.key !== "Escape" || !self.at) return
+    event.stopPropagation()
+    const back = card.contains(document.activeElement) ? self.at : null
+    hide(self)
+    if (back) { back.focus(); hide(self) }
+  }, { capture: true })
+  on("scroll", (event) => { if (self.at && !card.contains(event.target)) hide(self) }, { capture: true, passive: true })
+}
+
+/** @param {HTMLElement} anchor @param {boolean} pinned */
+function show(self, anchor, pinned) {
+  clearTimeout(self.timer)
+  self.pinned = pinned
+  if (self.at === anchor) return
+  const term = self.terms.get((anchor.getAttribute("href") ?? "").slice("#term-".length))
+  hide(self)
+  if (!term) return
+  Object.assign(self, { at: anchor, pinned })
+  const said = element("p", "", term.text)
+  said.id = "gf-term-said"
+  self.card.replaceChildren(element("strong", "", term.title), said, pageLink(self, term))
+  self.card.setAttribute("aria-label", term.title)
+  anchor.setAttribute("aria-describedby", said.id)
+  self.card.showPopover()
+  const { width, height } = self.card.getBoundingClientRect()
+  const where = cardPlace(anchor.getBoundingClientRect(), { width, height }, { width: innerWidth, height: innerHeight })
+  Object.assign(self.card.style, { left: `${where.left}px`, top: `${where.top}px` })
+}
+
+function later(self) {
+  clearTimeout(self.timer)
+  self.timer = setTimeout(() => { if (!self.pinned && !self.card.contains(document.activeElement)) hide(self) }, SOON)
+}
+
+function hide(self) {
+  clearTimeout(self.timer)
+  self.at?.removeAttribute("aria-describedby")
+  Object.assign(self, { at: null, pinned: false })
+  if (self.card.matches(":popover-open")) self.card.hidePopover()
+}
+
+/** Into another tab or window: by the address. @param {MouseEvent} event */
+const asWanted = (event) => event.ctrlKey || event.metaKey || event.shiftKey
+
+/** @param {Term} term */
+function pageLink(self, term) {
+  const link = element("a", "", `See it: ${term.page}`)
+  link.href = term.href
+  link.onclick = (event) => {
+    if (asWanted(event)) return
+    event.preventDefault()
+    hide(self)
+    if (self.list.open) self.list.close()
+    self.trigger("opened", term.id)
+  }
+  return link
+}
+
+function openList(self) {
+  const { list } = self
+  const head = element("div", "gf-term-head"), words = element("dl")
+  const find = element("input")
+  Object.assign(find, { type: "search", placeholder: "Find a word", oninput: () => fill(self, words, find.value) })
+  find.setAttribute("aria-label", "Find a word")
+  head.append(element("h2", "", "Words"), find, button("Close", "Close the words", () => list.close()))
+  fill(self, words, "")
+  list.replaceChildren(head, words)
+  list.onclick = (event) => { if (event.target === list) list.close() } // beside it
+  list.showModal()
+}
+
+function fill(self, words, wanted) {
+  const rows = matching([...self.terms.values()], wanted).map((term) => {
+    const row = element("div"), meaning = element("dd", "", `${term.text} `)
+    meaning.append(pageLink(self, term))
+    row.append(element("dt", "", term.title), meaning)
+    return row
+  })
+  words.replaceChildren(...(rows.length ? rows : [element("p", "", "No such word here.")]))
+}
+
+function update(self, data) {
+  self.terms = new Map(data.terms.map((/** @type {Term} */ term) => [term.id, term]))
+  if (self.at && !self.at.isConnected) hide(self)
+}
+
+function remove(self) {
+  clearTimeout(self.timer)
+  self.ended.abort()
+}
+
+export default component({ create, update, remove })

@@ -102,7 +102,7 @@ def lookup_figure(
         shapes=shapes,
         uirevision=f"lookup-{height}-{length}",
         annotations=[
-            title | {"text": "E: a row for each token", "x": 0.0, "xanchor": "left"},
+            title | {"text": f"E: {height} rows", "x": 0.0, "xanchor": "left"},
             title | {"text": f"input: {length} rows", "x": 0.56, "xanchor": "left"},
         ],
         xaxis=dimension | {"domain": [0, 0.42], "anchor": "y"},

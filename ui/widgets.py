@@ -118,6 +118,15 @@ def some_of(
     return only(options, chosen or ())
 
 
+def renamed(key: str, old: Mapping[str, str]) -> None:
+    """A link may hold what an option was called before: `old` says what it is called now. Before the widget
+    is drawn.
+    """
+    named = st.query_params.get(key, "")
+    if named in old:
+        st.query_params[key] = old[named]
+
+
 def arrived(page: str) -> None:
     """Notes which page is drawn, once in each whole run of the script. Coming from another page, whose
     address says nothing of this one's choices, they are remembered; on the same page an address without them

@@ -99,7 +99,9 @@ def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(pag
 
     # A token is clicked, and shows how it was built.
     page.locator("input[type=range]").fill("5")
+    expect(page.locator(".gf-bpe-tree")).to_be_hidden()
     page.locator("[data-is=panel1] .gf-bpe-t", has_text=re.compile("^lls$")).first.click()
+    expect(page.locator(".gf-bpe-tree")).to_be_visible()
     assert page.locator(".gf-bpe-tree .gf-bpe-chip b").first.inner_text() == "lls"
     page.wait_for_function("new URL(location).searchParams.has('bpe_token')")
     leaves = page.locator(".gf-bpe-tree .gf-bpe-chip:not(.gf-bpe-made) b").all_text_contents()
@@ -128,10 +130,12 @@ def test_keys_move_the_slider_and_the_link_reproduces_the_view(page, opened):
 def test_another_text_and_another_start_keep_the_player(page, opened):
     opened("bpe_step=3")
     page.evaluate(WATCH)
+    page.get_by_role("button", name="How it learns").click()
     page.get_by_role("radio", name="Characters", exact=True).click()
     page.wait_for_function(
         r"!/becomes id \d{3}/.test(document.querySelector('.gf-bpe-now').textContent)"
     )  # no 256 bytes come first any more
+    page.keyboard.press("Escape")
     page.get_by_role("radio", name="Emoji", exact=True).click()
     expect(page.locator("[data-is=panel0]")).to_contain_text("🎉", timeout=SLOW)
     settled(page)
@@ -141,7 +145,7 @@ def test_another_text_and_another_start_keep_the_player(page, opened):
 
 def test_a_phone_holds_it(page, opened):
     page.set_viewport_size({"width": 390, "height": 844})
-    opened("bpe_step=20&bpe_part=Four+ways+to+start")
+    opened("bpe_step=20&bpe_part=Four+ways+to+start&measure=true")
     assert page.evaluate("document.documentElement.scrollWidth <= 390")
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth <= 390")
     press(page, "One merge on")

@@ -61,10 +61,12 @@ def test_a_rerun_leaves_what_has_not_changed_and_what_a_person_typed_is_text(pag
     assert page.locator(".gf-chips b").count() == 0
     expect(row(page, "Characters").locator(".gf-chip")).to_have_count(22)
     page.evaluate("window.kept = document.querySelector('.gf-chips-row .gf-chip')")
+    page.get_by_role("button", name="Tokenizers").click()
     page.get_by_role("button", name="BPE 512", exact=True).click()
     expect(row(page, "BPE 512")).to_be_visible(timeout=SLOW)
     assert page.evaluate("window.kept.isConnected")
     expect(page).to_have_url(re.compile("compare_show=BPE(\\+|%20)512"))
+    page.keyboard.press("Escape")
     page.locator("button", has_text=re.compile("^Code$")).click()
     expect(row(page, "Characters").locator(".gf-chip").first).to_have_text("d", timeout=SLOW)
     expect(page).to_have_url(re.compile("compare_text=def"))

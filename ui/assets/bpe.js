@@ -37,17 +37,17 @@ const TEMPLATE = `
   </div>
   <div class="gf-bpe-top"><div class="gf-bpe-now" aria-live="off"></div></div>
   <div class="gf-bpe-two gf-bpe-main">
-    <div><p class="gf-bpe-title" data-is="after"></p><div class="gf-bpe-panel" data-is="panel1" tabindex="0" role="group"></div><div class="gf-bpe-note" data-is="passage"></div></div>
-    <div><p class="gf-bpe-title">The most frequent pair wins</p><div class="gf-bpe-pairs"></div><div class="gf-bpe-note" data-is="tie"></div></div>
+    <div><p class="gf-bpe-title" data-is="after"></p><div class="gf-bpe-panel gf-text" data-is="panel1" tabindex="0" role="group"></div><div class="gf-bpe-note" data-is="passage"></div></div>
+    <div><p class="gf-bpe-title">The most frequent pair wins</p><div class="gf-bpe-pairs gf-text"></div><div class="gf-bpe-note" data-is="tie"></div></div>
   </div>
   <div class="gf-bpe-note" data-is="unknown"></div>
-  <details class="gf-bpe-more"><summary>Before this merge, and how a token was built</summary>
+  <details class="gf-bpe-more"><summary>Before this merge, and how a token was built</summary><div data-is="inside" hidden>
     <div class="gf-bpe-two">
-      <div><p class="gf-bpe-title" data-is="before"></p><div class="gf-bpe-panel" data-is="panel0" tabindex="0" role="group"></div></div>
+      <div><p class="gf-bpe-title" data-is="before"></p><div class="gf-bpe-panel gf-text" data-is="panel0" tabindex="0" role="group"></div></div>
       <div><p class="gf-bpe-title" data-is="whose"></p><div class="gf-bpe-facts"></div></div>
     </div>
     <div class="gf-bpe-treehead"><p class="gf-bpe-title" data-is="treetitle" aria-live="polite"></p><select data-is="vocabulary" aria-label="Show how a token was built"></select></div>
-    <div class="gf-bpe-tree" tabindex="0" role="group" aria-label="Tree of merges"></div></details>`
+    <div class="gf-bpe-tree" tabindex="0" role="group" aria-label="Tree of merges"></div></div></details>`
 
 const times = (n) => counted(n, "time")
 
@@ -92,6 +92,7 @@ function create(place) {
       if (Math.abs(other.scrollTop - panel.scrollTop) > 1 && panel.matches(":hover, :focus")) other.scrollTop = panel.scrollTop
     }, { passive: true })
   }
+  self.more.ontoggle = () => unfold(self, self.more.open)
   parts.vocabulary.onchange = () => pick(self, Number(parts.vocabulary.value))
   self.tree.addEventListener("click", (event) => {
     const node = around(event, ".gf-bpe-chip")
@@ -147,10 +148,15 @@ function go(self, step, follow) {
   tell(self)
 }
 
+function unfold(self, open) {
+  self.more.open = open
+  self.parts.inside.hidden = !open
+}
+
 // A token that is pointed at opens the fold that shows how it was built; a link does, too.
 function pick(self, id) {
   self.token = id
-  self.more.open = true
+  unfold(self, true)
   draw(self)
   tell(self)
 }
@@ -375,7 +381,7 @@ function update(self, data, first) {
   self.key = data.key
   load(self, JSON.parse(data.frames))
   self.parts.whose.textContent = `All of ${data.name}`
-  if (first) { self.step = data.step; self.token = data.token; self.more.open = data.token >= 0 }
+  if (first) { self.step = data.step; self.token = data.token; unfold(self, data.token >= 0) }
   self.step = Math.min(self.step, self.count - 1)
   if (self.token >= self.data.tokens.length) self.token = -1
   if (first) self.sent = `${self.step},${self.token}`

@@ -43,7 +43,7 @@ def lookup_figure(
     }
     bar |= {
         "tickvals": [-reach, 0, reach],
-        "ticktext": [f"−{reach:.2g}", "0", f"{reach:.2g}"],
+        "ticktext": ["−", "0", "+"],
         "tickangle": 0,
         "tickfont": {"size": 11},
     }
@@ -102,8 +102,8 @@ def lookup_figure(
         shapes=shapes,
         uirevision=f"lookup-{height}-{length}",
         annotations=[
-            title | {"text": "E: a row for each token", "x": 0.0, "xanchor": "left"},
-            title | {"text": f"input: {length} rows of {width} numbers", "x": 0.56, "xanchor": "left"},
+            title | {"text": f"E: {height} rows", "x": 0.0, "xanchor": "left"},
+            title | {"text": f"input: {length} rows", "x": 0.56, "xanchor": "left"},
         ],
         xaxis=dimension | {"domain": [0, 0.42], "anchor": "y"},
         yaxis=token_rows(table_labels, NAMED, int(picked[chosen])),

@@ -12,9 +12,12 @@ from pages.input.embeddings.lookup import draw_lookup
 from pages.input.embeddings.map import draw_map
 from pages.input.embeddings.shared import old_link
 from ui.look import Page, View, show
+from ui.widgets import renamed
 
 KEY = "embed_view"
 
+OLD = {"Do alike tokens find each other?": "classes", "King − man + woman?": "analogies"}
+renamed(KEY, OLD)
 old_link(KEY)
 show(
     Page(

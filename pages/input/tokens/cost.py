@@ -35,6 +35,7 @@ class _Counted:
 
     known: shared.Sources
     encodings: dict[str, PublishedTokenizer]
+    asked: int  # words of the passage; 0 for all
     found: Passage
     d: int
 
@@ -62,7 +63,7 @@ def draw_cost() -> None:
         return
     encodings = shared.at_hand()
     found = measured(known.name, known.own, count, tuple(encodings), known, encodings)
-    counted = _Counted(known, encodings, found, d)
+    counted = _Counted(known, encodings, count, found, d)
     first, last = _ends(counted.table())
     gained = gain(first, last)
     if gained is None:
@@ -139,8 +140,7 @@ def _measured(counted: _Counted) -> None:
         "Layers", LAYERS, LAYERS_FIRST, "cost_layers", hint="For the whole model's parameters."
     )
     table = counted.table(layers)
-    part = words.whole_or_first(found.words, found.characters, shared.SOURCES[known.name])
-    st.caption(part)
+    st.caption(words.measured_on(found, counted.asked, shared.SOURCES[known.name]))
     _curves(counted.curve, table, counted.d)
     _table(table, counted.d, layers)
     st.markdown(words.share_of(*_ends(table), counted.d))

@@ -19,7 +19,7 @@ SIDES = {
     "cl100k_base": "top center",
     "o200k_base": "middle right",
 }  # of labels
-SIDES_OF_TRADE = {"characters": "middle right", "bytes": "middle right", "cl100k_base": "bottom center"}
+SIDES_OF_TRADE = {"characters": "bottom center", "bytes": "middle right", "cl100k_base": "bottom center"}
 STRONG = 0.58  # of the scale: above, a cell's number is written in the page's own colour
 KINDS = {"plain": "quiet", "ours": "run0", "published": "training"}
 
@@ -117,7 +117,7 @@ def trade(
     tokens), against the vocabulary (size,); on the right axis the embedding, vocabulary times `width`.
     """
     largest = max([int(sizes.max()), *(point[2] for point in points)])
-    line = np.geomspace(32, 2 * largest, 120)
+    line = np.geomspace(28, 2 * largest, 120)
     traces: list[dict[str, Any]] = [
         {
             "type": "scatter",
@@ -164,7 +164,7 @@ def trade(
         xaxis={
             "title": {"text": "entries in the vocabulary, V"},
             "type": "log",
-            "range": [np.log10(40.0), np.log10(2 * largest)],
+            "range": [np.log10(28.0), np.log10(2 * largest)],
             "tickvals": [64, 256, 1024, 4096, 16384, 65536, 262144],
             "ticktext": ["64", "256", "1,024", "4,096", "16k", "65k", "262k"],
             "tickangle": 0,

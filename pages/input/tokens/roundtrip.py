@@ -56,6 +56,9 @@ def _typed() -> str:
         if chosen in EXAMPLES:
             st.session_state.update({TEXT: chosen, EXAMPLE: None})
 
+    held, halves = whole_characters(str(st.session_state.get(TEXT, "")))
+    if halves:  # half a character cannot be sent to the browser
+        st.session_state[TEXT] = held
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         typed = st.text_input("Text", FIRST, key=TEXT, label_visibility="collapsed", width=260, **KEPT)
         # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.

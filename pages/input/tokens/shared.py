@@ -125,7 +125,10 @@ def source(name: str, own: str) -> Sources | None:
     try:
         return Sources(name, "", state.corpus(name).text)
     except CorpusError as error:
-        st.info(f"{safe(str(error))}. The Python manual is used instead.")
+        st.caption(
+            f":material/info: {SOURCES[name]} is not here: the Python manual is used instead.",
+            help=safe(str(error)),
+        )
         return Sources("python", "", state.corpus("python").text)
 
 

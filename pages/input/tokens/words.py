@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.measure.comparing import Gain, Spread
+from engine.measure.comparing import Gain, Passage, Spread
 from engine.measure.merging import Achieved, Shrinking
 from engine.measure.roundtrip import RoundTrip
 from engine.measure.subwords import NewWords, Ways
@@ -83,6 +83,12 @@ COST = Words(
     ),
 )
 
+
+def _times(ratio: float) -> str:
+    """A factor, no more exact than is of use."""
+    return f"{ratio:,.{1 if ratio < 10 else 0}f}"
+
+
 # BPE --------------------------------------------------------------------------------------------
 
 
@@ -97,7 +103,7 @@ def why_pieces(found: Ways, merges: int, name: str) -> str:
         )
     saved = (
         f"**{letters.tokens:,} characters become {pieces.tokens:,} tokens**: {found.shorter:.1f} times"
-        f" shorter, so attention compares **{found.less_work:,.0f} times fewer pairs**."
+        f" shorter, so attention compares **{_times(found.less_work)} times fewer pairs**."
     )
     if found.words is None:
         return saved
@@ -199,9 +205,11 @@ NO_SPECIAL = (
 # What vocabulary size costs ---------------------------------------------------------------------
 
 
-def whole_or_first(found: int, characters: int, name: str) -> str:
-    """What was counted."""
-    return f"Measured on the first {found:,} words of {name}: {characters:,} characters."
+def measured_on(found: Passage, asked: int, name: str) -> str:
+    """What was counted; `asked` words were to be, 0 for all."""
+    of = f"the first {found.words:,} words" if asked else "the whole text"
+    fewer = f" It has no more than {found.words:,} words." if asked > found.words else ""
+    return f"Measured on {of} of {name}: {found.characters:,} characters.{fewer}"
 
 
 def model_of(layers: int, d: int) -> str:
@@ -218,8 +226,9 @@ def gained(first: Cost, last: Cost, found: Gain, new: NewWords | None) -> str:
     """The answer of the view: what a longer list of pieces buys and costs, and why it is no list of words."""
     said = (
         f"**From {first.vocab_size:,} {first.name} to {last.name}'s {last.vocab_size:,} entries:"
-        f" {found.tokens:.1f} times fewer tokens, {found.scores:.0f} times less attention**, for an embedding"
-        f" {found.embedding:,.0f} times as large."
+        f" {found.tokens:.1f} times fewer tokens, {_times(found.scores)} times less attention**, for an"
+        " embedding"
+        f" {_times(found.embedding)} times as large."
     )
     if new is None:
         return said

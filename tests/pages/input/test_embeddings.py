@@ -27,6 +27,7 @@ from pages.input.embeddings import looks, map_figures, shared
 from tests.pages.stage import LETTERS, StageManager, open_page, view_of
 from ui import course as embeddings_course
 from ui import models, state, subject
+from ui.reading import FIRST_TEXT
 
 ROOT = Path(__file__).parents[3]
 PAGE = str(ROOT / "pages" / "input" / "embeddings" / "page.py")
@@ -51,7 +52,8 @@ def classic() -> Checkpoint:
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
+    """With what is measured unfolded."""
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **{"measure": "true", **query})
 
 
 def sentences(page: AppTest) -> str:
@@ -90,7 +92,7 @@ def with_run(manager: StageManager, steps: tuple[int, ...] = (0, 20, 40), **fiel
 
 
 def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
-    page = opened(embed_position="4")
+    page = opened(embed_position="4", text=FIRST_TEXT, hand="true")  # an old link, which names no view
     matrix, said = rows_of(classic), sentences(page)
     ids = classic.tokenizer.encode(page.text_area(key="text").value)
     figure = drawn["embed_lookup"]
@@ -111,7 +113,10 @@ def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
     assert np.allclose(numbers.to_numpy()[:, :6], [row[:6] for row in wanted], atol=1e-6)
     assert np.allclose(numbers["length"], [np.sqrt((row**2).sum()) for row in wanted], atol=1e-5)
 
-    assert "“t” is id **58**" in said and "row 58 of $E$" in said and "what block 0 reads: 0." in said
+    assert "**“t” is id 58, so the model reads row 58 of the table $E$: 128 learned numbers.**" in said
+    assert (
+        f"It stands {FIRST_TEXT.count('t')} times in this text" in said and "what block 0 reads: 0." in said
+    )
     assert page.metric[0].value == "0" and page.metric[1].value == f"{61 * 65 * 128:,}"
     row, position = (np.sqrt((table**2).sum(1)).mean() for table in (matrix[ids], place[: len(ids)]))
     assert f"**{65 * 128:,} parameters**" in said and f"61 rows, {len(set(ids))} of them different" in said
@@ -136,7 +141,7 @@ def test_the_lookup_says_what_becomes_of_positions_and_of_the_matrix(manager, mo
     )
     monkeypatch.setattr(models, "PRESETS", {"classic": preset})
     monkeypatch.setattr(models, "TRAINABLE", {"classic": preset})
-    page = opened(model="untrained-classic")
+    page = opened(model="untrained-classic", embed_view="lookup")
     said, adds = sentences(page), position in ("sinusoidal", "learned")
     assert ("Then the position is added" in said) == adds and len(page.dataframe[0].value) == (
         3 if adds else 1
@@ -199,6 +204,13 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     assert ring["x"] == [pytest.approx(dots[token][0])] == [pytest.approx(lines[0])]
     mine = (every[token] - matrix.mean(0)) @ np.linalg.lstsq(matrix - matrix.mean(0), scores, rcond=None)[0]
     assert lines[0] == pytest.approx(mine[0], abs=1e-3)
+
+    names, classes = token_classes(token_bytes(classic.tokenizer))
+    kin = sum(classes[i] == names.index("capitals") for i in met[best[:6]])
+    share = (classes[met] == names.index("capitals")).mean()
+    assert (
+        f"Of these 6, **{kin}** are of its own kind (capitals); by chance it would be {6 * share:.1f}" in said
+    )
 
     flat = np.argsort(((scores[:, :2] - np.array(dots[token][:2])) ** 2).sum(1))[:6]
     assert f"{len(set(flat) & set(best[:6]))} are among the 6 nearest dots" in said
@@ -283,7 +295,7 @@ def test_axes_of_the_newest_step_stay_and_own_ones_hold_more(manager, drawn):
 
 def test_a_chosen_token_names_its_neighbours(manager):
     page = opened(embed_view="map", embed_token="T")
-    assert page.selectbox(key="embed_token").value == "T" and "Nearest to “T”" in sentences(page)
+    assert page.selectbox(key="embed_token").value == "T" and "**Nearest to “T”: " in sentences(page)
     page.selectbox(key="embed_token").select("␣").run()
     assert not page.exception and "class: whitespace" in sentences(page)
 
@@ -315,7 +327,9 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     met = np.flatnonzero(counts)
     within, across = pair_means(every[met], classes[met])
     said = sentences(page)
-    assert f"**Within − across: {within - across:+.3f}**" in said
+    assert f"**Tokens of one class are {within - across:+.3f} more alike (in cosine)" in said
+    with_none_open = opened(embed_view="classes", measure="false")
+    assert f"are {within - across:+.3f} more alike" in sentences(with_none_open)
     assert f"${within:+.4f}$" in said and f"${across:+.4f}$" in said
     free, like, truth = drawn["embed_null"].traces
     assert (
@@ -442,15 +456,16 @@ def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch, vi
 @pytest.mark.parametrize(
     ("title", "view", "figure"),
     [
-        ("The lookup", None, "embed_lookup"),
-        ("The map", "map", "embed_map"),
+        ("The lookup", "lookup", "embed_lookup"),
+        ("The map", None, "embed_map"),
         ("Do alike tokens find each other?", "classes", "embed_cosines"),
     ],
 )
 def test_an_old_link_names_a_view_by_its_title(manager, drawn, title, view, figure):
     page = opened(embed_view=title)
     assert figure in drawn and page.query_params.get("embed_view") in (view, [view])
-    assert "**What you see**" in sentences(page) and page.expander[-1].label == "Show the code"
+    folds = [one.label for one in page.expander]
+    assert "Measure it" in folds and folds[-2:] == ["In words", "Show the code"]
 
 
 @pytest.mark.parametrize("view", ["lookup", "map", "classes"])

@@ -39,7 +39,8 @@ ODD = {
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
+    """With what is measured unfolded."""
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **{"measure": "true", **query})
 
 
 def sentences(page: AppTest) -> str:
@@ -53,7 +54,7 @@ def sentences(page: AppTest) -> str:
 def with_text(text: str, **query: str) -> AppTest:
     page = AppTest.from_file(PAGE, default_timeout=60)
     page.session_state[bpe_text.TYPED] = text
-    return open_page(page, **query)
+    return open_page(page, **{"measure": "true", **query})
 
 
 # What came out ----------------------------------------------------------------------------------
@@ -122,6 +123,30 @@ def test_every_part_of_what_came_out(level, split, drawn):
     assert ("always starts from the 256 bytes" in said) == (level == "char")
 
 
+def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown():
+    """The answer and its table, with all folds closed."""
+    text = "ab ab café ab café ab ab abc\n" * 3
+    page = with_text(text, bpe_new="6", measure="false")
+    left = merged(text, 6, "byte", "words")
+    times, listed = len(text) / left, text.split()
+    assert (
+        f"**{len(text)} characters become {left} tokens**: {times:.1f} times shorter, so attention compares"
+        f" **{times**2:.1f} times fewer pairs**"
+    ) in sentences(page)
+    assert page.header[0].value == "Why byte-pair encoding (BPE)?"
+    table = page.table[0].value
+    wanted = {
+        "characters": (len(set(text)), len(text)),
+        "BPE": (262, left),
+        "whole words": (len(set(listed)), len(listed)),
+    }
+    assert {name: (row["entries"], row["tokens T"], row["pairs T²"]) for name, row in table.iterrows()} == {
+        name: (f"{v}", f"{t}", f"{t * t:,}") for name, (v, t) in wanted.items()
+    }
+    page.get_by_key("bpe_new").set_value(1).run()  # a control of the main part changes the answer
+    assert f"become {merged(text, 1, 'byte', 'words')} tokens" in sentences(page)
+
+
 def test_a_tokenizer_that_is_not_ours_is_found_out(monkeypatch):
     """tiktoken is asked, not ourselves a second time."""
 
@@ -178,7 +203,7 @@ def test_an_old_link_holds_what_was_written_on_the_buttons(query, key, value, ke
     assert page.get_by_key(key).value in (value, [value])
     for name, wanted in kept.items():
         assert page.query_params.get(name) in (wanted, [wanted])
-    assert "**What you see**" in sentences(page) and page.expander[-1].label == "Show the code"
+    assert page.expander[-1].label == "Show the code" and page.expander[0].label == "Measure it"
 
 
 def test_every_example_and_every_source():

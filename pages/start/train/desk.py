@@ -44,9 +44,9 @@ def draw_desk() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
         st.header(words.QUESTION, anchor=False)
         drawer = st.popover("Settings", icon=":material/tune:")
-    named = st.query_params.get("run") or st.session_state.get("run_id")
-    # on a phone a run stands before what starts the next one (panel.css)
-    with st.container(key="train_desk_run" if named else "train_desk"):
+    with st.container(
+        key="train_desk"
+    ):  # on a phone a run stands before what starts the next one (panel.css)
         with st.container(key="train_controls"):
             chosen = _controls(preset, drawer)
         shown = selected()

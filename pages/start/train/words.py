@@ -58,7 +58,7 @@ def pair(first: str, second: str, found: Compared, noun: str, leaks: bool) -> st
     """Two runs side by side. `leaks`: the second has no mask, and sees what it should guess."""
     one, other = (f"{nats(loss, noun + 's')}" for loss in found.losses)
     return (
-        f"At step **{found.steps[1]:,}**: {safe(first)} **{one}**; {safe(second)} **{other}**."
+        f"After **{found.steps[1]:,}** steps: {safe(first)} **{one}**; {safe(second)} **{other}**."
         f" {verdict(found, leaks, noun)}"
     )
 

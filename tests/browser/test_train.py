@@ -111,6 +111,13 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
         "document.querySelectorAll('[data-mark]').length === window.__marks && window.__marks === 2"
     )
 
+    # one screen: curve, text and answer, at 1280 x 720
+    page.set_viewport_size({"width": 1280, "height": 720})
+    settled(page)
+    for at in (".gf-figure", ".gf-samples", ".st-key-answer"):
+        box = page.locator(at).first.bounding_box()
+        assert box["y"] > 0 and box["y"] + box["height"] <= 720, (at, box)
+
     button(page, "Stop").click()
     ended(page)
     done = steps_done(page)

@@ -146,14 +146,13 @@ def _named(curve: Curve) -> str:
 
 
 def _ends(curve: Curve, x: XAxis, shade: str) -> tuple[dict[str, Any], ...]:
-    """The losses at the last points of a curve's two kinds of validation, each at its own point."""
+    """The loss at a curve's last point, of whatever kind, written at that point."""
     _, at, whole_at = curve.along(x)
     ends = [(where, y) for where, y in ((at, curve.eval_losses), (whole_at, curve.whole_losses)) if len(y)]
-    return tuple(
-        _label(float(where[-1]), float(y[-1]), f"{y[-1]:.2f}", shade)
-        for where, y in ends
-        if math.isfinite(y[-1])
-    )
+    where, y = max(ends, key=lambda end: float(end[0][-1]), default=(at, curve.eval_losses))
+    if not len(y) or not math.isfinite(y[-1]):
+        return ()
+    return (_label(float(where[-1]), float(y[-1]), f"{y[-1]:.2f}", shade),)
 
 
 def _marks(curve: Curve, x: XAxis, shade: str) -> Parts:

@@ -80,7 +80,9 @@ def verdict(found: Compared, leaks: bool, noun: str) -> str:
 
 def pair_waits(first: str, second: str) -> str:
     """Before both have been validated at the same step."""
-    return f"{safe(first)} and {safe(second)} train side by side; step **0** is where they are alike."
+    return (
+        f"{safe(first)} and {safe(second)} train side by side: compared as soon as both are past step **0**."
+    )
 
 
 def changed_by_hand(name: str, changes: str) -> str:

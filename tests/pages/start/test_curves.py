@@ -54,7 +54,7 @@ def test_the_evaluation_of_the_whole_split_is_drawn_apart_and_named():
             [1.5],
         )
     said = [a.text for a in figure.layout.annotations if a.xref != "paper"]
-    assert sorted(said) == ["1.50", "1.50", "1.80", "1.80"]
+    assert sorted(said) == ["1.50", "1.50"]
     along = curve_of("one", seen, unit="bits").along("time")
     assert along[1].tolist() == [0, 5, 10] and along[2].tolist() == [12]
     low, _ = figure.layout.yaxis.range
@@ -128,12 +128,14 @@ def test_tokens_of_several_letters_are_crowded_and_letters_are_not():
 
 
 def test_a_label_stays_at_its_point_and_only_another_moves_it():
-    seen = looks((0, 4.0, False), (50, 2.0, False), (100, 1.8, False), (120, 1.5, True))
-    labels = {
-        a.x: a for a in loss_curves(curve_of("one", seen), BASELINES, 65).layout.annotations if a.x != 1
-    }
-    assert (labels[100].y, labels[120].y) == (1.8, 1.5) and labels[100].yshift == -5
-    assert labels[120].xanchor == "right", "at the right edge it would be cut off"
+    curve = curve_of("one", looks((0, 4.0, False), (50, 2.0, False)))
+    other = curve_of("two", looks((0, 4.0, False), (50, 1.875, False)))
+    figure = loss_curves(curve, BASELINES, 65, others=[other], end=200.0)
+    above, below = sorted((a for a in figure.layout.annotations if a.x == 50), key=lambda a: -a.y)
+    assert (above.y, above.yshift, above.text) == (2.0, -5, "2.00")
+    assert below.y == 1.875 and below.yshift < -5, "it would lie on the other"
+    end = loss_curves(curve, BASELINES, 65).layout.annotations[-1]
+    assert (end.x, end.xanchor) == (50, "right"), "at the right edge it would be cut off"
 
 
 def test_what_was_done_by_hand_is_a_mark_on_the_curve():

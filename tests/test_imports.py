@@ -31,7 +31,7 @@ LAYERS = (
     ("engine.service",),
     ("ui.text", "ui.site", "ui.layout", "ui.figures"),
     ("ui.fields", "ui.reading"),
-    ("ui.state", "ui.explain", "ui.players", "ui.widgets", "ui.step", "ui.slow"),
+    ("ui.state", "ui.explain", "ui.players", "ui.widgets", "ui.step", "ui.slow", "ui.here"),
     ("ui.controls", "ui.status", "ui.terms"),
     ("ui.fetching",),
     ("ui.models",),

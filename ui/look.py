@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from engine.errors import HeadError
-from ui import explain, state, widgets
+from ui import explain, site, state, widgets
+from ui.here import draw_here
 from ui.models import FIRST_MODEL
-from ui.reading import FIRST_TEXT
+from ui.reading import FIRST_TEXT, FIRST_WORDS
 from ui.subject import Choice, choose_subject, subject_of
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ class View:
 
 @dataclass(frozen=True)
 class Page:
-    """What stands on a page. `key` names the view in the URL; `model` is looked into and `text` read until
-    there are others. `bar` is drawn above the views of a page that looks into no model: what it returns, they
-    get.
+    """What stands on a page. `key` names the view in the URL; `model` is looked into and `text` read, or
+    `words` by a model that was trained on much of them, until there are others. `bar` is drawn above the
+    views of a page that looks into no model: what it returns, they get.
     """
 
     title: str
@@ -91,14 +92,18 @@ class Page:
     views: tuple[View, ...]
     text: str = FIRST_TEXT
     model: str = FIRST_MODEL
+    words: str = FIRST_WORDS
     bar: Callable[[], object] | None = None
 
 
 def header(title: str, draw: Callable[[], T]) -> T:
-    """The first line of a page: its title, and beside it what `draw` draws."""
+    """The first line of a page: its title, beside it what `draw` draws, and where on the map it is."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="page_line"):
         st.title(title, anchor=False, width="content")
-        return draw()
+        drawn = draw()
+        if entry := site.entry_of(widgets.page_drawn()):
+            draw_here(entry)
+        return drawn
 
 
 def show(page: Page) -> None:
@@ -118,7 +123,7 @@ def _question_line(page: Page, view: View) -> tuple[DeltaGenerator, Choice | Non
             view.ask(question)
         if not view.needs_model:
             return question, None
-        return question, choose_subject(page.text, page.model, asks=not view.own_text)
+        return question, choose_subject(page.text, page.model, not view.own_text, page.words)
 
 
 def choose_view(views: Sequence[View], key: str) -> View:

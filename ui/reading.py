@@ -32,11 +32,18 @@ FIRST_TEXT = EXAMPLES["First Citizen"]
 
 ENGLISH = {  # for models that were trained on much of it
     "A fact": "The capital of France is",
+    "A story": (
+        "The old library stood at the end of the street. Every morning, the librarian opened its heavy doors,"
+        " and every evening she closed them again. Nobody in the town"
+    ),
     "Names": "When Mary and John went to the store, John gave a drink to",
     "Keys": "The keys to the old cabinet",
     "Long words": "The extraordinarily unbelievable internationalization of",
     "Repeats": EXAMPLES["Repeats"],
 }
+
+
+FIRST_WORDS = ENGLISH["A fact"]
 
 
 def show_token(text: str) -> str:

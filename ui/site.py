@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 @dataclass(frozen=True)
 class Entry:
     """A page. `explains` are the parts of the home page's map (ids of `pages.start.home.map_text`) that lead
-    to it.
+    to it; `also` are others that it shows without being about them.
     """
 
     section: str
@@ -23,12 +23,21 @@ class Entry:
     url: str
     help: str
     explains: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The parts of the map that are seen on this page."""
+        return self.explains + self.also
 
     @property
     def path(self) -> str:
         """As `st.Page` and `st.switch_page` want it: relative to app.py."""
         return f"pages/{self.file}"
 
+
+HOME = "pages/start/home/page.py"
+EVERY_PART = ("tokens", "embedding", "position", "attention", "feedforward", "unembedding", "softmax")
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(
@@ -46,6 +55,7 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/play_circle:",
         "train",
         "Train a small Transformer and watch it learn to write.",
+        also=EVERY_PART,
     ),
     Entry(
         "Text to vectors",
@@ -82,6 +92,7 @@ ENTRIES: tuple[Entry, ...] = (
         "shapes",
         "The forward pass, step by step, with every shape.",
         ("tokens", "embedding", "position", "unembedding", "softmax", "norm1", "norm2", "norm_final"),
+        ("attention", "feedforward"),
     ),
     Entry(
         "Look inside",
@@ -117,6 +128,7 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/account_tree:",
         "circuits",
         "Famous experiments on a real model: what happens when its inside is changed.",
+        also=("attention", "feedforward", "sum_attention"),
     ),
     Entry(
         "Vectors to text",
@@ -134,6 +146,7 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/edit_note:",
         "generation",
         "Token by token, with branches, the KV cache and beam search.",
+        also=("tokens", "softmax"),
     ),
     Entry(
         "Models",
@@ -142,6 +155,7 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/table_chart:",
         "parameters",
         "Where the parameters, the FLOPs and the memory of a model are.",
+        also=EVERY_PART,
     ),
     Entry(
         "Models",
@@ -150,8 +164,14 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/difference:",
         "reference",
         "Two programs on the same weights, number by number; and any model to take along.",
+        also=EVERY_PART,
     ),
 )
+
+
+def entry_of(url: str) -> Entry | None:
+    """The page at this address."""
+    return next((entry for entry in ENTRIES if entry.url == url), None)
 
 
 def built() -> list[Entry]:

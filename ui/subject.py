@@ -28,7 +28,7 @@ from ui import step as training_step
 from ui.fields import visible
 from ui.models import FIRST_MODEL, PRETRAINED, RUN, choose_model, facts, facts_help, is_pretrained, model_of
 from ui.players.scrubber import scrubber
-from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, MAX_TEXT, most_tokens, read
+from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, FIRST_WORDS, MAX_TEXT, most_tokens, read
 from ui.step import NEWEST
 from ui.text.markdown import safe
 from ui.text.tokens import show_bytes
@@ -92,15 +92,18 @@ class Choice:
     facts: DeltaGenerator = field(repr=False)
 
 
-def choose_subject(text: str = FIRST_TEXT, model: str = FIRST_MODEL, asks: bool = True) -> Choice:
+def choose_subject(
+    text: str = FIRST_TEXT, model: str = FIRST_MODEL, asks: bool = True, words: str = FIRST_WORDS
+) -> Choice:
     """Draws one line that says which model is looked into and, where the bar `asks`, what it reads: `model`
-    and `text` until there are others. It opens, and holds the choice of both.
+    and `text`, or `words` for a model that was trained on much of them, until there are others. It opens, and
+    holds the choice of both.
     """
     state.drop_endless()
     opened: list[DeltaGenerator] = []
 
     def line(name: str) -> DeltaGenerator:
-        read = _settled_text(text, is_pretrained(name)) if asks else None
+        read = _settled_text(words if is_pretrained(name) else text, is_pretrained(name)) if asks else None
         opened.append(st.popover(_told(name, read), icon=":material/edit:", key="subject_bar"))
         return opened[0]
 
@@ -195,16 +198,15 @@ def _wait_for_snapshots(run: str, steps: tuple[int, ...]) -> None:
 # The text ---------------------------------------------------------------------------------------
 
 
-def _settled_text(small: str, pretrained: bool) -> str:
-    """What will stand in the box, before it is drawn. `small` is what a model of ours reads first; what was
-    not typed follows the kind of model.
+def _settled_text(first: str, pretrained: bool) -> str:
+    """What will stand in the box, before it is drawn: `first`, until something is typed. What was not typed
+    follows the kind of model.
     """
     others = EXAMPLES if pretrained else ENGLISH
-    first = ENGLISH["A fact"] if pretrained else small
     if "text" not in st.session_state and "kept_text" in st.session_state and "text" not in st.query_params:
         st.session_state["text"] = st.session_state["kept_text"]
     changed = st.session_state.get("kept_kind", pretrained) != pretrained
-    if changed and st.session_state.get("text") in {*others.values(), small, None}:
+    if changed and st.session_state.get("text") in {*others.values(), None}:
         st.session_state["text"] = first
     st.session_state["kept_kind"] = pretrained
     st.session_state["first_text"] = first

@@ -1,4 +1,6 @@
-"""The glossary in the browser: what a dotted term means, said where it stands, and all behind one button."""
+"""The glossary in the browser: what a dotted term means, said where it stands, and all behind one button. Its
+script also follows the strip of the map (`ui.here`), so that neither loads the app anew.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,15 @@ KEY = "terms"
 def draw_terms() -> None:
     """Draws the button, once for the whole app; a page that is asked for in there is gone to."""
     result = mounted("terms", styles=("terms",))(
-        key=KEY, data={"terms": _told()}, on_opened_change=lambda: None
+        key=KEY, data={"terms": _told()}, on_opened_change=lambda: None, on_part_change=lambda: None
     )
     opened = getattr(result, "opened", None)
     if isinstance(opened, str) and opened in terms():
         term = terms()[opened]
         st.switch_page(_entry(term).path, query_params=dict(term.query))
+    part = getattr(result, "part", None)
+    if isinstance(part, str):
+        st.switch_page(site.HOME, query_params={"part": part})
 
 
 @cache

@@ -127,6 +127,11 @@ def arrived(page: str) -> None:
     st.session_state[_PAGE] = page
 
 
+def page_drawn() -> str:
+    """The address of the page that is drawn; nothing for Home, and where no router has said."""
+    return str(st.session_state.get(_PAGE, ""))
+
+
 def switch(
     label: str, first: bool, key: str, *, place: Any = st, hint: str | None = None, **rest: Any
 ) -> bool:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.config import Ffn, ModelConfig, gated_width
+from engine.config import GATED, Ffn, ModelConfig, gated_width
 from engine.ledger import component_parameters
+from engine.presets import PRESETS
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,29 @@ def block(d_model: int, d_ff: int, ffn: Ffn) -> BlockParameters:
             norm_bias=True,
         )
     )
+
+
+@dataclass(frozen=True)
+class Known:
+    """One block of a named model: `times` is d_ff / d_model."""
+
+    name: str
+    d_model: int
+    d_ff: int
+    times: float
+    gated: bool
+    block: BlockParameters
+
+
+def known() -> tuple[Known, ...]:
+    """A block of every preset that has a feed-forward network, ours first."""
+    found = []
+    for preset in PRESETS.values():
+        c = preset.model.resolved()
+        if c.ffn != "none" and c.d_ff:
+            gated = c.ffn in GATED
+            found.append(Known(preset.title, c.d_model, c.d_ff, c.d_ff / c.d_model, gated, block_of(c)))
+    return tuple(found)
 
 
 @dataclass(frozen=True)

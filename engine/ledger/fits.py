@@ -74,3 +74,18 @@ def fit(ledger: Ledger, size: int, batch: int, tokens: int) -> Fit:
         min(ledger.memory(d).weights for d in kinds),
         min(ledger.memory(d, batch, tokens).training for d in TRAINED_IN),
     )
+
+
+def smallest(ledger: Ledger, sizes: Mapping[str, int], dtype: str, batch: int, tokens: int) -> str | None:
+    """The smallest of `sizes` (name -> bytes) in which a model writes; None where it does in none."""
+    need = ledger.memory(dtype, batch, tokens).inference
+    enough = {name: size for name, size in sizes.items() if need <= size}
+    return min(enough, key=lambda name: enough[name]) if enough else None
+
+
+def alike(ledger: Ledger, sizes: Mapping[str, int], batch: int, tokens: int) -> dict[Fit, list[str]]:
+    """What fits -> those of `sizes` (name -> bytes) of which that is true, in their order."""
+    found: dict[Fit, list[str]] = {}
+    for name, size in sizes.items():
+        found.setdefault(fit(ledger, size, batch, tokens), []).append(name)
+    return found

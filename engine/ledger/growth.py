@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.ledger import Flops, Ledger, kv_numbers
+from engine.ledger import Flops, Ledger, kv_numbers, ledger
 from engine.ledger.flops import seen
 
 LEVEL = {  # what does not grow
@@ -113,3 +113,35 @@ def break_even(ledger: Ledger) -> BreakEven:
     numbers = kv_numbers(c, ledger.encoder)
     group = c.n_heads // c.n_kv_heads
     return BreakEven(ledger.memory("bfloat16").weights, 2 * numbers, group, c.window)
+
+
+@dataclass(frozen=True)
+class Headed:
+    """What attention costs with so many heads, each with keys of its own: FLOPs for one token, matrices,
+    scores and sums together, and the weights of its patterns, in one layer.
+    """
+
+    heads: int
+    d_head: int
+    flops: int
+    weights: int
+
+
+def by_heads(counts: Ledger, tokens: int, heads: tuple[int, ...] = (1, 2, 4, 8, 16)) -> tuple[Headed, ...]:
+    """The same width shared out among other numbers of heads, those of `heads` that divide it: `tokens` is
+    the length of the text. Each head is narrower in proportion, so products cost the same (Vaswani et al.
+    2017, 3.2.2). Empty where there is no attention to share out.
+    """
+    c = counts.config
+    if c.mixer != "attention":
+        return ()
+    width = c.n_heads * (c.d_head or 0)
+    found = []
+    for count in (each for each in heads if width % each == 0 and (width // each) % 2 == 0):
+        other = ledger(
+            replace(c, n_heads=count, n_kv_heads=count, d_head=width // count),
+            parts=counts.parts,
+        )
+        made = sum(p.flops for p in other.flops(tokens).rows if p.component == "attention")
+        found.append(Headed(count, width // count, made, count * seen(c, tokens)))
+    return tuple(found)

@@ -83,6 +83,13 @@ def where(ledger: Ledger) -> Where:
     )
 
 
+def largest(ledger: Ledger, most: int = 3) -> tuple[dict[str, int], int]:
+    """The components with the most parameters, largest first: name -> count, and how many are elsewhere."""
+    ordered = sorted(ledger.components.items(), key=lambda each: -each[1])
+    found = {name: count for name, count in ordered[:most] if count}
+    return found, ledger.total - sum(found.values())
+
+
 def beyond_the_map(ledger: Ledger) -> int:
     """Parameters of parts that the map of a plain decoder or encoder does not draw: BERT's pooler and token
     types, T5's encoder.
@@ -153,3 +160,30 @@ def compared(first: Ledger, second: Ledger, names: tuple[str, ...]) -> dict[str,
     return {name: pair for name, pair in pairs.items() if pair.first or pair.second} | {
         "all": Pair(first.total, second.total)
     }
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of the quick reference: a part, the shape of what it makes for a text of the whole context,
+    and its parameters in the whole model.
+    """
+
+    part: str
+    shape: tuple[int, ...]
+    parameters: int
+
+
+def quick_reference(c: ResolvedConfig) -> tuple[Line, ...]:
+    """Seven rows, in the order in which data meets the parts. The parameters add up to the model's."""
+    counts = component_parameters(c)
+    stream = (c.context, c.d_model)
+    norms = ("norm_embed", "norm1", "norm2", "norm_final")
+    return (
+        Line("embedding", stream, counts["embedding"]),
+        Line("position", stream, counts["position"]),
+        Line("norm", stream, sum(counts.get(name, 0) for name in norms)),
+        Line("scores", (c.n_heads, c.context, c.context), 0),
+        Line("attention", stream, counts["attention"]),
+        Line("feedforward", stream, counts["feedforward"]),
+        Line("unembedding", (c.context, c.vocab_size), counts["unembedding"]),
+    )

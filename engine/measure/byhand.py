@@ -30,6 +30,12 @@ class HandExample:
         return int(self.q.shape[-1])
 
     @property
+    def first(self) -> tuple[tuple[int, float], ...]:
+        """Of each head: the key that gets most of the first query's weight, counted from 1, and how much."""
+        rows = self.pattern[:, 0]
+        return tuple((int(row.argmax()) + 1, float(row.max())) for row in rows)
+
+    @property
     def most(self) -> float:
         """What every head gives to one of its keys, at least: the smallest of their largest weights."""
         return float(self.pattern.max(axis=-1).min())

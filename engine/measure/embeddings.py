@@ -42,6 +42,10 @@ class Lookup:
         """Rows of E that the text takes, each counted once."""
         return len(set(self.ids))
 
+    def places(self, position: int) -> int:
+        """Positions of the text that take the same row as this one, itself among them."""
+        return self.ids.count(self.ids[position])
+
     @property
     def parameters(self) -> int:
         """Numbers in E: V d."""

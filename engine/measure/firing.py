@@ -118,6 +118,26 @@ def windows(at: np.ndarray, window: int) -> list[int]:
     return [int(p) // window * window for p in at]
 
 
+@dataclass(frozen=True)
+class Liked:
+    """The token at which a neuron's strongest places are, `count` of its `places`. `value` is its strongest
+    activation anywhere.
+    """
+
+    token: int
+    count: int
+    places: int
+    value: float
+
+
+def liked(at: np.ndarray, values: np.ndarray, ids: np.ndarray) -> Liked:
+    """The commonest token among `places`; of several, the one with the strongest: `ids` (position,)."""
+    tokens = np.asarray(ids)[at]
+    often = (tokens[:, None] == tokens).sum(1)
+    token = int(tokens[int(often.argmax())])
+    return Liked(token, int(often.max()), len(tokens), float(values[0]))
+
+
 @dataclass(frozen=True, eq=False)
 class Excerpt:
     """A place in a corpus: the neuron's `value` at position `at`, and the tokens from `first` on around it

@@ -5,15 +5,31 @@ token: read off the numbers of `engine.measure.heads`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from engine.measure.heads import HeadNumbers, Sink
 
-Habit = Literal["previous", "first", "induction", "duplicate", "name_mover"]
-HABITS: tuple[Habit, ...] = ("previous", "first", "induction", "duplicate", "name_mover")
+Habit = Literal[
+    "previous",
+    "word_start",
+    "breaks",
+    "same",
+    "itself",
+    "induction",
+    "duplicate",
+    "name_mover",
+    "own_word",
+    "broad",
+    "first",
+]
+HABITS: tuple[Habit, ...] = get_args(Habit)
+WIDE: tuple[Habit, ...] = ("own_word", "broad", "first")  # said of a head that does nothing narrower
+NEAR: tuple[Habit, ...] = ("previous", "word_start", "breaks", "same")  # plain at first sight
 STRONG = 0.4  # of a head's weight: from here on it follows a habit
+TWICE = 2  # times what an even spread would give: short texts give much to every place
+BROAD = 0.75  # of the largest possible entropy: from here on a head looks everywhere
 MORE = 1.5  # times the even share: from here on more than even
 SHORT = 0.7  # times the length of the others: below it a value vector is short
 
@@ -27,10 +43,22 @@ class Named:
     value: float
 
 
+def bar(numbers: HeadNumbers, habit: Habit) -> float:
+    """The share from which on a head follows a habit: STRONG, but no less than TWICE what an even spread
+    would give to that place of this text. Above 1, where no head can.
+
+    For `broad`, BROAD of the largest possible entropy.
+    """
+    if habit == "broad":
+        return BROAD
+    own = {"previous": numbers.even_previous, "first": numbers.even_first}
+    return max(STRONG, TWICE * own.get(habit, numbers.even_places.get(habit, 0.0)))
+
+
 @dataclass(frozen=True)
 class Followers:
-    """The heads that give at least STRONG of their weight to a habit, most first, and the head that gives
-    most, whether or not that is enough.
+    """The heads that give a habit at least its `bar`, most first, and the head that gives most, whether or
+    not that is enough.
     """
 
     habit: Habit
@@ -42,41 +70,57 @@ def followers(numbers: HeadNumbers) -> tuple[Followers, ...]:
     """One for each habit that could be measured, in the order of HABITS."""
     found = []
     for habit, values in measured_habits(numbers).items():
-        strong = [(float(values[at]), at) for at in np.ndindex(values.shape) if values[at] >= STRONG]
+        least = bar(numbers, habit)
+        strong = [(float(values[at]), at) for at in np.ndindex(values.shape) if values[at] >= least]
         heads = tuple(Named(at[0], at[1], value) for value, at in sorted(strong, reverse=True))
         found.append(Followers(habit, heads, _largest(values)))
     return tuple(found)
 
 
+def score_of(numbers: HeadNumbers, habit: Habit) -> np.ndarray | None:
+    """(layer, head) in [0, 1]; None where it was not measured."""
+    if habit == "broad":
+        return numbers.relative_entropy
+    if habit in numbers.places:
+        return numbers.places[habit]
+    found: np.ndarray | None = getattr(numbers, habit, None)
+    return found
+
+
 def measured_habits(numbers: HeadNumbers) -> dict[Habit, np.ndarray]:
     """The habits that could be measured, in the order of HABITS: (layer, head) each."""
-    found = {habit: getattr(numbers, habit) for habit in HABITS}
+    found = {habit: score_of(numbers, habit) for habit in HABITS}
     return {habit: v for habit, v in found.items() if v is not None and np.isfinite(v).any()}
 
 
 def habit_of_each(numbers: HeadNumbers) -> list[tuple[Habit, float] | None]:
-    """What each head does, layer by layer: the habit to which it gives most, if that is at least STRONG.
+    """What each head does, layer by layer: of the habits whose `bar` it reaches, the one to which it gives
+    most; None where it reaches none.
 
-    Resting on the first token counts where a head does nothing else: it is what heads do meanwhile.
+    A narrow habit comes before the WIDE ones: who reads the previous letter also stays within its word. And
+    resting on the first token comes last: it is what heads do meanwhile.
     """
     values = measured_habits(numbers)
+    bars = {habit: bar(numbers, habit) for habit in values}
     found: list[tuple[Habit, float] | None] = []
     for at in np.ndindex(numbers.entropy.shape):
-        strong = [(float(v[at]), habit) for habit, v in values.items() if v[at] >= STRONG]
-        best = max((one for one in strong if one[1] != "first"), default=max(strong, default=None))
-        found.append(None if best is None else (best[1], best[0]))
+        strong = {habit: float(v[at]) for habit, v in values.items() if v[at] >= bars[habit]}
+        narrow = [habit for habit in strong if habit not in WIDE]
+        order = sorted(narrow, key=lambda habit: -strong[habit]) + [h for h in WIDE if h in strong]
+        found.append((order[0], strong[order[0]]) if order else None)
     return found
 
 
 @dataclass(frozen=True)
 class Counts:
     """How many of `heads` have each habit as theirs (`habit_of_each`), how many `named` ones there are in all
-    that do more than rest, and how many only rest.
+    that do more than rest, how many only rest, and how many do `several` things and none of them clearly.
     """
 
     heads: int
     named: int
     resting: int
+    several: int
     by_habit: dict[Habit, int]
 
 
@@ -84,12 +128,13 @@ def counts(numbers: HeadNumbers) -> Counts:
     """Each head is counted once."""
     own = [one[0] for one in habit_of_each(numbers) if one is not None]
     by_habit = {habit: own.count(habit) for habit in HABITS}
-    return Counts(numbers.entropy.size, len(own) - by_habit["first"], by_habit["first"], by_habit)
+    heads, resting = numbers.entropy.size, by_habit["first"]
+    return Counts(heads, len(own) - resting, resting, heads - len(own), by_habit)
 
 
 def ranked(numbers: HeadNumbers, by: Habit | None, strong: bool = False) -> list[int]:
     """Heads by their place, layer * heads + head: as they stand, or most of a habit first; of equal ones the
-    lower. With `strong`, only those that give a habit (that one, or any but resting) at least STRONG.
+    lower. With `strong`, only those that reach the `bar` of a habit (that one, or any but resting).
     """
     values = measured_habits(numbers)
     count = numbers.entropy.size
@@ -100,7 +145,34 @@ def ranked(numbers: HeadNumbers, by: Habit | None, strong: bool = False) -> list
         return [] if strong else list(range(count))
     score = values[by].reshape(-1)
     order = np.argsort(-score, kind="stable")
-    return [int(i) for i in order if not strong or score[i] >= STRONG]
+    return [int(i) for i in order if not strong or score[i] >= bar(numbers, by)]
+
+
+def grouped(numbers: HeadNumbers, most: int, strong: bool = False) -> list[int]:
+    """Heads by their place, layer * heads + head: those of one habit together, in the order of HABITS, the
+    clearest first; then those with none. Of each kind at most `most`. With `strong`, only those that do more
+    than rest.
+    """
+    own = habit_of_each(numbers)
+    found: list[int] = []
+    for habit in (*HABITS, None):
+        if not strong or habit not in (None, "first"):
+            kind = [i for i, one in enumerate(own) if (one and one[0]) == habit]
+            found += sorted(kind, key=lambda i: -_value(own[i]))[:most]
+    return found
+
+
+def clearest(numbers: HeadNumbers) -> int:
+    """The head, layer * heads + head, that follows one of the NEAR habits most clearly; any other where none
+    does.
+    """
+    own = habit_of_each(numbers)
+    near = [i for i, one in enumerate(own) if one and one[0] in NEAR]
+    return max(near or range(len(own)), key=lambda i: _value(own[i]))
+
+
+def _value(own: tuple[Habit, float] | None) -> float:
+    return own[1] if own else 0.0
 
 
 @dataclass(frozen=True)
@@ -136,7 +208,8 @@ class Resting:
     """Whether heads rest on the first token, and what they take from there.
 
     `share`: mean weight on it over all heads; `even`: what evenly spread heads would give it; `resting` of
-    `heads` give it at least STRONG. Of those: `ratio`, the mean length of its value vector over the mean of
+    `heads` give it at least STRONG, and TWICE that even share. Of those: `ratio`, the mean length of its
+    value vector over the mean of
     the others, and `written`, the share of what they gather that comes from there (None where none rests).
     `shortest` and `longest` are that ratio's ends over all key-value heads (None where it has none).
     """
@@ -165,7 +238,7 @@ def resting(found: Sink, even: float) -> Resting:
     where = found.other_norm > 0
     shape = found.first_norm.shape  # (layer, kv_head)
     ratio = np.divide(found.first_norm, found.other_norm, out=np.full(shape, np.nan), where=where)
-    rests = found.share >= STRONG  # (layer, head)
+    rests = found.share >= max(STRONG, TWICE * even)  # (layer, head)
     layer, head = np.nonzero(rests)
     mine = ratio[layer, head * shape[1] // rests.shape[1]]
     known = bool(np.isfinite(ratio).any())

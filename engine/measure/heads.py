@@ -7,7 +7,8 @@ All take patterns (..., query, key) whose rows sum to 1 and average over the que
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -24,7 +25,8 @@ class HeadNumbers:
     `entropy` is in nats, `relative_entropy` its share of ln(visible keys), `distance` in tokens; the others
     are shares of the weight. `even_first` and `even_previous` are what a head that spread its weight evenly
     would give to those places. `induction` and `duplicate` come from `engine.measure.repeating`, `name_mover`
-    from `engine.measure.copying`; None where they were not, or cannot be, measured.
+    from `engine.measure.copying`, `places` and `even_places` from `engine.measure.places`; None, or absent,
+    where they were not, or cannot be, measured.
     """
 
     entropy: np.ndarray
@@ -37,6 +39,8 @@ class HeadNumbers:
     even_previous: float
     duplicate: np.ndarray | None = None
     name_mover: np.ndarray | None = None
+    places: Mapping[str, np.ndarray] = field(default_factory=dict)
+    even_places: Mapping[str, float] = field(default_factory=dict)
 
 
 def head_numbers(

@@ -108,6 +108,15 @@ def ordered(scores: np.ndarray) -> tuple[Named, ...]:
     return tuple(Named(int(layer), int(head), float(scores[layer, head])) for layer, head in places)
 
 
+def guessing(vocab: int) -> float:
+    """ln V: what a guess among all tokens costs, in nats. A model that is sure of something else pays more.
+
+    >>> round(guessing(49152), 1)
+    10.8
+    """
+    return float(np.log(vocab))
+
+
 def read_twice(model: Transformer, once: Sequence[int]) -> Repeat:
     """The losses of both readings and the score of every head. Raises KeyError for a model whose mixer
     leaves no pattern, ShapeError for fewer than two tokens.

@@ -58,6 +58,12 @@ class Comparison:
     def difference(self) -> np.ndarray:
         return self.matched - self.before
 
+    @property
+    def by_word(self) -> np.ndarray:
+        """The largest |matched - before| of each word, in the order as written: (position,)."""
+        found: np.ndarray = np.abs(self.difference).max(axis=1)
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class Setting:

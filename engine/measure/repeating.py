@@ -56,18 +56,23 @@ def repeatable(model: Transformer, vocab: int | None = None) -> int:
 
 
 def repeated(
-    model: Transformer, seed: int = 0, sequences: int = SEQUENCES, vocab: int | None = None
+    model: Transformer,
+    seed: int = 0,
+    sequences: int = SEQUENCES,
+    pool: np.ndarray | None = None,
+    count: int = MAX_REPEAT,
 ) -> Steps[Repeated | None]:
-    """`induction_score` and `duplicate_score` on distinct random tokens (of the first `vocab` ids) read
-    twice, mean over `sequences` of them; None where `repeatable` is 0. A step is one sequence.
+    """`induction_score` and `duplicate_score` on at most `count` distinct random tokens (of the ids in
+    `pool`, or of all) read twice, mean over `sequences` of them; None where `repeatable` is 0. A step is one
+    sequence. The first is what `engine.measure.induction.drawn` gives for the same pool, count and seed.
     """
-    half = repeatable(model, vocab)
+    pool = np.arange(model.config.vocab_size) if pool is None else pool
+    half = min(repeatable(model, len(pool)), count)
     if not half:
         return None
-    rng = np.random.default_rng(seed)
     found = []
     for done in range(sequences):
-        patterns = _patterns(model, rng.permutation(vocab or model.config.vocab_size)[:half])
+        patterns = _patterns(model, np.random.default_rng(seed + done).choice(pool, half, replace=False))
         found.append((induction_score(patterns, half), duplicate_score(patterns, half)))
         yield Progress(done + 1, sequences)
     induction, duplicate = np.mean(found, axis=0)

@@ -156,3 +156,43 @@ def among_zeros(score: float, zeros: int, width: int) -> AmongZeros:
     weights = (weight_among_zeros(s, zeros) for s in (score, divided))
     weight, small = weights
     return AmongZeros(math.exp(score), weight, weight_of_a_zero(score, zeros), divided, small)
+
+
+CHOICES = 16  # keys of the one query that is drawn
+
+
+@dataclass(frozen=True, eq=False)
+class OneQuery:
+    """One query's weights over CHOICES keys, (key,): of the scores q.k as they are, and divided by
+    sqrt(d_k). `spread` is the standard deviation in theory of the first, sqrt(d_k).
+    """
+
+    width: int
+    spread: float
+    scores: np.ndarray
+    plain: np.ndarray
+    scaled: np.ndarray
+
+    @property
+    def best(self) -> int:
+        """The key that both give most."""
+        return int(self.plain.argmax())
+
+
+def one_query(width: int, seed: int = 0) -> OneQuery:
+    """A normal query (d_k,) among CHOICES normal keys (key, d_k). The numbers of a wider one begin with those
+    of a narrower, so that moving d_k moves the weights instead of drawing them anew.
+    """
+    rng = np.random.default_rng(seed)
+    both = rng.standard_normal((max(WIDTHS), CHOICES + 1))[:width]  # (d_k, query and keys)
+    scores = both[:, 1:].T @ both[:, 0]
+    root = math.sqrt(width)
+    return OneQuery(width, root, scores, softmax(scores), softmax(scores / root))
+
+
+def crossing(plain: Scaled, scaled: Scaled) -> int | None:
+    """The largest width up to which the unscaled softmax passes on more gradient (`jacobian`) than the scaled
+    one, though not at d_k = 1, where both are the same; None where it never does.
+    """
+    more = [int(w) for w, a, b in zip(plain.widths, plain.jacobian, scaled.jacobian, strict=True) if a > b]
+    return max((w for w in more if w > 1), default=None)

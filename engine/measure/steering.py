@@ -6,6 +6,7 @@ two forward passes give the vectors, and an addition at one block uses them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -28,6 +29,8 @@ from engine.tokenizers import Tokenizer
 Where = Literal["front", "every"]
 STARTS = ("<|endoftext|>", "<s>", "<bos>", "<|begin_of_text|>")  # what texts begin with in training
 LIFTED = 6  # tokens that are told
+Mood = Literal["came", "went", "stayed"]
+CAME = 2.0  # times as probable
 
 
 def beginning(tokenizer: Tokenizer) -> tuple[int, ...]:
@@ -171,12 +174,25 @@ class Continued:
     """A text that went on twice, with the same random numbers: ids without the prompt.
 
     `lifted` are the next tokens right after the prompt that gained the most probability, `same` how many
-    tokens both begin with alike.
+    tokens both begin with alike. `mood` are the probabilities that the wanted words got at each step,
+    together: the mean over the steps of the text without the addition, and of the one with it.
     """
 
     plain: tuple[int, ...]
     steered: tuple[int, ...]
     lifted: tuple[Lift, ...]
+    mood: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def times(self) -> float:
+        """How many times as probable the wanted words became; inf where they had nothing before."""
+        plain, steered = self.mood
+        return steered / plain if plain else math.inf if steered else 1.0
+
+    @property
+    def came(self) -> Mood:
+        """Whether the wanted words came up: at least CAME times as probable, or as much less."""
+        return "came" if self.times >= CAME else "went" if self.times <= 1 / CAME else "stayed"
 
     @property
     def same(self) -> int:
@@ -192,6 +208,19 @@ def room(model: Transformer, prompt: Sequence[int], wanted: int) -> int:
     return max(0, min(wanted, model.config.context - len(prompt)))
 
 
+def mood_words(tokenizer: Tokenizer, plus: str, minus: str) -> tuple[int, ...]:
+    """The tokens of the first prompt that the second one lacks, as a text begins with them and as they stand
+    after a blank; no blanks alone. Empty where the prompts are of the same tokens.
+    """
+
+    def tokens(text: str) -> set[int]:
+        ways = [way for way in (text, f" {text}") if not tokenizer.unknown(way)]
+        return {i for way in ways for i in tokenizer.encode(way)}
+
+    only = tokens(plus) - tokens(minus)
+    return tuple(sorted(i for i in only if tokenizer.decode([i]).strip()))
+
+
 @torch.inference_mode()
 def continued(
     model: Transformer,
@@ -200,8 +229,10 @@ def continued(
     prompt: Sequence[int],
     length: int,
     sampling: SampleConfig,
+    wanted: Sequence[int] = (),
 ) -> Steps[Continued]:
     """`length` tokens after `prompt`, without the addition and with it; a piece of work is one token of both.
+    `wanted` are the tokens whose probability is summed up for `mood`.
 
     Both texts are rows of one batch, so that the weights are read once for the two. Keys and values of
     positions read are kept: what was added to them stays in them. Raises ShapeError for a model that is not
@@ -215,14 +246,17 @@ def continued(
     cache = KVCache(model.config, len(prompt) + length, model.embedding, batch=2)
     texts = [list(prompt), list(prompt)]
     lifted: tuple[Lift, ...] = ()
+    shares = torch.zeros(2, dtype=torch.float64)
     for done, u in enumerate(uniform(sampling.seed, length).numpy()):
         logits = _both(model, added, coefficient, cache, texts)
         lifted = lifted or _lifted(logits)
+        shares += logits.double().softmax(-1)[:, list(wanted)].sum(-1)
         for text, row in zip(texts, logits, strict=True):
             text.append(_drawn(row, sampling, text, float(u)))
         yield Progress(done + 1, length)
     plain, steered = (tuple(text[len(prompt) :]) for text in texts)
-    return Continued(plain, steered, lifted)
+    before, after = (shares / length).tolist()
+    return Continued(plain, steered, lifted, (before, after))
 
 
 def _both(

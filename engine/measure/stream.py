@@ -76,6 +76,22 @@ def without(found: Stream, positions: Sequence[int]) -> Stream:
     return replace(found, lengths=lengths, written=written, shares=shared, cosines=angles)
 
 
+def landings(found: Stream) -> list[int]:
+    """For each write, the first state that holds it: its index in `states`. A parallel block's two writes
+    land together.
+    """
+    at = {state.name: i for i, state in enumerate(found.states)}
+    into = {"attn_out": "resid_mid", "ffn_out": "resid_post"}
+    result = []
+    for write in found.writes:
+        block, _, name = write.name.rpartition(".")
+        if not block:
+            result.append(0 if write.name == "embed" else at.get("blocks.0.resid_pre", 0))
+        else:
+            result.append(at.get(f"{block}.{into[name]}", at.get(f"{block}.resid_post", 0)))
+    return result
+
+
 def mean(values: np.ndarray) -> np.ndarray:
     """Over the tokens: (n, query) -> (n,)"""
     result: np.ndarray = values.mean(1)

@@ -69,6 +69,16 @@ class Shape:
     axes: tuple[str, ...]
     sizes: tuple[int, ...]
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers it holds."""
+        return prod(self.sizes)
+
+    @property
+    def doubled(self) -> int:
+        """How many times as many it holds with twice the text: each axis of positions doubles."""
+        return 2 ** sum(axis in ("query", "key") for axis in self.axes)
+
 
 @dataclass(frozen=True)
 class Ran:

@@ -145,3 +145,22 @@ def _rows(matrix: np.ndarray, ids: np.ndarray) -> np.ndarray:
 def _reach(scores: np.ndarray) -> float:
     """Distance of the outermost dot from the mean."""
     return float(np.linalg.norm(scores, axis=1).max())
+
+
+@dataclass(frozen=True)
+class Alike:
+    """How many of a token's nearest are of its class, and how many would be if any `of` tokens were."""
+
+    same: int
+    of: int
+    expected: float
+
+
+def alike(classes: np.ndarray, token: int, near: np.ndarray, met: np.ndarray) -> Alike:
+    """Of the tokens `near` (ids) of one token; classes (vocab,). By chance its class has the share among its
+    neighbours that it has among all other tokens `met`.
+    """
+    others = met[met != token]
+    own = classes[token]
+    share = float((classes[others] == own).mean()) if len(others) else 0.0
+    return Alike(int((classes[near] == own).sum()), len(near), share * len(near))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from engine.presets.own import OWN
 from engine.presets.preset import Preset
 from engine.presets.published import ENCODER_DECODERS, PUBLISHED
+from engine.presets.taught import TAUGHT
 
-__all__ = ["ENCODER_DECODERS", "PRESETS", "Preset"]
+__all__ = ["ENCODER_DECODERS", "PRESETS", "TAUGHT", "Preset"]
 
 PRESETS: dict[str, Preset] = {**OWN, **PUBLISHED}

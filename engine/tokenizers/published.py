@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import tempfile
 import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import TokenizerError
@@ -26,13 +30,18 @@ class Facts:
 
     vocab_size: int  # special tokens included
     used_by: str
+    files: tuple[str, ...]  # that tiktoken downloads, below HOST
     source: str = "tiktoken's openai_public.py and model.py"
 
 
 PUBLISHED: dict[str, Facts] = {
-    "gpt2": Facts(50_257, "GPT-2 and GPT-3"),
-    "cl100k_base": Facts(100_277, "GPT-3.5 and GPT-4"),
-    "o200k_base": Facts(200_019, "GPT-4o"),
+    "gpt2": Facts(
+        50_257,
+        "GPT-2 and GPT-3",
+        ("gpt-2/encodings/main/vocab.bpe", "gpt-2/encodings/main/encoder.json"),
+    ),
+    "cl100k_base": Facts(100_277, "GPT-3.5 and GPT-4", ("encodings/cl100k_base.tiktoken",)),
+    "o200k_base": Facts(200_019, "GPT-4o", ("encodings/o200k_base.tiktoken",)),
 }
 
 
@@ -131,6 +140,28 @@ def ready(name: str) -> bool:
     """Whether an encoding is in memory already, so that `load` returns at once."""
     future = _loads.get(name)
     return future is not None and future.done() and future.exception() is None
+
+
+def here(name: str) -> bool:
+    """Whether an encoding can be had without a network: in memory, or all its files in tiktoken's cache (its
+    load.py names them by the SHA-1 of their addresses).
+    """
+    folder = _cache()
+    return ready(name) or (
+        folder is not None
+        and all(
+            (folder / hashlib.sha1(f"https://{HOST}/{file}".encode()).hexdigest()).is_file()
+            for file in PUBLISHED[name].files
+        )
+    )
+
+
+def _cache() -> Path | None:
+    """Where tiktoken keeps what it downloaded; None where somebody has switched that off."""
+    named = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
+    if named is None:
+        return Path(tempfile.gettempdir()) / "data-gym-cache"
+    return Path(named) if named else None
 
 
 def load_all(

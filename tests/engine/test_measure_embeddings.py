@@ -44,6 +44,7 @@ def test_the_lookup_counts_rows_parameters_and_multiplications():
         model = build(ModelConfig(**SMALL, position=position))
         found = measured.lookup(model, record(model, ids))
         assert (found.different, found.parameters, found.multiplications) == (3, 11 * 8, 4 * 11 * 8)
+        assert [found.places(i) for i in range(4)] == [2, 2, 1, 1]
         matrix = model.embedding.detach().numpy()
         lengths = [float(np.sqrt((matrix[i] ** 2).sum())) for i in ids]
         parts = found.at(1)

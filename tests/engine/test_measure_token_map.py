@@ -10,6 +10,7 @@ from engine.measure.token_map import (
     JOINED,
     MARGIN,
     FrequencyLinks,
+    alike,
     frame,
     frequency_links,
     nearest,
@@ -111,3 +112,11 @@ def test_frequency_is_found_on_the_axis_where_it_lies():
     some = frequency_links(matrix, scores, frequency, np.arange(10))
     assert some.components[0] == pytest.approx(np.corrcoef(scores[:10, 0], frequency[:10])[0, 1])
     assert FrequencyLinks((float("nan"),) * 3, 0.0).best == 0
+
+
+def test_how_many_of_the_nearest_are_of_the_same_class():
+    classes = np.array([0, 0, 0, 1, 1, 1, 1, 2])
+    met = np.arange(7)
+    found = alike(classes, 0, np.array([1, 3, 2]), met)
+    assert (found.same, found.of) == (2, 3) and found.expected == pytest.approx(3 * 2 / 6)
+    assert alike(classes, 7, np.array([1, 3, 2]), met).expected == 0  # no other of its class was met

@@ -4,7 +4,10 @@ without a network.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import threading
+from pathlib import Path
 
 import pytest
 import tiktoken
@@ -15,6 +18,7 @@ from engine.tokenizers.published import (
     END_OF_TEXT,
     PUBLISHED,
     PublishedTokenizer,
+    here,
     load,
     load_all,
     ready,
@@ -183,3 +187,30 @@ def test_a_download_that_hangs_holds_up_neither_the_caller_nor_the_others(
     arrive.set()
     assert load("o200k_base", 60).name == "o200k_base"
     assert begun.count("o200k_base") == 1
+
+
+def test_what_lies_in_tiktokens_cache_can_be_had_without_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The names of the files are those that tiktoken itself asks for."""
+    asked: list[str] = []
+
+    def read(address: str, expected_hash: str | None = None) -> bytes:
+        asked.append(address)
+        raise OSError("no network")
+
+    monkeypatch.setattr(published, "_loads", {})
+    monkeypatch.setattr("tiktoken.load.read_file_cached", read)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    for name, facts in PUBLISHED.items():
+        asked.clear()
+        for place, file in enumerate(facts.files):
+            assert not here(name)
+            with contextlib.suppress(TokenizerError):
+                load(name)
+            address = f"https://{published.HOST}/{file}"
+            assert place or address in asked, "tiktoken asks for another file"
+            (tmp_path / hashlib.sha1(address.encode()).hexdigest()).write_bytes(b"x")
+        assert here(name)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")  # switched off
+    assert not here("gpt2")

@@ -109,7 +109,7 @@ def test_twice_is_as_once() -> None:
 
 def test_a_page_that_is_asked_for_is_gone_to(monkeypatch: pytest.MonkeyPatch) -> None:
     class Asked:
-        opened = "rope"
+        opened, part = "rope", None
 
     gone: list[tuple[str, dict[str, str]]] = []
     monkeypatch.setattr(terms, "mounted", lambda *_, **__: lambda **___: Asked)

@@ -36,17 +36,18 @@ const TEMPLATE = `
     <label class="gf-bpe-speed">Speed <select data-is="speed"></select></label>
   </div>
   <div class="gf-bpe-top"><div class="gf-bpe-now" aria-live="off"></div></div>
-  <div class="gf-bpe-two">
-    <div><p class="gf-bpe-title">The pair that wins, and its runners-up</p><div class="gf-bpe-pairs"></div><div class="gf-bpe-note" data-is="tie"></div></div>
-    <div><p class="gf-bpe-title" data-is="whose"></p><div class="gf-bpe-facts"></div><div class="gf-bpe-note" data-is="passage"></div></div>
-  </div>
-  <div class="gf-bpe-two">
-    <div><p class="gf-bpe-title" data-is="before"></p><div class="gf-bpe-panel" data-is="panel0" tabindex="0" role="group"></div></div>
-    <div><p class="gf-bpe-title" data-is="after"></p><div class="gf-bpe-panel" data-is="panel1" tabindex="0" role="group"></div></div>
+  <div class="gf-bpe-two gf-bpe-main">
+    <div><p class="gf-bpe-title" data-is="after"></p><div class="gf-bpe-panel" data-is="panel1" tabindex="0" role="group"></div><div class="gf-bpe-note" data-is="passage"></div></div>
+    <div><p class="gf-bpe-title">The most frequent pair wins</p><div class="gf-bpe-pairs"></div><div class="gf-bpe-note" data-is="tie"></div></div>
   </div>
   <div class="gf-bpe-note" data-is="unknown"></div>
-  <div><div class="gf-bpe-treehead"><p class="gf-bpe-title" data-is="treetitle" aria-live="polite"></p><select data-is="vocabulary" aria-label="Show how a token was built"></select></div>
-    <div class="gf-bpe-tree" tabindex="0" role="group" aria-label="Tree of merges"></div></div>`
+  <details class="gf-bpe-more"><summary>Before this merge, and how a token was built</summary>
+    <div class="gf-bpe-two">
+      <div><p class="gf-bpe-title" data-is="before"></p><div class="gf-bpe-panel" data-is="panel0" tabindex="0" role="group"></div></div>
+      <div><p class="gf-bpe-title" data-is="whose"></p><div class="gf-bpe-facts"></div></div>
+    </div>
+    <div class="gf-bpe-treehead"><p class="gf-bpe-title" data-is="treetitle" aria-live="polite"></p><select data-is="vocabulary" aria-label="Show how a token was built"></select></div>
+    <div class="gf-bpe-tree" tabindex="0" role="group" aria-label="Tree of merges"></div></details>`
 
 const times = (n) => counted(n, "time")
 
@@ -61,7 +62,7 @@ function create(place) {
   const find = (name) => root.querySelector(name)
   const self = {
     root, parts, slider: find("input"), button: find(".gf-bpe-play"), now: find(".gf-bpe-now"), pairs: find(".gf-bpe-pairs"), facts: find(".gf-bpe-facts"),
-    tree: find(".gf-bpe-tree"), line: find(".gf-bpe-all"), done: find(".gf-bpe-done"), key: null, step: 0, token: -1, treeOf: null,
+    tree: find(".gf-bpe-tree"), more: find("details"), line: find(".gf-bpe-all"), done: find(".gf-bpe-done"), key: null, step: 0, token: -1, treeOf: null,
     playing: null, timer: 0, send: null, panels: [], sent: "", count: 0,
   }
   for (const rate of [1, 2, 5, 15, 60]) within(parts.speed, "option", "", `${rate} a second`).value = String(rate)
@@ -146,8 +147,10 @@ function go(self, step, follow) {
   tell(self)
 }
 
+// A token that is pointed at opens the fold that shows how it was built; a link does, too.
 function pick(self, id) {
   self.token = id
+  self.more.open = true
   draw(self)
   tell(self)
 }
@@ -372,7 +375,7 @@ function update(self, data, first) {
   self.key = data.key
   load(self, JSON.parse(data.frames))
   self.parts.whose.textContent = `All of ${data.name}`
-  if (first) { self.step = data.step; self.token = data.token }
+  if (first) { self.step = data.step; self.token = data.token; self.more.open = data.token >= 0 }
   self.step = Math.min(self.step, self.count - 1)
   if (self.token >= self.data.tokens.length) self.token = -1
   if (first) self.sent = `${self.step},${self.token}`

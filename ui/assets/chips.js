@@ -14,6 +14,7 @@ import { sideOf } from "./shared/theme.js"
  * @typedef {object} Data
  * @property {string} text its bytes, base64
  * @property {string} label
+ * @property {boolean} with_ids each token stands above its id
  * @property {{ name: string, facts: string, note: string, tokens: number, labels: (string | [string, boolean][])[], ids: string, starts: string, lengths: string }[]} rows a tokenizer each; numbers as int32, base64
  * @property {import("./shared/colours.js").Palette} palette
  */
@@ -156,7 +157,7 @@ function unpoint(self) {
 }
 
 // A row is built once for what it holds; a rerun that brings the same leaves it alone.
-function build(self, data, index) {
+function build(self, data, index, withIds) {
   const row = { index, name: data.name, tokens: data.tokens, labels: data.labels, ids: numbers(data.ids, Int32Array), starts: numbers(data.starts, Int32Array), lengths: numbers(data.lengths, Int32Array), chips: [], active: 0, node: null, body: null }
   row.node = element("section", "gf-chips-row")
   const head = element("div", "gf-chips-head")
@@ -178,6 +179,7 @@ function build(self, data, index) {
     } else {
       for (const [piece, hex] of label) chip.appendChild(element("span", hex ? "gf-chip-hex" : "", piece))
     }
+    if (withIds) chip.appendChild(element("small", "gf-chip-id", row.ids[i] < 0 ? "no id" : String(row.ids[i])))
     if (row.ids[i] < 0) chip.classList.add("gf-chip-unknown")
     chip.style.setProperty("--gf-chip", `var(--gf-chip-${i % SHADES.length})`)
     row.chips.push(chip)
@@ -187,8 +189,10 @@ function build(self, data, index) {
     if (self.bytes.subarray(row.starts[i], gapEnds).includes(10) && i + 1 < row.labels.length) all.append(element("br"))
   })
   row.body.appendChild(all)
-  row.node.append(head, row.body)
-  if (data.note) row.node.appendChild(element("div", "gf-chips-note", data.note))
+  const said = element("div", "gf-chips-said")
+  said.appendChild(row.body)
+  if (data.note) said.appendChild(element("div", "gf-chips-note", data.note))
+  row.node.append(head, said)
   return row
 }
 
@@ -209,7 +213,7 @@ function update(self, data) {
   const kept = new Map(changed ? [] : self.rows.map((row) => [row.signature, row]))
   const rows = data.rows.map((given, index) => {
     const signature = JSON.stringify([index, given.name, given.facts, given.note, given.ids, given.lengths])
-    return kept.get(signature) ?? Object.assign(build(self, given, index), { signature })
+    return kept.get(signature) ?? Object.assign(build(self, given, index, data.with_ids), { signature })
   })
   if (rows.length !== self.rows.length || rows.some((row, i) => row !== self.rows[i])) {
     const focused = self.focused?.index

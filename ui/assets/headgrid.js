@@ -1,12 +1,14 @@
 // @ts-check
-// Every head's pattern as a small picture: in rows of layers, or sorted. See pages/inside/attention/shared.py.
+// Every head's pattern as a small picture, in rows of layers or sorted, and one of them large: the one that is pointed at, or
+// else the one that was clicked. See pages/inside/attention/shared.py and headlarge.js.
 
 import { neighbour, squared } from "./headgrid_state.js"
+import { createLarge, forget, show } from "./headlarge.js"
 import { ramp } from "./shared/colours.js"
 import { around, element, resize, within, write } from "./shared/dom.js"
 import { pointerMoved } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
-import { bytes } from "./shared/numbers.js"
+import { bytes, numbers } from "./shared/numbers.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf, themed } from "./shared/theme.js"
 
@@ -16,11 +18,15 @@ import { sideOf, themed } from "./shared/theme.js"
  * @property {number} layers
  * @property {number} heads
  * @property {number} size rows and columns of a picture
+ * @property {number} step tokens that a row of a picture stands for
  * @property {string} pixels (layer, head, row, column) as uint8, base64
  * @property {boolean} triangle whether only the lower triangle of each was sent
+ * @property {string} full (query, key) of the chosen head as uint16 of 65535, base64
+ * @property {string[]} tokens
  * @property {[number, number]} chosen layer, head
  * @property {number[] | null} order the heads that are shown; null: all of them, a row for each layer
- * @property {string[] | null} scores what is written beside their names, by place
+ * @property {string[]} scores what is written beside their names, by place
+ * @property {string[]} names what each does, in words, by place
  * @property {(string | null)[]} habits the name of what each does, by place
  * @property {[string, string, string][]} legend name, colour of the palette and words of each habit
  * @property {string[]} hints by place
@@ -31,23 +37,26 @@ import { sideOf, themed } from "./shared/theme.js"
 const MANY = 64 // heads: so many are drawn smaller, in a place that scrolls
 
 function create(place) {
-  const root = within(place, "div", "gf-heads"), said = element("div", "gf-heads-said"), grid = element("div", "gf-heads-grid")
+  const root = within(place, "div", "gf-heads"), left = within(root, "div", "gf-heads-left"), grid = element("div", "gf-heads-grid")
   grid.setAttribute("role", "group")
-  const tools = saveTools(root, () => "attention-heads", () => table(self)), legend = element("div", "gf-heads-legend")
-  root.append(tools, said, grid, legend)
+  const tools = saveTools(left, () => "attention-heads", () => table(self)), legend = element("div", "gf-heads-legend")
+  left.append(tools, grid, legend)
+  const large = createLarge(within(root, "div", "gf-heads-large"))
   /** @type {any} */
-  const self = { root, said, grid, legend, names: [], labels: [], buttons: [], shown: [], layers: 0, heads: 0, chosen: -1, text: "", laid: "", pixels: null, theme: "" }
+  const self = { root, large, grid, legend, keys: [], labels: [], buttons: [], shown: [], layers: 0, heads: 0, chosen: -1, told: -1, text: "", laid: "", pixels: null, theme: "" }
   const at = (event) => self.buttons.indexOf(around(event, ".gf-head"))
   grid.addEventListener("click", (event) => {
     const index = at(event)
     if (index < 0 || index === self.chosen) return
     self.chosen = index
     mark(self)
+    tell(self, index)
     self.trigger("chosen", `${Math.floor(index / self.heads)},${index % self.heads}`)
   })
   grid.addEventListener("pointermove", (event) => pointerMoved(self, event) && tell(self, at(event)))
   grid.addEventListener("pointerleave", () => { self.pointer = null; tell(self, self.chosen) })
   grid.addEventListener("focusin", (event) => tell(self, at(event)))
+  grid.addEventListener("focusout", () => tell(self, self.chosen))
   grid.addEventListener("keydown", (event) => {
     const index = self.shown.indexOf(at(event))
     const next = index < 0 ? undefined : neighbour(self.shown.map((i) => self.buttons[i].getBoundingClientRect()), index, event.key)
@@ -67,8 +76,18 @@ function table(self) {
   return [["layer", "head", "row", "column", "weight"], ...lines]
 }
 
+// Enlarges a head: the chosen one in full, another as its small picture has it.
 function tell(self, index) {
-  if (index >= 0) self.said.textContent = self.hints[index]
+  if (index < 0) return
+  self.told = index
+  const { size, step, tokens } = self.data, n = tokens.length, full = index === self.sent ? self.full : null
+  const picture = index * size * size
+  show(self.large, {
+    name: `attention-layer-${Math.floor(index / self.heads)}-head-${index % self.heads}`,
+    title: self.data.hints[index],
+    weight: full ? (q, k) => full[q * n + k] / 65535 : (q, k) => self.pixels[picture + Math.floor(q / step) * size + Math.floor(k / step)] / 255,
+    exact: full !== null || step === 1,
+  })
 }
 
 function mark(self) {
@@ -113,6 +132,7 @@ function rebuild(self, { layers, heads }) {
     const caption = within(button, "span", "gf-head-caption")
     within(caption, "span", "gf-head-name", `${layer}.${head}`)
     within(caption, "span", "gf-head-score")
+    within(caption, "span", "gf-head-does")
     return button
   })
 }
@@ -123,19 +143,22 @@ function arrange(self, { order, layers, heads }) {
   self.laid = laid
   self.shown = order ?? self.buttons.map((_, index) => index)
   self.grid.classList.toggle("gf-sorted", order !== null)
+  self.legend.hidden = order !== null || layers * heads <= MANY // each says it by itself
   self.grid.replaceChildren(...(order ? [] : self.labels), ...self.shown.map((index) => self.buttons[index]))
   self.grid.scrollTop = 0
 }
 
-function dress(self, { habits, scores, legend, palette }) {
+function dress(self, { habits, scores, names, legend, palette }) {
   const side = sideOf(self.root), colours = Object.fromEntries(legend.map(([name, colour]) => [name, palette[colour][side]]))
   self.buttons.forEach((button, index) => {
     if (colours[habits[index]]) button.style.setProperty("--habit", colours[habits[index]])
     else button.style.removeProperty("--habit")
-    write(button.lastChild.lastChild, scores?.[index] ?? "")
+    const [, score, does] = button.lastChild.children
+    write(score, scores[index])
+    write(does, names[index])
   })
-  resize(self.names, legend.length, () => within(self.legend, "span", "gf-heads-habit"))
-  self.names.forEach((node, i) => {
+  resize(self.keys, legend.length, () => within(self.legend, "span", "gf-heads-habit"))
+  self.keys.forEach((node, i) => {
     write(node, legend[i][2])
     node.style.setProperty("--habit", colours[legend[i][0]])
   })
@@ -177,15 +200,20 @@ function update(self, data) {
   }
   arrange(self, data)
   dress(self, data)
-  self.hints = data.hints
+  self.data = data
+  self.full = numbers(data.full, Uint16Array)
   self.grid.setAttribute("aria-label", data.alt)
   self.buttons.forEach((button, index) => button.setAttribute("aria-label", data.hints[index]))
   const chosen = data.chosen[0] * data.heads + data.chosen[1], moved = chosen !== self.chosen
-  self.chosen = chosen
+  self.sent = self.chosen = chosen
   mark(self)
   if (moved) reveal(self)
   const focused = self.buttons.indexOf(document.activeElement)
   tell(self, focused >= 0 ? focused : self.chosen)
 }
 
-export default component({ create, update })
+export default component({ create, update: (self, data) => {
+  self.large.tokens = data.tokens
+  self.large.palette = data.palette
+  update(self, data)
+}, remove: (self) => forget(self.large) })

@@ -38,3 +38,29 @@ export function neighbour(boxes, index, key) {
   const first = nearest(beyond, (box) => Math.abs(box.top - own.top))
   return first < 0 ? -1 : nearest(beyond.filter((i) => same(boxes[i].top, boxes[first].top)), (box) => Math.abs(box.left - own.left))
 }
+
+/**
+ * The key that gets most of a row's weight; of equal ones the later.
+ * @param {(key: number) => number} weight
+ * @param {number} count
+ */
+export function strongest(weight, count) {
+  let best = 0
+  for (let key = 1; key < count; key++) if (weight(key) >= weight(best)) best = key
+  return best
+}
+
+/**
+ * [query, key] of the later half where a token looks most decidedly at another; of equal ones the earlier. Not at the first token:
+ * there heads rest.
+ * @param {(query: number, key: number) => number} weight
+ * @param {number} count
+ */
+export function telling(weight, count) {
+  let best = [count - 1, strongest((key) => weight(count - 1, key), count)], most = -1
+  for (let query = Math.floor(count / 2); query < count; query++) {
+    const key = strongest((k) => (k === query || !k ? -1 : weight(query, k)), count)
+    if (key !== query && key && weight(query, key) > most + 1e-9) [best, most] = [[query, key], weight(query, key)]
+  }
+  return best
+}

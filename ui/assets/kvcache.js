@@ -5,7 +5,7 @@
 import { button, element, resize, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { counted, memory, short, whole } from "./shared/numbers.js"
-import { keepInLink, keptInLink, playButton } from "./shared/play.js"
+import { keepInLink, keptInLink, playButton, still } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf } from "./shared/theme.js"
 
@@ -22,11 +22,13 @@ import { sideOf } from "./shared/theme.js"
  * @property {string} letters the formula
  * @property {string} numbers the formula with numbers, T for the positions
  * @property {number} step at first
+ * @property {boolean} plays by itself, where nobody has been here before
  * @property {string} name of the step in the address
  * @property {import("./shared/colours.js").Palette} palette
  */
 
 const TICK_MS = 420
+const HEIGHT = 170 // pixels of a picture
 const SLOTS = 128 // positions of the cache that are drawn one by one
 
 const PLAY = "Play: one token after another"
@@ -80,8 +82,11 @@ function create(place) {
   self.formula = element("p", "gf-kv-formula")
   self.note = element("p", "gf-kv-note")
   self.note.setAttribute("aria-live", "polite")
-  cache.append(self.title, self.slots, self.formula, self.note)
-  root.append(bar, pair, key, self.said, self.same, cache)
+  cache.append(self.title, self.slots, self.formula)
+  const line = element("div", "gf-kv-line"), more = element("details", "gf-kv-more")
+  line.append(key, self.same, self.said)
+  more.append(element("summary", "", "The cache itself, slot by slot"), cache)
+  root.append(bar, pair, line, self.note, more)
   self.watch = new ResizeObserver(() => { if (self.data && root.clientWidth !== self.width) { self.width = root.clientWidth; paint(self) } })
   self.watch.observe(root)
   return self
@@ -126,7 +131,7 @@ function state(self, step, column, kind) {
 function layout(self, canvas) {
   const { steps, labels } = self.data
   const width = Math.max(120, canvas.parentElement.clientWidth), columns = labels.length - 1, rows = steps.length
-  const cell = width / columns, high = Math.min(16, Math.max(3, 300 / rows))
+  const cell = width / columns, high = Math.min(16, Math.max(3, HEIGHT / rows))
   return { width, columns, rows, cell, high, letters: cell >= 8 && labels.every((t) => t.length === 1) ? 16 : 0 }
 }
 
@@ -247,13 +252,14 @@ function table(self) {
  * @param {Data} data
  */
 function update(self, data) {
-  const last = data.steps.length - 1
+  const last = data.steps.length - 1, begins = self.data === null && data.plays && keptInLink(data.name, -1) < 0 && !still()
   // A person who watched the end of one text sees the end of the next.
   const ended = self.data === null ? keptInLink(data.name, data.step) : self.step >= self.data.steps.length - 1 ? last : self.step
   self.data = data
   self.step = Math.min(ended, last)
   self.width = self.root.clientWidth
   paint(self)
+  if (begins) start(self)
 }
 
 function remove(self) {

@@ -11,6 +11,7 @@ import { paint } from "./shared/theme.js"
  * @property {{ parts: Record<string, any>, wide: any, tall: any }} map pages/start/home/map_drawing.py
  * @property {import("./shared/colours.js").Palette} palette
  * @property {string} alt
+ * @property {string | null} part the one that a link points at; whatever a stranger wrote
  */
 
 const TALL_BELOW = 640 // pixels
@@ -160,9 +161,11 @@ function create(place) {
 /**
  * @param {any} self
  * @param {Data} data
+ * @param {boolean} fresh
  */
-function update(self, data) {
+function update(self, data, fresh) {
   paint(self.root, data.palette)
+  if (fresh && Object.hasOwn(data.map.parts, data.part ?? "")) self.chosen = data.part
   const text = JSON.stringify(data)
   if (text === self.text) return
   self.data = data

@@ -44,7 +44,9 @@ function create(place) {
   ready.setAttribute("aria-label", "Ready settings")
   ready.dataset.unsaved = ""
   const main = element("div", "gf-sampler-main")
-  root.append(ready, controls, main)
+  const body = element("div", "gf-sampler-body")
+  body.append(controls, main)
+  root.append(ready, body)
   const self = { root, main, inputs: {}, settings: null, timer: 0, frame: 0, playing: 0, count: 1000, rows: [], send: null, mode: "", tick: null, paint: () => paint(self) }
   for (const [name, values] of Object.entries(READY)) {
     const button = element("button", "", name)
@@ -127,10 +129,9 @@ function buildStages(self) {
   scroll.setAttribute("aria-label", "What each stage leaves of the likeliest tokens")
   scroll.append(grid)
   self.grid = grid
-  const title = element("p", "gf-sampler-title", "Renormalised and drawn: what is left, side by side from 0 to 1")
   const strip = element("div", "gf-sampler-strip"), said = element("p", "gf-sampler-said")
   said.setAttribute("aria-live", "polite")
-  self.main.append(scroll, title, strip, said)
+  self.main.append(scroll, strip, said)
   Object.assign(self, { strip, said, order: null, cells: [] })
 }
 
@@ -142,7 +143,7 @@ function buildGrid(self, names) {
   self.grid.append(element("span", "gf-sampler-corner", "token"))
   for (const name of names) {
     const head = element("div", "gf-sampler-head")
-    head.append(element("b", "", STAGES[name]), element("span"), element("span"), element("span"), element("span"))
+    head.append(element("b", "", STAGES[name]), element("span"), element("span"))
     self.grid.append(head)
     self.heads.push(head)
   }
@@ -171,13 +172,12 @@ function paintStages(self, last) {
   let top = 0
   for (const s of self.made) for (const i of shown) top = Math.max(top, s.p[i])
   self.made.forEach((s, column) => {
-    const [, a, b, c, d] = self.heads[column].children
+    const [, a, b] = self.heads[column].children
     const off = column > 0 && self.settings[s.name] === OFF[s.name]
     self.heads[column].classList.toggle("gf-off", off)
-    a.textContent = off ? "off" : `${counted(s.kept, "token")} left`
-    b.textContent = off ? "" : `${percent(s.mass)} mass kept`
-    c.textContent = off ? "" : `${s.entropy.toFixed(2)} nats`
-    d.textContent = off ? "" : `≈ ${s.choices.toFixed(1)} choices`
+    a.textContent = off ? "off" : `${whole(s.kept)} left`
+    b.textContent = off ? "" : `≈ ${s.choices.toFixed(1)} choices`
+    self.heads[column].title = off ? "off: it changes nothing" : `${counted(s.kept, "token")} left, ${percent(s.mass)} of the probability kept, ${s.entropy.toFixed(2)} nats`
   })
   const gone = new Map()
   self.made.forEach((s, column) => s.removed.forEach((i) => gone.set(i, column)))

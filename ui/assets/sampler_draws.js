@@ -20,7 +20,9 @@ export function buildDraws(self) {
   play.onclick = () => (self.playing ? pause(self) : start(self))
   bar.append(play, slider, where)
   const list = element("div", "gf-sampler-list"), chart = element("div", "gf-sampler-chart"), said = element("p", "gf-sampler-said")
-  self.main.append(bar, list, said, chart)
+  const pair = element("div", "gf-sampler-pair")
+  pair.append(list, chart)
+  self.main.append(bar, pair, said)
   Object.assign(self, { play, slider, where, list, chart, said, bars: [] })
 }
 
@@ -49,7 +51,7 @@ export function paintDraws(self, last) {
   const n = self.count, p = last.p
   if (self.drawnFrom !== p || self.drawnWith !== self.numbers) { // once for each distribution, not for each frame of the play
     const of = drawer(p)
-    Object.assign(self, { drawnFrom: p, drawnWith: self.numbers, ids: Array.from(self.numbers, of), likely: ranked(p).subarray(0, 20), distances: [] })
+    Object.assign(self, { drawnFrom: p, drawnWith: self.numbers, ids: Array.from(self.numbers, of), likely: ranked(p).subarray(0, 12), distances: [] })
     const counts = new Float64Array(p.length)
     self.ids.forEach((id, d) => {
       counts[id]++
@@ -86,17 +88,17 @@ export function paintDraws(self, last) {
   self.root.dataset.distance = String(found)
   self.root.dataset.counts = JSON.stringify(Array.from(now).filter(Boolean))
   self.said.textContent = n
-    ? `After ${whole(n)} draws the shares differ from the probabilities by ${(100 * found).toFixed(1)}% in all (total variation distance); about ${(Math.min(1, expected / Math.sqrt(n)) * 100).toFixed(1)}% is to be expected, less and less as 1/√n.`
+    ? `After ${whole(n)} draws the shares are ${(100 * found).toFixed(1)}% away from the probabilities; to be expected are ${(Math.min(1, expected / Math.sqrt(n)) * 100).toFixed(1)}%, falling as 1/√n.`
     : "Press Draw."
   paintChart(self, distances, expected, n, found)
 }
 
 function paintChart(self, distances, expected, n, now) {
-  const x = (d) => 44 + (Math.log10(d) / 3) * 540, y = (v) => 150 - (Math.log10(Math.max(v, 0.003) / 0.003) / Math.log10(1 / 0.003)) * 140
+  const x = (d) => 54 + (Math.log10(d) / 3) * 520, y = (v) => 320 - (Math.log10(Math.max(v, 0.003) / 0.003) / Math.log10(1 / 0.003)) * 310
   const line = (points) => points.map(([d, v]) => `${x(d).toFixed(1)},${y(v).toFixed(1)}`).join(" ")
   const guide = [1, 3, 10, 30, 100, 300, 1000].map((d) => [d, Math.min(1, expected / Math.sqrt(d))])
-  const ticks = [1, 10, 100, 1000].map((d) => `<text x="${x(d)}" y="170" text-anchor="middle">${whole(d)}</text><line class="grid" x1="${x(d)}" x2="${x(d)}" y1="10" y2="150"/>`)
-  const heights = [1, 0.1, 0.01].map((v) => `<text x="38" y="${y(v) + 4}" text-anchor="end">${v * 100}%</text><line class="grid" x1="44" x2="584" y1="${y(v)}" y2="${y(v)}"/>`)
+  const ticks = [1, 10, 100, 1000].map((d) => `<text x="${x(d)}" y="342" text-anchor="middle">${whole(d)}</text><line class="grid" x1="${x(d)}" x2="${x(d)}" y1="10" y2="320"/>`)
+  const heights = [1, 0.1, 0.01].map((v) => `<text x="48" y="${y(v) + 4}" text-anchor="end">${v * 100}%</text><line class="grid" x1="54" x2="574" y1="${y(v)}" y2="${y(v)}"/>`)
   const dot = n ? `<circle cx="${x(n)}" cy="${y(now)}" r="5"/>` : ""
-  self.chart.innerHTML = `<svg viewBox="0 0 600 190" role="img" aria-label="Distance between shares and probabilities against the number of draws, both logarithmic; it falls along the dashed line, one over the square root of the number.">${ticks.join("")}${heights.join("")}<polyline class="guide" points="${line(guide)}"/><polyline class="real" points="${line(distances)}"/>${dot}<text x="314" y="187" text-anchor="middle">number of draws</text></svg>`
+  self.chart.innerHTML = `<svg viewBox="0 0 600 372" role="img" aria-label="Distance between shares and probabilities against the number of draws, both logarithmic; it falls along the dashed line, one over the square root of the number.">${ticks.join("")}${heights.join("")}<polyline class="guide" points="${line(guide)}"/><polyline class="real" points="${line(distances)}"/>${dot}<text x="314" y="366" text-anchor="middle">number of draws; distance of the shares</text></svg>`
 }

@@ -135,7 +135,7 @@ function go(self, index) {
 const memory = (n) => `${short(n)}B`
 
 function chips(shape) {
-  const line = element("span", "gf-axes")
+  const line = element("span", "gf-axes gf-chips")
   for (const [axis, size] of shape) {
     const chip = element("span", "gf-axis")
     chip.style.setProperty("--axis", `var(--gf-axis-${axis.replace(/^[^a-z]*/, "").split(/[^a-z_]/)[0]}, var(--gf-axis-batch))`)
@@ -143,15 +143,6 @@ function chips(shape) {
     line.appendChild(chip)
   }
   return line
-}
-
-function costs(step) {
-  const parts = []
-  if (step.parameters) parts.push(`${whole(step.parameters)} params`)
-  if (step.products) parts.push(`${short(step.products)}FLOP`)
-  else if (step.elementwise) parts.push(`${short(step.elementwise)}FLOP elementwise`)
-  parts.push(step.view ? "a view" : memory(step.bytes))
-  return parts.join(" · ")
 }
 
 function row(self, index) {
@@ -162,26 +153,22 @@ function row(self, index) {
   node.style.setProperty("--part", `var(--gf-${step.part})`)
   const head = element("div", "gf-step-head")
   head.append(element("code", "", step.name.replace(/^blocks\.\d+\./, "")), chips(step.output))
-  node.append(head, element("div", "gf-step-cost", `${step.words}  ·  ${costs(step)}`))
+  node.append(head)
+  node.title = step.words
   node.onclick = () => { stop(self); go(self, index) }
   self.rows.set(index, node)
   return node
 }
 
-function heading(text, total, fold) {
+function heading(text, fold) {
   const node = element(fold ? "button" : "div", "gf-group")
   if (fold) {
     node.setAttribute("type", "button")
     node.setAttribute("aria-expanded", String(fold.open))
     node.onclick = fold.toggle
   }
-  node.append(element("b", "", (fold ? (fold.open ? "▾ " : "▸ ") : "") + text), element("span", "", total))
+  node.append(element("b", "", (fold ? (fold.open ? "▾ " : "▸ ") : "") + text))
   return node
-}
-
-function sum(self, rows, times = 1) {
-  const add = (f) => times * rows.reduce((n, s) => n + f(s), 0)
-  return `${whole(add((s) => s.parameters))} params · ${short(add((s) => s.products + s.elementwise))}FLOP · ${memory(add((s) => (s.view ? 0 : s.bytes)))}`
 }
 
 function build(self) {
@@ -191,21 +178,21 @@ function build(self) {
   self.list.replaceChildren()
   self.order = walked(self)
   const add = (from, count) => { for (let i = from; i < from + count; i++) self.list.appendChild(row(self, i)) }
-  if (a) { self.list.appendChild(heading("Input", sum(self, groups.input))); add(0, a) }
-  if (b) { self.list.appendChild(heading(self.data.title, sum(self, groups.block))); add(a, b) }
+  if (a) { self.list.appendChild(heading("Input")); add(0, a) }
+  if (b) { self.list.appendChild(heading(self.data.title)); add(a, b) }
   if (b && layers > 1) {
     const which = layers === 2 ? "Block 1: the same" : `Blocks 1–${layers - 1}: the same`
     const toggle = () => { self.open = !self.open; if (!self.open && place(self, self.index).block > 0) go(self, a + place(self, self.index).row); build(self); show(self) }
-    self.list.appendChild(heading(which, sum(self, groups.block, layers - 1), { open: self.open, toggle }))
+    self.list.appendChild(heading(which, { open: self.open, toggle }))
     const current = Math.max(1, place(self, self.index).block ?? 1)
     for (let i = 1; self.open && i < layers; i++) {
       const unfold = () => { go(self, a + b * i); self.list.focus() }
-      self.list.appendChild(heading(`Block ${i}`, "", { open: i === current, toggle: unfold }))
+      self.list.appendChild(heading(`Block ${i}`, { open: i === current, toggle: unfold }))
       if (i === current) add(a + b * i, b)
     }
   }
   self.drawnBlock = place(self, self.index).block
-  if (c) { self.list.appendChild(heading("Output", sum(self, groups.output))); add(a + b * layers, c) }
+  if (c) { self.list.appendChild(heading("Output")); add(a + b * layers, c) }
   drawStrip(self)
 }
 

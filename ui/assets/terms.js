@@ -9,6 +9,7 @@ import { cardPlace, matching } from "./terms_state.js"
 /** @typedef {import("./terms_state.js").Term} Term */
 
 const TERMS = 'a[href^="#term-"]'
+const HERE = "a.gf-here" // of ui/here.py
 const SOON = 250 // milliseconds in which a pointer may go from the term to its card
 
 /** @param {HTMLElement} place */
@@ -43,7 +44,11 @@ function listen(self, signal) {
     else if (self.at && !card.contains(event.target)) hide(self)
   })
   on("click", (event) => {
-    const term = around(event, TERMS)
+    const term = around(event, TERMS), place = around(event, HERE)
+    if (place && !asWanted(event)) {
+      event.preventDefault()
+      self.trigger("part", place.dataset.part)
+    }
     if (!term) return
     event.preventDefault() // the address says what is shown, and keeps doing so
     event.stopPropagation()
@@ -94,12 +99,15 @@ function hide(self) {
   if (self.card.matches(":popover-open")) self.card.hidePopover()
 }
 
+/** Into another tab or window: by the address. @param {MouseEvent} event */
+const asWanted = (event) => event.ctrlKey || event.metaKey || event.shiftKey
+
 /** @param {Term} term */
 function pageLink(self, term) {
   const link = element("a", "", `See it: ${term.page}`)
   link.href = term.href
   link.onclick = (event) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return // into another tab, by the address
+    if (asWanted(event)) return
     event.preventDefault()
     hide(self)
     if (self.list.open) self.list.close()

@@ -61,14 +61,15 @@ const TEMPLATE = `
     <div class="gf-writer-panel">
       <p class="gf-writer-title" data-is="which"></p>
       <div class="gf-writer-list"></div>
-      <p class="gf-writer-note">Upper bar: the model's own probability, at temperature 1. Lower bar: what the settings make of it. Press one to go on with it instead.</p>
-      <form class="gf-writer-other" data-unsaved><label>Another token <input type="text" maxlength="200" autocomplete="off" spellcheck="false"></label><button type="submit">Go on with it</button></form>
+      <p class="gf-writer-note">Upper bar: the model; lower: with the settings. Press one to go on with it.</p>
+      <form class="gf-writer-other" data-unsaved><input type="text" aria-label="Another token" placeholder="Another token" maxlength="200" autocomplete="off" spellcheck="false"><button type="submit">Go on with it</button></form>
       <p class="gf-writer-note gf-writer-answer" aria-live="polite"></p>
     </div>
   </div>
+  <details class="gf-writer-more"><summary>The text's probability, its branches, and a copy</summary>
   <div class="gf-writer-facts"></div>
   <div class="gf-writer-tree"><p class="gf-writer-title" data-is="branches"></p><div class="gf-writer-lanes"><svg aria-hidden="true"></svg><ol></ol></div></div>
-  <div class="gf-writer-files" data-unsaved><button type="button" data-do="copy">Copy the text</button></div>`
+  <div class="gf-writer-files" data-unsaved><button type="button" data-do="copy">Copy the text</button></div></details>`
 
 function create(place) {
   const root = within(place, "div", "gf-writer")
@@ -76,7 +77,7 @@ function create(place) {
   const find = (name) => root.querySelector(name)
   /** @type {any} */
   const self = {
-    root, text: find(".gf-writer-text"), slider: find("input[type=range]"), where: find("output"), speed: find("select"), button: find(".gf-writer-play"),
+    root, more: find("details"), text: find(".gf-writer-text"), slider: find("input[type=range]"), where: find("output"), speed: find("select"), button: find(".gf-writer-play"),
     said: find(".gf-writer-said"), window: find(".gf-writer-window"), list: find(".gf-writer-list"), which: find("[data-is=which]"), facts: find(".gf-writer-facts"),
     branches: find("[data-is=branches]"), lanes: find("svg"), rows: find("ol"), legend: find(".gf-writer-legend"), form: find("form"),
     other: find("form input"), answer: find(".gf-writer-answer"),

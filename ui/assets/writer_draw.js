@@ -168,6 +168,7 @@ function tree(self) {
   const paths = () => self.leaves.map((leaf) => pathOf(self, leaf).slice(0, self.ends[leaf]?.[0]))
   if (of !== self.treeOf) {
     self.treeOf = of
+    if (self.leaves.length > 1) self.more.open = true // a branch that was begun is to be seen
     self.forks = []
     const found = paths()
     self.lengths = found.map((path) => path.length)

@@ -29,7 +29,7 @@ NAMES = (
     "repetition_penalty",
     "penalty_last",
 )  # in the URL as sampling_temperature ...
-ROWS = 20  # tokens that are drawn
+ROWS = 10  # tokens that are drawn
 FEW, NAMED = 1000, 300  # words of a vocabulary that are all sent; words that are sent of a larger one
 
 

@@ -64,9 +64,8 @@ def draw_analogies(subject: Subject) -> None:
     with right:
         _draw(found, near)
     with left:
-        explain.takeaway(words.answered(found, names, near))
-    with st.expander("All of them", icon=":material/table_rows:"):
-        _table(subject, unit, examples)
+        explain.answer(words.answered(found, names, near))
+    explain.measure_it(_table, subject, unit, examples)
 
 
 def _choose(subject: Subject, known: Vocabulary, examples: tuple[Four, ...]) -> list[int]:
@@ -101,7 +100,7 @@ def _draw(found: Analogy, near: list[str]) -> None:
     plot(
         nearest_bars(near, found),
         key="embed_analogy_bars",
-        height=340,
+        height=400,
         name="analogy",
         data={"id": found.ids, "token": near, "cosine": found.cosine},
         alt=f"Bars: the {len(near)} tokens with the largest cosine to the sum; grey ones were put in.",

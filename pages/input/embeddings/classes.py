@@ -51,10 +51,8 @@ def _at_the_start(model: str, config: ModelConfig, _known: Vocabulary) -> Separa
 
 
 def draw_classes(subject: Subject) -> None:
-    """The number and where it lies among shuffles, its course over the training, class by class, and the
-    cosines themselves.
-    """
-    matrix, steps = matrix_of(subject), steps_of(subject)
+    """The number, and where it lies among shuffles."""
+    matrix = matrix_of(subject)
     if not np.isfinite(matrix).all():
         st.info(words.NOT_FINITE)
         return
@@ -66,19 +64,24 @@ def draw_classes(subject: Subject) -> None:
             " of pairs to compare."
         )
         return
-    left, right = st.columns([2, 3] if steps else [1, 1], gap="medium")
-    with left:
-        _draw_null(found)
-    with right:
-        if steps:
-            st.markdown("**Over the training**")
-            draw = partial(_draw_course, shown=subject.key[1], end=steps[-1])
-            course("classes", subject.key[0], steps, partial(_of_model, known=known), draw)
-        else:
-            _draw_start(subject, known, found)
+    explain.answer(words.separated(found))
+    _draw_null(found)
+    explain.measure_it(_measured, subject, known, found, matrix)
+
+
+def _measured(subject: Subject, known: Vocabulary, found: Separation, matrix: np.ndarray) -> None:
+    """The course over the training, class by class, and the cosines themselves."""
+    steps = steps_of(subject)
+    st.markdown(words.shuffled(found))
+    st.caption(words.difference(found))
+    if steps:
+        st.markdown("**Over the training**")
+        draw = partial(_draw_course, shown=subject.key[1], end=steps[-1])
+        course("classes", subject.key[0], steps, partial(_of_model, known=known), draw)
+    else:
+        _draw_start(subject, known, found)
     _draw_by_class(known, found)
     _draw_matrix(known, matrix)
-    explain.takeaway(words.separated(found))
 
 
 def _of_model(model: Transformer, known: Vocabulary) -> Separation:
@@ -86,7 +89,6 @@ def _of_model(model: Transformer, known: Vocabulary) -> Separation:
 
 
 def _draw_null(found: Separation) -> None:
-    st.markdown(f"**Within − across: {found.difference:+.3f}**")
     table = pd.concat(
         [
             pd.DataFrame({"labels": name, "within_minus_across": values})
@@ -101,17 +103,13 @@ def _draw_null(found: Separation) -> None:
     plot(
         figures.null_histogram(found.difference, found.chance, found.matched),
         key="embed_null",
-        height=300,
+        height=330,
         name="class-separation",
         data=table,
         alt=(
             "Dots: within minus across for shuffled labels, one dot for each shuffle; diamond: for the true"
             " classes."
         ),
-    )
-    st.caption(
-        f"${found.within:+.4f}$ (mean cosine of two tokens of one class) minus ${found.across:+.4f}$ (of"
-        f" different classes). A dot is one of {found.by_chance.count} shuffles of the labels."
     )
 
 

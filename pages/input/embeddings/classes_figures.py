@@ -83,7 +83,7 @@ def emergence(
 def null_histogram(value: float, chance: np.ndarray, matched: np.ndarray | None) -> go.Figure:
     """Where the true classes lie among shuffled ones: one point for each shuffle, in rows."""
     rows = [("shuffled labels", chance, "quiet")] + (
-        [("like frequency", matched, "run2")] if matched is not None else []
+        [("shuffled among like frequency", matched, "run2")] if matched is not None else []
     )
     traces: list[dict[str, Any]] = []
     for index, (name, values, shade) in enumerate(rows):
@@ -115,7 +115,7 @@ def null_histogram(value: float, chance: np.ndarray, matched: np.ndarray | None)
         margin={"l": 8, "r": 12, "t": 8, "b": 44},
         showlegend=False,
         xaxis={
-            "title": {"text": "within − across"},
+            "title": {"text": "how much more alike tokens of one class are (mean cosine within − across)"},
             "exponentformat": "power",
             "zeroline": True,
             "zerolinecolor": colour("quiet"),

@@ -9,6 +9,7 @@ from ui.figures.labels import plain
 from ui.figures.patterns import token_axis
 
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
+ROOMY = 30  # names on an axis that can be written larger
 # A class has a colour *and* a shape, so that it can be told without the colour.
 CLASS_COLOURS = ("run4", "validation", "training", "run3", "run0", "run1", "run2", "quiet")
 CLASS_SYMBOLS = ("circle", "square", "diamond", "star", "triangle-up", "hexagon", "cross", "x")
@@ -34,11 +35,16 @@ def class_look(name: str) -> tuple[str, str]:
     return CLASS_COLOURS[index], CLASS_SYMBOLS[index]
 
 
-def token_rows(labels: Sequence[str], **rest: Any) -> dict[str, Any]:
-    """A y axis of tokens, the first on top; with very many, every second, third ... is named."""
-    step = -(-len(labels) // 72)
-    ticks = {
-        "tickvals": list(range(0, len(labels), step)),
-        "ticktext": [plain(label) for label in labels[::step]],
-    }
-    return token_axis(labels, "", 10) | ticks | {"range": [len(labels) - 0.5, -0.5]} | rest
+def token_rows(
+    labels: Sequence[str], most: int = 72, always: int | None = None, **rest: Any
+) -> dict[str, Any]:
+    """A y axis of tokens, the first on top; with more than `most`, every second, third ... is named, and the
+    one that is `always` named in the place of those beside it.
+    """
+    step = -(-len(labels) // most)
+    named = list(range(0, len(labels), step))
+    if always is not None:
+        named = sorted([*(i for i in named if abs(i - always) >= step), always])
+    ticks = {"tickvals": named, "ticktext": [plain(labels[i]) for i in named]}
+    size = 10 if most > ROOMY else 14
+    return token_axis(labels, "", size) | ticks | {"range": [len(labels) - 0.5, -0.5]} | rest

@@ -9,21 +9,19 @@ import streamlit as st
 from engine.measure.embeddings import Lookup, lookup, reach
 from pages.input.embeddings import words
 from pages.input.embeddings.lookup_figure import lookup_figure
-from pages.input.embeddings.shared import Vocabulary, matrix_of, vocabulary_of
+from pages.input.embeddings.shared import POSITION, Vocabulary, matrix_of, vocabulary_of
 from ui import explain
-from ui.layout import scrolled
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
 from ui.site import built
 from ui.subject import Subject
-from ui.text.markdown import safe
 from ui.text.numbers import minus, number
 
-POSITION = "embed_position"
 FIRST = 4  # position that is followed until another is chosen
 ALL_ROWS = 140  # a larger vocabulary is drawn with the rows of the text only
 SHOWN = 6  # dimensions in numbers
 LISTED = 24  # ids in the sentence
+HEIGHT = 400
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -32,24 +30,45 @@ def _lookup(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> Lo
 
 
 def draw_lookup(subject: Subject) -> None:
-    """Tokens, ids, rows of E, the input matrix; one row in numbers, and the matrix product that it stands
-    for.
-    """
+    """The tokens, the row of E that one of them takes, and the input matrix."""
     matrix = matrix_of(subject)
     if not np.isfinite(matrix).all():
         st.info(words.NOT_FINITE)
         return
     known, found = vocabulary_of(subject), _lookup(subject.key, subject.ids, subject)
     position = _choose_position(subject)
-    token = subject.ids[position]
-    st.caption(
-        f"ids = {_listed(subject.ids)}. Position {position}: “{safe(subject.labels[position])}” is id"
-        f" **{token}**, so it takes row {token} of $E$."
-    )
+    explain.answer(words.row_read(found, subject.labels[position], position, subject.config.d_model))
     _draw_rows(subject, known, found, matrix, position)
+    explain.measure_it(_measured, subject, found, matrix, position)
+    explain.by_hand(_draw_product, found)
+
+
+def _measured(subject: Subject, found: Lookup, matrix: np.ndarray, position: int) -> None:
+    """The ids, one row in numbers, and what is added to it."""
+    rows, _ = _shown_rows(subject, matrix)
+    st.caption(f"ids = {_listed(subject.ids)}. {_scale(found, matrix, rows)}")
     _draw_numbers(subject, found, position)
-    _draw_product(found)
-    explain.takeaway(words.looked_up(subject.config, found))
+    st.markdown(words.looked_up(subject.config, found))
+
+
+def _shown_rows(subject: Subject, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(rows of E that are drawn, ids of the text)"""
+    ids = np.asarray(subject.ids)
+    return np.arange(len(matrix)) if len(matrix) <= ALL_ROWS else np.unique(ids), ids
+
+
+def _scale(found: Lookup, matrix: np.ndarray, rows: np.ndarray) -> str:
+    others = found.vocab_size - found.different
+    left_out = (
+        ""
+        if len(rows) == len(matrix)
+        else f" The other {others:,} rows of $E$ are not drawn: this text does not use them."
+    )
+    end = reach(matrix[rows])
+    return (
+        f"Blue below zero, orange above; the scale ends at ±{end:.3f}, which 99.5% of the entries keep"
+        f" to.{left_out} The same token always brings the same row, wherever it stands."
+    )
 
 
 def _choose_position(subject: Subject) -> int:
@@ -72,9 +91,7 @@ def _listed(ids: tuple[int, ...]) -> str:
 
 
 def _draw_rows(subject: Subject, known: Vocabulary, found: Lookup, matrix: np.ndarray, position: int) -> None:
-    ids = np.asarray(subject.ids)
-    rows = np.arange(len(matrix)) if len(matrix) <= ALL_ROWS else np.unique(ids)
-    end = reach(matrix[rows])
+    rows, ids = _shown_rows(subject, matrix)
     figure = lookup_figure(
         matrix[rows],
         [known.words[i] for i in rows],
@@ -82,32 +99,20 @@ def _draw_rows(subject: Subject, known: Vocabulary, found: Lookup, matrix: np.nd
         subject.labels,
         np.searchsorted(rows, ids),
         position,
-        end,
+        reach(matrix[rows]),
     )
-    with st.container(key="embed_lookup_box"):
-        scrolled("embed_lookup_box", 640)
-        plot(
-            figure,
-            key="embed_lookup",
-            height=min(800, max(360, 11 * max(len(rows), len(ids)) + 110)),
-            name="embedding-lookup",
-            data=pd.DataFrame(found.rows, columns=[f"d{i}" for i in range(found.rows.shape[1])]).assign(
-                token=subject.labels, id=ids
-            ),
-            alt=(
-                f"Left: the embedding matrix, {len(rows)} of its {len(matrix)} rows. Right: the input,"
-                f" {len(ids)} rows, each copied from the row of its token; lines join each row to its copies."
-            ),
-        )
-    others = found.vocab_size - found.different
-    left_out = (
-        ""
-        if len(rows) == len(matrix)
-        else f" The other {others:,} rows of $E$ are not drawn: this text does not use them."
-    )
-    st.caption(
-        f"Blue below zero, orange above; the scale ends at ±{end:.3f}, which 99.5% of the entries keep"
-        f" to.{left_out} The same token always brings the same row, wherever it stands."
+    plot(
+        figure,
+        key="embed_lookup",
+        height=HEIGHT,
+        name="embedding-lookup",
+        data=pd.DataFrame(found.rows, columns=[f"d{i}" for i in range(found.rows.shape[1])]).assign(
+            token=subject.labels, id=ids
+        ),
+        alt=(
+            f"Left: the embedding matrix, {len(rows)} of its {len(matrix)} rows. Right: the input,"
+            f" {len(ids)} rows, each copied from the row of its token; lines join each row to its copies."
+        ),
     )
 
 

@@ -11,6 +11,8 @@ from pages.input.embeddings.looks import token_rows
 from ui.figures import specs as go
 from ui.figures.theme import DIVERGING, base_layout, colour
 
+NAMED = 22  # rows that carry their token
+
 
 def lookup_figure(
     table: np.ndarray,
@@ -100,14 +102,14 @@ def lookup_figure(
         shapes=shapes,
         uirevision=f"lookup-{height}-{length}",
         annotations=[
-            title | {"text": f"E ({height} rows shown)", "x": 0.0, "xanchor": "left"},
-            title | {"text": f"input ({length} × {width})", "x": 0.56, "xanchor": "left"},
+            title | {"text": "E: a row for each token", "x": 0.0, "xanchor": "left"},
+            title | {"text": f"input: {length} rows of {width} numbers", "x": 0.56, "xanchor": "left"},
         ],
         xaxis=dimension | {"domain": [0, 0.42], "anchor": "y"},
-        yaxis=token_rows(table_labels, title={"text": "token of the vocabulary"}),
+        yaxis=token_rows(table_labels, NAMED, int(picked[chosen])),
         xaxis2=hidden | {"domain": [0.425, 0.555], "range": [0, 1], "anchor": "y2"},
         yaxis2=hidden | {"range": [1, 0], "anchor": "x2"},
         xaxis3=dimension | {"domain": [0.56, 1], "anchor": "y3"},
-        yaxis3=token_rows(labels, side="right", anchor="x3"),
+        yaxis3=token_rows(labels, NAMED, chosen, side="right", anchor="x3"),
     )
     return go.Figure({"data": traces, "layout": layout})

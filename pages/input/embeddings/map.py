@@ -14,6 +14,7 @@ from engine.measure.token_map import (
     JOINED,
     Frame,
     TokenMap,
+    alike,
     frame,
     frequency_links,
     nearest,
@@ -38,13 +39,13 @@ from ui.course import steps_of
 from ui.models import RUN
 from ui.players.plot import plot
 from ui.subject import Subject
-from ui.text.markdown import safe
 from ui.widgets import one_of
 
 COLOURS = ("class", "frequency")
 AXES = {"newest": "of the newest step", "own": "of this step"}
 PICTURES = {"2-D": 2, "3-D": 3}  # components that it shows
 NEIGHBOURS = 10
+HEIGHT = 500
 COMPONENTS = 10  # whose shares are drawn
 
 
@@ -128,13 +129,27 @@ def draw_map(subject: Subject) -> None:
         )
     found = _map(subject.key, max(steps, default=-1), own_axes, matrix, known.met)
     shown = _Shown(known, matrix, found, token, *_neighbours(subject.key, token, matrix, known.met))
-    left, right = st.columns([5, 2], gap="medium")
+    left, right = st.columns([5, 3], gap="medium")
     with left:
         _draw_picture(shown, picture, known.frequency if by_frequency else None)
     with right:
+        explain.answer(_answer(shown))
         _draw_neighbours(shown)
+    explain.measure_it(_measured, shown, picture)
+
+
+def _answer(shown: _Shown) -> str:
+    known, near = shown.known, shown.joined
+    kind = known.names[known.classes[shown.token]]
+    found = alike(known.classes, shown.token, near, known.met)
+    return words.near_to(shown.word, [known.words[i] for i in near], kind, found)
+
+
+def _measured(shown: _Shown, picture: str) -> None:
+    """How far the picture can be trusted, and how much of it is frequency."""
+    st.markdown(_summary(shown, PICTURES[picture]))
     _draw_trust(shown)
-    explain.takeaway(_summary(shown, PICTURES[picture]))
+    st.caption(_told(shown))
 
 
 def _choose_axes(place: object) -> str:
@@ -199,16 +214,7 @@ def _draw_picture(shown: _Shown, picture: str, frequency: np.ndarray | None) -> 
             frequency=frequency,
             letters=known.letters,
         )
-        plot(figure, key=MAP, height=600, name="embedding-map", data=_table(shown, ids), alt=alt)
-    left_out = words.left_out(known)
-    if len(known.drawn(DRAWN)) < len(known.met):
-        which = "most frequent" if known.counts is not None else "first"
-        st.caption(
-            f"{len(ids):,} of {len(known.met):,} tokens are drawn, the {which}; all of them are in the axes"
-            f" and among the neighbours. {left_out}".strip()
-        )
-    elif left_out:
-        st.caption(left_out)
+        plot(figure, key=MAP, height=HEIGHT, name="embedding-map", data=_table(shown, ids), alt=alt)
 
 
 def _table(shown: _Shown, ids: np.ndarray) -> pd.DataFrame:
@@ -226,23 +232,32 @@ def _table(shown: _Shown, ids: np.ndarray) -> pd.DataFrame:
 
 def _draw_neighbours(shown: _Shown) -> None:
     known, ids = shown.known, shown.near
-    st.markdown(f"**Nearest to “{safe(shown.word)}”**, in all dimensions")
     names = [known.words[i] for i in ids]
     plot(
         figures.neighbour_bars(
             names, shown.cosine, [class_look(known.names[known.classes[i]])[0] for i in ids], ids
         ),
         key=NEAR,
-        height=380,
+        height=270,
         name="neighbours",
         data={"id": ids, "token": names, "cosine": shown.cosine},
-        alt=f"Bars: the {len(ids)} tokens with the largest cosine to {shown.word}.",
+        alt=f"Bars: the {len(ids)} tokens with the largest cosine to {shown.word}, in all dimensions.",
     )
-    times = "" if known.counts is None else f" It occurs {known.counts[shown.token]:,} times in the text."
-    st.caption(
-        f"“{safe(shown.word)}” is id {shown.token}; class:"
-        f" {safe(known.names[known.classes[shown.token]])}.{times}"
-    )
+
+
+def _told(shown: _Shown) -> str:
+    """The chosen token, and which tokens are drawn."""
+    known = shown.known
+    count = None if known.counts is None else int(known.counts[shown.token])
+    kind = known.names[known.classes[shown.token]]
+    drawn = len(_named(shown)[0]) if len(known.drawn(DRAWN)) < len(known.met) else None
+    which = "most frequent" if known.counts is not None else "first"
+    return " ".join(
+        (
+            words.looked_at(shown.word, shown.token, kind, count),
+            words.left_out(known) if drawn is None else words.drawn_in_part(known, drawn, which),
+        )
+    ).strip()
 
 
 def _draw_trust(shown: _Shown) -> None:

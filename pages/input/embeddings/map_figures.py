@@ -55,7 +55,7 @@ def token_map(
         if not len(own):
             continue
         shade, symbol = class_look(name)
-        marker: dict[str, Any] = {"symbol": symbol, "size": 20 if inside else 10 if letters else 7}
+        marker: dict[str, Any] = {"symbol": symbol, "size": 18 if inside else 10 if letters else 7}
         if frequency is not None:
             top = max(float(frequency.max()), 1e-6)
             marker |= {
@@ -91,7 +91,7 @@ def token_map(
             }
         )
     ring = {
-        "size": 32 if inside else 20,
+        "size": 30 if inside else 20,
         "symbol": "circle-open",
         "color": colour("attention"),
         "line": {"width": 3},

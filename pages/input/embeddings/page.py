@@ -1,4 +1,6 @@
-"""Embeddings: a vector for each token, where the vectors lie, and whether alike tokens find each other."""
+"""Embeddings: where the vectors of tokens lie, whether alike tokens find each other, how a row is looked up,
+and arithmetic with rows.
+"""
 
 from engine.measure.analogies import analogy
 from engine.measure.embeddings import cosines, kept_neighbours, lookup, neighbours, principal, project
@@ -8,23 +10,46 @@ from pages.input.embeddings.analogies import draw_analogies
 from pages.input.embeddings.classes import draw_classes
 from pages.input.embeddings.lookup import draw_lookup
 from pages.input.embeddings.map import draw_map
+from pages.input.embeddings.shared import old_link
 from ui.look import Page, View, show
 
+KEY = "embed_view"
+
+old_link(KEY)
 show(
     Page(
         "Embeddings",
-        "embed_view",
+        KEY,
         (
-            View("lookup", "The lookup", draw_lookup, words.LOOKUP, (lookup,)),
-            View("map", "The map", draw_map, words.MAP, (principal, project, neighbours, kept_neighbours)),
+            View(
+                "map",
+                "The map",
+                draw_map,
+                words.MAP,
+                (principal, project, neighbours, kept_neighbours),
+                own_text=True,
+                question=words.MAP_ASKED,
+            ),
             View(
                 "classes",
-                "Do alike tokens find each other?",
+                "More than chance?",
                 draw_classes,
                 words.CLASSES,
                 (separation, cosines),
+                own_text=True,
+                question=words.CLASSES_ASKED,
             ),
-            View("analogies", "King − man + woman?", draw_analogies, words.ANALOGIES, (analogy,)),
+            View("lookup", "The lookup", draw_lookup, words.LOOKUP, (lookup,), question=words.LOOKUP_ASKED),
+            View(
+                "analogies",
+                "Analogies",
+                draw_analogies,
+                words.ANALOGIES,
+                (analogy,),
+                own_text=True,
+                question=words.ANALOGIES_ASKED,
+            ),
         ),
+        text=words.FIRST_TEXT,
     )
 )

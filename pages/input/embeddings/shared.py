@@ -20,6 +20,7 @@ from ui.text.markdown import safe
 from ui.text.tokens import show_bytes
 
 TOKEN = "embed_token"
+POSITION = "embed_position"
 MAP, NEAR, CLOUD = "embed_map", "embed_near", "embed_cloud"  # figures whose points can be clicked
 DRAWN = 1200  # tokens that a picture shows at most
 NAMED = 160  # of them that carry their name
@@ -66,6 +67,14 @@ def _text(corpus: str | None) -> str | None:
         return state.corpus(corpus).text
     except GlassformerError:
         return None
+
+
+def old_link(key: str) -> None:
+    """The lookup used to be the first view, and stood in no link: one that names only its position means
+    it.
+    """
+    if key not in st.session_state and key not in st.query_params and POSITION in st.query_params:
+        st.query_params[key] = "lookup"
 
 
 def matrix_of(subject: Subject) -> np.ndarray:

@@ -11,15 +11,17 @@ from engine.measure.analogies import Analogy
 from engine.measure.embeddings import Lookup
 from engine.measure.separation import Course, Separation
 from engine.measure.token_classes import Vocabulary
-from engine.measure.token_map import FrequencyLinks, TokenMap
+from engine.measure.token_map import Alike, FrequencyLinks, TokenMap
 from ui.look import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus
 
-SENTENCE = (
-    "A model cannot compute with letters. Each token has a row of a matrix $E$: a vector of learned numbers,"
-    " all that the blocks are given of it."
-)
+FIRST_TEXT = "To be or not to be"  # letters that come again
+
+LOOKUP_ASKED = "What does the model read instead of a letter?"
+MAP_ASKED = "Do tokens that are used alike lie together?"
+CLASSES_ASKED = "Is that more than chance?"
+ANALOGIES_ASKED = "Can one calculate with tokens: king − man + woman?"
 
 LOOKUP = Words(
     see=(
@@ -121,8 +123,22 @@ def added(position: str) -> str:
     )
 
 
+def row_read(found: Lookup, token: str, position: int, width: int) -> str:
+    """The answer of the view; `token` stands at `position`."""
+    row, places = found.ids[position], found.places(position)
+    again = (
+        "It stands here only once."
+        if places == 1
+        else f"It stands {places} times in this text, and brings the same row each time."
+    )
+    return (
+        f"**“{safe(token)}” is id {row}, so the model reads row {row} of the table $E$: {width} learned"
+        f" numbers.** {again}"
+    )
+
+
 def looked_up(config: ModelConfig, found: Lookup) -> str:
-    """The answer of the view."""
+    """How large the table is, how much of it the text takes, and whether it serves twice."""
     size = (
         f"$E$ has {found.vocab_size:,} rows of {config.d_model} numbers: **{found.parameters:,} parameters**."
     )
@@ -154,6 +170,32 @@ def left_out(known: Vocabulary) -> str:
     return (
         f"{known.never_met:,} tokens that never occur in the text of the training are left out: nothing has"
         " taught them."
+    )
+
+
+def looked_at(token: str, number: int, kind: str, count: int | None) -> str:
+    """What the chosen token is; `count` is how often it stands in the text of the training."""
+    times = "" if count is None else f" It occurs {count:,} times in the text."
+    return f"“{safe(token)}” is id {number}; class: {safe(kind)}.{times}"
+
+
+def drawn_in_part(known: Vocabulary, drawn: int, which: str) -> str:
+    """Of a large vocabulary a picture has room for a part."""
+    return (
+        f"{drawn:,} of {len(known.met):,} tokens are drawn, the {which}; all of them are in the axes and"
+        " among"
+        f" the neighbours. {left_out(known)}"
+    )
+
+
+def near_to(token: str, names: Sequence[str], kind: str, found: Alike) -> str:
+    """The answer of the view: who is nearest to a token of the class `kind`, and whether that is more than
+    chance.
+    """
+    listed = ", ".join(f"“{safe(name)}”" for name in names)
+    return (
+        f"**Nearest to “{safe(token)}”: {listed}.** Of these {found.of}, **{found.same}** are of its own kind"
+        f" ({safe(kind)}); by chance it would be {found.expected:.1f}."
     )
 
 
@@ -189,6 +231,14 @@ def signed(value: float) -> str:
     return minus(f"{value:+.3f}") if np.isfinite(value) else "no pair"
 
 
+def difference(found: Separation) -> str:
+    """The two means whose difference is taken."""
+    return (
+        f"${found.within:+.4f}$ (mean cosine of two tokens of one class) minus ${found.across:+.4f}$ (of"
+        f" different classes). A dot is one of {found.by_chance.count} shuffles of the labels."
+    )
+
+
 def risen(found: Course) -> str:
     """From which snapshot on the number stays above the bands."""
     if found.risen is None:
@@ -199,31 +249,50 @@ def risen(found: Course) -> str:
 
 
 def separated(found: Separation) -> str:
-    """The answer of the view: the number, against both kinds of shuffles."""
+    """The answer of the view: how much more alike tokens of one class are, and what chance gives."""
+    chance = found.by_chance
+    if chance.like_chance:
+        return (
+            f"**Tokens of one class are {signed(found.difference)} more alike than others: that is what"
+            " chance"
+            f" gives.** {chance.reached} of {chance.count} shuffles of the labels reach it, so no claim about"
+            " classes can be made of this model."
+        )
+    return (
+        f"**Tokens of one class are {signed(found.difference)} more alike (in cosine) than tokens of"
+        " different"
+        f" classes.** Of {chance.count} shuffles of the labels the highest is {signed(chance.highest)}: the"
+        " model has found the classes, and nobody told it what a vowel is."
+    )
+
+
+def shuffled(found: Separation) -> str:
+    """The number against both kinds of shuffles, and the class that stands out most."""
     chance, matched = found.by_chance, found.by_frequency
     how_many, reach = (
         ("none" if not chance.reached else str(chance.reached)),
         ("reaches" if chance.reached < 2 else "reach"),
     )
     said = (
-        f"**The true classes score {found.difference:+.3f}; {how_many} of {chance.count} shuffles"
-        f" {reach} that** (the highest: {chance.highest:+.3f})."
+        f"**The true classes score {signed(found.difference)}; {how_many} of {chance.count} shuffles"
+        f" {reach} that** (the highest: {signed(chance.highest)})."
     )
-    if chance.like_chance:
-        said += " That is what chance gives: no claim about classes can be made of this model."
     if matched is not None:
         said += (
-            f" Labels shuffled among tokens of like frequency score {matched.mean:+.3f} on average"
-            f" (highest {matched.highest:+.3f}): "
+            f" Labels shuffled among tokens of like frequency score {signed(matched.mean)} on average"
+            f" (highest {signed(matched.highest)}): "
         )
         if matched.reached:
             said += "frequency alone can give as much."
         elif not chance.reached:
             said += "so much would be frequency alone, and the rest is more than that."
+        else:
+            said += "frequency alone gives less."
     if found.most is not None and not chance.like_chance:
         name, difference = found.most
         said += (
-            f" Most of one kind, among classes of more than two tokens: **{safe(name)}**, {difference:+.3f}."
+            f" Most of one kind, among classes of more than two tokens: **{safe(name)}**,"
+            f" {signed(difference)}."
         )
     return said
 
@@ -233,16 +302,18 @@ def answered(found: Analogy, names: Sequence[str], near: Sequence[str]) -> str:
     a, b, c, expected = (f"“{safe(name)}”" for name in names)
     top = f"“{safe(near[0])}”"
     itself = f"{top}, one of the three that went in" if found.nearest in found.terms else top
-    left_out = f"With the three left out, {expected} comes **{ordinal(found.rank)}**"
-    alone = f"among the neighbours of {c} alone it is {ordinal(found.rank_near_c)}"
     verdict = (
-        "the sum brings it nearer"
+        "so the sum brings it nearer"
         if found.needs_arithmetic
-        else "the sum is not needed for that"
+        else "so the sum is not needed for that"
         if found.rank == found.rank_near_c
-        else "the sum takes it farther away"
+        else "so the sum takes it farther away"
     )
-    return f"{b} − {a} + {c} lands nearest to {itself}. {left_out}; {alone}: {verdict}."
+    return (
+        f"**{b} − {a} + {c} lands nearest to {itself}.** Without the three, {expected} comes"
+        f" **{ordinal(found.rank)}**; among the neighbours of {c} alone it is {ordinal(found.rank_near_c)},"
+        f" {verdict}."
+    )
 
 
 def ordinal(place: int) -> str:

@@ -1,5 +1,5 @@
-"""The view "ALiBi": one of three topics. Slopes and how far they let a head see, and the bias; what becomes
-of a pattern is in `alibi_effect`.
+"""The view "ALiBi": what a distance costs each head. Measured: how far that lets a head see, the bias, and,
+in `alibi_effect`, what becomes of a pattern.
 """
 
 from __future__ import annotations
@@ -13,70 +13,73 @@ import streamlit as st
 from engine.measure import distance as measured
 from pages.input.positions import alibi_figures as figures
 from pages.input.positions.alibi_effect import choose_multiplier, draw_effect
-from pages.input.positions.shared import choose_mask
+from pages.input.positions.answers import alibi_told
+from pages.input.positions.shared import choose_mask, opened_by, thousands
 from pages.input.positions.shared_figures import bias_heatmap
 from ui import explain, widgets
 from ui.figures.patterns import pattern_table
 from ui.players.plot import plot
-from ui.subject import Subject
 from ui.text.numbers import minus
 
-MOST_HEADS = 32
+MOST_HEADS, FIRST_HEADS = 32, 8
+LENGTH = 128  # of the text over which the curves are drawn
+CONTEXTS = (16, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096)
 LENGTHS = (16, 32, 64, 128)
 CORNER = 3  # rows and columns of the bias that are written out
 
 
-def draw_alibi(subject: Subject) -> None:
-    """One of three topics."""
-    titles = {name: title for name, (title, _) in TOPICS.items()}
-    TOPICS[widgets.one_of("Topic", titles, "alibi_topic", hidden=True)][1](subject)
-
-
-def _heads(subject: Subject) -> int:
-    return widgets.slide("Heads", 1, MOST_HEADS, min(subject.config.n_heads, MOST_HEADS), "alibi_heads")
-
-
-def draw_slopes(subject: Subject) -> None:
-    """What a distance costs each head, and how far it reaches."""
-    left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
-    with left:
-        heads = _heads(subject)
-    with right:
+def draw_alibi() -> None:
+    """What a distance costs each head."""
+    opened_by("alibi_topic", {"matrix", "effect", "Bias matrix", "Effect on a pattern"})
+    figure, controls = st.columns([3, 1], gap="medium")
+    with controls:
+        heads = widgets.slide("Heads", 1, MOST_HEADS, FIRST_HEADS, "alibi_heads")
         times = choose_multiplier()
-    found, context = measured.slopes(heads, times), subject.config.context
-    reaches = {"distance_to_1_over_e": found.to_a_third, "distance_to_1_percent": found.to_a_percent}
-    table = pd.DataFrame({"head": np.arange(heads), "slope": found.slope} | reaches)
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.caption("**What a distance costs**: the weight's factor, a line for each head")
+        distance = widgets.slide("Tokens back", 1, LENGTH - 1, 10, "alibi_distance")
+    found = measured.slopes(heads, times)
+    left = measured.factors(found.slope, np.array([distance]))[:, 0]
+    with figure:
         plot(
-            figures.decay_curves(found.slope, context),
+            figures.decay_curves(found.slope, LENGTH, distance),
             key="alibi_decay",
-            height=340,
+            height=400,
             name="alibi-decay",
-            data=table,
+            data=pd.DataFrame({"head": np.arange(heads), "slope": found.slope, f"left_at_{distance}": left}),
             alt=(
-                f"Lines: e to the minus slope times distance for each of {heads} heads, over {context}"
-                " positions."
+                f"Lines: e to the minus slope times distance for each of {heads} heads, over {LENGTH}"
+                f" positions; an upright line at {distance}."
             ),
         )
-    with right:
-        st.caption(f"**Effective reach**; dotted: the context, {context} tokens")
-        plot(
-            figures.reach_bars(found, context),
-            key="alibi_reach",
-            height=340,
-            name="alibi-reach",
-            data=table,
-            alt=f"Bars: the distance at which each of {heads} heads is down to 1/e and to 1 percent.",
-        )
-    _list_slopes(found)
-    explain.takeaway(
+    explain.answer(alibi_told(heads, distance, float(left.min()), float(left.max())))
+    explain.measure_it(_draw_measured, heads, times)
+
+
+def _draw_measured(heads: int, times: float) -> None:
+    """One of three topics."""
+    titles = {name: title for name, (title, _) in TOPICS.items()}
+    TOPICS[widgets.one_of("Topic", titles, "alibi_topic", hidden=True)][1](heads, times)
+
+
+def draw_slopes(heads: int, times: float) -> None:
+    """How far each head reaches, and where its slope is from."""
+    context = widgets.slide_over("Context", CONTEXTS, LENGTH, "alibi_context", written=thousands)
+    found = measured.slopes(heads, times)
+    reaches = {"distance_to_1_over_e": found.to_a_third, "distance_to_1_percent": found.to_a_percent}
+    st.caption(f"**Effective reach**; dotted: the context, {context:,} tokens")
+    plot(
+        figures.reach_bars(found, context),
+        key="alibi_reach",
+        height=340,
+        name="alibi-reach",
+        data=pd.DataFrame({"head": np.arange(heads), "slope": found.slope} | reaches),
+        alt=f"Bars: the distance at which each of {heads} heads is down to 1/e and to 1 percent.",
+    )
+    st.markdown(
         f"Slopes run from **{found.steepest:.4g}** to **{found.flattest:.4g}**. **{found.within(context)} of"
         f" {heads}** {'head comes' if heads == 1 else 'heads come'} down to 1 percent within the context of"
-        f" {context}; the flattest head is at {found.farthest(context):.1%} at its far end. Steep heads"
-        " read the last few tokens, flat ones the whole text, and nothing of it is learned."
+        f" {context:,}; the flattest head is at {found.farthest(context):.1%} at its far end."
     )
+    _list_slopes(found)
 
 
 def _list_slopes(found: measured.Slopes) -> None:
@@ -121,17 +124,13 @@ def _rule(heads: int) -> str:
     )
 
 
-def draw_matrix(subject: Subject) -> None:
+def draw_matrix(heads: int, times: float) -> None:
     """What one head adds to the scores."""
     one, two, three = st.columns([3, 3, 2.2], gap="medium", vertical_alignment="bottom")
-    with one:
-        heads = _heads(subject)
-        length = widgets.slide_over("Length", LENGTHS, 32, "alibi_length")
-    with two:
-        times = choose_multiplier()
-        head = widgets.slide("Head", 0, heads - 1, 0, "alibi_matrix_head") if heads > 1 else 0
+    length = widgets.slide_over("Length", LENGTHS, 32, "alibi_length", place=one)
+    head = widgets.slide("Head", 0, heads - 1, 0, "alibi_matrix_head", place=two) if heads > 1 else 0
     with three:
-        causal = choose_mask(subject.config.causal, "alibi_mask")
+        causal = choose_mask(True, "alibi_mask")
     bias = measured.alibi_bias(heads, length, times, causal)[head]
     slope = float(measured.slopes(heads, times).slope[head])
     left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
@@ -158,7 +157,7 @@ def draw_matrix(subject: Subject) -> None:
         else "Without a mask the distance counts both ways: before and after look alike to this head."
     )
     far = measured.farthest_key(slope, length)
-    explain.takeaway(
+    st.markdown(
         f"The farthest key of this picture is pushed down by **{far.penalty:.4g}**: to e^(−{far.penalty:.4g})"
         f" = {far.factor:.2g} of what it would weigh. {side}"
     )

@@ -14,11 +14,11 @@ from engine.model import Transformer
 from pages.input.positions import alibi_figures as figures
 from pages.input.positions.shared import example, thousands
 from pages.input.positions.shared_figures import half_width_pattern
-from ui import explain, widgets
+from ui import widgets
 from ui.figures.patterns import pattern_table
 from ui.players.plot import plot
 from ui.reading import most_tokens, read, show_token
-from ui.subject import Subject
+from ui.subject import Subject, subject_bar
 
 MULTIPLIERS = (0.25, 0.5, 1, 2, 4, 8, 16)
 IN_THE_BAR, TRAINED = "the model in the bar", "a small model trained with ALiBi"
@@ -65,8 +65,15 @@ def _trained_recording(ids: tuple[int, ...], _model: Transformer) -> Recording:
     return record(_model, ids)
 
 
-def draw_effect(subject: Subject) -> None:
-    """A head's pattern without the bias and with it, and how far all heads of its layer look."""
+def draw_effect(heads: int, times: float) -> None:
+    """A head's pattern without the bias and with it, and how far all heads of its layer look: of the heads
+    that the model has.
+    """
+    with subject_bar() as subject:
+        _draw_effect(subject, times)
+
+
+def _draw_effect(subject: Subject, times: float) -> None:
     if subject.config.mixer == "none":
         st.info(
             "This model has no mixer: its tokens never look at each other, so there is no pattern to bend."
@@ -75,18 +82,14 @@ def draw_effect(subject: Subject) -> None:
         return
     source = _source(subject)
     recording, c = source.recording, source.recording.config
-    left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
-    with left:
-        layer, head = widgets.head(c, "alibi")
-    with right:
-        times = choose_multiplier()
+    layer, head = widgets.head(c, "alibi")
     slope = float(measured.slopes(c.n_heads, times).slope[head])
     own = measured.own_slope(c, head, recording.parts)
     found = measured.alibi_effect(recording[f"blocks.{layer}.scores"][head], slope, recording.seen(), own)
     st.caption(_provenance(source, own))
     _draw_patterns(found, slope, source.labels)
     _draw_distances(recording, layer, times)
-    explain.takeaway(
+    st.markdown(
         f"Head {head} looks **{found.distance_before:.2f}** tokens away without the bias and"
         f" **{found.distance_after:.2f}** with it; **{found.moved:.0%}** of its weight has moved. The scores"
         " are the same: the bias is a thumb on the scale, and what is relevant enough still wins against it."

@@ -14,7 +14,7 @@ from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 
 
-def decay_curves(slope: np.ndarray, length: int) -> go.Figure:
+def decay_curves(slope: np.ndarray, length: int, distance: int) -> go.Figure:
     """What a score's weight is multiplied by at each distance before the softmax is normalised, e^(-slope *
     distance), a line for each head.
     """
@@ -45,6 +45,17 @@ def decay_curves(slope: np.ndarray, length: int) -> go.Figure:
         }
         for y in (np.exp(-1), 0.01)
     ]
+    marks.append(
+        {
+            "type": "line",
+            "yref": "paper",
+            "x0": distance,
+            "x1": distance,
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": colour("output"), "width": 1.5},
+        }
+    )
     look = {
         "showarrow": False,
         "xanchor": "right",
@@ -60,8 +71,8 @@ def decay_curves(slope: np.ndarray, length: int) -> go.Figure:
         showlegend=len(slope) <= 8,
         shapes=marks,
         annotations=notes,
-        xaxis={"title": {"text": "distance"}, "showgrid": False, "zeroline": False},
-        yaxis={"title": {"text": "factor e^(−slope · distance)"}, "range": [0, 1.03]},
+        xaxis={"title": {"text": "tokens back"}, "showgrid": False, "zeroline": False},
+        yaxis={"title": {"text": "what is left of a weight"}, "range": [0, 1.03]},
     )
     return go.Figure({"data": traces, "layout": layout})
 

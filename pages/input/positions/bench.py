@@ -1,5 +1,5 @@
-"""The view "Side by side": six schemes by what they cost, what they know of distance, and how far beyond
-their training they reach.
+"""The view "Side by side": six schemes by what they cost and how far beyond their training they reach, as it
+was measured when their models were trained. What can be measured anew is folded.
 """
 
 from __future__ import annotations
@@ -11,17 +11,26 @@ from engine import checkpoints
 from engine.checkpoints import Checkpoint
 from engine.config import Position
 from engine.errors import CheckpointError
+from engine.measure.extrapolation import TIMES, Curve
+from engine.measure.extrapolation_facts import costs, least, reach_of
 from engine.measure.schemes import SCHEMES, SEAM_WORDS, parameters_added
 from engine.presets import PRESETS
+from pages.input.positions import bench_figures as figures
+from pages.input.positions.answers import TITLES, reach_told
+from pages.input.positions.bench_curves import above_rows
+from pages.input.positions.bench_figures import Line
 from pages.input.positions.bench_losses import draw_extrapolation
 from pages.input.positions.bench_similarity import draw_similarity
+from ui import explain, widgets
+from ui.players.plot import plot
 from ui.site import ROOT
+from ui.text.numbers import minus
 
 FOLDER = ROOT / "checkpoints" / "positions"
 
 
 def draw_bench() -> None:
-    """Facts, similarity by distance, and loss by position, of the six schemes."""
+    """The loss by position of the six schemes, and a table of them."""
     models = _models()
     if not models:
         st.error(
@@ -29,9 +38,28 @@ def draw_bench() -> None:
             " `python -m engine.training.pretrain positions` trains them into `checkpoints/positions`."
         )
         return
-    _draw_facts(models)
-    draw_similarity(models)
-    draw_extrapolation(models)
+    figure, controls = st.columns([4, 1], gap="medium")
+    with controls:
+        titles = {TITLES[name]: name for name in SCHEMES if name in models}
+        chosen = [
+            titles[title]
+            for title in widgets.some_of("Schemes", [*titles], "bench_schemes", first=titles, wrap=True)
+        ]
+        date = next(iter(models.values())).metrics.get("date", "an unknown date")
+        st.caption(f"One model each, measured when it was trained ({date}).")
+    if not chosen:
+        st.info("Choose at least one scheme.")
+        return
+    curves = {name: Curve.from_dict(models[name].metrics["extrapolation"]) for name in chosen}
+    context = models[chosen[0]].config.context
+    with figure:
+        _draw_curves(curves, context)
+    trained = {name: models[name].metrics["validation_loss"] for name in chosen}
+    best = least(trained)
+    ends = "learned" in curves
+    explain.answer(reach_told(reach_of(curves), context, TIMES, ends, (best, trained[best])))
+    _draw_table(models, curves, context)
+    explain.measure_it(_draw_measured, models, tuple(chosen))
 
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the models …")
@@ -44,6 +72,45 @@ def _models() -> dict[Position, Checkpoint]:
         except CheckpointError:
             continue
     return found
+
+
+def _draw_curves(curves: dict[Position, Curve], context: int) -> None:
+    lines = [Line(TITLES[name], name, curve) for name, curve in curves.items()]
+    plot(
+        figures.position_losses(lines, context),
+        key="bench_record",
+        height=265,
+        name="loss-by-position",
+        data=above_rows({(name, None): curve for name, curve in curves.items()}, "nats"),
+        alt=(
+            f"Lines: loss by position up to {TIMES * context} for {', '.join(line.name for line in lines)};"
+            f" an upright line at {context} says how far the models were trained."
+        ),
+    )
+
+
+def _draw_table(models: dict[Position, Checkpoint], curves: dict[Position, Curve], context: int) -> None:
+    """Who uses which, what it costs, and what a longer text costs more."""
+    rows = {}
+    for name, curve in curves.items():
+        found = costs(curve, models[name].metrics["validation_loss"], None)
+        rows[TITLES[name]] = {
+            "used by (published)": SCHEMES[name].used_by,
+            "enters at": SEAM_WORDS[SCHEMES[name].seam],
+            "learned numbers": f"{parameters_added(models[name].config, name):,}",
+            f"loss at {context}": f"{found.validation:.3f}",
+        } | {
+            f"at {times * context}": "no answer" if more is None else minus(f"{more[0]:+.2f}")
+            for times, more in found.more.items()
+        }
+    st.table(pd.DataFrame.from_dict(rows, orient="index"))
+
+
+def _draw_measured(models: dict[Position, Checkpoint], chosen: tuple[Position, ...]) -> None:
+    """What can be measured anew, and all that is known of the schemes."""
+    draw_extrapolation(models, chosen)
+    draw_similarity(models)
+    _draw_facts(models)
 
 
 # Facts ------------------------------------------------------------------------------------------
@@ -63,7 +130,6 @@ def _draw_facts(models: dict[Position, Checkpoint]) -> None:
             "parameters here": f"{parameters_added(here, name):,}",
             "at GPT-2 small's sizes": f"{parameters_added(published, name):,}",
             "longest text": scheme.limit,
-            "used by (published)": scheme.used_by,
             "introduced in": scheme.source,
         }
         for name, scheme in SCHEMES.items()

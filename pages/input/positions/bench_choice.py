@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -13,7 +14,6 @@ from engine.measure.schemes import SCHEMES
 from ui import widgets
 
 Variant = tuple[Position, Stopgap | None]  # a scheme as it is, or with a stopgap
-TITLES: dict[str, Position] = {scheme.title: name for name, scheme in SCHEMES.items()}
 STOPGAPS: dict[str, tuple[Position, Stopgap]] = {
     "Learned: table repeated": ("learned", "repeat"),
     "Learned: last row held": ("learned", "hold"),
@@ -39,11 +39,11 @@ class Choice:
     width: int
 
 
-def choose(schemes: set[Position], live: bool) -> Choice:
-    """From the widgets. `schemes` are those with a model; `live`: something can be measured here."""
-    titles = [title for title, name in TITLES.items() if name in schemes]
-    chosen = widgets.some_of("Schemes", titles, "bench_schemes", first=titles)
-    variants: list[Variant] = [(TITLES[title], None) for title in chosen]
+def choose(chosen: Sequence[Position], schemes: set[Position], live: bool) -> Choice:
+    """From the widgets. `chosen` are drawn as they are; `schemes` are those with a model; `live`: something
+    can be measured here.
+    """
+    variants: list[Variant] = [(name, None) for name in chosen]
     row = st.container(horizontal=True, gap="medium")
     hint = "The loss, or what it is above the model's own when a window slides along."
     above = widgets.one_of("Show", SHOWN, "bench_show", place=row, hint=hint) == ABOVE

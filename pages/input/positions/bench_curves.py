@@ -23,7 +23,6 @@ from engine.model import Transformer
 from pages.input.positions import bench_figures as figures
 from pages.input.positions.bench_choice import Choice, Variant, name_of
 from pages.input.positions.bench_figures import Line
-from ui import explain
 from ui.players.plot import plot
 
 
@@ -53,7 +52,7 @@ def draw_curves(
             " same seed, same batches in the same order: small differences between schemes may be luck, and"
             " so may how high a broken curve climbs."
         )
-        explain.takeaway(_summary(models, curves, context))
+        st.markdown(_summary(models, curves, context))
 
 
 def _draw_figure(shown: dict[Variant, Curve], choice: Choice, context: int, partial: set[Variant]) -> None:
@@ -65,7 +64,7 @@ def _draw_figure(shown: dict[Variant, Curve], choice: Choice, context: int, part
         key="bench_losses",
         height=460,
         name="loss-by-position",
-        data=_rows(shown, choice.unit),
+        data=above_rows(shown, choice.unit),
         alt=(
             f"Lines: {what} by position up to {TIMES * context} for {', '.join(line.name for line in lines)};"
             f" an upright line at {context} says how far the models were trained."
@@ -100,7 +99,7 @@ def _unmet(model: Transformer) -> str:
     )
 
 
-def _rows(curves: dict[Variant, Curve], unit: Unit) -> pd.DataFrame:
+def above_rows(curves: dict[Variant, Curve], unit: Unit) -> pd.DataFrame:
     """A row for each point: what the CSV button saves."""
     frames = [
         pd.DataFrame(

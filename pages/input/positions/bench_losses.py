@@ -1,5 +1,5 @@
-"""Part of the view "Side by side": the loss by position of six small models, up to four times their
-training context, measured live.
+"""What is measured in the view "Side by side": the loss by position of six small models, up to four times
+their training context, live.
 """
 
 from __future__ import annotations
@@ -33,15 +33,12 @@ SLICE_SECONDS = 0.25  # of work between two drawings
 _WORK = "bench_work"
 
 
-def draw_extrapolation(models: dict[Position, Checkpoint]) -> None:
+def draw_extrapolation(models: dict[Position, Checkpoint], chosen: tuple[Position, ...]) -> None:
     """The controls, and a fragment that measures a slice, draws, and comes back until all is measured."""
     context = next(iter(models.values())).config.context
     st.markdown(f"#### Measured: texts up to {TIMES} times as long as in training")
     problem = _no_corpus(models)
-    choice = choose(set(models), live=not problem)
-    if not choice.variants:
-        st.info("Choose at least one scheme.")
-        return
+    choice = choose(chosen, set(models), live=not problem)
     if problem:
         date = next(iter(models.values())).metrics.get("date", "an unknown date")
         st.info(

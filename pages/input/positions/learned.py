@@ -12,9 +12,11 @@ import streamlit as st
 from engine.measure.position_table import PositionTable, alike, learned_table, measured, sinusoidal
 from engine.model import Transformer
 from pages.input.positions import learned_figures as figures
-from ui import explain
+from pages.input.positions.answers import TITLES, learned_told
+from pages.input.positions.shared import one_that_fits
+from ui import explain, widgets
 from ui.course import course, steps_of
-from ui.models import FIRST_MODEL, SHIPPED
+from ui.models import FIRST_MODEL
 from ui.players.plot import plot
 from ui.subject import Subject
 
@@ -33,12 +35,13 @@ def _sinusoidal(length: int, d_model: int) -> PositionTable:
 
 
 def draw_learned(subject: Subject) -> None:
-    """Both tables as heatmaps, as paths, and by the likeness of their positions; their lengths; what it says
-    of distance.
-    """
+    """Both tables beside each other, in one of three pictures."""
+    why = f"has no learned table (positions: {TITLES[subject.config.position]})"
+    shown = one_that_fits(subject, _has_table, FIRST_MODEL, why)
+    subject = shown.subject
     table = learned_table(subject.model)
     if table is None:
-        _offer(subject)
+        st.info(f"This model {why}, and the one that comes with the app is not there.")
         return
     if len(table) < 3:
         st.info(
@@ -46,19 +49,40 @@ def draw_learned(subject: Subject) -> None:
             " context."
         )
         return
-    if len(table) > MOST:
-        st.caption(f":material/info: The first {MOST} of {len(table):,} positions are shown.")
-        table = table[:MOST]
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        titles = {name: title for name, (title, _) in PICTURES.items()}
+        picture = widgets.one_of("Picture", titles, "learned_picture", hidden=True)
+        if shown.line:
+            st.caption(shown.line, width="content")
+        if len(table) > MOST:
+            st.caption(f":material/info: The first {MOST} of {len(table):,} positions are shown.")
+            table = table[:MOST]
     pair = {LEARNED: _learned(subject.key, table), SINUSOIDAL: _sinusoidal(*table.shape)}
-    length, width = table.shape
-    for draw in (
-        _draw_table,
-        _draw_path,
-        _draw_alike,
-    ):  # row by row, so that on a phone too the two stand next to each other
-        for column, name in zip(st.columns(2, gap="medium"), pair, strict=True):
-            with column:
-                draw(name, pair[name], length, width)
+    _draw_pair(picture, pair)
+    explain.answer(learned_told(picture, *pair.values()))
+    explain.measure_it(_draw_measured, subject, pair)
+
+
+def _has_table(model: Transformer) -> bool:
+    return learned_table(model) is not None
+
+
+def _draw_pair(picture: str, pair: dict[str, PositionTable]) -> None:
+    """On a phone, too, the two stand next to each other: one below the other."""
+    length, width = pair[LEARNED].table.shape
+    for column, name in zip(st.columns(2, gap="medium"), pair, strict=True):
+        with column:
+            PICTURES[picture][1](name, pair[name], length, width)
+
+
+def _draw_measured(subject: Subject, pair: dict[str, PositionTable]) -> None:
+    """How alike and how long by distance and position, and when a training found out."""
+    for column, (name, found) in zip(st.columns(2), pair.items(), strict=True):
+        value = found.alike.correlation
+        column.metric(
+            f"{name.capitalize()}: correlation of the cosine with −distance",
+            f"{value:+.3f}" if np.isfinite(value) else "not defined",
+        )
     _draw_lines(pair)
     steps = steps_of(subject)
     if steps:
@@ -70,30 +94,6 @@ def draw_learned(subject: Subject) -> None:
             _draw_course, level=pair[SINUSOIDAL].alike.correlation, shown=subject.key[1], end=steps[-1]
         )
         course("positions", subject.key[0], steps, _correlation, draw)
-    explain.takeaway(_summary(pair))
-
-
-def _offer(subject: Subject) -> None:
-    kind = subject.config.position
-    there = {
-        "none": "no positions at all",
-        "sinusoidal": "sinusoidal positions, which are computed and never trained",
-        "rope": "RoPE, which turns queries and keys by fixed angles",
-        "alibi": "ALiBi, which takes a fixed penalty off the scores",
-        "t5": "T5's relative bias, which learns a number for each distance and head",
-    }.get(kind, kind)
-    st.info(f"This model has {there}: there is no learned table to look at.")
-    if st.button(
-        f"Look at {SHIPPED[FIRST_MODEL]}, which has one",
-        key="learned_switch",
-        icon=":material/swap_horiz:",
-        on_click=_switch,
-    ):
-        st.rerun()  # the bar as well
-
-
-def _switch() -> None:
-    st.session_state["subject_model"] = FIRST_MODEL
 
 
 def _draw_table(name: str, found: PositionTable, length: int, width: int) -> None:
@@ -107,7 +107,7 @@ def _draw_table(name: str, found: PositionTable, length: int, width: int) -> Non
     plot(
         figures.table_heatmap(found.table),
         key=f"learned_table_{name}",
-        height=320,
+        height=360,
         name=f"{name}-positions",
         data={"position": np.arange(length), **dict(zip(columns, found.table.T, strict=True))},
         alt=f"Heatmap: the {name} vectors of {length} positions (down) over {width} dimensions (across).",
@@ -115,11 +115,11 @@ def _draw_table(name: str, found: PositionTable, length: int, width: int) -> Non
 
 
 def _draw_path(name: str, found: PositionTable, length: int, width: int) -> None:
-    st.markdown(f"{name.capitalize()}: path on two principal components")
+    st.markdown(f"**{name.capitalize()}**: path on two principal components")
     plot(
         figures.path(found.path, found.kept),
         key=f"learned_path_{name}",
-        height=330,
+        height=360,
         name=f"{name}-path",
         data={"position": np.arange(length), "pc1": found.path[:, 0], "pc2": found.path[:, 1]},
         alt=f"The {name} positions as a path on two principal components, joined in order.",
@@ -127,21 +127,17 @@ def _draw_path(name: str, found: PositionTable, length: int, width: int) -> None
 
 
 def _draw_alike(name: str, found: PositionTable, length: int, width: int) -> None:
-    st.markdown(f"{name.capitalize()}: cosine of every two positions")
+    st.markdown(f"**{name.capitalize()}**: how alike every two positions are (cosine)")
     plot(
         figures.alike_heatmap(found.alike.cosines),
         key=f"learned_alike_{name}",
-        height=350,
+        height=360,
         name=f"{name}-cosines",
         data={
             "position": np.arange(length),
             **{f"p{i}": column for i, column in enumerate(found.alike.cosines.T)},
         },
         alt=f"Heatmap of the cosine between every two {name} position vectors, from -1 to 1.",
-    )
-    st.metric(
-        "Correlation of the cosine with −distance",
-        f"{found.alike.correlation:+.3f}" if np.isfinite(found.alike.correlation) else "not defined",
     )
 
 
@@ -206,20 +202,8 @@ def _draw_course(points: dict[int, float], level: float, shown: int, end: int) -
     )
 
 
-def _summary(pair: dict[str, PositionTable]) -> str:
-    learned, other = pair[LEARNED], pair[SINUSOIDAL]
-    told = (
-        "Near positions have found each other: nobody told the table that 4 comes after 3."
-        if learned.knows_near
-        else (
-            "Near positions are hardly more alike than far ones here: the table has not learned what “near”"
-            " is, or not yet."
-        )
-    )
-    return (
-        f"**Cosine and nearness: {learned.alike.correlation:+.2f} learned, {other.alike.correlation:+.2f}"
-        f" sinusoidal.** Neighbours in the learned table have a mean cosine of {learned.neighbours:+.2f}"
-        f" ({other.neighbours:+.2f} sinusoidal). {told} Position 0 is {learned.first_to_median:.1f} times as"
-        f" long as the median position. Two components keep {learned.kept_by_both:.0%} of the learned table's"
-        f" variance, {other.kept_by_both:.0%} of the sinusoidal one's."
-    )
+PICTURES = {
+    "alike": ("Likeness", _draw_alike),
+    "path": ("Path", _draw_path),
+    "table": ("Table", _draw_table),
+}

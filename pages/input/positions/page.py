@@ -2,6 +2,8 @@
 
 from engine.measure import extrapolation, schemes
 from engine.measure.distance import alibi_effect
+from engine.measure.permutation import compare, fresh, in_order_and_out, new_order
+from engine.measure.place_scores import entrances, place_scores
 from engine.measure.position_table import alike, sinusoidal
 from engine.measure.rotary import rotate_interleaved, score_curve, turns
 from engine.parts.positions import Alibi, Learned, Rope, T5Bias, alibi_slopes, rotate_half_pairs, t5_bucket
@@ -10,9 +12,10 @@ from pages.input.positions.alibi import draw_alibi
 from pages.input.positions.bench import draw_bench
 from pages.input.positions.learned import draw_learned
 from pages.input.positions.rope import draw_rope
+from pages.input.positions.rope_against import draw_against
 from pages.input.positions.sinusoidal import chosen_part, draw_sinusoidal
 from pages.input.positions.t5 import draw_t5
-from pages.input.positions.why import chosen_material, draw_why
+from pages.input.positions.why import draw_why
 from ui.look import Page, View, show
 
 show(
@@ -24,9 +27,10 @@ show(
                 "why",
                 "Why",
                 draw_why,
-                lambda: chosen_material().words,
-                lambda: chosen_material().code,
+                words.WHY,
+                (compare, fresh, new_order, in_order_and_out),
                 needs_model=False,
+                question="Why does a Transformer need positions at all?",
             ),
             View(
                 "sinusoidal",
@@ -35,17 +39,51 @@ show(
                 lambda: chosen_part().words,
                 lambda: chosen_part().code,
                 needs_model=False,
+                question=lambda: chosen_part().question,
             ),
-            View("learned", "Learned", draw_learned, words.LEARNED, (Learned, alike, sinusoidal)),
+            View(
+                "learned",
+                "Learned",
+                draw_learned,
+                words.LEARNED,
+                (Learned, alike, sinusoidal),
+                question="Can a model learn where its tokens stand?",
+            ),
             View(
                 "rope",
                 "RoPE",
                 draw_rope,
                 words.ROPE,
                 (Rope, rotate_half_pairs, score_curve, turns, rotate_interleaved),
+                question="How does RoPE tell distances?",
             ),
-            View("alibi", "ALiBi", draw_alibi, words.ALIBI, (Alibi, alibi_slopes, alibi_effect)),
-            View("t5", "T5", draw_t5, words.T5, (T5Bias, t5_bucket)),
+            View(
+                "rope-sinusoidal",
+                "RoPE against sinusoidal",
+                draw_against,
+                words.AGAINST,
+                (place_scores, entrances),
+                needs_model=False,
+                question="What does RoPE do that added waves do not?",
+            ),
+            View(
+                "alibi",
+                "ALiBi",
+                draw_alibi,
+                words.ALIBI,
+                (Alibi, alibi_slopes, alibi_effect),
+                needs_model=False,
+                question="What if distance simply costs?",
+            ),
+            View(
+                "t5",
+                "T5",
+                draw_t5,
+                words.T5,
+                (T5Bias, t5_bucket),
+                needs_model=False,
+                question="How exactly must a distance be known?",
+            ),
             View(
                 "bench",
                 "Side by side",
@@ -59,6 +97,7 @@ show(
                     extrapolation.stopgap,
                 ),
                 needs_model=False,
+                question="Which scheme reaches beyond its training?",
             ),
         ),
     )

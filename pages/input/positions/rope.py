@@ -1,23 +1,46 @@
-"""The view "RoPE": one of four topics."""
+"""The view "RoPE": one of four topics, of a model that turns."""
 
 from __future__ import annotations
 
+import streamlit as st
+
+from engine.measure.rotary import turned_by
+from engine.model import Transformer
+from pages.input.positions.answers import TITLES
 from pages.input.positions.rope_arrows import draw_arrows
 from pages.input.positions.rope_distance import draw_distance
 from pages.input.positions.rope_layouts import draw_layouts
 from pages.input.positions.rope_turns import draw_turns
+from pages.input.positions.shared import one_that_fits
 from ui import widgets
 from ui.subject import Subject
 
+TURNS = "shakespeare-modern"  # stands in for a model that turns nothing
 TOPICS = {
-    "arrows": ("Arrows that turn", draw_arrows),
-    "distance": ("Score and distance", draw_distance),
-    "turns": ("Turns in the context", draw_turns),
-    "layouts": ("Two layouts", draw_layouts),
+    "arrows": ("Arrows", draw_arrows),
+    "distance": ("Distance", draw_distance),
+    "turns": ("Turns", draw_turns),
+    "layouts": ("Layouts", draw_layouts),
 }
 
 
 def draw_rope(subject: Subject) -> None:
     """One of four topics, each on its own screen."""
-    titles = {name: title for name, (title, _) in TOPICS.items()}
-    TOPICS[widgets.one_of("Topic", titles, "rope_topic", hidden=True)][1](subject)
+    c = subject.config
+    why = (
+        f"turns nothing (positions: {TITLES[c.position]})"
+        if turned_by(subject.model) is None
+        else "compares no queries with keys"
+    )
+    shown = one_that_fits(subject, turns_by_itself, TURNS, why)
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        titles = {name: title for name, (title, _) in TOPICS.items()}
+        topic = widgets.one_of("Topic", titles, "rope_topic", hidden=True)
+        if shown.line:
+            st.caption(shown.line, width="content")
+    TOPICS[topic][1](shown.subject)
+
+
+def turns_by_itself(model: Transformer) -> bool:
+    """Whether it turns queries and keys, and compares them."""
+    return turned_by(model) is not None and model.parts.mixer(model.config).scored

@@ -11,6 +11,7 @@ import streamlit as st
 from engine.measure import rotary
 from engine.measure.rotary import frequencies, unturned
 from engine.measure.rotary_curves import score_at
+from pages.input.positions.answers import arrows_told
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.shared import signed, thousands
 from ui import explain, widgets
@@ -23,39 +24,34 @@ SHIFTS = (1, 10, 100, 1_000, 10_000, 100_000)
 
 
 def draw_arrows(subject: Subject) -> None:
-    """The arrows of two tokens, and what a shift of both does to their score."""
-    turned = turning(subject)
+    """The arrows of two tokens, which are chosen beside them."""
     last = len(subject.ids) - 1
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.caption("**Query**: the token whose q is turned")
+    figure, controls = st.columns([5, 2], gap="medium")
+    with controls:
+        turned = turning(subject)
+        st.caption("**Query**: whose q is turned")
         m = token_strip(subject.labels, key="rope_query", chosen=last, label="Token of the query")
-    with right:
-        st.caption("**Key**: the token whose k is turned")
+        st.caption("**Key**: whose k is turned")
         n = token_strip(subject.labels, key="rope_key", chosen=max(0, last - 3), label="Token of the key")
     q, k = turned.q[m], turned.k[n]
     note = (
-        f"All {turned.rotary // 2} pairs of {turned.words}, on one scale: long arrows decide. Below each,"
-        " its product; left, the chosen one, enlarged."
+        f"All {turned.rotary // 2} pairs, on one scale: long arrows decide. Below each, its product; left,"
+        " the chosen one."
     )
-    at = rope_arrows(
-        q,
-        k,
-        base=turned.base,
-        d_rotary=turned.rotary,
-        most=max(subject.config.context - 1, last, 63),
-        home=(m, n),
-        labels=(subject.labels[m], subject.labels[n]),
-        key="rope_at",
-        note=note,
-    )
-    _shift(q, k, at, turned)
-    score = score_at(q, k, at[0], at[1], turned.base, turned.rotary)
-    explain.takeaway(
-        f"At these places the score before its scaling is **{signed(score.total)}**. Pair {score.pair} says"
-        f" most: {signed(score.term)}. Its arrows lie {'less' if score.near else 'more'} than a quarter turn"
-        " apart. Turn “move both together” on and play: every arrow moves, no product does."
-    )
+    with figure:
+        at = rope_arrows(
+            q,
+            k,
+            base=turned.base,
+            d_rotary=turned.rotary,
+            most=max(subject.config.context - 1, last, 63),
+            home=(m, n),
+            labels=(subject.labels[m], subject.labels[n]),
+            key="rope_at",
+            note=note,
+        )
+        explain.answer(arrows_told(score_at(q, k, at[0], at[1], turned.base, turned.rotary), at))
+    explain.measure_it(_shift, q, k, at, turned)
 
 
 def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turning) -> None:

@@ -8,8 +8,9 @@ import streamlit as st
 
 from engine.measure.rotary_curves import Decay, decay, mean_score, some_distances
 from pages.input.positions import rope_figures as figures
+from pages.input.positions.answers import distance_told
 from pages.input.positions.rope_turning import BASES, WIDTHS, Turning, near, near_base, turning
-from pages.input.positions.shared import signed, thousands
+from pages.input.positions.shared import thousands
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.subject import Subject
@@ -21,79 +22,58 @@ ONES = "q = k = ones"
 
 def draw_distance(subject: Subject) -> None:
     """The score of the mean vectors of a head, or of ones, with one base and with another."""
-    turned = turning(subject)
-    kinds = (f"mean of {'this head' if turned.own else 'the random vectors'}", ONES)
-    kind = widgets.one_of("Vectors", kinds if turned.own else kinds[::-1], "rope_vectors")
-    left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
-    nearest = near_base(turned.base)
-    base = widgets.slide_over("Base", BASES, nearest, "rope_base", place=left, written=thousands)
-    start = min((r for r in REACHES if r >= subject.config.context), default=REACHES[-1])
-    reach = widgets.slide_over(
-        "Distances up to", REACHES, start, "rope_reach", place=middle, written=thousands
-    )
-    q, k, width, rotary = turned.q, turned.k, turned.width, turned.rotary
-    if kind == ONES:
-        first = near(turned.rotary, WIDTHS)
-        width = rotary = widgets.slide_over(
-            "d_head", WIDTHS, first, "rope_width", place=right, written=thousands
-        )
-        q = k = np.ones((1, width))
+    figure, controls = st.columns([3, 1], gap="medium")
+    with controls:
+        turned = turning(subject)
+        kinds = (f"mean of {'this head' if turned.own else 'the random vectors'}", ONES)
+        kind = widgets.one_of("Vectors", kinds if turned.own else kinds[::-1], "rope_vectors", wrap=True)
+        base = widgets.slide_over("Base", BASES, near_base(turned.base), "rope_base", written=thousands)
+        start = min((r for r in REACHES if r >= subject.config.context), default=REACHES[-1])
+        reach = widgets.slide_over("Distances up to", REACHES, start, "rope_reach", written=thousands)
+        q, k, width, rotary = turned.q, turned.k, turned.width, turned.rotary
+        if kind == ONES:
+            first = near(turned.rotary, WIDTHS)
+            width = rotary = widgets.slide_over("d_head", WIDTHS, first, "rope_width", written=thousands)
+            q = k = np.ones((1, width))
     distances = some_distances(reach)
     other = next(b for b in (turned.base, 10_000.0, 100.0) if b != base)
     curves = {
         f"base {b:,.0f}{_own(b, turned)}": mean_score(q, k, b, distances, rotary)
         for b in (float(base), other)
     }
-    plot(
-        figures.score_curves(distances, curves, subject.config.context),
-        key="rope_curve",
-        height=400,
-        name="rope-score-against-distance",
-        data=pd.DataFrame(
-            {"distance": distances}
-            | {name.replace(" ", "_").replace(",", ""): v for name, v in curves.items()}
-        ),
-        alt=f"Score q·k/√{width} against the distance of query and key for {kind}, base {base:,}.",
-    )
+    with figure:
+        plot(
+            figures.score_curves(distances, curves, subject.config.context),
+            key="rope_curve",
+            height=380,
+            name="rope-score-against-distance",
+            data=pd.DataFrame(
+                {"distance": distances}
+                | {name.replace(" ", "_").replace(",", ""): v for name, v in curves.items()}
+            ),
+            alt=f"Score q·k/√{width} against the distance of query and key for {kind}, base {base:,}.",
+        )
     found = decay(distances, next(iter(curves.values())))
+    explain.answer(distance_told(found, base))
+    explain.by_hand(_say_how, found, turned, kind, width, len(subject.ids))
+
+
+def _say_how(found: Decay, turned: Turning, kind: str, width: int, tokens: int) -> None:
+    """How the curve is computed."""
     if kind == ONES:
         pairs = f"{width // 2} pairs" if width > 2 else "one pair"
-        st.caption(
+        st.markdown(
             f"q = k = ones: q·k = 2 Σᵢ cos(distance · θᵢ) over {pairs}, divided by √{width}. At distance 0 it"
             f" is √{width} = {found.start:.3f}."
         )
-    else:
-        own = "Another base than the model's own is a what-if: its weights were trained with theirs."
-        st.caption(
-            f"q and k are the means over {len(subject.ids)} tokens: {safe(turned.words)}. Turning is linear,"
-            " so this is the mean score of all pairs of these tokens, had each pair that distance. "
-            + (own if turned.own else "")
-        )
-    explain.takeaway(_lesson(found, base))
+        return
+    own = "Another base than the model's own is a what-if: its weights were trained with theirs."
+    st.markdown(
+        f"q and k are the means over {tokens} tokens: {safe(turned.words)}. Turning is linear,"
+        " so this is the mean score of all pairs of these tokens, had each pair that distance. "
+        + (own if turned.own else "")
+    )
 
 
 def _own(base: float, turning: Turning) -> str:
     return " (the model's)" if turning.own and base == turning.base else ""
-
-
-def _lesson(found: Decay, base: float) -> str:
-    """What the curve does, in numbers."""
-    (low, low_at), (high, high_at) = found.lowest, found.highest
-    words = (
-        f"Base {base:,}: at distance 0 the score is **{signed(found.start)}**, at {found.reach:,}"
-        f" **{signed(found.last)}**; lowest {signed(low)} at {low_at:,}, highest {signed(high)} at"
-        f" {high_at:,}. "
-    )
-    if not found.falls:
-        return (
-            words
-            + "Near is not always best: the content of q and k decides at which distance their pairs agree."
-        )
-    if found.below_half is None:
-        return words + "It stays above half."
-    again = (
-        f" Up to {found.reach:,} it stays there."
-        if found.stays
-        else " It does not stay there: cosines swing."
-    )
-    return words + f"It first falls below half at distance **{found.below_half:,}**.{again}"

@@ -11,6 +11,7 @@ from engine.measure import rotary
 from engine.measure.rotary import SHIFT, LayoutLoss, Layouts
 from engine.measure.rotary_curves import layout_pattern
 from pages.input.positions import rope_figures as figures
+from pages.input.positions.answers import layouts_told
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.shared_figures import half_width_pattern
 from ui import explain
@@ -30,22 +31,26 @@ def _layout_loss(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) 
     return rotary.wrong_layout_loss(_subject.model, ids)
 
 
-def _draw_diagram() -> None:
-    """Eight dimensions, paired in two ways."""
-    st.markdown("Which two dimensions make a pair is a convention. There are two of them:")
-    with st.container(key="rope_diagram", width=760):
+def draw_layouts(subject: Subject) -> None:
+    """Eight dimensions, paired in two ways, and what mixing them up costs this model."""
+    figure, controls = st.columns([3, 1], gap="medium")
+    with controls:
+        turned = turning(subject)
+        st.caption("Which two dimensions make a pair is a convention. There are two of them.")
+    with figure:
         alt = (
             "Eight dimensions twice. Half-split: 0 pairs with 4, 1 with 5, 2 with 6, 3 with 7. Interleaved: 0"
             " with 1, 2 with 3, 4 with 5, 6 with 7."
         )
-        plot(figures.layout_diagram(), key="rope_layout", height=330, name="rope-layouts", alt=alt)
-
-
-def draw_layouts(subject: Subject) -> None:
-    """The same scores in both layouts, and what mixing them up costs."""
-    _draw_diagram()
-    turned = turning(subject)
+        plot(figures.layout_diagram(), key="rope_layout", height=340, name="rope-layouts", alt=alt)
     found = _layout_numbers(subject.key, subject.ids, turned.words, turned)
+    loss = _layout_loss(subject.key, subject.ids, subject) if turned.own else None
+    explain.answer(layouts_told(found, loss))
+    explain.measure_it(_draw_measured, subject, turned, found)
+
+
+def _draw_measured(subject: Subject, turned: Turning, found: Layouts) -> None:
+    """The same scores in both layouts, and mixed up; the head's pattern then."""
     rows = {
         "half-split (the engine's)": "half",
         "dimensions reordered, then interleaved": "permuted",
@@ -73,19 +78,6 @@ def draw_layouts(subject: Subject) -> None:
         " well."
     )
     _draw_patterns(subject, found)
-    loss = _layout_loss(subject.key, subject.ids, subject) if turned.own else None
-    cost = ""
-    if loss:
-        cost = (
-            f" In every head of this model at once, it takes the loss on this text from **{loss.right:.3f}**"
-            f" to **{loss.wrong:.3f}** nats per token."
-        )
-    explain.takeaway(
-        "The two layouts are one and the same up to the order of the dimensions: largest difference"
-        f" **{found.difference('permuted'):.1e}**. Mixed up, without reordering, scores change by up to"
-        f" **{found.difference('wrong'):.2f}**.{cost} No shape is wrong and no error is raised, which is what"
-        " makes it a classic bug."
-    )
 
 
 def _size(value: float) -> str:

@@ -4,13 +4,22 @@ trained with one scheme each.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+
 import streamlit as st
 
 from engine import checkpoints
 from engine.checkpoints import Checkpoint
 from engine.errors import GlassformerError
-from ui import widgets
+from engine.model import Transformer
+from ui import explain, widgets
+from ui.models import SHIPPED, model_of
+from ui.reading import most_tokens, read
 from ui.site import ROOT
+from ui.step import NEWEST
+from ui.subject import Subject
+from ui.text.markdown import safe
 from ui.text.numbers import minus
 
 MASKS = ("causal", "both ways")
@@ -37,6 +46,35 @@ def thousands(value: float) -> str:
 def choose_mask(causal: bool, key: str) -> bool:
     """True for a causal mask; the model's own choice stands first."""
     return widgets.one_of("Mask", MASKS if causal else MASKS[::-1], key) == MASKS[0]
+
+
+def opened_by(key: str, values: Container[str]) -> None:
+    """An old link names something that is in a fold now: the fold opens when it comes."""
+    if explain.MEASURE not in st.session_state and st.query_params.get(key) in values:
+        st.session_state[explain.MEASURE] = True
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a view looks into: the bar's own subject, or one that stands in; then `line` says so."""
+
+    subject: Subject
+    line: str
+
+
+def one_that_fits(subject: Subject, fits: Callable[[Transformer], bool], otherwise: str, why: str) -> Shown:
+    """The subject where its model `fits`; else the shipped model `otherwise`, reading the same text, where it
+    is there. `why`: what the chosen model has instead.
+    """
+    if fits(subject.model) or not (ROOT / "checkpoints" / otherwise).is_dir():
+        return Shown(subject, "")
+    found = model_of(otherwise, NEWEST, ())
+    ids, text, _ = read(subject.text, found.tokenizer, most_tokens(found.config))
+    other = Subject(
+        (otherwise, NEWEST), SHIPPED[otherwise], found.model, found.tokenizer, text, ids, subject.corpus
+    )
+    chosen, instead = (safe(one.title.removesuffix(" (trained)")) for one in (subject, other))
+    return Shown(other, f":material/info: {chosen} {why}. Shown instead: {instead}.")
 
 
 def example(scheme: str) -> Checkpoint | None:

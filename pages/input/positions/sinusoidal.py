@@ -1,11 +1,12 @@
-"""The view "Sinusoidal": its sizes, and one of four parts: the table, the many-handed clock, likeness,
-rotation.
+"""The view "Sinusoidal": one of four parts, the table, the many-handed clock, likeness, rotation, and its
+sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -27,6 +28,9 @@ from pages.input.positions.sinusoidal_table import draw_table
 from ui import state, widgets
 from ui.look import Code, Words
 
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
 SHORTEST, LONGEST = 2, 512  # positions, and dimensions
 BASES = (2, 5, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 FIRST_LENGTH, FIRST_WIDTH, FIRST_BASE = 64, 64, 10_000
@@ -35,47 +39,69 @@ PART = "sinusoid_part"
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the view; `draw` gets (T, d, base)."""
+    """A part of the view; `draw` gets the columns of the figure and of the controls, and (T, d, base).
+    `length`: whether its figure depends on T.
+    """
 
     title: str
-    draw: Callable[[int, int, int], None]
+    draw: Callable[[DeltaGenerator, DeltaGenerator, int, int, int], None]
     words: Words
     code: Code
+    question: str
+    length: bool = True
 
 
 PARTS = {
-    "table": Part("Table", draw_table, words.TABLE, (sinusoidal_table, frequencies, wavelengths)),
-    "clock": Part("Clock", draw_clock, words.CLOCK, (sinusoidal_table, frequencies)),
-    "similarity": Part("Similarity", draw_similarity, words.SIMILARITY, (similarity,)),
-    "rotation": Part("Rotation", draw_rotation, words.ROTATION, (turn, rotation_matrix, rotation_residual)),
+    "table": Part(
+        "Table",
+        draw_table,
+        words.TABLE,
+        (sinusoidal_table, frequencies, wavelengths),
+        "How can waves number the places?",
+    ),
+    "clock": Part(
+        "Clock", draw_clock, words.CLOCK, (sinusoidal_table, frequencies), "How are waves like a clock?"
+    ),
+    "similarity": Part(
+        "Similarity", draw_similarity, words.SIMILARITY, (similarity,), "Are near places more alike?"
+    ),
+    "rotation": Part(
+        "Rotation",
+        draw_rotation,
+        words.ROTATION,
+        (turn, rotation_matrix, rotation_residual),
+        "Why sines, of all things?",
+        length=False,
+    ),
 }
 
 
 def draw_sinusoidal() -> None:
-    """The chosen part, at the chosen sizes."""
+    """The chosen part, its sizes beside it."""
     state.drop_endless()
-    sizes = _choose_sizes()
+    figure, controls = st.columns([3, 1], gap="medium")
     titles = {name: part.title for name, part in PARTS.items()}
-    PARTS[widgets.one_of("What is drawn", titles, PART, hidden=True, wrap=True)].draw(*sizes)
+    with controls:
+        part = PARTS[widgets.one_of("What is drawn", titles, PART, hidden=True, wrap=True)]
+        sizes = _choose_sizes(part.length)
+    part.draw(figure, controls, *sizes)
 
 
 def chosen_part() -> Part:
-    """The part that was drawn last."""
-    return PARTS.get(str(st.session_state.get(PART)), PARTS["table"])
+    """The part that is drawn: named by its id, or, in old links, by its title."""
+    named = st.session_state.get(PART) or st.query_params.get(PART)
+    return next((part for name, part in PARTS.items() if named in (name, part.title)), PARTS["table"])
 
 
-def _choose_sizes() -> tuple[int, int, int]:
+def _choose_sizes(asks_length: bool) -> tuple[int, int, int]:
     """(T, d, base) from the sliders, whatever the URL says: d is made even, with a sentence."""
-    left, middle, right = st.columns(3, gap="medium")
-    length = widgets.slide("Positions T", SHORTEST, LONGEST, FIRST_LENGTH, "sinusoid_length", place=left)
+    length = FIRST_LENGTH
+    if asks_length:
+        length = widgets.slide("Positions T", SHORTEST, LONGEST, FIRST_LENGTH, "sinusoid_length")
     hint = "d_model: even, since sines and cosines come in pairs."
-    asked = widgets.slide(
-        "Width d", SHORTEST, LONGEST, FIRST_WIDTH, "sinusoid_width", step=2, place=middle, hint=hint
-    )
+    asked = widgets.slide("Width d", SHORTEST, LONGEST, FIRST_WIDTH, "sinusoid_width", step=2, hint=hint)
     hint = "10,000 in the paper, and in the engine's models. A larger base makes the slow hands slower."
-    base = widgets.slide_over(
-        "Base", BASES, FIRST_BASE, "sinusoid_base", place=right, hint=hint, written=thousands
-    )
+    base = widgets.slide_over("Base", BASES, FIRST_BASE, "sinusoid_base", hint=hint, written=thousands)
     width = asked - asked % 2
     if asked != width:
         st.caption(

@@ -4,30 +4,31 @@ the frequencies are sent once.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import streamlit as st
 
 from engine.measure.sinusoids import waves
+from pages.input.positions.answers import clock_told
 from ui import explain, widgets
 from ui.figures import theme
 from ui.players.component import mounted
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 POSITION = "clock_position"  # in the URL, where the browser itself writes it
 MOST_HANDS = 32
 FIRST_POSITION = 5
 
 
-def draw_clock(length: int, width: int, base: int) -> None:
+def draw_clock(figure: DeltaGenerator, controls: DeltaGenerator, length: int, width: int, base: int) -> None:
     """The clock, and how long its hands take."""
     found = waves(length, width, base)
-    clock(found.theta, length, key="clock_hands")
-    count = len(found.theta)
-    hands = "one hand" if count == 1 else f"{count} hands at once, as time is off hours, minutes and seconds"
-    explain.takeaway(
-        f"A position is read off {hands}. The fastest hand needs {found.wavelength[0]:.2f} positions for a"
-        f" round, the slowest {found.wavelength[-1]:,.1f}. A binary counter does the same with digits: the"
-        " last one flips at every step, each one before it half as often."
-    )
+    with figure:
+        clock(found.theta, length, key="clock_hands")
+    explain.answer(clock_told(found))
 
 
 def clock(thetas: np.ndarray, length: int, *, key: str) -> None:

@@ -2,49 +2,56 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.measure.sinusoids import Residual, TurnedPair, rotation_matrix, rotation_residual, turned_pair
 from pages.input.positions import sinusoidal_figures as figures
+from pages.input.positions.answers import rotation_told
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.text.numbers import number
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 MOST_DRAWN = 64  # dimensions of the drawn R(k)
 FARTHEST, K_MOST = 512, 64
 
 
-def draw_rotation(length: int, width: int, base: int) -> None:
-    """One pair that turns, and the whole matrix."""
-    p, k, pair = _choose_step(width // 2)
+def draw_rotation(
+    figure: DeltaGenerator, controls: DeltaGenerator, length: int, width: int, base: int
+) -> None:
+    """One pair that turns."""
+    with controls:
+        p, k, pair = _choose_step(width // 2)
     found = turned_pair(p, k, pair, width, base)
-    left, right = st.columns([2, 3], gap="medium")
-    with left:
+    with figure:
         _draw_pair(found, p, k)
-    with right:
-        theta, sine, cosine = found.theta, *found.end
-        st.markdown(
-            f"Pair {pair} turns by $\\theta$ = {theta:.4g} radians a position. From position {p} to {p + k}"
-            f" that is $k\\theta$ = {found.angle:.4g}:"
-        )
-        st.latex(_worked(found))
-        st.markdown(
-            f"And position {p + k} by itself: $(\\sin {found.end_angle:.4g},\\ \\cos"
-            f" {found.end_angle:.4g})$ = ({sine:.3f}, {cosine:.3f})."
-        )
-        st.caption(
-            "The addition theorem is the whole proof: $\\sin(a + b) = \\sin a \\cos b + \\cos a \\sin b$ and"
-            " $\\cos(a + b) = \\cos a \\cos b - \\sin a \\sin b$. The matrix holds $k$ and $\\theta$, but no"
-            " $p$."
-        )
-    _draw_whole(length, width, base, k, pair)
-    explain.takeaway(
-        f"One matrix, $R({k})$, carries *every* position to the one {abs(k)}"
-        f" {'further on' if k >= 0 else 'back'}. So a linear map, which is all that $W_Q$ and $W_K$ are, can"
-        " look for “the token so many places back” without knowing where it stands. RoPE makes this rotation"
-        " its whole idea."
+    explain.answer(rotation_told(found, p, k))
+    explain.measure_it(_draw_whole, width, base, k, pair)
+    explain.by_hand(_draw_product, found, p, k, pair)
+
+
+def _draw_product(found: TurnedPair, p: int, k: int, pair: int) -> None:
+    """The pair times its 2 x 2 matrix, in numbers."""
+    theta, sine, cosine = found.theta, *found.end
+    st.markdown(
+        f"Pair {pair} turns by $\\theta$ = {theta:.4g} radians a position. From position {p} to {p + k} that"
+        f" is $k\\theta$ = {found.angle:.4g}:"
+    )
+    st.latex(_worked(found))
+    st.markdown(
+        f"And position {p + k} by itself: $(\\sin {found.end_angle:.4g},\\ \\cos {found.end_angle:.4g})$ ="
+        f" ({sine:.3f}, {cosine:.3f})."
+    )
+    st.caption(
+        "The addition theorem is the whole proof: $\\sin(a + b) = \\sin a \\cos b + \\cos a \\sin b$ and"
+        " $\\cos(a + b) = \\cos a \\cos b - \\sin a \\sin b$. The matrix holds $k$ and $\\theta$, but no"
+        " $p$."
     )
 
 
@@ -54,7 +61,7 @@ def _draw_pair(found: TurnedPair, p: int, k: int) -> None:
     plot(
         figures.turned_pair(found.start, found.end, p, k),
         key="sinusoid_turned",
-        height=340,
+        height=400,
         name="rotation-of-a-pair",
         data=pd.DataFrame({"position": [p, p + k], "sine": tips[:, 0], "cosine": tips[:, 1]}),
         alt=f"A clock's hand at position {p} and, turned by {found.angle:.3f} radians, at position {p + k}.",
@@ -63,18 +70,22 @@ def _draw_pair(found: TurnedPair, p: int, k: int) -> None:
 
 def _choose_step(pairs: int) -> tuple[int, int, int]:
     """(p, k, pair); p + k is never before the first position."""
-    one, two, three = st.columns(3, gap="medium")
-    p = widgets.slide("Position p", 0, FARTHEST, 5, "sinusoid_position", place=one)
-    k = widgets.slide("Step k", -K_MOST, K_MOST, 2, "sinusoid_step", place=two)
+    p = widgets.slide("Position p", 0, FARTHEST, 5, "sinusoid_position")
+    k = widgets.slide("Step k", -K_MOST, K_MOST, 2, "sinusoid_step")
     # An eighth of the way up the pairs' angles is 0.1 where the base is 10,000 and the width a multiple of 8.
-    pair = widgets.slide("Pair i", 0, pairs - 1, pairs // 4, "sinusoid_pair", place=three) if pairs > 1 else 0
+    pair = widgets.slide("Pair i", 0, pairs - 1, pairs // 4, "sinusoid_pair") if pairs > 1 else 0
     if p + k < 0:
         st.caption(f":material/info: There is no position before 0, so p = {-k} is used instead of {p}.")
     return max(p, -k), k, pair
 
 
-def _draw_whole(length: int, width: int, base: int, k: int, pair: int) -> None:
+def _draw_whole(width: int, base: int, k: int, pair: int) -> None:
     """The whole matrix, and what is left of PE(p + k) when R(k) PE(p) is taken away."""
+    st.markdown(
+        f"One matrix, $R({k})$, carries *every* position to the one {abs(k)}"
+        f" {'further on' if k >= 0 else 'back'}."
+    )
+    length = widgets.slide("Positions T", 2, FARTHEST, 64, "sinusoid_length")
     shown = min(width, MOST_DRAWN)
     matrix = rotation_matrix(k, width, base)[:shown, :shown]
     left, right = st.columns([3, 2], gap="medium")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -10,40 +11,56 @@ import streamlit as st
 
 from engine.measure.sinusoids import Similarity, similarity
 from pages.input.positions import sinusoidal_figures as figures
+from pages.input.positions.answers import likeness_told
 from ui import explain
 from ui.players.plot import plot
 from ui.text.numbers import number
 
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
 MOST_CELLS = 160  # positions along a side of the similarity map
 
 
-def draw_similarity(length: int, width: int, base: int) -> None:
-    """The cosine of every two positions, and by distance."""
+def draw_similarity(
+    figure: DeltaGenerator, controls: DeltaGenerator, length: int, width: int, base: int
+) -> None:
+    """The cosine of two positions by their distance."""
     found = _similarity(length, width, base)
-    step = math.ceil(length / MOST_CELLS)
-    cosines, curve = found.cosines[::step, ::step], found.cosine_by_distance
-    left, right = st.columns(2, gap="medium")
-    with left:
+    with figure:
         plot(
-            figures.likeness_map(cosines, step),
-            key="sinusoid_likeness",
-            height=420,
-            name="similarity-of-positions",
-            data=pd.DataFrame(cosines, columns=[f"position {i * step}" for i in range(len(cosines))]),
-            alt=(
-                "Cosine between the vectors of every two positions: bright along the diagonal, and the same"
-                " along every parallel of it."
-            ),
-        )
-    with right:
-        plot(
-            figures.likeness_curve(curve),
+            figures.likeness_curve(found.cosine_by_distance),
             key="sinusoid_by_distance",
-            height=420,
+            height=400,
             name="similarity-by-distance",
-            data=pd.DataFrame({"distance": np.arange(length), "dot": found.by_distance, "cosine": curve}),
+            data=pd.DataFrame(
+                {
+                    "distance": np.arange(length),
+                    "dot": found.by_distance,
+                    "cosine": found.cosine_by_distance,
+                }
+            ),
             alt="The cosine against the distance of two positions: 1 at distance 0, falling, with ripples.",
         )
+    explain.answer(likeness_told(found, length))
+    explain.measure_it(_draw_map, found, length, width)
+
+
+def _draw_map(found: Similarity, length: int, width: int) -> None:
+    """The cosine of every two positions, and how far it is from theory."""
+    step = math.ceil(length / MOST_CELLS)
+    cosines = found.cosines[::step, ::step]
+    plot(
+        figures.likeness_map(cosines, step),
+        key="sinusoid_likeness",
+        height=440,
+        name="similarity-of-positions",
+        data=pd.DataFrame(cosines, columns=[f"position {i * step}" for i in range(len(cosines))]),
+        alt=(
+            "Cosine between the vectors of every two positions: bright along the diagonal, and the same along"
+            " every parallel of it."
+        ),
+    )
     every = (
         ""
         if step == 1
@@ -52,7 +69,8 @@ def draw_similarity(length: int, width: int, base: int) -> None:
     st.caption(
         "$PE(p) \\cdot PE(q) = \\sum_i \\cos((p - q)\\,\\theta_i)$, since $\\sin a \\sin b + \\cos a \\cos b"
         f" = \\cos(a - b)$. Every vector has the length $\\sqrt{{d/2}}$, here {found.vector_length:.3f}, so"
-        f" the cosine is the dot product divided by $d/2$ = {width // 2}.{every}"
+        f" the cosine is the dot product divided by $d/2$ = {width // 2}.{every} The ripples are the fast"
+        " hands that come round."
     )
     left, right = st.columns(2, gap="medium")
     for place, name, value in ((left, "float32", found.deviation), (right, "float64", found.deviation64)):
@@ -62,22 +80,6 @@ def draw_similarity(length: int, width: int, base: int) -> None:
                 f" {length:,} pairs"
             )
             explain.worked(f"Largest deviation, {name}", number(value), formula)
-    far, ten = length - 1, min(10, length - 1)
-    again = found.most_alike
-    words = (
-        f"Cosine {curve[1]:.3f} at distance 1, {curve[ten]:.3f} at {ten}, {curve[far]:.3f} at {far}: the same"
-        " wherever the two stand, up to rounding. "
-    )
-    if again > 1:
-        words += (
-            f"But likeness comes back: at distance {again} it is {curve[again]:.3f}. With few hands, or only"
-            " fast ones, positions repeat."
-        )
-    else:
-        words += (
-            "Likeness falls with distance, though not evenly: the ripples are the fast hands that come round."
-        )
-    explain.takeaway(words)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

@@ -12,7 +12,7 @@ from engine.measure import t5_buckets as measured
 from pages.input.positions import t5_figures as figures
 from pages.input.positions.shared import example, signed
 from pages.input.positions.shared_figures import bias_heatmap
-from ui import explain, widgets
+from ui import widgets
 from ui.figures.patterns import pattern_table
 from ui.players.plot import plot
 from ui.subject import Subject
@@ -69,7 +69,7 @@ def draw_learned_bias(subject: Subject) -> None:
         )
     with right:
         _draw_matrix(source, float(np.abs(bias).max()))
-    explain.takeaway(_lesson(measured.learned_bias(source.weight, source.causal, context)))
+    st.markdown(_lesson(measured.learned_bias(source.weight, source.causal, context)))
 
 
 def _source(subject: Subject) -> _Source | None:

@@ -5,16 +5,119 @@ token. Pure functions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from engine.measure.order_effect import SAME
+from engine.measure.permutation import Comparison
 from pages.input.positions.shared_figures import SCALE, counted
 from ui.figures import specs as go
-from ui.figures.axes import MONO, rows_axis, token_axis
+from ui.figures.axes import MONO, rows_axis, symmetric, token_axis
 from ui.figures.labels import plain
 from ui.figures.theme import DIVERGING, base_layout, colour
 
 FLOOR = 1e-8  # where a difference of exactly 0 is drawn on a logarithmic axis
+
+
+def short(word: str, letters: int = 12) -> str:
+    """A word that fits beside a picture.
+
+    >>> short("incomprehensibilities")
+    'incomprehen…'
+    """
+    return word if len(word) <= letters else word[: letters - 1] + "…"
+
+
+def two_orders(found: Comparison, words: Sequence[str]) -> go.Figure:
+    """What attention makes of each word, as written on the left and in the new order on the right; a line
+    joins the rows of the same word; beside it on the right stands by how much they differ, if more than by
+    rounding.
+    """
+    top = symmetric(np.stack((found.before, found.after)))
+    moved = [words[i] for i in found.order]
+    heats = [
+        _half(values, named, top, axis)
+        for values, named, axis in ((found.before, words, ""), (found.after, moved, "2"))
+    ]
+    at = -np.arange(len(words))
+    side = {"tickvals": at, "tickfont": MONO, "showgrid": False, "zeroline": False}
+    side["range"] = [-len(words) + 0.5, 0.5]
+    across = {"showticklabels": False, "showgrid": False, "zeroline": False, "fixedrange": True}
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 30, "b": 8},
+        showlegend=False,
+        xaxis=across | {"domain": [0, 0.36]},
+        xaxis2=across | {"domain": [0.64, 1], "anchor": "y2"},
+        yaxis=side | {"ticktext": [plain(short(w)) for w in words], "automargin": True},
+        yaxis2=side
+        | {
+            "ticktext": [_told(w, found.by_word[old]) for w, old in zip(moved, found.order, strict=True)],
+            "side": "right",
+            "anchor": "x2",
+            "automargin": True,
+        },
+        shapes=[_thread(old, new, found.by_word[old]) for new, old in enumerate(found.order)],
+        annotations=[_title(" ".join(words), 0.18), _title(" ".join(moved), 0.82)],
+    )
+    return go.Figure({"data": heats, "layout": layout})
+
+
+def _half(values: np.ndarray, words: Sequence[str], top: float, axis: str) -> go.Trace:
+    return go.Heatmap(
+        z=values.astype(np.float32),
+        y=-np.arange(len(words)),
+        xaxis=f"x{axis}",
+        yaxis=f"y{axis}",
+        zmin=-top,
+        zmax=top,
+        colorscale=DIVERGING,
+        showscale=False,
+        xgap=1,
+        ygap=4,
+        customdata=np.broadcast_to(np.asarray([plain(w) for w in words])[:, None], values.shape).tolist(),
+        hovertemplate="“%{customdata}”, dimension %{x}: %{z:.4f}<extra></extra>",
+    )
+
+
+def _thread(old: int, new: int, change: float) -> dict[str, Any]:
+    """From the row of a word on the left to its row on the right."""
+    same = change < SAME
+    return {
+        "type": "line",
+        "xref": "paper",
+        "yref": "y",
+        "x0": 0.368,
+        "x1": 0.632,
+        "y0": -old,
+        "y1": -new,
+        "line": {
+            "color": colour("quiet" if same else "position"),
+            "width": 1.5 if same else 3,
+            "dash": "solid" if same else "dot",
+        },
+    }
+
+
+def _told(word: str, change: float) -> str:
+    """A word of the right side, and what became of it."""
+    said = "same row" if change < SAME else f"changed: {change:.2f}"
+    return f"{plain(short(word))}<br><i>{said}</i>"
+
+
+def _title(text: str, x: float) -> dict[str, Any]:
+    shown = text if len(text) <= 44 else text[:43] + "…"
+    return {
+        "xref": "paper",
+        "yref": "paper",
+        "x": x,
+        "y": 1,
+        "xanchor": "center",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "text": f"<b>{plain(shown)}</b>",
+        "font": {"size": 15},
+    }
 
 
 def word_rows(

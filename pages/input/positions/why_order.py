@@ -1,4 +1,4 @@
-"""Part of the view "Why": what the order of a text is worth to a trained model."""
+"""What is measured in the view "Why": what the order of a text is worth to a trained model."""
 
 from __future__ import annotations
 
@@ -10,59 +10,32 @@ from engine.measure.order_effect import moves_nothing, setting_of
 from engine.measure.permutation import Move, Setting, in_order_and_out, new_order, word_order
 from engine.model import Transformer
 from pages.input.positions import why_figures as figures
-from ui import explain, state, widgets
+from pages.input.positions.answers import TITLES
+from ui import explain, widgets
 from ui.layout import fewer_labels_on_phones
 from ui.players.plot import plot
 from ui.subject import Subject, subject_bar
 from ui.text.markdown import safe
 from ui.text.numbers import number
 
-MOVES: tuple[Move, ...] = ("reverse", "rotate", "shuffle")
 UNITS = ("words", "tokens")
-MAX_SEED = 9999
 
 
-def choose_order() -> tuple[Move, int]:
-    """How the order is changed, and the seed of a shuffle."""
-    hint = (
-        "Reverse turns the order round, rotate brings the first to the end, shuffle draws an order at random."
-    )
-    move = widgets.one_of("New order", MOVES, "why_order", hint=hint, wrap=True)
-    if move != "shuffle":
-        return move, 0
-    state.drop_endless()
-    seed = widgets.whole("Seed of the shuffle", 0, MAX_SEED, 0, "why_seed", width=150)
-    st.button(
-        "Another",
-        on_click=_next_seed,
-        key="why_again",
-        icon=":material/shuffle:",
-        help="The next seed: another shuffle.",
-    )
-    return move, seed
-
-
-def _next_seed() -> None:
-    st.session_state["why_seed"] = (int(st.session_state.get("why_seed") or 0) + 1) % (MAX_SEED + 1)
-
-
-def draw_trained() -> None:
+def draw_trained(move: Move, seed: int) -> None:
     """A model and a text of one's own, in order and out of order."""
     with subject_bar() as subject:
-        _draw_order(subject)
+        _draw_order(subject, move, seed)
 
 
-def _draw_order(subject: Subject) -> None:
+def _draw_order(subject: Subject, move: Move, seed: int) -> None:
     """The text in another order: how far each token's vector moves, and the losses, with positions and mask
     on and off.
     """
     if len(subject.ids) < 2:
         st.info("This text has one token, and so there is only one order. Type more above.")
         return
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        hint = "Whole words, with the blanks behind them, or single tokens."
-        unit = widgets.one_of("What changes places", UNITS, "why_unit", hint=hint, wrap=True)
-        move, seed = choose_order()
+    hint = "Whole words, with the blanks behind them, or single tokens."
+    unit = widgets.one_of("What changes places", UNITS, "why_unit", hint=hint, wrap=True)
     texts = [subject.tokenizer.decode([i]) for i in subject.ids]
     order = word_order(texts, move, seed) if unit == "words" else new_order(len(texts), move, seed)
     st.markdown(f"In the new order it reads: **{safe(''.join(subject.labels[i] for i in order))}**")
@@ -74,12 +47,12 @@ def _draw_order(subject: Subject) -> None:
     settings = _measured(subject.key, subject.ids, tuple(order.tolist()), subject.model)
     _draw_losses(settings, subject)
     _draw_moved(settings, subject)
-    explain.takeaway(lesson(settings, subject.config.position))
+    explain.takeaway(lesson(settings, TITLES[subject.config.position]))
 
 
 def _draw_losses(settings: tuple[Setting, ...], subject: Subject) -> None:
     """A row for each setting of the switches."""
-    scheme = subject.config.position
+    scheme = TITLES[subject.config.position]
     st.markdown(
         "\n".join(
             [
@@ -125,7 +98,7 @@ def name_of(setting: Setting) -> str:
 
 def _row(setting: Setting, scheme: str) -> str:
     losses = ["none" if x is None else f"{x:.3f}" for x in (setting.loss_in, setting.loss_out)]
-    on = ("on" if scheme != "none" else "the model has none") if setting.position else "off"
+    on = ("on" if scheme != TITLES["none"] else "the model has none") if setting.position else "off"
     return (
         f"| {on} | {'on' if setting.mask else 'off'} | {number(setting.relative)} | {losses[0]} |"
         f" {losses[1]} |"
@@ -150,7 +123,7 @@ def lesson(settings: tuple[Setting, ...], scheme: str) -> str:
     )
     if leak is None or both is None:
         return words + f"With its positions on it makes {number(placed.relative)}."
-    if scheme == "none":
+    if scheme == TITLES["none"]:
         return words + f"This model has no positions, but its mask leaks some: {number(leak.relative)}."
     words += (
         f"The mask alone makes it {number(leak.relative)}, mask and positions ({scheme})"

@@ -1,43 +1,21 @@
-"""What the views of Positions say."""
+"""What the views of Positions say around their figures."""
 
 from ui.look import Words
 
-SENTENCE = (
-    "Attention by itself sees a bag of words. Position schemes tell it which token comes where: added to the"
-    " embedding, turned into queries and keys, or put on the scores."
-)
-
-FRESH = Words(
+WHY = Words(
     see=(
-        "The same words in two orders, through the same attention. The second picture has its rows"
-        " matched by word; the third is what a word's vector is in the second order minus what it is in"
-        " the first. The dots show the largest such difference for all six schemes."
+        "The same words in two orders, through one layer of attention with random weights. A row is what"
+        " attention makes of a word; a line joins the two rows of the same word and says how much they"
+        " differ."
     ),
     why=(
-        "Attention is a sum over *all* tokens, weighted by what they hold, and a sum does not care about"
-        " order (Vaswani et al. 2017, section 3.5). So order must be put in: into the embedding, into"
+        "Attention is a sum over *all* words, weighted by what they hold, and a sum does not care about"
+        " order (Vaswani et al. 2017, section 3.5). So the order must be put in: into the embedding, into"
         " queries and keys, or into the scores."
     ),
     attempt=(
-        "Switch the scheme from none to any other, then the causal mask on. Show the rows as they stand:"
-        " without positions they are the same rows, in another order. Type a sentence that uses a word"
-        " twice."
-    ),
-)
-
-TRAINED = Words(
-    see=(
-        "One text in two orders, through a whole model. A token is compared with itself, wherever it"
-        " went. The last row of the table has neither positions nor mask: what is left there is rounding,"
-        " in every model, trained or not."
-    ),
-    why=(
-        "Attention, feed-forward and norms treat all tokens alike, so a stack of them does too. The order"
-        " of a text reaches a Transformer through its position scheme and its mask, and by no other way."
-    ),
-    attempt=(
-        "Let tokens change places instead of words and see the loss out of order. Compare the classic"
-        " model (learned positions) with the modern one (RoPE), and an untrained one with both."
+        "Switch positions from None to any other, then the causal mask on. Type a sentence that uses a word"
+        " twice. Under “Measure it” a trained model reads a text of yours out of order."
     ),
 )
 
@@ -45,7 +23,7 @@ TABLE = Words(
     see=(
         "Each position (a row) gets a vector of sines and cosines: $PE(p, 2i) = \\sin(p\\,\\theta_i)$ and"
         " $PE(p, 2i+1) = \\cos(p\\,\\theta_i)$ with $\\theta_i = base^{-2i/d}$ (Vaswani et al. 2017,"
-        " section 3.5, where the base is 10,000). Beside it: how many positions each wave is long."
+        " section 3.5, where the base is 10,000)."
     ),
     why=(
         "It is added to the embeddings before the first block, so that the same word is another vector in"
@@ -78,8 +56,8 @@ CLOCK = Words(
 
 SIMILARITY = Words(
     see=(
-        "The cosine of every two position vectors as a map, and, since only the distance counts, as a"
-        " curve. Along each parallel of the diagonal the map has one value."
+        "The cosine of two position vectors by their distance: 1 means the same direction. Under “Measure"
+        " it” every two positions as a map, which has one value along each parallel of the diagonal."
     ),
     why=(
         "Attention compares by dot products. These vectors offer it 'how far apart' for nothing. But not"
@@ -94,24 +72,24 @@ SIMILARITY = Words(
 
 ROTATION = Words(
     see=(
-        "On top one pair: the hand at $p$, the hand at $p + k$, and the 2 × 2 matrix that turns the one"
-        " into the other. Below the whole $R(k)$: one such block for each pair, and zeros."
+        "One pair as a clock's hand at $p$ and at $p + k$. Under “By hand” the 2 × 2 matrix that turns the"
+        " one into the other, under “Measure it” the whole $R(k)$: one such block for each pair, and zeros."
     ),
     why=(
         "Vaswani et al. (2017, section 3.5) chose sines for this reason: $PE(p + k)$ is a linear function"
         " of $PE(p)$, the same for all $p$, so relative positions can be learned."
     ),
     attempt=(
-        "Move $p$: the hands move, the matrix does not. Move $k$: the first blocks spin, the last ones"
-        " hardly leave the identity. Compare the residuals at T = 512 with those at 64."
+        "Move $p$: the hands move, the angle between them does not. Move $k$: it grows. Choose a slow pair:"
+        " it hardly leaves its place."
     ),
 )
 
 LEARNED = Words(
     see=(
         "On the left a table that was trained: one vector for each position, added to the embedding"
-        " (GPT-2, BERT). On the right the sinusoidal table of the same size. Below, both as a path"
-        " through their first two principal components, and the cosine of every two positions."
+        " (GPT-2, BERT). On the right the sinusoidal table of the same size. Likeness is the cosine of every"
+        " two positions, a path joins them on their first two principal components."
     ),
     why=(
         "A learned table begins as noise: position 4 is no nearer to 5 than to 90. What order it has in"
@@ -120,8 +98,7 @@ LEARNED = Words(
     ),
     attempt=(
         "Train a model with learned positions and drag the step: at which step does the knot become a"
-        " path? Compare the diagonals of the two cosine pictures, and the length of position 0 with the"
-        " others."
+        " path? Compare the two diagonals, and the length of position 0 with the others."
     ),
 )
 
@@ -142,19 +119,36 @@ ROPE = Words(
     ),
 )
 
+AGAINST = Words(
+    see=(
+        "Two small models that differ in their positions and in nothing else, trained on the same text. One"
+        " token looks back at another, always equally far, while both move from the beginning of the text to"
+        " its end: each point is the score, in a head of the first block. On top: where positions enter."
+    ),
+    why=(
+        "Added to the embedding (Vaswani et al. 2017), a place is mixed into everything that the token is,"
+        " and $(e + p_m)W_Q \\cdot (e' + p_n)W_K$ has terms in $m$ and in $n$ alone. Turned (Su et al."
+        " 2021), only $m - n$ is left: what a head learns at one place holds at every other."
+    ),
+    attempt=(
+        "Change the distance: RoPE's line moves up and down and stays flat. Choose another head and other"
+        " letters. “Measure it” has the scores of every two places: stripes along the diagonal are RoPE's."
+    ),
+)
+
 ALIBI = Words(
     see=(
         "Press et al. 2022: each head takes a fixed price for distance off its scores, $-m\\,|i - j|$,"
-        " before the softmax. With $n$ heads, a power of two, the slopes are $m = 2^{-8/n}, 2^{-16/n},"
-        " \\dots, 2^{-8}$; other numbers of heads fill up from the next power."
+        " before the softmax. A line says what is left of a weight at each distance. With $n$ heads, a power"
+        " of two, the slopes are $m = 2^{-8/n}, 2^{-16/n}, \\dots, 2^{-8}$."
     ),
     why=(
         "The price is the same in every text and at every length, so nothing new is met beyond the"
         " context. Some heads are made short-sighted and some far-sighted before anything is learned."
     ),
     attempt=(
-        "Take 12 heads and look where their slopes come from. Then choose the layer and head that look"
-        " farthest, and make the slopes steeper."
+        "Take 12 heads and look, under “Measure it”, where their slopes come from. Then choose the layer and"
+        " head that look farthest, and make the slopes steeper."
     ),
 )
 
@@ -170,8 +164,8 @@ T5 = Words(
         " always one that was trained."
     ),
     attempt=(
-        "Switch the mask to both ways and watch each side get half of the buckets. Then train a model"
-        " with t5 positions and see which heads prefer the token before."
+        "Switch the mask to both ways and watch each side get half of the buckets. Under “Measure it” see"
+        " what a model has learned for each bucket."
     ),
 )
 
@@ -179,17 +173,16 @@ BENCH = Words(
     see=(
         "Six small models that differ in their positions and in nothing else: 4 layers of 4 heads, 64"
         " wide, trained on Tiny Shakespeare at context 64. Each reads texts four times as long, and every"
-        " position is scored by $-\\ln p(\\text{next character})$. Windows begin every 64 characters, so"
-        " the same characters are met early in one window and late in another."
+        " position is scored by $-\\ln p(\\text{next character})$."
     ),
     why=(
         "'Train short, test long' (Press et al. 2022): attention costs $T^2$, so one would like to train"
-        " on short texts. Whether that works is decided by the positions: a vector, an angle or a sum"
-        " that training never met can mean anything."
+        " on short texts. RoPE depends on distances alone and still does not reach farther by itself: its"
+        " slow pairs come to angles that training never met. Long-context models stretch the angles and train"
+        " on (Chen et al. 2023)."
     ),
     attempt=(
-        "Fill T5's unmet buckets, a stopgap without any training, and see what was wrong. Give RoPE a"
-        " larger base and the learned table more rows. Put one position in a point to see the first few,"
-        " which have little to go by."
+        "Leave one scheme alone on the chart. Under “Measure it”, measure anew on this machine: fill T5's"
+        " unmet buckets, give RoPE a larger base and the learned table more rows."
     ),
 )

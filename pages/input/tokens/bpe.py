@@ -1,10 +1,14 @@
-"""The view "BPE, watched": merges learned from a text, played in the browser over one's own passage."""
+"""The view "BPE": merges learned from a text, played in the browser over one's own passage, and what they are
+worth.
+"""
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
 
 from engine.measure.merging import achieved
+from engine.measure.subwords import Ways
 from engine.tokenizers.bpe import Level, Split
 from pages.input.tokens import words
 from pages.input.tokens.bpe_result import draw_result
@@ -22,31 +26,12 @@ FOLLOW = -1  # the token whose tree is shown is the one that the step makes
 
 
 def draw_bpe() -> None:
-    """Controls, the player, and what came out."""
-    # beside each other, so that the player below is on the first screen
-    left, right = st.columns(2, gap="medium")
-    with left:
+    """Controls in one line; the player, and beside it what it comes to."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         typed = typed_text()
-    with right:
-        source = one_of("Learn from", SOURCES, "bpe_from", first=OWN, wrap=True)
-        with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-            level = one_of("Start from", LEVELS, "bpe_level", wrap=True)
-            new_tokens = whole(
-                "Tokens to learn",
-                1,
-                MOST,
-                NEW_TOKENS,
-                "bpe_new",
-                step=50,
-                width=150,
-                hint=(
-                    "Each merge makes one. The vocabulary is the starting symbols and these; at most"
-                    f" {MOST:,} here."
-                ),
-            )
-        split = one_of("Before merging", SPLITS, "bpe_split", wrap=True)
+        source, level, split, new_tokens = _settings()
     # so that a sentence more, or a spinner, does not move the player out of its place
-    notes, stage = st.container(), st.container()
+    notes = st.container()
     with notes:
         texts = choose_texts(typed, level, split, source)
         if texts is None:
@@ -58,10 +43,50 @@ def draw_bpe() -> None:
             " word of two letters."
         )
         return
-    with stage:
+    left, right = st.columns([15, 8], gap="medium")
+    with left:
         _play(watched, texts)
+    with right:
+        explain.answer(words.why_pieces(watched.ways, len(watched.seen.tokenizer.merges), texts.name))
+        _draw_ways(watched.ways)
+    explain.measure_it(_measured, watched, texts, new_tokens)
+
+
+def _settings() -> tuple[str, Level, Split, int]:
+    """(what is learned from, the starting symbols, whether words are kept apart, tokens to learn)"""
+    with st.popover("How it learns", icon=":material/tune:"):
+        source = one_of("Learn from", SOURCES, "bpe_from", first=OWN, wrap=True)
+        level = one_of("Start from", LEVELS, "bpe_level", wrap=True)
+        split = one_of("Before merging", SPLITS, "bpe_split", wrap=True)
+        hint = (
+            f"Each merge makes one. The vocabulary is the starting symbols and these; at most {MOST:,} here."
+        )
+        new_tokens = whole("Tokens to learn", 1, MOST, NEW_TOKENS, "bpe_new", step=50, width=180, hint=hint)
+    return source, level, split, new_tokens
+
+
+def _draw_ways(ways: Ways) -> None:
+    """Characters, pieces and whole words of the same text."""
+    rows = {"characters": ways.characters, "BPE": ways.pieces, "whole words": ways.words}
+    st.table(
+        pd.DataFrame(
+            [
+                {
+                    "": name,
+                    "entries": f"{way.vocab_size:,}",
+                    "tokens T": f"{way.tokens:,}",
+                    "pairs T²": f"{way.pairs:,}",
+                }
+                for name, way in rows.items()
+                if way is not None
+            ]
+        ).set_index("")
+    )
+
+
+def _measured(watched: Watching, texts: Texts, new_tokens: int) -> None:
+    st.markdown(words.achieved(achieved(watched.seen), new_tokens))
     st.caption(words.learned_from(texts.name, watched.seen.characters))
-    explain.takeaway(words.achieved(achieved(watched.seen), new_tokens))
     draw_result(watched, texts, new_tokens)
 
 

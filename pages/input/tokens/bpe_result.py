@@ -46,7 +46,6 @@ PARTS = {
 
 def draw_result(watched: Watching, texts: Texts, new_tokens: int) -> None:
     """One of four parts, as chosen."""
-    st.subheader("What came out")
     part = one_of("Shown", PARTS, "bpe_part", hidden=True)
     if part == "merges":
         _draw_merges(watched.seen)

@@ -105,24 +105,11 @@ def choose_texts(typed: str, level: Level, split: Split, source: str) -> Texts |
 
 
 def typed_text() -> str:
-    """Draws the box and its examples. Returns what stands in it, in whole characters."""
+    """Draws the examples and, folded, the box. Returns what stands in it, in whole characters."""
     held = st.session_state.get(TYPED)
     text = held if isinstance(held, str) else st.query_params.get(LINK, EXAMPLES[FIRST])
     if held is None or whole(text) != text:  # half a character cannot be sent to the browser
         st.session_state[TYPED] = whole(text)
-    text = (
-        st.text_area(
-            "Your text",
-            key=TYPED,
-            height=130,
-            persist_state="session",
-            help=(
-                f"Ctrl+Enter takes it over. Up to {state.profile().max_watched:,} characters may be pasted;"
-                " only short texts fit into a link."
-            ),
-        )
-        or ""
-    )
     # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
     st.pills(
         "Examples",
@@ -131,6 +118,26 @@ def typed_text() -> str:
         on_change=_take,
         label_visibility="collapsed",
         wrap=True,
+    )
+    with st.popover("Your text", icon=":material/edit:"):
+        text = _box()
+    return text
+
+
+def _box() -> str:
+    text = (
+        st.text_area(
+            "Your text",
+            key=TYPED,
+            height=130,
+            width=420,
+            persist_state="session",
+            help=(
+                f"Ctrl+Enter takes it over. Up to {state.profile().max_watched:,} characters may be pasted;"
+                " only short texts fit into a link."
+            ),
+        )
+        or ""
     )
     if text == EXAMPLES[FIRST] or len(text) > IN_LINK:
         st.query_params.pop(LINK, None)

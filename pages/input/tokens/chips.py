@@ -30,14 +30,14 @@ class Row:
     note: str = ""
 
 
-def token_chips(text: str, rows: Sequence[Row], *, key: str, label: str) -> None:
-    """Draws the shown tokens of each row over the same text; a token that is pointed at lights up what the
-    others make of its place.
+def token_chips(text: str, rows: Sequence[Row], *, key: str, label: str, ids: bool = False) -> None:
+    """Draws the shown tokens of each row over the same text, with `ids` each above its id; a token that is
+    pointed at lights up what the others make of its place.
     """
-    mounted("chips")(key=key, data=payload(text, rows, label))
+    mounted("chips")(key=key, data=payload(text, rows, label, ids))
 
 
-def payload(text: str, rows: Sequence[Row], label: str) -> dict[str, Any]:
+def payload(text: str, rows: Sequence[Row], label: str, ids: bool = False) -> dict[str, Any]:
     """What the browser gets. A token's label is a string, or, where it holds part of a character, [[piece, is
     bytes], ...].
     """
@@ -47,7 +47,7 @@ def payload(text: str, rows: Sequence[Row], label: str) -> dict[str, Any]:
     data = text[: reach + 1].encode("utf-8")[:reach]  # a character has at least one byte
     drawn = []
     for row in rows:
-        starts, lengths, ids = row.cut.starts[:CHIPS], row.cut.lengths[:CHIPS], row.cut.ids[:CHIPS]
+        starts, lengths, named = row.cut.starts[:CHIPS], row.cut.lengths[:CHIPS], row.cut.ids[:CHIPS]
         labels: list[Any] = []
         for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
             pieces = parts(data[start : start + length])
@@ -63,7 +63,7 @@ def payload(text: str, rows: Sequence[Row], label: str) -> dict[str, Any]:
                 "note": row.note,
                 "tokens": row.cut.tokens,
                 "labels": labels,
-                "ids": _packed(ids),
+                "ids": _packed(named),
                 "starts": _packed(starts),
                 "lengths": _packed(lengths),
             }
@@ -72,6 +72,7 @@ def payload(text: str, rows: Sequence[Row], label: str) -> dict[str, Any]:
         "rows": drawn,
         "text": base64.b64encode(data).decode("ascii"),
         "label": label,
+        "with_ids": ids,
         "palette": theme.palette(),
     }
 

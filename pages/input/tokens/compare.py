@@ -1,82 +1,111 @@
-"""The view "Compare tokenizers": one text, cut in many ways."""
+"""The view "Compare": one text, cut in many ways."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import streamlit as st
 
 from engine.errors import TokenizerError
 from engine.measure.vocabulary import Cut
+from engine.tokenizers import published
 from engine.tokenizers.published import PUBLISHED
 from pages.input.tokens import shared
 from pages.input.tokens.chips import Row, token_chips
-from pages.input.tokens.compared import draw_lines, draw_summary
-from pages.input.tokens.cutting import SHOWN, TOKENIZERS, Encodings, asked, cut_of, vocabulary_of
+from pages.input.tokens.compared import Comparison, draw_answer, draw_lines, draw_others, draw_summary
+from pages.input.tokens.cutting import SHOWN, TOKENIZERS, asked, cut_of, vocabulary_of
 from pages.input.tokens.examples import EXAMPLES
-from pages.input.tokens.special import draw_special
+from ui import explain
 from ui.text.markdown import safe
 from ui.widgets import some_of
 
-FIRST = ["characters", "words", "bpe-512", "bpe-4096", *PUBLISHED]
+FIRST = ("characters", "words", "bpe-512")  # and of the published ones those that are here
+
+
+@dataclass(frozen=True)
+class _Asked:
+    text: str
+    names: list[str]
+    source: str
 
 
 def draw_compare() -> None:
-    """The text, the choice of tokenizers, their tokens, how many they are, and what special tokens are."""
-    left, right = st.columns([5, 4], gap="medium")
-    with left:
-        text = shared.own_text()
-    with right:
-        hint = (
-            "Our own tokenizers have to learn from some text. The published ones learned from the web, long"
-            " ago."
-        )
-        name = shared.choose_source("compare_corpus", "Characters, words and our BPE learned from", hint)
-        names = some_of("Tokenizers", TOKENIZERS, "compare_show", first=FIRST, wrap=True)
-    if text is None:
+    """The text and the choice of tokenizers, the answer, and their tokens."""
+    chosen = _controls()
+    if chosen is None:
         return
-    notice = next((said for example, said in EXAMPLES.values() if example == text), "")
-    if notice:
-        st.markdown(f":material/visibility: **What to notice.** {notice}")
-    known = shared.source(name, text)
-    encodings = shared.encodings(names)
+    known = shared.source(chosen.source, chosen.text)
     if known is None:
         return
-    if not names:
+    if not chosen.names:
         st.info("Choose at least one tokenizer.")
-    elif not text:
+    elif not chosen.text:
         st.info("The box is empty, and so is every list of tokens: type something, or choose an example.")
     else:
-        _compare(text, [n for n in names if n not in PUBLISHED or n in encodings], known, encodings)
-    draw_special(encodings)
+        _compare(chosen, known)
+    explain.measure_it(_measured, chosen, known)
 
 
-def _compare(text: str, names: list[str], known: shared.Sources, encodings: Encodings) -> None:
+def _controls() -> _Asked | None:
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        text = shared.own_text()
+        with st.popover("Tokenizers", icon=":material/tune:"):
+            first = [*FIRST, *(name for name in PUBLISHED if published.here(name))]
+            names = some_of("Tokenizers", TOKENIZERS, "compare_show", first=first, wrap=True)
+            hint = (
+                "Our own tokenizers have to learn from some text. The published ones learned from the web,"
+                " long ago."
+            )
+            source = shared.choose_source("compare_corpus", "Ours learned from", hint)
+    return None if text is None else _Asked(text, names, source)
+
+
+def _compare(chosen: _Asked, known: shared.Sources) -> None:
+    found = _compared(chosen, known)
+    if found is None:
+        return
+    draw_answer(found)
+    notice = next((said for example, said in EXAMPLES.values() if example == chosen.text), "")
+    if notice:
+        st.caption(f":material/visibility: {notice}")
+    if len(chosen.text) > SHOWN:
+        st.caption(
+            f"Drawn are the tokens of the first {SHOWN:,} characters; the numbers are of all"
+            f" {len(chosen.text):,}."
+        )
+    rows = [
+        Row(found.titles[name], _facts(cut, found.sizes[name]), cut, _note(name, cut, found.sizes[name]))
+        for name, cut in found.cuts.items()
+    ]
+    token_chips(chosen.text, rows, key="compare_chips", label="The text as each tokenizer cuts it")
+    shared.tell_missing(chosen.names)
+
+
+def _compared(chosen: _Asked, known: shared.Sources) -> Comparison | None:
+    """None where no tokenizer can cut the text; a line says which one cannot."""
+    encodings = shared.encodings(chosen.names)
     cuts: dict[str, Cut] = {}
     sizes: dict[str, int] = {}
-    with st.spinner("Cutting the text …") if len(text) > 50_000 else st.empty():
-        for name in names:
+    with st.spinner("Cutting the text …") if len(chosen.text) > 50_000 else st.empty():
+        for name in chosen.names:
+            if name in PUBLISHED and name not in encodings:
+                continue
             try:
-                cuts[name] = cut_of(name, known.name, known.own, text, known, encodings)
+                cuts[name] = cut_of(name, known.name, known.own, chosen.text, known, encodings)
                 sizes[name] = vocabulary_of(name, known, encodings)
             except TokenizerError as error:
                 st.caption(f":material/info: {safe(str(error))}.")
     if not cuts:
-        return
-    titles = {name: _title(name, sizes[name]) for name in cuts}
-    if len(text) > SHOWN:
-        st.caption(
-            f"Drawn are the tokens of the first {SHOWN:,} characters; the numbers are of all {len(text):,}."
-        )
-    rows = [
-        Row(titles[name], _facts(cut, sizes[name]), cut, _note(name, cut, sizes[name]))
-        for name, cut in cuts.items()
-    ]
-    st.caption(
-        "Point at a token, or reach it with Tab and the arrow keys: its id, its bytes, and what the others"
-        " make of the same place."
-    )
-    token_chips(text, rows, key="compare_chips", label="The text as each tokenizer cuts it")
-    draw_summary(text, cuts, sizes, titles)
-    draw_lines(text, titles, known, encodings)
+        return None
+    return Comparison(chosen.text, cuts, sizes, {name: _title(name, sizes[name]) for name in cuts})
+
+
+def _measured(chosen: _Asked, known: shared.Sources) -> None:
+    found = _compared(chosen, known) if chosen.text else None
+    if found is not None:
+        draw_summary(found)
+        draw_lines(found, known, shared.encodings(chosen.names))
+    draw_others()
 
 
 def _title(name: str, size: int) -> str:
@@ -85,11 +114,8 @@ def _title(name: str, size: int) -> str:
 
 
 def _facts(cut: Cut, size: int) -> str:
-    unknown = f" · {cut.unknown:,} unknown" if cut.unknown else ""
-    return (
-        f"{size:,} entries · {cut.tokens:,} token{'s' * (cut.tokens != 1)}{unknown} · "
-        f"{cut.characters_per_token:.2f} characters and {cut.bytes_per_token:.2f} bytes each"
-    )
+    unknown = f", {cut.unknown:,} unknown" if cut.unknown else ""
+    return f"{cut.tokens:,} token{'s' * (cut.tokens != 1)}{unknown}\n{size:,} entries"
 
 
 def _note(name: str, cut: Cut, size: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -17,8 +19,38 @@ from ui.text.markdown import safe
 MOST_LINES, LONGEST_LINE = 16, 2000
 
 
-def draw_summary(text: str, cuts: dict[str, Cut], sizes: dict[str, int], titles: dict[str, str]) -> None:
+@dataclass(frozen=True)
+class Comparison:
+    """A text cut by several tokenizers; the cuts, the sizes of the vocabularies and the titles are by
+    name.
+    """
+
+    text: str
+    cuts: dict[str, Cut]
+    sizes: dict[str, int]
+    titles: dict[str, str]
+
+
+def draw_answer(found: Comparison) -> None:
+    """The dearest tokenizer against the cheapest; where only one holds the whole text, its count."""
+    far = spread(found.cuts, without=("words",))  # which lose the blanks
+    if far is not None:
+        entries = found.sizes[far.most], found.sizes[far.least]
+        explain.answer(words.dearest(far, found.titles[far.most], found.titles[far.least], entries))
+        return
+    name, cut = next(iter(found.cuts.items()))
+    explain.answer(words.only(found.titles[name], cut))
+
+
+def draw_others() -> None:
+    """How other methods learn their pieces."""
+    st.markdown("##### Other ways to learn the pieces")
+    st.table(pd.DataFrame(words.OTHERS, columns=["", "how", "used by"]).set_index(""))
+
+
+def draw_summary(found: Comparison) -> None:
     """How many tokens each makes."""
+    text, cuts, sizes, titles = found.text, found.cuts, found.sizes, found.titles
     table = pd.DataFrame(
         [
             {
@@ -66,18 +98,15 @@ def draw_summary(text: str, cuts: dict[str, Cut], sizes: dict[str, int], titles:
                 }
             ).set_index("")
         )
-    found = spread(cuts, without=("words",))  # which lose the blanks
-    if found is not None:
-        entries = sizes[found.most], sizes[found.least]
-        explain.takeaway(words.dearest(found, titles[found.most], titles[found.least], entries))
 
 
 def _written(column: pd.Series, digits: int = 0) -> list[str]:
     return [f"{value:,.{digits}f}" for value in column]
 
 
-def draw_lines(text: str, titles: dict[str, str], known: shared.Sources, encodings: Encodings) -> None:
+def draw_lines(compared: Comparison, known: shared.Sources, encodings: Encodings) -> None:
     """A table by line, where the text has a few."""
+    text, titles = compared.text, compared.titles
     lines = [line for line in text.split("\n") if line.strip()]
     if not 2 <= len(lines) <= MOST_LINES or max(map(len, lines)) > LONGEST_LINE:
         return

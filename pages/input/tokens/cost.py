@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.measure.comparing import Passage, gain, measure_passage
+from engine.measure.subwords import NewWords, new_words, per_token
 from engine.measure.vocabulary import Cost, costs
 from engine.tokenizers.published import PUBLISHED, PublishedTokenizer
 from pages.input.tokens import figures, shared, words
@@ -17,50 +20,68 @@ from ui.widgets import one_of, slide_over
 
 GRID = (256, 300, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192)
 NAMED = (512, 1024, 2048, 4096, 8192)  # sizes that have a row in the table
-PASSAGES = {100: "100 words", 1000: "1,000 words", 10_000: "10,000 words", 0: "all of it"}
+PASSAGES = {100: "100 words", 1000: "1,000", 10_000: "10,000", 0: "all"}
 WIDTHS = (64, 128, 256, 512, 768, 1024, 2048, 4096, 8192)
+LAYERS_FIRST = 4
+BITS = 2.0  # per character, of the models whose perplexities are compared
 LAYERS = (1, 2, 4, 6, 8, 12, 24, 32, 48, 96)
 
 
-def draw_cost() -> None:
-    """Sequence length, embedding and attention against the size of the vocabulary; the textbook's table; one
-    line, counted.
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """A passage, and what every tokenizer costs at width `d`; `curve` is our BPE's, `table` has a row a
+    name.
     """
-    name = shared.choose_source(
-        "cost_corpus", "Text", "Our BPE learns from this text, and the passage is its beginning."
-    )
-    own = shared.own_text(110) if name == "yours" else ""
+
+    known: shared.Sources
+    encodings: dict[str, PublishedTokenizer]
+    found: Passage
+    d: int
+
+    @property
+    def curve(self) -> list[Cost]:
+        rows = {str(size): (size, tokens) for size, tokens in self.found.curve.items()}
+        return costs(rows, self.d, LAYERS_FIRST)
+
+    def table(self, layers: int = LAYERS_FIRST) -> list[Cost]:
+        return costs(self.found.rows, self.d, layers)
+
+
+def draw_cost() -> None:
+    """Tokens of a passage and numbers of an embedding against the size of the vocabulary, in one figure."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        hint = "Our BPE learns from this text, and the passage is its beginning."
+        name = shared.choose_source("cost_corpus", "Text", hint)
+        own = shared.own_text() if name == "yours" else ""
+        count = one_of("Passage", PASSAGES, "cost_words", first=1000, wrap=True)
+        d = slide_over("Width d_model", WIDTHS, 256, "cost_width", width=170)
     if own is None:
         return
     known = shared.source(name, own)
     if known is None:
         return
-    count, d, layers = _controls()
-    encodings = shared.encodings(list(PUBLISHED))
+    encodings = shared.at_hand()
     found = measured(known.name, known.own, count, tuple(encodings), known, encodings)
-    kinds = {
-        row: "published" if row in PUBLISHED else "ours" if row.startswith("BPE") else "plain"
-        for row in found.rows
-    }
-    table = costs(found.rows, d, layers)
-    curve = costs({str(size): (size, tokens) for size, tokens in found.curve.items()}, d, layers)
-    of = f"the first {found.words:,} words" if count else "the whole text"
-    fewer = f" It has no more than {found.words:,} words." if count > found.words else ""
-    st.caption(f"Measured on {of} of {shared.SOURCES[known.name]}: {found.characters:,} characters.{fewer}")
-    _curves(curve, table, kinds, d)
-    _table(table, d, layers)
-    _takeaway(table, d)
-    draw_thousand_words(known, measured(known.name, known.own, 1000, tuple(encodings), known, encodings))
-    draw_line(encodings.get("gpt2"))
+    counted = _Counted(known, encodings, found, d)
+    first, last = _ends(counted.table())
+    gained = gain(first, last)
+    if gained is None:
+        st.info("This text makes no tokens: choose another.")
+        return
+    explain.answer(words.gained(first, last, gained, _new_words(known.name, known.own, known.text)))
+    _draw_trade(counted)
+    explain.measure_it(_measured, counted)
+    explain.by_hand(_by_hand, counted)
 
 
-def _controls() -> tuple[int, int, int]:
-    """(words of the passage, 0 for all; d_model; layers)"""
-    count = one_of("Passage", PASSAGES, "cost_words", first=1000, wrap=True)
-    width, depth = st.columns(2, gap="medium")
-    d = slide_over("Width d_model", WIDTHS, 256, "cost_width", place=width)
-    hint = "For the whole model's parameters only."
-    return count, d, slide_over("Layers", LAYERS, 4, "cost_layers", place=depth, hint=hint)
+def _ends(table: list[Cost]) -> tuple[Cost, Cost]:
+    """Characters, and gpt2 or the largest vocabulary that there is."""
+    return table[0], next((cost for cost in table if cost.name == "gpt2"), table[-1])
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _new_words(name: str, own: str, _text: str) -> NewWords | None:
+    return new_words(_text)
 
 
 @st.cache_resource(max_entries=24, show_spinner="Counting tokens …")
@@ -76,7 +97,80 @@ def measured(
     return measure_passage(_known.text, count, shared.trained(_known), GRID, NAMED, _encodings)
 
 
-def _curves(curve: list[Cost], table: list[Cost], kinds: dict[str, str], d: int) -> None:
+def _kind(row: str) -> str:
+    return "published" if row in PUBLISHED else "ours" if row.startswith("BPE") else "plain"
+
+
+def _draw_trade(counted: _Counted) -> None:
+    curve, table = counted.curve, counted.table()
+    others = [cost for cost in table if _kind(cost.name) != "ours"]
+    every = [*curve, *others]
+    plot(
+        figures.trade(
+            np.array([cost.vocab_size for cost in curve]),
+            np.array([cost.tokens for cost in curve]),
+            [(cost.name, _kind(cost.name), cost.vocab_size, cost.tokens) for cost in others],
+            counted.d,
+        ),
+        key="cost_trade",
+        alt=(
+            f"Tokens of {counted.found.words:,} words of {shared.SOURCES[counted.known.name]}, falling, and"
+            f" numbers of the embedding, rising, against the size of the vocabulary: "
+            + "; ".join(f"{cost.name} {cost.tokens:,} tokens" for cost in others)
+            + "."
+        ),
+        height=350,
+        name="vocabulary",
+        data=pd.DataFrame(
+            {
+                "tokenizer": [cost.name if cost in others else "our BPE" for cost in every],
+                "V": [cost.vocab_size for cost in every],
+                "tokens": [cost.tokens for cost in every],
+                "embedding": [cost.embedding for cost in every],
+            }
+        ),
+    )
+
+
+def _measured(counted: _Counted) -> None:
+    """Each cost by itself, whole models, 1,000 words, and one line."""
+    known, found = counted.known, counted.found
+    layers = slide_over(
+        "Layers", LAYERS, LAYERS_FIRST, "cost_layers", hint="For the whole model's parameters."
+    )
+    table = counted.table(layers)
+    part = words.whole_or_first(found.words, found.characters, shared.SOURCES[known.name])
+    st.caption(part)
+    _curves(counted.curve, table, counted.d)
+    _table(table, counted.d, layers)
+    st.markdown(words.share_of(*_ends(table), counted.d))
+    passage = measured(known.name, known.own, 1000, tuple(counted.encodings), known, counted.encodings)
+    draw_thousand_words(known, passage)
+    draw_line(counted.encodings.get("gpt2"))
+
+
+def _by_hand(counted: _Counted) -> None:
+    """One quality of a model as perplexity per token, under each tokenizer."""
+    found = counted.found
+    st.markdown(words.PERPLEXITY)
+    rows = {name: (found.characters, tokens) for name, (_, tokens) in found.rows.items()}
+    st.table(
+        pd.DataFrame(
+            [
+                {
+                    "": name,
+                    "characters per token": f"{one.characters_per_token:.2f}",
+                    "bits per token": f"{one.bits_per_token:.2f}",
+                    "perplexity per token": f"{one.perplexity:,.0f}",
+                    "bits per character": f"{BITS:.2f}",
+                }
+                for name, one in per_token(BITS, rows).items()
+            ]
+        ).set_index("")
+    )
+
+
+def _curves(curve: list[Cost], table: list[Cost], d: int) -> None:
     sizes = np.array([cost.vocab_size for cost in curve])
     panels = (
         ("tokens", "Sequence length T", "tokens", "vocabulary-length"),
@@ -85,11 +179,11 @@ def _curves(curve: list[Cost], table: list[Cost], kinds: dict[str, str], d: int)
     )
     for column, (field, title, unit, name) in zip(st.columns(3, gap="small"), panels, strict=True):
         points = [
-            (cost.name, kinds[cost.name], cost.vocab_size, float(getattr(cost, field)))
+            (cost.name, _kind(cost.name), cost.vocab_size, float(getattr(cost, field)))
             for cost in table
-            if kinds[cost.name] != "ours"
+            if _kind(cost.name) != "ours"
         ]
-        every = [*curve, *(cost for cost in table if kinds[cost.name] != "ours")]
+        every = [*curve, *(cost for cost in table if _kind(cost.name) != "ours")]
         data = pd.DataFrame(
             {
                 "tokenizer": [c.name if c in table else "our BPE" for c in every],
@@ -135,11 +229,3 @@ def _table(table: list[Cost], d: int, layers: int) -> None:
         ).set_index("")
     )
     st.caption(words.model_of(layers, d))
-
-
-def _takeaway(table: list[Cost], d: int) -> None:
-    first = table[0]
-    last = next((cost for cost in table if cost.name == "gpt2"), table[-1])
-    found = gain(first, last)
-    if found is not None:
-        explain.takeaway(words.gained(first, last, found, d))

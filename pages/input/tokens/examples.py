@@ -6,10 +6,7 @@ LINE = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
 EXAMPLES = {
     "First Citizen": (
         LINE,
-        (
-            "The first line of Tiny Shakespeare. Frequent words are one token; the space before a word"
-            " belongs to it. “What vocabulary size costs” counts this very line."
-        ),
+        ("Frequent words are one token; the space before a word belongs to it."),
     ),
     "Languages": (
         "A language model reads numbers, not letters.\nEin Sprachmodell liest Zahlen, keine Buchstaben.\n"
@@ -23,7 +20,7 @@ EXAMPLES = {
             " token pays for this, and a context holds less of such a language."
         ),
     ),
-    "Numbers and sums": (
+    "Sums": (
         "7 + 5 = 12\n127 + 677 = 804\n1275 + 6773 = 8048\n12345678 + 1 = 12345679\n3.14159 is not 3,141,590",
         (
             "gpt2 cuts digits wherever a merge happened to be learned, so equal digits fall into different"
@@ -31,7 +28,7 @@ EXAMPLES = {
             " the right. Much of the trouble that models have with sums begins here."
         ),
     ),
-    "Spaces and capitals": (
+    "Capitals": (
         "hello Hello HELLO\nhello\n hello\n  hello\nthe The THE\nNew York, new york, NEW YORK",
         (
             "To us the same word; to the model different ids with nothing in common but what it learns about"
@@ -57,7 +54,7 @@ EXAMPLES = {
             " character, so its bytes are shown, such as F0 9F."
         ),
     ),
-    "A rare name": (
+    "Names": (
         "Nebuchadnezzar met Xiomara Okonkwo-Szczepańska in Llanfairpwllgwyngyll.",
         (
             "No list of words has these names, so “Words” can only say *unknown*. Subwords spell them out of"

@@ -19,6 +19,7 @@ SIDES = {
     "cl100k_base": "top center",
     "o200k_base": "middle right",
 }  # of labels
+SIDES_OF_TRADE = {"characters": "middle right", "bytes": "middle right", "cl100k_base": "bottom center"}
 STRONG = 0.58  # of the scale: above, a cell's number is written in the page's own colour
 KINDS = {"plain": "quiet", "ours": "run0", "published": "training"}
 
@@ -107,6 +108,78 @@ def line_table(
         },
     )
     return go.Figure({"data": [cells, numbers], "layout": layout})
+
+
+def trade(
+    sizes: np.ndarray, tokens: np.ndarray, points: Sequence[tuple[str, str, int, int]], width: int
+) -> go.Figure:
+    """Tokens of a passage (size,) by our BPE, and other tokenizers as `points`: (name, kind, vocabulary,
+    tokens), against the vocabulary (size,); on the right axis the embedding, vocabulary times `width`.
+    """
+    largest = max([int(sizes.max()), *(point[2] for point in points)])
+    line = np.geomspace(32, 2 * largest, 120)
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": line,
+            "y": line * width,
+            "yaxis": "y2",
+            "name": "numbers in the embedding, V·d",
+            "line": {"color": colour("embedding"), "width": 3, "dash": "dash"},
+            "hovertemplate": "V %{x:,.0f}: %{y:,.0f} numbers<extra></extra>",
+        },
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "x": sizes.astype(np.float64),
+            "y": tokens.astype(np.float64),
+            "name": "tokens of the passage, our BPE",
+            "line": {"color": colour(KINDS["ours"]), "width": 3},
+            "marker": {"size": 6},
+            "hovertemplate": "our BPE, V %{x:,}: %{y:,} tokens<extra></extra>",
+        },
+    ]
+    traces += [
+        {
+            "type": "scatter",
+            "mode": "markers+text",
+            "x": [vocabulary],
+            "y": [count],
+            "text": [name],
+            "textposition": SIDES_OF_TRADE.get(name, "top center"),
+            "textfont": {"size": 14},
+            "cliponaxis": False,
+            "showlegend": False,
+            "marker": {"size": 11, "symbol": "diamond", "color": colour(KINDS[kind])},
+            "hovertemplate": f"{name}, V %{{x:,}}: %{{y:,}} tokens<extra></extra>",
+        }
+        for name, kind, vocabulary, count in points
+    ]
+    top = 1.12 * max([float(tokens.max(initial=1)), *(float(point[3]) for point in points)])
+    axis = {"rangemode": "tozero", "nticks": 6, "exponentformat": "SI", "separatethousands": True}
+    layout = base_layout(
+        uirevision="vocabulary",
+        margin={"l": 64, "r": 64, "t": 34, "b": 48},
+        xaxis={
+            "title": {"text": "entries in the vocabulary, V"},
+            "type": "log",
+            "range": [np.log10(40.0), np.log10(2 * largest)],
+            "tickvals": [64, 256, 1024, 4096, 16384, 65536, 262144],
+            "ticktext": ["64", "256", "1,024", "4,096", "16k", "65k", "262k"],
+            "tickangle": 0,
+        },
+        yaxis=axis | {"title": {"text": "tokens of the passage"}, "range": [0, top]},
+        yaxis2=axis
+        | {
+            "title": {"text": "numbers in the embedding"},
+            "overlaying": "y",
+            "side": "right",
+            "showgrid": False,
+            "tickmode": "auto",
+        },
+    )
+    return go.Figure({"data": traces, "layout": layout})
 
 
 def cost_curve(

@@ -1,14 +1,18 @@
-"""How text is cut into tokens: BPE watched merge by merge, tokenizers compared, and what the size of a
-vocabulary costs.
+"""How text is cut into tokens: BPE watched merge by merge, tokenizers compared, ids there and back, and what
+the size of a vocabulary costs.
 """
 
+from engine.measure.roundtrip import of_characters, of_tokens
+from engine.measure.subwords import three_ways
 from engine.measure.vocabulary import costs, cut_tokens, cut_words, prefix
 from engine.tokenizers.bpe import BpeTokenizer, train
+from engine.tokenizers.char import CharTokenizer
 from engine.tokenizers.published import PublishedTokenizer
 from pages.input.tokens import words
 from pages.input.tokens.bpe import draw_bpe
 from pages.input.tokens.compare import draw_compare
 from pages.input.tokens.cost import draw_cost
+from pages.input.tokens.roundtrip import draw_roundtrip
 from ui.look import Page, View, show
 
 show(
@@ -16,22 +20,41 @@ show(
         "Tokens",
         "tokens_view",
         (
-            View("bpe", "BPE, watched", draw_bpe, words.BPE, (train, BpeTokenizer.encode), needs_model=False),
+            View(
+                "bpe",
+                "BPE",
+                draw_bpe,
+                words.BPE,
+                (train, BpeTokenizer.encode, three_ways),
+                needs_model=False,
+                question=words.BPE_ASKED,
+            ),
             View(
                 "compare",
-                "Compare tokenizers",
+                "Compare",
                 draw_compare,
                 words.COMPARE,
                 (PublishedTokenizer.encode, cut_tokens, cut_words),
                 needs_model=False,
+                question=words.COMPARE_ASKED,
+            ),
+            View(
+                "roundtrip",
+                "Round trip",
+                draw_roundtrip,
+                words.ROUNDTRIP,
+                (CharTokenizer, of_characters, of_tokens),
+                needs_model=False,
+                question=words.ROUNDTRIP_ASKED,
             ),
             View(
                 "cost",
-                "What vocabulary size costs",
+                "Vocabulary size",
                 draw_cost,
                 words.COST,
                 (costs, prefix),
                 needs_model=False,
+                question=words.COST_ASKED,
             ),
         ),
     )

@@ -4,6 +4,7 @@ tokenizers themselves.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -38,25 +39,19 @@ class Sources:
     text: str
 
 
-def own_text(height: int = 150) -> str | None:
-    """The box and the examples. Returns the text in whole characters, or None, with a sentence, where it is
-    too long.
+def own_text() -> str | None:
+    """The examples and, folded, the box. Returns the text in whole characters, or None, with a sentence,
+    where
+    it is too long.
     """
     if TEXT not in st.session_state:
         named = st.query_params.get(TEXT)
         st.session_state[TEXT] = (
             named[: 2 * LINK] if named is not None else st.session_state.get("kept_compare_text", LINE)
         )
-    limit = state.profile().max_watched
-    hint = (
-        f"Anything, up to {limit:,} characters. Ctrl+Enter takes it over. A long text is not part of the"
-        " link."
-    )
     held, halves = whole_characters(str(st.session_state[TEXT]))
     if halves:
         st.session_state[TEXT] = held
-    typed = st.text_area("Your text", key=TEXT, height=height, persist_state="session", help=hint) or ""
-    st.session_state["kept_compare_text"] = typed
     # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
     st.pills(
         "Examples",
@@ -66,8 +61,19 @@ def own_text(height: int = 150) -> str | None:
         wrap=True,
         on_change=_take_example,
     )
-    text, more = whole_characters(typed)
-    _to_link(text)
+    limit = state.profile().max_watched
+    hint = (
+        f"Anything, up to {limit:,} characters. Ctrl+Enter takes it over. A long text is not part of the"
+        " link."
+    )
+    with st.popover("Your text", icon=":material/edit:"):
+        typed = (
+            st.text_area("Your text", key=TEXT, height=150, width=420, persist_state="session", help=hint)
+            or ""
+        )
+        st.session_state["kept_compare_text"] = typed
+        text, more = whole_characters(typed)
+        _to_link(text)
     if len(text) > limit:
         st.error(
             f"The text has {len(text):,} characters; at most {limit:,} are allowed here. Shorten it by"
@@ -162,10 +168,8 @@ def alphabet(name: str, own: str, _text: str) -> str:
     return "".join(sorted(set(_text)))
 
 
-def encodings(names: list[str]) -> dict[str, PublishedTokenizer]:
-    """The published encodings of these names that can be had. For the others a line says why, and a button
-    tries again.
-    """
+def encodings(names: Iterable[str]) -> dict[str, PublishedTokenizer]:
+    """The published encodings of these names that can be had; `tell_missing` tells of the others."""
     failed = _failures()
     wanted = [name for name in names if name in PUBLISHED]
     fresh = [name for name in wanted if name not in failed]
@@ -178,14 +182,24 @@ def encodings(names: list[str]) -> dict[str, PublishedTokenizer]:
         ):
             found, problems = published.load_all(fresh)
         failed.update(problems)
-    missing = [name for name in wanted if name in failed and name not in found]
+    return {name: found[name] for name in wanted if name in found}
+
+
+def at_hand(names: Iterable[str] = PUBLISHED) -> dict[str, PublishedTokenizer]:
+    """Those that lie on this machine: nothing is fetched that nobody asked for."""
+    return encodings(name for name in names if published.here(name))
+
+
+def tell_missing(names: Iterable[str]) -> None:
+    """A line that says why encodings that were asked for are not shown, and a button that tries again."""
+    failed = _failures()
+    missing = [name for name in names if name in PUBLISHED and name in failed]
     if missing:
         why, again = st.columns([6, 1], vertical_alignment="center")
         why.caption(
             f":material/cloud_off: Shown without {', '.join(map(safe, missing))}. {safe(failed[missing[0]])}."
         )
         again.button("Try again", key="compare_retry", on_click=failed.clear)
-    return {name: found[name] for name in wanted if name in found}
 
 
 @st.cache_resource(ttl=600, show_spinner=False)

@@ -1,4 +1,4 @@
-"""Tokens that stand for no text."""
+"""Tokens that stand for no text, and one that was hardly ever taught."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pages.input.tokens import words
 from pages.input.tokens.cutting import Encodings
 from ui.text.tokens import show_bytes
 
+GLITCHES = (" SolidGoldMagikarp", " petertodd", " Glassformer")
+
 
 def draw_special(encodings: Encodings) -> None:
     """What a user's `<|endoftext|>` becomes, and what the real one is."""
-    st.markdown("##### Special tokens")
     st.markdown(words.SPECIAL.format(end=END_OF_TEXT))
     rows = [
         {
@@ -32,12 +33,21 @@ def draw_special(encodings: Encodings) -> None:
     ]
     if rows:
         st.table(pd.DataFrame(rows).set_index("encoding"))
-        st.caption(
-            "Computed now, by tiktoken. Our own BPE has no special tokens at all: it learned from one long"
-            " text."
-        )
-    else:
-        st.caption(
-            "Choose a published encoding to see it done. Our own BPE has no special tokens at all: it learned"
-            " from one long text."
-        )
+    st.caption(words.OUR_SPECIAL if rows else words.NO_SPECIAL)
+
+
+def draw_glitch(encodings: Encodings) -> None:
+    """How gpt2 cuts a user's name that became one token, beside a word that did not."""
+    st.markdown(words.GLITCH)
+    rows = [
+        {
+            "": f"`{show_bytes(text.encode())}`",
+            "tokens": f"{len(ids)}",
+            f"{name}'s ids": ", ".join(f"{i:,}" for i in ids),
+        }
+        for name, encoding in encodings.items()
+        for text in GLITCHES
+        for ids in [encoding.encode(text)]
+    ]
+    if rows:
+        st.table(pd.DataFrame(rows).set_index(""))

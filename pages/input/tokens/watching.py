@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from engine.measure.subwords import Ways, three_ways
 from engine.tokenizers.bpe import Level, Split
 from engine.tokenizers.bpe_watch import RUNNERS_UP, UNKNOWN, Replay, Watched, replay, watch
 from ui.text.tokens import is_partial, show_bytes
@@ -17,12 +18,13 @@ from ui.text.tokens import is_partial, show_bytes
 
 @dataclass(frozen=True)
 class Watching:
-    """One training and one passage under it. `frames` is all that the browser needs to play it, as JSON;
-    `key` names it.
+    """One training and one passage under it; `ways` compares what was learned from. `frames` is all that the
+    browser needs to play it, as JSON; `key` names it.
     """
 
     seen: Watched
     shown: Replay
+    ways: Ways
     frames: str
     key: str
 
@@ -39,7 +41,9 @@ def watching(text: str, passage: str, new_tokens: int, level: Level, split: Spli
     seen = _learned(text, new_tokens, level, split)
     shown = replay(seen.tokenizer, passage)
     frames = json.dumps(frames_of(seen, shown, passage, text == passage), separators=(",", ":"))
-    return Watching(seen, shown, frames, hashlib.sha256(frames.encode()).hexdigest()[:16])
+    return Watching(
+        seen, shown, three_ways(text, seen), frames, hashlib.sha256(frames.encode()).hexdigest()[:16]
+    )
 
 
 def frames_of(seen: Watched, shown: Replay, passage: str, same: bool) -> dict[str, Any]:

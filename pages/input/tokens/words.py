@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from engine.measure.comparing import Gain, Spread
 from engine.measure.merging import Achieved, Shrinking
-from engine.measure.vocabulary import Cost
+from engine.measure.roundtrip import RoundTrip
+from engine.measure.subwords import NewWords, Ways
+from engine.measure.vocabulary import Cost, Cut
 from ui.look import Words
+from ui.text.markdown import safe
 
-SENTENCE = (
-    "A model reads numbers. Text is cut into pieces from a fixed list, and each piece is replaced by its"
-    " place in that list."
-)
+BPE_ASKED = "Why byte-pair encoding (BPE)?"
+COMPARE_ASKED = "How is the same text cut?"
+ROUNDTRIP_ASKED = "Does the text come back, and what becomes of a new letter?"
+COST_ASKED = "Why not letters, and why not whole words?"
 
 BPE = Words(
     see=(
@@ -45,11 +48,28 @@ COMPARE = Words(
     ),
 )
 
+ROUNDTRIP = Words(
+    see=(
+        "Encoding: the text becomes ids, each below its token. Decoding: the ids become text again. A dashed"
+        " frame is what has no id."
+    ),
+    why=(
+        "A model sees ids and nothing else, so what has no id cannot be said or read. A vocabulary of"
+        " characters or words knows what stood in its text. One that begins with the 256 bytes knows every"
+        " text there is."
+    ),
+    attempt=(
+        "Take “To be or not to be”: all of it comes back. Then write one letter that Shakespeare does"
+        " not use,"
+        " or an emoji, and count its bytes."
+    ),
+)
+
 COST = Words(
     see=(
-        "Byte-pair encoding learned from the text once; stopped earlier, it has a smaller vocabulary V."
-        " For each V: the tokens T of the passage, the numbers in the embedding, $V \\cdot d$, and the"
-        " scores of one attention head, $T^2$. Diamonds are other tokenizers."
+        "Byte-pair encoding learned from the text once; stopped earlier, it has a smaller vocabulary V. The"
+        " green line is the number of tokens T that the passage then has, the blue one the numbers in the"
+        " embedding, $V \\cdot d$. Diamonds are other tokenizers."
     ),
     why=(
         "Each entry is one more row to store and to learn, and a rare one is seldom seen. Each token"
@@ -57,13 +77,34 @@ COST = Words(
         " 50,257; later models went further, since their blocks are so much larger than their tables."
     ),
     attempt=(
-        "Widen the model and add layers: the embedding's share falls. Take all of the text: most of the"
-        " gain comes with the first few thousand entries. On the text that it learned from, our BPE needs"
-        " fewer entries than gpt2; on any other it would not."
+        "Take all of the text: most of the gain comes with the first few thousand entries. On the text"
+        " that it"
+        " learned from, our BPE needs fewer entries than gpt2; on any other it would not."
     ),
 )
 
-# BPE, watched -----------------------------------------------------------------------------------
+# BPE --------------------------------------------------------------------------------------------
+
+
+def why_pieces(found: Ways, merges: int, name: str) -> str:
+    """The answer of the view: what pieces save, and what whole words would not do."""
+    letters, pieces = found.characters, found.pieces
+    if pieces.tokens >= letters.tokens:
+        return (
+            f"**The {letters.tokens:,} characters of {name} are still {pieces.tokens:,} tokens** after"
+            f" {merges:,} merges: one character here takes several bytes, and they have to be glued together"
+            " first. Let it learn more tokens."
+        )
+    saved = (
+        f"**{letters.tokens:,} characters become {pieces.tokens:,} tokens**: {found.shorter:.1f} times"
+        f" shorter, so attention compares **{found.less_work:,.0f} times fewer pairs**."
+    )
+    if found.words is None:
+        return saved
+    return (
+        f"{saved} Whole words are short, too, but a list of words has no entry for the next new one; BPE"
+        " spells it in pieces."
+    )
 
 
 def learned_from(name: str, characters: int) -> str:
@@ -131,18 +172,36 @@ SPECIAL = (
 
 
 def dearest(found: Spread, most: str, least: str, entries: tuple[int, int]) -> str:
-    """The tokenizer that needs most against the one that needs least, by their titles; `entries` are those of
-    their vocabularies, in this order.
+    """The answer of the view: the tokenizer that needs most against the one that needs least, by their
+    titles; `entries` are those of their vocabularies, in this order.
     """
     return (
-        f"**{least} needs {found.least_tokens:,} tokens, {most} {found.most_tokens:,}:"
-        f" {found.times:.1f} times as many.** Attention compares every token with every other, so that is"
-        f" {found.work:.1f} times the work in each head; the price of the short way is a table of"
-        f" {entries[1]:,} entries instead of {entries[0]:,}."
+        f"**{least} needs {found.least_tokens:,} tokens, {most} {found.most_tokens:,}: {found.times:.1f}"
+        f" times as many**, and {found.work:.1f} times the work for attention. The price of the short"
+        " way is a"
+        f" list of {entries[1]:,} entries instead of {entries[0]:,}."
     )
 
 
+def only(title: str, cut: Cut) -> str:
+    """The answer of the view where there is nothing to compare with."""
+    return f"**{title} makes {cut.tokens:,} tokens of it**, {cut.characters_per_token:.2f} characters each."
+
+
+OUR_SPECIAL = (
+    "Computed now, by tiktoken. Our own BPE has no special tokens at all: it learned from one long text."
+)
+NO_SPECIAL = (
+    "No published vocabulary is on this machine, so it cannot be shown. Our own BPE has no special tokens at"
+    " all: it learned from one long text."
+)
+
 # What vocabulary size costs ---------------------------------------------------------------------
+
+
+def whole_or_first(found: int, characters: int, name: str) -> str:
+    """What was counted."""
+    return f"Measured on the first {found:,} words of {name}: {characters:,} characters."
 
 
 def model_of(layers: int, d: int) -> str:
@@ -155,12 +214,133 @@ def model_of(layers: int, d: int) -> str:
     )
 
 
-def gained(first: Cost, last: Cost, found: Gain, d: int) -> str:
-    """What a longer list of tokens buys, and what it costs."""
-    return (
-        f"**From {first.name} to {last.name}: {found.tokens:.1f} times fewer tokens,"
-        f" {found.scores:.1f} times less attention, {found.embedding:,.0f}"
-        f" times the embedding.** At width {d:,} the embedding is then {last.share:.0%} of the tied model,"
-        f" against {first.share:.1%} before. The blocks do not grow with V, so a large model hardly notices a"
-        " large vocabulary; a small one is mostly table."
+def gained(first: Cost, last: Cost, found: Gain, new: NewWords | None) -> str:
+    """The answer of the view: what a longer list of pieces buys and costs, and why it is no list of words."""
+    said = (
+        f"**From {first.vocab_size:,} {first.name} to {last.name}'s {last.vocab_size:,} entries:"
+        f" {found.tokens:.1f} times fewer tokens, {found.scores:.0f} times less attention**, for an embedding"
+        f" {found.embedding:,.0f} times as large."
     )
+    if new is None:
+        return said
+    return (
+        f"{said} A list of whole words needs {new.listed:,} entries and still misses **{new.share:.1%}** of"
+        " the words of a part that it was not made from."
+    )
+
+
+def share_of(first: Cost, last: Cost, d: int) -> str:
+    """What the embedding is of the whole model."""
+    return (
+        f"At width {d:,} the embedding is {last.share:.0%} of the tied model with {last.name}, against"
+        f" {first.share:.1%} with {first.name}. The blocks do not grow with V, so a large model hardly"
+        " notices"
+        " a large vocabulary; a small one is mostly table."
+    )
+
+
+PERPLEXITY = (
+    "A model's loss is counted for each token, and a long token is harder to guess than a letter. So the"
+    " *perplexity* $e^{loss}$, the number of choices that a model is torn between, does not compare across"
+    " vocabularies. Divided by the characters of a token it does: *bits per character*. The table has models"
+    " that are all equally good, at 2 bits per character: $perplexity ="
+    " 2^{\\,2\\,\\cdot\\,characters\\ per\\ token}$."
+)
+
+RULE_OF_THUMB = (
+    "The rule of thumb counts 5 characters and 1.3 tokens for a word, and Tiny Shakespeare's 65 characters."
+)
+
+
+def thousand_words(name: str, characters: float, tokens: float | None) -> str:
+    """How long a word is here, beside the rule of thumb."""
+    tail = "" if tokens is None else f", and gpt2 makes {tokens:.2f} tokens of one"
+    return (
+        f"{RULE_OF_THUMB} In {name} a word, with the blanks around it, has {characters:.2f} characters{tail}."
+    )
+
+
+def one_line(line: str, characters: int, alone: int, with_empty: int, running: int) -> str:
+    """One line in three surroundings; `line` is safe Markdown, the others are numbers of tokens."""
+    return (
+        f"**“{line}” is {characters} characters and {alone} tokens** for gpt2. With an empty line after"
+        " it there"
+        f" are {with_empty}: the two line breaks are one token. In the running text there are {running}:"
+        " before"
+        " another word gpt2's splitting rule takes them apart. Where a text ends changes its tokens."
+    )
+
+
+# Round trip -------------------------------------------------------------------------------------
+
+
+def came_back(found: RoundTrip) -> str:
+    """What one tokenizer's ids are decoded to."""
+    if found.same:
+        return f"back: “{found.back}”, letter for letter"
+    if found.lost:
+        named = ", ".join(f"“{one}”" for one in found.lost[:6])
+        return f"back: “{found.back}”. No id for {named}"
+    return f"back: “{found.back}”. Blanks are not kept"
+
+
+def round_trip(found: dict[str, RoundTrip], entries: dict[str, int]) -> str:
+    """The answer of the view; `found` and the `entries` of the vocabularies are by title."""
+    whole = [name for name, one in found.items() if one.same]
+    letters = found["Characters"]
+    if len(whole) == len(found):
+        return (
+            f"**The text comes back letter for letter from all {len(found)} tokenizers**: the same"
+            f" {letters.cut.tokens}"
+            f" letters and blanks are {letters.cut.tokens} ids by characters and"
+            f" {found['BPE'].cut.tokens} by BPE. A letter that nobody has listed changes that: try “bé”."
+        )
+    if letters.lost:
+        one = safe(letters.lost[0])
+        return (
+            f"**“{one}” is none of the {entries['Characters']} known characters, so it has no id**: a program"
+            " stops there, or the letter is lost; a list of words loses the whole word. BPE begins with the"
+            f" 256 bytes and spells it: **its {found['BPE'].cut.tokens} ids come back as the text**."
+        )
+    return (
+        f"**The text comes back letter for letter from {len(whole)} of {len(found)} tokenizers.** The list of"
+        " words keeps no blanks, and has no id for a word that it was not made from."
+    )
+
+
+GLITCH = (
+    "“ SolidGoldMagikarp” is a user's name that stood so often in the text from which gpt2's pieces were"
+    " learned that it became **one token**. In the text from which the model learned it hardly stood at all,"
+    " so its row of the embedding stayed nearly random, and models answered nonsense to it: a *glitch token*"
+    " (Rumbelow and Watkins 2023)."
+)
+
+# How others learn their pieces: (name, how, who uses it)
+OTHERS = (
+    ("BPE (Sennrich et al. 2016)", "glue the most frequent pair, again and again", "GPT-2 to GPT-4, LLaMA"),
+    (
+        "WordPiece (Schuster and Nakajima 2012)",
+        "glue the pair that makes the text most likely: often together, seldom apart; ## marks the"
+        " inside of a word",
+        "BERT",
+    ),
+    (
+        "Unigram (Kudo 2018)",
+        "begin with far too many pieces, throw out those that are missed least; cut a text in its most"
+        " likely way",
+        "T5, XLNet",
+    ),
+    (
+        "SentencePiece (Kudo and Richardson 2018)",
+        "no method but a program: BPE or Unigram on raw text, in which a blank is written ▁",
+        "T5, LLaMA 1 and 2",
+    ),
+)
+
+# Tokens that stand for no text: (model, before a text, after it)
+BEGIN_END = (
+    ("GPT-2", "<|endoftext|>", "<|endoftext|>"),
+    ("BERT", "[CLS]", "[SEP]"),
+    ("T5", "none", "</s>"),
+    ("LLaMA 2", "<s>", "</s>"),
+)

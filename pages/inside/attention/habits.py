@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import streamlit as st
 
 from engine.measure.copying import name_mover_scores
-from engine.measure.habits import STRONG, Habit, counts, habit_of_each, measured_habits
+from engine.measure.habits import Habit, counts, habit_of_each, score_of
 from engine.measure.heads import HeadNumbers, head_numbers
+from engine.measure.induction import ordinary
+from engine.measure.places import shares
 from engine.measure.recording import Recording
 from engine.measure.repeating import Repeated, repeatable, repeated
 from engine.model import Transformer
+from engine.tokenizers import Tokenizer, token_bytes
 from ui.slow import measured
 from ui.subject import Subject
 
 NAMES: dict[Habit, str] = {
-    "previous": "Previous token",
-    "first": "First token",
-    "induction": "Induction",
-    "duplicate": "Duplicate token",
-    "name_mover": "Name mover",
+    "previous": "previous token",
+    "word_start": "start of the word",
+    "breaks": "blanks and punctuation",
+    "same": "same token earlier",
+    "itself": "the token itself",
+    "induction": "induction",
+    "duplicate": "duplicate token",
+    "name_mover": "name mover",
+    "own_word": "its own word",
+    "broad": "broad",
+    "first": "first token",
+}
+SHORT: dict[Habit, str] = {  # below a small picture
+    "previous": "previous",
+    "word_start": "word start",
+    "breaks": "blanks",
+    "same": "same token",
+    "itself": "itself",
+    "duplicate": "duplicate",
+    "own_word": "own word",
 }
 COLOURS: dict[Habit, str] = {
     "previous": "run0",
-    "first": "quiet",
+    "word_start": "run1",
+    "breaks": "run2",
+    "same": "run3",
+    "itself": "run4",
     "induction": "attention",
-    "duplicate": "run1",
+    "duplicate": "run5",
     "name_mover": "output",
+    "own_word": "validation",
+    "broad": "training",
+    "first": "quiet",
 }
+REPEATED = 24  # tokens that are read twice: as many as Circuits reads first, the same ones
 
 
 def numbers_of(subject: Subject) -> HeadNumbers:
@@ -38,18 +64,29 @@ def numbers_of(subject: Subject) -> HeadNumbers:
     """
     twice = None
     if can_repeat(subject):
-        key, vocab = ("repeated", subject.key), _vocab(subject)
-        twice = measured(key, partial(repeated, subject.model, vocab=vocab), "Reading random tokens twice")
-    return _numbers(subject.key, subject.ids, twice is not None, subject.recording(), subject.model, twice)
+        pool = _pool(subject.key[0], subject.config.vocab_size, subject.tokenizer)
+        key = ("repeated", subject.key)
+        measure = partial(repeated, subject.model, sequences=1, pool=pool, count=REPEATED)
+        twice = measured(key, measure, "Reading random tokens twice")
+    return _numbers(
+        subject.key,
+        subject.ids,
+        twice is not None,
+        subject.recording(),
+        subject.model,
+        subject.tokenizer,
+        twice,
+    )
 
 
 def can_repeat(subject: Subject) -> bool:
     """Whether induction can be measured at all."""
-    return repeatable(subject.model, _vocab(subject)) > 0
+    return repeatable(subject.model, min(subject.tokenizer.vocab_size, subject.config.vocab_size)) > 0
 
 
-def _vocab(subject: Subject) -> int:
-    return min(subject.tokenizer.vocab_size, subject.config.vocab_size)
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _pool(name: str, vocab_size: int, _tokenizer: Tokenizer) -> np.ndarray:
+    return ordinary(token_bytes(_tokenizer)[:vocab_size])
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -59,64 +96,62 @@ def _numbers(
     known: bool,
     _recording: Recording,
     _model: Transformer,
+    _tokenizer: Tokenizer,
     _repeated: Repeated | None,
 ) -> HeadNumbers:
     """`known`, whether there are numbers of reading twice, stands for them in the key."""
-    return head_numbers(
-        _recording.stacked("pattern"),
-        _recording.seen(),
+    patterns, seen = _recording.stacked("pattern"), _recording.seen()
+    names = token_bytes(_tokenizer)
+    texts = [names[i].decode("utf-8", "replace") if i < len(names) else "" for i in ids]
+    where = shares(patterns, seen, ids, texts)
+    found = head_numbers(
+        patterns,
+        seen,
         _repeated.induction if _repeated else None,
         _repeated.duplicate if _repeated else None,
         name_mover_scores(_model, _recording),
     )
-
-
-def answer(numbers: HeadNumbers) -> str:
-    """One sentence: how many heads do something that has a name (Markdown)."""
-    found = counts(numbers)
-    if not measured_habits(numbers):
-        return "The text has one token only: there is nothing to compare."
-    return (
-        f"**{found.named} of {found.heads} heads** give {STRONG:.0%} or more to a known habit;"
-        f" **{found.resting}** others rest on the first token."
-    )
+    return replace(found, places=where.weight, even_places=where.even)
 
 
 def legend(numbers: HeadNumbers) -> list[tuple[str, str, str]]:
     """The name, the colour and the words of each habit that a head has, with how many have it."""
     found = counts(numbers).by_habit
-    return [(name, COLOURS[name], f"{NAMES[name].lower()} {found[name]}") for name in NAMES if found[name]]
+    return [(name, COLOURS[name], f"{NAMES[name]} {found[name]}") for name in NAMES if found[name]]
 
 
 def hints(numbers: HeadNumbers) -> list[str]:
-    """A sentence for each head, layer by layer."""
+    """Where each head is and what it does, layer by layer."""
     layers, heads = numbers.entropy.shape
+    places = [f"Layer {i}, head {h}: " for i in range(layers) for h in range(heads)]
     if not np.isfinite(numbers.first).any():
-        return [
-            f"Layer {i}, head {h}: there is one token, and it takes all the weight."
-            for i in range(layers)
-            for h in range(heads)
-        ]
-    return [
-        f"Layer {i}, head {h}: looks {numbers.distance[i, h]:.1f} tokens away on average,"
-        f" {numbers.previous[i, h]:.0%} of its weight on the previous token, {numbers.first[i, h]:.0%} on the"
-        f" first.{_besides(own)}"
-        for (i, h), own in zip(np.ndindex(layers, heads), habit_of_each(numbers), strict=True)
-    ]
+        return [f"{place}one token, which takes all the weight" for place in places]
+    own = habit_of_each(numbers)
+    return [place + _does(one) for place, one in zip(places, own, strict=True)]
 
 
-def _besides(own: tuple[Habit, float] | None) -> str:
-    """What else is known of a head."""
-    if own is None or own[0] in ("previous", "first"):
-        return ""
-    return f" {NAMES[own[0]]}: {own[1]:.0%}."
+def _does(own: tuple[Habit, float] | None) -> str:
+    if own is None:
+        return "no one habit stands out"
+    habit, value = own
+    if habit == "broad":
+        return f"broad, {value:.0%} of the largest entropy"
+    elsewhere = " on random text" if habit in ("induction", "duplicate") else ""
+    return f"{NAMES[habit]}, {value:.0%}{elsewhere}"
+
+
+def names(numbers: HeadNumbers, by: Habit | None) -> list[str]:
+    """What is written below each head: what it does, or the habit that all are sorted by."""
+    if by is not None:
+        return [SHORT.get(by, NAMES[by])] * numbers.entropy.size
+    return ["several" if own is None else SHORT.get(own[0], NAMES[own[0]]) for own in habit_of_each(numbers)]
 
 
 def scores(numbers: HeadNumbers, by: Habit | None) -> list[str]:
     """What is written beside each head's name: its score of a habit, or of its own."""
     if by is None:
-        return ["" if own is None else f"{own[1]:.2f}" for own in habit_of_each(numbers)]
-    values = measured_habits(numbers).get(by)
+        return ["" if own is None else f"{own[1]:.0%}" for own in habit_of_each(numbers)]
+    values = score_of(numbers, by)
     if values is None:
         return [""] * numbers.entropy.size
-    return ["" if np.isnan(value) else f"{value:.2f}" for value in values.reshape(-1)]
+    return ["" if np.isnan(value) else f"{value:.0%}" for value in values.reshape(-1)]

@@ -1,27 +1,35 @@
-"""The view "Heads": all patterns at once, as they stand or sorted by what they do, and one enlarged."""
+"""The view "Heads": all patterns at once, sorted by what they do, and one enlarged."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from engine.measure.habits import STRONG, Habit, measured_habits, ranked
+from engine.ledger.heads import by_heads
+from engine.measure.habits import (
+    Habit,
+    bar,
+    clearest,
+    counts,
+    grouped,
+    habit_of_each,
+    measured_habits,
+    ranked,
+)
 from engine.measure.heads import HeadNumbers
-from pages.inside.attention.habits import NAMES, answer, hints, numbers_of
+from pages.inside.attention import words
+from pages.inside.attention.habits import NAMES, numbers_of
 from pages.inside.attention.shared import TOPIC, arcs, has_heads, head_grid
-from ui import widgets
-from ui.figures.patterns import MOST, heatmap_height, pattern_heatmap, pattern_table
+from ui import explain, widgets
+from ui.figures.patterns import heatmap_height, pattern_heatmap, pattern_table
 from ui.layout import fewer_labels_on_phones
 from ui.players.plot import plot
 from ui.subject import Subject
 
-LAYERS = "layer"
+KIND, LAYERS = "kind", "layer"
 SORTED_BEFORE = "attention_sorted_before"
-MANY = 64  # heads: then the controls stand beside the enlarged one, to leave room for all
-LEAST = 300  # pixels of the enlarged one below so many
-NARROW = 32  # words beside each other above it
+MANY = 64  # heads: of so many a few of each kind are shown first
+OF_A_KIND = 3
 
 
 def draw_heads(subject: Subject) -> None:
@@ -30,48 +38,34 @@ def draw_heads(subject: Subject) -> None:
         return
     patterns = subject.recording().stacked("pattern")
     numbers = numbers_of(subject)
-    many = config.n_layers * config.n_heads > MANY
-    if many:
-        st.markdown(answer(numbers))
-    above = st.container()
-    if many:
-        sorting, below = st.columns([1, 3], gap="medium")
-        choosing = sorting
-    else:
-        row: dict[str, Any] = {"horizontal": True, "gap": "medium", "vertical_alignment": "bottom"}
-        sorting, choosing, below = st.container(**row), st.container(**row), st.container()
-    with sorting:
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         by, order = _sorted(numbers, config.n_heads)
-    with choosing:
         layer, head = widgets.head(config, TOPIC)
-        kind = widgets.one_of("Drawn as", ("Heatmap", "Arcs"), "attention_as")
-    with above:
-        head_grid(subject, patterns, numbers, (layer, head), order=order, by=by)
-    with below:
-        _enlarged(subject, patterns[layer], layer, head, kind, LEAST if many else 0)
-    st.caption(
-        f"This is `blocks.{layer}.pattern[{head}]`: {len(subject.ids)} × {len(subject.ids)} weights."
-        f" {hints(numbers)[layer * config.n_heads + head]}"
-    )
+    head_grid(subject, patterns, numbers, (layer, head), order=order, by=by)
+    own = habit_of_each(numbers)[layer * config.n_heads + head]
+    explain.answer(words.specialities(counts(numbers), (layer, head), own))
+    if "Arcs" in (st.query_params.get("attention_as"), st.session_state.get("attention_as")):
+        st.session_state.setdefault(explain.MEASURE, True)  # where an old link leads
+    explain.measure_it(_more, subject, patterns[layer], layer, head)
 
 
 def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] | None]:
     """The habit that heads are sorted by, and those that are shown; None for all, layer by layer. With
     another habit the strongest head is chosen.
     """
-    options: dict[str, str] = {LAYERS: "layer"} | {str(habit): name for habit, name in NAMES.items()}
-    sort = widgets.one_of("Sorted by", options, "attention_sort", kind="list", width=190)
-    hint = f"Only heads that give it at least {STRONG:.0%} of their weight; by layer, those with any habit"
-    strong = widgets.switch(
-        "Only strong", False, "attention_strong", hint=f"{hint} but to rest on the first."
-    )
+    options: dict[str, str] = {KIND: "what they do", LAYERS: "layer"}
+    options |= {str(habit): name for habit, name in NAMES.items()}
+    sort = widgets.one_of("Sorted by", options, "attention_sort", kind="list", width=170)
+    strong = widgets.switch("Only strong", False, "attention_strong", hint=words.STRONG_HINT)
     by = next((habit for habit in NAMES if habit == sort), None)
-    order = ranked(numbers, by, strong)
-    if strong and not order:
-        st.caption(f":material/info: No head gives it {STRONG:.0%}: all are shown.")
+    most = OF_A_KIND if numbers.entropy.size > MANY else numbers.entropy.size
+    order = grouped(numbers, most, strong) if sort == KIND else ranked(numbers, by, strong)
+    if not order:
+        st.caption(f":material/info: {words.none_strong(1.0 if by is None else bar(numbers, by))}")
         order = ranked(numbers, by)
-    _follow(sort, by is None or by in measured_habits(numbers), divmod(order[0], heads))
-    return by, None if by is None and not strong else order
+    known = by is None or by in measured_habits(numbers)
+    _follow(sort, known, divmod(clearest(numbers) if sort == KIND else order[0], heads))
+    return by, None if sort == LAYERS and not strong else order
 
 
 def _follow(sort: str, known: bool, strongest: tuple[int, int]) -> None:
@@ -89,22 +83,25 @@ def _follow(sort: str, known: bool, strongest: tuple[int, int]) -> None:
         st.session_state[SORTED_BEFORE] = ""
 
 
-def _enlarged(subject: Subject, patterns: np.ndarray, layer: int, head: int, kind: str, least: int) -> None:
-    """One head of a layer's patterns (head, query, key)."""
+def _more(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
+    """The chosen head of a layer's patterns (head, query, key) as a figure that can be saved, and what
+    several heads cost.
+    """
+    kind = widgets.one_of("Drawn as", ("Heatmap", "Arcs"), "attention_as")
     if kind == "Arcs":
         arcs(subject, patterns, layer, head)
-        return
-    weights = patterns[head]
-    alt = (
-        f"Pattern of layer {layer}, head {head}: the weight that each token (down) gives to each token it"
-        " sees (to the right), from 0 to 1."
-    )
-    fewer_labels_on_phones(len(weights))
-    plot(
-        pattern_heatmap(weights, subject.labels, NARROW if least else MOST),
-        key="attention_pattern",
-        alt=alt,
-        height=heatmap_height(len(weights), least or 340),
-        data=pattern_table(weights, subject.labels),
-        name=f"pattern-layer-{layer}-head-{head}",
-    )
+    else:
+        weights = patterns[head]
+        fewer_labels_on_phones(len(weights))
+        plot(
+            pattern_heatmap(weights, subject.labels),
+            key="attention_pattern",
+            alt=words.pattern_alt(layer, head),
+            height=heatmap_height(len(weights), 340),
+            data=pattern_table(weights, subject.labels),
+            name=f"pattern-layer-{layer}-head-{head}",
+        )
+    st.caption(words.where_recorded(layer, head, len(subject.ids)))
+    st.markdown(words.SEVERAL_HEADS)
+    st.table(words.cost_table(by_heads(subject.config, subject.model.parts)))
+    st.markdown(words.PUBLISHED_HEADS)

@@ -2,20 +2,27 @@
 
 from engine.measure import copying, heads, repeating, scaling
 from engine.measure.ablation import compare, edits_for
+from engine.measure.masking import without_mask
+from engine.measure.self_term import compared
 from engine.measure.shared_keys import shared_keys
 from engine.parts.attention import Attention
-from pages.inside.attention import words
+from engine.training.unmasked import learn
+from pages.inside.attention import words, words_mask, words_scores
 from pages.inside.attention.heads import draw_heads
+from pages.inside.attention.mask import draw_mask
 from pages.inside.attention.numbers import draw_numbers
+from pages.inside.attention.queries_keys import draw_queries_keys
 from pages.inside.attention.scaling import draw_scaling
 from pages.inside.attention.shared_keys import draw_shared_keys
 from pages.inside.attention.steps import draw_steps
 from pages.inside.attention.switches import draw_switches
 from ui.look import Page, View, show
+from ui.reading import ENGLISH
 
 HEADS = words.with_heads((Attention, Attention.forward, heads.head_numbers), ())
 STEPS = words.with_heads((Attention, Attention.forward, heads.stages), ())
 SWITCHES = words.with_heads((edits_for, compare), ())
+MASK = words.with_heads((without_mask, learn), ())
 NUMBERS = words.with_heads(
     (
         heads.head_numbers,
@@ -30,19 +37,31 @@ NUMBERS = words.with_heads(
 
 show(
     Page(
-        "Attention: who looks at whom",
+        "Attention",
         "attention_view",
         (
-            View("heads", "Heads", draw_heads, words.heads, HEADS),
+            View("heads", "Heads", draw_heads, words.heads, HEADS, question=words.HEADS_QUESTION),
             View("steps", "Step by step", draw_steps, words.STEPS, STEPS),
             View("switches", "Switch things off", draw_switches, words.SWITCHES, SWITCHES),
+            View("mask", "Mask", draw_mask, words_mask.MASK, MASK, question=words_mask.QUESTION),
             View("numbers", "Numbers", draw_numbers, words.NUMBERS, NUMBERS),
             View(
                 "scaling",
                 "√d_k",
                 draw_scaling,
-                words.SCALING,
-                (scaling.scaling, scaling.jacobian_norm, scaling.mean_slope),
+                words_scores.SCALING,
+                (scaling.one_query, scaling.scaling, scaling.jacobian_norm, scaling.mean_slope),
+                needs_model=False,
+                question=words_scores.SCALING_QUESTION,
+            ),
+            View(
+                "self",
+                "Q and K",
+                draw_queries_keys,
+                words_scores.SELF,
+                (compared,),
+                needs_model=False,
+                question=words_scores.SELF_QUESTION,
             ),
             View(
                 "shared-keys",
@@ -52,5 +71,6 @@ show(
                 (Attention.scores, Attention.weighted_sum, shared_keys),
             ),
         ),
+        words=ENGLISH["A story"],
     )
 )

@@ -9,68 +9,81 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure import scaling as measured
-from engine.measure.scaling import KEYS, QUERIES, WIDTHS, Scaled, among_zeros, scaling, theory
-from pages.inside.attention.figures import example_bars, scaling_curves
+from engine.measure.scaling import (
+    CHOICES,
+    KEYS,
+    QUERIES,
+    WIDTHS,
+    Scaled,
+    among_zeros,
+    crossing,
+    one_query,
+    scaling,
+    theory,
+)
+from pages.inside.attention import words_scores as words
+from pages.inside.attention.scaling_figures import query_bars, scaling_curves
 from ui import explain, widgets
 from ui.players.plot import plot
-from ui.subject import Subject
 
 EXPONENTS = {"none": 0.0, "1/√d_k": 0.5, "1/d_k": 1.0, "own": None}
 SCORE = 14  # that is worked out: about what a spread of √128 brings by itself
 
 
-def draw_scaling(subject: Subject) -> None:
-    st.markdown(
-        f"Random queries and keys, every entry normal with variance 1: {QUERIES} queries, each choosing among"
-        f" {KEYS} keys. This is about the formula, not about the model above."
-    )
-    width, exponent, seed = _controls()
+def draw_scaling() -> None:
+    figure, controls = st.columns([3, 1], gap="medium")
+    with controls:
+        width = widgets.slide("d_k, the width of a head", 1, 512, 64, "attention_dk")
+        seed = widgets.whole("Seed", 0, 9999, 0, "attention_seed", hint=words.SEED_HINT)
+        st.caption(words.SCALING_SETTING)
+    query = one_query(width, seed)
+    with figure:
+        plot(
+            query_bars(query),
+            key="attention_scaling_example",
+            alt=words.scaling_alt(query),
+            height=370,
+            data=pd.DataFrame(
+                {
+                    "key": np.arange(1, CHOICES + 1),
+                    "score": query.scores,
+                    "not_scaled": query.plain,
+                    "divided_by_sqrt_d_k": query.scaled,
+                }
+            ),
+            name="one-query",
+        )
+    explain.answer(words.scaled(query))
+    explain.measure_it(_curves, width, seed)
+    explain.by_hand(_worked, seed)
+
+
+def _curves(width: int, seed: int) -> None:
+    """Spread, entropy and gradients over d_k, of many queries."""
+    st.markdown(words.SCALING_CURVES.format(queries=QUERIES, keys=KEYS))
+    exponent = _exponent()
     scales = {"no scaling": 0.0, _words(exponent): exponent}
     curves = {name: _measured(WIDTHS, e, seed) for name, e in scales.items()}
     here = {name: _measured((width,), e, seed) for name, e in scales.items()}
-    alt = (
-        "Four panels over d_k: spread of the scores, entropy of the softmax and two sizes of its gradient,"
-        " without and with the chosen scale."
-    )
     plot(
         scaling_curves(curves, here, theory(width, exponent).entropy),
         key="attention_scaling",
-        alt=alt,
+        alt=words.SCALING_CURVES_ALT,
         height=540,
         data=_table(curves, here),
         name="scaling",
     )
+    st.markdown(words.gradients(crossing(curves["no scaling"], _measured(WIDTHS, 0.5, seed))))
     _numbers(here["no scaling"], here[_words(exponent)], width, exponent)
-    examples = {name: c.example for name, c in here.items()}
-    table = pd.DataFrame({"rank": np.arange(1, KEYS + 1)} | examples)
-    alt = (
-        f"The weights that one random query gives to its {KEYS} keys at d_k = {width}, largest first, without"
-        " and with the scale."
-    )
-    plot(
-        example_bars(examples),
-        key="attention_scaling_example",
-        alt=alt,
-        height=280,
-        data=table,
-        name="one-query",
-    )
-    _worked(seed)
 
 
-def _controls() -> tuple[int, float, int]:
-    left, middle, right = st.columns([3, 3, 1.4], gap="medium", vertical_alignment="bottom")
-    with left:
-        width = widgets.slide("d_k, the width of a head", 1, 512, 32, "attention_dk")
-    with middle:
-        name = widgets.one_of("Scale", list(EXPONENTS), "attention_scale", first="1/√d_k")
-    with right:
-        seed = widgets.whole("Seed", 0, 9999, 0, "attention_seed")
+def _exponent() -> float:
+    name = widgets.one_of("Scale", list(EXPONENTS), "attention_scale", first="1/√d_k")
     exponent = EXPONENTS[name]
     if exponent is None:
-        words = "Exponent a of the scale 1/d_kᵃ"
-        exponent = widgets.slide(words, 0.0, 1.5, 0.25, "attention_exponent", step=0.05)
-    return width, exponent, seed
+        label = "Exponent a of the scale 1/d_kᵃ"
+        exponent = widgets.slide(label, 0.0, 1.5, 0.25, "attention_exponent", step=0.05)
+    return exponent
 
 
 def _words(exponent: float) -> str:
@@ -139,7 +152,6 @@ def _numbers(plain: Scaled, chosen: Scaled, width: int, exponent: float) -> None
 
 
 def _worked(seed: int) -> None:
-    st.markdown("### Worked numbers")
     found = {width: _spread(width, seed) for width in (32, 128)}
     columns = st.columns(3)
     for column, width in zip(columns, found, strict=False):
@@ -156,7 +168,7 @@ def _worked(seed: int) -> None:
             f"$e^{{{SCORE}}} / (e^{{{SCORE}}} + {zeros})$, $e^{{{SCORE}}} = {among.exponential:.0f}$",
         )
     st.caption(
-        f"Each of the zeros gets 1 / (e¹⁴ + {zeros}) = {among.each_zero:.1e}; a text that says 0.00003 is"
-        f" mistaken. Divided by √128, the same score is {among.divided:.2f} and takes"
+        f"Each of the zeros gets 1 / (e¹⁴ + {zeros}) = {among.each_zero:.1e}. Divided by √128, the same"
+        f" score is {among.divided:.2f} and takes"
         f" {among.divided_weight:.4f} of the weight among {zeros} zeros."
     )

@@ -13,7 +13,7 @@ import streamlit as st
 
 from engine.measure.habits import Habit, habit_of_each
 from engine.measure.heads import HeadNumbers
-from pages.inside.attention.habits import hints, legend, scores
+from pages.inside.attention.habits import hints, legend, names, scores
 from ui import widgets
 from ui.figures import theme
 from ui.players.component import mounted
@@ -53,11 +53,12 @@ def head_grid(
     by: Habit | None,
 ) -> None:
     """Patterns (layer, head, query, key) as small pictures: of all heads, a row for each layer, or of those
-    in `order` (layer * heads + head), each with its score of the habit `by`, or of its own. A click goes to
-    `take_head`.
+    in `order` (layer * heads + head), each with its score of the habit `by`, or of its own; beside them one
+    large, which follows the pointer. A click goes to `take_head`.
     """
     layers, heads = patterns.shape[:2]
     pixels, size, triangle = _pixels(subject.key, subject.ids, patterns)
+    layer, head = chosen
     alt = (
         f"The patterns of {layers} layers with {heads} heads each, as small pictures: queries go down, keys"
         " to the right, dark is much weight."
@@ -69,11 +70,15 @@ def head_grid(
         "heads": heads,
         "size": size,
         "pixels": pixels,
+        "step": -(-patterns.shape[-1] // size),
         "triangle": triangle,
+        "full": _weights(subject.key, subject.ids, layer, patterns[layer], head),
+        "tokens": subject.labels,
         "hints": hints(numbers),
         "chosen": [int(c) for c in chosen],
         "order": None if order is None else list(order),
-        "scores": None if order is None else scores(numbers, by),
+        "scores": scores(numbers, by),
+        "names": names(numbers, by),
         "habits": [None if own is None else own[0] for own in habit_of_each(numbers)],
         "legend": legend(numbers),
         "palette": theme.palette(),
@@ -125,6 +130,14 @@ def _pixels(key: tuple[str, int], ids: tuple[int, ...], _patterns: np.ndarray) -
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _weights(key: tuple[str, int], ids: tuple[int, ...], layer: int, _patterns: np.ndarray) -> str:
-    """base64 of uint16 (head, query, key): a weight in steps of 1/65535."""
+def _weights(
+    key: tuple[str, int],
+    ids: tuple[int, ...],
+    layer: int,
+    _patterns: np.ndarray,
+    head: int | None = None,
+) -> str:
+    """base64 of uint16 (head, query, key), or of one head: a weight in steps of 1/65535."""
+    if head is not None:
+        _patterns = _patterns[head]
     return base64.b64encode(np.rint(np.nan_to_num(_patterns) * 65535).astype("<u2").tobytes()).decode("ascii")

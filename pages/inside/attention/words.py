@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import pandas as pd
+
+from engine.ledger.heads import Cut
+from engine.measure.habits import STRONG, Counts, Habit
 from ui.look import Words
 from ui.subject import Subject
 
@@ -18,6 +22,94 @@ def with_heads(something: T, otherwise: T) -> Callable[[Subject], T]:
     return lambda subject: otherwise if subject.config.mixer == "none" else something
 
 
+# Heads ------------------------------------------------------------------------------------------
+
+HEADS_QUESTION = "Who looks at whom?"
+STRONG_HINT = f"Only heads that give a habit {STRONG:.0%} of their weight, and twice an even share."
+DOING: dict[Habit, tuple[str, str]] = {  # "Of 16 heads, 1 reads ..., 7 read ..."
+    "previous": ("reads the token before", "read the token before"),
+    "word_start": ("reads the start of the word", "read the start of the word"),
+    "breaks": ("reads blanks and punctuation", "read blanks and punctuation"),
+    "same": ("reads the same token earlier", "read the same token earlier"),
+    "itself": ("reads the token itself", "read the token itself"),
+    "induction": ("does induction", "do induction"),
+    "duplicate": ("finds duplicates", "find duplicates"),
+    "name_mover": ("moves names", "move names"),
+    "own_word": ("stays within its own word", "stay within their own word"),
+    "broad": ("looks broadly", "look broadly"),
+    "first": ("rests on the first token", "rest on the first token"),
+}
+DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
+    "previous": "gives **{value}** of its weight to the token before",
+    "word_start": "gives **{value}** of its weight to the start of the word",
+    "breaks": "gives **{value}** of its weight to blanks and punctuation",
+    "same": "gives **{value}** of its weight to the same token earlier",
+    "itself": "gives **{value}** of its weight to the token itself",
+    "induction": "gives **{value}** of its weight to what followed the same token before, on random text",
+    "duplicate": "gives **{value}** of its weight to the same token before, on random text",
+    "name_mover": "copies with **{value}** of its last token's weight",
+    "own_word": "gives **{value}** of its weight to the word it is in",
+    "broad": "looks broadly, at **{value}** of the largest possible entropy",
+    "first": "rests on the first token with **{value}** of its weight",
+}
+MENTIONED = 4  # habits in one sentence
+
+
+def specialities(found: Counts, place: tuple[int, int], own: tuple[Habit, float] | None) -> str:
+    """What heads specialise in, and what the marked one does (Markdown)."""
+    ranks = sorted(((count, habit) for habit, count in found.by_habit.items() if count), key=lambda x: -x[0])
+    parts = [f"**{count}** {DOING[habit][count > 1]}" for count, habit in ranks[:MENTIONED]]
+    here = f"Head {place[1]} of layer {place[0]} {_does(own)}."
+    return f"Of {found.heads} heads, {', '.join(parts)}. {here}"
+
+
+def _does(own: tuple[Habit, float] | None) -> str:
+    if own is None:
+        return f"gives no one habit **{STRONG:.0%}** of its weight"
+    return DOES[own[0]].format(value=f"{own[1]:.0%}")
+
+
+def none_strong(least: float) -> str:
+    return f"No head gives it {min(least, 1):.0%}: all are shown."
+
+
+def pattern_alt(layer: int, head: int) -> str:
+    return (
+        f"Pattern of layer {layer}, head {head}: the weight that each token (down) gives to each token it"
+        " sees (to the right), from 0 to 1."
+    )
+
+
+def where_recorded(layer: int, head: int, tokens: int) -> str:
+    return f"This is `blocks.{layer}.pattern[{head}]`: {tokens} × {tokens} weights."
+
+
+SEVERAL_HEADS = (
+    "**Eight heads are not eight times the work.** The width is *divided* among the heads: each compares"
+    " shorter keys, so the sums below stay the same. What grows is the number of patterns."
+)
+
+
+def cost_table(found: Sequence[Cut]) -> pd.DataFrame:
+    """One row for each number of heads."""
+    rows = {
+        "width of a head": [f"{cut.d_head}" for cut in found],
+        f"FLOPs of attention for one token among {found[0].tokens}": [f"{cut.flops:,}" for cut in found],
+    }
+    heads = [f"{cut.n_heads} {'head' if cut.n_heads == 1 else 'heads'}" for cut in found]
+    return pd.DataFrame(rows, index=pd.Index(heads, name=""))
+
+
+PUBLISHED_HEADS = (
+    "More heads soon stop helping. Published for a translation model, the same size cut differently (Vaswani"
+    " et al. 2017, Table 3, rows A; BLEU, more is better): 1 head 24.9, 4 heads 25.5, 8 heads 25.8, 16 heads"
+    " 25.8, 32 heads 25.4.\n\n"
+    "Clark et al. 2019 (“What does BERT look at?”) found the same kinds of heads in BERT: heads on the token"
+    " before or after, on punctuation, on the separator token where they rest, broad ones, and a few that"
+    " follow grammar."
+)
+
+
 def heads(subject: Subject) -> Words | None:
     reach = (
         ", and nothing above the diagonal has any: those tokens come later."
@@ -27,16 +119,17 @@ def heads(subject: Subject) -> Words | None:
     found = Words(
         see=(
             "One row for each token that looks, one column for each token it can look at. A row's weights sum"
-            f" to 1{reach}"
+            f" to 1{reach} Point at a small picture: it is shown large. A click keeps it."
         ),
         why=(
             "The pattern says *from where* information moves. What is moved is another matter: that is `v`"
-            " and $W_O$, in “Step by step”."
+            " and $W_O$, in “Step by step”. So a token is found by one thing and tells another: in “the cat"
+            " sat on the ___” the verb is found for being a verb, and tells what one sits on."
         ),
         attempt=(
-            "Look for a strong line just below the diagonal (a head that reads the previous token) and a"
-            " strong first column (a head that rests there). Or let the heads be sorted by that. With a run"
-            " of yours, drag the step back: at first all heads spread alike."
+            "Look for a line just below the diagonal (the token before) and for columns (blanks, or the first"
+            " token). With a run of yours, drag the step back: at first all heads spread alike. A habit"
+            f" counts from {STRONG:.0%} of the weight on, and twice what an even spread would give."
         ),
     )
     return with_heads(found, None)(subject)
@@ -89,22 +182,6 @@ NUMBERS = with_heads(
         ),
     ),
     None,
-)
-
-SCALING = Words(
-    see=(
-        "Without scaling the scores spread like $\\sqrt{d_k}$, and the softmax soon picks one key. The"
-        " mean slope falls from the start; the norm of the gradient first *rises*, while a few keys share"
-        " it all, and then falls as well. With $1/\\sqrt{d_k}$ all stay level."
-    ),
-    why=(
-        "A softmax that is certain before it has learned anything can hardly be taught: where one weight"
-        " is 1, no change of a score changes anything."
-    ),
-    attempt=(
-        "Set the scale to 1/d_k: now large heads start out perfectly even instead, and every key looks"
-        " alike. The square root is what sits between."
-    ),
 )
 
 SHARED_KEYS = Words(

@@ -11,7 +11,6 @@ from engine.errors import GlassformerError
 from engine.measure.fact import Fact, answer_of, trace
 from engine.measure.recording import record
 from engine.tokenizers import Tokenizer
-from pages.inside.circuits import words_behaviour as words
 from pages.inside.circuits.fact_figure import climb
 from pages.inside.circuits.induction import name_of
 from pages.inside.circuits.needs import writes
@@ -22,7 +21,8 @@ from ui.reading import most_tokens, read
 from ui.subject import Subject
 from ui.text.markdown import safe
 
-HEIGHT = 262
+HEIGHT = 360
+PARTS = {"attention": "the attention", "feedforward": "the feed-forward network"}
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def draw_fact(subject: Subject) -> None:
         return
     known = questions_for(subject.tokenizer)
     titles = {name: q.title for name, q in known.items()} | {OWN: "your own"}
-    chosen = widgets.one_of(words.FACT_QUESTION, titles, "fact_question", kind="pills", wrap=True)
+    chosen = widgets.one_of("Prompt", titles, "fact_question", kind="pills", wrap=True, hidden=True)
     question = _own(next(iter(known.values()), Question("", "", ""))) if chosen == OWN else known[chosen]
     ids, prompt, notes = read(question.prompt, subject.tokenizer, min(most_tokens(subject.config), 64))
     for note in notes:
@@ -66,7 +66,8 @@ def draw_fact(subject: Subject) -> None:
         return
     fact, note = found
     _draw(subject, fact)
-    explain.takeaway(f"After “{safe(prompt)}”: {sentence(fact, subject)}")
+    explain.answer(f"After “{safe(prompt)}”: {sentence(fact, subject)}")
+    explain.measure_it(st.markdown, _who(fact))
     if note:
         st.caption(f":material/info: {safe(note)}")
 
@@ -157,7 +158,7 @@ def sentence(fact: Fact, subject: Subject) -> str:
             f" {names[fact.best]}."
         )
     else:
-        since = "from the embedding on" if fact.first == 0 else f"only from **{names[fact.first]}** on"
+        since = "from the embedding on" if fact.first == 0 else f"only after **{names[fact.first]}**"
         said = (
             f"{word} is the likeliest token {since}, of {subject.config.n_layers} blocks; in the end with a"
             f" probability of **{fact.probability[-1]:.2f}**."
@@ -167,7 +168,15 @@ def sentence(fact: Fact, subject: Subject) -> str:
             f" It climbs most in {names[fact.leap]}: from number {fact.rank[fact.leap - 1]:,} to"
             f" {fact.rank[fact.leap]:,}."
         )
-    return f"{said} {_who(fact)}"
+    return f"{said} {_most(fact)}".strip()
+
+
+def _most(fact: Fact) -> str:
+    """The part of a block that wrote most of it."""
+    if fact.written is None:
+        return ""
+    part, layer, most = fact.written.most
+    return f"Most of it was written by {PARTS[part]} of block {layer} (**{most:+.1f}** nats)."
 
 
 def _who(fact: Fact) -> str:
@@ -175,7 +184,7 @@ def _who(fact: Fact) -> str:
     if written is None:
         return "Nobody can be named for it: this model's stream is no plain sum of what was written."
     part, layer, most = written.most
-    name = {"attention": "the attention", "feedforward": "the feed-forward network"}[part]
+    name = PARTS[part]
     head = written.head
     alone = "" if head is None else f"; of all heads {name_of(head.layer, head.head)}, {head.value:+.1f}"
     return (

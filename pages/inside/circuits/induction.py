@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.config import ResolvedConfig
 from engine.measure.habits import STRONG, Named
-from engine.measure.induction import Repeat, drawn, ordinary, read_twice
+from engine.measure.induction import Repeat, drawn, guessing, ordinary, read_twice
 from engine.measure.knockout import WEAK, Knockout, knock_out
 from engine.tokenizers import Tokenizer, token_bytes
 from pages.inside.circuits import induction_figures as figures
@@ -23,7 +23,7 @@ from ui.subject import Subject
 
 COUNTS = (8, 16, 24, 32, 48)
 MOST_SEED = 9999
-HEIGHT = 250
+HEIGHT, BELOW = 360, 250
 
 
 def draw_induction(subject: Subject) -> None:
@@ -38,20 +38,21 @@ def draw_induction(subject: Subject) -> None:
         return
     row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
     hint = "Different words of the model's vocabulary, drawn at random; letters where it has no words."
-    count = widgets.one_of(
-        words.INDUCTION_QUESTION, counts, "induction_count", first=24, place=row, hint=hint
-    )
+    count = widgets.one_of("Random tokens", counts, "induction_count", first=24, place=row, hint=hint)
     seed = widgets.whole(
         "Draw", 0, MOST_SEED, 0, "induction_seed", place=row, hint="Another number, other tokens.", width=140
     )
     once = drawn(pool, count, seed)
     repeat = _read(subject.key, once, subject)
-    left, right = st.columns(2, gap="medium")
-    with left:
-        _draw_readings(subject, repeat)
-    with right:
-        found = _knocked_out(subject, repeat)
-    explain.takeaway(" ".join(sentences(repeat, found, _trained_on(subject), subject.config)))
+    _draw_readings(subject, repeat)
+    explain.answer(" ".join(sentences(repeat, _trained_on(subject), subject.config)))
+    explain.measure_it(_measured, subject, repeat)
+
+
+def _measured(subject: Subject, repeat: Repeat) -> None:
+    """What becomes of the second reading without the heads that copy, and every head's score."""
+    if (found := _knocked_out(subject, repeat)) is not None and repeat.strong:
+        st.markdown(without_them(found))
     _every_head(repeat)
 
 
@@ -95,7 +96,7 @@ def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
     plot(
         figures.knocked_out(found.without, found.others, found.others_mean, names, repeat.first_loss),
         key="induction_knockout",
-        height=HEIGHT,
+        height=BELOW,
         name="heads-off",
         data={
             "heads_off": off,
@@ -121,15 +122,9 @@ def name_of(layer: int, head: int) -> str:
     return f"{layer}.{head}"
 
 
-def sentences(
-    repeat: Repeat, found: Knockout | None, trained_on: str | None, config: ResolvedConfig
-) -> list[str]:
-    """What is seen, heads and all; `found` is None while it is measured."""
-    said = [
-        f"Random tokens cost {repeat.first_loss:.1f} nats each at the first reading and"
-        f" **{repeat.second_loss:.1f}** at the second: "
-        + ("the model copies." if repeat.copies else "it hardly helps to have read them once.")
-    ]
+def sentences(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> list[str]:
+    """What is seen, and who copies; or why nobody does."""
+    said = [words.read_twice(repeat, guessing(config.vocab_size))]
     if not repeat.strong:
         return [*said, *_why_not(repeat, trained_on, config)]
     best, many = repeat.strong[0], len(repeat.strong)
@@ -139,15 +134,17 @@ def sentences(
         + (", most " if many > 1 else ": ")
         + f"**{name_of(best.layer, best.head)}** ({best.value:.0%} of its weight)."
     )
-    if found is None:
-        return said
-    off = len(found.heads)
-    said.append(
-        f"Without the best {off} the second reading costs **{found.without[-1]:.1f}**, without {off} random"
-        f" heads of the same layers {found.others_mean[-1]:.1f}"
-        + (f"; {_below(found.below[0])}." if found.below else ".")
-    )
     return said
+
+
+def without_them(found: Knockout) -> str:
+    """What the second reading costs with the best heads off, and with as many others."""
+    off = len(found.heads)
+    below = f"; {_below(found.below[0])}." if found.below else "."
+    return (
+        f"Without the best {off} the second reading costs **{found.without[-1]:.1f}** nats, without"
+        f" {off} random heads of the same layers {found.others_mean[-1]:.1f}{below}"
+    )
 
 
 def _below(head: Named) -> str:
@@ -192,30 +189,29 @@ def _trained_on(subject: Subject) -> str | None:
 
 
 def _every_head(repeat: Repeat) -> None:
-    with st.expander("Measure it: the score of every head, and how heads are switched off"):
-        st.markdown(words.INDUCTION_METHOD.format(strong=f"{STRONG:.0%}", weak=f"{WEAK:.0%}"))
-        layer, head = (grid.ravel() for grid in np.indices(repeat.scores.shape))
-        table = {
-            "layer": layer,
-            "head": head,
-            "induction": repeat.scores.ravel(),
-            "previous_token": repeat.previous.ravel(),
+    st.markdown(words.INDUCTION_METHOD.format(strong=f"{STRONG:.0%}", weak=f"{WEAK:.0%}"))
+    layer, head = (grid.ravel() for grid in np.indices(repeat.scores.shape))
+    table = {
+        "layer": layer,
+        "head": head,
+        "induction": repeat.scores.ravel(),
+        "previous_token": repeat.previous.ravel(),
+    }
+    plot(
+        figures.scores_map(repeat.scores, "weight"),
+        key="induction_scores",
+        height=110 + 14 * max(8, len(repeat.scores)),
+        name="induction-scores",
+        data=table,
+        alt="Map of the induction score of every head, layers upward.",
+    )
+    best = [
+        {
+            "head": name_of(one.layer, one.head),
+            "looks at what came after": one.value,
+            "at the token before": float(repeat.previous[one.layer, one.head]),
         }
-        plot(
-            figures.scores_map(repeat.scores, "weight"),
-            key="induction_scores",
-            height=110 + 14 * max(8, len(repeat.scores)),
-            name="induction-scores",
-            data=table,
-            alt="Map of the induction score of every head, layers upward.",
-        )
-        best = [
-            {
-                "head": name_of(one.layer, one.head),
-                "looks at what came after": one.value,
-                "at the token before": float(repeat.previous[one.layer, one.head]),
-            }
-            for one in repeat.best[:10]
-        ]
-        shares = {name: st.column_config.NumberColumn(format="%.3f") for name in list(best[0])[1:]}
-        st.dataframe(pd.DataFrame(best), hide_index=True, column_config=shares, key="induction_table")
+        for one in repeat.best[:10]
+    ]
+    shares = {name: st.column_config.NumberColumn(format="%.3f") for name in list(best[0])[1:]}
+    st.dataframe(pd.DataFrame(best), hide_index=True, column_config=shares, key="induction_table")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.inside.circuits.words import TEXT
+from ui.reading import read
 from ui.subject import Subject
+
+SHORT = 16  # tokens: a shorter text has no second half to speak of, and its loss is an accident
 
 
 def writes(subject: Subject) -> bool:
@@ -27,3 +31,16 @@ def looks(subject: Subject) -> bool:
         " another model."
     )
     return False
+
+
+def long_text(subject: Subject, most: int) -> tuple[int, ...]:
+    """The first `most` tokens of the bar's text; of one of our own where that is too short, which is said."""
+    if len(subject.ids) >= SHORT:
+        return subject.ids[:most]
+    ids, _, _ = read(TEXT, subject.tokenizer, most)
+    if len(ids) >= SHORT:
+        st.caption(
+            f":material/info: The text above has {len(subject.ids)} tokens, too few to measure on: one of"
+            f" {len(ids)} is read instead, about Paris and Rome."
+        )
+    return ids

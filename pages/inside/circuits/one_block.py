@@ -55,12 +55,16 @@ def draw_block(subject: Subject, name: str) -> None:
         data=_table(found),
         alt=f"The {len(found.q)} numbers of the block, each on one of its {len(found.levels)} levels.",
     )
-    explain.takeaway(_answer(found, number))
-    st.caption(_source(found, kept, opened is not None))
-    with st.expander("All its numbers, and its bytes"):
-        st.dataframe(pd.DataFrame(_table(found)), hide_index=True, height=300)
-        if found.raw:
-            st.code(found.raw.hex(" "), language=None, wrap_lines=True)
+    explain.answer(_answer(found, number))
+    explain.measure_it(_all_of_it, found, _source(found, kept, opened is not None))
+
+
+def _all_of_it(found: OneBlock, source: str) -> None:
+    """All its numbers, and its bytes."""
+    st.caption(source)
+    st.dataframe(pd.DataFrame(_table(found)), hide_index=True, height=300)
+    if found.raw:
+        st.code(found.raw.hex(" "), language=None, wrap_lines=True)
 
 
 def _table(found: OneBlock) -> dict[str, Any]:

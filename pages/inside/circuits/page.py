@@ -22,15 +22,44 @@ SUNK, TRACED = (sinks.measure,), (fact.trace,)
 
 show(
     Page(
-        "Circuits: which parts do the work",
+        "Circuits",
         "circuits_view",
         (
-            View("patching", "Patching", draw_patching, words.patching, PATCHED, own_text=True),
             View(
-                "induction", "Induction", draw_induction, words_behaviour.induction, REPEATED, own_text=True
+                "patching",
+                "Patching",
+                draw_patching,
+                words.patching,
+                PATCHED,
+                own_text=True,
+                question=words.PATCHING_QUESTION,
             ),
-            View("sinks", "Sinks", draw_sinks, words_behaviour.sinks, SUNK),
-            View("fact", "A fact", draw_fact, words_behaviour.fact, TRACED, own_text=True),
+            View(
+                "induction",
+                "Induction",
+                draw_induction,
+                words_behaviour.induction,
+                REPEATED,
+                own_text=True,
+                question=words_behaviour.INDUCTION_QUESTION,
+            ),
+            View(
+                "sinks",
+                "Sinks",
+                draw_sinks,
+                words_behaviour.sinks,
+                SUNK,
+                question=words_behaviour.SINKS_QUESTION,
+            ),
+            View(
+                "fact",
+                "A fact",
+                draw_fact,
+                words_behaviour.fact,
+                TRACED,
+                own_text=True,
+                question=words_behaviour.FACT_QUESTION,
+            ),
             View(
                 "steering",
                 "Steering",
@@ -38,6 +67,7 @@ show(
                 words_weights.STEERING,
                 (direction, continued),
                 own_text=True,
+                question=words_weights.STEERING_QUESTION,
             ),
             View(
                 "quantisation",
@@ -45,6 +75,7 @@ show(
                 draw_quantisation,
                 words_weights.QUANTISATION,
                 (rounded, twin),
+                question=words_weights.QUANTISATION_QUESTION,
             ),
         ),
         text=words.TEXT,

@@ -9,8 +9,7 @@ from engine.errors import GlassformerError
 from engine.measure.contrast import Contrast, Prompts, inside_a_word, prompts_of
 from engine.measure.patching import Patching, Site, patch, sites
 from pages.inside.circuits import patching_figure as figures
-from pages.inside.circuits import words
-from pages.inside.circuits.patching_answer import SITES, sentence
+from pages.inside.circuits.patching_answer import SITES, depth_names, sentence
 from pages.inside.circuits.prompts import OWN, Pair, own_pair, pairs_for
 from ui import explain, widgets
 from ui.figures.labels import crowded
@@ -20,13 +19,13 @@ from ui.subject import Subject
 from ui.text.markdown import safe
 
 SAID: dict[Site, str] = {
-    "resid_pre": "the stream before the block",
+    "resid_pre": "the stream after that block",
     "attn_out": "what attention writes",
     "ffn_out": "what the feed-forward network writes",
     "z": "what one head gathers, at all tokens",
 }
 NOTHING = Pair("", "", "", ("", ""))
-HEIGHT, LINES = 300, 70  # pixels: of the map, and of the lines above it in which a person writes
+HEIGHT, LINES = 360, 76  # pixels: of the map, and of the lines above it in which a person writes
 
 
 def draw_patching(subject: Subject) -> None:
@@ -38,7 +37,7 @@ def draw_patching(subject: Subject) -> None:
         return
     pairs = pairs_for(subject.tokenizer)
     titles = {name: pair.title for name, pair in pairs.items()} | {OWN: "your own"}
-    chosen = widgets.one_of(words.PATCHING_QUESTION, titles, "patching_pair", kind="pills", wrap=True)
+    chosen = widgets.one_of("Prompts", titles, "patching_pair", kind="pills", wrap=True, hidden=True)
     pair = own_pair(next(iter(pairs.values()), NOTHING)) if chosen == OWN else pairs[chosen]
     try:
         prompts = prompts_of(subject.tokenizer, pair.clean, pair.corrupted, pair.answers)
@@ -64,12 +63,12 @@ def draw_patching(subject: Subject) -> None:
     names = (subject.vocabulary[prompts.answers[0]], subject.vocabulary[prompts.answers[1]])
     with told:
         _baseline(subject, found.contrast, names)
-    explain.takeaway(sentence(found, both_labels(subject, prompts), names))
+    explain.answer(sentence(found, both_labels(subject, prompts), names))
     _notes(subject, pair)
 
 
 _SITE_HINT = (
-    "Stream: all that a token carries into a block. Attention, feed-forward: what that part of the block"
+    "Stream: all that a token carries after a block. Attention, feed-forward: what that part of the block"
     " writes for one token. Heads: what one head gathers, put in at all tokens at once."
 )
 
@@ -115,6 +114,7 @@ def both_labels(subject: Subject, prompts: Prompts) -> list[str]:
 def _draw(subject: Subject, prompts: Prompts, found: Patching, height: int) -> None:
     shown = subject.vocabulary
     labels = both_labels(subject, prompts)
+    depths = depth_names(len(found.restored)) if found.site == "resid_pre" else None
     if found.site == "z":
         names = [str(head) for head in range(subject.config.n_heads)]
         figure = figures.patch_map(
@@ -130,6 +130,7 @@ def _draw(subject: Subject, prompts: Prompts, found: Patching, height: int) -> N
             upright=crowded(clean, 420),
             title="token; where the prompts differ, the first in bold",
             hover="token “%{customdata}”",
+            depths=depths,
         )
         names, column = labels, "token"
     layer, place = (grid.ravel() for grid in np.indices(found.restored.shape))
@@ -139,7 +140,7 @@ def _draw(subject: Subject, prompts: Prompts, found: Patching, height: int) -> N
         height=height,
         name=f"patching-{SITES[found.site]}",
         data={
-            "block": layer,
+            "block": layer if depths is None else np.asarray(depths)[layer],
             "place": place,
             column: np.asarray(names)[place],
             "restored": found.restored.ravel(),

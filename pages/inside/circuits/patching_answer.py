@@ -42,13 +42,13 @@ def _way(found: Patching, labels: list[str]) -> str:
     way, top = stations(found), len(found.restored) - 1
     held = [station for station in way if station.position is not None]
     if not held:
-        return "In no block does one token hold half of what the answer hangs on: it is spread over several."
+        return "Nowhere does one token hold half of what the answer hangs on: it is spread over several."
     first, last = held[0], held[-1]
     begin = f"What the answer hangs on sits on {_at(first, labels, top)}"
     if len(held) == 1:
         if first.position == len(labels) - 1 and (first.first, first.last) == (0, top):
             return f"{begin}: the prompts differ in their last token, so nothing has to be carried to it."
-        return f"{begin}." + ("" if first.last == top else " Above that, no token alone holds half of it.")
+        return f"{begin}." + ("" if first.last == top else " Later, no token alone holds half of it.")
     between = ""
     if len(held) > 2:
         places = dict.fromkeys(s.position for s in held[1:-1] if s.position is not None)
@@ -64,15 +64,25 @@ def _at(station: Station, labels: list[str], top: int) -> str:
     return f"{token} {_blocks(station, top)} ({share})"
 
 
+def depth_names(rows: int) -> list[str]:
+    """Where the stream stands before blocks 0, 1, ...: named by what came last, as in the view of a fact.
+
+    >>> depth_names(3)
+    ['the embedding', 'after block 0', 'after block 1']
+    """
+    return ["the embedding", *(f"after block {i}" for i in range(rows - 1))]
+
+
 def _blocks(station: Station, top: int) -> str:
+    names = depth_names(top + 1)
+    first, last = names[station.first], names[station.last]
     if (station.first, station.last) == (0, top):
-        return "in **every block**"
+        return "after **every block**"
+    if station.first == station.last:
+        return f"only in **{first}**" if station.first == 0 else f"only **{first}**"
     if station.first == 0:
-        return f"up to **block {station.last}**"
-    if station.last == top:
-        return f"from **block {station.first}** up"
-    same = station.first == station.last
-    return f"in **block {station.first}**" if same else f"in **blocks {station.first} to {station.last}**"
+        return f"up to **{last}**"
+    return f"from **{first}** on" if station.last == top else f"from **{first}** to **{last}**"
 
 
 def _parts(found: Patching, labels: list[str]) -> str:

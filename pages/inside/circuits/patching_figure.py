@@ -23,11 +23,19 @@ def both(clean: Sequence[str], corrupted: Sequence[str]) -> list[str]:
 
 
 def patch_map(
-    restored: np.ndarray, ticks: Sequence[str], names: Sequence[str], *, upright: int, title: str, hover: str
+    restored: np.ndarray,
+    ticks: Sequence[str],
+    names: Sequence[str],
+    *,
+    upright: int,
+    title: str,
+    hover: str,
+    depths: Sequence[str] | None = None,
 ) -> go.Figure:
     """restored (layer, place): orange brings the answer back, blue pushes it further off. The scale ends at
     1, the whole answer; what lies beyond is in the hover. `names` are said there, `ticks` stand below, turned
-    where they are `upright`: that many letters high.
+    where they are `upright`: that many letters high. `depths` (layer,) are where a
+    patch of the stream stands, bottom up; else rows are blocks.
     """
     layers, places = restored.shape
     heat = go.Heatmap(
@@ -38,7 +46,9 @@ def patch_map(
         xgap=1,
         ygap=int(layers <= 12),
         customdata=np.broadcast_to(np.asarray([plain(n) for n in names]), restored.shape).tolist(),
-        hovertemplate=f"block %{{y}}, {hover}: %{{z:+.3f}} restored<extra></extra>",
+        hovertext=None if depths is None else [[depth] * places for depth in depths],
+        hovertemplate=f"{'block %{y}' if depths is None else '%{hovertext}'}, {hover}: %{{z:+.3f}} restored"
+        "<extra></extra>",
         colorbar={
             "title": {"text": "restored", "side": "top"},
             "thickness": 10,
@@ -59,7 +69,13 @@ def patch_map(
             "zeroline": False,
             "range": [-0.5, places - 0.5],
         },
-        yaxis={"title": {"text": "block"}, "tickvals": at, "showgrid": False, "zeroline": False},
+        yaxis={
+            "title": {"text": "block" if depths is None else "after block (E: the embedding)"},
+            "tickvals": at,
+            "ticktext": at if depths is None else ["E" if i == 0 else str(i - 1) for i in at.tolist()],
+            "showgrid": False,
+            "zeroline": False,
+        },
         uirevision=f"patching-{layers}-{places}",
     )
     return go.Figure({"data": [heat], "layout": layout})

@@ -13,10 +13,11 @@ from engine.measure.quantising import Losses, Scope, chosen, losses, matrices
 from engine.measure.rounding import BITS, BLOCK, FULL, Histogram, Rounding, Taken, histogram, rounded, taken
 from engine.pretrained.blocks import kinds
 from pages.inside.circuits import weights_figures as figures
+from pages.inside.circuits.needs import long_text
 from pages.inside.circuits.one_block import draw_block, opened_of
-from pages.inside.circuits.words_weights import QUANTISATION_QUESTION
 from ui import explain, widgets
 from ui.players.plot import plot
+from ui.reading import most_tokens
 from ui.slow import measured
 from ui.subject import Subject
 
@@ -79,8 +80,15 @@ def draw_quantisation(subject: Subject) -> None:
     with goes:
         lost = _losses(subject, setting)
         _by_bits(subject, setting, lost)
-    explain.takeaway(_answer(setting, found.taken, lost))
-    _stored(subject, name, parameter)
+    explain.answer(_answer(setting, found.taken, lost))
+    explain.measure_it(_more, subject, setting, found.taken, parameter)
+
+
+def _more(subject: Subject, setting: Setting, lost: Taken, parameter: Tensor) -> None:
+    """What single weights lose, and how the model's own file has them."""
+    if setting.bits != FULL:
+        st.markdown(_single(lost))
+    _stored(subject, setting.name, parameter)
 
 
 def _what(known: dict[str, tuple[str, ...]]) -> tuple[str, str, Scope]:
@@ -102,7 +110,7 @@ def _what(known: dict[str, tuple[str, ...]]) -> tuple[str, str, Scope]:
 
 def _way(name: str, scope: Scope) -> Setting:
     a, b, c = st.columns([4, 5, 3], gap="small", vertical_alignment="bottom")
-    bits = widgets.one_of(QUANTISATION_QUESTION, (FULL, *BITS), "bits", first=4, place=a)
+    bits = widgets.one_of("Bits for a weight", (FULL, *BITS), "bits", first=4, place=a)
     hint = "Weights that share a scale share their levels."
     block = widgets.one_of("One scale for", SHARES, "bits_share", place=b, hint=hint)
     hint = (
@@ -122,7 +130,8 @@ def _look(key: tuple[str, int], name: str, way: Rounding | None, _matrix: Tensor
 
 def _losses(subject: Subject, setting: Setting) -> Losses | None:
     """None while it is measured, or where there is no loss to be had."""
-    if not subject.config.causal or len(subject.ids) < 2:
+    ids = long_text(subject, most_tokens(subject.config)) if subject.config.causal else ()
+    if len(ids) < 2:
         why = (
             "This model fills gaps: it does not predict the next token, so a text alone gives no loss."
             if not subject.config.causal
@@ -132,8 +141,8 @@ def _losses(subject: Subject, setting: Setting) -> Losses | None:
         return None
     names = chosen(subject.model, setting.name, setting.scope)
     return measured(
-        ("quantisation", subject.key, subject.ids, names, setting.offset),
-        lambda: losses(subject.model, subject.ids, names, setting.offset),
+        ("quantisation", subject.key, ids, names, setting.offset),
+        lambda: losses(subject.model, ids, names, setting.offset),
         f"Reading the text with {MANY[setting.scope]} rounded",
     )
 
@@ -142,7 +151,7 @@ def _before_after(setting: Setting, found: Look) -> None:
     plot(
         figures.weights_before_after(found.histogram, f"in {setting.bits} bits"),
         key="bits_weights",
-        height=250,
+        height=300,
         name="weights",
         data={
             "weight": found.histogram.middles,
@@ -163,7 +172,7 @@ def _by_bits(subject: Subject, setting: Setting, lost: Losses | None) -> None:
             BITS, lost.full, lines, (chosen_line, setting.bits), math.log(subject.config.vocab_size)
         ),
         key="bits_loss",
-        height=250,
+        height=300,
         name="loss-by-bits",
         data={
             "bits": np.array([FULL, *BITS]),
@@ -192,6 +201,14 @@ def _stored(subject: Subject, name: str, parameter: Tensor) -> None:
     st.caption(words)
 
 
+def _single(lost: Taken) -> str:
+    """What rounding does to single weights."""
+    return (
+        f"With its scales a weight takes {lost.bits:.2f} bits. A single one is off by at most"
+        f" {lost.largest:.2g}; {lost.zeros:.0%} of them are 0."
+    )
+
+
 def _answer(setting: Setting, lost: Taken, found: Losses | None) -> str:
     """What rounding does to the matrix, and to the loss (Markdown)."""
     if setting.bits == FULL:
@@ -200,11 +217,7 @@ def _answer(setting: Setting, lost: Taken, found: Losses | None) -> str:
     if not lost.largest:
         does = f"In {setting.bits} bits this matrix is **exactly what it was**: error 0."
     else:
-        does = (
-            f"In {setting.bits} bits ({lost.bits:.2f} with its scales) the matrix is off by"
-            f" **{lost.relative:.1%}** of its size, a single weight by at most {lost.largest:.2g};"
-            f" {lost.zeros:.0%} of its weights are 0."
-        )
+        does = f"In {setting.bits} bits the matrix is off by **{lost.relative:.1%}** of its size."
     if found is None:
         return does
     after = found.at(setting.bits, setting.block == 0)

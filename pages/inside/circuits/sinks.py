@@ -14,15 +14,14 @@ from engine.tokenizers import Tokenizer
 from pages.inside.circuits import sinks_figures as figures
 from pages.inside.circuits import words_behaviour as words
 from pages.inside.circuits.induction import name_of
-from pages.inside.circuits.needs import looks, writes
+from pages.inside.circuits.needs import SHORT, long_text, looks, writes
 from ui import explain, widgets
 from ui.players.plot import plot
-from ui.reading import most_tokens, read
+from ui.reading import most_tokens
 from ui.slow import measured
 from ui.subject import Subject
 from ui.text.markdown import safe
 
-SHORT = 16  # tokens: a shorter text has no second half to speak of
 FRONT = ("\n", " the", ".", "e", "Z")
 TITLES: dict[Opening, str] = {
     "kept": "as it is",
@@ -31,7 +30,7 @@ TITLES: dict[Opening, str] = {
     "forgotten": "forgotten half-way",
     "control": "another one forgotten",
 }
-HEIGHT = 200
+HEIGHT = 250
 
 
 def draw_sinks(subject: Subject) -> None:
@@ -41,7 +40,7 @@ def draw_sinks(subject: Subject) -> None:
     ids = _text(subject)
     if ids is None:
         return
-    opening = widgets.one_of(words.SINKS_QUESTION, TITLES, "sinks_opening", kind="pills", wrap=True)
+    opening = widgets.one_of("The text", TITLES, "sinks_opening", kind="pills", wrap=True, hidden=True)
     left, right = st.columns([3, 2], gap="medium")
     with right:
         front = widgets.one_of(
@@ -62,26 +61,17 @@ def draw_sinks(subject: Subject) -> None:
         _draw_layers(found, opening, subject)
     with right:
         _draw_losses(found, opening)
-    explain.takeaway(sentence(found, opening, subject))
-    with st.expander("Measure it: what is read, and what is taken away"):
-        st.markdown(words.SINKS_METHOD)
+    explain.answer(sentence(found, opening, subject))
+    explain.by_hand(st.markdown, words.SINKS_METHOD)
+    explain.measure_it(_heads, found.of(opening))
 
 
 def _text(subject: Subject) -> tuple[int, ...] | None:
-    """The bar's text; one of the view's own where that is short. One token less than the model reads: one is
-    put in front.
-    """
-    most = most_tokens(subject.config) - 1
-    if len(subject.ids) >= SHORT:
-        return subject.ids[:most]
-    ids, _, _ = read(words.SINKS_TEXT, subject.tokenizer, most)
+    """One token less than the model reads: one is put in front."""
+    ids = long_text(subject, most_tokens(subject.config) - 1)
     if len(ids) < SHORT:
         st.info(f"This model reads too few tokens at once: {SHORT} are needed for two halves.")
         return None
-    st.caption(
-        f":material/info: The text above has {len(subject.ids)} tokens, too few for two halves: one of"
-        f" {len(ids)} is read instead, about Paris and Rome."
-    )
     return ids
 
 
@@ -162,6 +152,15 @@ def sentence(found: Sinks, opening: Opening, subject: Subject) -> str:
     )
 
 
+def _heads(told: Opened) -> None:
+    """How many heads rest there."""
+    most = told.most
+    st.markdown(
+        f"{told.resting} of {told.share.size} heads rest there with 40% of their weight or more,"
+        f" {name_of(most.layer, most.head)} with {most.value:.0%}."
+    )
+
+
 def _as_it_is(told: Opened, first: str) -> str:
     if not told.is_sink:
         most = told.most
@@ -173,14 +172,13 @@ def _as_it_is(told: Opened, first: str) -> str:
         )
     return (
         f"**{told.mean:.0%}** of all weight lies on the first token, {first}; spread evenly it would be"
-        f" {told.even:.0%}. {told.resting} of {told.share.size} heads rest there with 40% or more,"
-        f" {name_of(told.most.layer, told.most.head)} with {told.most.value:.0%}. "
+        f" {told.even:.0%}. "
     )
 
 
 def _lost(found: Sinks) -> str:
     kept, gone, never = (found.of(one).loss for one in ("kept", "forgotten", "dropped"))
     return (
-        f"Forgotten half-way, the second half costs **{gone:.2f}** nats a token instead of {kept:.2f}; in a"
-        f" text that never had it, {never:.2f}."
+        f"Forgotten half-way, the rest of the text costs **{gone:.2f}** nats a token instead of {kept:.2f}"
+        f" ({never:.2f} where the text never had it)."
     )

@@ -19,14 +19,16 @@ from engine.measure.steering import (
     continued,
     cost,
     direction,
+    mood_words,
     read,
     room,
     rows_of,
 )
 from engine.tokenizers import written
 from pages.inside.circuits import weights_figures as figures
+from pages.inside.circuits import words_weights as words
 from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, OWN, WORDS, Preset, own_preset
-from pages.inside.circuits.words_weights import NEUTRAL, STEERING_QUESTION
+from pages.inside.circuits.words_weights import NEUTRAL
 from ui import explain, state, widgets
 from ui.players.plot import plot
 from ui.slow import measured
@@ -66,29 +68,35 @@ def draw_steering(subject: Subject) -> None:
         return
     presets = WORDS if subject.is_pretrained else LETTERS
     titles = {name: preset.title for name, preset in presets.items()} | {OWN: "Your own"}
-    name = widgets.one_of(STEERING_QUESTION, titles, "steering_preset", kind="pills", wrap=True)
+    name = widgets.one_of("Mood", titles, "steering_preset", kind="pills", wrap=True, hidden=True)
     preset = own_preset(next(iter(presets.values()))) if name == OWN else presets[name]
     setting = _controls(subject, preset, name)
     try:
         prompt = read(subject.tokenizer, preset.text, "text to go on with")
         added = _direction(subject.key, setting.added, subject)
     except GlassformerError as error:
-        words = str(error)
-        st.warning(safe(words[:1].upper() + words[1:] + "."), icon=":material/info:")
+        why = str(error)
+        st.warning(safe(why[:1].upper() + why[1:] + "."), icon=":material/info:")
         return
-    texts, price = st.columns([7, 4], gap="small")
-    with texts:
-        made = _texts(subject, setting, added, prompt)
-    with price:
-        found = _cost(subject, setting, added)
-    if made is not None and found is not None:
-        explain.takeaway(_answer(setting, added, made, found))
     if name != OWN:
         plus, less = (safe(show_characters(text)) for text in (preset.plus, preset.minus))
-        note = f" {preset.note}" if preset.note else ""
-        st.caption(f"Added: the stream for “{plus}” less that for “{less}”.{note}")
-    if made is not None:
+        st.caption(f"Added: the stream for “{plus}” less that for “{less}”.")
+    texts, next_words = st.columns([7, 4], gap="small")
+    with texts:
+        made = _texts(subject, setting, added, prompt)
+    if made is None:
+        return
+    with next_words:
         _lifted(subject, made)
+    explain.answer(words.steered(made, setting.coefficient, preset.note))
+    explain.measure_it(_costs, subject, setting, added)
+
+
+def _costs(subject: Subject, setting: Setting, added: Direction) -> None:
+    """What it does to a text that has nothing to do with it."""
+    found = _cost(subject, setting, added)
+    if found is not None and setting.coefficient:
+        st.markdown(words.costs(found, setting.coefficient, added))
 
 
 def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
@@ -124,9 +132,10 @@ def _texts(subject: Subject, setting: Setting, added: Direction, prompt: tuple[i
     """Both texts, side by side."""
     length = room(subject.model, prompt, MOST[subject.is_pretrained])
     sampling = SampleConfig(temperature=0.8, top_p=0.9, seed=setting.seed)
+    wanted = mood_words(subject.tokenizer, setting.preset.plus, setting.preset.minus)
     made = measured(
         ("steering", subject.key, setting.added, setting.coefficient, prompt, length, setting.seed),
-        lambda: continued(subject.model, added, setting.coefficient, prompt, length, sampling),
+        lambda: continued(subject.model, added, setting.coefficient, prompt, length, sampling, wanted),
         "Writing both texts",
     )
     if made is None:
@@ -134,7 +143,7 @@ def _texts(subject: Subject, setting: Setting, added: Direction, prompt: tuple[i
     plain, steered = st.columns(2, gap="small")
     for place, title, ids in ((plain, "Without", made.plain), (steered, "With", made.steered)):
         text = show_lines(written(subject.tokenizer, ids))
-        with place.container(border=True, height=190):
+        with place.container(border=True, height=250):
             st.markdown(f"**{title}:** :gray[{show_lines(setting.preset.text)}]{text}")
     return made
 
@@ -187,41 +196,18 @@ def _neutral(subject: Subject) -> list[int]:
     return subject.tokenizer.encode("".join(c for c in text if c not in unknown))
 
 
-def _answer(setting: Setting, added: Direction, made: Continued, found: Cost) -> str:
-    """What became of the text, and what it costs (Markdown)."""
-    if not setting.coefficient:
-        return "With a coefficient of 0 nothing is added: both texts are the same, to the last token."
-    changed = (
-        "The text **stays as it was**"
-        if made.same == len(made.plain)
-        else "The text is another **from its first token on**"
-        if not made.same
-        else f"The text is another **after {count(made.same)}**"
-    )
-    return (
-        f"{changed}, and a neutral one becomes **{found.ratio(setting.coefficient):.3g} times** as"
-        f" perplexing: {found.at(0.0):,.1f} → {found.at(setting.coefficient):,.1f}. What is added is"
-        f" **{added.strength(setting.coefficient):.2f} times** as long as the stream there."
-    )
-
-
-def count(tokens: int) -> str:
-    return "one token" if tokens == 1 else f"{tokens} tokens"
-
-
 def _lifted(subject: Subject, made: Continued) -> None:
-    with st.expander("Which next words it lifts"):
-        if not made.lifted:
-            st.caption("Nothing was added, so no word gained.")
-            return
-        words = [subject.vocabulary[lift.token] for lift in made.lifted]
-        before, after = ([getattr(lift, side) for lift in made.lifted] for side in ("before", "after"))
-        plot(
-            figures.lifted_bars(words, before, after),
-            key="steering_lifted",
-            height=280,
-            name="steering-lifted",
-            data={"token": words, "without": before, "with": after},
-            alt="Probabilities of the next tokens that gained most right after the text, without and with.",
-        )
-        st.caption("Right after the text that is gone on with, before any token is drawn.")
+    """Which next words it lifts, right after the text that is gone on with."""
+    if not made.lifted:
+        st.caption("Nothing was added, so no word gained.")
+        return
+    tokens = [subject.vocabulary[lift.token] for lift in made.lifted]
+    before, after = ([getattr(lift, side) for lift in made.lifted] for side in ("before", "after"))
+    plot(
+        figures.lifted_bars(tokens, before, after),
+        key="steering_lifted",
+        height=270,
+        name="steering-lifted",
+        data={"token": tokens, "without": before, "with": after},
+        alt="Probabilities of the next tokens that gained most right after the text, without and with.",
+    )

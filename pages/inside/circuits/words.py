@@ -5,9 +5,15 @@ from dataclasses import replace
 from ui.look import Words
 from ui.subject import Subject
 
-TEXT = "The capital of France is"
+TEXT = (
+    "The capital of France is Paris, and the capital of Italy is Rome. Most people who visit Europe for the"
+    " first time want to see one of the two, and many of them come back. In Paris they walk along the river,"
+    " climb the tower and wait in long lines for the museums. In Rome they sit in the sun, eat ice cream and"
+    " look at old stones. Both cities are full of tourists in summer, and both are quiet in the early"
+    " morning, when the streets are washed and the first trains arrive."
+)
 
-PATCHING_QUESTION = "**Where does the model keep what tells these two prompts apart?**"
+PATCHING_QUESTION = "Where does the model keep what tells two prompts apart?"
 PATCHING = Words(
     see=(
         "Two prompts that differ in one place. A piece of the first run is put into the second, at one block"

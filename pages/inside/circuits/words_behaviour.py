@@ -2,14 +2,15 @@
 
 from dataclasses import replace
 
+from engine.measure.induction import Repeat
 from ui.look import Words
 from ui.subject import Subject
 
-INDUCTION_QUESTION = "**Can the model repeat what it has read only once?** So many random tokens:"
+INDUCTION_QUESTION = "Can the model repeat what it has read only once?"
 INDUCTION = Words(
     see=(
-        "Random tokens, read twice in a row. Left, how surprising each is at its first and at its second"
-        " reading. Right, the second reading's mean loss while heads are switched off, the best induction"
+        "Random tokens, read twice in a row: how surprising each is at its first and at its second reading."
+        " Under “Measure it”, the second reading's mean loss while heads are switched off, the best induction"
         " head first; thin lines are draws of as many random heads of the same layers (Olsson et al. 2022)."
     ),
     why=(
@@ -22,6 +23,22 @@ INDUCTION = Words(
         " its text, slide through the training: the heads appear all at once."
     ),
 )
+
+
+def read_twice(repeat: Repeat, guessing: float) -> str:
+    """Both losses; a first one above that of a guess has its reason said."""
+    more = (
+        f" (blind guessing costs {guessing:.1f}: the model is sure of something else)"
+        if repeat.first_loss > guessing
+        else ""
+    )
+    does = "the model copies." if repeat.copies else "it hardly helps to have read them once."
+    return (
+        f"Random tokens cost {repeat.first_loss:.1f} nats each at the first reading{more} and"
+        f" **{repeat.second_loss:.1f}** at the second: {does}"
+    )
+
+
 INDUCTION_METHOD = (
     "**Score**: mean weight from each place of the second reading to the place after the same token's first"
     " occurrence; {strong} and more counts as an induction head. **Off** means that the head writes nothing,"
@@ -31,11 +48,7 @@ INDUCTION_METHOD = (
     " the sequence begins again."
 )
 
-SINKS_QUESTION = "**How much rests on the first token, and what if it goes?**"
-SINKS_TEXT = (
-    "The capital of France is Paris, and the capital of Italy is Rome. Most people who visit Europe for the"
-    " first time want to see one of the two, and many of them come back."
-)
+SINKS_QUESTION = "How much rests on the first token?"
 SINKS = Words(
     see=(
         "Left, the weight that each head of each layer gives to the earliest token in sight, mean over the"
@@ -60,7 +73,7 @@ SINKS_METHOD = (
     " that spread its weight evenly."
 )
 
-FACT_QUESTION = "**In which block does the answer appear, and who writes it?**"
+FACT_QUESTION = "In which block does the answer appear, and who writes it?"
 FACT = Words(
     see=(
         "Above, the answer's rank among all tokens if the model stopped after each block, 1 on top, and its"

@@ -1,5 +1,6 @@
 """What the views of steering and of weights in few bits say."""
 
+from engine.measure.steering import Continued, Cost, Direction
 from ui.look import Words
 
 STEERING_QUESTION = "Can a mood be added while a model writes?"
@@ -12,7 +13,10 @@ STEERING = Words(
         " *activation addition* (Turner et al. 2023). *The first tokens*, as in the paper: token by token,"
         " the shorter prompt filled up with blanks. *Every token*: the mean over one prompt's tokens less the"
         " mean over the other's. Both texts are drawn with the same random numbers, at temperature 0.8 and"
-        " top-p 0.9. Nothing is added to the token that every text begins with."
+        " top-p 0.9. Nothing is added to the token that every text begins with. The mood is"
+        " measured by the words of the first prompt that the second lacks: their probability together, mean over all"
+        " steps. Bars: the next"
+        " words that gain most, right after the text."
     ),
     why=(
         "Two short passes, no training, no change of a weight: what the model is talking about lies in"
@@ -45,6 +49,44 @@ QUANTISATION = Words(
         " one block."
     ),
 )
+
+
+def steered(made: Continued, coefficient: float, note: str) -> str:
+    """Whether the mood came, and from where on the text is another."""
+    if not coefficient:
+        return "With a coefficient of **0** nothing is added: both texts are the same, to the last token."
+    plain, with_it = (f"{share:.1%}" for share in made.mood)
+    verdict = {
+        "came": "The mood **comes**",
+        "went": "The mood **goes**",
+        "stayed": "The mood **hardly changes**",
+    }[made.came]
+    return (
+        f"{verdict}: the first prompt's own words get **{with_it}** of the probability at each step, {plain}"
+        f" without it; {_changed(made)}.{f' {note}' if note else ''}"
+    )
+
+
+def _changed(made: Continued) -> str:
+    if made.same == len(made.plain):
+        return "the text stays as it was"
+    if not made.same:
+        return "the text is another from its first token on"
+    return f"the text is another after {count(made.same)}"
+
+
+def count(tokens: int) -> str:
+    return "one token" if tokens == 1 else f"{tokens} tokens"
+
+
+def costs(found: Cost, coefficient: float, added: Direction) -> str:
+    """What it does to a text that has nothing to do with it."""
+    return (
+        f"A neutral text becomes **{found.ratio(coefficient):.3g} times** as perplexing:"
+        f" {found.at(0.0):,.1f} → {found.at(coefficient):,.1f}, over {found.tokens} tokens. What is added is"
+        f" **{added.strength(coefficient):.2f} times** as long as the stream there."
+    )
+
 
 # Nothing in it is to be expected from the prompts: what steering costs is measured on it. Our own words.
 NEUTRAL = (

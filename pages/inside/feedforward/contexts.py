@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import html
 from collections import OrderedDict
+from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from engine import corpora
 from engine.errors import CorpusError
-from engine.measure.firing import SIDES, Excerpt, excerpts, places, shows_lowest, windows
+from engine.measure.firing import SIDES, Excerpt, Liked, excerpts, liked, places, shows_lowest, windows
 from engine.measure.neurons import Scan, activations_near, nearing, scan, scanning
 from ui import state, widgets
 from ui.figures import theme
@@ -33,7 +35,7 @@ KEPT = 32
 # a dark one.
 ABOVE, BELOW = theme.palette()["div5"][0], theme.palette()["div1"][0]
 STYLE = (
-    "<style>.gf-contexts{font-family:var(--st-code-font,ui-monospace,monospace);font-size:14px;line-height:1.75}.gf-contexts"
+    "<style>.gf-contexts{max-height:312px;overflow-y:auto;font-family:var(--st-code-font,ui-monospace,monospace);font-size:14px;line-height:1.6}.gf-contexts"
     " div{display:flex;gap:12px;white-space:pre-wrap;overflow-wrap:anywhere;padding:2px 0}.gf-contexts"
     " b{flex:none;width:4.5em;text-align:right;font-weight:600}.gf-contexts"
     " u{text-decoration:none;font-weight:700;box-shadow:0 0 0 1.5px"
@@ -42,6 +44,18 @@ STYLE = (
 )
 
 Key = tuple[tuple[str, int], int, str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the neuron likes best, and how that was found: of `total` tokens, read `window` at a time, it was
+    above zero at a share of `positive`.
+    """
+
+    liked: Liked
+    total: int
+    window: int
+    positive: float
 
 
 class Kept:
@@ -69,60 +83,54 @@ def _kept() -> Kept:
     return Kept()
 
 
-def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None:
-    """Draws the contexts; finds them first, with a bar that shows how far it is, where they are not known
-    yet.
+def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, place: Any) -> Seen | None:
+    """Draws the contexts, with their controls in `place`; finds them first, with a bar that shows how far it
+    is, where they are not known yet. What the neuron likes best there; None where it is not known.
     """
-    st.markdown("**What excites it most in the corpus**")
     if subject.is_pretrained:
-        _elsewhere(subject, layer, neuron, is_signed)
-        return
+        return _elsewhere(subject, layer, neuron, is_signed, place)
     ids, problem = _validation(subject.corpus, subject.key, subject.tokenizer)
     if problem:
         st.info(f"{problem} The text above is searched instead.", icon=":material/info:")
         ids = np.asarray(subject.ids)
-    row = st.container(horizontal=True, gap="medium")
     span, side = "8,000", SIDES[0]
     if not problem:
-        with row:
-            hint = (
-                f"From the beginning of the validation text, which has {len(ids):,} tokens and was not"
-                " trained on."
-            )
-            span = widgets.one_of("Tokens read", list(SPANS), "feedforward_span", hint=hint)
+        hint = (
+            f"From the beginning of the validation text, which has {len(ids):,} tokens and was not trained"
+            f" on."
+        )
+        span = widgets.one_of("Tokens read", list(SPANS), "feedforward_span", hint=hint, place=place)
     if is_signed:
-        with row:
-            side = widgets.one_of("Activation", SIDES, "feedforward_side")
+        side = widgets.one_of("Activation", SIDES, "feedforward_side", place=place)
     key: Key = (subject.key, layer, span, subject.ids if problem else ())
     found = _kept().get(key)
     if found is None:
         if (
             subject.key[0].startswith(RUN)
             and not problem
+            # Streamlit's own: a button that begins a measurement has no value.
             and not st.button("Read the corpus with the model of this step", key="feedforward_read")
         ):
             st.caption("Not read yet: the model is another one at each step of the scrubber.")
-            return
+            return None
         found = _read(subject, ids[: SPANS[span]], layer)
         _kept().put(key, found)
-    _draw(subject, ids, found, layer, neuron, is_signed and shows_lowest(found, neuron, side))
+    return _draw(subject, ids, found, layer, neuron, is_signed and shows_lowest(found, neuron, side))
 
 
-def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool) -> None:
+def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, place: Any) -> Seen | None:
     """For a model whose own texts are not here: a corpus that is, cut by the model's own tokenizer."""
-    row = st.container(horizontal=True, gap="medium")
     here = {
         name: text for name, text in SOURCES.items() if name != "shakespeare" or corpora.shakespeare_path()
     }
-    with row:
-        hint = "The model was trained on other texts, far too many to be here."
-        source = widgets.one_of("Corpus", here, "feedforward_corpus", hint=hint)
-        span = widgets.one_of("Tokens read", list(SLOW_SPANS), "feedforward_words")
-        side = widgets.one_of("Activation", SIDES, "feedforward_side") if is_signed else SIDES[0]
+    hint = "The model was trained on other texts, far too many to be here."
+    source = widgets.one_of("Corpus", here, "feedforward_corpus", hint=hint, place=place, kind="list")
+    span = widgets.one_of("Tokens read", list(SLOW_SPANS), "feedforward_words", place=place)
+    side = widgets.one_of("Activation", SIDES, "feedforward_side", place=place) if is_signed else SIDES[0]
     ids, problem = _validation(source, (subject.key[0], 0), subject.tokenizer)
     if problem:
         st.info(problem, icon=":material/info:")
-        return
+        return None
     ids = ids[: SLOW_SPANS[span]]
     found = measured(
         ("contexts", subject.key, layer, source, span),
@@ -130,7 +138,7 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool) -> No
         "Reading the corpus",
     )
     if found is None:
-        return
+        return None
     lower = is_signed and shows_lowest(found, neuron, side)
     at, values = places(found, neuron, lower)
     starts = windows(at, found.window)
@@ -139,10 +147,10 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool) -> No
         lambda: nearing(subject.model, ids, layer, neuron, starts, found.window),
         "Reading around the strongest places",
     )
-    if near is not None:
-        _show(
-            subject, ids, found, neuron, excerpts(at, values, near, found.window, WORDS_BEFORE, WORDS_AFTER)
-        )
+    if near is None:
+        return None
+    _show(subject, ids, excerpts(at, values, near, found.window, WORDS_BEFORE, WORDS_AFTER))
+    return Seen(liked(at, values, ids), found.total, found.window, float(found.positive[neuron]))
 
 
 def _read(subject: Subject, ids: np.ndarray, layer: int) -> Scan:
@@ -175,23 +183,18 @@ def _validation(name: str | None, key: tuple[str, int], _tokenizer: object) -> t
     )
 
 
-def _draw(subject: Subject, ids: np.ndarray, found: Scan, layer: int, neuron: int, lower: bool) -> None:
+def _draw(subject: Subject, ids: np.ndarray, found: Scan, layer: int, neuron: int, lower: bool) -> Seen:
     at, values = places(found, neuron, lower)
     near = _near(
         (subject.key, layer, neuron, tuple(at.tolist()), found.total), found.window, ids, subject.model
     )
-    _show(subject, ids, found, neuron, excerpts(at, values, near, found.window, BEFORE, AFTER))
+    _show(subject, ids, excerpts(at, values, near, found.window, BEFORE, AFTER))
+    return Seen(liked(at, values, ids), found.total, found.window, float(found.positive[neuron]))
 
 
-def _show(subject: Subject, ids: np.ndarray, found: Scan, neuron: int, shown: list[Excerpt]) -> None:
+def _show(subject: Subject, ids: np.ndarray, shown: list[Excerpt]) -> None:
     rows = "".join(_row(subject, ids, excerpt) for excerpt in shown)
     st.html(f'{STYLE}<div class="gf-contexts">{rows}</div>')
-    st.caption(
-        f"From {found.total:,} tokens read, {found.window} at a time; shaded by its activation (orange above"
-        " zero, blue below), the strongest token is framed. It was above zero at"
-        f" {found.positive[neuron]:.1%} of them. Of 16 neighbouring tokens only the strongest counts. Tokens"
-        " at the start of a window have little before them to go by."
-    )
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

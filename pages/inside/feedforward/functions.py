@@ -12,52 +12,57 @@ import streamlit as st
 from engine.measure import activations
 from engine.measure.activations import Curve, Difference, Inputs
 from pages.inside.feedforward import function_figures as figures
+from pages.inside.feedforward import words
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.subject import Subject
 
 REACHES = (2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 DOTS = 500
+DRAWN = ("output", "slope")
 
 
 def draw_functions(subject: Subject) -> None:
+    """The functions, or their slopes, over the model's own inputs; two GELUs and gates are folded."""
     parts = subject.model.parts
     own, functions = activations.bend(subject.config, parts), activations.functions(subject.config, parts)
-    left, middle, right = st.columns([5, 2, 2], vertical_alignment="bottom", gap="medium")
-    with left:
-        names = list(functions)
+    names = list(functions)
+    left, right = st.columns([3, 1], gap="medium")
+    with right:
+        what = widgets.one_of("Drawn", DRAWN, "feedforward_drawn")
         chosen = widgets.some_of(
-            "Functions", {n: functions[n][0] for n in names}, "feedforward_functions", first=names
+            "Functions", {n: functions[n][0] for n in names}, "feedforward_functions", first=names, wrap=True
         )
-    with middle:
         reach = widgets.slide_over(
             "Inputs from −x to x", REACHES, 4.0, "feedforward_reach", written=lambda r: f"{r:g}"
         )
-    with right:
         layers = ["all", *map(str, range(subject.config.n_layers))] if own else ["all"]
-        hint = "Of the model in the bar, on this text: the green area."
+        hint = "Of the model, on this text: the green area."
         layer = widgets.one_of(
             "Inputs of layer", layers, "feedforward_inputs", kind="list", hint=hint, disabled=own is None
         )
-    inputs = (
-        _inputs(
-            subject.key,
-            subject.ids,
-            layer,
-            reach,
-            subject.recording(),
-            activations.bent_input(subject.config, parts),
-        )
-        if own
-        else None
-    )
+    name = activations.bent_input(subject.config, parts)
+    inputs = _inputs(subject.key, subject.ids, layer, reach, subject.recording(), name) if own else None
     wanted = widgets.only(chosen, names)
-    _curves(
-        [c for c in _all_curves(reach, subject.config.ffn, parts.name, functions) if c.name in wanted],
-        own,
-        inputs,
-        subject,
-    )
+    every = _all_curves(reach, subject.config.ffn, parts.name, functions)
+    with left:
+        _curves([c for c in every if c.name in wanted], own, inputs, slopes=what == "slope")
+    part = parts.feedforward(subject.config)
+    if inputs is None or own is None:
+        explain.answer(words.no_inputs(part.present))
+    else:
+        gate = f", on the gate of {part.title}" if part.gated else ""
+        explain.answer(words.functions_answer(activations.written(own) + gate, inputs))
+    explain.measure_it(_more, subject, inputs)
+
+
+def _more(subject: Subject, inputs: Inputs | None) -> None:
+    """How the inputs are spread, two GELUs, and a gate."""
+    if inputs is not None:
+        st.caption(
+            f"The inputs' mean is {inputs.mean:.2f}, their standard deviation {inputs.std:.2f}. Slopes are by"
+            " automatic differentiation."
+        )
     left, right = st.columns(2, gap="medium")
     with left:
         _two_gelus()
@@ -81,37 +86,21 @@ def _inputs(
     return activations.spread(values, -reach, reach)
 
 
-def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, subject: Subject) -> None:
-    left, right = st.columns(2, gap="medium")
+def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, *, slopes: bool) -> None:
     names = ", ".join(c.written for c in curves) or "no function"
-    for column, slopes, what in ((left, False, "Output"), (right, True, "Slope")):
-        with column:
-            st.caption(f"**{what}**" + (", by automatic differentiation" if slopes else ""))
-            table = (
-                pd.DataFrame({"x": curves[0].x} | {c.name: c.slope if slopes else c.y for c in curves})
-                if curves
-                else None
-            )
-            figure = figures.function_curves(curves, own, inputs, slopes=slopes)
-            plot(
-                figure,
-                key=f"feedforward_{what.lower()}",
-                alt=f"{what} of {names} over the input.",
-                height=410,
-                data=table,
-                name=f"activation-{what.lower()}",
-            )
-    part = subject.model.parts.feedforward(subject.config)
-    if inputs is None or own is None:
-        lacks = "one function that bends its inputs" if part.present else "feed-forward networks"
-        st.info(f"This model has no {lacks}, so no inputs of its own are drawn.")
-        return
-    through = activations.written(own) + (f", on the gate of {part.title}" if part.gated else "")
-    outside = f" {inputs.outside:.1%} of them lie outside the picture." if inputs.outside else ""
-    explain.takeaway(
-        f"This model's own function is **{through}**. On this text **{inputs.negative:.0%}** of its inputs"
-        f" are below zero; their mean is {inputs.mean:.2f}, their standard deviation"
-        f" {inputs.std:.2f}.{outside}"
+    what = "slope" if slopes else "output"
+    table = (
+        pd.DataFrame({"x": curves[0].x} | {c.name: c.slope if slopes else c.y for c in curves})
+        if curves
+        else None
+    )
+    plot(
+        figures.function_curves(curves, own, inputs, slopes=slopes),
+        key=f"feedforward_{what}",
+        alt=f"{what.capitalize()} of {names} over the input.",
+        height=410,
+        data=table,
+        name=f"activation-{what}",
     )
 
 

@@ -11,9 +11,10 @@ import streamlit as st
 from engine.measure import firing, neurons
 from engine.measure.slices import extent
 from engine.parts.feedforward import FeedForward, GatedFeedForward
-from pages.inside.feedforward import figures
-from pages.inside.feedforward.neuron import draw_neuron
-from ui import widgets
+from pages.inside.feedforward import figures, words
+from pages.inside.feedforward.contexts import Seen
+from pages.inside.feedforward.neuron import draw_neuron, norm_choice, on_the_text
+from ui import explain, widgets
 from ui.look import Code
 from ui.players.plot import Table, plot
 from ui.subject import Subject
@@ -36,13 +37,34 @@ def draw_neurons(subject: Subject) -> None:
     post = _stacked(subject.key, subject.ids, recording)  # (layer, query, d_ff)
     kind = subject.model.parts.feedforward(subject.config)
     is_signed = kind.gated  # the gated kinds go far below zero as well; GELU stays above -0.17
-    diverging = not kind.exact_zeros
     skip = _skipped(subject, post)
     values, _ = neurons.strongest(post, skip)
-    layer, neuron, shown = _choose(values)
-    _whole_model(subject, post[:, skip:], values, (layer, neuron), diverging)
+    controls = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
+    layer, neuron = _choose(values, controls)
+    along = post[layer, :, neuron]
+    seen = draw_neuron(subject, along, layer, neuron, is_signed, controls)
+    explain.measure_it(_more, subject, post, values, layer, neuron, skip, seen)
+
+
+def _more(
+    subject: Subject,
+    post: np.ndarray,
+    values: np.ndarray,
+    layer: int,
+    neuron: int,
+    skip: int,
+    seen: Seen | None,
+) -> None:
+    """How the places were found; the neuron on the text; all neurons of its layer, and of the model."""
+    kind = subject.model.parts.feedforward(subject.config)
+    if seen is not None:
+        st.caption(words.how_read(seen.total, seen.window, seen.positive))
+    norm_choice(subject, kind.gated)
+    on_the_text(subject, post[layer, :, neuron], layer, neuron)
+    diverging = not kind.exact_zeros
+    shown = widgets.one_of("Neurons of the layer that are shown", SHOWN, "feedforward_rows")
     _layer(subject, post[layer], values[layer], layer, neuron, shown, skip, diverging)
-    draw_neuron(subject, post[layer, :, neuron], layer, neuron, is_signed)
+    _whole_model(subject, post[:, skip:], values, (layer, neuron), diverging)
 
 
 def code_of_neurons(subject: Subject) -> Code:
@@ -59,16 +81,8 @@ def _skipped(subject: Subject, post: np.ndarray) -> int:
     """Tokens at the beginning that do not count: the first, where it drowns all others."""
     if not firing.first_is_massive(post):
         return 0
-    left, right = st.columns([2, 5], gap="medium", vertical_alignment="center")
     name = f"Leave out “{safe(subject.labels[0])}”"
-    hint = "Off: the strongest activations are those of the first token."
-    apart = widgets.switch(name, True, "feedforward_apart", place=left, hint=hint)
-    right.caption(
-        ":material/info: The first token excites a few neurons more than ten times as much as any other token"
-        " does: massive activations (Sun et al. 2024), which make it the place where heads look that look for"
-        " nothing."
-    )
-    return int(apart)
+    return int(widgets.switch(name, True, "feedforward_apart", hint=words.MASSIVE))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -76,35 +90,26 @@ def _stacked(key: tuple[str, int], ids: tuple[int, ...], _recording: Any) -> np.
     return _recording.stacked("ffn_post")
 
 
-def _choose(values: np.ndarray) -> tuple[int, int, str]:
-    """(layer, neuron, which rows to show): from a click, the widgets or the URL; where nothing was asked for,
-    the most active neuron there is.
+def _choose(values: np.ndarray, place: Any) -> tuple[int, int]:
+    """(layer, neuron) from a click, the widgets or the URL; where nothing was asked for, the most active
+    neuron there is.
     """
     layers, width = values.shape
     go = st.session_state.pop(GO, None)
-    first, second, third = st.columns([2, 2, 3], vertical_alignment="bottom")
     if go is not None:
         st.session_state["feedforward_layer"], st.session_state["feedforward_neuron"] = go
-    with first:
-        layer = _number(
-            "Layer",
-            "feedforward_layer",
-            firing.loudest(values)[0],
-            layers,
-            "0 is the first block, next to the embedding.",
-        )
-    with second:
-        hint = (
-            f"One of the {width:,} entries of `ffn_post` in each layer. A click on a picture or in the table"
-            " chooses it as well."
-        )
-        neuron = _number("Neuron", "feedforward_neuron", firing.loudest(values[layer])[0], width, hint)
-    with third:
-        shown = widgets.one_of("Neurons of the layer that are shown", SHOWN, "feedforward_rows")
-    return layer, neuron, shown
+    hint = "0 is the first block, next to the embedding."
+    layer = _number("Layer", "feedforward_layer", firing.loudest(values)[0], layers, hint, place)
+    hint = (
+        f"One of the {width:,} entries of `ffn_post` in each layer. A click on a picture or in the table"
+        f" under"
+        " *Measure it* chooses it as well."
+    )
+    first = firing.loudest(values[layer])[0]
+    return layer, _number("Neuron", "feedforward_neuron", first, width, hint, place)
 
 
-def _number(label: str, key: str, default: int, count: int, hint: str) -> int:
+def _number(label: str, key: str, default: int, count: int, hint: str, place: Any) -> int:
     """An index below `count`: what is kept if it fits, else the URL's, else `default`. It is always in the
     URL: the default moves with the text.
     """
@@ -116,7 +121,7 @@ def _number(label: str, key: str, default: int, count: int, hint: str) -> int:
         held = default
     if st.session_state.get(key) != held:
         st.session_state[key] = held
-    typed = st.number_input(label, 0, count - 1, key=key, help=hint, persist_state="session")
+    typed = place.number_input(label, 0, count - 1, key=key, help=hint, persist_state="session", width=140)
     value = widgets.clamped(typed, 0, count - 1, default)
     widgets.put_index(key, value)
     return value

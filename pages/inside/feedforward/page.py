@@ -14,13 +14,21 @@ show(
         "Feed-forward",
         "feedforward_view",
         (
-            View("neurons", "Neurons", draw_neurons, words.neurons, code_of_neurons),
+            View(
+                "neurons",
+                "Neurons",
+                draw_neurons,
+                words.neurons,
+                code_of_neurons,
+                question=words.QUESTIONS["neurons"],
+            ),
             View(
                 "functions",
                 "Activation functions",
                 draw_functions,
                 words.FUNCTIONS,
                 (relu2, gelu_tanh, GatedFeedForward, curve),
+                question=words.QUESTIONS["functions"],
             ),
             View(
                 "parameters",
@@ -28,6 +36,8 @@ show(
                 draw_parameters,
                 words.PARAMETERS,
                 (component_parameters, parameter_rows),
+                needs_model=False,
+                question=words.QUESTIONS["parameters"],
             ),
         ),
     )

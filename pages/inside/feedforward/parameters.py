@@ -7,67 +7,81 @@ from dataclasses import asdict
 import pandas as pd
 import streamlit as st
 
-from engine.config import GATED
-from engine.ledger.block import BlockParameters, block, block_of, gate_paid, shares
+from engine.ledger.block import GatePaid, block, gate_paid, known, shares
 from pages.inside.feedforward import parameter_figures as figures
+from pages.inside.feedforward import words
 from ui import explain, widgets
 from ui.players.plot import plot
-from ui.subject import Subject
 
 WIDTHS = (32, 64, 128, 256, 512, 768, 1024, 2048, 4096, 8192)
 RATIOS = tuple(round(0.5 * i, 1) for i in range(1, 17))  # d_ff / d_model of a plain network
 
 
-def draw_parameters(subject: Subject) -> None:
-    left, right = st.columns(2, gap="medium")
-    with left:
-        d = widgets.slide_over("Width d_model", WIDTHS, 512, "feedforward_width")
+def draw_parameters() -> None:
+    """Three blocks as bars; the share by width and published models are folded, and the arithmetic."""
+    left, right = st.columns([3, 1], gap="medium")
     with right:
-        hint = "The gated network beside it gets two thirds of this, so that both have as many parameters."
+        d = widgets.slide_over("Width d_model", WIDTHS, 512, "feedforward_width")
         ratio = widgets.slide_over(
             "d_ff / d_model of the plain network",
             RATIOS,
             4.0,
             "feedforward_ratio",
             written=lambda r: f"{r:g}",
-            hint=hint,
+            hint="The gated network gets two thirds of this, so that both have as many parameters.",
         )
-    own, paid = block_of(subject.config), gate_paid(d, ratio)
+    paid = gate_paid(d, ratio)
     rows = [
-        ("this model", own),
         (f"plain, {ratio:g}·d", paid.plain),
         (f"gated, {ratio * 2 / 3:.3g}·d", paid.gated),
         (f"gated, {ratio:g}·d", paid.full),
     ]
-    left, right = st.columns([3, 2], gap="medium")
     with left:
-        st.caption(f"One block of the model in the bar, and three of width {d:,}.")
-        table = pd.DataFrame([{"block": name, **asdict(counts)} for name, counts in rows])
         alt = (
             "Parameters of one block: "
             + "; ".join(f"{name} {counts.share:.1%} in the feed-forward network" for name, counts in rows)
             + "."
         )
         plot(
-            figures.block_bars(rows[1:]),
+            figures.block_bars(rows),
             key="feedforward_bars",
             alt=alt,
-            height=270,
-            data=table,
+            height=350,
+            data=pd.DataFrame([{"block": name, **asdict(counts)} for name, counts in rows]),
             name="block-parameters",
         )
-        alt = f"This model: {own.share:.1%} in the feed-forward network."
-        plot(
-            figures.block_bars(rows[:1]),
-            key="feedforward_own",
-            alt=alt,
-            height=170,
-            data=table[:1],
-            name="own-block",
-        )
-    with right:
+    explain.answer(words.parameters_answer(paid.plain, ratio))
+    explain.measure_it(_more, d)
+    explain.by_hand(_hand, ratio, paid)
+
+
+def _more(d: int) -> None:
+    """The share by width, and the models that are known here."""
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
         st.caption("The feed-forward network's share of a block, by its width.")
         _shares(d)
+    with right:
+        st.caption("One block of every model of the app.")
+        table = pd.DataFrame(
+            [
+                {
+                    "model": one.name,
+                    "d_model": one.d_model,
+                    "d_ff": one.d_ff,
+                    "d_ff / d_model": round(one.times, 2),
+                    "matrices": 3 if one.gated else 2,
+                    "block": one.block.total,
+                    "feed-forward": f"{one.block.share:.1%}",
+                }
+                for one in known()
+            ]
+        )
+        st.dataframe(table, hide_index=True, height=440)
+
+
+def _hand(ratio: float, paid: GatePaid) -> None:
+    """How a gate is paid for, and the unit's own numbers."""
     st.markdown(
         f"**Two matrices of {ratio:g}·d:** $2\\cdot d\\cdot {ratio:g}d = {2 * ratio:g}\\,d^2$ ="
         f" {paid.plain.feedforward:,}. **Three of {ratio * 2 / 3:.3g}·d:** $3\\cdot"
@@ -76,7 +90,6 @@ def draw_parameters(subject: Subject) -> None:
         f" full {ratio:g}·d would cost half as much again: {paid.full.feedforward:,}."
     )
     _worked()
-    _takeaway(subject, own)
 
 
 def signed(count: int) -> str:
@@ -123,19 +136,3 @@ def _worked() -> None:
             f"{counts.total:,}",
             f"The feed-forward network has **{counts.share:.2%}** of it",
         )
-
-
-def _takeaway(subject: Subject, own: BlockParameters) -> None:
-    c = subject.config
-    if c.ffn == "none":
-        explain.takeaway(
-            "The model in the bar has no feed-forward networks: all of a block's parameters are in its"
-            " attention and its norms."
-        )
-        return
-    kind = "three matrices" if c.ffn in GATED else "two matrices"
-    explain.takeaway(
-        f"In the model in the bar, **{own.share:.1%}** of a block's {own.total:,} parameters are in"
-        f" the feed-forward network: {kind} with $d_{{ff}}$ = {c.d_ff:,} = {(c.d_ff or 0) / c.d_model:.3g}·d."
-        " At 4·d it is two thirds, because attention has $4d^2$ and the network $8d^2$."
-    )

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from engine.ledger.block import BlockParameters
+from engine.measure.activations import Inputs
+from engine.measure.firing import Liked
 from ui.look import Words
 from ui.subject import Subject
+from ui.text.markdown import safe
+from ui.text.numbers import minus
 
-SENTENCE = (
-    "After the tokens have exchanged what they know, each thinks alone: its vector meets many neurons, is"
-    " bent, and written back into the stream."
+QUESTIONS = {
+    "neurons": "What does a neuron look for?",
+    "functions": "Why a bend between two matrices?",
+    "parameters": "Where are a block's parameters?",
+}
+MASSIVE = (
+    "The first token excites a few neurons more than ten times as much as any other token does: massive"
+    " activations (Sun et al. 2024), which make it the place where heads look that look for nothing. Off: the"
+    " strongest activations are those of the first token."
 )
 
 
@@ -18,27 +29,29 @@ def neurons(subject: Subject) -> Words | None:
 
 NEURONS = Words(
     see=(
-        "Each column of the large picture is a token, each row a neuron of the chosen layer; strong"
-        " colour means that the neuron answers to that token. Below is one neuron by itself: where it"
-        " fires, what it then writes, and the places in the corpus that excite it most."
+        "Left, the places in the corpus that excite this neuron most: the token that does is framed, its"
+        " number in front. Right, what the neuron then adds to the logits: tokens that it raises, in orange,"
+        " and that it lowers, in blue."
     ),
     why=(
-        "Two thirds of a block's parameters are here. A neuron works like an entry of a memory (Geva et"
-        " al. 2021): its row of $W_{in}$ is the key that recognises something, its column of $W_{out}$"
-        " the value that is added to the residual stream."
+        "A neuron works like an entry of a memory (Geva et al. 2021): its row of $W_{in}$ is the key that"
+        " recognises something, its column of $W_{out}$ the value that is added to the stream. Facts are"
+        " found there: ROME and MEMIT (Meng et al. 2022, 2023) change what a model believes of a city by"
+        " changing one such matrix, or a few. Attention carries things from place to place; the feed-forward"
+        " network knows what goes with them."
     ),
     attempt=(
-        "Click a bright cell and read its contexts: what do they have in common? Then take an untrained"
-        " model, where there is nothing to find. With a run of your own, drag the scrubber and watch a"
-        " neuron find its task."
+        "Go through the neurons of a layer: what do the framed tokens have in common? Layers near the input"
+        " like letters, later ones what comes next. Then take an untrained model, where there is nothing to"
+        " find. With a run of your own, drag the scrubber and watch a neuron find its task."
     ),
 )
 
 FUNCTIONS = Words(
     see=(
-        "Each line is what a function makes of its input; beside it the slope, which is what a gradient"
-        " is multiplied by on its way back. The green area is where the inputs of the model in the bar"
-        " fall on this text."
+        "Each line is what a function makes of its input, or its slope, which is what a gradient is"
+        " multiplied"
+        " by on its way back. The green area is where the inputs of the model fall on this text."
     ),
     why=(
         "Without a bend, two matrices in a row would be one. ReLU is 0, and so is its slope, left of"
@@ -53,16 +66,128 @@ FUNCTIONS = Words(
 
 PARAMETERS = Words(
     see=(
-        "The bars are one block, divided among its parts; the lines are the feed-forward network's share"
-        " as it gets wider. The two points lie at the same height: three matrices of 8/3·d are as large"
-        " as two of 4·d."
+        "Three blocks of one width, each divided among its parts. The first two are equally large: three"
+        " matrices of two thirds the width are as large as two."
     ),
     why=(
-        "When a paper says that SwiGLU is better at the same size, this is how the size was kept. "
-        "And it says where knowledge can be stored: most of a block is neurons."
+        "When a paper says that SwiGLU is better at the same size, this is how the size was kept (Shazeer"
+        " 2020). And it says where knowledge can be stored: most of a block is neurons."
     ),
     attempt=(
-        "Move the width: the shares hardly change, because all but the norms grow with its square. "
-        "Then choose the other shipped model, whose networks are gated."
+        "Move the width: the shares hardly change, because all but the norms grow with its square. Then make"
+        " the network as wide as the stream, ratio 1. Published models stand under *Measure it*."
     ),
 )
+
+# Neurons ------------------------------------------------------------------------------------------
+
+
+def _raises(raised: list[str]) -> str:
+    return ", ".join(f"“{safe(word)}”" for word in raised)
+
+
+def likes(layer: int, neuron: int, found: Liked, word: str, raised: list[str]) -> str:
+    """What excites a neuron in the corpus, and what it raises."""
+    where = (
+        f"all {found.places} of its strongest places"
+        if found.count == found.places
+        else f"**{found.count}** of its {found.places} strongest places"
+    )
+    if found.count == 1:
+        return (
+            f"Neuron {neuron} of layer {layer} has no favourite token: its {found.places} strongest places,"
+            f" up to"
+            f" **{minus(f'{found.value:.2f}')}**, are all at different ones. What it writes raises"
+            f" {_raises(raised)}."
+        )
+    return (
+        f"Neuron {neuron} of layer {layer} looks for **“{safe(word)}”**: {where} are there, up to"
+        f" **{minus(f'{found.value:.2f}')}**. What it writes raises {_raises(raised)}."
+    )
+
+
+def on_this_text(layer: int, neuron: int, word: str, value: float, raised: list[str]) -> str:
+    """The same, from the text alone."""
+    return (
+        f"On this text neuron {neuron} of layer {layer} answers most to **“{safe(word)}”**, with"
+        f" **{minus(f'{value:.2f}')}**. What it writes raises {_raises(raised)}."
+    )
+
+
+def how_read(total: int, window: int, positive: float) -> str:
+    """How the places in the corpus were found."""
+    return (
+        f"From {total:,} tokens read, {window} at a time; shaded by its activation (orange above zero, blue"
+        f" below), the strongest token is framed. It was above zero at {positive:.1%} of them. Of 16"
+        " neighbouring tokens only the strongest counts. Tokens at the start of a window have little before"
+        " them to go by."
+    )
+
+
+def what_is_written(how: str, is_signed: bool) -> str:
+    """How the raised and lowered tokens come about."""
+    said = (
+        f"Its column of $W_{{out}}$ times the unembedding, less the mean over the vocabulary. {how} Left"
+        f" out: the"
+        " norm's division, which depends on the token, and what later layers make of the write."
+    )
+    if not is_signed:
+        return said
+    return (
+        f"{said} When its activation is negative, as a gated neuron's can be, promoted and suppressed change"
+        " places."
+    )
+
+
+def norm_words(subject: Subject) -> str:
+    """What the final norm does to what a neuron writes."""
+    c, parts = subject.config, subject.model.parts
+    norm, at_the_end = parts.norm(c), not parts.wiring(c).ends_normed
+    if not norm.present:
+        return "There is no final norm to go through: This model has no norms."
+    if not at_the_end:
+        return (
+            "There is no final norm to go through: Post-norm models have none at the end; the norms inside"
+            " the"
+            " blocks are left out too."
+        )
+    words = norm.linear_words(c)
+    if not words:
+        return f"Apart from its division the final {norm.title} changes nothing on the way."
+    return f"On the way it is {words}, as the final {norm.title} does."
+
+
+# Functions ----------------------------------------------------------------------------------------
+
+
+def functions_answer(through: str, found: Inputs) -> str:
+    """Where a model's inputs fall on its own function."""
+    outside = f" {found.outside:.1%} of them lie outside the picture." if found.outside else ""
+    return (
+        f"Without a bend two matrices in a row would be one. This model bends by **{through}**, and **"
+        f"{found.negative:.0%}** of its inputs on this text are below zero, where little or nothing gets"
+        f" through.{outside}"
+    )
+
+
+def no_inputs(has_network: bool) -> str:
+    """Where there is nothing of the model's own to draw."""
+    lacks = "one function that bends its inputs" if has_network else "feed-forward networks"
+    return (
+        f"Without a bend two matrices in a row would be one. This model has no {lacks}: **0** inputs of its"
+        f" own"
+        " are drawn."
+    )
+
+
+# Parameters ---------------------------------------------------------------------------------------
+
+
+def parameters_answer(plain: BlockParameters, ratio: float) -> str:
+    """The share of the network, and why."""
+    return (
+        f"In the feed-forward network: **{plain.share:.1%}** of a block's {plain.total:,} parameters where"
+        f" it is"
+        f" {ratio:g} times as wide as the stream. Attention has $4d^2$, the network $2 \\cdot"
+        f" {ratio:g}\\,d^2$."
+    )

@@ -18,6 +18,7 @@ from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 MANY = 40  # names beside one another that are too many
 FITS = 5  # letters of a guess that there is always room for, and that room in pixels
 CELL = 36
+LETTER_CELL = 16  # pixels of a column whose cells hold one letter
 PART_WORDS = {
     "embedding": "embedding",
     "position": "position",
@@ -257,24 +258,47 @@ def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str], t
     return go.Figure({"data": [heat], "layout": layout})
 
 
-def stream_line(mean: np.ndarray, one: np.ndarray, rows: Sequence[str], one_name: str) -> go.Figure:
-    """Norm of the stream by state: the mean over tokens, and one token."""
+def stream_line(
+    mean: np.ndarray,
+    one: np.ndarray,
+    rows: Sequence[str],
+    one_name: str,
+    writes: Sequence[tuple[str, str, int, float]],
+) -> go.Figure:
+    """Norm of the stream by state: the mean over tokens, and one token. Below the line the norm of each of
+    `writes`: its label, its part, the state that it is in first, and its mean norm.
+    """
     at = np.arange(len(rows))
-    traces = [
+    bars = []
+    for part in dict.fromkeys(part for _, part, _, _ in writes):
+        own = [write for write in writes if write[1] == part]
+        bars.append(
+            go.Bar(
+                x=[write[2] for write in own],
+                y=np.array([write[3] for write in own]),
+                name=f"write of {PART_WORDS[part]}",
+                marker={"color": colour(part)},
+                customdata=[write[0] for write in own],
+                hovertemplate="%{customdata}: %{y:.3f}<extra></extra>",
+            )
+        )
+    lines = [
         go.Scatter(x=at, y=y, mode="lines+markers", name=name, line=line, hovertemplate="%{y:.3f}")
         for y, name, line in (
-            (mean, "mean over tokens", {"color": colour("residual"), "width": 3}),
-            (one, plain(one_name), {"color": colour("quiet"), "width": 1.5, "dash": "dot"}),
+            (mean, "stream, mean over tokens", {"color": colour("residual"), "width": 4}),
+            (one, plain(one_name), {"color": colour("quiet"), "width": 2, "dash": "dot"}),
         )
     ]
     layout = base_layout(
-        margin={"l": 8, "r": 8, "t": 30, "b": 8},
-        hovermode="x unified",
-        xaxis=rows_axis(rows, tickangle=-90 if 14 < len(rows) <= MANY else -45, tickfont={"size": 12})
+        margin={"l": 56, "r": 8, "t": 30, "b": 8},
+        bargap=0.3,
+        xaxis=rows_axis(
+            rows, tickangle=-90 if 14 < len(rows) <= MANY else -45, tickfont={"size": 12}, automargin=True
+        )
         | _by_block(rows),
-        yaxis={"title": {"text": "norm of the stream"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": "length (Euclidean norm)"}, "rangemode": "tozero"},
     )
-    return go.Figure({"data": traces, "layout": layout})
+    return go.Figure({"data": [*bars, *lines], "layout": layout})
 
 
 # The gradient highway ---------------------------------------------------------------------------

@@ -1,4 +1,6 @@
-"""The logit lens: a table of guesses by depth and token, and what stands in one of its cells."""
+"""The logit lens: one token's guesses from block to block; then a table of all tokens, and what stands in one
+of its cells.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +12,29 @@ import streamlit as st
 
 from engine.config import ModelConfig
 from engine.measure.lens import Lens, in_one_step, lens_steps, logit_lens
-from engine.measure.settling import cell, reach, settling
-from pages.inside.residual import figures
+from engine.measure.settling import cell, climb, latest, reach, settling
+from pages.inside.residual import figures, words
+from pages.inside.residual.climb_figures import climb_bars
 from ui import explain, widgets
 from ui.figures.labels import crowded, plain
 from ui.layout import scrolled
 from ui.players.plot import plot
+from ui.players.tokens import token_strip
 from ui.slow import measured
 from ui.subject import Subject
 from ui.text.markdown import safe
 
 CELL = "residual_cell"
+TOKEN = "residual_token"
+BLANKS = "␣⏎⇥"
+READ = 14  # letters of the text before a token that are repeated
 ROW, DEEP = (26, 18), 16  # pixels of a row, and of one of more rows than that
 SHADES = ("Probability of the guess", "KL to the output")
 
 
 def depth_names(config: ModelConfig) -> list[str]:
     """What the stream is called before the first block and after each; the last is the output."""
-    names = ["embed", *(f"block {i}" for i in range(config.n_layers))]
+    names = ["embedding", *(f"after block {i}" for i in range(config.n_layers))]
     return [*names[:-1], f"{names[-1]} = output"]
 
 
@@ -48,42 +55,90 @@ def _found(subject: Subject) -> Lens | None:
 
 
 def draw_lens(subject: Subject) -> None:
-    """A table of guesses by depth and token; a click on a cell opens it."""
-    parts = subject.model.parts
-    wiring = parts.wiring(subject.config)
-    if wiring.replaces:
-        st.info(
-            "This model has no residual stream: each sublayer *replaces* what it reads, so what stands"
-            " between two blocks was never meant for the unembedding. The lens can still be held there, but"
-            " expect it to make little sense before the last block."
-        )
-    if wiring.ends_normed and parts.norm(subject.config).present:
-        st.caption(
-            "A post-norm model has no final norm: the lens reads the stream after each block's second norm,"
-            " and the embedding as it is."
-        )
+    """One token's guesses, climbing through the blocks."""
     if (lens := _found(subject)) is None:
         return
-    vocabulary, names = subject.vocabulary, depth_names(subject.config)
+    names = depth_names(subject.config)
+    position = token_strip(
+        subject.labels, key=TOKEN, chosen=_first(subject, lens), label="After which token?"
+    )
+    found, final = climb(lens, position), int(lens.guess[-1, position])
+    plot(
+        climb_bars(found, subject.vocabulary, names, final),
+        key="residual_climb",
+        height=max(260, min(34 * len(found.depths) + 90, 400)),
+        name="logit-lens-climb",
+        data=_climb_rows(subject, lens, names, position),
+        alt=f"The likeliest tokens {position_word(subject.config)} token {position}, at each depth.",
+    )
+    before = int(lens.guess[max(found.settled - 1, 0), position])
+    word, earlier = subject.vocabulary[final], subject.vocabulary[before]
+    read = read_so_far(subject, position)
+    explain.answer(words.lens_answer(found, read, word, earlier, names, subject.config.causal))
+    explain.measure_it(_grid, subject, lens, names, position)
+
+
+def read_so_far(subject: Subject, position: int) -> str:
+    """The end of the text that is read up to a token; an encoder's token alone."""
+    if not subject.config.causal:
+        return subject.labels[position]
+    read = "".join(subject.labels[: position + 1])
+    return read if len(read) <= READ else f"…{read[-READ:]}"
+
+
+def blanks(subject: Subject, guesses: np.ndarray) -> set[int]:
+    """Those of some guesses that are only blanks."""
+    return {int(i) for i in guesses if not subject.vocabulary[int(i)].strip(BLANKS)}
+
+
+def following(subject: Subject) -> list[int | None]:
+    """What a guess is held against, token by token: the next one, for an encoder the token itself; None where
+    nothing is known.
+    """
+    return [*subject.ids[1:], None] if subject.config.causal else list(subject.ids)
+
+
+def _first(subject: Subject, lens: Lens) -> int:
+    """The token that is looked at until another is chosen: a link's cell's, else one that is worth it."""
+    linked = widgets.indexes_of(st.query_params.get(CELL), lens.guess.shape, nearest=True)
+    return linked[1] if linked else latest(lens, following(subject), blanks(subject, lens.guess[-1]))
+
+
+def _climb_rows(subject: Subject, lens: Lens, names: Sequence[str], position: int) -> dict[str, Any]:
+    """Of every depth, also of those that are not drawn."""
+    tokens, shares = lens.likeliest[:, position], lens.here[:, position]
+    depth, rank = (grid.ravel() for grid in np.indices(tokens.shape))
+    return {
+        "depth": np.asarray(names)[depth],
+        "rank": rank,
+        "token": np.asarray(subject.vocabulary)[tokens.ravel()],
+        "probability": shares.ravel(),
+    }
+
+
+def _grid(subject: Subject, lens: Lens, names: list[str], position: int) -> None:
+    """A table of guesses by depth and token; a click on a cell opens it."""
+    _caveats(subject)
+    vocabulary = subject.vocabulary
     sure = widgets.one_of("Colour", SHADES, "residual_shade") == SHADES[0]
     table = st.container(key="residual_table")
-    chosen = _cell(lens.guess.shape)
+    chosen = _cell(lens.guess.shape, position)
     values, scale = lens.probability if sure else lens.kl, reach(lens)
-    words = [[vocabulary[i] for i in row] for row in lens.guess]
+    said = [[vocabulary[i] for i in row] for row in lens.guess]
     figure = figures.lens_table(
-        words,
+        said,
         values,
         subject.labels,
         names,
         settled=lens.settled,
         chosen=chosen,
-        hover=_hints(lens, subject, names, words),
+        hover=_hints(lens, subject, names, said),
         title="probability" if sure else "KL (nats)",
         top=1.0 if sure else scale.top,
     )
     with table:
-        wide = figures.CELL if crowded(subject.labels) else 11
-        scrolled("residual_table", wide * len(subject.labels) + 120)
+        wide = figures.CELL if crowded(subject.labels) else figures.LETTER_CELL
+        scrolled("residual_table", wide * len(subject.labels) + 150)
         clicked = plot(
             figure,
             key="residual_lens",
@@ -107,13 +162,30 @@ def draw_lens(subject: Subject) -> None:
     explain.takeaway(_settling(lens, names))
 
 
+def _caveats(subject: Subject) -> None:
+    """Where the lens reads what was not meant for it."""
+    parts = subject.model.parts
+    wiring = parts.wiring(subject.config)
+    if wiring.replaces:
+        st.info(
+            "This model has no residual stream: each sublayer *replaces* what it reads, so what stands"
+            " between two blocks was never meant for the unembedding. The lens can still be held there, but"
+            " expect it to make little sense before the last block."
+        )
+    if wiring.ends_normed and parts.norm(subject.config).present:
+        st.caption(
+            "A post-norm model has no final norm: the lens reads the stream after each block's second norm,"
+            " and the embedding as it is."
+        )
+
+
 def position_word(config: ModelConfig) -> str:
     """A causal model guesses what comes after a token; an encoder, what stands there."""
     return "after" if config.causal else "at"
 
 
 def _hints(
-    lens: Lens, subject: Subject, names: Sequence[str], words: Sequence[Sequence[str]]
+    lens: Lens, subject: Subject, names: Sequence[str], said: Sequence[Sequence[str]]
 ) -> list[list[str]]:
     """What the box over a cell says: (depth, query)."""
     tokens, where = [plain(label) for label in subject.labels], position_word(subject.config)
@@ -123,7 +195,7 @@ def _hints(
             f" {kl:.3f} nats"
             for token, word, p, kl in zip(tokens, row, probabilities, kls, strict=True)
         ]
-        for name, row, probabilities, kls in zip(names, words, lens.probability, lens.kl, strict=True)
+        for name, row, probabilities, kls in zip(names, said, lens.probability, lens.kl, strict=True)
     ]
 
 
@@ -133,10 +205,10 @@ def place_of(clicked: str | None, shape: tuple[int, ...]) -> tuple[int, int] | N
     return None if index is None else divmod(index, shape[1])
 
 
-def _cell(shape: tuple[int, ...]) -> tuple[int, int]:
-    """(depth, position) from the URL, kept inside the table; at first the middle depth of the last token."""
+def _cell(shape: tuple[int, ...], position: int) -> tuple[int, int]:
+    """(depth, position) from the URL, kept inside the table; at first the middle depth of the token above."""
     found = widgets.indexes_of(st.query_params.get(CELL), shape, nearest=True)
-    return (shape[0] // 2, shape[1] - 1) if found is None else (found[0], found[1])
+    return (shape[0] // 2, position) if found is None else (found[0], found[1])
 
 
 def _lens_rows(subject: Subject, lens: Lens, names: Sequence[str]) -> dict[str, Any]:
@@ -154,15 +226,15 @@ def _lens_rows(subject: Subject, lens: Lens, names: Sequence[str]) -> dict[str, 
 
 def _draw_cell(subject: Subject, lens: Lens, names: Sequence[str], depth: int, position: int) -> None:
     found = cell(lens, depth, position)
-    words = [subject.vocabulary[i] for i in found.tokens]
+    said = [subject.vocabulary[i] for i in found.tokens]
     chart, text = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with chart:
         plot(
-            figures.top_tokens(words, found.here, found.output),
+            figures.top_tokens(said, found.here, found.output),
             key="residual_top",
             height=300,
             name="lens-top-10",
-            data={"token": words, "here": found.here, "at_the_output": found.output},
+            data={"token": said, "here": found.here, "at_the_output": found.output},
             alt=f"The ten likeliest next tokens at {names[depth]}, position {position}.",
         )
     with text:
@@ -177,7 +249,7 @@ def _draw_cell(subject: Subject, lens: Lens, names: Sequence[str], depth: int, p
             else ""
         )
         st.markdown(
-            f"Stopping here, the model would guess “{safe(words[0])}” with probability {found.here[0]:.3f};"
+            f"Stopping here, the model would guess “{safe(said[0])}” with probability {found.here[0]:.3f};"
             f" this is **{found.kl:.3f} nats** from its final distribution. The final guess,"
             f" “{safe(subject.vocabulary[found.final])}”, is on top from **{safe(names[found.settled])}**"
             f" on.{following}"

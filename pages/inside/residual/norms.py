@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.measure.norm_example import EXAMPLE, habits, normed
 from engine.measure.residual import Write
 from engine.measure.stream import (
     Stream,
-    Summary,
     Term,
+    landings,
     massive,
     mean,
     stream,
@@ -22,8 +23,8 @@ from engine.measure.stream import (
     without,
     writer_of,
 )
-from pages.inside.residual import figures
-from pages.inside.residual.push import POSITION, not_a_sum
+from pages.inside.residual import figures, words
+from pages.inside.residual.push import POSITION, first_position, not_a_sum
 from ui import explain, widgets
 from ui.layout import scrolled
 from ui.players.plot import plot
@@ -40,12 +41,52 @@ def _stream(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> St
 
 
 def draw_norms(subject: Subject) -> None:
-    """The stream's norm by place and token, the writes' norms, directions and shares, and a token's sum
-    worked out.
-    """
+    """The stream's norm from write to write; directions, shares and all tokens are folded."""
     found = _stream(subject.key, subject.ids, subject)
+    position = token_strip(
+        subject.labels, key=POSITION, chosen=first_position(subject), label="Token that has the dotted line"
+    )
     usual = _usual(subject, found)
-    told = summary(usual)
+    rows, told = [state.label for state in found.states], summary(usual)
+    sizes = mean(usual.written).tolist()
+    writes = [
+        (write.label, write.part, at, size)
+        for write, at, size in zip(found.writes, landings(found), sizes, strict=True)
+    ]
+    one = f"stream of token {position}, “{subject.labels[position]}”"
+    plot(
+        figures.stream_line(mean(usual.lengths), found.lengths[:, position], rows, one, writes),
+        key="residual_line",
+        height=370,
+        name="stream-norm",
+        data=pd.DataFrame({"after": rows, "mean_norm": mean(usual.lengths)}),
+        alt=(
+            "Line: length of the stream after each write, mean over tokens, and for the chosen token. Bars:"
+            " the length of each write, mean over tokens."
+        ),
+    )
+    explain.answer(words.norms_answer(told, found.wiring.replaces))
+    explain.measure_it(_more, subject, found, usual, position)
+    explain.by_hand(_hand, subject, found, position)
+
+
+def _more(subject: Subject, found: Stream, usual: Stream, position: int) -> None:
+    """Each write against a token's own, their directions, whose the end is, and all tokens."""
+    _bars(
+        found.writes,
+        usual.written,
+        found.written[:, position],
+        "norm of the write",
+        "residual_writes",
+        "Bars: norm of each write, mean over tokens.",
+    )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _draw_cosines(subject, found, usual, position)
+    with right:
+        _draw_shares(subject, found, usual, position)
+    if usual.shares is not None:
+        st.markdown(words.shares_told(summary(usual)))
     rows = [state.label for state in found.states]
     with st.container(key="residual_norm_table"):
         scrolled("residual_norm_table", 11 * len(subject.labels) + 120)
@@ -60,40 +101,19 @@ def draw_norms(subject: Subject) -> None:
                 " bottom) for each token (columns)."
             ),
         )
-    position = token_strip(
-        subject.labels, key=POSITION, chosen=len(subject.ids) - 1, label="Token that is worked out below"
-    )
-    left, right = st.columns(2, gap="medium")
-    with left:
-        plot(
-            figures.stream_line(
-                mean(usual.lengths),
-                found.lengths[:, position],
-                rows,
-                f"token {position}, “{subject.labels[position]}”",
-            ),
-            key="residual_line",
-            height=330,
-            name="stream-norm",
-            data=pd.DataFrame({"after": rows, "mean_norm": mean(usual.lengths)}),
-            alt="Line: norm of the stream after each write, mean over tokens, and for the chosen token.",
-        )
-    with right:
-        _bars(
-            found.writes,
-            usual.written,
-            found.written[:, position],
-            "norm of the write",
-            "residual_writes",
-            "Bars: norm of each write, mean over tokens.",
-        )
-    left, right = st.columns(2, gap="medium")
-    with left:
-        _draw_cosines(subject, found, usual, position)
-    with right:
-        _draw_shares(subject, found, usual, position)
+
+
+def _hand(subject: Subject, found: Stream, position: int) -> None:
+    """A token's sum; the two norms in numbers; and where the models of the field have theirs."""
     _worked(subject, found, position)
-    explain.takeaway(_told(told))
+    left, right = st.columns(2, gap="medium")
+    for column, (title, lines) in zip((left, right), words.norms_worked(normed(EXAMPLE)), strict=True):
+        with column.container(border=True):
+            st.markdown(f"**{title}**")
+            st.latex(lines)
+    st.caption(words.NORMS_DIFFER)
+    st.markdown(words.WHERE_NORMS_STAND)
+    st.markdown(words.who_has_which(habits()))
 
 
 def _usual(subject: Subject, found: Stream) -> Stream:
@@ -202,29 +222,3 @@ def _named(term: Term) -> str:
     """A write with its norm written below."""
     index = "" if term.block is None else f"_{{{term.block}}}"
     return f"\\underbrace{{\\text{{{term.word}}}{index}}}_{{{term.size:.3g}}}"
-
-
-def _told(found: Summary) -> str:
-    words = (
-        f"The stream's mean norm goes from **{found.first:.2f}** at the embedding to **{found.last:.2f}** at"
-        f" the end. The longest write is {found.longest}'s, {found.length:.2f}."
-    )
-    if found.total is None:
-        return words
-    told = ", ".join(f"{label} {share:+.0%}" for label, share in found.largest)
-    against = (
-        f"Negative on average: {_few(found.negative)}."
-        if found.negative
-        else "No writer's mean share is negative."
-    )
-    return f"{words} Largest shares of the final stream: {told}. {against}"
-
-
-def _few(names: Sequence[str], most: int = 6) -> str:
-    """A list that stays one line.
-
-    >>> _few(["a", "b"]), _few(list("abcd"), 2)
-    ('a, b', 'a, b and 2 others')
-    """
-    more = len(names) - most
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {more} others"

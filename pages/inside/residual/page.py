@@ -1,9 +1,13 @@
 """The residual stream: what each layer writes, and which one settles the answer."""
 
+import streamlit as st
+
 from engine.measure.attribution import attribute
 from engine.measure.highway import fresh, measure
 from engine.measure.lens import first_settled, lens_steps, read_lens
 from engine.measure.residual import cosines, shares, states
+from engine.parts.blocks import NoResidualBlock, PreNormBlock
+from engine.training.residuals import compare, likeness
 from pages.inside.residual import words
 from pages.inside.residual.highway import draw_highway
 from pages.inside.residual.lens import draw_lens
@@ -11,15 +15,35 @@ from pages.inside.residual.norms import draw_norms
 from pages.inside.residual.push import draw_push
 from ui.look import Page, View, show
 
+Q = words.QUESTIONS
+ROAD = (PreNormBlock, NoResidualBlock, compare, likeness, measure, fresh)
+OLD_TITLES = {"Who pushed the logit": "push", "The gradient highway": "highway"}  # what old links name
+if (named := st.query_params.get("residual_view")) in OLD_TITLES:
+    st.query_params["residual_view"] = OLD_TITLES[named]
 show(
     Page(
-        "The residual stream",
+        "Residual stream",
         "residual_view",
         (
-            View("lens", "Logit lens", draw_lens, words.LENS, (lens_steps, read_lens, first_settled)),
-            View("push", "Who pushed the logit", draw_push, words.PUSH, (attribute,)),
-            View("norms", "Norms", draw_norms, words.NORMS, (states, shares, cosines)),
-            View("highway", "The gradient highway", draw_highway, words.HIGHWAY, (measure, fresh)),
+            View(
+                "lens",
+                "Logit lens",
+                draw_lens,
+                words.LENS,
+                (lens_steps, read_lens, first_settled),
+                question=Q["lens"],
+            ),
+            View("push", "Push", draw_push, words.PUSH, (attribute,), question=Q["push"]),
+            View("norms", "Norms", draw_norms, words.NORMS, (states, shares, cosines), question=Q["norms"]),
+            View(
+                "highway",
+                "Highway",
+                draw_highway,
+                words.HIGHWAY,
+                ROAD,
+                needs_model=False,
+                question=Q["highway"],
+            ),
         ),
     )
 )

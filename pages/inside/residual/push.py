@@ -8,11 +8,12 @@ import streamlit as st
 
 from engine.config import ResolvedConfig
 from engine.measure.attribution import Attribution, Versus, attribute
-from engine.measure.pushes import pushes
+from engine.measure.pushes import Pushes, pushes
 from engine.measure.residual import is_sum
+from engine.measure.settling import sureness, telling
 from engine.parts.protocols import Parts
-from pages.inside.residual import figures
-from pages.inside.residual.lens import position_word
+from pages.inside.residual import figures, words
+from pages.inside.residual.lens import blanks, following, read_so_far
 from pages.inside.residual.targets import choose_tokens
 from ui import explain, widgets
 from ui.players.plot import plot
@@ -22,7 +23,7 @@ from ui.text.markdown import safe
 
 POSITION = "residual_position"
 BARS = {"largest": "the hardest pushes", "layers": "layer by layer"}
-SHOWN = 24  # that push hardest, where a model has hundreds of heads
+SHOWN = 16  # that push hardest, where a model has hundreds of heads
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
@@ -47,37 +48,26 @@ def not_a_sum(config: ResolvedConfig, parts: Parts) -> str:
 
 
 def draw_push(subject: Subject) -> None:
-    """The parts of one logit: bars by layer, and heads against layers."""
+    """The parts of one logit, as bars; heads against layers and the sum are folded."""
     if not is_sum(subject.config, subject.model.parts):
         st.info(not_a_sum(subject.config, subject.model.parts))
         return
     position = token_strip(
-        subject.labels, key=POSITION, chosen=len(subject.ids) - 1, label=_strip_label(subject)
+        subject.labels, key=POSITION, chosen=first_position(subject), label=_strip_label(subject)
     )
-    left, right, third = st.columns([2, 2, 3])
-    target, versus = choose_tokens(subject, position, left, right)
+    wide, narrow = st.columns([3, 1], gap="medium")
+    with narrow:
+        target, versus = choose_tokens(subject, position, st, st)
     found = _attribution(subject.key, subject.ids, position, target, versus, subject)
     told = pushes(subject.config, found, subject.model.parts)
     name = subject.vocabulary[target]
-    against = (
-        "" if versus is None else " − mean" if versus == "mean" else f" − “{subject.vocabulary[versus]}”"
-    )
-    facts = {
-        "Sum of the parts": f"{found.total:+.4f}",
-        f"Logit of “{name}”{against}": f"{found.logit:+.4f}",
-        "Difference": f"{told.difference:+.1e}",
-    }
-    for column, (label, value) in zip(st.columns(3), facts.items(), strict=True):
-        column.metric(safe(label), value)
     writers = told.writers
     if len(told.single) > len(writers):
         hint = f"{len(told.single)} writers by themselves, or the heads of each layer together."
-        if widgets.one_of("Bars", BARS, "residual_bars", place=third, hint=hint) == "largest":
+        if widgets.one_of("Bars", BARS, "residual_bars", place=narrow, hint=hint) == "largest":
             writers = told.leading(SHOWN)
     labels, parts = ([getattr(push, what) for push in writers] for what in ("label", "part"))
     values = np.array([push.value for push in writers])
-    mixes = subject.model.parts.mixer(subject.config).present
-    wide, narrow = st.columns([3, 2], gap="medium") if mixes else (st.container(), None)
     with wide:
         plot(
             figures.part_bars(labels, parts, values, title="pushes the logit (nats)"),
@@ -90,29 +80,43 @@ def draw_push(subject: Subject) -> None:
                 f" {position}, bottom of the model first."
             ),
         )
-    if narrow is not None:
+    explain.answer(words.push_answer(told, name, read_so_far(subject, position), subject.config.causal))
+    explain.measure_it(_more, subject, found, told, name, versus)
+
+
+def first_position(subject: Subject) -> int:
+    """The token that is looked at until another is chosen: one after which the guess is sure, and right."""
+    logits = subject.recording().logits
+    guesses = logits.argmax(-1)
+    return telling(guesses, following(subject), sureness(logits), blanks(subject, guesses))
+
+
+def _more(subject: Subject, found: Attribution, told: Pushes, name: str, versus: Versus) -> None:
+    """The sum, and heads against layers."""
+    against = words.compared(versus, subject.vocabulary[versus] if isinstance(versus, int) else "")
+    facts = {
+        "Sum of the parts": f"{found.total:+.4f}",
+        f"Logit of “{name}”{against}": f"{found.logit:+.4f}",
+        "Difference": f"{told.difference:+.1e}",
+    }
+    for column, (label, value) in zip(st.columns(3), facts.items(), strict=True):
+        column.metric(safe(label), value)
+    st.caption(frozen_words(subject.config, subject.model.parts, found.scale))
+    if subject.model.parts.mixer(subject.config).present:
         layers, heads = ([str(i) for i in range(n)] for n in found.heads.shape)
-        with narrow:
-            plot(
-                figures.signed_map(found.heads, heads, layers, x="head", y="layer", unit="nats"),
-                key="residual_heads",
-                height=390,
-                name="head-attribution",
-                data=pd.DataFrame(found.heads, columns=[f"head_{h}" for h in heads])
-                .rename_axis("layer")
-                .reset_index(),
-                alt=(
-                    "Heatmap of the contribution of each head (columns) in each layer (rows) to the logit;"
-                    " blue pushes down, orange up."
-                ),
-            )
-    where = f"{position_word(subject.config)} “{safe(subject.labels[position])}”"
-    down = "down" if told.least.value < 0 else "least"
-    explain.takeaway(
-        f"For “{safe(name)}” {where}, **{told.most.label}** pushes most, {told.most.value:+.2f} nats;"
-        f" **{told.least.label}** pushes {down}, {told.least.value:+.2f}."
-        f" {frozen_words(subject.config, subject.model.parts, found.scale)}"
-    )
+        plot(
+            figures.signed_map(found.heads, heads, layers, x="head", y="layer", unit="nats"),
+            key="residual_heads",
+            height=390,
+            name="head-attribution",
+            data=pd.DataFrame(found.heads, columns=[f"head_{h}" for h in heads])
+            .rename_axis("layer")
+            .reset_index(),
+            alt=(
+                "Heatmap of the contribution of each head (columns) in each layer (rows) to the logit;"
+                " blue pushes down, orange up."
+            ),
+        )
 
 
 def _strip_label(subject: Subject) -> str:

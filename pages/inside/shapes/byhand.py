@@ -16,8 +16,16 @@ EXAMPLE = "shapes_example"
 
 
 def draw_by_hand() -> None:
-    example = widgets.one_of("Example", EXAMPLES, EXAMPLE, hidden=True)
-    (draw_mask if example == "mask" else draw_heads)()
+    line = st.container(horizontal=True, gap="large", vertical_alignment="bottom")
+    example = widgets.one_of("Example", EXAMPLES, EXAMPLE, place=line)
+    (draw_mask if example == "mask" else draw_heads)(line)
+
+
+def ask_by_hand() -> str:
+    asked = st.session_state.get(
+        EXAMPLE, st.query_params.get(EXAMPLE)
+    )  # the question comes before the choice
+    return words.ASK_HAND["mask" if asked == "mask" else "heads"]
 
 
 def words_by_hand() -> Words:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from engine.measure.byhand import MaskExample
+from engine.measure.byhand import HandExample, MaskExample
 from ui.figures import specs as go
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
@@ -38,7 +38,7 @@ def tensor_map(
         "x": _names(across, matrix.shape[1], labels),
         "y": _names(down, matrix.shape[0], labels),
         "hovertemplate": f"{down} %{{y}}<br>{across} %{{x}}<br>{name} = %{{z:.4g}}<extra></extra>",
-        "colorbar": {"thickness": 12, "len": 0.9, "x": 1.01},
+        "colorbar": {"thickness": 12, "len": 0.9, "x": 1.01, "nticks": 3 if len(matrix) == 1 else 6},
         **scale,
     }
     tall = crowded(labels.get(across, ())[: matrix.shape[1]], ROOM)
@@ -120,6 +120,32 @@ def weight_bars(keys: Sequence[str], example: MaskExample) -> go.Figure:
         barmode="group",
         yaxis={"title": {"text": "weight"}, "range": [0, 1.1]},
         xaxis={"title": {"text": "key"}},
+        bargap=0.3,
+    )
+    return go.Figure({"data": bars, "layout": layout})
+
+
+def head_bars(example: HandExample) -> go.Figure:
+    """The weights that each head's query gives to the keys."""
+    keys = [f"k{i + 1}" for i in range(example.k.shape[1])]
+    bars = [
+        {
+            "type": "bar",
+            "x": [f"head {h + 1}" for h in range(len(example.q))],
+            "y": example.pattern[:, 0, i],
+            "name": f"to {key}",
+            "marker": {"color": colour("attention" if i == 0 else "quiet")},
+            "text": [f"{v:.3f}" for v in example.pattern[:, 0, i]],
+            "textposition": "outside",
+            "cliponaxis": False,
+            "hovertemplate": "%{x}: %{y:.4f} to " + key + "<extra></extra>",
+        }
+        for i, key in enumerate(keys)
+    ]
+    layout = base_layout(
+        barmode="group",
+        margin={"l": 52, "r": 8, "t": 34, "b": 34},
+        yaxis={"title": {"text": "weight"}, "range": [0, 1.12], "nticks": 6},
         bargap=0.3,
     )
     return go.Figure({"data": bars, "layout": layout})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import ShapeError
 from engine.measure.byhand import MaskExample, masking
+from pages.inside.shapes import words
 from pages.inside.shapes.figures import weight_bars
 from pages.inside.shapes.notation import number, numbers, plain
 from ui import explain, widgets
@@ -16,15 +18,10 @@ from ui.text.markdown import safe
 SCORES = "1.0, 2.5, 0.5, 3.0"
 
 
-def draw_mask() -> None:
-    left, right = st.columns(2)
-    with left:
+def draw_mask(line: DeltaGenerator) -> None:
+    with line:
         text = st.text_input(
-            "Scores of one query",
-            SCORES,
-            key="shapes_scores",
-            max_chars=80,
-            **widgets.KEPT,
+            "Scores of one query", SCORES, key="shapes_scores", max_chars=80, width=260, **widgets.KEPT
         )
     try:
         scores = numbers(text or "")
@@ -32,28 +29,14 @@ def draw_mask() -> None:
         st.error(safe(str(error)))
         return
     keys = [f"key {i + 1}" for i in range(len(scores))]
-    with right:
-        chosen = widgets.some_of("Hidden", keys, "shapes_hidden", first=keys[-1:])
+    chosen = widgets.some_of("Hidden", keys, "shapes_hidden", first=keys[-1:], place=line)
     hidden = [keys.index(name) for name in chosen]
     try:
         example = masking(scores, hidden)
     except ShapeError as error:
         st.error(safe(str(error)))
         return
-    _mask_table(example, keys)
-    powers, first = [number(power) for power in example.powers], example.visible[0]
-    terms = " + ".join(rf"e^{{{power}}}" for power in powers)
-    weight = number(float(example.weights[first]), 2)
-    share = (
-        rf"\frac{{e^{{{powers[0]}}}}}{{{terms}}} ="
-        rf" \frac{{{number(float(example.exponentials[first]), 3)}}}{{{number(example.total, 3)}}}"
-    )
-    if example.shift:
-        st.caption(
-            f"The largest visible score, {number(example.shift)}, is taken off all of them first: that"
-            " changes no weight, and no power overflows."
-        )
-    st.latex(rf"w_{{{first + 1}}} = {share} = {weight}")
+    explain.answer(words.masked(example, len(hidden)))
     alt = (
         f"Weights of {len(keys)} keys with the mask before the softmax, summing to 1, and after it, summing"
         f" to {example.kept:.2f}."
@@ -65,17 +48,26 @@ def draw_mask() -> None:
         weight_bars(keys, example),
         key="shapes_mask",
         alt=alt,
-        height=280,
+        height=340,
         data=table,
         name="masking",
     )
-    explain.takeaway(
-        "The mask must come **before** the softmax. Set the weights to zero after it, and the row sums to"
-        f" **{example.kept:.2f}**: the hidden keys have already taken their share of {example.lost:.2f}, so"
-        " what they hold leaks into how loud the others are, and the output shrinks."
-        if hidden
-        else "Nothing is hidden, so both ways agree. Hide a key to see them differ."
+    explain.measure_it(_mask_table, example, keys)
+    explain.by_hand(_one_weight, example)
+
+
+def _one_weight(example: MaskExample) -> None:
+    """The weight of the first key that is seen, written out."""
+    powers, first = [number(power) for power in example.powers], example.visible[0]
+    terms = " + ".join(rf"e^{{{power}}}" for power in powers)
+    weight = number(float(example.weights[first]), 2)
+    share = (
+        rf"\frac{{e^{{{powers[0]}}}}}{{{terms}}} ="
+        rf" \frac{{{number(float(example.exponentials[first]), 3)}}}{{{number(example.total, 3)}}}"
     )
+    if example.shift:
+        st.caption(words.too_large(number(example.shift)))
+    st.latex(rf"w_{{{first + 1}}} = {share} = {weight}")
 
 
 def _mask_table(example: MaskExample, keys: list[str]) -> None:
@@ -91,3 +83,5 @@ def _mask_table(example: MaskExample, keys: list[str]) -> None:
     sums = ["", "", *(f"{number:.2f}" for number in (example.total, *example.sums))]
     body = {key: [plain(float(values[i])) for values in stages.values()] for i, key in enumerate(keys)}
     st.table(pd.DataFrame(body | {"sum": sums}, index=list(stages)))
+    if example.lost:
+        st.markdown(words.late(example))

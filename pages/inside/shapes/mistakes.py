@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.measure import mistakes
-from engine.measure.mistakes import Attempt
-from ui import widgets
+from pages.inside.shapes import words
+from pages.inside.shapes.words import Told
+from ui import explain, widgets
 
 Size = tuple[str, int, int, int, str]  # label, least, largest, first, key
 MISTAKES = {
@@ -17,16 +20,19 @@ MISTAKES = {
 
 
 def draw_mistakes() -> None:
-    st.markdown(
-        "Choose a mistake. It is run for real, and what comes back is the engine's and PyTorch's own words."
-    )
-    kind = widgets.one_of("Mistake", MISTAKES, "shapes_mistake", hidden=True)
-    {"heads": _heads_mistake, "unembedding": _unembedding_mistake, "mask": _mask_mistake}[kind]()
+    """The mistake, its two sizes, the line that is run, and what comes back."""
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        kind = widgets.one_of("Mistake", MISTAKES, "shapes_mistake", kind="list")
+    told = {"heads": _heads_mistake, "unembedding": _unembedding_mistake, "mask": _mask_mistake}[kind](right)
+    explain.answer(words.outcome(told))
+    _result(told)
+    explain.measure_it(_all_errors, told)
 
 
-def _heads_mistake() -> None:
+def _heads_mistake(place: DeltaGenerator) -> Told:
     d_model, n_heads = _sizes(
-        ("d_model", 1, 1024, 128, "shapes_d_model"), ("n_heads", 1, 64, 3, "shapes_n_heads")
+        place, ("d_model", 1, 1024, 128, "shapes_d_model"), ("n_heads", 1, 64, 3, "shapes_n_heads")
     )
     attempt, found = mistakes.split_heads(d_model, n_heads), mistakes.division(d_model, n_heads)
     st.code(
@@ -35,7 +41,7 @@ def _heads_mistake() -> None:
         language="python",
     )
     each, rest = found.each, found.rest
-    _told(
+    return Told(
         attempt,
         expected=f"{n_heads} heads of the same width, {n_heads} × d_head = {d_model}.",
         came=(
@@ -53,16 +59,16 @@ def _heads_mistake() -> None:
     )
 
 
-def _unembedding_mistake() -> None:
+def _unembedding_mistake(place: DeltaGenerator) -> Told:
     d_model, vocab = _sizes(
-        ("d_model", 1, 1024, 128, "shapes_d_model"), ("vocab_size", 1, 2000, 65, "shapes_vocab")
+        place, ("d_model", 1, 1024, 128, "shapes_d_model"), ("vocab_size", 1, 2000, 65, "shapes_vocab")
     )
     st.code(
         f"F.linear(x, embedding.T)  # embedding: ({vocab}, {d_model}); F.linear transposes again",
         language="python",
     )
     attempt = mistakes.transposed_unembedding(d_model, vocab)
-    _told(
+    return Told(
         attempt,
         expected=(
             f"x (1, 6, {d_model}) times W_U ({d_model}, {vocab}). `F.linear(x, W)` computes x Wᵀ, so W must"
@@ -82,16 +88,18 @@ def _unembedding_mistake() -> None:
     )
 
 
-def _mask_mistake() -> None:
+def _mask_mistake(place: DeltaGenerator) -> Told:
     length, size = _sizes(
-        ("tokens in the text", 2, 64, 6, "shapes_length"), ("size of the mask", 1, 64, 5, "shapes_mask_size")
+        place,
+        ("tokens in the text", 2, 64, 6, "shapes_length"),
+        ("size of the mask", 1, 64, 5, "shapes_mask_size"),
     )
     st.code(
         f"scores + causal_mask({size})  # scores (1, 4, {length}, {length}), mask ({size}, {size})",
         language="python",
     )
     attempt = mistakes.wrong_mask(length, size)
-    _told(
+    return Told(
         attempt,
         expected=(
             f"A mask of (query, key) = ({length}, {length}): one row for each token that looks, one column"
@@ -119,25 +127,37 @@ def _mask_mistake() -> None:
     )
 
 
-def _sizes(first: Size, second: Size) -> tuple[int, int]:
+def _sizes(place: DeltaGenerator, first: Size, second: Size) -> tuple[int, int]:
     """Two whole numbers, side by side."""
-    left, right = st.columns(2)
+    left, right = place.columns(2)
     return widgets.whole(*first, place=left), widgets.whole(*second, place=right)
 
 
-def _told(attempt: Attempt, *, expected: str, came: str, fix: str, fine: str, good: bool = True) -> None:
-    """What happened, in the machine's words and then in plain ones."""
+def _result(told: Told) -> None:
+    """What came back, in the machine's words, and how to mend it."""
+    attempt = told.attempt
+    st.table(
+        pd.DataFrame(
+            [(name, f"{shape}") for name, shape in attempt.shapes]
+            + [("output", "none: an error" if attempt.errors else f"{attempt.made}")],
+            columns=["tensor", "shape"],
+        ).set_index("tensor"),
+        border="horizontal",
+    )
     if not attempt.errors:
-        (st.success if good else st.warning)(f"{fine} Output: {attempt.made}.")
+        (st.success if told.good else st.warning)(f"Output: {attempt.made}.")
         return
-    for who, words in attempt.errors:
-        early = who == "ConfigError"
-        where = "of the engine, before anything is built" if early else "of PyTorch, in the middle of the run"
-        st.error(f"**{who}** {where}")
-        st.code(words, language="text", wrap_lines=True)
-    for column, title, text in zip(
-        st.columns(3), ("Expected", "What came", "How to fix it"), (expected, came, fix), strict=True
-    ):
-        with column:
-            st.markdown(f"**{title}**")
-            st.markdown(text)
+    who, said = attempt.errors[-1]
+    st.error(words.raised(who))
+    st.code(said, language="text", wrap_lines=True)
+    st.markdown(f"**How to fix it.** {told.fix}")
+
+
+def _all_errors(told: Told) -> None:
+    """What was expected, what came, and every error on the way."""
+    st.markdown(f"**Expected.** {told.expected}")
+    if told.attempt.errors:
+        st.markdown(f"**What came.** {told.came}")
+    for who, said in told.attempt.errors[:-1]:
+        st.error(words.raised(who))
+        st.code(said, language="text", wrap_lines=True)

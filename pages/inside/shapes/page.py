@@ -4,7 +4,7 @@ from engine.measure.mistakes import split_heads, transposed_unembedding, wrong_m
 from engine.measure.shapes import trace
 from engine.measure.tape import Tape
 from pages.inside.shapes import words
-from pages.inside.shapes.byhand import code_by_hand, draw_by_hand, words_by_hand
+from pages.inside.shapes.byhand import ask_by_hand, code_by_hand, draw_by_hand, words_by_hand
 from pages.inside.shapes.mistakes import draw_mistakes
 from pages.inside.shapes.walk import draw_walk
 from ui.look import Page, View, show
@@ -14,8 +14,16 @@ show(
         "Shapes",
         "shapes_view",
         (
-            View("pass", "Forward pass", draw_walk, words.PASS, (trace, Tape)),
-            View("hand", "By hand", draw_by_hand, words_by_hand, code_by_hand, needs_model=False),
+            View("pass", "Forward pass", draw_walk, words.PASS, (trace, Tape), question=words.ASK_PASS),
+            View(
+                "hand",
+                "By hand",
+                draw_by_hand,
+                words_by_hand,
+                code_by_hand,
+                needs_model=False,
+                question=ask_by_hand,
+            ),
             View(
                 "wrong",
                 "A wrong shape",
@@ -23,6 +31,7 @@ show(
                 words.WRONG,
                 (split_heads, transposed_unembedding, wrong_mask),
                 needs_model=False,
+                question=words.ASK_WRONG,
             ),
         ),
     )

@@ -72,7 +72,7 @@ EXAMPLES = {
 
 def chosen_source(subject: Subject) -> tuple[str, Source]:
     names = {OWN: "This model"} | {key: source.title for key, source in EXAMPLES.items()}
-    key = widgets.one_of("Trace", names, "shapes_source", kind="pills", hidden=True)
+    key = widgets.one_of("Trace", names, "shapes_source", kind="list", hidden=True)
     if key in EXAMPLES:
         return key, EXAMPLES[key]
     return OWN, Source(

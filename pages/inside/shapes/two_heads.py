@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import ShapeError
 from engine.measure.byhand import HandExample, multi_head, one_weight
+from pages.inside.shapes import words
+from pages.inside.shapes.figures import head_bars
 from pages.inside.shapes.notation import matrix, number, numbers, signed
 from ui import explain, widgets
+from ui.players.plot import plot
 from ui.text.markdown import safe
 
 ROWS = {"q": "1, 2, 3, 4", "k1": "5, 6, 7, 8", "k2": "9, 0, 1, 2", "v1": "1, 0, 0, 1", "v2": "0, 1, 1, 0"}
+FEW = 2  # heads whose numbers stand beside the bars: more are folded
 HIDDEN: dict[str, tuple[int, ...]] = {"none": (), "k1": (0,), "k2": (1,)}
-BOLD = 0.95  # of a head's weight on one key: the scores are far apart
 
 
-def draw_heads() -> None:
-    st.markdown(
-        "One query **q** looks at two keys **k1**, **k2** and takes from their values **v1**, **v2**. Change"
-        " any number."
-    )
+def draw_heads(line: DeltaGenerator) -> None:
+    """The numbers, every stage of every head, and who looks where."""
     rows: dict[str, list[float]] = {}
     for column, (name, first) in zip(st.columns(5, gap="small"), ROWS.items(), strict=True):
         with column:
@@ -31,41 +33,55 @@ def draw_heads() -> None:
     if len(rows) < len(ROWS):
         return
     if len({len(row) for row in rows.values()}) > 1:
-        st.error(
-            "All five rows must have the same number of numbers: "
-            + ", ".join(f"{name} has {len(row)}" for name, row in rows.items())
-            + "."
-        )
+        st.error(words.other_lengths({name: len(row) for name, row in rows.items()}))
         return
     width = len(rows["q"])
-    left, right = st.columns([1, 1])
-    with left:
-        fitting = [n for n in range(1, width + 1) if width % n == 0]
-        heads = widgets.one_of("Heads", fitting, "shapes_heads", first=2 if width % 2 == 0 else 1)
-    with right:
-        hidden = HIDDEN[widgets.one_of("Hide a key", list(HIDDEN), "shapes_hide")]
+    fitting = [n for n in range(1, width + 1) if width % n == 0]
+    half = 2 if width % 2 == 0 else 1
+    heads = widgets.one_of("Heads", fitting, "shapes_heads", first=half, place=line)
+    hidden = HIDDEN[widgets.one_of("Hide a key", list(HIDDEN), "shapes_hide", place=line)]
     example = multi_head([rows["q"]], [rows["k1"], rows["k2"]], [rows["v1"], rows["v2"]], heads, hidden)
-    _stages(example)
-    _cell(example)
-    st.latex(
-        rf"\text{{output}} = [{', '.join(f'z^{{({h + 1})}}' for h in range(heads))}] ="
-        rf" {matrix(example.out, 3)}"
-    )
-    explain.takeaway(
-        f"Each head sees its own {example.d_head} of the {width} numbers, so each looks where it likes."
-        f" Dividing by $\\sqrt{{d_{{head}}}} = \\sqrt{{{example.d_head}}}$ keeps wide heads from answering"
-        " with a plain yes or no."
-        + (
-            f" Here the scores are so far apart that every head still gives {example.most:.1%} or more to one"
-            " key."
-            if example.most > BOLD
-            else ""
+    explain.answer(words.two_heads(example, heads))
+    _results(example)
+    explain.measure_it(_stages, example)
+    explain.by_hand(_cell, example)
+
+
+def _results(example: HandExample) -> None:
+    """The weights of each head as bars; beside them its scores, its weights and what it writes."""
+    left, right = st.columns([2, 3], gap="medium", vertical_alignment="center")
+    with left:
+        plot(
+            head_bars(example),
+            key="shapes_two_heads",
+            alt=words.bars_of_heads(example),
+            height=290,
+            data=pd.DataFrame(example.pattern[:, 0], columns=["k1", "k2"]),
+            name="heads",
         )
-    )
+    few = min(len(example.q), FEW)
+    with right:
+        for column, h in zip(st.columns(few, border=True), range(few), strict=True):
+            with column:
+                st.markdown(words.of_head(h, example))
+                _lines(
+                    (r"q\,k^\top", matrix(example.raw[h])),
+                    (rf"\text{{/}}\sqrt{{{example.d_head}}}", matrix(example.scaled[h])),
+                    (r"\text{weights}", matrix(example.pattern[h], 3)),
+                    ("z", matrix(example.z[h], 3)),
+                )
+        st.latex(rf"\text{{output}} = {matrix(example.out, 3)}")
+
+
+def _lines(*lines: tuple[str, str]) -> None:
+    """Equations below each other, aligned at their signs."""
+    body = r" \\[8pt] ".join(rf"{name} &= {value}" for name, value in lines)
+    st.latex(rf"\begin{{aligned}} {body} \end{{aligned}}")
 
 
 def _stages(example: HandExample) -> None:
     """Every stage of every head, as matrices."""
+    st.markdown(words.scaled(example))
     count = len(example.q)
     per_row = min(count, 2)
     for start in range(0, count, per_row):
@@ -73,14 +89,9 @@ def _stages(example: HandExample) -> None:
             st.columns(per_row, border=True), range(start, min(start + per_row, count)), strict=False
         ):
             with column:
-                first, last = h * example.d_head + 1, (h + 1) * example.d_head
-                st.markdown(
-                    f"**Head {h + 1}** · "
-                    + (f"numbers {first} to {last}" if last > first else f"number {first}")
-                    + " of each row"
-                )
+                st.markdown(words.of_head(h, example))
                 root = rf"\sqrt{{{example.d_head}}}"
-                lines = [
+                _lines(
                     ("q", matrix(example.q[h])),
                     ("k", matrix(example.k[h])),
                     ("v", matrix(example.v[h])),
@@ -89,13 +100,10 @@ def _stages(example: HandExample) -> None:
                     (r"+\ \text{mask}", matrix(example.masked[h])),
                     (r"\text{softmax}", matrix(example.pattern[h], 3)),
                     (r"z = \text{softmax} \cdot v", matrix(example.z[h], 3)),
-                ]
-                body = r" \\[8pt] ".join(rf"{name} &= {value}" for name, value in lines)
-                st.latex(rf"\begin{{aligned}} {body} \end{{aligned}}")
+                )
 
 
 def _cell(example: HandExample) -> None:
-    st.markdown("**One number, written out**")
     left, right = st.columns(2)
     with left:
         head = widgets.one_of("of head", range(1, len(example.q) + 1), "shapes_cell_head") - 1

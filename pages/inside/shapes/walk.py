@@ -11,10 +11,9 @@ import streamlit as st
 
 from engine.measure import slices
 from engine.measure.shapes import Ran, Shape, TraceStep, tensor_of
-from pages.inside.shapes import figures
+from pages.inside.shapes import figures, words
 from pages.inside.shapes.sources import OWN, Source, chosen_source, steps_of, total_sentence
-from pages.inside.shapes.words import FLOPS
-from ui import widgets
+from ui import explain, widgets
 from ui.figures import theme
 from ui.players.component import mounted
 from ui.players.plot import plot
@@ -45,21 +44,22 @@ AXIS_COLOURS = {
 
 
 def draw_walk(subject: Subject) -> None:
-    """The choice of what is traced, its totals, the walk, and how its numbers are counted."""
-    key, source = chosen_source(subject)
-    st.markdown(f"{source.note} {total_sentence(source)}")
-    walk(key, source, subject)
-    st.caption(FLOPS)
+    """The walk, beside it what is traced and the tensor of the chosen step, and what shape that has."""
+    walk(subject)
 
 
 @st.fragment
-def walk(key: str, source: Source, subject: Subject) -> None:
-    """The list, and beside it the chosen step's formula, its tensor and the lines that made it. Only this
-    runs again at a step.
-    """
+def walk(subject: Subject) -> None:
+    """Only this runs again at a step."""
+    said = st.container()
+    left, right = st.columns([11, 9], gap="medium")
+    with right:
+        key, source = chosen_source(subject)
     steps = steps_of(source)
     index = _chosen(steps, key, source)
-    left, right = st.columns([11, 9], gap="medium")
+    step = steps[index]
+    with said:
+        explain.answer(words.shape_of(step))
     with left:
         data = _sent(source) | {
             "shown": index,
@@ -68,13 +68,16 @@ def walk(key: str, source: Source, subject: Subject) -> None:
         }
         mounted("shapes")(key=WALK, data=data, on_step_change=lambda: None)
     with right:
-        step = steps[index]
         st.latex(step.formula)
         _tensor(step, subject if key == OWN else None)
-        if key != OWN:
-            _source(step)
-    if key == OWN:  # beside the list there is the tensor: the lines get the page's width
-        _source(step)
+    explain.measure_it(_measured, source)
+    explain.by_hand(_source, step)
+
+
+def _measured(source: Source) -> None:
+    """The totals of the pass, and how they are counted."""
+    st.markdown(f"{source.note} {total_sentence(source)}")
+    st.caption(words.FLOPS)
 
 
 def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
@@ -88,11 +91,16 @@ def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
     elif not isinstance(index, int) or isinstance(index, bool):
         index = widgets.number_of(st.query_params.get("shapes_step"))
         if index is None:
-            index = 0 if before is None else before[2]
+            index = _first(steps) if before is None else before[2]
     index = min(max(index, 0), len(steps) - 1)
     st.session_state["shapes_traced"] = (traced, steps[index].name, index)
     widgets.put_index("shapes_step", index)
     return index
+
+
+def _first(steps: Sequence[TraceStep]) -> int:
+    """The first scores, whose shape says most; the first step where there are none."""
+    return next((i for i, step in enumerate(steps) if step.bare == "scores"), 0)
 
 
 # The list ---------------------------------------------------------------------------------------
@@ -191,7 +199,7 @@ def _tensor(step: TraceStep, subject: Subject | None) -> None:
         figure,
         key="shapes_tensor",
         alt=alt,
-        height=200 if values.ndim == 1 else 400,
+        height=180 if values.ndim == 1 else 330,
         data=figures.table(values, axes),
         name=step.name.replace(".", "-"),
     )

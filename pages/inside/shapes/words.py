@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from engine.measure.byhand import HandExample, MaskExample
+from engine.measure.mistakes import Attempt
+from engine.measure.tape import TraceStep
 from ui.look import Words
 
-SENTENCE = (
-    "From token ids to probabilities, one operation at a time: what goes in, what comes out, what it costs,"
-    " and the line of code that did it."
-)
+ASK_PASS = "What shape has each tensor?"
+ASK_HAND = {
+    "heads": "How do two heads come to their result?",
+    "mask": "Why must the mask come before the softmax?",
+}
+ASK_WRONG = "What happens when shapes do not fit?"
+
 FLOPS = (
     "FLOPs: a product of (m, k) and (k, n) counts 2·m·k·n. Elementwise operations count 1 for each number"
     " they write, softmax and norms 5; copies and views count 0. Bytes are float32, ids 8 bytes each."
@@ -65,3 +73,110 @@ WRONG = Words(
         " is wrong all the same."
     ),
 )
+
+
+# Answers ----------------------------------------------------------------------------------------
+
+
+def shape_of(step: TraceStep) -> str:
+    """The shape of what a step makes, and how it grows with the text."""
+    made = step.output
+    axes = " × ".join(f"{axis} {size:,}" for axis, size in zip(made.axes, made.sizes, strict=True))
+    grows = {1: "just as many", 2: "twice as many"}.get(made.doubled, f"{made.doubled} times as many")
+    return f"`{step.bare}` is **{axes}**: {made.numbers:,} numbers. With twice the text it has {grows}."
+
+
+def two_heads(example: HandExample, heads: int) -> str:
+    """Which key each head listens to."""
+    said = "; ".join(
+        f"head {head} gives **{share:.1%}** to k{key}" for head, (key, share) in enumerate(example.first, 1)
+    )
+    if heads == 1:
+        return f"The one head sees all {example.d_head} numbers: {said}."
+    return f"Each head compares its own {example.d_head} numbers: {said}."
+
+
+def masked(example: MaskExample, hidden: int) -> str:
+    if not hidden:
+        return f"Nothing is hidden, so both ways agree: the weights sum to **{example.kept:.2f}**."
+    return (
+        f"Masked after the softmax, the weights sum to **{example.kept:.2f}** only: the hidden keys have"
+        f" already taken their share of {example.lost:.2f}."
+    )
+
+
+# By hand ----------------------------------------------------------------------------------------
+
+BOLD = 0.95  # of a head's weight on one key: the scores are far apart
+
+
+def other_lengths(lengths: dict[str, int]) -> str:
+    found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+    return f"All five rows must have the same number of numbers: {found}."
+
+
+def of_head(head: int, example: HandExample) -> str:
+    """`head` counts from 0; on the screen from 1."""
+    first, last = head * example.d_head + 1, (head + 1) * example.d_head
+    which = f"numbers {first} to {last}" if last > first else f"number {first}"
+    return f"**Head {head + 1}**: {which} of each row"
+
+
+def bars_of_heads(example: HandExample) -> str:
+    said = ", ".join(f"head {head} mostly k{key}" for head, (key, _) in enumerate(example.first, 1))
+    return f"Bars of the weights that each of {len(example.q)} heads gives to two keys: {said}."
+
+
+def scaled(example: HandExample) -> str:
+    said = (
+        f"Dividing by $\\sqrt{{d_{{head}}}} = \\sqrt{{{example.d_head}}}$ keeps wide heads from answering"
+        " with a plain yes or no."
+    )
+    if example.most > BOLD:
+        return (
+            f"{said} Here the scores are so far apart that every head still gives {example.most:.1%} or more"
+            " to one key."
+        )
+    return said
+
+
+def too_large(shift: str) -> str:
+    return (
+        f"The largest visible score, {shift}, is taken off all of them first: that changes no weight, and no"
+        " power overflows."
+    )
+
+
+def late(example: MaskExample) -> str:
+    return (
+        f"The mask must come **before** the softmax. Set the weights to zero after it, and the row sums to"
+        f" **{example.kept:.2f}**: the hidden keys have already taken their share of {example.lost:.2f}, so"
+        " what they hold leaks into how loud the others are, and the output shrinks."
+    )
+
+
+# Wrong shapes -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Told:
+    """A mistake that was run, and in sentences what was expected, what came, how to mend it, and what it
+    means where nothing was raised: `good` where that is no mistake.
+    """
+
+    attempt: Attempt
+    expected: str
+    came: str
+    fix: str
+    fine: str
+    good: bool = True
+
+
+def outcome(told: Told) -> str:
+    return told.came if told.attempt.errors else told.fine
+
+
+def raised(who: str) -> str:
+    if who == "ConfigError":
+        return f"**{who}** of the engine, before anything is built"
+    return f"**{who}** of PyTorch, in the middle of the run"

@@ -11,7 +11,16 @@ from streamlit.delta_generator import DeltaGenerator
 from engine.config import ModelConfig
 from engine.errors import ConfigError, GlassformerError
 from engine.ledger import ledger
-from pages.models.parameters.choice import FIRST, MODEL, Choice, choose, first_model, found, plain
+from pages.models.parameters.choice import (
+    FIRST,
+    MODEL,
+    Choice,
+    choose,
+    first_model,
+    found,
+    plain,
+    say_changes,
+)
 from ui import fields, state
 from ui.fields import Control
 from ui.text.markdown import safe
@@ -64,21 +73,20 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def chosen_model() -> Choice:
-    """Draws the choice of a model and of its fields. What cannot be built is said, and the model is counted
-    as it was.
+    """Draws the choice of a model and of its fields, in one line. What cannot be built is said, and the model
+    is counted as it was.
     """
-    left, right = st.columns([2, 3], gap="medium", vertical_alignment="bottom")
-    with left:
+    line = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    with line:
         name = choose("Model", MODEL, first_model(), _fill)
+    problem = st.container()
     try:
         choice = plain(name)
     except (GlassformerError, OSError) as error:
-        st.error(safe(str(error)))
+        problem.error(safe(str(error)))
         choice = plain(FIRST)
-    with right:
-        st.caption(choice.note)
-    problem = st.container()
-    values, notes = _fields(_unresolved(name))
+    with line:
+        values, notes = _fields(_unresolved(name))
     try:
         config = ModelConfig(**values).validate()
         encoder = choice.base.encoder
@@ -99,6 +107,9 @@ def chosen_model() -> Choice:
         field: (fields.show(before), fields.show(value))
         for field, (before, value) in _changes(choice.base.config, counted.config).items()
     }
+    if changed:
+        with line:
+            say_changes(changed)
     return replace(
         choice, ledger=counted, changed=changed, title=f"{choice.title}, changed" if changed else choice.title
     )
@@ -137,7 +148,7 @@ def _fields(config: ModelConfig) -> tuple[dict[str, Any], dict[str, DeltaGenerat
     state.drop_endless()
     values: dict[str, Any] = {}
     notes: dict[str, DeltaGenerator] = {}
-    with st.expander("Change any field", icon=":material/tune:"):
+    with st.popover("Change any field", icon=":material/tune:"):
         for title, group in GROUPS.items():
             st.markdown(f"**{title}**")
             grid = st.grid("auto", min_column_width=190, gap="small")

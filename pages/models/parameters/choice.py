@@ -15,7 +15,7 @@ from engine.faults import parts_of
 from engine.ledger import Ledger, ledger, ledger_of
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
-from engine.presets import ENCODER_DECODERS, PRESETS, Preset
+from engine.presets import ENCODER_DECODERS, PRESETS, TAUGHT, Preset
 from engine.pretrained import sources
 from engine.pretrained.load import open_model
 from ui import state
@@ -25,7 +25,8 @@ from ui.text.markdown import safe, whole
 
 FIRST = "gpt2"
 MODEL, OTHER = "parameters_model", "parameters_other"
-ALL = PRESETS | ENCODER_DECODERS
+WIDE = 320  # pixels of the box: the longest title of a preset
+ALL = PRESETS | TAUGHT | ENCODER_DECODERS
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,11 @@ def _opened(name: str) -> ModelConfig:
     return open_model(place).config
 
 
-def choose(label: str, key: str, first: str, then: Callable[[], None] | None = None) -> str:
+def choose(
+    label: str, key: str, first: str, then: Callable[[], None] | None = None, *, hidden: bool = True
+) -> str:
     """A select box over all models. The name is in the URL under `key`; an unknown one falls back to `first`.
-    `then` is called when another is chosen.
+    `then` is called when another is chosen; `hidden` hides the label.
     """
     # Streamlit's own: a link may name somebody else's run, a missing one is said, and the URL always
     # holds the name, also of the first.
@@ -123,6 +126,8 @@ def choose(label: str, key: str, first: str, then: Callable[[], None] | None = N
             key=key,
             format_func=lambda n: whole(titles.get(str(n), str(n))),
             on_change=then,
+            label_visibility="collapsed" if hidden else "visible",
+            width=WIDE,
         )
     )
     if st.query_params.get(key) != name:
@@ -176,9 +181,7 @@ def first_model() -> str:
     return str(kept) if other and kept in options() else FIRST
 
 
-def say_changes(choice: Choice) -> None:
-    """The fields that were changed. The place for them is always there: what stands below keeps its own."""
-    place = st.container()
-    if choice.changed:
-        changes = (f"`{field}` {before} → {after}" for field, (before, after) in choice.changed.items())
-        place.caption("Changed: " + ", ".join(changes) + ".")
+def say_changes(changed: Mapping[str, tuple[Any, Any]]) -> None:
+    """The fields that were changed, with both values."""
+    changes = (f"`{field}` {before} → {after}" for field, (before, after) in changed.items())
+    st.caption("Changed: " + ", ".join(changes) + ".", width="content")

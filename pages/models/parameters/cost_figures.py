@@ -202,9 +202,14 @@ MEMORY_PARTS = {
 }
 
 
-def memory_bars(uses: Mapping[str, Mapping[str, int]]) -> go.Figure:
-    """Bytes by what they are for, one bar a use: use -> part of MEMORY_PARTS -> bytes."""
-    bars = []
+VISIBLE = 50  # a device with more times the memory than is needed would leave no bar to see
+
+
+def memory_bars(uses: Mapping[str, Mapping[str, int]], devices: Mapping[str, int]) -> go.Figure:
+    """Bytes by what they are for, one bar a use: use -> part of MEMORY_PARTS -> bytes. Upright lines are what
+    `devices` have, the smallest always where its line leaves the bars to be seen.
+    """
+    bars: list[dict[str, Any]] = []
     for part, shade in MEMORY_PARTS.items():
         values = [parts.get(part, 0) for parts in uses.values()]
         if any(values):
@@ -221,17 +226,66 @@ def memory_bars(uses: Mapping[str, Mapping[str, int]]) -> go.Figure:
                     "hovertemplate": f"{part}: %{{text}}<extra></extra>",
                 }
             )
+    sums = {use: sum(parts.values()) for use, parts in uses.items()}
+    most, least = max(sums.values()), min(devices.values())
+    end = max(most, least) if most * VISIBLE > least else most
+    shown = {name: size for name, size in devices.items() if size <= end}
     layout = base_layout(
         barmode="stack",
         bargap=0.35,
-        margin={"l": 84, "r": 16, "t": 62, "b": 44},
-        xaxis={"title": {"text": "GB"}, "nticks": 6, "tickformat": ",~g"},
-        yaxis={"autorange": "reversed", "showgrid": False},
+        margin={"l": 84, "r": 16, "t": 74, "b": 44},
+        shapes=[
+            {
+                "type": "line",
+                "x0": size / GB,
+                "x1": size / GB,
+                "y0": 0,
+                "y1": 1,
+                "yref": "paper",
+                "line": {"color": colour("quiet"), "width": 1.5, "dash": "dot"},
+            }
+            for size in shown.values()
+        ],
+        annotations=[
+            {
+                "x": size / GB,
+                "y": 1.0,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "xanchor": "center" if size * 1.05 < end else "right",
+                "text": f"{name.split()[-1]} {size // GB} GB",
+                "showarrow": False,
+                "font": {"size": 12},
+            }
+            for name, size in shown.items()
+            if size * 12 > end  # no room beside each other
+        ]
+        + [
+            {
+                "x": total / GB,
+                "y": use,
+                "text": gigabytes(total),
+                "showarrow": False,
+                "xanchor": "left",
+                "xshift": 6,
+                "font": {"size": 15},
+            }
+            for use, total in sums.items()
+        ],
+        xaxis={
+            "title": {"text": "GB"},
+            "nticks": 6,
+            "tickformat": ",~g",
+            "range": [0, 1.13 * end / GB],
+        },
+        yaxis={"autorange": "reversed", "showgrid": False, "tickfont": {"size": 15}},
         legend={
             "orientation": "h",
             "x": 0,
+            "xref": "container",
             "y": 1.0,
-            "yanchor": "bottom",
+            "yref": "container",
+            "yanchor": "top",
             "traceorder": "normal",
             "entrywidth": 118,
         },

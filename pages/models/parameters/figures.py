@@ -75,7 +75,7 @@ def treemap(ledger: Ledger, title: str) -> go.Figure:
     trace: dict[str, Any] = {
         "type": "treemap",
         "ids": list(nodes),
-        "labels": [v["label"] for v in values],
+        "labels": [_label(name, v, top, nodes) for name, v in nodes.items()],
         "parents": [v["parent"] for v in values],
         "values": np.array([v["value"] for v in values], dtype=np.float64),
         "branchvalues": "total",
@@ -94,19 +94,29 @@ def treemap(ledger: Ledger, title: str) -> go.Figure:
             "pad": {"t": 22, "l": 3, "r": 3, "b": 3},
         },
         "texttemplate": "%{label}<br>%{text}",
-        "hovertemplate": "<b>%{label}</b><br>%{hovertext}%{value:,.0f} (%{percentRoot:.2%})<extra></extra>",
+        "customdata": [v["label"] for v in values],
+        "hovertemplate": (
+            "<b>%{customdata}</b><br>%{hovertext}%{value:,.0f} (%{percentRoot:.2%})<extra></extra>"
+        ),
         "pathbar": {"visible": False},
         "tiling": {"pad": 2},
         # The page's own colour is the one that can be read on every part, light or dark, but for orange on a
         # light page.
         "textfont": {
-            "size": 14,
+            "size": 15,
             "color": [_on(v["part"]) if v["parent"] else "var(--gf-seq6)" for v in values],
         },
     }
     return go.Figure(
         {"data": [trace], "layout": base_layout(margin={"l": 0, "r": 0, "t": 0, "b": 0}, showlegend=False)}
     )
+
+
+def _label(name: str, node: Mapping[str, Any], top: float, nodes: Mapping[str, Any]) -> str:
+    """What stands on an area. One that holds others shows its first line only: its share stands there."""
+    if any(other["parent"] == name for other in nodes.values()):
+        return f"{node['label']} · {short(node['value'])} · {node['value'] / top:.1%}"
+    return str(node["label"])
 
 
 def _on(part: str) -> str:

@@ -9,19 +9,20 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import Ledger
-from engine.ledger.growth import Work, by_part, work
-from pages.models.parameters import cost_figures, figures
-from pages.models.parameters.choice import Choice, say_changes
+from engine.ledger.budget import budget, grown
+from engine.ledger.growth import Work, by_heads, by_part, work
+from engine.ledger.sizes import fitting, padding
+from pages.models.parameters import answers, cost_figures, figures, words
+from pages.models.parameters.choice import Choice
 from ui import explain, widgets
 from ui.players.plot import plot
-from ui.text.numbers import flop, percent
+from ui.text.numbers import flop, percent, short
 
 LENGTHS = tuple(2**k for k in range(4, 21))  # 16 to a million
 
 
 def draw_flops(choice: Choice) -> None:
-    """FLOPs of a token over the length of the text, the numbers at one length, and every product."""
-    say_changes(choice)
+    """FLOPs of a token over the length of the text, and what they are at one length; the rest folded."""
     ledger = choice.ledger
     tokens = length_slider("parameters_length", ledger.config.context)
     found = work(ledger, tokens)
@@ -31,48 +32,24 @@ def draw_flops(choice: Choice) -> None:
     )
     parts = by_part(ledger, lengths)
     crossing = ledger.crossover()
-    table = pd.DataFrame({"tokens": lengths, **parts})
     never = "kept below everything else by the window" if flops.scores else "absent"
     where = f"equal to everything else from {crossing:,} tokens on" if crossing else never
     alt = (
         f"Forward FLOPs for one token of {choice.title} over the length of the text, 16 to a million tokens;"
         f" scores and weighted sums grow with it, {where}."
     )
+    explain.answer(answers.work_of_a_token(choice, found, crossing))
     meeting = (crossing, ledger.flops(crossing).scores) if crossing else None
     plot(
         cost_figures.flops_by_length(lengths, parts, meeting, tokens),
         key="parameters_flops",
         alt=alt,
-        height=420,
-        data=table,
+        height=350,
+        data=pd.DataFrame({"tokens": lengths, **parts}),
         name="flops",
     )
-    _numbers(found, ledger)
-    explain.takeaway(_takeaway(choice, found, crossing))
-    with st.expander("Every product, with its formula", icon=":material/calculate:"):
-        st.dataframe(
-            pd.DataFrame(
-                [
-                    {
-                        "component": figures.NAMES[p.component],
-                        "product": p.name,
-                        "formula": p.formula,
-                        "in numbers": p.numbers,
-                        "times": p.copies,
-                        "FLOP for a token": p.flops,
-                        "grows with T": p.grows,
-                    }
-                    for p in flops.rows
-                ]
-            ),
-            hide_index=True,
-            column_config={"FLOP for a token": st.column_config.NumberColumn(format="localized")},
-        )
-        st.caption(
-            "A multiplication with an addition counts 2. Only matrix products count; norms, softmax and sums"
-            " are a few percent more. Every score is counted, also those that the causal mask hides: the"
-            " engine computes them all. What acts once a text, such as BERT's pooler, is not counted."
-        )
+    explain.measure_it(_measured, choice, found, crossing)
+    explain.by_hand(_products, found)
 
 
 def length_slider(key: str, fallback: int) -> int:
@@ -80,6 +57,37 @@ def length_slider(key: str, fallback: int) -> int:
     nearest = min(LENGTHS, key=lambda n: abs(np.log(n / max(fallback, 1))))
     # written without commas: the label is what a link holds
     return widgets.slide_over("Tokens of text T", LENGTHS, nearest, key)
+
+
+def _measured(choice: Choice, found: Work, crossing: int | None) -> None:
+    """The numbers at one length, what heads cost, which sizes suit the hardware, and two laws of budgets."""
+    _numbers(found, choice.ledger)
+    explain.takeaway(words.attention_and_length(choice, found, crossing))
+    _heads(choice.ledger, found.flops.tokens)
+    _sizes(choice.ledger)
+    _budget(choice.ledger)
+
+
+def _products(found: Work) -> None:
+    st.dataframe(
+        pd.DataFrame(
+            [
+                {
+                    "component": figures.NAMES[p.component],
+                    "product": p.name,
+                    "formula": p.formula,
+                    "in numbers": p.numbers,
+                    "times": p.copies,
+                    "FLOP for a token": p.flops,
+                    "grows with T": p.grows,
+                }
+                for p in found.flops.rows
+            ]
+        ),
+        hide_index=True,
+        column_config={"FLOP for a token": st.column_config.NumberColumn(format="localized")},
+    )
+    st.caption(words.WHAT_COUNTS)
 
 
 def _numbers(found: Work, ledger: Ledger) -> None:
@@ -91,8 +99,8 @@ def _numbers(found: Work, ledger: Ledger) -> None:
         )
     with columns[1]:
         part = percent(flops.scores, flops.forward)
-        words = f"{growing(ledger)} = {flops.scores:,}; the rest does not depend on T"
-        explain.worked("Of these, scores and sums", part, words)
+        said = f"{words.growing(ledger)} = {flops.scores:,}; the rest does not depend on T"
+        explain.worked("Of these, scores and sums", part, said)
     with columns[2]:
         explain.worked(
             "Training, one token",
@@ -100,68 +108,58 @@ def _numbers(found: Work, ledger: Ledger) -> None:
             "3 · forward: backward makes two products for each of forward's",
         )
     with columns[3]:
-        rule = (
-            f"6 · {ledger.total:,} parameters: {found.six_n_share:.0%} of what was counted. With the"
-            f" {found.multiplying:,} that meet a token in a product: {found.six_multiplying_share:.0%}."
-            " Kaplan et al. 2020 count those of the blocks only"
-        )
-        explain.worked("6 N, the rule of thumb", flop(flops.six_n), rule)
-    what = (
-        f"A text of {flops.tokens:,} tokens"
-        if ledger.encoder is None
-        else f"A text of {flops.tokens:,} tokens to read and one as long to write"
-    )
-    forward, training = flop(found.text_forward), flop(found.text_training)
-    st.caption(f"{what}: {forward} forward, {training} to be trained on it once.")
+        explain.worked("6 N, the rule of thumb", flop(flops.six_n), words.six_n(found, ledger))
+    st.caption(words.whole_text(found, ledger))
 
 
-def growing(ledger: Ledger) -> str:
-    """The formula (Markdown) of what grows with T: scores and weighted sums, in each layer, of each
-    attention.
-    """
-    products = "2" if ledger.config.mixer == "mean" else "2\\cdot 2"  # a mean has no scores
-    formula = f"${products}\\cdot T\\cdot H\\cdot d_{{head}}\\cdot L$"
-    return (
-        formula
-        if ledger.encoder is None
-        else f"{formula}, three times (the encoder's, the decoder's and the one between)"
+def _heads(ledger: Ledger, tokens: int) -> None:
+    """8 heads are not 8 times the work."""
+    rows = by_heads(ledger, tokens)
+    if not rows:
+        return
+    st.subheader("Do more heads cost more?", anchor=False)
+    st.markdown(words.heads(rows))
+    st.table(
+        pd.DataFrame(
+            {
+                "heads": [f"{row.heads}" for row in rows],
+                "width of each": [f"{row.d_head:,}" for row in rows],
+                "attention's FLOP for a token": [f"{row.flops:,}" for row in rows],
+                "attention weights of a token, in a layer": [f"{row.weights:,}" for row in rows],
+            }
+        ).set_index("heads")
     )
 
 
-def _takeaway(choice: Choice, found: Work, crossing: int | None) -> str:
-    flops = found.flops
-    if crossing is None and flops.scores:
-        return (
-            f"Each token is compared with the last {choice.config.window:,} only, so from there on it costs"
-            " the same however long the text, and everything else together stays dearer: scores and sums are"
-            f" {percent(flops.scores, flops.forward)} here."
-        )
-    if crossing is None:
-        return (
-            "Without a mixer tokens never look at each other, so a token costs the same however long the"
-            " text."
-        )
-    c = choice.config
-    table = (
-        f" Only its table of {c.context:,} positions knows how long a text can be."
-        if c.position == "learned"
-        else ""
+def _sizes(ledger: Ledger) -> None:
+    """Sizes that 64 divides, and why."""
+    rows = fitting(ledger.config)
+    st.subheader("Why are sizes multiples of 64 or 128?", anchor=False)
+    st.markdown(words.sizes(rows[0], padding(ledger.config)))
+    st.table(
+        pd.DataFrame(
+            {
+                "size": [f"{words.SIDES[row.field]} (`{row.field}`)" for row in rows],
+                "numbers": [f"{row.size:,}" for row in rows],
+                "largest power of two in it": [f"{row.factor:,}" for row in rows],
+                "64 divides it": ["yes" if row.fits else f"no: {row.padded:,} would do" for row in rows],
+            }
+        ).set_index("size")
     )
-    where = (
-        f"beyond its context of {c.context:,}"
-        if crossing > c.context
-        else f"within its context of {c.context:,}"
+
+
+def _budget(ledger: Ledger) -> None:
+    """Beyond 6 N: how large a model, and how much text, for the work there is."""
+    found = budget(ledger.total)
+    st.subheader("How much text suits a model of this size?", anchor=False)
+    st.markdown(words.chinchilla(found))
+    st.table(
+        pd.DataFrame(
+            {
+                "published law": list(grown(10)),
+                "ten times the work: parameters": [f"× {n:.1f}" for n, _ in grown(10).values()],
+                "and tokens": [f"× {d:.1f}" for _, d in grown(10).values()],
+            }
+        ).set_index("published law")
     )
-    has = (
-        f"Attention's matrices have {found.attention:,} parameters"
-        if found.attention
-        else "This mixer has no parameters,"
-    )
-    each = "each layer" if choice.ledger.encoder is None else "each layer and attention"
-    does, cost = ("averages T others", 2) if c.mixer == "mean" else ("is compared with T others", 4)
-    return (
-        f"{has} **whatever T is**.{table} But each token {does}, which costs ${cost}\\,T\\,H\\,d_{{head}}$ in"
-        f" {each}: from **T = {crossing:,}** on, {where}, more than everything else together. 6 N does not"
-        f" know T, so it misses these {percent(found.flops.scores, found.flops.forward)} here; and it counts"
-        " tables, from which a token only takes a row."
-    )
+    st.caption(words.LAWS.format(size=short(found.parameters)))

@@ -1,9 +1,10 @@
 """Where the parameters, the floating-point operations and the memory of a model are."""
 
 from engine.ledger import ledger, parameter_rows
+from engine.ledger.blackboard import terms
 from engine.ledger.flops import products
 from engine.ledger.memory import activations, kv_numbers
-from pages.models.parameters import words
+from pages.models.parameters import answers, words
 from pages.models.parameters.change import chosen_model
 from pages.models.parameters.flops import draw_flops
 from pages.models.parameters.memory import draw_memory
@@ -17,11 +18,43 @@ show(
         "Parameters",
         "parameters_view",
         (
-            View("where", "Where they are", draw_where, words.WHERE, (parameter_rows,), False),
-            View("two", "Two models", draw_two, words.TWO, (ledger, parameter_rows), False),
-            View("flops", "FLOPs", draw_flops, words.FLOPS, (products,), False),
-            View("memory", "Memory", draw_memory, words.MEMORY, (kv_numbers, activations), False),
-            View("byhand", "By hand", draw_by_hand, words.BY_HAND, (parameter_rows,), False),
+            View(
+                "where",
+                "Where they are",
+                draw_where,
+                words.WHERE,
+                (parameter_rows,),
+                False,
+                question=answers.ask_where,
+            ),
+            View(
+                "two",
+                "Two models",
+                draw_two,
+                words.TWO,
+                (ledger, parameter_rows),
+                False,
+                question=answers.ask_two,
+            ),
+            View("flops", "FLOPs", draw_flops, words.FLOPS, (products,), False, question=answers.ask_flops),
+            View(
+                "memory",
+                "Memory",
+                draw_memory,
+                words.MEMORY,
+                (kv_numbers, activations),
+                False,
+                question=answers.ask_memory,
+            ),
+            View(
+                "byhand",
+                "By hand",
+                draw_by_hand,
+                words.BY_HAND,
+                (terms, parameter_rows),
+                False,
+                question=answers.ask_by_hand,
+            ),
         ),
         bar=chosen_model,
     )

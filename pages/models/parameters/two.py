@@ -7,8 +7,8 @@ import streamlit as st
 
 from engine.errors import GlassformerError
 from engine.ledger.shares import Pair, compared, where
-from pages.models.parameters import figures
-from pages.models.parameters.choice import OTHER, Choice, choose, plain, say_changes
+from pages.models.parameters import answers, figures, words
+from pages.models.parameters.choice import OTHER, Choice, choose, plain
 from pages.models.parameters.where import parts_in_words
 from ui import explain, widgets
 from ui.players.plot import plot
@@ -19,12 +19,12 @@ SECOND = "llama2-7b"
 
 
 def draw_two(choice: Choice) -> None:
-    """A bar for each model, the table of their parts, and the fields that differ."""
-    say_changes(choice)
-    left, right = st.columns([2, 3], gap="medium", vertical_alignment="bottom")
-    with left:
+    """A bar for each model, and which is larger; folded, the table of their parts and the fields that
+    differ.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.markdown("Compare with", width="content")
         name = choose("Compare with", OTHER, SECOND)
-    with right:
         scale = widgets.one_of("Scale", SCALES, "parameters_scale", hidden=True)
     try:
         other = plain(name)
@@ -35,6 +35,7 @@ def draw_two(choice: Choice) -> None:
     titles = [models[0][0], _other_than(models[0][0], models[1][0])]
     pairs = compared(choice.ledger, other.ledger, tuple(figures.NAMES))
     table = pd.DataFrame([_row(name, pair, titles) for name, pair in pairs.items()])
+    explain.answer(answers.larger(choice, other, pairs["all"]))
     alt = " ".join(
         f"{title}: {ledger.total:,} parameters, {parts_in_words(ledger)}" for title, ledger in models
     )
@@ -42,33 +43,22 @@ def draw_two(choice: Choice) -> None:
         figures.comparison(models, shares=scale == "Shares"),
         key="parameters_comparison",
         alt=alt,
-        height=300,
+        height=330,
         data=table,
         name="comparison",
     )
+    explain.measure_it(_tables, table, _fields(choice, other, titles), choice, other)
+
+
+def _tables(table: pd.DataFrame, fields: pd.DataFrame, choice: Choice, other: Choice) -> None:
+    """Part by part, and the fields in which the models differ."""
+    st.markdown(words.networks(*(where(each.ledger).network_share for each in (choice, other))))
     numbers = {name: st.column_config.NumberColumn(format="localized") for name in table.columns[1:4]}
     st.dataframe(table, hide_index=True, column_config=numbers)
-    fields = _fields(choice, other, titles)
     if len(fields):
         st.dataframe(fields, hide_index=True, height=35 * len(fields) + 38)
     else:
         st.caption("All fields are the same.")
-    _takeaway(choice, other, pairs["all"])
-
-
-def _takeaway(choice: Choice, other: Choice, totals: Pair) -> None:
-    said = "Both have as many parameters."
-    if totals.difference:
-        bigger = choice if totals.difference < 0 else other
-        said = (
-            f"**{safe(whole(bigger.title))}** has {abs(totals.difference):,} parameters more:"
-            f" {totals.times:,.3g} times as many."
-        )
-    one, two = (where(each.ledger).network_share for each in (choice, other))
-    explain.takeaway(
-        f"{said} In the feed-forward networks of their blocks: {one:.1%} and {two:.1%} of"
-        " the blocks' parameters."
-    )
 
 
 def _row(name: str, pair: Pair, titles: list[str]) -> dict[str, object]:

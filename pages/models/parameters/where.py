@@ -6,54 +6,56 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import Ledger
-from engine.ledger.shares import Where, change, row_share, where
-from pages.models.parameters import figures
-from pages.models.parameters.choice import Choice, say_changes
+from engine.ledger.shares import change, largest, row_share, where
+from pages.models.parameters import answers, figures, words
+from pages.models.parameters.choice import Choice
 from ui import explain
 from ui.players.plot import plot
 from ui.text.numbers import percent
 
 
 def draw_where(choice: Choice) -> None:
-    """Every tensor as an area, the parts as bars, what tying and grouping save, and the table of all."""
-    say_changes(choice)
+    """Every tensor as an area, and where most of them are; what tying and grouping save, and the table of
+    all, folded.
+    """
     ledger = choice.ledger
-    found = where(ledger)
-    st.markdown(
-        f"**{found.total:,} parameters**: {found.in_blocks:,} in the {ledger.config.n_layers:,} blocks"
-        + (" of each stack" if ledger.encoder else "")
-        + f" ({percent(found.in_blocks, found.total)}), {found.outside:,} before and after them."
+    explain.answer(answers.where_they_are(choice, *largest(ledger)))
+    plot(
+        figures.treemap(ledger, choice.title),
+        key="parameters_treemap",
+        alt=f"Parameters of {choice.title} as areas: " + parts_in_words(ledger),
+        height=410,
+        data=rows_table(ledger),
+        name="parameters",
     )
-    table = rows_table(ledger)
-    left, right = st.columns([3, 2], gap="medium")
-    with left:
-        alt = f"Parameters of {choice.title} as areas: " + parts_in_words(ledger)
-        plot(
-            figures.treemap(ledger, choice.title),
-            key="parameters_treemap",
-            alt=alt,
-            height=430,
-            data=table,
-            name="parameters",
-        )
-        st.caption("Click an area to go into it, and its top line to come back.")
-    with right:
-        counts = ledger.components
-        frame = pd.DataFrame(
+    st.caption("Click an area to go into it, and its top line to come back.")
+    explain.measure_it(_measured, choice)
+    explain.by_hand(_every_tensor, choice)
+
+
+def _measured(choice: Choice) -> None:
+    """The model's note, its parts as bars, and what other choices would save or cost."""
+    ledger, found = choice.ledger, where(choice.ledger)
+    st.markdown(words.in_and_outside(found, ledger))
+    if choice.note:
+        st.caption(choice.note)
+    counts = ledger.components
+    plot(
+        figures.component_bars(counts),
+        key="parameters_bars",
+        alt=f"Parameters of {choice.title} by component: " + parts_in_words(ledger),
+        height=360,
+        data=pd.DataFrame(
             {"component": [figures.NAMES[n] for n in counts], "parameters": list(counts.values())}
-        )
-        alt = f"Parameters of {choice.title} by component: " + parts_in_words(ledger)
-        plot(
-            figures.component_bars(counts),
-            key="parameters_bars",
-            alt=alt,
-            height=430,
-            data=frame,
-            name="components",
-        )
-    _takeaway(choice, found)
+        ),
+        name="components",
+    )
+    explain.takeaway(words.in_the_blocks(choice, found))
     _savings(choice)
-    st.subheader("Every tensor", anchor=False)
+
+
+def _every_tensor(choice: Choice) -> None:
+    table = rows_table(choice.ledger)
     st.dataframe(
         table,
         hide_index=True,
@@ -64,10 +66,7 @@ def draw_where(choice: Choice) -> None:
             "share": st.column_config.NumberColumn(format="percent"),
         },
     )
-    st.caption(
-        "V: vocabulary, T: context, d: width, L: layers, H: heads, H_kv: key-value heads, d_head: width of a"
-        " head, d_ff: feed-forward width."
-    )
+    st.caption(words.LETTERS)
 
 
 def parts_in_words(ledger: Ledger) -> str:
@@ -101,33 +100,6 @@ def rows_table(ledger: Ledger) -> pd.DataFrame:
     )
 
 
-def _takeaway(choice: Choice, found: Where) -> None:
-    if not found.network or not found.attention:
-        missing = "no feed-forward networks" if not found.network else "no attention matrices"
-        explain.takeaway(f"This model's blocks have {missing}; most have both.")
-        return
-    close = (
-        "about two thirds, as $8d^2$ of $12d^2$ says"
-        if found.usual
-        else "the usual shape, $d_{ff} = 4d$ with full heads, would give two thirds"
-    )
-    words = (
-        f"**{found.network_share:.1%} of the blocks' parameters are in the feed-forward networks**: {close}."
-    )
-    if not found.usual:
-        words += (
-            f" Here $d_{{ff}}$ is {found.d_ff:.3g}·d, the queries are {found.queries:.3g}·d wide"
-            f" and the keys {found.keys:.3g}·d."
-        )
-    if choice.ledger.encoder is not None:
-        words += " A decoder's blocks have a second attention, which reads the encoder."
-    words += (
-        f" Embedding, positions and output are {percent(found.outside, found.total)} of the whole; with the"
-        " same vocabulary, the larger the model, the less."
-    )
-    explain.takeaway(words)
-
-
 def _savings(choice: Choice) -> None:
     """What one matrix for embedding and output saves, what sharing keys and values saves, and what a longer
     context costs.
@@ -139,24 +111,24 @@ def _savings(choice: Choice) -> None:
         if other is not None:
             found = change(choice.ledger, other)
             share = percent(found.saved, found.larger)
-            words = (
+            said = (
                 f"$V\\cdot d$ = {c.vocab_size:,} · {c.d_model:,}: one matrix for embedding and output."
                 f" {share} of the model without tying."
             )
             explain.worked(
-                "Tying saves" if c.tie_embeddings else "Tying would save", f"{found.saved:,}", words
+                "Tying saves" if c.tie_embeddings else "Tying would save", f"{found.saved:,}", said
             )
     with columns[1]:
         longer = choice.variant(context=2 * c.context)
         if longer is not None:
-            words = (
+            said = (
                 f"{2 * c.context:,} tokens in place of {c.context:,}: attention's matrices act on one token"
                 " at a time, so they stay as they are."
             )
             explain.worked(
                 "Twice the context",
                 _signed(change(choice.ledger, longer).parameters),
-                words + (" Only the position table grows." if c.position == "learned" else ""),
+                said + (" Only the position table grows." if c.position == "learned" else ""),
             )
     with columns[2]:
         _grouped(choice, "A key head for each query head (MHA)", c.n_heads)
@@ -172,7 +144,7 @@ def _grouped(choice: Choice, name: str, heads: int) -> None:
     other = choice.variant(n_kv_heads=heads)
     if other is None:
         return
-    words = (
+    said = (
         "That is this model."
         if heads == c.n_kv_heads
         else f"{heads} in place of {c.n_kv_heads}, in each of {c.n_layers:,} layers."
@@ -185,7 +157,7 @@ def _grouped(choice: Choice, name: str, heads: int) -> None:
         if now
         else " Without a causal mask there is no KV cache."
     )
-    explain.worked(name, _signed(found.parameters), words + cache)
+    explain.worked(name, _signed(found.parameters), said + cache)
 
 
 def _signed(change: int) -> str:

@@ -1,10 +1,16 @@
-"""What the views of Parameters say."""
+"""What the views of Parameters say: below the figures, and in the folds. The answers stand in answers.py."""
 
+from __future__ import annotations
+
+from engine.config import ResolvedConfig
+from engine.ledger import TRAINED_IN, Ledger
+from engine.ledger.budget import TOKENS, Budget
+from engine.ledger.growth import BreakEven, Headed, Work
+from engine.ledger.shares import Where
+from engine.ledger.sizes import TILE, Fitting
+from pages.models.parameters.choice import Choice
 from ui.look import Words
-
-SENTENCE = (
-    "What a model costs, counted from its configuration alone: parameters, floating-point operations, memory."
-)
+from ui.text.numbers import flop, gigabytes, percent, short
 
 WHERE = Words(
     see=(
@@ -75,3 +81,246 @@ BY_HAND = Words(
         " view what was missing."
     ),
 )
+
+# In the folds -----------------------------------------------------------------------------------
+
+LETTERS = (
+    "V: vocabulary, T: context, d: width, L: layers, H: heads, H_kv: key-value heads, d_head: width of a"
+    " head, d_ff: feed-forward width."
+)
+WHAT_COUNTS = (
+    "A multiplication with an addition counts 2. Only matrix products count; norms, softmax and sums"
+    " are a few percent more. Every score is counted, also those that the causal mask hides: the"
+    " engine computes them all. What acts once a text, such as BERT's pooler, is not counted."
+)
+SIDES = {
+    "vocab_size": "Vocabulary",
+    "d_model": "Width",
+    "d_head": "Width of a head",
+    "d_ff": "Feed-forward width",
+}
+LAWS = (
+    "All three are published fits, not measured here: Kaplan et al. 2020, section 6.1, counted parameters"
+    " without the embedding and let the model grow faster; Hoffmann et al. 2022 (“Chinchilla”) counted all"
+    " and let both grow alike. For the {size} parameters above the second is used."
+)
+
+
+def in_and_outside(found: Where, ledger: Ledger) -> str:
+    stacks = " of each stack" if ledger.encoder else ""
+    return (
+        f"**{found.total:,} parameters**: {found.in_blocks:,} in the {ledger.config.n_layers:,} blocks"
+        f"{stacks} ({percent(found.in_blocks, found.total)}), {found.outside:,} before and after them."
+    )
+
+
+def in_the_blocks(choice: Choice, found: Where) -> str:
+    """How much of the blocks is in the feed-forward networks, and whether that is the usual share."""
+    if not found.network or not found.attention:
+        missing = "no feed-forward networks" if not found.network else "no attention matrices"
+        return f"This model's blocks have {missing}; most have both."
+    close = (
+        "about two thirds, as $8d^2$ of $12d^2$ says"
+        if found.usual
+        else "the usual shape, $d_{ff} = 4d$ with full heads, would give two thirds"
+    )
+    said = (
+        f"**{found.network_share:.1%} of the blocks' parameters are in the feed-forward networks**: {close}."
+    )
+    if not found.usual:
+        said += (
+            f" Here $d_{{ff}}$ is {found.d_ff:.3g}·d, the queries are {found.queries:.3g}·d wide"
+            f" and the keys {found.keys:.3g}·d."
+        )
+    if choice.ledger.encoder is not None:
+        said += " A decoder's blocks have a second attention, which reads the encoder."
+    return said + (
+        f" Embedding, positions and output are {percent(found.outside, found.total)} of the whole; with the"
+        " same vocabulary, the larger the model, the less."
+    )
+
+
+def networks(one: float, two: float) -> str:
+    return f"In the feed-forward networks of their blocks: {one:.1%} and {two:.1%} of the blocks' parameters."
+
+
+def growing(ledger: Ledger) -> str:
+    """The formula (Markdown) of what grows with T: scores and weighted sums, in each layer, of each
+    attention.
+    """
+    products = "2" if ledger.config.mixer == "mean" else "2\\cdot 2"  # a mean has no scores
+    formula = f"${products}\\cdot T\\cdot H\\cdot d_{{head}}\\cdot L$"
+    return (
+        formula
+        if ledger.encoder is None
+        else f"{formula}, three times (the encoder's, the decoder's and the one between)"
+    )
+
+
+def six_n(found: Work, ledger: Ledger) -> str:
+    return (
+        f"6 · {ledger.total:,} parameters: {found.six_n_share:.0%} of what was counted. With the"
+        f" {found.multiplying:,} that meet a token in a product: {found.six_multiplying_share:.0%}."
+        " Kaplan et al. 2020 count those of the blocks only"
+    )
+
+
+def whole_text(found: Work, ledger: Ledger) -> str:
+    tokens = found.flops.tokens
+    what = (
+        f"A text of {tokens:,} tokens"
+        if ledger.encoder is None
+        else f"A text of {tokens:,} tokens to read and one as long to write"
+    )
+    return (
+        f"{what}: {flop(found.text_forward)} forward, {flop(found.text_training)} to be trained on it once."
+    )
+
+
+def attention_and_length(choice: Choice, found: Work, crossing: int | None) -> str:
+    """What of attention knows the length of the text, and what does not."""
+    flops, c = found.flops, choice.config
+    if crossing is None and flops.scores:
+        return (
+            f"Each token is compared with the last {c.window:,} only, so from there on it costs"
+            " the same however long the text, and everything else together stays dearer: scores and sums are"
+            f" {percent(flops.scores, flops.forward)} here."
+        )
+    if crossing is None:
+        return (
+            "Without a mixer tokens never look at each other, so a token costs the same however long the"
+            " text."
+        )
+    table = (
+        f" Only its table of {c.context:,} positions knows how long a text can be."
+        if c.position == "learned"
+        else ""
+    )
+    where = "beyond" if crossing > c.context else "within"
+    has = (
+        f"Attention's matrices have {found.attention:,} parameters"
+        if found.attention
+        else "This mixer has no parameters,"
+    )
+    each = "each layer" if choice.ledger.encoder is None else "each layer and attention"
+    does, cost = ("averages T others", 2) if c.mixer == "mean" else ("is compared with T others", 4)
+    return (
+        f"{has} **whatever T is**.{table} But each token {does}, which costs ${cost}\\,T\\,H\\,d_{{head}}$ in"
+        f" {each}: from **T = {crossing:,}** on, {where} its context of {c.context:,}, more than everything"
+        f" else together. 6 N does not know T, so it misses these {percent(flops.scores, flops.forward)}"
+        " here; and it counts tables, from which a token only takes a row."
+    )
+
+
+def heads(rows: tuple[Headed, ...]) -> str:
+    first, last = rows[0], rows[-1]
+    return (
+        f"**No: {last.heads} heads cost {flop(last.flops)} for a token, {first.heads} head"
+        f"{'s' if first.heads > 1 else ''} {flop(first.flops)}.** They share out the same width, so each"
+        " is narrower in proportion (Vaswani et al. 2017, 3.2.2). What grows with them is the number of"
+        " attention weights to be kept and put through a softmax. Here each head has keys of its own."
+    )
+
+
+def sizes(vocab: Fitting, more: int) -> str:
+    said = (
+        f"A graphics processor multiplies matrices in tiles, and reads 128 bytes at once: {TILE} numbers of"
+        " 16 bits. A side that is no multiple leaves tiles partly empty ([NVIDIA, *Matrix Multiplication"
+        " Background*](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/)"
+        ", sections 2.2 and 3.1)."
+    )
+    if vocab.fits:
+        return f"{said} This vocabulary of {vocab.size:,} suits."
+    return (
+        f"{said} This vocabulary of {vocab.size:,} does not suit: {vocab.padded:,} rows would, for"
+        f" {more:,} parameters more, which no token ever uses."
+    )
+
+
+def chinchilla(found: Budget) -> str:
+    return (
+        f"By the rule of Hoffmann et al. 2022, about {TOKENS} tokens for each parameter,"
+        f" **{short(found.tokens)} tokens**: 6 · N · D = {flop(found.flops)} of training. Their fit then"
+        f" foresees a loss of {found.loss:.2f} nats a token, on their own text. Models that many people use"
+        " are trained on far"
+        " more, since a small model is cheaper to run."
+    )
+
+
+DEVICES = (
+    "1 GB is 2³⁰ bytes here, as memory is sold. A phone of 8 GB and a laptop of 16 GB are assumed, with"
+    " nothing else in them; in truth the system needs some of it, too. Lines name the most bits that fit,"
+    " of float32, bfloat16, int8 and int4."
+)
+
+
+def beyond_the_context(ledger: Ledger) -> str:
+    c = ledger.config
+    table = " would need a longer table of positions, and" if c.position == "learned" else ""
+    return (
+        f":material/info: Beyond this model's context of {c.context:,} it{table} would have to be trained for"
+        " it."
+    )
+
+
+def no_cache(c: ResolvedConfig) -> str:
+    why = (
+        "it has no mixer."
+        if c.mixer == "none"
+        else "it has no causal mask, so every later token changes them."
+    )
+    return f"This model keeps no keys and values: {why}"
+
+
+def cache(ledger: Ledger, size: int, held: int, tokens: int, batch: int, each: float) -> str:
+    """The size of a KV cache in which `held` of `tokens` are kept, in `each` bytes a number."""
+    c = ledger.config
+    twice = "2 · " if ledger.encoder else ""
+    letter = "T" if held == tokens else f"{held:,}"
+    both = ", for what the decoder wrote and what the encoder read" if ledger.encoder else ""
+    window = "" if held == tokens else f" Attention looks back over {held:,} positions only: no more is kept."
+    return (
+        f"**KV cache at T = {tokens:,}: {gigabytes(size)}** = {twice}2 · L · H_kv · d_head · {letter} ·"
+        f" batch · bytes = {twice}2 · {c.n_layers} · {c.n_kv_heads} · {c.d_head} · {held:,} · {batch:,} ·"
+        f" {each:g}{both}.{window}"
+    )
+
+
+def trained_in(dtype: str) -> str:
+    if dtype in TRAINED_IN:
+        return (
+            "AdamW keeps two float32 averages for each weight, and a float32 copy where weights have fewer"
+            " bits: 16 bytes a parameter in all, with gradients. Activations: what backward needs of the"
+            " forward pass as this engine computes it, with attention's patterns written out and without"
+            " dropout; fused kernels and recomputing need far less."
+        )
+    return (
+        f"Models are not trained in {dtype}: choose bfloat16 or float32 for that. Keys and values stay in"
+        " 16 bits; the scales beside quantised weights are left out."
+    )
+
+
+def as_large_as_the_weights(choice: Choice, found: BreakEven) -> str:
+    """From which length on the cache outweighs the weights, and what sharing keys does about it."""
+    if not found.token:
+        return (
+            f"In bfloat16 the weights take {gigabytes(found.weights)}; training takes eight times that,"
+            " before any activation."
+        )
+    shared = (
+        f"With a key head for each of its {choice.config.n_heads} query heads it would be {found.group} times"
+        " as large."
+        if found.group > 1
+        else "Grouped keys (GQA) divide it."
+    )
+    if found.most:
+        return (
+            f"A token in the cache takes {gigabytes(found.token)} in bfloat16. Attention looks back over"
+            f" **{found.window:,} positions**, so a text never takes more than {gigabytes(found.most)},"
+            f" beside weights of {gigabytes(found.weights)}. {shared}"
+        )
+    return (
+        f"A token in the cache takes {gigabytes(found.token)} in bfloat16, so at **{found.tokens:,.0f}"
+        " tokens** (one text, or many together) the cache is as large as the weights,"
+        f" {gigabytes(found.weights)}. {shared}"
+    )

@@ -8,19 +8,54 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import ledger
-from engine.ledger.blackboard import BARE, LAB, LECTURE, block, tied, with_heads_and_contexts
+from engine.ledger.blackboard import (
+    BARE,
+    LAB,
+    LECTURE,
+    block,
+    counted,
+    terms,
+    tied,
+    with_heads_and_contexts,
+)
 from engine.presets import PRESETS
+from pages.models.parameters import answers, words
 from pages.models.parameters.choice import Choice
+from pages.models.parameters.figures import NAMES
 from pages.models.parameters.where import rows_table
 from ui import explain
 
 
 def draw_by_hand(choice: Choice) -> None:
-    """One block, a whole model, the lecture's table, one matrix for both ends; whatever model is chosen."""
+    """The products that make up the model's count; folded, the examples of the blackboard."""
+    found = terms(choice.ledger)
+    explain.answer(answers.by_hand(choice, found, choice.ledger))
+    rows = [
+        {
+            "part": " ".join((*([term.stack] if term.stack else []), NAMES[term.component])),
+            "in letters": term.formula,
+            "in numbers": term.numbers,
+            "parameters": f"{term.parameters:,}",
+        }
+        for term in found
+    ]
+    total = {"part": "together", "in letters": "", "in numbers": "", "parameters": f"{counted(found):,}"}
+    st.table(pd.DataFrame([*rows, total]).set_index("part"), border="horizontal")
+    st.caption(words.LETTERS)
+    explain.measure_it(_measured)
+    explain.by_hand(_examples)
+
+
+def _measured() -> None:
+    """Two whole models of a course, and one matrix for both ends."""
+    _small()
+    _tied()
+
+
+def _examples() -> None:
+    """One block, and a whole model without the small things."""
     _block()
     _bare()
-    _lecture()
-    _tied()
 
 
 def _block() -> None:
@@ -75,10 +110,8 @@ def _different(totals: set[int]) -> str:
     )
 
 
-def _lecture() -> None:
-    st.subheader(
-        "A table says about 1.6 million for 4 layers of width 128. The count says 0.81", anchor=False
-    )
+def _small() -> None:
+    st.subheader("4 layers of width 128", anchor=False)
     classic, eight = ledger(PRESETS["classic"].model), ledger(replace(PRESETS["classic"].model, n_layers=8))
     bare = ledger(LECTURE)
     left, right = st.columns([2, 3], gap="medium")
@@ -88,19 +121,15 @@ def _lecture() -> None:
             f"{bare.total:,}",
             r"$2\,V d + 12\,L\,d^2 = 2\cdot 65\cdot 128 + 12\cdot 4\cdot 128^2$",
         )
-        words = f"with biases, gains and {classic.config.context} positions, tied: the rows beside this"
-        explain.worked("As the preset classic", f"{classic.total:,}", words)
+        said = f"with biases, gains and {classic.config.context} positions, tied: the rows beside this"
+        explain.worked("As the preset classic", f"{classic.total:,}", said)
         explain.worked(
-            "The lab's own code",
+            "The lab's own model",
             f"{ledger(LAB).total:,}",
             f"the same with {LAB.context} positions, and no biases but the norms'; the preset mini, with all"
             f" biases, has {ledger(PRESETS['mini'].model).total:,}",
         )
-        explain.worked(
-            "With 8 layers",
-            f"{eight.total:,}",
-            "would be 1.6 million: the table's number belongs to a model twice as deep",
-        )
+        explain.worked("With 8 layers", f"{eight.total:,}", "twice the blocks, and the same ends")
     with right:
         table = rows_table(classic)[["tensor", "formula", "times", "parameters"]]
         st.dataframe(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import streamlit as st
 
@@ -11,14 +12,22 @@ from engine.measure.recording import record
 from engine.reference import dice
 from engine.reference.compare import Comparison, compare
 from engine.reference.dice import Rolled
-from pages.models.reference.shared import Wrong, choose_mistake, draw_figure, draw_told, wrong
-from ui import widgets
+from pages.models.reference.shared import (
+    Wrong,
+    choose_mistake,
+    draw_activations,
+    draw_figure,
+    verdict,
+    wrong,
+)
+from ui import explain, widgets
 from ui.fields import show as written
 
 SEED = "reference_seed"
 
 
 def draw_dice() -> None:
+    said = st.container()
     left, right = st.columns([3, 7], gap="medium")
     with left:
         kinds = {name: kind.title for name, kind in dice.KINDS.items()}
@@ -33,6 +42,8 @@ def draw_dice() -> None:
     c = rolled.model.config
     chosen = wrong(name, c)
     found = _compared(family, seed, chosen.name, chosen)
+    with said:
+        explain.answer(verdict(found, chosen))
     with left:
         heads = f"{c.n_heads} heads" + (f" on {c.n_kv_heads} key heads" if c.n_kv_heads < c.n_heads else "")
         st.caption(
@@ -40,13 +51,17 @@ def draw_dice() -> None:
             f" parameters, {len(rolled.ids)} tokens."
         )
     with right:
-        draw_figure(found, "reference_dice", 330)
-    draw_told(found, chosen, "reference_dice_all")
-    with st.expander("The configuration that was drawn", icon=":material/tune:"):
-        values = c.to_dict()
-        st.dataframe(
-            {"field": list(values), "value": [written(value) for value in values.values()]}, hide_index=True
-        )
+        draw_figure(found, "reference_dice", 380)
+    explain.measure_it(_measured, found, c.to_dict())
+
+
+def _measured(found: Comparison, values: dict[str, Any]) -> None:
+    """Every activation, and the configuration that was drawn."""
+    draw_activations(found)
+    st.subheader("The configuration that was drawn", anchor=False)
+    st.dataframe(
+        {"field": list(values), "value": [written(value) for value in values.values()]}, hide_index=True
+    )
 
 
 def _roll() -> None:

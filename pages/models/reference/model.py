@@ -6,12 +6,21 @@ import streamlit as st
 
 from engine.errors import ConfigError
 from engine.reference.compare import Comparison, compare
-from pages.models.reference.shared import Wrong, choose_mistake, draw_figure, draw_told, wrong
+from pages.models.reference.shared import (
+    Wrong,
+    choose_mistake,
+    draw_activations,
+    draw_figure,
+    verdict,
+    wrong,
+)
+from ui import explain
 from ui.subject import Subject
 from ui.text.markdown import safe
 
 
 def draw_model(subject: Subject) -> None:
+    said = st.container()
     left, right = st.columns([3, 7], gap="medium")
     with left:
         chosen = wrong(choose_mistake("reference_port"), subject.config)
@@ -26,8 +35,10 @@ def draw_model(subject: Subject) -> None:
         except ConfigError as error:
             st.info(f"The second program cannot run this model: {safe(str(error))}.")
             return
-        draw_figure(found, "reference_model", 225)
-    draw_told(found, chosen, "reference_model_all")
+        draw_figure(found, "reference_model", 380)
+    with said:
+        explain.answer(verdict(found, chosen))
+    explain.measure_it(draw_activations, found)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Running both …")

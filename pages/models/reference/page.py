@@ -1,19 +1,48 @@
-"""Two programs on the same weights, and models to take along."""
+"""Two programs on the same weights, models to take along, and what to look up."""
 
+from engine.ledger.shares import quick_reference
+from engine.presets.variations import variation
 from pages.models.reference import words
 from pages.models.reference.dice import draw_dice
 from pages.models.reference.export import draw_export
 from pages.models.reference.model import draw_model
+from pages.models.reference.quick import draw_quick
+from pages.models.reference.variations import draw_variations
 from ui.look import Page, View, show
 
 show(
     Page(
-        "The same weights, the same logits",
+        "Reference",
         "reference_view",
         (
-            View("dice", "Do two programs agree?", draw_dice, words.DICE, words.CODE, False),
-            View("model", "On a real model, too?", draw_model, words.MODEL, words.CODE),
-            View("export", "How do I take a model along?", draw_export, words.EXPORT, words.EXPORT_CODE),
+            View("dice", "Two programs", draw_dice, words.DICE, words.CODE, False, question=words.ASK_DICE),
+            View("model", "A real model", draw_model, words.MODEL, words.CODE, question=words.ASK_MODEL),
+            View(
+                "export",
+                "Take along",
+                draw_export,
+                words.EXPORT,
+                words.EXPORT_CODE,
+                question=words.ASK_EXPORT,
+            ),
+            View(
+                "variations",
+                "Variations",
+                draw_variations,
+                words.VARIATIONS,
+                (variation,),
+                False,
+                question=words.ASK_VARIATIONS,
+            ),
+            View(
+                "quick",
+                "Quick reference",
+                draw_quick,
+                words.QUICK,
+                (quick_reference,),
+                False,
+                question=words.ASK_QUICK,
+            ),
         ),
     )
 )

@@ -13,7 +13,7 @@ from engine.reference.mistakes import MISTAKES, Mistake
 from engine.reference.second import RIGHT, Choices
 from pages.models.reference import figures
 from pages.models.reference.words import NAMES
-from ui import explain, widgets
+from ui import widgets
 from ui.players.plot import plot
 from ui.text.numbers import number
 
@@ -100,18 +100,15 @@ def verdict(found: Comparison, chosen: Wrong) -> str:
     )
 
 
-def draw_told(found: Comparison, chosen: Wrong, key: str) -> None:
-    """The verdict; and, folded, every activation that both have."""
-    explain.takeaway(verdict(found, chosen))
-    box = st.expander("Every activation", icon=":material/table_rows:", key=key, on_change="rerun")
-    if box.open:
-        box.dataframe(
-            {
-                "activation": [row.name for row in found.rows],
-                "agrees": [row.close for row in found.rows],
-                "largest difference": [f"{row.largest:.2e}" for row in found.rows],
-                "largest number": [row.size for row in found.rows],
-            },
-            hide_index=True,
-            height=320,
-        )
+def draw_activations(found: Comparison) -> None:
+    """Every activation that both have."""
+    st.dataframe(
+        {
+            "activation": [row.name for row in found.rows],
+            "agrees": [row.close for row in found.rows],
+            "largest difference": [f"{row.largest:.2e}" for row in found.rows],
+            "largest number": [row.size for row in found.rows],
+        },
+        hide_index=True,
+        height=320,
+    )

@@ -1,18 +1,28 @@
 """What the views about the reference and the export say."""
 
+from __future__ import annotations
+
 from engine.export.gather import gather
-from engine.export.hugging_face import plan, tensors, undone
+from engine.export.hugging_face import Plan, plan, tensors, undone
+from engine.export.writers import WRITERS
+from engine.ledger.shares import Line
 from engine.reference.mistakes import neighbours_turned, other_eps, tiled
 from engine.reference.places import hidden, position_bias, turned
 from engine.reference.second import attention, block, feedforward, forward, gelu, gelu_by_tanh, norm, shared
 from ui.look import Words
+from ui.text.numbers import percent
 
-SENTENCE = "A second program, written from the papers alone, gets the same weights. Do all numbers agree?"
+ASK_DICE = "Do two programs with the same weights give the same numbers?"
+ASK_MODEL = "Do they agree on a trained model?"
+ASK_EXPORT = "How do I take it along?"
 CODE = (
     *(forward, block, norm, attention, feedforward, turned, shared, hidden, position_bias),
     *(gelu, gelu_by_tanh, neighbours_turned, tiled, other_eps),
 )
 EXPORT_CODE = (plan, tensors, undone, gather)
+
+ASK_VARIATIONS = "What has changed since 2017?"
+ASK_QUICK = "What does each part compute?"
 
 DICE = Words(
     see=(
@@ -46,6 +56,14 @@ MODEL = Words(
         "On a trained model, take the other GELU: the logits hardly move. Such mistakes are in use for years"
         " before anybody sees them."
     ),
+)
+
+LIBRARY = (
+    "Ten lines of Hugging Face's `transformers` read the unpacked folder and write with the model. The class"
+    " is chosen by `config.json`."
+)
+NO_LIBRARY = (
+    "No class of `transformers` is this model. The one file needs torch and safetensors, and nothing else:"
 )
 
 EXPORT = Words(
@@ -86,3 +104,147 @@ NAMES = {  # what an activation is, for a sentence
     "norm_final": "the stream after the last norm",
     "logits": "the logits",
 }
+
+MADE = {  # what is written where a family has more than the model
+    "attention_bias": "biases of zeros",
+    "output_bias": "biases of zeros",
+    "ffn_bias": "biases of zeros",
+    "norm_bias": "biases of zeros",
+    "norm_gain": "gains of ones",
+    "qk_gain": "gains of ones",
+    "position": "its positions as a table, as long as its context",
+}
+
+
+def packed(found: Plan | str, size: str, dtype: str) -> str:
+    """Whether a family of Hugging Face's is this model, and how large the file is."""
+    if isinstance(found, str):
+        return (
+            f"No family at Hugging Face is this model, so **the one file is the way out**: {size} in {dtype},"
+            " and the parts of the engine that it is made of."
+        )
+    title = WRITERS[found.family].title
+    said = f"This model **is a {title}**: in {size} of {dtype}, `transformers` opens it"
+    made = list(dict.fromkeys(MADE[field] for field in found.filled))
+    if made:
+        return (
+            f"{said}. What that family has beside is written so that it changes nothing: {', '.join(made)}."
+        )
+    return f"{said}. Every property and every tensor has its place there."
+
+
+# Variations -------------------------------------------------------------------------------------
+
+ASPECTS = {
+    "norm": "Norm",
+    "wiring": "Where the norm stands",
+    "position": "Positions",
+    "ffn": "Activation",
+    "heads": "Keys and values",
+    "tying": "Embedding and output",
+}
+CHOICES = {
+    "layernorm": "LayerNorm",
+    "rmsnorm": "RMSNorm",
+    "none": "none",
+    "pre": "before each sublayer",
+    "post": "after each sublayer",
+    "parallel": "before both at once",
+    "sinusoidal": "sines, added",
+    "learned": "a learned table",
+    "rope": "RoPE",
+    "t5": "a bias by distance",
+    "alibi": "ALiBi",
+    "relu": "ReLU",
+    "relu2": "squared ReLU",
+    "gelu": "GELU",
+    "gelu_tanh": "GELU",
+    "swiglu": "SwiGLU",
+    "geglu": "GeGLU",
+    "geglu_tanh": "GeGLU",
+    "own": "for each head",
+    "grouped": "shared in groups (GQA)",
+    "one": "one for all (MQA)",
+    "tied": "one matrix",
+    "untied": "two matrices",
+}
+REASONS = {
+    "norm": ("The mean need not be taken off: less work, as good.", "Zhang & Sennrich 2019"),
+    "wiring": ("Deep models train without warm-up.", "Xiong et al. 2020"),
+    "position": ("A score depends on the distance alone, and there is no table to learn.", "Su et al. 2021"),
+    "ffn": (
+        "A smooth bend, then a gate: less loss for the same work.",
+        "Hendrycks & Gimpel 2016; Shazeer 2020",
+    ),
+    "heads": ("The KV cache shrinks by as much as heads share keys.", "Shazeer 2019; Ainslie et al. 2023"),
+    "tying": ("Large models can afford two matrices.", "Press & Wolf 2017, for one matrix"),
+}
+READING = (
+    "**To read on.** [Attention is all you need](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017);"
+    " [GPT-2](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf)"
+    " (Radford et al. 2019); [BERT](https://arxiv.org/abs/1810.04805) (Devlin et al. 2018);"
+    " [T5](https://arxiv.org/abs/1910.10683) (Raffel et al. 2020);"
+    " [LLaMA 2](https://arxiv.org/abs/2307.09288) (Touvron et al. 2023);"
+    " [A mathematical framework for Transformer circuits](https://transformer-circuits.pub/2021/framework/index.html)"
+    " (Elhage et al. 2021); [Pre-norm and post-norm](https://arxiv.org/abs/2002.04745) (Xiong et al. 2020);"
+    " [Scaling laws](https://arxiv.org/abs/2001.08361) (Kaplan et al. 2020) and"
+    " [Chinchilla](https://arxiv.org/abs/2203.15556) (Hoffmann et al. 2022)."
+)
+VARIATIONS = Words(
+    see=(
+        "Six choices, one a row, as the configurations of these models have them. A dot marks what is as in"
+        " the original."
+    ),
+    why="The block is the same since 2017; what differs between models is a handful of choices in it.",
+    attempt="Choose BERT, the model that kept most, and then Gemma, whose heads share one key.",
+)
+
+
+def choice(aspect: str, value: str, same: bool) -> str:
+    """What a model does at one of the six, marked where the original did the same."""
+    return f"{CHOICES[value]} •" if same else CHOICES[value]
+
+
+def changed(title: str, same: tuple[str, ...]) -> str:
+    if not same:
+        return f"{title} keeps **none of the 6 choices** of the original; its blocks are otherwise the same."
+    left = ", ".join(ASPECTS[aspect].lower() for aspect in same)
+    return f"{title} keeps **{len(same)} of the 6 choices** of the original (•): {left}."
+
+
+# Quick reference --------------------------------------------------------------------------------
+
+PARTS = {
+    "embedding": "Embedding",
+    "position": "Positions",
+    "norm": "Norms",
+    "scores": "Attention weights",
+    "attention": "Attention",
+    "feedforward": "Feed-forward",
+    "unembedding": "Unembedding",
+}
+FORMULAS = {
+    "embedding": "$x = E[t]$",
+    "position": "$x + P$, or $q$ and $k$ turned by their place",
+    "norm": "$g \\odot (x - \\mu) / \\sigma + b$, or RMSNorm without $\\mu$ and $b$",
+    "scores": "$A = \\mathrm{softmax}(q k^\\top / \\sqrt{d_{head}} + M)$",
+    "attention": "$x + (A v)\\, W_O$",
+    "feedforward": "$x + f(x W_1)\\, W_2$",
+    "unembedding": "$\\mathrm{norm}(x)\\, W_U$, then softmax",
+}
+SIZES = "Shapes for one text as long as the context: (token, width), for the weights (head, query, key)."
+QUICK = Words(
+    see="A row for each part: what it computes, the shape of what it makes, its parameters in all blocks.",
+    why="These seven rows are the whole model. All blocks are alike, so the rows do not grow with its depth.",
+    attempt="Go from GPT-2 small to GPT-3: not a formula changes, only numbers.",
+)
+
+
+def most_of(title: str, rows: tuple[Line, ...]) -> str:
+    """Which part holds most parameters."""
+    largest = max(rows, key=lambda row: row.parameters)
+    total = sum(row.parameters for row in rows)
+    return (
+        f"Seven rows are all of {title}'s {total:,} parameters; the largest is"
+        f" {PARTS[largest.part].lower()} with **{percent(largest.parameters, total)}**."
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -10,6 +12,7 @@ from engine.sample import Beam, beam_search
 from engine.sample.beam import searching
 from engine.sample.rivals import Continuation, Rivals, dropped, ending_with, rivals
 from pages.output.generation.beam_figures import beam_tree, rows, spread
+from pages.output.generation.settings import conversation
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.reading import show_token
@@ -20,7 +23,8 @@ from ui.text.markdown import safe
 WIDEST, DEEPEST = 8, 24
 MAX_SEED = 2**31 - 1
 STOPS = {"none": "", "line": "\n", "full stop": ".", "space": " "}
-ROW = 40  # pixels
+ROW = 36  # pixels
+Ends = tuple[int, ...]  # tokens that finish a branch
 
 
 def draw_beam(subject: Subject) -> None:
@@ -30,26 +34,28 @@ def draw_beam(subject: Subject) -> None:
             "This model fills gaps and does not write on: there is nothing to search. Choose a causal model."
         )
         return
-    width, depth, penalty, stop, seed = _controls(subject)
-    beam = _beam(subject, depth, width, penalty, stop)
+    a, b, c, d = st.columns([3, 3, 2, 3], gap="medium", vertical_alignment="bottom")
+    subject, last, about = conversation(subject, d)
+    width, depth, penalty, stop, seed = _controls(subject, a, b, c)
+    if about:
+        st.caption(about)
+    ends = tuple(sorted(_ends(subject, stop) | last))
+    beam = _beam(subject, depth, width, penalty, ends)
     if beam is None:
         return
     if gone := dropped(len(subject.ids), depth, subject.config.context):
         over = f"Prompt and depth together exceed the context of {subject.config.context}"
         st.caption(f":material/info: {over}: the first {gone} tokens of the text are dropped.")
     _tree(subject, beam, width)
-    st.caption(
-        "A column for each step, the best sum on top. The number on an edge is the token's log-probability."
-        " Grey and dotted: pruned (the best four)."
-    )
-    others = _others(subject, beam, depth, width, penalty, stop, seed)
+    others = _others(subject, beam, depth, width, penalty, ends, seed)
     if others is not None:
-        _compare(subject, others, width, seed)
+        explain.answer(_verdict(others, width))
+        explain.measure_it(_compare, subject, others, width, seed)
 
 
-def _beam(subject: Subject, depth: int, width: int, penalty: float, stop: str) -> Beam | None:
+def _beam(subject: Subject, depth: int, width: int, penalty: float, ends: Ends) -> Beam | None:
     """The tree; None while a large model is still searching."""
-    of = (subject.key, subject.ids, depth, width, penalty, stop)
+    of = (subject.key, subject.ids, depth, width, penalty, ends)
     if not subject.is_pretrained:
         return _search(*of, subject)
     return measured(
@@ -60,7 +66,7 @@ def _beam(subject: Subject, depth: int, width: int, penalty: float, stop: str) -
             depth,
             width,
             length_penalty=penalty,
-            stop=_ends(subject, stop),
+            stop=frozenset(ends),
             shown=width + 2,
         ),
         "Searching",
@@ -68,19 +74,19 @@ def _beam(subject: Subject, depth: int, width: int, penalty: float, stop: str) -
 
 
 def _others(
-    subject: Subject, beam: Beam, depth: int, width: int, penalty: float, stop: str, seed: int
+    subject: Subject, beam: Beam, depth: int, width: int, penalty: float, ends: Ends, seed: int
 ) -> Rivals | None:
     """What it is compared with; None while a large model is still writing."""
-    of = (subject.key, subject.ids, depth, width, penalty, stop, seed)
+    of = (subject.key, subject.ids, depth, width, penalty, ends, seed)
     if not subject.is_pretrained:
         return _rivals(*of, subject)
     doing = "Writing what it is compared with"
-    return measured(("rivals", *of), lambda: _rivalling(subject, beam, depth, stop, seed), doing)
+    return measured(("rivals", *of), lambda: _rivalling(subject, beam, depth, ends, seed), doing)
 
 
-def _rivalling(subject: Subject, beam: Beam, depth: int, stop: str, seed: int) -> Steps[Rivals]:
+def _rivalling(subject: Subject, beam: Beam, depth: int, ends: Ends, seed: int) -> Steps[Rivals]:
     yield Progress(0, 1)
-    return rivals(subject.model, subject.ids, beam, depth, _ends(subject, stop), seed)
+    return rivals(subject.model, subject.ids, beam, depth, frozenset(ends), seed)
 
 
 def _tree(subject: Subject, beam: Beam, width: int) -> None:
@@ -119,24 +125,31 @@ def _tree(subject: Subject, beam: Beam, width: int) -> None:
         )
 
 
-def _controls(subject: Subject) -> tuple[int, int, float, str, int]:
-    a, b, c, d, e = st.columns([2, 2, 2, 2, 1.3], gap="medium")
+def _controls(subject: Subject, a: Any, b: Any, c: Any) -> tuple[int, int, float, str, int]:
     most = max(1, min(DEEPEST, subject.config.context))
     hint = "Branches kept at each step. 1 is greedy decoding."
     width = widgets.slide("Width", 1, WIDEST, 4, "beam_width", place=a, hint=hint)
     first = min(12, most)
     depth = widgets.slide("Depth", 1, DEEPEST, first, "beam_depth", place=b, hint="Tokens written at most.")
+    # Streamlit's own: a box that opens over the page and takes no room on it
+    with c.popover("More", width="stretch"):
+        penalty, stop, seed = _more()
+    return width, min(depth, most), penalty, STOPS[stop], seed
+
+
+def _more() -> tuple[float, str, int]:
+    """What matters where branches may end early, and to the sample."""
     hint = (
         "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones."
         " It matters only where branches can end early. The search goes on to the full depth, as Hugging"
         ' Face\'s with early_stopping="never"; its default may stop before.'
     )
-    penalty = widgets.slide("Length penalty", -1.0, 2.0, 1.0, "beam_penalty", step=0.1, place=c, hint=hint)
+    penalty = widgets.slide("Length penalty", -1.0, 2.0, 1.0, "beam_penalty", step=0.1, hint=hint)
     hint = "A token that ends with this sign finishes its branch."
-    stop = widgets.one_of("A branch ends at", list(STOPS), "beam_stop", kind="list", place=d, hint=hint)
+    stop = widgets.one_of("A branch ends at", list(STOPS), "beam_stop", kind="list", hint=hint)
     hint = "Of the sample that the winner is compared with."
-    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "beam_seed", place=e, hint=hint)
-    return width, min(depth, most), penalty, STOPS[stop], seed
+    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "beam_seed", hint=hint)
+    return penalty, stop, seed
 
 
 @st.cache_resource(max_entries=64, show_spinner="Searching …")
@@ -146,11 +159,12 @@ def _search(
     depth: int,
     width: int,
     penalty: float,
-    stop: str,
+    ends: Ends,
     _subject: Subject,
 ) -> Beam:
-    ends = _ends(_subject, stop)
-    return beam_search(_subject.model, ids, depth, width, length_penalty=penalty, stop=ends, shown=width + 2)
+    return beam_search(
+        _subject.model, ids, depth, width, length_penalty=penalty, stop=frozenset(ends), shown=width + 2
+    )
 
 
 def _ends(subject: Subject, stop: str) -> frozenset[int]:
@@ -165,12 +179,12 @@ def _rivals(
     depth: int,
     width: int,
     penalty: float,
-    stop: str,
+    ends: Ends,
     seed: int,
     _subject: Subject,
 ) -> Rivals:
-    beam = _search(key, ids, depth, width, penalty, stop, _subject)
-    return rivals(_subject.model, ids, beam, depth, _ends(_subject, stop), seed)
+    beam = _search(key, ids, depth, width, penalty, ends, _subject)
+    return rivals(_subject.model, ids, beam, depth, frozenset(ends), seed)
 
 
 def _written(subject: Subject, tokens: tuple[int, ...]) -> str:
@@ -193,14 +207,13 @@ def _compare(subject: Subject, found: Rivals, width: int, seed: int) -> None:
             "probability": st.column_config.NumberColumn(format="scientific"),
         },
     )
-    words = _verdict(found, width)
     text = safe(_written(subject, found.sample.tokens))
-    explain.takeaway(
-        f"{words} The sample, “{text}”, is {times(found.winner.times(found.sample))} times less"
+    st.markdown(
+        f"The sample, “{text}”, is {times(found.winner.times(found.sample))} times less"
         " probable than the winner. People's own text is not the likeliest either: of good models, a sample"
         " often reads better than the winner (Holtzman et al. 2020). Judge for yourself."
         if found.winner.total > found.sample.total
-        else f"{words} This sample is more probable than the winner: a pruned branch can be."
+        else "This sample is more probable than the winner: a pruned branch can be."
     )
 
 

@@ -13,7 +13,7 @@ from pages.output.generation.cache_why import draw_why
 from ui import widgets
 from ui.subject import Subject
 
-PARTS = {"steps": "Step by step", "bytes": "How many bytes", "why": "Why it may be kept"}
+PARTS = {"steps": "Step by step", "bytes": "Bytes", "why": "Why it may be kept"}
 
 
 def draw_cache(subject: Subject) -> None:
@@ -29,5 +29,6 @@ def draw_cache(subject: Subject) -> None:
         )
         st.info(f"This model has no use for a cache: {why}")
         return
-    part = widgets.one_of("Part", PARTS, "kv_part", hidden=True)
-    {"steps": draw_steps, "bytes": draw_bytes, "why": draw_why}[part](subject)
+    left, right = st.columns([5, 7], gap="medium", vertical_alignment="bottom")
+    part = widgets.one_of("Part", PARTS, "kv_part", place=left, hidden=True)
+    {"steps": draw_steps, "bytes": draw_bytes, "why": draw_why}[part](subject, right)

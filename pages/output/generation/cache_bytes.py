@@ -4,6 +4,8 @@ it, here and in published models.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -24,22 +26,21 @@ MODELS = ("llama2-7b", "llama2-70b", "llama3-8b", "mistral-7b")
 WAYS: tuple[Family, ...] = ("MHA", "GQA", "MQA")
 
 
-def draw_bytes(subject: Subject) -> None:
+def draw_bytes(subject: Subject, place: Any) -> None:
     """The formula with its numbers, this model with every number of key-value heads, and published models."""
-    a, b, d = st.columns([3, 4, 3], gap="medium")
+    a = place
+    b, d = st.columns([4, 5], gap="medium")
     # as a link holds it: no commas
     tokens = widgets.slide_over("Tokens of text T", LENGTHS, 4096, "kv_tokens", place=a)
     dtype = widgets.one_of("A number is kept as", list(DTYPES), "kv_dtype", first="bfloat16", place=b)
     found = sharing(subject.config, tokens, dtype, subject.model.parts)
     heads = widgets.one_of("Key-value heads", list(found.sizes), "kv_heads", first=found.own, place=d)
     chosen = found.sizes[heads]
-    _formula(chosen, subject.config)
     _by_heads(found, heads)
     if not can_share(subject.config):
         st.caption("Only the mixer “attention” can share key-value heads; this one has as many as heads.")
-    _published(tokens, dtype)
     saved = found.saved(heads)
-    explain.takeaway(
+    explain.answer(
         f"**With {heads} of {found.heads} key-value heads the cache of {tokens:,} tokens takes"
         f" {gigabytes(chosen.formula)}"
         + (
@@ -50,16 +51,17 @@ def draw_bytes(subject: Subject) -> None:
         + " The queries keep all their heads: a group of them reads the same keys and values (Shazeer 2019,"
         " MQA; Ainslie et al. 2023, GQA)."
     )
+    explain.measure_it(_published, tokens, dtype)
+    explain.by_hand(_formula, chosen, subject.config)
 
 
 def _by_heads(found: Sharing, heads: int) -> None:
-    st.subheader("This model", anchor=False)
     ways = list(found.sizes)
     sizes = [size.formula for size in found.sizes.values()]
     plot(
         figures.bytes_by_heads(ways, sizes, found.heads, heads),
         key="kv_heads_figure",
-        height=70 + 34 * len(ways),
+        height=110 + 40 * len(ways),
         name="kv-cache-by-heads",
         data=pd.DataFrame({"kv_heads": ways, "bytes": sizes, "chosen": [n == heads for n in ways]}),
         alt="Bytes of the cache: "

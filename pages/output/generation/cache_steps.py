@@ -12,7 +12,9 @@ from engine.config import SampleConfig
 from engine.measure.caching import Pair, Speed, cache_size, filled_bytes, speed
 from engine.measure.caching_totals import Totals, first_refill, totals
 from pages.output.generation import cache_figures as figures
+from pages.output.generation import words
 from pages.output.generation.cache_pairs import written_twice
+from pages.output.generation.settings import conversation
 from ui import explain, widgets
 from ui.figures import theme
 from ui.players.component import mounted
@@ -26,28 +28,38 @@ STEP = "kv_step"  # in the URL, where the browser itself writes it
 SPEED_TOKENS, SPEED_SECONDS = 128, 1.0
 
 
-def draw_steps(subject: Subject) -> None:
-    """The player, what both ways cost, and whether they agree."""
-    length, sampling = _controls()
-    pairs = written_twice(subject, length, sampling)
+def draw_steps(subject: Subject, place: Any) -> None:
+    """The player, what both ways cost, and whether they agree; the controls stand in `place`."""
+    a, b, c = place.columns([4, 2, 3], gap="small", vertical_alignment="bottom")
+    speaking, _, about = conversation(subject, c)
+    length, sampling = _controls(a, b)
+    if about:
+        st.caption(about)
+    pairs = written_twice(speaking, length, sampling)
     if pairs is None:
         return
     found = totals(pairs)
-    _player(subject, pairs)
+    _player(speaking, pairs)
+    explain.answer(words.cached(found, pairs[-1]))
+    explain.measure_it(_measured, speaking, pairs, found)
+
+
+def _measured(subject: Subject, pairs: tuple[Pair, ...], found: Totals) -> None:
     _say_refill(subject, pairs)
     _totals(subject, pairs, found)
     _identical(subject, found)
     _speed(subject)
 
 
-def _controls() -> tuple[int, SampleConfig]:
-    a, b, c = st.columns([3, 3, 2], gap="medium")
+def _controls(a: Any, b: Any) -> tuple[int, SampleConfig]:
     hint = "Long enough, and the context is full."
     length = widgets.slide("Tokens to write", 4, LONGEST, FIRST, "kv_length", place=a, hint=hint)
-    hint = "0 is greedy: always the likeliest token."
-    warm = widgets.slide("Temperature", 0.0, 2.0, 0.0, "kv_temperature", step=0.1, place=b, hint=hint)
-    hint = "Of the draws, where the temperature is above 0."
-    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "kv_seed", place=c, hint=hint)
+    # Streamlit's own: a box that opens over the page and takes no room on it
+    with b.popover("Draw", width="stretch"):
+        hint = "0 is greedy: always the likeliest token."
+        warm = widgets.slide("Temperature", 0.0, 2.0, 0.0, "kv_temperature", step=0.1, hint=hint)
+        hint = "Of the draws, where the temperature is above 0."
+        seed = widgets.whole("Seed", 0, MAX_SEED, 0, "kv_seed", hint=hint)
     return length, SampleConfig(temperature=warm, seed=seed)
 
 
@@ -83,6 +95,7 @@ def _player(subject: Subject, pairs: tuple[Pair, ...]) -> None:
         "numbers": f"{size.each} · T · 4",
         "name": STEP,
         "step": linked(st.query_params.get(STEP), len(pairs)),
+        "plays": STEP not in st.query_params,
         "palette": theme.palette(),
         "steps": [
             {
@@ -100,21 +113,21 @@ def _player(subject: Subject, pairs: tuple[Pair, ...]) -> None:
 
 
 def linked(said: str | None, steps: int) -> int:
-    """The step in the URL, which may be anything; the last where there is none.
+    """The step in the URL, which may be anything; the first where there is none.
 
     >>> linked("3", 24), linked("-1", 24), linked("9999", 24), linked(None, 24)
-    (3, 23, 23, 23)
+    (3, 0, 23, 0)
     """
     step = widgets.number_of(said)
-    return steps - 1 if step is None else min(step, steps - 1)
+    return 0 if step is None else min(step, steps - 1)
 
 
 def _totals(subject: Subject, pairs: tuple[Pair, ...], found: Totals) -> None:
-    words = [subject.vocabulary[p.token] for p in pairs]
+    tokens = [subject.vocabulary[p.token] for p in pairs]
     table = pd.DataFrame(
         {
             "step": range(len(pairs)),
-            "token": words,
+            "token": tokens,
             "flops_with_cache": found.cached,
             "flops_without": found.uncached,
             "total_with_cache": found.cached_sum,
@@ -126,7 +139,7 @@ def _totals(subject: Subject, pairs: tuple[Pair, ...], found: Totals) -> None:
     )
     last = pairs[-1]
     plot(
-        figures.flops_by_step(found.cached, found.uncached, words, found.refilled),
+        figures.flops_by_step(found.cached, found.uncached, tokens, found.refilled),
         key="kv_flops",
         height=280,
         data=table,
@@ -145,7 +158,7 @@ def _totals(subject: Subject, pairs: tuple[Pair, ...], found: Totals) -> None:
             f" {found.times_last:.0f} times as much: one position is computed instead of"
             f" {last.computed_without}."
         )
-    explain.takeaway(said)
+    st.markdown(said)
 
 
 def _identical(subject: Subject, found: Totals) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
 from engine.config import SampleConfig
 from engine.measure.caching import Unchanged, unchanged
 from pages.output.generation import cache_figures as figures
+from pages.output.generation import words
 from pages.output.generation.cache_pairs import written_twice
 from ui import explain
 from ui.players.plot import plot
@@ -15,7 +18,7 @@ from ui.subject import Subject
 from ui.text.markdown import safe
 
 
-def draw_why(subject: Subject) -> None:
+def draw_why(subject: Subject, place: Any) -> None:
     """An earlier key and value beside the same one after a further token, with the mask and without."""
     c, pairs = subject.config, written_twice(subject, 4, SampleConfig(temperature=0.0))
     if pairs is None:
@@ -25,15 +28,6 @@ def draw_why(subject: Subject) -> None:
         st.info("This model sees one token at a time: there is no earlier key to compare.")
         return
     kept, lost = _unchanged(subject.key, ids, True, subject), _unchanged(subject.key, ids, False, subject)
-    before, after = st.columns(2, gap="medium")
-    for column, name, found in ((before, "With the causal mask", kept), (after, "Mask switched off", lost)):
-        with column:
-            explain.worked(
-                name,
-                f"{found.most:.2g}" if found.most else "0",
-                f"largest change of any key or value of the first {len(ids) - 1} tokens when one more is"
-                f" read; the largest of them is {found.largest:.3g}",
-            )
     table = pd.DataFrame(
         {
             "layer": range(c.n_layers),
@@ -46,7 +40,7 @@ def draw_why(subject: Subject) -> None:
     plot(
         figures.changes((kept.keys, kept.values), (lost.keys, lost.values)),
         key="kv_changes",
-        height=320,
+        height=350,
         data=table,
         name="kv-changes",
         alt=(
@@ -54,13 +48,27 @@ def draw_why(subject: Subject) -> None:
             f" mask, up to {lost.most:.2g} without."
         ),
     )
+    explain.answer(words.allowed(kept, lost))
+    explain.measure_it(_measured, subject, ids, kept, lost)
+
+
+def _measured(subject: Subject, ids: tuple[int, ...], kept: Unchanged, lost: Unchanged) -> None:
+    before, after = st.columns(2, gap="medium")
+    for column, name, found in ((before, "With the causal mask", kept), (after, "Mask switched off", lost)):
+        with column:
+            explain.worked(
+                name,
+                f"{found.most:.2g}" if found.most else "0",
+                f"largest change of any key or value of the first {len(ids) - 1} tokens when one more is"
+                f" read; the largest of them is {found.largest:.3g}",
+            )
     st.caption(
         f"The text is read twice: without its newest token, “{safe(subject.vocabulary[ids[-1]])}”, and with"
         " it. In layer 0 nothing has been mixed yet: its keys and values come from each token's own"
         " embedding, mask or not. "
         + (
             "This model has no layer above it, whose keys and values would change. "
-            if c.n_layers == 1
+            if subject.config.n_layers == 1
             else ""
         )
         + (
@@ -69,12 +77,6 @@ def draw_why(subject: Subject) -> None:
             if kept.most
             else ""
         )
-    )
-    explain.takeaway(
-        "**Under the causal mask a token reads only what came before it, so a later token cannot change its"
-        " stream, nor the keys and values made of it.** What cannot change need not be computed twice."
-        " Without the mask (an encoder) one more token changes everything above layer 0: no cache is"
-        " possible."
     )
 
 

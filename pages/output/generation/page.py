@@ -24,6 +24,7 @@ show(
                 draw_tokens,
                 words.tokens,
                 (steps, window, pick, likelihood, ended_by),
+                question=words.TOKENS_QUESTION,
             ),
             View(
                 "cache",
@@ -31,8 +32,16 @@ show(
                 draw_cache,
                 words.cache,
                 (KVCache, Decoder, Mixing, compare, flops, cache_size, unchanged),
+                question=words.CACHE_QUESTION,
             ),
-            View("beam", "Beam search", draw_beam, words.BEAM, (beam_search,)),
+            View(
+                "beam",
+                "Beam search",
+                draw_beam,
+                words.BEAM,
+                (beam_search,),
+                question=words.BEAM_QUESTION,
+            ),
         ),
         text="KING RICHARD II:\n",
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -22,32 +24,45 @@ FARTHEST = 10**9  # a number of tokens that can be asked for; how many are writt
 MAX_SEED = 2**31 - 1
 
 
-def conversation(subject: Subject) -> tuple[Subject, frozenset[int]]:
-    """What the model is to go on with, and the tokens that end it: the text as it is, or, of a model that was
-    taught to answer and where somebody wants that, as a person's turn.
+def converses(subject: Subject) -> bool:
+    """Whether the model was taught to answer."""
+    return isinstance(subject.tokenizer, PretrainedTokenizer) and subject.tokenizer.template is not None
+
+
+def conversation(subject: Subject, place: Any) -> tuple[Subject, frozenset[int], str]:
+    """What the model is to go on with, the tokens that end it, and a sentence about it: the text as it is,
+    or, of a model that was taught to answer and where somebody wants that, as a person's turn. The switch
+    stands in `place`.
     """
     tokenizer = subject.tokenizer
     if not isinstance(tokenizer, PretrainedTokenizer) or tokenizer.template is None:
-        return subject, frozenset()
-    left, right = st.columns([2, 5], gap="medium", vertical_alignment="center")
-    hint = "The text becomes your turn in a conversation, put into the words that the model was taught with."
-    if not widgets.switch("As a conversation", False, "generation_chat", place=left, hint=hint):
-        right.caption("The model goes on with the text, as if it had written the beginning, too.")
-        return subject, frozenset()
+        return subject, frozenset(), ""
+    hint = (
+        "The text becomes your turn in a conversation, put into the words that the model was taught with."
+        " Else the model goes on with it, as if it had written the beginning, too."
+    )
+    if not widgets.switch("Conversation", False, "generation_chat", place=place, hint=hint):
+        return subject, frozenset(), ""
     found = asked(tokenizer, subject.text)
     ends = ends_of(tokenizer)
     said = " or ".join(f"`{subject.vocabulary[i]}`" for i in sorted(ends & set(found.ids)) or sorted(ends))
-    right.caption(
+    about = (
         f"Around your {found.own:,} tokens the model's chat template puts **{found.around:,} others**: who"
         f" speaks, what it is to be, and {found.special} special tokens, which no typed text becomes. The"
         f" answer ends where the model writes {said}."
     )
-    return replace(subject, ids=found.ids), ends
+    return replace(subject, ids=found.ids), ends, about
 
 
-def settings(subject: Subject, ends: frozenset[int]) -> tuple[SampleConfig, Limits]:
+def row(subject: Subject) -> list[Any]:
+    """The places of the settings in their line; of a model that converses one more, for the switch."""
+    wide = [2, 2, 3, 2, 2] + [2.4] * converses(subject)
+    return list(st.columns(wide, gap="small", vertical_alignment="bottom"))
+
+
+def settings(subject: Subject, ends: frozenset[int], places: Sequence[Any]) -> tuple[SampleConfig, Limits]:
     """Draws them. Whatever a link says, they can be used."""
-    a, b, c, d = st.columns([2, 2, 3, 2], gap="medium", vertical_alignment="bottom")
+    a, b, c, d, e = places[:5]
     hint = "A branch ends there at the latest."
     wanted = widgets.whole(
         "Tokens to write", -FARTHEST, FARTHEST, LENGTH, "generation_length", step=50, place=a, hint=hint
@@ -67,7 +82,8 @@ def settings(subject: Subject, ends: frozenset[int]) -> tuple[SampleConfig, Limi
     values = {"temperature": _temperature(c)}
     hint = "The same seed writes the same text."
     seed = widgets.whole("Seed", 0, MAX_SEED, 0, "generation_seed", place=d, hint=hint)
-    with st.expander("Cuts and penalty"):
+    # Streamlit's own: a box that opens over the page and takes no room on it
+    with e.popover("Cuts", width="stretch"):
         values |= _cuts(subject.config.vocab_size)
         arithmetic = choose_arithmetic(subject)
     most = LENGTHS.get(state.profile().name, min(LENGTHS.values()))
@@ -84,7 +100,7 @@ def _temperature(place: object) -> float:
 
 
 def _cuts(vocab: int) -> dict[str, float]:
-    e, f, g, h = st.columns(4, gap="medium", vertical_alignment="bottom")
+    e = f = g = h = st.container(width=320)
     return {
         "top_k": widgets.whole(
             "Top-k",

@@ -11,6 +11,7 @@ import streamlit as st
 
 from engine.sample.branches import Written
 from engine.sample.surprise import Surprise, odds, surprise
+from pages.output.generation import words
 from ui import explain
 from ui.figures import specs as go
 from ui.figures.labels import plain
@@ -32,7 +33,11 @@ def draw_surprise(subject: Subject, path: Sequence[Written]) -> None:
         )
         return
     labels = [subject.vocabulary[node.token] for node in path]
-    nats = found.likelihood.nats
+    explain.answer(words.surprised(found, subject.config.vocab_size))
+    explain.measure_it(_every_token, subject, labels, path, found)
+
+
+def _every_token(subject: Subject, labels: list[str], path: Sequence[Written], found: Surprise) -> None:
     st.markdown("**How surprising each token was**")
     plot(
         surprise_bars(labels, found),
@@ -42,19 +47,11 @@ def draw_surprise(subject: Subject, path: Sequence[Written]) -> None:
         data=_table(labels, path, found, len(subject.ids)),
         alt=(
             f"Surprise of each of the {len(path)} tokens written so far, in nats, and their mean so far,"
-            f" which ends at {nats:.2f}."
+            f" which ends at {found.likelihood.nats:.2f}."
         ),
     )
-    perplexity = found.likelihood.perplexity
-    explain.takeaway(
-        f"**The {len(path)} token{'' if len(path) == 1 else 's'} written so far cost the model {nats:.2f}"
-        " nats each: a perplexity of"
-        f" {perplexity:.2f}.** They surprised it as draws among {perplexity:.1f} equally likely"
-        f" tokens would, not among all {subject.config.vocab_size:,}. It took its likeliest token in"
-        f" {found.likeliest:.0%} of the places; the least expected was “{safe(labels[found.worst])}”, token"
-        f" {found.worst + 1}, with p = {chance(path[found.worst].log_p)}."
-        + (f" {found.picks} of them you picked." if found.picks else "")
-    )
+    worst, least = safe(labels[found.worst]), chance(path[found.worst].log_p)
+    st.markdown(words.least_expected(found, worst, least))
 
 
 def _table(labels: Sequence[str], path: Sequence[Written], found: Surprise, prompt: int) -> pd.DataFrame:

@@ -2,10 +2,15 @@
 
 from dataclasses import replace
 
+from engine.measure.caching import Pair, Unchanged
+from engine.measure.caching_totals import Totals
+from engine.sample.surprise import Surprise
 from ui.look import Words
 from ui.subject import Subject
 
-SENTENCE = "A model writes by guessing one token, reading it, and guessing the next."
+TOKENS_QUESTION = "How does a model write a text?"
+CACHE_QUESTION = "What is a KV cache, and why is it allowed?"
+BEAM_QUESTION = "Is the likeliest next token the best choice?"
 
 TOKENS = Words(
     see=(
@@ -47,7 +52,8 @@ CACHE = Words(
 BEAM = Words(
     see=(
         "Every branch that is kept is continued by all tokens; of all these candidates the best few by"
-        " their sum of log-probabilities live on. The winner is the branch with the best $\\sum \\ln p"
+        " their sum of log-probabilities live on. A column for each step, the best sum on top; the number on"
+        " an edge is the token's log-probability; grey and dotted: pruned (the best four). The winner is the branch with the best $\\sum \\ln p"
         " \\,/\\, length^{\\alpha}$."
     ),
     why=(
@@ -96,3 +102,43 @@ def cache(subject: Subject) -> Words:
 
 
 SEEN_FULL = 256  # tokens of a context that is full before the longest text here ends
+
+
+def surprised(found: Surprise, vocab: int) -> str:
+    """What the text cost the model that wrote it."""
+    told = found.likelihood
+    written = "one token" if told.tokens == 1 else f"{told.tokens} tokens"
+    return (
+        "It guesses one token, reads it, and guesses the next: the"
+        f" **{written}** written so far cost it {told.nats:.2f} nats each, as if torn between"
+        f" **{told.perplexity:.1f}** of {vocab:,} tokens each time."
+    )
+
+
+def least_expected(found: Surprise, worst: str, least: str) -> str:
+    """How often it took the likeliest, and where it was surprised most."""
+    picked = f" {found.picks} of them you picked." if found.picks else ""
+    return (
+        f"It took its likeliest token in {found.likeliest:.0%} of the places; the least expected was"
+        f" “{worst}”, token {found.worst + 1}, with p = {least}.{picked}"
+    )
+
+
+def cached(found: Totals, last: Pair) -> str:
+    """What the cache saves, and that nothing changed."""
+    steps = len(found.cached)
+    return (
+        "It keeps the keys and values of all tokens read, so the last step computed"
+        f" **{last.computed} position instead of {last.computed_without}**, and all steps took"
+        f" **{found.times:.1f} times** less work. No later token can change what is kept:"
+        f" {found.same} of {steps} tokens came out the same."
+    )
+
+
+def allowed(kept: Unchanged, lost: Unchanged) -> str:
+    """How far one more token moves what is kept, with the mask and without."""
+    return (
+        "Under the causal mask a token reads only what came before it, so one more token changes earlier keys"
+        f" and values by **{kept.most:.2g}**, rounding at most, and they may be kept; without the mask by"
+        f" **{lost.most:.2g}**, and no cache is possible."
+    )

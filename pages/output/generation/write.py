@@ -18,7 +18,7 @@ from pages.output.generation.message import message
 from pages.output.generation.records import Limits, Session
 from pages.output.generation.rounding import draw_rounding
 from pages.output.generation.session import answer, begin, resting
-from pages.output.generation.settings import conversation, settings
+from pages.output.generation.settings import conversation, row, settings
 from pages.output.generation.surprise import draw_surprise
 from ui import widgets
 from ui.figures import theme
@@ -43,8 +43,11 @@ def draw_tokens(subject: Subject) -> None:
             " sees only what came before."
         )
         return
-    speaking, ends = conversation(subject)
-    sampling, limits = settings(speaking, ends)
+    places = row(subject)
+    speaking, ends, about = conversation(subject, places[-1])
+    sampling, limits = settings(speaking, ends, places)
+    if about:
+        st.caption(about)
     draw_rounding(speaking, limits.arithmetic)
     _write(speaking, sampling, limits)
 

@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.sample import uniform
-from engine.sample.outcome import likeliest_ids, tally
-from pages.output.sampling import figures
+from engine.sample.outcome import Tally, likeliest_ids, tally
+from pages.output.sampling import figures, words
 from pages.output.sampling.place import LIKELIEST, place, staged
 from ui import explain
 from ui.players.plot import plot
@@ -27,25 +27,24 @@ def draw_draws(subject: Subject) -> None:
     numbers = uniform(seed, DRAWS).numpy()
     found = tally(last.probabilities, numbers)
     sampler(logits, subject.vocabulary, previous, config, numbers, mode="draws", drawn=found.ids)
-    order = likeliest_ids(last.probabilities, min(LIKELIEST, last.kept))
-    words = [subject.vocabulary[i] for i in order]
+    likely = int(found.probabilities.argmax())
+    explain.answer(words.drawn(found, seed, safe(subject.vocabulary[likely]), likely))
+    explain.measure_it(_engines, subject, found, last.kept)
+
+
+def _engines(subject: Subject, found: Tally, kept: int) -> None:
+    order = likeliest_ids(found.probabilities, min(LIKELIEST, kept))
+    tokens = [subject.vocabulary[i] for i in order]
     p, shares = found.probabilities[order], found.shares[order]
-    with st.expander("The engine's own thousand draws, to save"):
-        table = pd.DataFrame(
-            {"token": words, "id": order, "probability": p, "draws": found.counts[order], "share": shares}
-        )
-        plot(
-            figures.shares(words, p, shares),
-            key="sampling_shares",
-            height=300,
-            name="thousand-draws",
-            data=table,
-            alt=f"Share of {DRAWS:,} draws beside the probability, for the {len(words)} likeliest tokens.",
-        )
-    likely = int(order[0])
-    explain.takeaway(
-        f"**{DRAWS:,} draws with seed {seed}: “{safe(words[0])}” came {found.counts[likely]} times;"
-        f" expected were {found.expected[likely]:.0f}.** In all the shares are {found.away:.1%} away from the"
-        f" probabilities. `engine.sample.draw` counted these; the browser uses the same {DRAWS:,} random"
-        " numbers."
+    table = pd.DataFrame(
+        {"token": tokens, "id": order, "probability": p, "draws": found.counts[order], "share": shares}
+    )
+    st.markdown("The engine's own thousand draws, with the same random numbers as the browser's.")
+    plot(
+        figures.shares(tokens, p, shares),
+        key="sampling_shares",
+        height=300,
+        name="thousand-draws",
+        data=table,
+        alt=f"Share of {DRAWS:,} draws beside the probability, for the {len(tokens)} likeliest tokens.",
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.sample.scoring import Scored
 from ui.figures import specs as go
 from ui.figures.axes import MONO, token_axis
 from ui.figures.labels import LETTER, crowded, plain
@@ -45,7 +46,7 @@ def temperatures(words: Sequence[str], values: np.ndarray, titles: Sequence[str]
     width = (1 - gap * (count - 1)) / count
     traces = []
     layout = base_layout(
-        margin={"l": 8, "r": 8, "t": 30, "b": 40},
+        margin={"l": 8, "r": 8, "t": 26, "b": 24},
         showlegend=False,
         bargap=0.25,
         yaxis={
@@ -79,7 +80,6 @@ def temperatures(words: Sequence[str], values: np.ndarray, titles: Sequence[str]
             "nticks": 3,
             "anchor": "y",
             "tickformat": ".1~f",
-            "title": {"text": "probability" if i == count // 2 else ""},
         }
         traces.append(
             go.Bar(
@@ -121,3 +121,49 @@ def shares(words: Sequence[str], probabilities: np.ndarray, drawn: np.ndarray) -
         yaxis={"rangemode": "tozero"},
     )
     return go.Figure({"data": [bars, marks], "layout": layout})
+
+
+def scored(tokens: Sequence[str], found: Scored, *, upright: int) -> go.Figure:
+    """-ln p of each scored token (token,), with p above it, their mean, and the cost of guessing; names are
+    turned where they are `upright`: that many letters high.
+    """
+    at, mean = np.arange(len(tokens)), found.likelihood.nats
+    few = len(tokens) <= 24
+    bars = go.Bar(
+        x=at,
+        y=found.nats.astype(np.float32),
+        marker={"color": colour("output")},
+        text=[f"{p:.2f}" for p in found.p] if few else None,
+        textposition="outside",
+        textangle=0,
+        cliponaxis=False,
+        customdata=found.p,
+        hovertext=[plain(token) for token in tokens],
+        hovertemplate="“%{hovertext}”: p = %{customdata:.4f}, −ln p = %{y:.3f} nats<extra></extra>",
+    )
+    lines = [
+        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y}
+        | {"line": {"color": colour(shade), "width": 2, "dash": dash}}
+        for y, shade, dash in ((mean, "attention", "solid"), (found.guessing, "quiet", "dot"))
+    ]
+    named = (
+        (mean, f" mean {mean:.2f}:<br> the loss"),
+        (found.guessing, f" guessing:<br> {found.guessing:.2f}"),
+    )
+    notes = [
+        {"xref": "paper", "x": 1, "y": y, "text": text, "showarrow": False}
+        | {"xanchor": "left", "yanchor": "middle", "align": "left"}
+        for y, text in named
+    ]
+    layout = base_layout(
+        margin={"l": 44, "r": 82, "t": 18, "b": 40 + LETTER * upright},
+        showlegend=False,
+        bargap=0.25,
+        shapes=lines,
+        annotations=notes,
+        xaxis=token_axis(
+            tokens, "token; above each bar its probability p" if few else "token", upright=upright > 0
+        ),
+        yaxis={"title": {"text": "surprise −ln p (nats)"}, "rangemode": "tozero"},
+    )
+    return go.Figure({"data": [bars], "layout": layout})

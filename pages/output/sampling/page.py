@@ -1,10 +1,13 @@
 """Sampling: one position's logits on their way to a token."""
 
+from engine.sample.branches import Likelihood
 from engine.sample.generate import steps
 from engine.sample.outcome import tally
+from engine.sample.scoring import Scored, score
 from engine.sample.stages import draw, min_p, repetition_penalty, stages, temperature, top_k, top_p, uniform
 from pages.output.sampling import words
 from pages.output.sampling.draws import draw_draws
+from pages.output.sampling.likelihood import draw_likelihood
 from pages.output.sampling.stages import draw_stages
 from pages.output.sampling.temperatures import draw_temperatures
 from ui.look import Page, View, show
@@ -20,9 +23,32 @@ show(
                 draw_stages,
                 words.STAGES,
                 (stages, repetition_penalty, temperature, top_k, top_p, min_p, draw),
+                question=words.STAGES_QUESTION,
             ),
-            View("draws", "A thousand draws", draw_draws, words.DRAWS, (draw, uniform, tally)),
-            View("temperatures", "Temperatures", draw_temperatures, words.TEMPERATURES, (temperature, steps)),
+            View(
+                "draws",
+                "A thousand draws",
+                draw_draws,
+                words.DRAWS,
+                (draw, uniform, tally),
+                question=words.DRAWS_QUESTION,
+            ),
+            View(
+                "temperatures",
+                "Temperatures",
+                draw_temperatures,
+                words.TEMPERATURES,
+                (temperature, steps),
+                question=words.TEMPERATURES_QUESTION,
+            ),
+            View(
+                "likelihood",
+                "Likelihood",
+                draw_likelihood,
+                words.LIKELIHOOD,
+                (score, Scored, Likelihood),
+                question=words.LIKELIHOOD_QUESTION,
+            ),
         ),
         text="KING RICHARD II:\n",
     )

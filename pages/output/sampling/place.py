@@ -15,24 +15,23 @@ from ui.text.markdown import safe
 
 LIKELIEST = 15  # tokens that are drawn and listed
 MAX_SEED = 2**31 - 1
+SEED = "Left: the token after which the next one is drawn. The same seed draws the same token."
 
 
 def place(subject: Subject) -> tuple[int, int]:
-    """(position whose logits are looked at, seed)."""
-    st.caption(
-        "After which token? The model's next-token logits there are drawn from."
-        if subject.config.causal
-        else "At which token?"
-    )
-    position = token_strip(
-        subject.labels,
-        key="sampling_position",
-        chosen=len(subject.ids) - 1,
-        label="The position whose logits are sampled",
-    )
-    left, _ = st.columns([1, 4])
-    hint = "The same seed draws the same token."
-    return position, widgets.whole("Seed", 0, MAX_SEED, 0, "sampling_seed", place=left, hint=hint)
+    """(position whose logits are looked at, seed): one line."""
+    left, right = st.columns([4, 1], gap="medium", vertical_alignment="center")
+    with left:
+        position = token_strip(
+            subject.labels,
+            key="sampling_position",
+            chosen=len(subject.ids) - 1,
+            label="The position whose logits are sampled",
+        )
+    with right.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("Seed", width="content", help=SEED)
+        seed = widgets.whole("Seed", 0, MAX_SEED, 0, "sampling_seed", label_visibility="collapsed", width=110)
+    return position, seed
 
 
 def staged(subject: Subject, position: int, config: SampleConfig, logits: np.ndarray) -> tuple[Stage, ...]:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.sample import Stage, draw, uniform
 from engine.sample.outcome import likeliest_ids, outcome, removed_by
-from pages.output.sampling import figures
+from pages.output.sampling import figures, words
 from pages.output.sampling.place import LIKELIEST, place, staged
 from ui import explain
 from ui.players.plot import plot
@@ -44,13 +44,17 @@ def draw_stages(subject: Subject) -> None:
     numbers = uniform(seed, 1).numpy()
     token = draw(records[-1].probabilities, float(numbers[0]))
     sampler(logits, subject.vocabulary, previous, config, numbers, mode="stages", drawn=[token])
+    explain.answer(words.left(outcome(records)))
+    explain.measure_it(_measured, subject, records, token)
+
+
+def _measured(subject: Subject, records: tuple[Stage, ...], token: int) -> None:
     st.markdown(
         "**The engine's own result**, computed on the server when the sliders rest: it draws"
         f" “{safe(subject.vocabulary[token])}” (token {token})."
     )
     _table(records)
     _map(subject, records)
-    _takeaway(records)
 
 
 def _table(records: tuple[Stage, ...]) -> None:
@@ -71,40 +75,26 @@ def _table(records: tuple[Stage, ...]) -> None:
 
 def _map(subject: Subject, records: tuple[Stage, ...]) -> None:
     order = likeliest_ids(records[0].logits, LIKELIEST)
-    words = [subject.vocabulary[i] for i in order]
+    tokens = [subject.vocabulary[i] for i in order]
     names = [TITLES[r.name] for r in records]
     values = np.stack([r.probabilities[order] for r in records])
     gone = removed_by(records)
     table = pd.DataFrame(
         {
             "id": order,
-            "token": words,
+            "token": tokens,
             "removed_by": [TITLES[gone[i]] if i in gone else "" for i in order.tolist()],
             **dict(zip(names, values, strict=True)),
         }
     )
     plot(
-        figures.stage_map(words, values, names),
+        figures.stage_map(tokens, values, names),
         key="sampling_stage_map",
         height=120 + 30 * len(names),
         name="sampling-stages",
         data=table,
         alt=(
-            f"Probability of the {len(words)} likeliest tokens after each of {len(names)} stages, by the"
+            f"Probability of the {len(tokens)} likeliest tokens after each of {len(names)} stages, by the"
             " engine."
         ),
-    )
-
-
-def _takeaway(records: tuple[Stage, ...]) -> None:
-    found = outcome(records)
-    explain.takeaway(
-        f"**{found.left:,} of {found.vocab:,} tokens {'is' if found.left == 1 else 'are'} left to draw from**"
-        + (
-            f"; the {found.removed:,} removed ones had {found.cut:.1%} of the model's probability."
-            if found.removed
-            else "."
-        )
-        + f" The model was as uncertain as between {found.before:.1f} equally likely tokens; the draw"
-        f" is between {found.after:.1f}."
     )

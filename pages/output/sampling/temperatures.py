@@ -1,18 +1,17 @@
-"""The view "Temperatures": the same logits and the same model at five temperatures."""
+"""The view "Temperatures": the same logits and the same model at five temperatures, side by side."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.config import SampleConfig
+from engine.sample import Stage
 from engine.sample.generate import write_each
 from engine.sample.outcome import likeliest_ids
 from engine.tokenizers import ends
-from pages.output.sampling import figures
+from pages.output.sampling import figures, words
 from pages.output.sampling.place import LIKELIEST, place, staged
 from ui import explain
 from ui.layout import scrolled
@@ -22,7 +21,10 @@ from ui.subject import Subject
 from ui.text.markdown import safe
 
 TEMPERATURES = (0.2, 0.5, 0.8, 1.0, 1.5)
+SHOWN = 8  # tokens in a chart
 CHARACTERS = 200
+HEIGHT, LINES = 230, 160  # pixels: of the charts, and of a text, which scrolls
+NARROW = 620  # pixels of the five charts: a narrower screen scrolls
 
 
 def draw_temperatures(subject: Subject) -> None:
@@ -31,58 +33,46 @@ def draw_temperatures(subject: Subject) -> None:
     logits = subject.recording().logits[position]
     order = likeliest_ids(logits, LIKELIEST)
     records = [staged(subject, position, SampleConfig(temperature=t), logits)[-1] for t in TEMPERATURES]
-    words = [subject.vocabulary[i] for i in order]
+    scrolled("sampling_five", NARROW)
+    with st.container(key="sampling_five"):
+        _charts(subject, order, records, logits)
+    if subject.config.causal:
+        _samples(subject, position, seed)
+    else:
+        st.info("This model looks both ways and fills gaps; it does not write on, so there are no samples.")
+    first, last = records[0], records[-1]
+    explain.answer(words.temperature(first, last, TEMPERATURES, order, safe(subject.vocabulary[order[0]])))
+    explain.measure_it(_uncertainty, records)
+
+
+def _charts(subject: Subject, order: np.ndarray, records: list[Stage], logits: np.ndarray) -> None:
+    tokens = [subject.vocabulary[i] for i in order]
     values = np.stack([r.probabilities[order] for r in records])
-    titles = [f"τ = {t:g}" for t in TEMPERATURES]
     table = pd.DataFrame(
         {
-            "token": words,
+            "token": tokens,
             "id": order,
             "logit": logits[order],
             **{f"temperature_{t:g}": v for t, v in zip(TEMPERATURES, values, strict=True)},
         }
     )
-    scrolled("sampling_five", 620)
-    with st.container(key="sampling_five"):
-        plot(
-            figures.temperatures(words, values, titles),
-            key="sampling_temperatures",
-            height=440,
-            name="temperatures",
-            data=table,
-            alt=(
-                f"Probability of the {len(words)} likeliest tokens at temperatures"
-                f" {', '.join(f'{t:g}' for t in TEMPERATURES)}."
-            ),
-        )
-    facts = [f"{r.entropy:.2f} nats ≈ {r.choices:.1f} choices" for r in records]
-    if subject.config.causal:
-        _samples(subject, position, seed, facts)
-    else:
-        st.caption(
-            "Entropy, and the effective number of choices: "
-            + " · ".join(f"{title}: {fact}" for title, fact in zip(titles, facts, strict=True))
-            + "."
-        )
-        st.info("This model looks both ways and fills gaps; it does not write on, so there are no samples.")
-    first, last = records[0], records[-1]
-    explain.takeaway(
-        f"**Temperature changes no ranking, only how much it counts.** “{safe(words[0])}” has"
-        f" {first.probabilities[order[0]]:.1%} at τ = {TEMPERATURES[0]:g} and"
-        f" {last.probabilities[order[0]]:.1%} at τ = {TEMPERATURES[-1]:g}; the effective number of choices"
-        f" goes from {first.choices:.1f} to {last.choices:.1f}."
+    plot(
+        figures.temperatures(tokens[:SHOWN], values[:, :SHOWN], [f"τ = {t:g}" for t in TEMPERATURES]),
+        key="sampling_temperatures",
+        height=HEIGHT,
+        name="temperatures",
+        data=table,
+        alt=(
+            f"Probability of the {len(tokens[:SHOWN])} likeliest tokens at temperatures"
+            f" {', '.join(f'{t:g}' for t in TEMPERATURES)}."
+        ),
     )
 
 
-def _samples(subject: Subject, position: int, seed: int, facts: Sequence[str]) -> None:
-    """A text for each temperature; `facts` say how uncertain its first draw was."""
-    until = ", or until it says that it is finished" if ends(subject.tokenizer) else ""
-    st.markdown(
-        f"**What it writes after this text, {CHARACTERS} characters each{until}** (seed {seed}), and the"
-        f" entropy over {subject.config.vocab_size:,} tokens"
-    )
-    samplings = [SampleConfig(temperature=t, seed=seed) for t in TEMPERATURES]
+def _samples(subject: Subject, position: int, seed: int) -> None:
+    """A text below each chart."""
     ids = subject.ids[: position + 1]
+    samplings = [SampleConfig(temperature=t, seed=seed) for t in TEMPERATURES]
     texts = measured(
         ("temperatures", subject.key, ids, seed),
         lambda: write_each(
@@ -92,8 +82,26 @@ def _samples(subject: Subject, position: int, seed: int, facts: Sequence[str]) -
     )
     if texts is None:
         return
-    grid = st.grid("auto", min_column_width=250, gap="small")  # wide enough for a line of verse
-    for t, text, fact in zip(TEMPERATURES, texts, facts, strict=True):
-        with grid.cell():
-            st.markdown(f"**τ = {t:g}** :small[{fact}]")
-            st.code(text, language=None, wrap_lines=True)
+    columns = st.columns(len(TEMPERATURES), gap="small")
+    for column, t, text in zip(columns, TEMPERATURES, texts, strict=True):
+        with column:
+            st.caption(f"τ = {t:g}, it writes:")
+            st.code(text, language=None, wrap_lines=True, height=LINES)
+
+
+def _uncertainty(records: list[Stage]) -> None:
+    """The entropy of the next token at each temperature."""
+    rows = [
+        {"temperature": t, "entropy (nats)": r.entropy, "choices": r.choices}
+        for t, r in zip(TEMPERATURES, records, strict=True)
+    ]
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key="sampling_entropies",
+        column_config={
+            "entropy (nats)": st.column_config.NumberColumn(format="%.2f"),
+            "choices": st.column_config.NumberColumn(format="%.1f"),
+        },
+    )
+    st.caption(words.CHOICES)

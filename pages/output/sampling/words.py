@@ -1,12 +1,16 @@
 """What the views of Sampling say."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.sample import Stage
+from engine.sample.outcome import Outcome, Tally
+from engine.sample.scoring import Scored
 from ui.look import Words
+from ui.text.numbers import minus
 
-SENTENCE = (
-    "The model ends in a number for each token. From there to one token there are a few stages, each with a"
-    " knob."
-)
-
+STAGES_QUESTION = "How do many numbers become one token?"
 STAGES = Words(
     see=(
         "A row for each of the likeliest tokens, a column for each stage. Bars are probabilities, $p_i ="
@@ -24,9 +28,10 @@ STAGES = Words(
     ),
 )
 
+DRAWS_QUESTION = "How much of it is chance?"
 DRAWS = Words(
     see=(
-        "Bars are shares of the draws, the upright marks are the probabilities. Below, their distance"
+        "Bars are shares of the draws, the upright marks are the probabilities. Beside them, their distance"
         " against the number of draws, both logarithmic."
     ),
     why=(
@@ -39,10 +44,11 @@ DRAWS = Words(
     ),
 )
 
+TEMPERATURES_QUESTION = "What does temperature do?"
 TEMPERATURES = Words(
     see=(
-        "The same logits divided by five temperatures $\\tau$: $p_i \\propto e^{l_i / \\tau}$. Below, a"
-        " text that the model wrote with each, and the entropy of its first draw."
+        "The same logits divided by five temperatures $\\tau$: $p_i \\propto e^{l_i / \\tau}$. Below each, a"
+        " text that the model wrote with it; it scrolls."
     ),
     why=(
         "Low temperatures repeat what is safe, high ones let the unlikely in, and one unlikely token"
@@ -53,3 +59,97 @@ TEMPERATURES = Words(
         " writes noise at every temperature."
     ),
 )
+CHOICES = "Choices are $e$ to the entropy: as uncertain as among so many equally likely tokens."
+
+LIKELIHOOD_QUESTION = "How is a whole text scored?"
+LIKELIHOOD = Words(
+    see=(
+        "For each token of the text, how surprised the model was after reading all before it: $-\\ln p$. The"
+        " line is the mean, the dotted one what guessing among all tokens would cost. The first token has"
+        " nothing before it, so it is not scored."
+    ),
+    why=(
+        "By the chain rule, $p(x_1 \\dots x_T) = \\prod_t p(x_t \\mid x_{<t})$. The product is too small to"
+        " read, so one takes the logarithm and the mean: the loss. In training the mean goes over all"
+        " tokens of a mini-batch, and every step lowers it. $e$ to the loss is the perplexity, the number"
+        " of equally likely choices."
+    ),
+    attempt=(
+        "Write nonsense, then a line of Shakespeare. Swap two letters: the surprise is at the swap, and at"
+        " what follows. “Measure it” has the perplexities that others published."
+    ),
+)
+FILLS_GAPS = (
+    "This model looks both ways and fills gaps: a text is no product of its guesses. Choose a model that"
+    " writes."
+)
+ONE_TOKEN = "A text of one token has nothing to be scored after: write a longer one."
+DIVERGED = (
+    "This model has diverged: its logits are no numbers, so the text has no probability. Look at an earlier"
+    " step."
+)
+RUNGS = {
+    "guessing": "guessing among all 65",
+    "pairs": "counting pairs (bigram)",
+    "4 layers": "Transformer, 4 layers",
+    "8 layers": "Transformer, 8 layers",
+}
+LADDER = (
+    "Published: a university lecture's models on Tiny Shakespeare, by their *training* loss, which is lower"
+    " than the one on unseen text. Here: the unseen tenth of the same text; the four layers are the shipped"
+    " classic model. Perplexities compare only where tokens are the same: these are of characters."
+)
+
+
+def left(found: Outcome) -> str:
+    """What the stages leave."""
+    are = "is" if found.left == 1 else "are"
+    return (
+        f"**{found.left:,} of {found.vocab:,} tokens {are} left to draw from**, as uncertain as among"
+        f" **{found.after:.1f}** equally likely ones ({found.before:.1f} before)."
+    )
+
+
+def drawn(found: Tally, seed: int, token: str, likely: int) -> str:
+    """How often the likeliest token came, and how far all shares strayed."""
+    return (
+        f"In {found.total:,} draws with seed {seed}, “{token}” came **{found.counts[likely]} times**;"
+        f" expected were {found.expected[likely]:.0f}. All shares together are {found.away:.1%} away from the"
+        " probabilities."
+    )
+
+
+def temperature(
+    first: Stage, last: Stage, temperatures: Sequence[float], order: np.ndarray, token: str
+) -> str:
+    """The likeliest token at the lowest and at the highest temperature."""
+    return (
+        f"**Temperature changes no ranking, only how much it counts:** “{token}” has"
+        f" **{first.probabilities[order[0]]:.0%}** at τ = {temperatures[0]:g} and"
+        f" **{last.probabilities[order[0]]:.0%}** at τ = {temperatures[-1]:g}; the draw is as open as among"
+        f" {first.choices:.1f} and among {last.choices:.1f} equally likely tokens."
+    )
+
+
+def scored(found: Scored, noun: str) -> str:
+    """The loss of a text, and what it means."""
+    likelihood = found.likelihood
+    return (
+        f"By the probability of each token after all before it: this text costs the model"
+        f" **{likelihood.nats:.2f} nats** a token, its loss, as if torn between"
+        f" **{likelihood.perplexity:.1f}** {noun} each time; guessing would cost {found.guessing:.2f}."
+    )
+
+
+def chain(found: Scored) -> str:
+    """The four steps from probabilities to the perplexity (a table in Markdown)."""
+    likelihood, (mantissa, power) = found.likelihood, found.product
+    few = " · ".join(f"{p:.2g}" for p in found.p[:3]) + (" · …" if likelihood.tokens > 3 else "")
+    total, nats = minus(f"{likelihood.total:.2f}"), f"{likelihood.nats:.3f}"
+    return (
+        "| step | |\n|---|---|\n"
+        f"| multiply (chain rule) | {few} = {mantissa:.1f} · $10^{{{power}}}$ |\n"
+        f"| logarithm | ln = {total} |\n"
+        f"| mean, minus: the **loss** | {-likelihood.total:.2f} / {likelihood.tokens} = **{nats}** nats |\n"
+        f"| e to it: the **perplexity** | $e^{{{nats}}}$ = **{likelihood.perplexity:.2f}** |"
+    )

@@ -41,6 +41,7 @@ def transformer_map(
         "map": _cached_map(config, tuple(sorted((pages or {}).items()))),
         "palette": PART_COLOURS,
         "alt": alt,
+        "part": st.query_params.get("part"),
     }
     result = mounted("map", isolated=True)(key=key, data=data, on_opened_change=lambda: None)
     opened = getattr(result, "opened", None)

@@ -1,0 +1,43 @@
+"""Which sizes suit the hardware: how often 2 divides them, and what padding would cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.config import ResolvedConfig
+
+TILE = 64  # numbers of 16 bits in the 128 bytes that an A100's tensor cores like to read at once
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """One size of a model. `factor` is the largest power of two that divides it; `padded` the next multiple
+    of TILE.
+    """
+
+    field: str
+    size: int
+    factor: int
+    padded: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether TILE divides it."""
+        return self.size == self.padded
+
+
+def fitting(c: ResolvedConfig) -> tuple[Fitting, ...]:
+    """The sizes that are sides of a model's matrices: vocabulary, width, width of a head, feed-forward width.
+
+    Matrix products are made in tiles; a side that is no multiple of 64 numbers of 16 bits leaves tiles partly
+    empty (NVIDIA, Matrix Multiplication Background, 2023, sections 2.2 and 3.1).
+    """
+    sizes = {"vocab_size": c.vocab_size, "d_model": c.d_model, "d_head": c.d_head, "d_ff": c.d_ff}
+    return tuple(
+        Fitting(field, size, size & -size, -(-size // TILE) * TILE) for field, size in sizes.items() if size
+    )
+
+
+def padding(c: ResolvedConfig) -> int:
+    """Parameters that rows of padding would add to the embedding, up to the next multiple of TILE."""
+    return (-c.vocab_size % TILE) * c.d_model

@@ -1,0 +1,85 @@
+"""Where a position scheme enters a model, and what it makes of one pair of tokens at every two places.
+
+Added positions (Vaswani et al. 2017, section 3.5) reach a score only through the matrices of queries and keys:
+(e + p_m) W_Q . (e' + p_n) W_K has terms in which m or n stands alone. Turned ones (Su et al. 2021, section 3.4)
+leave m - n and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.measure.recording import record
+from engine.model import Transformer
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceScores:
+    """The score of one token as query and one as key, in the first block: `scores` (query place, key place),
+    float32.
+    """
+
+    scores: np.ndarray = field(repr=False)
+
+    def apart(self, distance: int) -> PlaceRow:
+        """The scores of those that are `distance` places apart, the key first."""
+        return PlaceRow(np.arange(distance, len(self.scores)), np.diagonal(self.scores, -distance))
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceRow:
+    """Scores of two tokens at one distance: `scores` (pair,), `places` (pair,) of the query."""
+
+    places: np.ndarray
+    scores: np.ndarray
+
+    @property
+    def lowest(self) -> float:
+        return float(self.scores.min())
+
+    @property
+    def highest(self) -> float:
+        return float(self.scores.max())
+
+    @property
+    def mean(self) -> float:
+        return float(self.scores.mean(dtype=np.float64))
+
+    @property
+    def spread(self) -> float:
+        """How much the place changes the score: the highest less the lowest."""
+        return self.highest - self.lowest
+
+
+def place_scores(model: Transformer, query: int, key: int, head: int, length: int) -> PlaceScores:
+    """Token `query` at each of `length` places, scored with token `key` at each of them, by a head of the
+    first block: q . k / sqrt(d_head), as the model computes it.
+
+    In the first block a token's query holds the token and its place and nothing of its neighbours, so a text
+    of one token, again and again, has all of them. Biases on the scores are not in it.
+    """
+    c = model.config
+    q = _first(model, query, length, "q")[head]
+    k = _first(model, key, length, "k")[head // (c.n_heads // c.n_kv_heads)]
+    return PlaceScores(q @ k.T / np.float32(math.sqrt(c.d_head)))
+
+
+def _first(model: Transformer, token: int, length: int, name: str) -> np.ndarray:
+    """What the first block compares, (head, place, d_head): turned where the scheme turns it."""
+    found = record(model, [token] * length)
+    return found[f"blocks.0.{name}_rot"]
+
+
+def entrances(model: Transformer) -> tuple[tuple[str, bool], ...]:
+    """The embedding and every block, bottom first, each with whether the position scheme enters there.
+
+    Added positions enter once, at the embedding; turned queries and keys, and biases on the scores, in every
+    block.
+    """
+    c = model.config
+    seams = model.parts.position(c).enters
+    blocks = bool({"rotate", "bias"} & set(seams))
+    return (("embedding", "embed" in seams), *((f"block {i}", blocks) for i in range(c.n_layers)))

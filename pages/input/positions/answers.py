@@ -1,0 +1,264 @@
+"""The sentences that answer the views of Positions, of what their figures show; Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.config import Position
+from engine.measure.extrapolation_facts import Reach
+from engine.measure.order_effect import OrderEffect
+from engine.measure.permutation import SCHEMES as ALL
+from engine.measure.place_scores import PlaceRow
+from engine.measure.position_table import PositionTable
+from engine.measure.rotary import LayoutLoss, Layouts
+from engine.measure.rotary_curves import Decay, Score, Turns
+from engine.measure.schemes import SCHEMES
+from engine.measure.sinusoids import Similarity, TurnedPair, Waves
+from engine.measure.t5_buckets import Buckets
+from pages.input.positions.shared import signed
+from ui.text.numbers import minus, number
+
+TITLES: dict[Position, str] = {name: SCHEMES[name].title for name in ALL}  # as they are written everywhere
+
+
+NAMES = TITLES | {"none": "no positions"}  # as they stand in a sentence
+
+
+def order_told(before: str, after: str, scheme: Position, causal: bool, effect: OrderEffect) -> str:
+    """Whether the order of the words counts, read off the numbers. `before` and `after`: both orders, as
+    Markdown.
+    """
+    largest = number(effect.largest(scheme, causal))
+    bare = number(effect.largest("none", False))
+    return {
+        "reads the same": (
+            f"In this order “{after}” reads the same: the difference of **{largest}** says nothing."
+            " Choose another order."
+        ),
+        "one bag": (
+            f"Without positions, “{before}” and “{after}” are one and the same bag of words: no word's row"
+            f" changes by more than **{largest}**, which is rounding. So the order has to be told."
+        ),
+        "mask leaks": (
+            f"No positions, and yet rows change by up to **{largest}**: the causal mask by itself leaks some"
+            " order, since an early word looks at fewer words than a late one. Without the mask it is"
+            f" {bare}."
+        ),
+        "distances kept": (
+            f"ALiBi is on, and still no row changes by more than **{largest}**: it knows how far apart two"
+            " words are and not which comes first. This order keeps every distance; shuffle, or switch the"
+            " mask on."
+        ),
+        "order counts": (
+            f"With {TITLES[scheme]} positions the same words come out different, by up to **{largest}**: now"
+            f" the order counts. Without positions and mask it was {bare}."
+        ),
+    }[effect.verdict(scheme, causal)]
+
+
+def waves_told(found: Waves) -> str:
+    fast, slow = found.wavelength[0], found.wavelength[-1]
+    return (
+        f"Every place gets a row of its own. The fastest wave comes round every **{fast:.2f}** places and"
+        f" tells neighbours apart; the slowest needs **{slow:,.0f}** and tells early from late."
+        f" {found.complete} of {len(found.theta)} waves go round within these {found.length:,} places."
+    )
+
+
+def clock_told(found: Waves) -> str:
+    fast, slow, count = found.wavelength[0], found.wavelength[-1], len(found.theta)
+    if count == 1:
+        return (
+            f"A place is read off **one hand** that goes round in {fast:.2f} places: after that it points"
+            " almost where it was."
+        )
+    return (
+        f"A place is read off **{count} hands** at once, like hours, minutes and seconds: the fastest needs"
+        f" {fast:.2f} places for a round, the slowest {slow:,.1f}."
+    )
+
+
+def likeness_told(found: Similarity, length: int) -> str:
+    curve, far = found.cosine_by_distance, length - 1
+    ten = min(10, far)
+    again = found.most_alike
+    if again > 1:
+        return (
+            f"Likeness comes back: the cosine is {curve[1]:.3f} at distance 1, and **{curve[again]:.3f}** at"
+            f" distance {again}. With few hands, or only fast ones, positions repeat."
+        )
+    return (
+        f"Near places are alike and far ones less: cosine **{curve[1]:.3f}** at distance 1, {curve[ten]:.3f}"
+        f" at {ten}, {curve[far]:.3f} at {far}, wherever the two stand."
+    )
+
+
+def rotation_told(found: TurnedPair, p: int, k: int) -> str:
+    (x, y), (u, v) = found.start, found.end
+    return (
+        f"A step of {minus(str(k))} turns this hand by **{minus(f'{found.angle:.4g}')}** radians, wherever it"
+        f" starts: from ({signed(x)}, {signed(y)}) at {p} to ({signed(u)}, {signed(v)}) at {p + k}. So one"
+        " linear map finds “so many places back” everywhere. RoPE makes this its whole idea."
+    )
+
+
+def learned_told(picture: str, learned: PositionTable, waves: PositionTable) -> str:
+    """Of one of the pictures: what the text has taught the table."""
+    length, width = learned.table.shape
+    near, half = learned.alike.by_distance[1], learned.alike.by_distance[length // 2]
+    if picture == "table":
+        return (
+            f"{length} × {width} = **{length * width:,}** learned numbers, where waves need none; and no row"
+            f" for place {length}, so a longer text cannot be read. Position 0 is"
+            f" {learned.first_to_median:.1f} times as long as the median position."
+        )
+    if picture == "path":
+        return (
+            f"Two directions keep **{learned.kept_by_both:.0%}** of what differs between the learned places,"
+            f" and {waves.kept_by_both:.0%} between the sinusoidal ones. Joined in order, places that have"
+            " learned to be near make a path, the others a knot."
+        )
+    if learned.knows_near:
+        return (
+            "Near places have found each other, though nobody told the table that 4 comes after 3: neighbours"
+            f" have a cosine of **{signed(near, 2)}** on average, places {length // 2} apart"
+            f" {signed(half, 2)}."
+        )
+    return (
+        f"Near places are hardly more alike than far ones: neighbours have a cosine of **{signed(near, 2)}**"
+        f" on average, places {length // 2} apart {signed(half, 2)}. This table has not learned what near is,"
+        " or not yet."
+    )
+
+
+def stands_in(chosen: str, why: str, shown: str) -> str:
+    """A model that shows what the chosen one does not have."""
+    return f"{chosen} {why}. Shown instead: {shown}."
+
+
+def arrows_told(found: Score, at: tuple[int, int, int]) -> str:
+    side = "less" if found.near else "more"
+    return (
+        f"With the query at {at[0]} and the key at {at[1]} the score before its scaling is"
+        f" **{signed(found.total)}**. Pair {found.pair} says most: {signed(found.term)}; its arrows lie"
+        f" {side} than a quarter turn apart. Move both together: every arrow turns, the score stays."
+    )
+
+
+def distance_told(found: Decay, base: float) -> str:
+    (low, low_at), (high, high_at) = found.lowest, found.highest
+    ends = (
+        f"Base {base:,}: at distance 0 the score is **{signed(found.start)}**, at {found.reach:,}"
+        f" **{signed(found.last)}**; lowest {signed(low)} at {low_at:,}, highest {signed(high)} at"
+        f" {high_at:,}."
+    )
+    if not found.falls:
+        return f"{ends} Near is not always best: what q and k hold decides at which distance they agree."
+    if found.below_half is None:
+        return f"{ends} It stays above half."
+    if found.stays:
+        return (
+            f"{ends} It first falls below half at distance **{found.below_half:,}**. Up to {found.reach:,} it"
+            " stays there."
+        )
+    return (
+        f"{ends} It first falls below half at distance **{found.below_half:,}**. It does not stay there:"
+        " cosines swing."
+    )
+
+
+def turns_told(found: Turns, context: int) -> str:
+    speeds = (
+        f"**{found.never} of {len(found.count)} pairs never complete a turn** within {context:,} positions."
+        f" The fastest turns {found.count[0]:,.1f} times, the slowest {found.count[-1]:.3g}: it needs"
+        f" {found.positions[-1]:,.0f} positions for one."
+    )
+    if not found.never:
+        return f"{speeds} Every pair has seen its whole circle in training."
+    return f"{speeds} Beyond the context, slow pairs come to angles that training never met."
+
+
+def layouts_told(found: Layouts, loss: LayoutLoss | None) -> str:
+    same = (
+        "The two layouts are the same up to the order of the dimensions: largest difference"
+        f" **{found.difference('permuted'):.1e}**. Mixed up, without reordering, scores change by up to"
+        f" **{found.difference('wrong'):.2f}**"
+    )
+    if loss is None:
+        return f"{same}, and no shape is wrong and no error is raised."
+    return (
+        f"{same} and the loss on this text goes from **{loss.right:.3f}** to **{loss.wrong:.3f}** nats per"
+        " token. No shape is wrong and no error is raised."
+    )
+
+
+def against_told(added: PlaceRow, turned: PlaceRow, letters: tuple[str, str], distance: int) -> str:
+    """`letters` (query, key) as Markdown."""
+    back = "1 place" if distance == 1 else f"{distance} places"
+    return (
+        f"“{letters[0]}” looks at “{letters[1]}” {back} back. Sinusoidal, added once at the bottom: the score"
+        f" wanders from **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}** as both move through"
+        f" the text. RoPE, turned at every comparison: it stays at **{signed(turned.mean, 2)}** (within"
+        f" {number(turned.spread)}, rounding)."
+    )
+
+
+def alibi_told(heads: int, distance: int, least: float, most: float) -> str:
+    """`least`, `most`: what the steepest and the flattest head leave of a weight at the distance."""
+    if heads == 1:
+        return (
+            f"{distance} tokens back, the one head leaves **{least:.2%}** of a weight: farther costs more, in"
+            " every text, and nothing of it is learned."
+        )
+    return (
+        f"{distance} tokens back, the steepest of {heads} heads leaves **{least:.2%}** of a weight, the"
+        f" flattest **{most:.2%}**: some heads read the last few tokens, others the whole text, and nothing"
+        " of it is learned."
+    )
+
+
+def buckets_told(found: Buckets, buckets: int, both: bool) -> str:
+    sides = " on either side" if both else ""
+    shares = (
+        f"Near distances are told exactly: 0 to {found.exact - 1} have a bucket each{sides}. The next"
+        f" {found.exact} buckets share what is farther, wider and wider, and the last takes everything from"
+        f" **{found.open_from}** on."
+    )
+    if not found.unused:
+        return shares
+    return (
+        f"{shares} **{len(found.ranges)} of {buckets}** buckets are ever used: bucket {buckets // 2}, for"
+        " 'later at distance 0', is never reached."
+    )
+
+
+def reach_told(
+    found: Reach[Position], context: int, times: int, ends: bool, best: tuple[Position, float]
+) -> str:
+    """Which schemes hold beyond their training and which do not. `ends`: the learned table is among them.
+    `best`: the scheme of least validation loss, in nats.
+    """
+    held, lost = (_listed(some) for some in (found.held, found.lost))
+    within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats a letter)."
+    far = f"Read {times * context} letters after training on {context}"
+    last = "; a learned table has no answer" if ends else ""
+    if held and lost:
+        return f"{within} {far}, **{held}** holds; {lost} nats worse{last}."
+    if held:
+        return f"{within} {far}, **{held}** holds{last}."
+    if lost:
+        return f"{within} {far}, none of these holds: {lost} nats worse{last}."
+    return f"{within} Beyond {context} a learned table has no answer: it has no row for it."
+
+
+def _listed(some: Mapping[Position, float]) -> str:
+    return ", ".join(f"{NAMES[name]} ({signed_plus(far)})" for name, far in some.items())
+
+
+def signed_plus(value: float) -> str:
+    """With its sign, a plus too.
+
+    >>> signed_plus(0.5), signed_plus(-0.25)
+    ('+0.50', '−0.25')
+    """
+    return minus(f"{value:+.2f}")

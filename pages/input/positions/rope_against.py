@@ -1,0 +1,120 @@
+"""The view "RoPE against sinusoidal": one pair of letters, always equally far apart, moved through the text,
+in a model of either kind.
+"""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.checkpoints import Checkpoint
+from engine.measure.place_scores import PlaceRow, PlaceScores, entrances, place_scores
+from pages.input.positions import rope_against_figures as figures
+from pages.input.positions.answers import against_told
+from pages.input.positions.shared import example
+from ui import explain, widgets
+from ui.players.plot import plot
+from ui.text.markdown import safe
+
+KINDS = {"sinusoidal": "Sinusoidal: added once, at the bottom", "rope": "RoPE: turned at every comparison"}
+FARTHEST, FIRST_DISTANCE = 32, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A model, and what it makes of the pair."""
+
+    name: str
+    title: str
+    model: Checkpoint = field(repr=False)
+    scores: PlaceScores
+    row: PlaceRow
+
+
+def draw_against() -> None:
+    """Two panels on one scale."""
+    models = {name: found for name in KINDS if (found := example(name)) is not None}
+    if len(models) < len(KINDS):
+        st.info(
+            "The two small models of this view are not there: `python -m engine.training.pretrain positions`"
+            " trains them into `checkpoints/positions`."
+        )
+        return
+    picture, controls = st.columns([3, 1], gap="medium")
+    with controls:
+        letters, head, distance = _choose(models)
+    panels = [_panel(name, found, letters, head, distance) for name, found in models.items()]
+    reach = min(p.row.lowest for p in panels), max(p.row.highest for p in panels)
+    with picture:
+        for column, panel in zip(st.columns(2, gap="small"), panels, strict=True):
+            with column:
+                _draw_row(panel, reach, distance)
+    shown = (safe(letters[0]), safe(letters[1]))
+    explain.answer(against_told(panels[0].row, panels[1].row, shown, distance))
+    explain.measure_it(_draw_places, panels, letters)
+
+
+def _choose(models: dict[str, Checkpoint]) -> tuple[tuple[str, str], int, int]:
+    """((query, key), head, distance)."""
+    found = [c for c in string.ascii_lowercase if all(not m.tokenizer.unknown(c) for m in models.values())]
+    left, right = st.columns(2, gap="small")
+    query = widgets.one_of("Query", found, "against_query", first="e", kind="list", place=left)
+    key = widgets.one_of("Key", found, "against_key", first="h", kind="list", place=right)
+    hint = "How many places the key stands before the query."
+    distance = widgets.slide("Places apart", 0, FARTHEST, FIRST_DISTANCE, "against_distance", hint=hint)
+    heads = min(m.config.n_heads for m in models.values())
+    return (query, key), widgets.index("Head of the first block", heads, "against_head"), distance
+
+
+def _panel(name: str, found: Checkpoint, letters: tuple[str, str], head: int, distance: int) -> Panel:
+    scores = _scores(name, *letters, head, found)
+    return Panel(name, KINDS[name], found, scores, scores.apart(distance))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _scores(name: str, query: str, key: str, head: int, _found: Checkpoint) -> PlaceScores:
+    q, k = (_found.tokenizer.encode(letter)[0] for letter in (query, key))
+    return place_scores(_found.model, q, k, head, _found.config.context)
+
+
+def _draw_row(panel: Panel, reach: tuple[float, float], distance: int) -> None:
+    plot(
+        figures.moved_pair(panel.title, entrances(panel.model.model), panel.row, reach, distance),
+        key=f"against_{panel.name}",
+        height=370,
+        name=f"{panel.name}-moved-pair",
+        data=pd.DataFrame({"place_of_the_query": panel.row.places, "score": panel.row.scores}),
+        alt=(
+            f"{panel.title}. The score of the two letters, {distance} places apart, by the place of the"
+            f" query: from {panel.row.lowest:.2f} to {panel.row.highest:.2f}."
+        ),
+    )
+
+
+def _draw_places(panels: list[Panel], letters: tuple[str, str]) -> None:
+    """The score at every two places."""
+    reach = max(float(np.abs(panel.scores.scores).max()) for panel in panels)
+    for column, panel in zip(st.columns(2, gap="medium"), panels, strict=True):
+        with column:
+            st.markdown(f"**{panel.title}**")
+            plot(
+                figures.every_two_places(panel.scores, reach),
+                key=f"against_places_{panel.name}",
+                height=400,
+                name=f"{panel.name}-every-two-places",
+                data=pd.DataFrame(panel.scores.scores, columns=[f"key at {n}" for n in _places(panel)]),
+                alt=f"Heatmap, {panel.title}: the score of the pair at every two places.",
+            )
+    st.caption(
+        f"The score of “{safe(letters[0])}” (down, by its place) with “{safe(letters[1])}” (across) in the"
+        " first block, keys after the query included: q · k / √d_head, before the mask. Turned, every"
+        " parallel of the diagonal has one value. Both were trained on Tiny Shakespeare, with one seed."
+    )
+
+
+def _places(panel: Panel) -> range:
+    return range(len(panel.scores.scores))

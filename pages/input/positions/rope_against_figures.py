@@ -1,0 +1,113 @@
+"""Arrays -> figures of the view "RoPE against sinusoidal". Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.measure.place_scores import PlaceRow, PlaceScores
+from pages.input.positions.shared_figures import SCALE, counted
+from ui.figures import specs as go
+from ui.figures.theme import DIVERGING, base_layout, colour
+
+BOTTOM, TOP = 1.06, 1.15  # of the strip of blocks, in heights of the plot
+EMBEDDING = 0.3  # of the strip's width
+
+
+def moved_pair(
+    title: str,
+    entrances: Sequence[tuple[str, bool]],
+    row: PlaceRow,
+    reach: tuple[float, float],
+    distance: int,
+) -> go.Figure:
+    """The score of a pair as it moves through the text, on an axis that holds `reach`; above it, where
+    positions enter.
+    """
+    line = go.Scatter(
+        x=row.places,
+        y=row.scores.astype(np.float32),
+        mode="lines+markers",
+        line={"color": colour("position"), "width": 3},
+        marker={"size": 5},
+        customdata=row.places - distance,
+        hovertemplate="query at %{x}, key at %{customdata}: score %{y:.4f}<extra></extra>",
+    )
+    low, high = reach
+    room = 0.08 * max(high - low, 0.1)
+    boxes, names = _strip(entrances)
+    named = {
+        "text": f"<b>{title}</b>",
+        "xref": "paper",
+        "yref": "paper",
+        "x": 0,
+        "y": 1.2,
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "font": {"size": 14},
+    }
+    layout = base_layout(
+        margin={"l": 44, "r": 8, "t": 84, "b": 42},
+        showlegend=False,
+        shapes=boxes,
+        annotations=[*names, named],
+        xaxis={"title": {"text": "place of the query"}, "showgrid": False, "zeroline": False},
+        yaxis={"title": {"text": "score"}, "range": [low - room, high + room], "zeroline": True},
+    )
+    return go.Figure({"data": [line], "layout": layout})
+
+
+def _strip(entrances: Sequence[tuple[str, bool]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """A box for the embedding and for each block, filled where positions enter."""
+    width = (1 - EMBEDDING) / max(len(entrances) - 1, 1)
+    edges = [0.0, *(EMBEDDING + i * width for i in range(len(entrances)))]
+    boxes, names = [], []
+    for (name, lit), left, right in zip(entrances, edges, edges[1:], strict=False):
+        boxes.append(
+            {
+                "type": "rect",
+                "xref": "paper",
+                "yref": "paper",
+                "x0": left + 0.005,
+                "x1": right - 0.005,
+                "y0": BOTTOM,
+                "y1": TOP,
+                "line": {"color": colour("position" if lit else "quiet"), "width": 1.5},
+                "fillcolor": colour("position", 40) if lit else "rgba(0,0,0,0)",
+            }
+        )
+        names.append(
+            {
+                "text": name,
+                "xref": "paper",
+                "yref": "paper",
+                "x": (left + right) / 2,
+                "y": (BOTTOM + TOP) / 2,
+                "showarrow": False,
+                "font": {"size": 11},
+            }
+        )
+    return boxes, names
+
+
+def every_two_places(found: PlaceScores, reach: float) -> go.Figure:
+    """Scores (query place, key place), zero in the middle of the scale."""
+    heat = go.Heatmap(
+        z=found.scores.astype(np.float32),
+        zmin=-reach,
+        zmax=reach,
+        colorscale=DIVERGING,
+        colorbar=SCALE,
+        hovertemplate="query at %{y}, key at %{x}: score %{z:.4f}<extra></extra>",
+    )
+    count = len(found.scores)
+    layout = base_layout(
+        margin={"l": 8, "r": 8, "t": 8, "b": 44},
+        showlegend=False,
+        xaxis=counted("place of the key", count),
+        yaxis=counted("place of the query", count, autorange="reversed"),
+    )
+    return go.Figure({"data": [heat], "layout": layout})

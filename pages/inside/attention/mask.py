@@ -1,0 +1,101 @@
+"""The view "Mask": what the causal mask hides, and what a model learns that was trained without it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.measure.masking import Unmasked, without_mask
+from engine.measure.recording import Recording
+from engine.model import Transformer
+from engine.training.unmasked import shipped
+from pages.inside.attention import words_mask as words
+from pages.inside.attention.mask_figures import both_patterns, learning_curves, losses_by_place
+from pages.inside.attention.shared import TOPIC, has_heads
+from ui import explain, widgets
+from ui.players.plot import plot
+from ui.subject import Subject
+from ui.text.markdown import safe
+
+HEIGHT = 300
+
+
+def draw_mask(subject: Subject) -> None:
+    if not has_heads(subject):
+        return
+    if not subject.config.causal or len(subject.ids) < 2:
+        st.info(words.NO_MASK if not subject.config.causal else words.ONE_TOKEN)
+        return
+    both = shipped()
+    found = _without(subject.key, subject.ids, subject.recording(), subject.model)
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        layer, head = widgets.head(subject.config, TOPIC)
+        steps = both.masked.steps
+        step = widgets.slide_over(words.TRAINED_FOR, steps, steps[-1], "attention_mask_step", width=330)
+    left, right = st.columns([11, 9], gap="medium")
+    with left:
+        _patterns(subject, found, layer, head)
+    at = steps.index(step)
+    with right:
+        plot(
+            learning_curves(both, at),
+            key="attention_mask_curves",
+            alt=words.CURVES_ALT,
+            height=HEIGHT,
+            data=pd.DataFrame(
+                {"step": steps, "with_mask": both.masked.losses, "without_mask": both.unmasked.losses}
+            ),
+            name="with-and-without-mask",
+        )
+    for one, name in ((both.masked, words.WITH), (both.unmasked, words.WITHOUT)):
+        st.caption(words.wrote(name, safe(" ".join(one.texts[at].split()))))
+    explain.answer(
+        words.masked(float(found.future[layer, head]), both.masked.losses[at], both.unmasked.losses[at], step)
+    )
+    explain.measure_it(_more, subject, found)
+    explain.by_hand(lambda: st.markdown(words.BY_HAND))
+
+
+def _patterns(subject: Subject, found: Unmasked, layer: int, head: int) -> None:
+    with_mask = subject.recording().stacked("pattern")[layer, head]
+    without = found.patterns[layer, head]
+    names = [f"{i} {label}" for i, label in enumerate(subject.labels)]
+    frames = [
+        pd.DataFrame(weights, columns=names).assign(mask=mask, query=names)
+        for weights, mask in ((with_mask, "on"), (without, "off"))
+    ]
+    plot(
+        both_patterns(with_mask, without, subject.labels),
+        key="attention_mask_patterns",
+        alt=words.patterns_alt(layer, head),
+        height=HEIGHT,
+        data=pd.concat(frames, ignore_index=True),
+        name=f"mask-layer-{layer}-head-{head}",
+    )
+
+
+def _more(subject: Subject, found: Unmasked) -> None:
+    """The loss of each token with the mask and without, in the model above."""
+    plot(
+        losses_by_place(found, subject.labels),
+        key="attention_mask_losses",
+        alt=words.LOSSES_ALT,
+        height=300,
+        data=pd.DataFrame(
+            {
+                "position": np.arange(1, len(subject.ids)),
+                "token": subject.labels[1:],
+                "with_mask": found.loss_with,
+                "without_mask": found.loss_without,
+            }
+        ),
+        name="loss-without-mask",
+    )
+    st.markdown(words.not_learned(found))
+    st.caption(words.RECIPE)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _without(key: tuple[str, int], ids: tuple[int, ...], _before: Recording, _model: Transformer) -> Unmasked:
+    return without_mask(_model, _before)

@@ -1,0 +1,89 @@
+"""What the view of the causal mask says."""
+
+from __future__ import annotations
+
+from engine.measure.masking import Unmasked
+from engine.training.unmasked import PROMPT, STEPS
+from pages.inside.attention.words import with_heads
+from ui.look import Words
+
+QUESTION = "What does the causal mask do?"
+TRAINED_FOR = "Trained for so many steps (right)"
+WITH, WITHOUT = "with the mask", "without it"
+NO_MASK = (
+    "This model is an encoder: it has no causal mask, and fills gaps from both sides. Choose another above."
+)
+ONE_TOKEN = "The text has one token only: nothing comes later that a mask could hide."
+CURVES_ALT = "Two curves of loss over the steps of a training: with the causal mask, and without it."
+LOSSES_ALT = "The loss of each token of the text, with the causal mask and without it, in the model above."
+RECIPE = (
+    f"The curves were measured once, and come with the app: the preset “fast”, {STEPS} steps on Tiny"
+    " Shakespeare, the same seed, with the mask and without; loss on unseen text; letters drawn at"
+    " temperature"
+    f" 0.8 after “{PROMPT}” (`engine/training/unmasked.py` does it again)."
+)
+
+
+def patterns_alt(layer: int, head: int) -> str:
+    return (
+        f"Layer {layer}, head {head}: left the weights with the causal mask, none above the diagonal; right"
+        " without it."
+    )
+
+
+def wrote(name: str, text: str) -> str:
+    return f"Trained {name}, it writes: {PROMPT} {text}"
+
+
+def masked(future: float, loss_with: float, loss_without: float, step: int) -> str:
+    """What the mask hides, and what becomes of a training without (Markdown)."""
+    first = f"It hides what comes later, where this head would put **{future:.0%}** of its weight."
+    if step == 0:
+        return f"{first} Before a training both models guess: move the step."
+    return (
+        f"{first} A model *trained* without it sees the very letter it should predict and copies it: loss"
+        f" **{loss_without:.2f}** against **{loss_with:.2f}** nats after {step} steps. But it has not"
+        f" learned to"
+        " write: there the next letter is not yet there."
+    )
+
+
+def not_learned(found: Unmasked) -> str:
+    """What taking the mask away does to a model that was trained with it (Markdown)."""
+    before, after = found.loss_with.mean(), found.loss_without.mean()
+    return (
+        f"In the model above, trained *with* the mask, taking it away changes the loss from **{before:.2f}**"
+        f" to"
+        f" **{after:.2f}** nats: it sees the answers, but never learned to use them, and its heads now mix in"
+        " tokens that they never met there."
+    )
+
+
+BY_HAND = (
+    "The mask is added to the scores before the softmax: 0 where the key is not later than the query, and"
+    " $-\\infty$ where it is. $e^{-\\infty} = 0$, so later tokens get exactly no weight, and the rest of the"
+    " row"
+    " still sums to 1: $p_{ij} = e^{s_{ij}} / \\sum_{k \\le i} e^{s_{ik}}$.\n\n"
+    "The first token sees only itself, weight 1. The loss at position $i$ is about token $i + 1$: without the"
+    " mask that token is one of the keys, and attention can fetch it."
+)
+MASK = with_heads(
+    Words(
+        see=(
+            "Left, one head of the model above: with its mask, and the same scores without. Right, two"
+            " trainings"
+            " that differ in the mask alone."
+        ),
+        why=(
+            "A model is trained on whole texts at once: every position predicts its next token. The mask"
+            " makes"
+            " each of them a fair question, and lets one text give as many lessons as it has tokens."
+        ),
+        attempt=(
+            "Move the step: without the mask the loss falls within 40 steps, and what is written becomes"
+            " rubbish."
+            " On “Train” you can do the same."
+        ),
+    ),
+    None,
+)

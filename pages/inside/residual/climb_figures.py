@@ -1,0 +1,78 @@
+"""Arrays -> the figure of one token's guesses, climbing through the blocks. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.measure.settling import Climb
+from ui.figures import specs as go
+from ui.figures.axes import MONO
+from ui.figures.labels import plain, short
+from ui.figures.theme import base_layout, colour
+
+ROOM = 0.012  # of the whole width: what a letter needs inside a bar
+SHADES = (60, 40, 26, 16)  # percent of the colour of a guess by its rank
+
+
+def climb_bars(found: Climb, vocabulary: Sequence[str], names: Sequence[str], final: int) -> go.Figure:
+    """A row for each depth, the embedding at the bottom: the likeliest tokens side by side, as long as they
+    are likely. The token that wins in the end has a colour of its own wherever it is.
+    """
+    rows = np.arange(len(found.depths))
+    bars = [_rank(found, rank, vocabulary, rows, final) for rank in range(found.tokens.shape[1])]
+    layout = base_layout(
+        barmode="stack",
+        margin={"l": 8, "r": 12, "t": 8, "b": 44},
+        showlegend=False,
+        bargap=0.22,
+        xaxis={
+            "title": {"text": "what the model would say next, each guess as long as it is likely"},
+            "range": [0, 1],
+            "tickformat": ".0%",
+            "showgrid": False,
+            "zeroline": False,
+        },
+        yaxis={
+            "tickvals": rows,
+            "ticktext": [plain(names[depth]) for depth in found.depths],
+            "tickfont": {"size": 14},
+            "showgrid": False,
+            "zeroline": False,
+            "range": [-0.6, len(rows) - 0.4],
+            "automargin": True,
+        },
+    )
+    return go.Figure({"data": bars, "layout": layout})
+
+
+def _rank(found: Climb, rank: int, vocabulary: Sequence[str], rows: np.ndarray, final: int) -> go.Trace:
+    """The guesses of one rank, in all rows."""
+    words = [vocabulary[int(token)] for token in found.tokens[:, rank]]
+    shares = found.shares[:, rank]
+    wins = [int(token) == final for token in found.tokens[:, rank]]
+    shade = SHADES[min(rank, len(SHADES) - 1)]
+    return go.Bar(
+        y=rows,
+        x=shares,
+        orientation="h",
+        text=[_written(word, share) for word, share in zip(words, shares.tolist(), strict=True)],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        constraintext="none",
+        textfont={**MONO, "size": 17},
+        customdata=[plain(word) for word in words],
+        hovertemplate="“%{customdata}”: %{x:.3f}<extra></extra>",
+        marker={
+            "color": [colour("output") if win else colour("residual", shade // 2) for win in wins],
+            "line": {"width": 1, "color": colour("quiet")},
+        },
+    )
+
+
+def _written(word: str, share: float) -> str:
+    """A guess in its bar, where it fits in."""
+    text = short(word, 12)
+    return plain(text) if share > ROOM * (len(text) + 1) else ""

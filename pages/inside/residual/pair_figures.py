@@ -1,0 +1,81 @@
+"""Arrays -> figures of two models, one with residual connections and one without. Pure functions."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from engine.training.residuals import Pair, Road
+from ui.figures import specs as go
+from ui.figures.theme import base_layout, colour
+
+Shown = Literal["losses", "gradients", "alike"]
+NAMES = {"added": "with residual connections", "replaced": "without"}
+LOOKS = {"added": ("run0", "solid"), "replaced": ("run4", "dash")}
+_Y = {
+    "losses": "training loss (nats)",
+    "gradients": "gradient of the loss (norm)",
+    "alike": "likeness of two tokens (cosine)",
+}
+
+
+def pair_lines(pair: Pair, shown: Shown) -> go.Figure:
+    """Two lines: the loss over the steps of the training, or what stands after each block before it begins.
+    A gradient of 0 has no place on its logarithmic axis.
+    """
+    over_steps = shown == "losses"
+    x = pair.points if over_steps else np.arange(pair.depth)
+    traces = [_line(name, x, getattr(pair, name), shown) for name in ("added", "replaced")]
+    title = "step of the training" if over_steps else f"after block (of {pair.depth}; 0 is next to the input)"
+    layout = base_layout(
+        margin={"l": 60, "r": 16, "t": 30, "b": 44},
+        hovermode="x unified",
+        xaxis={"title": {"text": title}, "showgrid": False, "zeroline": False},
+        yaxis={"title": {"text": _Y[shown]}} | _scale(pair, shown),
+        shapes=[_level(pair.counting)] if over_steps else [],
+        annotations=[_named_level(pair.counting)] if over_steps else [],
+        uirevision=f"pair-{shown}-{pair.depth}",
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def _line(name: str, x: np.ndarray, road: Road, shown: Shown) -> go.Trace:
+    shade, dash = LOOKS[name]
+    y = getattr(road, shown)
+    return go.Scatter(
+        x=x,
+        y=np.where(y > 0, y, np.nan) if shown == "gradients" else y,
+        mode="lines+markers" if shown != "losses" else "lines",
+        name=NAMES[name],
+        hovertemplate="%{y:.3g}",
+        line={"color": colour(shade), "width": 4, "dash": dash},
+    )
+
+
+def _scale(pair: Pair, shown: Shown) -> dict[str, Any]:
+    if shown == "alike":
+        return {"range": [min(-0.05, *pair.added.alike, *pair.replaced.alike), 1.05]}
+    if shown == "losses":
+        return {}
+    return {"type": "log", "exponentformat": "power", "nticks": 6, "range": _decades(pair)}
+
+
+def _decades(pair: Pair) -> list[float]:
+    """At least two decades, so that what is flat looks flat."""
+    every = np.concatenate([pair.added.gradients, pair.replaced.gradients])
+    logs = np.log10(every[every > 0]) if (every > 0).any() else np.zeros(1)
+    low, high = float(logs.min()), float(logs.max())
+    wanting = max(0.0, 2.0 - (high - low)) / 2
+    return [low - wanting - 0.15, high + wanting + 0.15]
+
+
+def _level(y: float) -> dict[str, Any]:
+    line = {"color": colour("quiet"), "dash": "dot", "width": 1.5}
+    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line}
+
+
+def _named_level(y: float) -> dict[str, Any]:
+    text = f"only counting letters: {y:.2f}"
+    place = {"xref": "paper", "x": 1, "xanchor": "right", "y": y, "yanchor": "bottom", "showarrow": False}
+    return place | {"text": text, "font": {"size": 13, "color": colour("quiet")}}

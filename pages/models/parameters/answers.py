@@ -1,0 +1,117 @@
+"""The question and the answer of each view of Parameters, computed from what is shown."""
+
+from __future__ import annotations
+
+from engine.ledger import TRAINED_IN, Ledger
+from engine.ledger.blackboard import Term, counted
+from engine.ledger.fits import Fit, totals, uses
+from engine.ledger.growth import Work
+from engine.ledger.shares import Pair
+from pages.models.parameters.choice import Choice
+from ui.text.markdown import safe, whole
+from ui.text.numbers import flop, gigabytes, percent
+
+HELD = {  # where a component's parameters are, after a share
+    "embedding": "in the embedding",
+    "position": "in the positions",
+    "norm_embed": "in the norm of the embedding",
+    "norm1": "in the first norms",
+    "attention": "in attention",
+    "norm_cross": "in the norms before cross-attention",
+    "cross_attention": "in cross-attention",
+    "norm2": "in the second norms",
+    "feedforward": "in the feed-forward networks",
+    "norm_final": "in the last norm",
+    "pooler": "in the pooler",
+    "unembedding": "in the unembedding",
+}
+
+
+def name(choice: Choice) -> str:
+    return safe(whole(choice.title))
+
+
+def ask_where(choice: Choice) -> str:
+    return f"How many parameters has {name(choice)}, and where are they?"
+
+
+def ask_two(choice: Choice) -> str:
+    return f"Which is larger, {name(choice)} or another model?"
+
+
+def ask_flops(choice: Choice) -> str:
+    return f"How much work is one token for {name(choice)}?"
+
+
+def ask_memory(choice: Choice) -> str:
+    return f"How much memory does {name(choice)} need?"
+
+
+def ask_by_hand(choice: Choice) -> str:
+    return f"How do I count the parameters of {name(choice)} by hand?"
+
+
+def where_they_are(choice: Choice, parts: dict[str, int], elsewhere: int) -> str:
+    total = choice.ledger.total
+    shares = ", ".join(f"{percent(count, total)} {HELD[part]}" for part, count in parts.items())
+    rest = f", {percent(elsewhere, total)} elsewhere" if elsewhere else ""
+    return f"{name(choice)} has **{total:,} parameters**: {shares}{rest}."
+
+
+def larger(choice: Choice, other: Choice, totals: Pair) -> str:
+    if not totals.difference:
+        return f"{name(choice)} and {name(other)} have as many parameters: **{totals.first:,}**."
+    bigger, smaller = (choice, other) if totals.difference < 0 else (other, choice)
+    return (
+        f"{name(bigger)} is **{totals.times:,.3g} times as large** as {name(smaller)}: it has"
+        f" {abs(totals.difference):,} parameters more."
+    )
+
+
+def work_of_a_token(choice: Choice, found: Work, crossing: int | None) -> str:
+    flops = found.flops
+    said = (
+        f"In a text of {flops.tokens:,} tokens each one costs **{flop(flops.forward)}** forward,"
+        f" {percent(flops.scores, flops.forward)} of that for looking at the others"
+    )
+    if crossing is None:
+        return f"{said}; that share never reaches half."
+    return f"{said}; from **{crossing:,} tokens** on it is more than half."
+
+
+def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: str | None) -> str:
+    """What writing and training take, and the smallest device on which the model writes."""
+    sums = totals(uses(choice.ledger, dtype, batch, tokens))
+    texts = f"{batch:,} texts" if batch > 1 else "a text"
+    fits = f"a {device} is enough" if device else "no device here has that much"
+    said = (
+        f"To write {texts} of {tokens:,} tokens in {dtype}, {name(choice)} needs"
+        f" **{gigabytes(sums['to write'])}**: {fits}"
+    )
+    if dtype not in TRAINED_IN:
+        return f"{said}."
+    return f"{said}. To be trained on as much it needs **{gigabytes(sums['to train'])}**."
+
+
+def fits_line(found: Fit) -> str:
+    """What can be done with a model in a given memory: in as many bits as fit."""
+    if found.writes_in is None:
+        return (
+            f"its weights fit in {found.holds_in}, but not with this KV cache."
+            if found.holds_in
+            else f"not even in int4, {gigabytes(found.least_weights)} of weights."
+        )
+    return f"writes in {found.writes_in}" + (
+        f", and can be trained in {found.trains_in}."
+        if found.trains_in
+        else f"; to be trained it would need {gigabytes(found.least_training)}."
+    )
+
+
+def by_hand(choice: Choice, terms: tuple[Term, ...], ledger: Ledger) -> str:
+    found = counted(terms)
+    products = "One product gives" if len(terms) == 1 else f"{len(terms)} products give"
+    return (
+        f"{products} **{found:,}** of the {ledger.total:,} parameters of {name(choice)}, or"
+        f" {percent(found, ledger.total)}; biases and the gains of norms are the rest."
+    )

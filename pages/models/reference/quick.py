@@ -1,0 +1,54 @@
+"""The quick reference: each part's formula, the shape of what it makes, and its parameters."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from engine.ledger.shares import Line, quick_reference
+from engine.measure.formulas import formulas
+from pages.models.reference import words
+from pages.models.reference.variations import ALL
+from ui import explain, widgets
+
+ONE_STACK = {name: preset for name, preset in ALL.items() if not (preset.encoder or preset.extras)}
+
+
+def draw_quick() -> None:
+    """Seven rows for a published model."""
+    titles = {name: preset.title.removesuffix(" (published)") for name, preset in ONE_STACK.items()}
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.markdown("Model", width="content")
+        name = widgets.one_of(
+            "Model", titles, "reference_sizes", first="gpt2", kind="list", hidden=True, width=260
+        )
+    c = ONE_STACK[name].model.resolved()
+    rows = quick_reference(c)
+    explain.answer(words.most_of(titles[name], rows))
+    st.table(
+        pd.DataFrame(
+            {
+                "formula": [words.FORMULAS[row.part] for row in rows],
+                "makes": [_shape(row) for row in rows],
+                "parameters": [f"{row.parameters:,}" if row.parameters else "none" for row in rows],
+            },
+            index=[words.PARTS[row.part] for row in rows],
+        ),
+        border="horizontal",
+    )
+    st.caption(words.SIZES)
+    explain.by_hand(_exact, formulas(c))
+
+
+def _shape(row: Line) -> str:
+    return "(" + ", ".join(f"{size:,}" for size in row.shape) + ")"
+
+
+def _exact(found: dict[str, tuple[str, str]]) -> None:
+    """The formula of every activation of this very model."""
+    st.table(
+        pd.DataFrame(
+            {"formula": [f"${latex}$" for latex, _ in found.values()]},
+            index=[f"`{name}`" for name in found],
+        )
+    )

@@ -1,0 +1,102 @@
+"""The view "Likelihood": the probability of a whole text, its loss and its perplexity, step by step."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine import checkpoints
+from engine.errors import CorpusError, ShapeError
+from engine.sample.scoring import Scored, ladder, score
+from pages.output.sampling import figures, words
+from ui import explain, state
+from ui.figures.labels import crowded
+from ui.models import FIRST_MODEL
+from ui.players.plot import plot
+from ui.site import ROOT
+from ui.subject import Subject
+from ui.text.markdown import safe
+
+HEIGHT = 330
+
+
+def draw_likelihood(subject: Subject) -> None:
+    """A bar for each token, the four steps from there to the perplexity, and what others reach."""
+    if not subject.config.causal:
+        st.info(words.FILLS_GAPS)
+        return
+    try:
+        found = score(subject.recording().logits, subject.ids)
+    except ShapeError:
+        st.info(words.ONE_TOKEN)
+        return
+    if not found.finite:
+        st.info(words.DIVERGED)
+        return
+    bars, chain = st.columns([13, 7], gap="medium")
+    with bars:
+        _bars(subject, found)
+    with chain:
+        st.markdown(words.chain(found))
+    explain.answer(words.scored(found, "letters" if subject.config.vocab_size < 300 else "tokens"))
+    explain.measure_it(_others)
+    explain.by_hand(_by_hand, subject, found)
+
+
+def _bars(subject: Subject, found: Scored) -> None:
+    tokens = subject.labels[1:]
+    plot(
+        figures.scored(tokens, found, upright=crowded(tokens, 560)),
+        key="sampling_scored",
+        height=HEIGHT,
+        name="likelihood",
+        data=pd.DataFrame({"token": tokens, "id": subject.ids[1:], "p": found.p, "nats": found.nats}),
+        alt=(
+            f"Surprise −ln p of each of {len(tokens)} tokens after all before it; the mean,"
+            f" {found.likelihood.nats:.2f} nats, is the loss."
+        ),
+    )
+
+
+def _others() -> None:
+    """Perplexities that others published beside our own."""
+    rungs = ladder(_ours())
+    table = pd.DataFrame(
+        {
+            "model of 65 characters": [words.RUNGS[rung.name] for rung in rungs],
+            "published (training)": [rung.published for rung in rungs],
+            "here (validation)": [np.nan if rung.ours is None else rung.ours for rung in rungs],
+        }
+    )
+    numbers = {name: st.column_config.NumberColumn(format="%.1f") for name in table.columns[1:]}
+    st.dataframe(table, hide_index=True, key="sampling_ladder", column_config=numbers)
+    st.caption(words.LADDER)
+
+
+@st.cache_data(max_entries=1, show_spinner="Counting pairs …")
+def _ours() -> dict[str, float]:
+    """Validation losses in nats, by the names of the ladder."""
+    found: dict[str, float] = {}
+    with suppress(CorpusError):
+        baselines = state.corpus("shakespeare").baselines
+        found = {"guessing": baselines["uniform"], "pairs": baselines["bigram"]}
+    metrics = checkpoints.load(ROOT / "checkpoints" / FIRST_MODEL).metrics
+    return found | {"4 layers": float(metrics["validation_loss"])}
+
+
+def _by_hand(subject: Subject, found: Scored) -> None:
+    """Every token's line of the sum."""
+    names = [safe(label) for label in subject.labels]
+    before = ["".join(names[:i]) for i in range(1, len(names))]
+    rows = {
+        "after": ["…" + text[-12:] if len(text) > 12 else text for text in before],
+        "token": names[1:],
+        "p": found.p,
+        "−ln p": found.nats,
+        "sum so far": found.nats.cumsum(),
+    }
+    form = {name: st.column_config.NumberColumn(format="%.4f") for name in ("p", "−ln p", "sum so far")}
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="sampling_chain", column_config=form)

@@ -1,0 +1,120 @@
+"""No dead control: whatever a person can move in a view, as it opens, changes what is shown there."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Block, Widget
+
+from tests.pages.stage import StageManager, open_page
+from ui import explain, site, widgets
+
+FRAME = {"subject_model", "text", "text_example", "model_path", "more_models", *explain.FOLDS}
+PAGES = [entry for entry in site.built() if entry.url not in ("", "train")]
+WIDGETS = (
+    "slider",
+    "select_slider",
+    "selectbox",
+    "toggle",
+    "checkbox",
+    "number_input",
+    "button_group",
+    "multiselect",
+    "radio",
+)
+
+
+def controls(page: AppTest, view_key: str) -> list[Any]:
+    found = [widget for kind in WIDGETS for widget in page.get(kind)]
+    return [w for w in found if w.key not in FRAME | {view_key} and not w.disabled]
+
+
+def shown(page: AppTest) -> list[bytes]:
+    """What is said and drawn: every element that nobody can move."""
+    fixed = (one for one in page.main if not isinstance(one, Widget | Block))
+    return [one.proto.SerializeToString() for one in fixed if one.proto is not None]
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
+    """key -> the values that a control of ours offers, as the script gets them; AppTest has their words."""
+    found: dict[str, list[Any]] = {}
+
+    def noted(real: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(real)
+
+        def draw(*given: Any, **named: Any) -> Any:
+            bound = signature.bind(*given, **named).arguments
+            found[bound["key"]] = list(bound["options"])
+            return real(*given, **named)
+
+        return draw
+
+    for name in ("one_of", "some_of", "slide_over"):
+        monkeypatch.setattr(widgets, name, noted(getattr(widgets, name)))
+    return found
+
+
+def others(widget: Any, offered: dict[str, list[Any]]) -> list[Any]:
+    """Values that it does not have now."""
+    kind, value = widget.type, widget.value
+    if kind in ("toggle", "checkbox"):
+        return [not value]
+    if kind in ("slider", "number_input") and not hasattr(widget, "options"):
+        low, high = widget.min, widget.max
+        step = widget.step or 1
+        near = value + step if high is None or value + step <= high else value - step
+        return [edge for edge in (high, low, near) if edge is not None and edge != value][:3]
+    held = value if isinstance(value, list) else [value]
+    values = [option for option in offered.get(widget.key, widget.options) if option not in held]
+    if kind == "multiselect" or (kind == "button_group" and isinstance(value, list)):
+        return [[one] for one in values[:2]]
+    return values[:3]
+
+
+def dead(page: AppTest, key: str, offered: dict[str, list[Any]]) -> list[str]:
+    """The controls of the open view that change nothing, whatever they are set to."""
+    found = []
+    for key_of in [widget.key for widget in controls(page, key)]:
+        try:
+            widget = page.get_by_key(key_of)
+        except KeyError:
+            continue  # another control took it away
+        before, first = shown(page), widget.value
+        acts = False
+        for value in others(widget, offered):
+            page.get_by_key(key_of).set_value(value)
+            page.run()
+            assert not page.exception, (key_of, value, page.exception)
+            acts = shown(page) != before
+            if acts:
+                break
+        if not acts and others(widget, offered):
+            found.append(str(key_of))
+        try:
+            page.get_by_key(key_of).set_value(first)
+            page.run()
+        except KeyError:
+            pass
+    return found
+
+
+@pytest.mark.parametrize("entry", PAGES, ids=[entry.url for entry in PAGES])
+def test_every_control_of_every_view_changes_what_is_shown(
+    entry: site.Entry, manager: StageManager, offered: dict[str, list[Any]]
+) -> None:
+    page = open_page(AppTest.from_file(str(site.ROOT / entry.path), default_timeout=120))
+    key = next((w.key for w in page.get("button_group") if w.key and w.key.endswith("_view")), "")
+    found = {}
+    for name in offered[key] if key else [None]:
+        page = open_page(
+            AppTest.from_file(str(site.ROOT / entry.path), default_timeout=120),
+            **({} if name is None else {key: name}),
+        )
+        if wrong := dead(page, key, offered):
+            found[str(name)] = wrong
+    assert not found

@@ -5,7 +5,7 @@ given.
 from __future__ import annotations
 
 from engine.numerics import perplexity
-from engine.training.compare import Compared, Likelihood
+from engine.training.compare import Compared, MeanLoss
 from engine.training.shifted import ShiftedBatch
 from ui.text.markdown import safe
 from ui.text.numbers import nats
@@ -99,7 +99,7 @@ def batch(found: ShiftedBatch, noun: str) -> str:
     )
 
 
-def likelihood(found: Likelihood, noun: str) -> str:
+def likelihood(found: MeanLoss, noun: str) -> str:
     """From the probability of a text to the loss, and on to perplexity."""
     return (
         f"A text is as likely as its {noun}s, each after those before it: "

@@ -13,6 +13,7 @@ from ui.text.numbers import nats
 QUESTION = "Can it learn to write?"
 CLEAR = 0.02  # nats: a smaller difference between two runs may be their seeds'
 HARDLY = "They hardly differ: another seed could turn it round."
+IN_BITS = "These runs cut the text into different tokens, so their losses are drawn in bits per character."
 GONE = (
     "The run in this link is not on this server: it was removed, or the server was restarted, or the link is"
     " not whole. **Train** starts the recipe that the link describes."
@@ -87,7 +88,7 @@ def pair_waits(first: str, second: str) -> str:
 
 def changed_by_hand(name: str, changes: str) -> str:
     """A run whose curve is not of its settings alone."""
-    return f"{safe(name)} was changed by hand ({changes}): its curve is not that of its settings alone."
+    return f"**{safe(name)}** was changed by hand ({changes}): its curve is not that of its settings alone."
 
 
 def batch(found: ShiftedBatch, noun: str) -> str:

@@ -146,8 +146,8 @@ def test_what_was_done_by_hand_is_a_mark_on_the_curve():
         assert [shape["x0"] for shape in layout["shapes"]] == places
         said = [a.text for a in layout.annotations if "by hand" in a.text]
         assert said == [
-            "by hand: learning rate 0.003 from step 20",
-            "by hand: 100 further steps from step 40",
+            "by hand: learning rate 0.003",
+            "by hand: 100 further steps",
         ]
 
 

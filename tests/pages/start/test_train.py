@@ -470,5 +470,7 @@ def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
     # A page that is not in the navigation of this bare script cannot be linked to; in the app it is.
     assert page.sidebar.get("progress")[0].text == "step 40 of 200 · loss 2.05"
     assert not looked(run="run-0").get("progress")
+    manager.change("run-0", beside="run-9")
+    assert not looked(run="run-9").get("progress"), "both of a pair are on the page"
     manager.change("run-0", status="finished")
     assert not looked().get("progress")

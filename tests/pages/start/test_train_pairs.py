@@ -35,6 +35,11 @@ def test_every_what_if_starts_a_pair_that_differs_in_it_alone(manager, name):
     assert len(changed) <= 1 and (changed or first.train.learning_rate * 10 == second.train.learning_rate)
 
 
+def test_what_is_so_already_is_no_what_if(manager):
+    assert opened(what_if="positions", position="none").button(key="train_both").disabled
+    assert not opened(what_if="positions").button(key="train_both").disabled
+
+
 def test_both_curves_and_both_texts_are_shown_and_the_mask_is_explained(manager, drawn):
     page = clicked(opened(), "train_both")
     manager.change("run-0", history=looked((0, 4.0), (20, 2.0), (40, 1.9)).view())
@@ -88,7 +93,7 @@ def test_a_run_that_was_steered_says_so_on_the_curve_and_in_the_table(manager, d
     change = Change(20, 0.4, "learning_rate", 0.003)
     manager.change("run-0", changes=(change,), given="fast")
     page.run()
-    assert "fast was changed by hand (learning rate 0.003 from step 20)" in sentences(page)
+    assert "**fast** was changed by hand (learning rate 0.003 from step 20)" in sentences(page)
     assert any("by hand" in note["text"] for note in drawn["loss_chart"].layout["annotations"])
     table = page.dataframe[0].value["different from the one before"]
     assert table[0].endswith("by hand: learning rate 0.003 from step 20")

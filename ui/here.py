@@ -44,7 +44,7 @@ def strip(entry: Entry) -> str:
     road = _span("road-lit" if on_the_road else "road", _ROAD, "residual")
     boxes = "".join(_box(part, part in lit) for part in BOXES)
     return (
-        f'<a class="gf-here" href="./?part={place}" target="_self" data-part="{place}"'
+        f'<a class="gf-strip" href="./?part={place}" target="_self" data-part="{place}"'
         f' aria-label="{escape(said)}" title="{escape(said)}">'
         f"{road}{_span('frame', _FRAME, 'residual')}{boxes}</a>"
     )

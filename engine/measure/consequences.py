@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.config import ModelConfig
 from engine.measure.ablation import Comparison, Switches
+from engine.measure.recording import Recording
 from engine.model import Transformer
 from engine.parts.heads import by_heads
 
@@ -28,6 +29,21 @@ class Consequence:
     mean_kl: float
     change: float | None
 
+    @property
+    def first_before(self) -> tuple[int, float]:
+        """The likeliest token before, and its probability."""
+        return _first(self.tokens, self.before)
+
+    @property
+    def first_after(self) -> tuple[int, float]:
+        """The same afterwards."""
+        return _first(self.tokens, self.after)
+
+
+def _first(tokens: np.ndarray, probabilities: np.ndarray) -> tuple[int, float]:
+    best = int(probabilities.argmax())
+    return int(tokens[best]), float(probabilities[best])
+
 
 def consequence(found: Comparison, place: int, count: int = 8) -> Consequence:
     """`count` candidates each, before and after; what both have is named once."""
@@ -38,6 +54,14 @@ def consequence(found: Comparison, place: int, count: int = 8) -> Consequence:
     known = found.loss_before is not None and found.loss_after is not None
     change = found.loss_after - found.loss_before if known else None  # type: ignore[operator]
     return Consequence(tokens, before, after, float(found.kl[place]), float(np.nanmean(found.kl)), change)
+
+
+def surest_place(recording: Recording) -> int:
+    """The place of the later half where the model is surest of what it predicts; of equal ones the
+    earlier.
+    """
+    half = len(recording.ids) // 2
+    return half + int(recording.log_probabilities[half:].max(-1).argmax())
 
 
 def changes_nothing(switches: Switches) -> bool:

@@ -73,7 +73,7 @@ def followers(numbers: HeadNumbers) -> tuple[Followers, ...]:
         least = bar(numbers, habit)
         strong = [(float(values[at]), at) for at in np.ndindex(values.shape) if values[at] >= least]
         heads = tuple(Named(at[0], at[1], value) for value, at in sorted(strong, reverse=True))
-        found.append(Followers(habit, heads, _largest(values)))
+        found.append(Followers(habit, heads, largest(values)))
     return tuple(found)
 
 
@@ -192,13 +192,14 @@ def extremes(numbers: HeadNumbers) -> Extremes | None:
     relative = numbers.relative_entropy
     if not np.isfinite(relative).any():
         return None
-    least = _largest(-relative)
+    least = largest(-relative)
     decided = Named(least.layer, least.head, -least.value)
     nats = float(numbers.entropy[least.layer, least.head])
-    return Extremes(_largest(relative), decided, nats, _largest(numbers.distance))
+    return Extremes(largest(relative), decided, nats, largest(numbers.distance))
 
 
-def _largest(values: np.ndarray) -> Named:
+def largest(values: np.ndarray) -> Named:
+    """The head with the most, of (layer, head); NaN does not count."""
     layer, head = np.unravel_index(np.nanargmax(values), values.shape)
     return Named(int(layer), int(head), float(values[layer, head]))
 

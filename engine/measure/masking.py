@@ -27,9 +27,14 @@ class Unmasked:
     loss_without: np.ndarray
 
     @property
-    def change(self) -> float:
-        """By how much the mean loss rises, nats per token."""
-        return float(self.loss_without.mean() - self.loss_with.mean())
+    def mean_with(self) -> float:
+        """Nats per token."""
+        return float(self.loss_with.mean())
+
+    @property
+    def mean_without(self) -> float:
+        """Nats per token."""
+        return float(self.loss_without.mean())
 
 
 def without_mask(model: Transformer, before: Recording) -> Unmasked:

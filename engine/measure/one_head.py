@@ -56,6 +56,17 @@ def strongest_key(found: Stages, query: int) -> int:
     return int(found.pattern[query].argmax())
 
 
+def telling_query(pattern: np.ndarray) -> int:
+    """The query of the later half that looks most decidedly at another token, though not at the first, where
+    heads rest; of equal ones the earlier. pattern (query, key); of a text with two tokens or fewer, the last.
+    """
+    size = len(pattern)
+    others = np.where(np.eye(size, dtype=bool), 0.0, pattern)
+    others[:, 0] = 0.0
+    half = size // 2
+    return half + int(others[half:].max(-1).argmax()) if size > 2 else size - 1
+
+
 def keys_seen(found: Stages, query: int) -> list[int]:
     """The keys that no mask hides from a query."""
     return [int(key) for key in np.flatnonzero(np.isfinite(found.masked[query]))]

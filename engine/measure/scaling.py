@@ -178,6 +178,16 @@ class OneQuery:
         """The key that both give most."""
         return int(self.plain.argmax())
 
+    @property
+    def most_plain(self) -> float:
+        """Its weight without a scale."""
+        return float(self.plain.max())
+
+    @property
+    def most_scaled(self) -> float:
+        """Its weight with it."""
+        return float(self.scaled.max())
+
 
 def one_query(width: int, seed: int = 0) -> OneQuery:
     """A normal query (d_k,) among CHOICES normal keys (key, d_k). The numbers of a wider one begin with those

@@ -190,6 +190,12 @@ class Continued:
         return steered / plain if plain else math.inf if steered else 1.0
 
     @property
+    def one_in(self) -> tuple[float, float]:
+        """In how many draws one of the wanted words comes up once, without the addition and with it."""
+        plain, steered = (1 / share if share else math.inf for share in self.mood)
+        return plain, steered
+
+    @property
     def came(self) -> Mood:
         """Whether the wanted words came up: at least CAME times as probable, or as much less."""
         return "came" if self.times >= CAME else "went" if self.times <= 1 / CAME else "stayed"

@@ -8,7 +8,7 @@ import re
 
 from playwright.sync_api import TimeoutError, expect
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import open_fold, settled
 
 
 def open_attention(page, url, query=""):
@@ -19,24 +19,29 @@ def open_attention(page, url, query=""):
 
 
 def test_a_click_or_a_key_enlarges_a_head_on_the_same_node(page, app_url):
-    problems = open_attention(page, app_url)
-    page.wait_for_selector(".gf-figure .main-svg")
+    problems = open_attention(page, app_url, "?attention_sort=layer")
+    page.wait_for_selector(".gf-heads-canvas")
     settled(page)
     page.evaluate(
-        "window.drawing = document.querySelector('.gf-figure .main-svg'); window.small ="
+        "window.drawing = document.querySelector('.gf-heads-canvas'); window.small ="
         " document.querySelector('.gf-head canvas')"
     )
-    head = page.locator(".gf-head").nth(6)
+    head, large = page.locator(".gf-head").nth(6), page.locator(".gf-heads-canvas")
+    said = page.locator(".gf-heads-said")
+    before = said.inner_text()
     head.hover()
-    expect(page.locator(".gf-heads-said")).to_contain_text("Layer 1, head 2")
+    expect(said).to_contain_text("Layer 1, head 2")
+    assert "attention_head=2" not in page.url, "hover previews"
+    page.mouse.move(2, 2)
+    expect(said).to_have_text(before)
     head.click()
-    expect(page.locator(".gf-figure")).to_have_attribute("aria-label", re.compile("layer 1, head 2"))
+    expect(large).to_have_attribute("aria-label", re.compile("Layer 1, head 2"))
     expect(page).to_have_url(
         re.compile(r"attention_layer=1.*attention_head=2|attention_head=2.*attention_layer=1")
     )
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    expect(page.locator(".gf-figure")).to_have_attribute("aria-label", re.compile("layer 2, head 2"))
+    expect(large).to_have_attribute("aria-label", re.compile("Layer 2, head 2"))
     expect(head).to_have_attribute("aria-pressed", "false")
     assert page.evaluate("window.drawing.isConnected && window.small.isConnected")
     assert page.evaluate("""() => { // the small pictures are not blank, and nothing lies above the diagonal
@@ -59,32 +64,28 @@ def choose(page, label, option):
 
 
 def test_heads_are_sorted_and_filtered_by_what_they_do(page, app_url):
-    problems = open_attention(page, app_url)
-    page.wait_for_selector(".gf-figure .main-svg")
+    problems = open_attention(page, app_url, "?attention_sort=layer")
+    page.wait_for_selector(".gf-heads-canvas")
     settled(page)
     heads, names = page.locator(".gf-head"), page.locator(".gf-head-name:visible")
     assert heads.count() == 16 and names.count() == 0  # named by their row and column
     page.evaluate("window.small = document.querySelector('.gf-head canvas')")
-    choose(page, "Sorted by", "Previous token")
+    choose(page, "Sorted by", "previous token")
     expect(names).to_have_count(16)
     expect(page).to_have_url(re.compile("attention_sort=previous"))
-    scores = [float(one) for one in page.locator(".gf-head-score").all_inner_texts()]
+    scores = [float(one.rstrip("%")) / 100 for one in page.locator(".gf-head-score").all_inner_texts()]
     assert scores == sorted(scores, reverse=True) and scores[0] > scores[-1]
     # The strongest is enlarged; what is written on it is where it stands.
     first = names.first.inner_text()
     expect(heads.first).to_have_attribute("aria-pressed", "true")
     layer, head = first.split(".")
-    expect(page.locator(".gf-figure")).to_have_attribute(
-        "aria-label", re.compile(f"layer {layer}, head {head}")
-    )
+    expect(page.locator(".gf-heads-said")).to_contain_text(f"Layer {layer}, head {head}")
     heads.first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     expect(heads.nth(1)).to_have_attribute("aria-pressed", "true")
     layer, head = names.nth(1).inner_text().split(".")
-    expect(page.locator(".gf-figure")).to_have_attribute(
-        "aria-label", re.compile(f"layer {layer}, head {head}")
-    )
+    expect(page.locator(".gf-heads-said")).to_contain_text(f"Layer {layer}, head {head}")
     page.get_by_text("Only strong").click()
     strong = sum(score >= 0.395 for score in scores)
     assert 0 < strong < 16
@@ -146,9 +147,27 @@ def test_a_link_opens_the_switches_as_they_were(page, app_url):
     )
     page.wait_for_selector(".gf-figure .main-svg")
     settled(page)
+    open_fold(page, "Measure it")
     shown = page.locator('[data-testid="stMetricValue"]').nth(2)
     before = shown.inner_text()
     assert before != "0.000 nats"
     page.get_by_role("button", name="None", exact=True).click()
     expect(shown).to_have_text("0.000 nats")
     assert problems == []
+
+
+def test_a_cell_is_said_and_a_click_marks_it(page, app_url):
+    problems = open_attention(page, app_url, "?attention_layer=1&attention_head=1")
+    page.wait_for_selector(".gf-heads-token")
+    settled(page)
+    large, said = page.locator(".gf-heads-canvas"), page.locator(".gf-heads-pair")
+    expect(said).to_contain_text(re.compile("looks at .* at position"))
+    first = said.inner_text()
+    large.click(position={"x": 60, "y": 200})
+    expect(said).not_to_have_text(first)
+    marked = said.inner_text()
+    page.mouse.move(2, 2)
+    expect(said).to_have_text(marked)
+    page.keyboard.press("ArrowDown")
+    expect(said).not_to_have_text(marked)
+    assert page.locator(".gf-heads-looking").count() == 1 and problems == []

@@ -11,7 +11,7 @@ from engine.pretrained import sources
 from tests.browser.conftest import settled
 
 SLOW = 90_000
-QUESTION = "Where does the model keep what tells these two prompts apart?"
+QUESTION = "Where does the model keep what tells two prompts apart?"
 
 
 def test_a_prompt_of_ones_own_is_patched(page, app_url):
@@ -43,8 +43,8 @@ def test_a_prompt_of_ones_own_is_patched(page, app_url):
 )
 def test_the_real_model_is_one_click_from_its_result(page, app_url):
     page.goto(f"{app_url}/circuits?circuits_view=patching&model=pretrained-smollm2-135m")
-    expect(page.get_by_text("from block 24 up")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("from after block 23 on")).to_be_visible(timeout=SLOW)
     page.get_by_role("radio", name="Mary / John").click()
-    expect(page.get_by_text("␣John / ␣Mary up to block 23")).to_be_visible(timeout=SLOW)
-    bottom = page.get_by_text("␣John / ␣Mary up to block 23").bounding_box()
+    expect(page.get_by_text("␣John / ␣Mary up to after block 22")).to_be_visible(timeout=SLOW)
+    bottom = page.get_by_text("␣John / ␣Mary up to after block 22").bounding_box()
     assert bottom["y"] + bottom["height"] <= 720, "the answer is on the first screen"

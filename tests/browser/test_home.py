@@ -45,7 +45,7 @@ def test_every_part_can_be_read_with_the_keyboard(page, app_url):
         name = part.get_attribute("data-part")
         assert part.get_attribute("aria-label")
         assert page.locator(".map .chosen").get_attribute("data-part") == name
-        assert panel.locator("h3").inner_text() and panel.locator("dt").count() >= 1
+        assert panel.locator("h2").inner_text() and panel.locator("dt").count() >= 1
     page.locator('.map [data-part="attention"]').hover()
     expect(panel).to_contain_text("(head, query, key) = (4, 64, 64)")
     expect(panel).to_contain_text("66,048 in each block")

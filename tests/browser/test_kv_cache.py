@@ -31,7 +31,7 @@ def lit(page, panel: int, row: int) -> list[float]:
         """([panel, row]) => {
           const canvas = document.querySelectorAll('.gf-kv canvas')[panel], scale = canvas.width / canvas.clientWidth
           const rows = Number(document.querySelector('.gf-kv input').max) + 1, columns = 17 + rows - 1
-          const cell = canvas.clientWidth / columns, high = Math.min(16, Math.max(3, 300 / rows)), context = canvas.getContext('2d')
+          const cell = canvas.clientWidth / columns, high = Math.min(16, Math.max(3, 170 / rows)), context = canvas.getContext('2d')
           return Array.from({ length: columns }, (_, i) => context.getImageData((i + 0.5) * cell * scale, (row + 0.5) * high * scale, 1, 1).data[3] / 255)
         }""",
         [panel, row],
@@ -42,7 +42,8 @@ def test_the_keyboard_steps_without_the_server_and_the_link_brings_it_back(page,
     sent = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
     problems = opened(page, app_url, "&kv_length=12")
-    expect(page.locator(f"{PLAYER} output")).to_contain_text("step 11")
+    page.get_by_role("button", name="Pause").click()  # it plays by itself
+    settled(page)
     before = len(sent)
     slider = page.get_by_role("slider", name="Step", exact=True)
     slider.focus()
@@ -78,6 +79,20 @@ def test_the_keyboard_steps_without_the_server_and_the_link_brings_it_back(page,
     page.goto(page.url)
     expect(page.locator(f"{PLAYER} output")).to_contain_text("step 1:", timeout=SLOW)
     assert problems == []
+
+
+def test_it_plays_by_itself_from_the_first_step(page, app_url):
+    problems = opened(page, app_url, "&kv_length=8")
+    expect(page.locator(f"{PLAYER} output")).to_contain_text("step 7")
+    expect(page.get_by_role("button", name="Play: one token after another")).to_be_visible()
+    assert problems == []
+
+
+def test_it_rests_where_somebody_asked_for_less_motion(page, app_url):
+    page.emulate_media(reduced_motion="reduce")
+    opened(page, app_url, "&kv_length=8")
+    page.wait_for_timeout(1200)
+    expect(page.locator(f"{PLAYER} output")).to_contain_text("step 0")
 
 
 def test_it_plays_and_pauses_and_a_longer_text_does_not_disturb_it(page, app_url):

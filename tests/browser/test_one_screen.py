@@ -18,15 +18,24 @@ PAGES = [entry.url for entry in site.built() if entry.url not in ("", "train")]
 MEASURE = r"""() => {
   const main = document.querySelector('[data-testid="stMainBlockContainer"]');
   const folded = e => e.closest('[data-testid="stExpander"]');
-  const shown = e => { const r = e.getBoundingClientRect(), s = getComputedStyle(e);
-    return r.width > 1 && r.height > 1 && s.visibility !== 'hidden' && s.opacity !== '0'; };
+  const seen = e => {  // what scrolls inside or is cut off counts as far as it is seen
+    let {left, top, right, bottom} = e.getBoundingClientRect();
+    for (let up = e.parentElement; up && up !== main; up = up.parentElement) {
+      if (getComputedStyle(up).overflow === 'visible') continue;
+      const r = up.getBoundingClientRect();
+      [left, top] = [Math.max(left, r.left), Math.max(top, r.top)];
+      [right, bottom] = [Math.min(right, r.right), Math.min(bottom, r.bottom)];
+    }
+    return {left, top, right, bottom};
+  };
+  const shown = e => { const r = seen(e), s = getComputedStyle(e);
+    return r.right > r.left + 1 && r.bottom > r.top + 1 && s.visibility !== 'hidden' && s.opacity !== '0'; };
   const leaf = e => e.matches('svg, canvas, button, input, textarea, img') || e.childElementCount === 0;
   const leaves = [...main.querySelectorAll('*')].filter(e => leaf(e) && !folded(e) && shown(e)
-    && !e.closest('svg svg') && !e.closest('[data-testid="stPopoverBody"]') && !e.closest('.gf-scrolls'));
-  const lowest = leaves.reduce((a, e) =>
-    e.getBoundingClientRect().bottom > (a ? a.getBoundingClientRect().bottom : 0) ? e : a, null);
+    && !e.closest('svg svg') && !e.closest('[data-testid="stPopoverBody"]'));
+  const lowest = leaves.reduce((a, e) => !a || seen(e).bottom > seen(a).bottom ? e : a, null);
   const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
-  const aside = 'table, svg, style, script, .katex-mathml, [data-testid="stDataFrame"],'
+  const aside = 'table, svg, code, pre, style, script, .katex-mathml, [data-testid="stDataFrame"],'
     + ' [data-testid="stIconMaterial"], [class*="gf-token"], [class*="gf-chip"], [class*="gf-text"]';
   let said = '';
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -36,12 +45,12 @@ MEASURE = r"""() => {
     if (details && !details.open && !e.closest('summary')) continue;
     said += ' ' + node.textContent;
   }
-  const words = said.match(/[\p{L}\p{N}][\p{L}\p{N}.,'’%-]*/gu) || [];
+  const words = said.match(/\p{L}[\p{L}'’-]+/gu) || [];
   const answers = [...main.querySelectorAll('.st-key-answer')].filter(shown);
-  const at = lowest ? lowest.getBoundingClientRect() : {bottom: 0};
+  const at = lowest ? seen(lowest) : {bottom: 0};
   const figures = [...main.querySelectorAll('.gf-figure, [class*="gf-"], canvas, table,'
     + ' [data-testid="stDataFrame"]')].filter(e => shown(e) && !folded(e));
-  const rights = leaves.map(e => e.getBoundingClientRect().right);
+  const rights = leaves.map(e => seen(e).right);
   return {bottom: Math.round(at.bottom), words: words.length, said: words.join(' '),
     lowest: lowest ? lowest.outerHTML.slice(0, 120) : '',
     answers: answers.map(e => e.innerText),

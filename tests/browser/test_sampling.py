@@ -102,7 +102,7 @@ def test_a_slider_answers_at_once_and_then_stands_in_the_link(page, app_url):
 
 def test_removed_tokens_say_by_which_stage(page, app_url):
     opened(page, app_url, sampling_top_k=3, sampling_top_p=1)
-    assert page.locator(".gf-sampler-cell.gf-cut").count() == 17  # 20 rows, three of them kept
+    assert page.locator(".gf-sampler-cell.gf-cut").count() == 7  # ten rows, three of them kept
     expect(page.locator(".gf-sampler-cell.gf-cut").first).to_have_text("✕ top-k")
     with page.expect_download() as saved:
         page.locator(".gf-sampler").get_by_role(

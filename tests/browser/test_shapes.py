@@ -6,10 +6,10 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import open_fold, settled
 
 
-def open_shapes(page, url, query=""):
+def open_shapes(page, url, query="?shapes_step=0"):
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(f"{url}/shapes{query}")
@@ -29,6 +29,7 @@ def test_walking_with_the_keyboard_moves_everything(page, app_url):
     expect(page.locator(".gf-step.gf-now code")).to_have_text("norm1")
     expect(page.locator(".gf-station.gf-now")).to_have_text("norm")
     expect(page).to_have_url(re.compile(r"shapes_step=5(&|$)"))
+    open_fold(page, "By hand")
     expect(page.locator(".gf-source .gf-ran")).to_contain_text("F.layer_norm")
     figure = page.locator(".gf-figure")
     expect(figure).to_have_attribute("aria-label", re.compile(r"blocks\.0\.norm1"))
@@ -36,7 +37,8 @@ def test_walking_with_the_keyboard_moves_everything(page, app_url):
     page.get_by_role("button", name="Next step").click()
     expect(figure).to_have_attribute("aria-label", re.compile(r"blocks\.0\.qkv_flat"))
     assert node.evaluate("(n) => n.isConnected")  # drawn in place
-    page.get_by_role("button", name="GPT-2 small").or_(page.get_by_role("radio", name="GPT-2 small")).click()
+    page.get_by_role("combobox", name="Trace").click()
+    page.get_by_role("option", name="GPT-2 small").click()
     expect(page.locator(".gf-card-shapes")).to_contain_text("2,304")  # the same step of the other model
     expect(page.locator(".gf-card-title code")).to_have_text("blocks.0.qkv_flat")
     page.get_by_role("button", name="Next step").click()
@@ -48,10 +50,10 @@ def test_walking_with_the_keyboard_moves_everything(page, app_url):
 
 def test_folded_blocks_open_and_a_link_reproduces_the_step(page, app_url):
     open_shapes(page, app_url)
-    group = page.get_by_role("button", name="Blocks 1–3: the same")
+    group = page.get_by_role("option", name="Blocks 1–3: the same")
     before = page.locator(".gf-walk-bar output").inner_text()
     group.click()
-    expect(group).to_have_attribute("aria-expanded", "true")
+    expect(group).to_contain_text("▾")
     assert page.locator(".gf-walk-bar output").inner_text() != before
     page.get_by_role("button", name="Block 3").click()
     expect(page.locator(".gf-card-title code")).to_have_text("blocks.3.norm1")
@@ -63,7 +65,7 @@ def test_folded_blocks_open_and_a_link_reproduces_the_step(page, app_url):
 
 
 def test_playing_walks_and_stops(page, app_url):
-    open_shapes(page, app_url, "?shapes_source=llama2-70b")
+    open_shapes(page, app_url, "?shapes_source=llama2-70b&shapes_step=0")
     page.get_by_role("button", name="Play").click()
     expect(page.locator(".gf-card-title code")).to_have_text("embed")
     page.get_by_role("button", name="Pause").click()

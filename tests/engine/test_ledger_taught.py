@@ -8,7 +8,9 @@ from engine.config import ModelConfig
 from engine.ledger import ledger, ledger_of
 from engine.ledger.blackboard import LAB, counted, terms
 from engine.ledger.budget import budget, grown
+from engine.ledger.fits import alike, smallest
 from engine.ledger.growth import by_heads
+from engine.ledger.shares import largest, quick_reference
 from engine.ledger.sizes import fitting, padding
 from engine.model import build
 from engine.presets import ENCODER_DECODERS, PRESETS, TAUGHT
@@ -119,3 +121,36 @@ def test_what_was_changed_since_2017() -> None:
     assert variation(PRESETS["gemma-2b"].model)["heads"] == "one"
     block = 4 * 512**2 + 2 * 512 * 2048
     assert ledger(ORIGINAL).components["attention"] + 6 * 2 * 512 * 2048 == 6 * block
+
+
+def test_the_largest_parts_and_what_is_elsewhere() -> None:
+    found, elsewhere = largest(ledger_of(PRESETS["gpt2"]))
+    assert list(found) == ["feedforward", "embedding", "attention"]
+    assert found["embedding"] == 50257 * 768 and elsewhere == 1024 * 768 + 25 * 2 * 768
+    bare, none = largest(ledger(ModelConfig(mixer="none", ffn="none", norm="none")))
+    assert none == 0 and sum(bare.values()) == 65 * 128 + 64 * 128
+
+
+def test_the_smallest_memory_that_is_enough() -> None:
+    llama, sizes = (
+        ledger_of(PRESETS["llama2-7b"]),
+        {"large": 80 * 2**30, "small": 8 * 2**30, "mid": 16 * 2**30},
+    )
+    assert smallest(llama, sizes, "bfloat16", 1, 4096) == "mid"  # 2 bytes of 6.74 B, and 2 GB of cache
+    assert smallest(llama, sizes, "int4", 1, 4096) == "small"
+    assert smallest(llama, sizes, "float32", 64, 4096) is None
+    small = alike(ledger_of(TAUGHT["lab"]), sizes, 1, 128)
+    assert list(small.values()) == [["large", "small", "mid"]], "one row where all can do the same"
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama2-70b", "pythia-70m", "fast"])
+def test_seven_rows_add_up(name: str) -> None:
+    c = PRESETS[name].model.resolved()
+    rows = quick_reference(c)
+    assert len(rows) == 7 and sum(row.parameters for row in rows) == ledger(c).total
+    shapes = {row.part: row.shape for row in rows}
+    assert shapes["scores"] == (c.n_heads, c.context, c.context)
+    assert shapes["unembedding"] == (c.context, c.vocab_size) and shapes["feedforward"] == (
+        c.context,
+        c.d_model,
+    )

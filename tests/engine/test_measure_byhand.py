@@ -70,3 +70,10 @@ def test_one_place_of_an_axis_and_the_size_of_what_is_finite():
     found, axes = one_place(values, ("query", "head", "d_head"), 1, 2)
     assert axes == ("query", "d_head") and np.array_equal(found, values[:, 2])
     assert largest(np.array([1.0, -3.0, -np.inf, np.nan])) == 3 and largest(np.full(2, -np.inf)) == 0
+
+
+def test_the_key_that_each_head_listens_to_first():
+    (one, much), (two, all_) = multi_head(Q, K, V, 2).first
+    assert (one, two) == (1, 1)
+    assert much == pytest.approx(1 / (1 + math.exp(-8 / math.sqrt(2)))) and all_ == pytest.approx(1)
+    assert [key for key, _ in multi_head(Q, K, V, 2, (0,)).first] == [2, 2]

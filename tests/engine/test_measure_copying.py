@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from engine.measure import copying, repeating
+from engine.measure.induction import drawn, read_twice
 from engine.measure.recording import record
 from engine.model import Transformer, build
 from engine.progress import finish
@@ -42,6 +43,13 @@ def test_both_scores_come_from_one_reading():
     assert found.induction[1, 0] < 1e-3 and found.duplicate[0].max() < 0.1
     steps = list(repeating.repeated(build(tiny()), sequences=3))
     assert [(s.done, s.total) for s in steps] == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_pool_is_read_as_it_is_drawn_for_circuits():
+    model, pool = duplicate_model(), np.arange(1, 11)
+    found = finish(repeating.repeated(model, sequences=1, pool=pool, count=6))
+    assert found is not None
+    np.testing.assert_allclose(found.induction, read_twice(model, drawn(pool, 6, 0)).scores, atol=1e-6)
 
 
 def test_nothing_is_repeated_where_that_cannot_be():

@@ -153,14 +153,40 @@ def numbers(**fields: list[list[float] | list[float]]) -> heads.HeadNumbers:
 
 def test_followers_are_those_from_the_threshold_on_most_first():
     given = numbers(previous=[[0.4, 0.39], [0.9, 0.1]], first=[[0.1, 0.2], [0.3, 0.25]])
-    previous, first = habits.followers(given)
+    previous, broad, first = habits.followers(given)
+    assert broad.heads == () and broad.habit == "broad"
     assert [(h.layer, h.head, h.value) for h in previous.heads] == [(1, 0, 0.9), (0, 0, 0.4)]
     assert first.heads == () and first.most == habits.Named(1, 0, 0.3)
     assert [f.habit for f in habits.followers(replace(given, induction=np.eye(2)))] == [
         "previous",
-        "first",
         "induction",
+        "broad",
+        "first",
     ]
+
+
+def test_a_short_text_gives_every_place_much_so_a_habit_needs_twice_the_even_share():
+    given = replace(numbers(first=[[0.5, 0.7], [0.63, 0.1]]), even_first=0.32)  # five tokens
+    assert habits.bar(given, "first") == pytest.approx(0.64) and habits.bar(given, "previous") == 0.4
+    assert habits.habit_of_each(given) == [None, ("first", 0.7), None, None]
+
+
+def test_narrow_habits_come_before_wide_ones_and_kinds_stand_together():
+    given = replace(
+        numbers(previous=[[0.45, 0.1], [0.1, 0.1]], relative_entropy=[[0.2, 0.8], [0.3, 0.9]]),
+        places={"own_word": np.array([[0.95, 0.1], [0.7, 0.1]])},
+        even_places={"own_word": 0.3},
+    )
+    assert habits.habit_of_each(given) == [
+        ("previous", 0.45),
+        ("broad", 0.8),
+        ("own_word", 0.7),
+        ("broad", 0.9),
+    ]
+    assert habits.grouped(given, 4) == [0, 2, 3, 1] and habits.grouped(given, 1) == [0, 2, 3]
+    assert habits.clearest(given) == 0
+    quiet = replace(given, even_places={"own_word": 0.4}, relative_entropy=np.zeros((2, 2)))
+    assert habits.habit_of_each(quiet)[2] is None and habits.grouped(quiet, 4, strong=True) == [0]
 
 
 def test_the_habit_of_each_head_and_their_order():
@@ -171,10 +197,14 @@ def test_the_habit_of_each_head_and_their_order():
         duplicate=[[math.nan, 0.0], [0.6, 0.1]],
     )
     assert habits.habit_of_each(given) == [("previous", 0.5), ("first", 0.8), ("duplicate", 0.6), None]
-    assert list(habits.measured_habits(given)) == ["previous", "first", "induction", "duplicate"]
+    assert list(habits.measured_habits(given)) == ["previous", "induction", "duplicate", "broad", "first"]
     counted = habits.counts(given)
-    assert (counted.heads, counted.named, counted.resting) == (4, 2, 1)
-    assert counted.by_habit == {"previous": 1, "first": 1, "induction": 0, "duplicate": 1, "name_mover": 0}
+    assert (counted.heads, counted.named, counted.resting, counted.several) == (4, 2, 1, 1)
+    assert {name: n for name, n in counted.by_habit.items() if n} == {
+        "previous": 1,
+        "first": 1,
+        "duplicate": 1,
+    }
     assert habits.ranked(given, None) == [0, 1, 2, 3]
     assert habits.ranked(given, None, strong=True) == [0, 2], "resting alone is not counted"
     assert habits.ranked(given, "first") == [0, 1, 3, 2]
@@ -206,6 +236,7 @@ def test_who_rests_on_the_first_token_and_what_they_take_from_there():
         other_norm=np.array([[2.0, 4.0]]),
     )
     found = habits.resting(sink, 0.25)
+    assert habits.resting(sink, 0.3).resting == 1, "0.5 is less than twice an even share of 0.3"
     assert found.share == pytest.approx(0.4) and (found.resting, found.heads) == (2, 4)
     assert found.ratio == pytest.approx((0.5 + 0.75) / 2), "heads 1 and 2 read key-value heads 0 and 1"
     assert found.written == pytest.approx(0.3) and found.is_short and found.is_more_than_even

@@ -301,3 +301,11 @@ def test_the_mistakes_that_nobody_notices_do_harm():
     square = mistakes.transposed_unembedding(16, 16)
     assert square.made == (1, 6, 16) and not square.errors and square.harm > 0.01
     assert mistakes.wrong_mask(6, 1).harm == pytest.approx(5 / 6) and mistakes.wrong_mask(6, 6).harm == 0
+
+
+def test_scores_grow_with_the_square_of_the_text():
+    short, long = (trace(tiny(context=32), tokens) for tokens in (5, 10))
+    for one, two in zip(short, long, strict=True):
+        assert one.output.numbers == math.prod(one.output.sizes)
+        assert two.output.numbers == one.output.doubled * one.output.numbers, one.name
+    assert named(short, "blocks.0.scores").output.doubled == 4

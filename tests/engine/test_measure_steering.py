@@ -13,7 +13,18 @@ import torch.nn.functional as F
 from engine.config import SampleConfig
 from engine.errors import ConfigError, ShapeError, TokenizerError
 from engine.measure import steering
-from engine.measure.steering import Direction, Where, aligned, beginning, continued, cost, direction, read
+from engine.measure.steering import (
+    Continued,
+    Direction,
+    Where,
+    aligned,
+    beginning,
+    continued,
+    cost,
+    direction,
+    mood_words,
+    read,
+)
 from engine.model import Transformer
 from engine.pretrained import cache, sources
 from engine.pretrained.load import open_model
@@ -95,6 +106,38 @@ def test_nothing_added_changes_nothing_and_the_draws_are_those_of_the_seed() -> 
     made = finish(continued(model, found, 0.0, prompt, 15, sampling))
     assert made.plain == made.steered == tuple(generate(model, prompt, 15, sampling))
     assert made.same == 15 and not made.lifted
+
+
+def test_the_mood_is_the_probability_of_the_words_that_are_wanted() -> None:
+    """Against whole passes, one for each step: no cache, no batch."""
+    model = model_of()
+    found = direction(model, LETTERS, "abc", "hg", 1, "every")
+    wanted = mood_words(LETTERS, "abc", "hg")
+    assert [LETTERS.decode([i]) for i in wanted] == ["a", "b", "c"]
+    prompt = LETTERS.encode("\nfed")
+    made = finish(continued(model, found, 2.5, prompt, 6, GREEDY, wanted))
+    shares = []
+    for text, coefficient in ((made.plain, 0.0), (made.steered, 2.5)):
+        ids = [*prompt, *text[:-1]]
+        with torch.no_grad():
+            p = model(torch.tensor([ids]), Patcher(found.edits(coefficient)))[0].double().softmax(-1)
+        shares.append(float(p[len(prompt) - 1 :, list(wanted)].sum(-1).mean()))
+    assert made.mood == pytest.approx(shares, abs=1e-6)
+    assert made.times == pytest.approx(shares[1] / shares[0], rel=1e-4)
+    assert made.one_in == pytest.approx([1 / share for share in shares], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("mood", "came"),
+    [((0.01, 0.02), "came"), ((0.02, 0.01), "went"), ((0.01, 0.019), "stayed"), ((0.0, 0.0), "stayed")],
+)
+def test_whether_the_mood_came(mood: tuple[float, float], came: str) -> None:
+    assert Continued((1,), (1,), (), mood).came == came
+
+
+def test_words_of_a_mood_are_those_that_the_other_prompt_lacks() -> None:
+    assert [LETTERS.decode([i]) for i in mood_words(LETTERS, "ab a", "b")] == ["a"], "no blank, no b"
+    assert mood_words(LETTERS, "ab", "ba") == ()
 
 
 def test_what_is_lifted() -> None:

@@ -1,5 +1,6 @@
 """Colours that everybody can tell apart, on both pages."""
 
+import re
 import tomllib
 from itertools import combinations
 from pathlib import Path
@@ -60,7 +61,43 @@ def test_parts_and_words_stand_out_from_the_page(page):
     for part, pair in theme.PART_COLOURS.items():
         assert contrast(pair[page == "dark"], colours["backgroundColor"]) >= 3, part
     assert contrast(colours["textColor"], colours["backgroundColor"]) >= 7
-    assert contrast("#FFFFFF", colours["primaryColor"]) >= 4.3  # the primary button's label
+    assert contrast("#FFFFFF", colours["primaryColor"]) >= 4.5  # the primary button's label
+
+
+STYLES = Path(__file__).parents[2] / "ui" / "assets" / "app.css"
+READ_ON = ("backgroundColor", "secondaryBackgroundColor")
+
+
+@pytest.mark.parametrize("page", ["light", "dark"])
+def test_words_of_the_styles_can_be_read(page):
+    """WCAG 2.2, 1.4.3: 4.5 to 1, on the page and on what is laid on it."""
+    colours = CONFIG["theme"][page]
+    rules = re.findall(r"color: light-dark\((#\w{6}), (#\w{6})\)", STYLES.read_text("utf-8"))
+    assert len(rules) >= 2
+    words = [pair[page == "dark"] for pair in rules] + [colours["linkColor"], colours["codeTextColor"]]
+    for word in words:
+        for ground in READ_ON:
+            assert contrast(word, colours[ground]) >= 4.5, (word, ground)
+            assert contrast(word, colours["sidebar"][ground]) >= 4.5, (word, "sidebar", ground)
+
+
+FADED = re.compile(r"^([^@\n{]+)\{[^}]*[;{ ]opacity: (0?\.\d+)", re.MULTILINE)
+# What has no words, and what may be faint: a button that does nothing now (WCAG's own exception).
+WORDLESS = re.compile(r":disabled|wedge|\bu\b|copy|input|thumb|svg|track|line|tools|later|bar")
+
+
+@pytest.mark.parametrize("path", sorted(STYLES.parent.glob("*.css")), ids=lambda path: path.name)
+def test_faded_words_can_be_read(path):
+    """A text at 70% of its colour has a contrast of at least 4.5 in both themes."""
+    for page in ("light", "dark"):
+        text, ground = (CONFIG["theme"][page][name] for name in ("textColor", "backgroundColor"))
+        mixed = "#" + "".join(
+            f"{round(0.7 * int(text[i : i + 2], 16) + 0.3 * int(ground[i : i + 2], 16)):02x}"
+            for i in (1, 3, 5)
+        )
+        assert contrast(mixed, ground) >= 4.5
+    for selector, opacity in FADED.findall(path.read_text("utf-8")):
+        assert float(opacity) >= 0.7 or WORDLESS.search(selector), (selector, opacity)
 
 
 @pytest.mark.parametrize("page", [0, 1])

@@ -26,6 +26,13 @@ def views(url: str) -> tuple[str, frozenset[str]]:
     calls = [
         node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     ]
+    constants = {
+        target.id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     named = {"Page": "key", "View": "id"}
     found: dict[str, list[str]] = {name: [] for name in named}
     for call in calls:
@@ -34,7 +41,9 @@ def views(url: str) -> tuple[str, frozenset[str]]:
             place = 1 if name == "Page" else 0
             by_name = {keyword.arg: keyword.value for keyword in call.keywords}
             value = by_name.get(named[name]) or call.args[place]
-            found[name].append(ast.literal_eval(value))
+            found[name].append(
+                constants[value.id] if isinstance(value, ast.Name) else ast.literal_eval(value)
+            )
     return (found["Page"] or [""])[0], frozenset(found["View"])
 
 

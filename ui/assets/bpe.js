@@ -27,9 +27,9 @@ const NEVER = -1, HIDDEN = -9, UNKNOWN = -1
 const TEMPLATE = `
   <div class="gf-bpe-bar" role="group" aria-label="Player" data-unsaved>
     <button type="button" data-do="first" aria-label="To the first merge" title="To the first merge">⇤</button>
-    <button type="button" data-do="back" aria-label="One merge back" title="One merge back">−1</button>
+    <button type="button" data-do="back" aria-label="One merge back, −1" title="One merge back">−1</button>
     <button type="button" class="gf-bpe-play" data-do="play"></button>
-    <button type="button" data-do="next" aria-label="One merge on" title="One merge on">+1</button>
+    <button type="button" data-do="next" aria-label="One merge on, +1" title="One merge on">+1</button>
     <button type="button" data-do="last" aria-label="To the last merge" title="To the last merge">⇥</button>
     <div class="gf-bpe-track"><svg preserveAspectRatio="none" viewBox="0 0 1000 100" aria-hidden="true"><polyline class="gf-bpe-all"/><polyline class="gf-bpe-done"/></svg>
       <input type="range" min="0" step="1" aria-label="Merge"></div>

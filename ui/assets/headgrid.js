@@ -130,7 +130,7 @@ function rebuild(self, { layers, heads }) {
     button.style.setProperty("--head", String(head + 2))
     within(button, "canvas")
     const caption = within(button, "span", "gf-head-caption")
-    within(caption, "span", "gf-head-name", `${layer}.${head}`)
+    within(caption, "span", "gf-head-name", `${layer}.${head} `)
     within(caption, "span", "gf-head-score")
     within(caption, "span", "gf-head-does")
     return button
@@ -154,7 +154,7 @@ function dress(self, { habits, scores, names, legend, palette }) {
     if (colours[habits[index]]) button.style.setProperty("--habit", colours[habits[index]])
     else button.style.removeProperty("--habit")
     const [, score, does] = button.lastChild.children
-    write(score, scores[index])
+    write(score, `${scores[index]} `)
     write(does, names[index])
   })
   resize(self.keys, legend.length, () => within(self.legend, "span", "gf-heads-habit"))
@@ -203,7 +203,8 @@ function update(self, data) {
   self.data = data
   self.full = numbers(data.full, Uint16Array)
   self.grid.setAttribute("aria-label", data.alt)
-  self.buttons.forEach((button, index) => button.setAttribute("aria-label", data.hints[index]))
+  // What is written on a button begins its name: who speaks to the computer says what is seen.
+  self.buttons.forEach((button, index) => button.setAttribute("aria-label", `${button.textContent.trim()}: ${data.hints[index]}`))
   const chosen = data.chosen[0] * data.heads + data.chosen[1], moved = chosen !== self.chosen
   self.sent = self.chosen = chosen
   mark(self)

@@ -41,7 +41,7 @@ function control(text, label, press) {
 
 function panel(self, kind, title) {
   const root = element("section", "gf-kv-panel"), canvas = element("canvas"), now = element("p", "gf-kv-now"), sum = element("p", "gf-kv-sum")
-  const text = element("div", "gf-kv-text")
+  const text = element("div", "gf-kv-text gf-text")
   canvas.setAttribute("role", "img")
   root.append(element("h4", "", title), canvas, now, sum, text)
   const made = { root, canvas, now, sum, text, kind }

@@ -46,7 +46,7 @@ function drawBox(box, part, id) {
     const middle = cy - (id === "attention" && box.chip ? 17 : 0)
     lines.forEach((line, i) => {
       const y = middle + (i - (lines.length - 1) / 2) * step + 5
-      group.append(vector("text", { x: cx, y, "text-anchor": "middle", class: i ? "line" : "title" }, null, line))
+      group.append(vector("text", { x: cx, y, "text-anchor": "middle", class: i ? "line" : "title" }, null, `${line} `)) // read aloud, and spoken to, as words
     })
   }
   return group
@@ -127,7 +127,7 @@ function select(self, id) {
   const part = self.data.map.parts[id]
   for (const group of self.root.querySelectorAll(".box")) group.classList.toggle("chosen", group.getAttribute("data-part") === id)
   const words = element("div")
-  words.append(element("h3", "", part.title.replace(/^\d\s+/, "")), element("p", "", part.text))
+  words.append(element("h2", "", part.title.replace(/^\d\s+/, "")), element("p", "", part.text))
   if (part.page) {
     const open = element("button", "", "Look inside")
     open.type = "button"

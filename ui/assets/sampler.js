@@ -123,7 +123,7 @@ function paint(self) {
 // The table of stages: a row for each of the likeliest tokens, a column for each stage.
 function buildStages(self) {
   self.main.replaceChildren()
-  const scroll = element("div", "gf-sampler-scroll"), grid = element("div", "gf-sampler-grid")
+  const scroll = element("div", "gf-sampler-scroll"), grid = element("div", "gf-sampler-grid gf-text-cells")
   scroll.tabIndex = 0
   scroll.setAttribute("role", "region")
   scroll.setAttribute("aria-label", "What each stage leaves of the likeliest tokens")

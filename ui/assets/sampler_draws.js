@@ -19,7 +19,7 @@ export function buildDraws(self) {
   slider.oninput = () => { pause(self); self.count = Number(slider.value); self.paint() }
   play.onclick = () => (self.playing ? pause(self) : start(self))
   bar.append(play, slider, where)
-  const list = element("div", "gf-sampler-list"), chart = element("div", "gf-sampler-chart"), said = element("p", "gf-sampler-said")
+  const list = element("div", "gf-sampler-list gf-text-cells"), chart = element("div", "gf-sampler-chart"), said = element("p", "gf-sampler-said")
   const pair = element("div", "gf-sampler-pair")
   pair.append(list, chart)
   self.main.append(bar, pair, said)

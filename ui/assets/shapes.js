@@ -135,7 +135,7 @@ function go(self, index) {
 const memory = (n) => `${short(n)}B`
 
 function chips(shape) {
-  const line = element("span", "gf-axes gf-chips")
+  const line = element("span", "gf-axes gf-chipped")
   for (const [axis, size] of shape) {
     const chip = element("span", "gf-axis")
     chip.style.setProperty("--axis", `var(--gf-axis-${axis.replace(/^[^a-z]*/, "").split(/[^a-z_]/)[0]}, var(--gf-axis-batch))`)
@@ -164,7 +164,7 @@ function heading(text, fold) {
   const node = element(fold ? "button" : "div", "gf-group")
   if (fold) {
     node.setAttribute("type", "button")
-    node.setAttribute("aria-expanded", String(fold.open))
+    node.setAttribute("role", "option") // all that a list of options may hold
     node.onclick = fold.toggle
   }
   node.append(element("b", "", (fold ? (fold.open ? "▾ " : "▸ ") : "") + text))

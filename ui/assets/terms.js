@@ -9,7 +9,7 @@ import { cardPlace, matching } from "./terms_state.js"
 /** @typedef {import("./terms_state.js").Term} Term */
 
 const TERMS = 'a[href^="#term-"]'
-const HERE = "a.gf-here" // of ui/here.py
+const HERE = "a.gf-strip" // of ui/here.py
 const SOON = 250 // milliseconds in which a pointer may go from the term to its card
 
 /** @param {HTMLElement} place */

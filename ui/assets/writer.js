@@ -43,9 +43,9 @@ const SPEEDS = [[2, "2 a second"], [5, "5 a second"], [15, "15 a second"], [40, 
 const TEMPLATE = `
   <div class="gf-writer-bar" role="group" aria-label="Player" data-unsaved>
     <button type="button" data-do="first" aria-label="Back to the prompt" title="Back to the prompt">⇤</button>
-    <button type="button" data-do="back" aria-label="One token back" title="One token back">−1</button>
+    <button type="button" data-do="back" aria-label="One token back, −1" title="One token back">−1</button>
     <button type="button" class="gf-writer-play" data-do="play"></button>
-    <button type="button" data-do="next" aria-label="One token on" title="One token on">+1</button>
+    <button type="button" data-do="next" aria-label="One token on, +1" title="One token on">+1</button>
     <button type="button" data-do="last" aria-label="Write to the end" title="Write to the end">⇥</button>
     <input type="range" min="0" step="1" aria-label="Tokens shown">
     <output></output>
@@ -53,20 +53,20 @@ const TEMPLATE = `
   </div>
   <div class="gf-writer-two">
     <div class="gf-writer-left">
-      <div class="gf-writer-text" tabindex="0" role="group" aria-label="The text. Arrow keys step, space plays, a click stands on a token."></div>
+      <div class="gf-writer-text gf-text" tabindex="0" role="group" aria-label="The text. Arrow keys step, space plays, a click stands on a token."></div>
       <div class="gf-writer-legend"></div>
       <p class="gf-writer-said" aria-live="polite"></p>
       <p class="gf-writer-window"></p>
     </div>
     <div class="gf-writer-panel">
       <p class="gf-writer-title" data-is="which"></p>
-      <div class="gf-writer-list"></div>
-      <p class="gf-writer-note">Upper bar: the model; lower: with the settings. Press one to go on with it.</p>
-      <form class="gf-writer-other" data-unsaved><input type="text" aria-label="Another token" placeholder="Another token" maxlength="200" autocomplete="off" spellcheck="false"><button type="submit">Go on with it</button></form>
+      <div class="gf-writer-list gf-text-cells"></div>
+      <p class="gf-writer-note">Upper bar: the model; lower: with the settings.</p>
+      <form class="gf-writer-other" data-unsaved><input type="text" aria-label="Another token" placeholder="Another token" maxlength="200" autocomplete="off" spellcheck="false"><button type="submit" aria-label="Go on with it">Go on</button></form>
       <p class="gf-writer-note gf-writer-answer" aria-live="polite"></p>
     </div>
   </div>
-  <details class="gf-writer-more"><summary>The text's probability, its branches, and a copy</summary>
+  <details class="gf-writer-more"><summary>Probability, branches, a copy</summary>
   <div class="gf-writer-facts"></div>
   <div class="gf-writer-tree"><p class="gf-writer-title" data-is="branches"></p><div class="gf-writer-lanes"><svg aria-hidden="true"></svg><ol></ol></div></div>
   <div class="gf-writer-files" data-unsaved><button type="button" data-do="copy">Copy the text</button></div></details>`

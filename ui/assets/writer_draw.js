@@ -94,7 +94,7 @@ function say(self, node, begin) {
   const seen = node ? self.prompt.length + self.at - 1 - begin : 0
   const dropped = begin > 0 ? decode(self, [...self.prompt, ...self.path.slice(0, Math.max(0, begin - self.prompt.length)).map((i) => self.nodes[i].token)].slice(0, begin)).replaceAll("\n", "⏎") : ""
   const gone = begin > 0 ? `The window has moved: the context of ${whole(self.context)} tokens was full, so the model went on from its last half. “${shown(self, node.token)}” was written from the ${whole(seen)} tokens before it; the first ${whole(begin)} (grey), up to “${dropped.length > 30 ? "…" : ""}${dropped.slice(-30)}”, are dropped, and it knows nothing of them.`
-    : node ? `The model saw all ${whole(seen)} tokens before this one; its context holds ${whole(self.context)}.` : ""
+    : node ? `Seen: all ${whole(seen)} tokens before it; the context holds ${whole(self.context)}.` : ""
   write(self.window, gone)
   self.window.classList.toggle("gf-moved", begin > 0)
 }
@@ -146,8 +146,9 @@ function panel(self) {
     const drawn = other.token === node.drawn ? (node.token === node.drawn ? "drawn" : "would be drawn") : other.token === node.token ? "picked" : ""
     const removed = other.q === 0
     row.type = "button"
-    row.append(element("code", "", name), bars, element("span", "gf-writer-share", `${chance(other.p)} → ${removed ? "removed" : chance(other.q)}`), element("small", "", drawn))
-    row.setAttribute("aria-label", `${name}: model ${chance(other.p)}, with the settings ${removed ? "removed" : chance(other.q)}${drawn ? `, ${drawn}` : ""}. Go on with it.`)
+    const share = `${chance(other.p)} → ${removed ? "removed" : chance(other.q)}`
+    row.append(element("code", "", name), bars, element("span", "gf-writer-share", ` ${share} `), element("small", "", drawn))
+    row.setAttribute("aria-label", `${name} ${share} ${drawn}: by the model, then with the settings. Go on with it.`)
     row.title = `${name}: p = ${other.p.toPrecision(4)} by the model, ${removed ? "removed" : other.q.toPrecision(4)} with the settings`
     row.onclick = () => {
       if (other.token === node.token) self.does.step(i + 1)

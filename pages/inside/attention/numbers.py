@@ -6,14 +6,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.habits import STRONG, Named, Resting, extremes, followers, resting
+from engine.measure.habits import STRONG, Named, Resting, extremes, followers, largest, resting
 from engine.measure.heads import HeadNumbers, Sink, resting_place, sink
 from engine.measure.recording import Recording
 from engine.measure.slices import extent
-from pages.inside.attention.figures import head_heatmap, head_table, heads_height, sink_bars
-from pages.inside.attention.habits import can_repeat, numbers_of
+from pages.inside.attention import words
+from pages.inside.attention.figures import head_heatmap, head_table, sink_bars
+from pages.inside.attention.habits import REPEATED, can_repeat, numbers_of
 from pages.inside.attention.shared import has_heads
-from ui import widgets
+from ui import explain, widgets
 from ui.players.plot import plot
 from ui.subject import Subject
 from ui.text.markdown import safe
@@ -40,6 +41,16 @@ NUMBERS: dict[str, tuple[str, str, float | None, str]] = {
         1.0,
         "Weight on position 0, from all later positions: the “sink” score.",
     ),
+    "Start of the word": (
+        "word_start",
+        "share",
+        1.0,
+        "Weight on the first token of the word, and on the blank before it.",
+    ),
+    "Own word": ("own_word", "share", 1.0, "Weight on the tokens of the word that the token is in."),
+    "Blanks and punctuation": ("breaks", "share", 1.0, "Weight on tokens without letter or digit."),
+    "Same token": ("same", "share", 1.0, "Weight on the same token where it stood before."),
+    "Itself": ("itself", "share", 1.0, "Weight on the token's own place."),
     "Induction": (
         "induction",
         "share",
@@ -67,6 +78,12 @@ NUMBERS: dict[str, tuple[str, str, float | None, str]] = {
     ),
 }
 VERBS = {
+    "word_start": ("reads the start of the word", "read the start of the word"),
+    "breaks": ("reads blanks and punctuation", "read blanks and punctuation"),
+    "same": ("reads the same token earlier", "read the same token earlier"),
+    "itself": ("reads the token itself", "read the token itself"),
+    "own_word": ("stays within its own word", "stay within their own word"),
+    "broad": ("looks broadly", "look broadly"),
     "previous": ("reads the previous token", "read the previous token"),
     "first": ("rests on the first token", "rest on the first token"),
     "induction": (
@@ -79,6 +96,7 @@ VERBS = {
         "copy what the last token looks at (name movers)",
     ),
 }
+HEIGHT = 400
 MENTIONED = 4  # heads of one habit that are named
 
 
@@ -87,35 +105,57 @@ def draw_numbers(subject: Subject) -> None:
         return
     numbers = numbers_of(subject)
     arrays = {
-        field: getattr(numbers, field)
-        for field, *_ in NUMBERS.values()
-        if getattr(numbers, field) is not None
+        field: values for field, *_ in NUMBERS.values() if (values := number_of(numbers, field)) is not None
     }
-    name = widgets.one_of("Number", list(NUMBERS), "attention_number")
-    field, unit, top, meaning = NUMBERS[name]
-    st.caption(meaning)
-    if field not in arrays:
-        _not_measured(subject, field)
-    elif not np.isfinite(arrays[field]).any():
-        st.info("The text has one token only: give it more, and there is something to measure.")
-    else:
-        least, most = extent(arrays[field])
-        alt = (
-            f"{name} of every head, one cell for each layer and head: from {least:.3g} to {most:.3g} {unit}."
-        )
-        figure = head_heatmap(arrays[field], f"{name.lower()} ({unit})", top=top)
-        plot(
-            figure,
-            key="attention_numbers",
-            alt=alt,
-            height=heads_height(arrays[field]),
-            data=head_table(arrays),
-            name="heads",
-        )
+    figure, beside = st.columns([3, 1], gap="medium")
+    with beside:
+        name = widgets.one_of("Number", list(NUMBERS), "attention_number", kind="list")
+        field, unit, _, meaning = NUMBERS[name]
+        st.caption(meaning)
+    with figure:
+        if field not in arrays:
+            _not_measured(subject, field)
+        elif not np.isfinite(arrays[field]).any():
+            st.info("The text has one token only: give it more, and there is something to measure.")
+        else:
+            _map(name, arrays)
+    if field in arrays and np.isfinite(arrays[field]).any():
+        most = largest(arrays[field])
+        mean = float(np.nanmean(arrays[field]))
+        explain.answer(words.most_of(name, most.layer, most.head, most.value, unit, mean))
+    explain.measure_it(_more, subject, numbers, arrays)
+
+
+def number_of(numbers: HeadNumbers, field: str) -> np.ndarray | None:
+    """(layer, head); None where it was not measured."""
+    return numbers.places.get(field, getattr(numbers, field, None))
+
+
+def _map(name: str, arrays: dict[str, np.ndarray]) -> None:
+    """One cell for each head."""
+    field, unit, top, _ = NUMBERS[name]
+    least, most = extent(arrays[field])
+    plot(
+        head_heatmap(arrays[field], f"{name.lower()} ({unit})", top=top),
+        key="attention_numbers",
+        alt=f"{name} of every head, one cell for each layer and head: from {least:.3g} to {most:.3g} {unit}.",
+        height=HEIGHT,
+        data=head_table(arrays),
+        name="heads",
+    )
+
+
+def _more(subject: Subject, numbers: HeadNumbers, arrays: dict[str, np.ndarray]) -> None:
+    """What stands out, all numbers as a table, and the first token as a place to rest."""
     st.markdown("**Heads that stand out**")
     st.markdown("\n".join(f"- {line}" for line in standing_out(numbers, subject.config.causal)))
     table = head_table(arrays).rename(
-        columns={"relative_entropy": "rel. entropy", "name_mover": "name mover"}
+        columns={
+            "relative_entropy": "rel. entropy",
+            "name_mover": "name mover",
+            "word_start": "word start",
+            "own_word": "own word",
+        }
     )
     wanted = {c: st.column_config.NumberColumn(format="%.3f") for c in table.columns[2:]}
     st.dataframe(
@@ -129,7 +169,7 @@ def draw_numbers(subject: Subject) -> None:
     st.caption(
         "A click on a column's name sorts. Entropy in nats, distance in tokens, all others shares from 0 to"
         " 1; means over the queries of this text, the name mover's of its last token, induction and duplicate"
-        " of random tokens."
+        f" of {REPEATED} random tokens read twice, those that Circuits reads first."
     )
     _why_first(subject, numbers)
 
@@ -195,15 +235,15 @@ def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
         st.info("The text has one token only: everything looks at the first token, since there is no other.")
         return
     found = _sink(subject.key, subject.ids, subject.recording())
-    words = sink_words(resting(found, numbers.even_first), safe(subject.labels[0]))
+    said = sink_words(resting(found, numbers.even_first), safe(subject.labels[0]))
     place = resting_place(subject.recording().stacked("pattern"), max(8, len(subject.ids) // 3))
     if place is not None:
         layer, head, key, share = place
-        words.append(
+        said.append(
             f"The later token that a single head rests on most is {safe(subject.labels[key])} at position"
             f" {key}: layer {layer}, head {head} gives it {share:.0%}, averaged over all tokens after it."
         )
-    st.markdown(" ".join(words))
+    st.markdown(" ".join(said))
     layers, kv = found.first_norm.shape
     values = pd.DataFrame(
         {

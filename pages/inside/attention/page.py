@@ -1,5 +1,7 @@
 """Attention: who looks at whom, and what for."""
 
+import streamlit as st
+
 from engine.measure import copying, heads, repeating, scaling
 from engine.measure.ablation import compare, edits_for
 from engine.measure.masking import without_mask
@@ -7,7 +9,7 @@ from engine.measure.self_term import compared
 from engine.measure.shared_keys import shared_keys
 from engine.parts.attention import Attention
 from engine.training.unmasked import learn
-from pages.inside.attention import words, words_mask, words_scores
+from pages.inside.attention import words, words_mask, words_scores, words_switches
 from pages.inside.attention.heads import draw_heads
 from pages.inside.attention.mask import draw_mask
 from pages.inside.attention.numbers import draw_numbers
@@ -35,16 +37,28 @@ NUMBERS = words.with_heads(
     (),
 )
 
+# What views were called before: links still say it.
+FORMERLY = {"Step by step": "steps", "Switch things off": "switches", "Shared keys": "shared-keys"}
+if (named := st.query_params.get("attention_view")) in FORMERLY:
+    st.query_params["attention_view"] = FORMERLY[named]
+
 show(
     Page(
         "Attention",
         "attention_view",
         (
             View("heads", "Heads", draw_heads, words.heads, HEADS, question=words.HEADS_QUESTION),
-            View("steps", "Step by step", draw_steps, words.STEPS, STEPS),
-            View("switches", "Switch things off", draw_switches, words.SWITCHES, SWITCHES),
+            View("steps", "Steps", draw_steps, words.STEPS, STEPS, question=words.STEPS_QUESTION),
+            View(
+                "switches",
+                "Switch off",
+                draw_switches,
+                words_switches.SWITCHES,
+                SWITCHES,
+                question=words_switches.QUESTION,
+            ),
             View("mask", "Mask", draw_mask, words_mask.MASK, MASK, question=words_mask.QUESTION),
-            View("numbers", "Numbers", draw_numbers, words.NUMBERS, NUMBERS),
+            View("numbers", "Numbers", draw_numbers, words.NUMBERS, NUMBERS, question=words.NUMBERS_QUESTION),
             View(
                 "scaling",
                 "√d_k",
@@ -56,7 +70,7 @@ show(
             ),
             View(
                 "self",
-                "Q and K",
+                "Q, K",
                 draw_queries_keys,
                 words_scores.SELF,
                 (compared,),
@@ -65,10 +79,11 @@ show(
             ),
             View(
                 "shared-keys",
-                "Shared keys",
+                "Sharing",
                 draw_shared_keys,
                 words.SHARED_KEYS,
                 (Attention.scores, Attention.weighted_sum, shared_keys),
+                question=words.SHARED_KEYS_QUESTION,
             ),
         ),
         words=ENGLISH["A story"],

@@ -5,81 +5,70 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, ResolvedConfig
 from engine.measure.shared_keys import SharedKeys, fitting, kind, saved, served_by, shared_keys
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.presets import PRESETS
+from pages.inside.attention import words
 from pages.inside.attention.figures import shared_figure
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.subject import Subject
 
 PUBLISHED = {"LLaMA-2 70B": "llama2-70b", "LLaMA-2 7B": "llama2-7b", "GPT-2 small": "gpt2"}
-MINE, OWN = "this model", "own"
+MINE, OWN, FIRST = "this model", "own", "LLaMA-2 70B"
 BYTES = {"float32": 4, "16 bits": 2, "8 bits": 1}
 MAX_HEADS = 128
 KINDS = {
-    "multi-head": "Multi-head attention (MHA)",
-    "grouped-query": "Grouped-query attention (GQA)",
-    "multi-query": "Multi-query attention (MQA)",
+    "multi-head": "multi-head attention",
+    "grouped-query": "grouped-query attention",
+    "multi-query": "multi-query attention",
 }
 
 
 def draw_shared_keys(subject: Subject) -> None:
-    st.markdown(
-        "Every query head needs keys to compare with and values to gather. They may be **its own**"
-        " (multi-head, MHA), **shared by a group** (grouped-query, GQA) or **one set for all** (multi-query,"
-        " MQA). While a model writes, it keeps all keys and values of the text so far: the fewer, the less"
-        " memory there is to read."
-    )
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        which = widgets.one_of("Sizes of", (MINE, *PUBLISHED, OWN), "attention_sizes")
+        which = widgets.one_of("Sizes of", (MINE, *PUBLISHED, OWN), "attention_sizes", first=FIRST)
         size = BYTES[widgets.one_of("A number takes", list(BYTES), "attention_bytes", first="16 bits")]
     config = subject.config if which not in PUBLISHED else PRESETS[PUBLISHED[which]].model.resolved()
     n_heads, n_kv = config.n_heads, config.n_kv_heads or config.n_heads
-    if which in PUBLISHED:
-        st.caption(f"Published sizes: {PRESETS[PUBLISHED[which]].source}.")
     if which == OWN:
         n_heads, n_kv = _own(n_heads, n_kv)
-        st.caption(f"Layers, widths and context are those of {MINE}; d_head stays {config.d_head}.")
     if config.mixer != "attention" and which in (MINE, OWN):
-        st.info(
-            "This model's mixer has no keys of its own to share; the numbers below are those of attention"
-            " with the same sizes."
-        )
+        st.info(words.NO_KEYS)
     parts = HEALTHY if which in PUBLISHED else subject.model.parts
     found = _counted(config, n_heads, n_kv, size, parts.name, parts)
-    group = n_heads // n_kv
-    each = "one for each" if group == 1 else f"each serving {group}"
-    st.markdown(
-        f"**{KINDS[kind(n_heads, n_kv)]}**: {n_heads} query heads, {n_kv} key-value"
-        f" {'head' if n_kv == 1 else 'heads'}, {each}."
-    )
-    alt = (
-        f"{n_heads} query heads in a row above {n_kv} key-value heads; lines lead from each query head to the"
-        " keys it reads."
-    )
     pairs = pd.DataFrame({"query_head": range(n_heads), "kv_head": served_by(n_heads, n_kv)})
     plot(
         shared_figure(n_heads, n_kv),
         key="attention_shared",
-        alt=alt,
-        height=250,
+        alt=words.shared_alt(n_heads, n_kv),
+        height=300,
         data=pairs,
         name="shared-keys",
     )
-    st.table(_table(config, n_heads, n_kv, size, parts))
     full = _counted(config, n_heads, n_heads, size, parts.name, parts)
-    explain.takeaway(
+    less = saved(found, full) if n_kv < n_heads else 0.0
+    named = KINDS[kind(n_heads, n_kv)]
+    explain.answer(words.shared(named, n_heads, n_kv, _bytes(found.cache_bytes_per_token), less))
+    explain.measure_it(_more, which, config, n_heads, n_kv, size, parts)
+    explain.by_hand(_by_hand, config, n_kv, size, found)
+
+
+def _more(which: str, config: ResolvedConfig, n_heads: int, n_kv: int, size: int, parts: Parts) -> None:
+    if which in PUBLISHED:
+        st.caption(f"Published sizes: {PRESETS[PUBLISHED[which]].source}.")
+    elif which == OWN:
+        st.caption(f"Layers, widths and context are those of {MINE}; d_head stays {config.d_head}.")
+    st.table(_table(config, n_heads, n_kv, size, parts))
+
+
+def _by_hand(config: ResolvedConfig, n_kv: int, size: int, found: SharedKeys) -> None:
+    st.markdown(
         f"The cache grows by 2 × {config.n_layers} layers × {n_kv} key-value heads × {config.d_head} numbers"
         f" × {size} bytes = **{_bytes(found.cache_bytes_per_token)} for each token**,"
-        f" {_bytes(found.cache_bytes)} at the full context of {config.context:,}. "
-        + (
-            f"That is {saved(found, full):.1%} less than with {n_heads} key-value heads."
-            if n_kv < n_heads
-            else "Nothing is shared here, so nothing is saved."
-        )
+        f" {_bytes(found.cache_bytes)} at the full context of {config.context:,}."
     )
 
 

@@ -12,16 +12,18 @@ from engine.measure.heads import Stages
 from engine.measure.one_head import WrittenOut
 from engine.measure.recording import Recording
 from engine.model import Transformer
+from pages.inside.attention import words
 from pages.inside.attention.figures import parts_heatmap
 from pages.inside.attention.shared import TOPIC, has_heads
 from ui import explain, widgets
-from ui.figures.patterns import heatmap_height, matrix_heatmap, pattern_heatmap, pattern_table
+from ui.figures.patterns import matrix_heatmap, pattern_heatmap, pattern_table, token_axis
 from ui.layout import fewer_labels_on_phones
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
 from ui.subject import Subject
 from ui.text.markdown import safe
 
+HEIGHT, ROWS = 410, 30  # pixels; tokens beside the figure
 STRONGEST = -1  # whichever key gets most of the weight
 STAGES = ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")
 FORMULAS = {
@@ -47,19 +49,38 @@ def draw_steps(subject: Subject) -> None:
     if not has_heads(subject):
         return
     recording = subject.recording()
-    layer, head = widgets.head(config, TOPIC)
-    found = _stages(subject.key, subject.ids, layer, head, recording, subject.model)
-    stage = widgets.one_of("Stage", names_of(found), "attention_stage", first=STAGES[1])
-    st.markdown(_formula(stage, found) + _variant(subject, stage, found))
-    _picture(subject, recording, found, stage, layer, head)
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        layer, head = widgets.head(config, TOPIC)
+        found = _stages(subject.key, subject.ids, layer, head, recording, subject.model)
+        stage = widgets.one_of("Stage", names_of(found), "attention_stage", first=STAGES[1])
+    figure, beside = st.columns([2, 1], gap="medium")
+    with beside:
+        query = token_strip(
+            subject.labels,
+            key="attention_query",
+            chosen=one_head.telling_query(found.pattern),
+            label=words.LOOKS,
+        )
+        key = _choose_key(subject, found, query)
+        st.markdown(_formula(stage, found) + _variant(subject, stage, found))
+    with figure:
+        _picture(subject, recording, found, stage, layer, head)
+    written = one_head.written_out(found, query, key)
+    explain.answer(words.step_by_step(subject.labels, written, query, key))
+    explain.measure_it(_more, recording, found, layer, head, query)
+    explain.by_hand(_by_hand, subject, found, query, key)
+
+
+def _more(recording: Recording, found: Stages, layer: int, head: int, query: int) -> None:
     st.caption(
         "Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded"
         f" one by at most {one_head.gap(found, recording, layer, head):.0e}."
     )
-    st.markdown("### The same as numbers")
-    query = token_strip(
-        subject.labels, key="attention_query", chosen=len(subject.ids) - 1, label="The token that looks"
-    )
+    _written(recording, found, query, layer)
+
+
+def _by_hand(subject: Subject, found: Stages, query: int, key: int) -> None:
+    """Every number of one row, and the way to one weight."""
     table = _table(subject, found, query)
     numbers = {c: st.column_config.NumberColumn(format="%.4f") for c in table.columns[2:]}
     st.dataframe(
@@ -70,9 +91,7 @@ def draw_steps(subject: Subject) -> None:
         column_config=numbers,
         key="attention_rows",
     )
-    key = _choose_key(subject, found, query)
     st.markdown(arithmetic(subject.labels, one_head.written_out(found, query, key), query, key))
-    _written(recording, found, query, layer)
 
 
 def _choose_key(subject: Subject, found: Stages, query: int) -> int:
@@ -80,11 +99,11 @@ def _choose_key(subject: Subject, found: Stages, query: int) -> int:
     best = one_head.strongest_key(found, query)
     seen = one_head.keys_seen(found, query)
 
-    def words(key: int) -> str:
+    def told(key: int) -> str:
         return f"{subject.labels[key]} at {key}, weight {found.pattern[query, key]:.4f}"
 
-    options = {STRONGEST: f"the strongest: {words(best)}"} | {key: words(key) for key in seen}
-    chosen = widgets.one_of("Written out for one key", options, "attention_key", kind="list", width=340)
+    options = {STRONGEST: f"the strongest: {told(best)}"} | {key: told(key) for key in seen}
+    chosen = widgets.one_of("The token looked at", options, "attention_key", kind="list")
     return best if chosen == STRONGEST else chosen
 
 
@@ -119,35 +138,33 @@ def _variant(subject: Subject, stage: str, found: Stages) -> str:
     """What is different in this model, in a sentence."""
     config = subject.config
     turns = "rotate" in subject.model.parts.position(config).enters
-    words = ""
+    said = ""
     if stage == "q, k, v" and config.mixer in ("similarity", "mean"):
-        words = " This model's mixer has no such matrices: q, k and v are the token's own vector."
+        said = " This model's mixer has no such matrices: q, k and v are the token's own vector."
     elif stage == "q, k, v" and config.mixer == "shared_qk":
-        words = " This model's queries and keys are the same vectors."
+        said = " This model's queries and keys are the same vectors."
     elif stage == "q·k" and found.raw is None:
-        words = " This model's mixer is a plain mean: it does not compare, and all scores are 0."
+        said = " This model's mixer is a plain mean: it does not compare, and all scores are 0."
     elif stage == "q·k" and (config.qk_norm or turns):
         done = {
             "brought to a standard size (QK-norm)": config.qk_norm,
             "turned by their position (RoPE)": turns,
         }
-        words = (
-            f" Before that, q and k are {' and '.join(what for what, is_done in done.items() if is_done)}."
-        )
+        said = f" Before that, q and k are {' and '.join(what for what, is_done in done.items() if is_done)}."
     elif stage == "÷ √d" and found.bias is not None:
-        words = " This model's positions also add a bias for the distance here; it is included."
+        said = " This model's positions also add a bias for the distance here; it is included."
     elif stage == "mask" and not config.causal:
-        words = " **This model is an encoder: it has no mask, and the stage changes nothing.**"
+        said = " **This model is an encoder: it has no mask, and the stage changes nothing.**"
     elif stage == "W_O" and not config.output_projection:
-        words = " **This model has no output projection: the head's slice of the stream gets z as it is.**"
-    return words
+        said = " **This model has no output projection: the head's slice of the stream gets z as it is.**"
+    return said
 
 
 def _picture(
     subject: Subject, recording: Recording, found: Stages, stage: str, layer: int, head: int
 ) -> None:
     labels, where = subject.labels, f"layer {layer}, head {head}"
-    name, height = f"stage-{STAGES.index(stage) + 1}-layer-{layer}-head-{head}", heatmap_height(len(labels))
+    name, height = f"stage-{STAGES.index(stage) + 1}-layer-{layer}-head-{head}", HEIGHT
     if stage in ("q, k, v", "· v", "W_O"):
         if stage == "q, k, v":
             turns = "rotate" in subject.model.parts.position(subject.config).enters
@@ -182,8 +199,9 @@ def _picture(
         if stage == "softmax"
         else matrix_heatmap(values, labels, "score", signed=True)
     )
+    rows = token_axis(labels, "query: the token that looks", 12, ROWS, autorange="reversed")
     plot(
-        figure,
+        figure.changed({"yaxis": rows}),
         key="attention_stage_plot",
         alt=alt,
         height=height,

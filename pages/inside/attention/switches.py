@@ -17,11 +17,13 @@ from engine.measure.consequences import (
     consequence,
     is_silent,
     missed,
+    surest_place,
     writes_a_bias,
 )
 from engine.measure.formulas import formulas
 from engine.measure.recording import Recording
 from engine.model import Transformer
+from pages.inside.attention import words_switches as words
 from pages.inside.attention.figures import head_heatmap, head_table, heads_height, kl_bars, two_bars
 from pages.inside.attention.shared import has_heads
 from ui import explain, widgets
@@ -33,110 +35,99 @@ from ui.text.markdown import safe
 
 ORDERS: dict[str, Order] = {"as written": "kept", "shuffled": "shuffled", "reversed": "reversed"}
 HOW: dict[str, Ablation] = {"zero": "zero", "its mean": "mean"}
-SHOWN = 8  # candidates before and after
+SHOWN = 6  # candidates before and after
+OFF = "attention_off"
+KEYS = (OFF, "attention_mask", "attention_scaled", "attention_position", "attention_how", "attention_order")
 
 
 def draw_switches(subject: Subject) -> None:
-    config = subject.config
     if not has_heads(subject):
         return
-    st.markdown(
-        "The weights stay as they are. The forward pass runs again with something missing, and the prediction"
-        " tells how much the model leaned on it."
-    )
     place = token_strip(
         subject.labels,
         key="attention_at",
-        chosen=len(subject.ids) - 1,
+        chosen=surest_place(subject.recording()),
         label="The position whose prediction is compared",
     )
-    switches = _controls(subject, place)
+    controls, figure = st.columns([5, 6], gap="medium")
+    with controls:
+        switches = _controls(subject, place)
     found = _compared(subject.key, subject.ids, switches, subject.recording(), subject.model)
     read = consequence(found, place, SHOWN)
+    with figure:
+        _candidates(subject, read, place)
+    explain.answer(words.switched(subject, switches, found, read, place))
+    explain.measure_it(_measured, subject, found, read, switches, place)
+    explain.by_hand(_how, subject)
+
+
+def _candidates(subject: Subject, read: Consequence, place: int) -> None:
+    """The likeliest tokens at a place, before and after."""
+    names = [subject.vocabulary[i] for i in read.tokens]
+    table = pd.DataFrame({"token": names, "before": read.before, "after": read.after})
+    st.markdown(words.asked(subject.config.causal, safe(subject.labels[place])))
+    plot(
+        two_bars(table),
+        key="attention_tops",
+        alt=f"The likeliest tokens after position {place}, before and after the change.",
+        height=330,
+        data=table,
+        name="before-and-after",
+    )
+
+
+def _measured(subject: Subject, found: Comparison, read: Consequence, switches: Switches, place: int) -> None:
     _summary(subject, found, read, switches, place)
-    left, right = st.columns([2, 3], gap="medium")
-    with left:
-        words = [subject.vocabulary[i] for i in read.tokens]
-        table = pd.DataFrame({"token": words, "before": read.before, "after": read.after})
-        alt = f"The likeliest tokens after position {place}, before and after the change."
-        st.markdown(
-            f"**What comes after {safe(subject.labels[place])}?**"
-            if config.causal
-            else f"**What stands at {safe(subject.labels[place])}?**"
-        )
-        plot(
-            two_bars(table),
-            key="attention_tops",
-            alt=alt,
-            height=90 + 28 * len(words),
-            data=table,
-            name="before-and-after",
-        )
-    with right:
-        st.markdown("**Where the prediction changed**")
-        table = pd.DataFrame(
-            {"position": np.arange(len(found.kl)), "token": subject.labels, "kl_nats": found.kl}
-        )
-        alt = "KL divergence between the prediction before and after, one bar for each position."
-        plot(
-            kl_bars(found.kl, subject.labels, place),
-            key="attention_kl",
-            alt=alt,
-            height=320,
-            data=table,
-            name="kl",
-        )
-    _how(subject)
+    st.markdown("**Where the prediction changed**")
+    table = pd.DataFrame({"position": np.arange(len(found.kl)), "token": subject.labels, "kl_nats": found.kl})
+    plot(
+        kl_bars(found.kl, subject.labels, place),
+        key="attention_kl",
+        alt="KL divergence between the prediction before and after, one bar for each position.",
+        height=320,
+        data=table,
+        name="kl",
+    )
     _each(subject, switches.ablation)
 
 
 def _controls(subject: Subject, place: int) -> Switches:
     config, scheme = subject.config, subject.model.parts.position(subject.config)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        words = (
-            "Off: every token also sees the ones after it."
-            if config.causal
-            else "This model is an encoder: it has no mask."
-        )
-        mask = widgets.switch("Mask", True, "attention_mask", hint=words, disabled=not config.causal)
-        scale = widgets.switch(
-            "Scale", True, "attention_scaled", hint="Off: the scores are the products q·k as they are."
-        )
-        position = widgets.switch(
-            "Position",
-            True,
-            "attention_position",
-            hint=f"Off: {scheme.off}.",
-            disabled=not scheme.present,
-        )
     names = [f"{i}.{h}" for i in range(config.n_layers) for h in range(config.n_heads)]
+    if not any(key in st.session_state or key in st.query_params for key in KEYS):
+        st.session_state[OFF] = _of_layer(0, names)  # something is off at first sight
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        hint = words.MASK_HINT if config.causal else words.NO_MASK_HINT
+        mask = widgets.switch("Mask", True, "attention_mask", hint=hint, disabled=not config.causal)
+        scale = widgets.switch("Scale", True, "attention_scaled", hint=words.SCALE_HINT)
+        hint = f"Off: {scheme.off}."
+        there = scheme.present
+        position = widgets.switch("Position", True, "attention_position", hint=hint, disabled=not there)
     off = widgets.some_of(
         "Heads that are off (layer.head)",
         names,
-        "attention_off",
+        OFF,
         kind="list",
         placeholder="none: all heads work",
     )
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        st.button(
-            "All", key="attention_off_all", on_click=_put, args=(names,), help="Switches every head off."
-        )
+        st.button("All", key="attention_off_all", on_click=_put, args=(names,), help=words.ALL_HINT)
         layers = list(range(config.n_layers))
         if len(layers) > widgets.FEW:
             layers = [widgets.index("A layer", config.n_layers, "attention_off_layer")]
         for i in layers:
-            mine = [name for name in names if name.startswith(f"{i}.")]
-            words = f"Switches the heads of layer {i} off, and only those."
-            st.button(f"Layer {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=words)
+            hint = f"Switches the heads of layer {i} off, and only those."
+            mine = _of_layer(i, names)
+            st.button(f"Layer {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=hint)
         st.button("None", key="attention_off_none", on_click=_put, args=([],), help="All heads work again.")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        how = widgets.one_of("A head that is off gives", list(HOW), "attention_how")
-        order = widgets.one_of("Tokens before the chosen one", list(ORDERS), "attention_order")
+        how = widgets.one_of("Off means", list(HOW), "attention_how", kind="list", width=150)
+        order = widgets.one_of("Tokens before", list(ORDERS), "attention_order", kind="list", width=150)
         seed = 0
         if order == "shuffled":
-            seed = widgets.whole("Shuffle number", 0, 9999, 0, "attention_shuffle", width=160)
-    there = (config.n_layers, config.n_heads)
-    chosen = [widgets.indexes_of(name, there, ".") for name in off]
+            seed = widgets.whole("Shuffle", 0, 9999, 0, "attention_shuffle", width=110)
+    bounds = (config.n_layers, config.n_heads)
+    chosen = [widgets.indexes_of(name, bounds, ".") for name in off]
     return Switches(
         mask=mask or not config.causal,
         scale=scale,
@@ -149,8 +140,12 @@ def _controls(subject: Subject, place: int) -> Switches:
     )
 
 
+def _of_layer(layer: int, names: list[str]) -> list[str]:
+    return [name for name in names if name.startswith(f"{layer}.")]
+
+
 def _put(names: list[str]) -> None:
-    st.session_state["attention_off"] = names
+    st.session_state[OFF] = names
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -213,8 +208,7 @@ def _how(subject: Subject) -> None:
     scheme = subject.model.parts.position(subject.config)
     left_out = "`pos_embed` is left out." if "embed" in scheme.enters else ""
     scores = formulas(subject.config, subject.model.parts)["scores"][1]
-    with st.expander("How each part is switched off"):
-        st.markdown(f"""
+    st.markdown(f"""
 - **Mask**: `masked_scores` is replaced by `scores`, so the softmax runs over all keys.
 - **Scale**: `scores`, here {scores}, is replaced by q · kᵀ as it is. A position's bias on the scores stays
   as it is.

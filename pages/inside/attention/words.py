@@ -9,8 +9,10 @@ import pandas as pd
 
 from engine.ledger.heads import Cut
 from engine.measure.habits import STRONG, Counts, Habit
+from engine.measure.one_head import WrittenOut
 from ui.look import Words
 from ui.subject import Subject
+from ui.text.markdown import safe
 
 T = TypeVar("T")
 
@@ -135,6 +137,25 @@ def heads(subject: Subject) -> Words | None:
     return with_heads(found, None)(subject)
 
 
+# Step by step -----------------------------------------------------------------------------------
+
+STEPS_QUESTION = "How does a head get from tokens to weights?"
+LOOKS = "The token that looks"
+
+
+def step_by_step(labels: Sequence[str], w: WrittenOut, query: int, key: int) -> str:
+    """How one weight comes about (Markdown)."""
+    looks, there = safe(labels[query]), safe(labels[key])
+    end = f"“{looks}” gives **{w.weight:.0%}** of its weight to “{there}”"
+    if w.raw is None:
+        return f"{end}, one of the {w.seen} tokens that it sees."
+    return (
+        f"q·k of “{looks}” and “{there}” is **{w.raw:.2f}**, as a score **{w.masked:.2f}**; the softmax over"
+        f" the"
+        f" {w.seen} tokens that it sees makes weights of all scores: {end}."
+    )
+
+
 STEPS = with_heads(
     Words(
         see="One stage of one head for the whole text, then every number of the chosen row.",
@@ -150,20 +171,20 @@ STEPS = with_heads(
     None,
 )
 
-SWITCHES = with_heads(
-    Words(
-        see=(
-            "Left, the candidates before and after. Right, how far apart the two predictions are at each"
-            " position: KL(before ‖ after), in nats. 0 means no change."
-        ),
-        why="A pattern shows where a head looks. Only an intervention shows whether the model *needs* it.",
-        attempt=(
-            "Switch one head off after the other and find one that this text does not need. Then remove the"
-            " position: which heads relied on it?"
-        ),
-    ),
-    None,
-)
+# Numbers, shared keys ---------------------------------------------------------------------------
+
+NUMBERS_QUESTION = "Which head does it most?"
+SHARED_KEYS_QUESTION = "What is saved when heads share their keys?"
+
+
+def most_of(name: str, layer: int, head: int, value: float, unit: str, mean: float) -> str:
+    """The head with the most of a number (Markdown)."""
+    shown, usual = (f"{x:.0%}" if unit == "share" else f"{x:.2f} {unit}" for x in (value, mean))
+    return (
+        f"{name}: head {head} of layer {layer} has the most, **{shown}**; the mean over all heads is"
+        f" **{usual}**."
+    )
+
 
 NUMBERS = with_heads(
     Words(
@@ -184,10 +205,37 @@ NUMBERS = with_heads(
     None,
 )
 
+NO_KEYS = (
+    "This model's mixer has no keys of its own to share; the numbers below are those of attention with the"
+    " same"
+    " sizes."
+)
+
+
+def shared_alt(n_heads: int, n_kv: int) -> str:
+    return (
+        f"{n_heads} query heads in a row above {n_kv} key-value heads; lines lead from each query head to the"
+        " keys it reads."
+    )
+
+
+def shared(kind: str, n_heads: int, n_kv: int, per_token: str, less: float) -> str:
+    """What sharing saves (Markdown)."""
+    heads = "head" if n_kv == 1 else "heads"
+    first = (
+        f"{n_heads} query heads read the keys and values of **{n_kv}** {heads} ({kind}): while it writes, the"
+        f" model keeps **{per_token} for each token**"
+    )
+    if not less:
+        return f"{first}. Nothing is shared here, so nothing is saved."
+    return f"{first}, **{less:.1%} less** than with {n_heads}."
+
+
 SHARED_KEYS = Words(
     see=(
         "Above, the query heads; below, the heads that have keys and values. One colour is one group:"
-        " those query heads compare with the same keys."
+        " those query heads compare with the same keys: each its own (multi-head), shared by a group"
+        " (grouped-query), or one set for all (multi-query)."
     ),
     why=(
         "Reading the cache, not computing, is what limits how fast large models write. Sharing keys makes"

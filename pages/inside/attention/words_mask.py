@@ -50,12 +50,10 @@ def masked(future: float, loss_with: float, loss_without: float, step: int) -> s
 
 def not_learned(found: Unmasked) -> str:
     """What taking the mask away does to a model that was trained with it (Markdown)."""
-    before, after = found.loss_with.mean(), found.loss_without.mean()
     return (
-        f"In the model above, trained *with* the mask, taking it away changes the loss from **{before:.2f}**"
-        f" to"
-        f" **{after:.2f}** nats: it sees the answers, but never learned to use them, and its heads now mix in"
-        " tokens that they never met there."
+        "In the model above, trained *with* the mask, taking it away changes the loss from"
+        f" **{found.mean_with:.2f}** to **{found.mean_without:.2f}** nats: it sees the answers, but never"
+        " learned to use them, and its heads now mix in tokens that they never met there."
     )
 
 

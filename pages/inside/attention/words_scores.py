@@ -25,7 +25,7 @@ def scaling_alt(query: OneQuery) -> str:
     return (
         f"Two bar charts of one query's weights over 16 keys at d_k = {query.width}: left without scaling,"
         f" the"
-        f" largest is {query.plain.max():.0%}; right divided by the square root, {query.scaled.max():.0%}."
+        f" largest is {query.most_plain:.1%}; right divided by the square root, {query.most_scaled:.1%}."
     )
 
 
@@ -34,14 +34,14 @@ def scaled(query: OneQuery) -> str:
     if query.width == 1:
         return (
             "At d_k = 1 there is nothing to divide: both sides give the best key"
-            f" **{query.plain.max():.0%}**. Make d_k larger."
+            f" **{query.most_plain:.1%}**. Make d_k larger."
         )
     return (
         f"A product of {query.width} numbers spreads by about √{query.width} = {query.spread:.1f}: as it is,"
         f" one"
-        f" key takes **{query.plain.max():.0%}** of the weight, and the others can hardly be learned."
+        f" key takes **{query.most_plain:.1%}** of the weight, and the others can hardly be learned."
         f" Divided by"
-        f" √d_k it takes **{query.scaled.max():.0%}**, at any width."
+        f" √d_k it takes **{query.most_scaled:.1%}**, at any width."
     )
 
 

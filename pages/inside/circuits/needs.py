@@ -33,11 +33,11 @@ def looks(subject: Subject) -> bool:
     return False
 
 
-def long_text(subject: Subject, most: int) -> tuple[int, ...]:
-    """The first `most` tokens of the bar's text; of one of our own where that is too short, which is said."""
+def long_text(subject: Subject, most: int, own: str = TEXT) -> tuple[int, ...]:
+    """The first `most` tokens of the bar's text; of our `own` where that is too short, which is said."""
     if len(subject.ids) >= SHORT:
         return subject.ids[:most]
-    ids, _, _ = read(TEXT, subject.tokenizer, most)
+    ids, _, _ = read(own, subject.tokenizer, most)
     if len(ids) >= SHORT:
         st.caption(
             f":material/info: The text above has {len(subject.ids)} tokens, too few to measure on: one of"

@@ -78,11 +78,11 @@ def _blocks(station: Station, top: int) -> str:
     first, last = names[station.first], names[station.last]
     if (station.first, station.last) == (0, top):
         return "after **every block**"
-    if station.first == station.last:
-        return f"only in **{first}**" if station.first == 0 else f"only **{first}**"
+    if station.last == top:
+        return f"from **{first}** on"
     if station.first == 0:
-        return f"up to **{last}**"
-    return f"from **{first}** on" if station.last == top else f"from **{first}** to **{last}**"
+        return f"only in **{last}**" if station.last == 0 else f"up to **{last}**"
+    return f"only **{first}**" if station.first == station.last else f"from **{first}** to **{last}**"
 
 
 def _parts(found: Patching, labels: list[str]) -> str:

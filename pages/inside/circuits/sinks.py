@@ -62,13 +62,13 @@ def draw_sinks(subject: Subject) -> None:
     with right:
         _draw_losses(found, opening)
     explain.answer(sentence(found, opening, subject))
-    explain.by_hand(st.markdown, words.SINKS_METHOD)
     explain.measure_it(_heads, found.of(opening))
+    explain.by_hand(st.markdown, words.SINKS_METHOD)
 
 
 def _text(subject: Subject) -> tuple[int, ...] | None:
     """One token less than the model reads: one is put in front."""
-    ids = long_text(subject, most_tokens(subject.config) - 1)
+    ids = long_text(subject, most_tokens(subject.config) - 1, words.SINKS_TEXT)
     if len(ids) < SHORT:
         st.info(f"This model reads too few tokens at once: {SHORT} are needed for two halves.")
         return None

@@ -143,7 +143,7 @@ def _texts(subject: Subject, setting: Setting, added: Direction, prompt: tuple[i
     plain, steered = st.columns(2, gap="small")
     for place, title, ids in ((plain, "Without", made.plain), (steered, "With", made.steered)):
         text = show_lines(written(subject.tokenizer, ids))
-        with place.container(border=True, height=250):
+        with place.container(border=True, height=250, key=f"gf-text-{title}"):  # a text: no words of ours
             st.markdown(f"**{title}:** :gray[{show_lines(setting.preset.text)}]{text}")
     return made
 

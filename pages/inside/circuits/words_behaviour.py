@@ -49,6 +49,11 @@ INDUCTION_METHOD = (
 )
 
 SINKS_QUESTION = "How much rests on the first token?"
+# Short: the longer the text goes on, the less a lost beginning costs each token of it.
+SINKS_TEXT = (
+    "The capital of France is Paris, and the capital of Italy is Rome. Most people who visit Europe for the"
+    " first time want to see one of the two, and many of them come back."
+)
 SINKS = Words(
     see=(
         "Left, the weight that each head of each layer gives to the earliest token in sight, mean over the"

@@ -14,8 +14,8 @@ STEERING = Words(
         " the shorter prompt filled up with blanks. *Every token*: the mean over one prompt's tokens less the"
         " mean over the other's. Both texts are drawn with the same random numbers, at temperature 0.8 and"
         " top-p 0.9. Nothing is added to the token that every text begins with. The mood is"
-        " measured by the words of the first prompt that the second lacks: their probability together, mean over all"
-        " steps. Bars: the next"
+        " measured by the words of the first prompt that the second lacks: their probability"
+        " together, mean over all steps. Bars: the next"
         " words that gain most, right after the text."
     ),
     why=(
@@ -51,19 +51,25 @@ QUANTISATION = Words(
 )
 
 
+RARE = 0.001  # a probability below it is said as one in so many
+
+
 def steered(made: Continued, coefficient: float, note: str) -> str:
     """Whether the mood came, and from where on the text is another."""
     if not coefficient:
         return "With a coefficient of **0** nothing is added: both texts are the same, to the last token."
-    plain, with_it = (f"{share:.1%}" for share in made.mood)
+    plain, with_it = (
+        f"{share:.1%}" if share >= RARE else f"one in {draws:,.0f}"
+        for share, draws in zip(made.mood, made.one_in, strict=True)
+    )
     verdict = {
         "came": "The mood **comes**",
         "went": "The mood **goes**",
         "stayed": "The mood **hardly changes**",
     }[made.came]
     return (
-        f"{verdict}: the first prompt's own words get **{with_it}** of the probability at each step, {plain}"
-        f" without it; {_changed(made)}.{f' {note}' if note else ''}"
+        f"{verdict}: the first prompt's own words are **{made.times:.2g} times** as probable at each step"
+        f" ({with_it} instead of {plain}); {_changed(made)}.{f' {note}' if note else ''}"
     )
 
 

@@ -45,8 +45,8 @@ def _heads_mistake(place: DeltaGenerator) -> Told:
         attempt,
         expected=f"{n_heads} heads of the same width, {n_heads} × d_head = {d_model}.",
         came=(
-            f"{d_model} = {n_heads} × {each} + {rest}: {rest} number{'s are' if rest != 1 else ' is'} left"
-            " over, and no head may have them."
+            f"{d_model} = {n_heads} × {each} + {rest}: **{rest} number{'s are' if rest != 1 else ' is'} left"
+            " over**, and no head may have them."
             if each
             else f"{n_heads} heads for {d_model} numbers: some heads would get none."
         ),

@@ -119,7 +119,7 @@ def of_head(head: int, example: HandExample) -> str:
     """`head` counts from 0; on the screen from 1."""
     first, last = head * example.d_head + 1, (head + 1) * example.d_head
     which = f"numbers {first} to {last}" if last > first else f"number {first}"
-    return f"**Head {head + 1}**: {which} of each row"
+    return f"**Head {head + 1}**: {which}"
 
 
 def bars_of_heads(example: HandExample) -> str:

@@ -287,7 +287,6 @@ def memory_bars(uses: Mapping[str, Mapping[str, int]], devices: Mapping[str, int
             "yref": "container",
             "yanchor": "top",
             "traceorder": "normal",
-            "entrywidth": 118,
         },
     )
     return go.Figure({"data": bars, "layout": layout})

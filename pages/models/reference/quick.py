@@ -29,8 +29,8 @@ def draw_quick() -> None:
         pd.DataFrame(
             {
                 "formula": [words.FORMULAS[row.part] for row in rows],
-                "makes": [_shape(row) for row in rows],
                 "parameters": [f"{row.parameters:,}" if row.parameters else "none" for row in rows],
+                "makes": [_shape(row) for row in rows],
             },
             index=[words.PARTS[row.part] for row in rows],
         ),

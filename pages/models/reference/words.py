@@ -207,7 +207,7 @@ def choice(aspect: str, value: str, same: bool) -> str:
 
 def changed(title: str, same: tuple[str, ...]) -> str:
     if not same:
-        return f"{title} keeps **none of the 6 choices** of the original; its blocks are otherwise the same."
+        return f"{title} keeps **none of the 6 choices** of the original."
     left = ", ".join(ASPECTS[aspect].lower() for aspect in same)
     return f"{title} keeps **{len(same)} of the 6 choices** of the original (•): {left}."
 

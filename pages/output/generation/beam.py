@@ -129,7 +129,7 @@ def _controls(subject: Subject, a: Any, b: Any, c: Any) -> tuple[int, int, float
     most = max(1, min(DEEPEST, subject.config.context))
     hint = "Branches kept at each step. 1 is greedy decoding."
     width = widgets.slide("Width", 1, WIDEST, 4, "beam_width", place=a, hint=hint)
-    first = min(12, most)
+    first = min(16, most)  # where the shipped model's greedy way is not the best
     depth = widgets.slide("Depth", 1, DEEPEST, first, "beam_depth", place=b, hint="Tokens written at most.")
     # Streamlit's own: a box that opens over the page and takes no room on it
     with c.popover("More", width="stretch"):

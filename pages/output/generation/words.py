@@ -52,8 +52,9 @@ CACHE = Words(
 BEAM = Words(
     see=(
         "Every branch that is kept is continued by all tokens; of all these candidates the best few by"
-        " their sum of log-probabilities live on. A column for each step, the best sum on top; the number on"
-        " an edge is the token's log-probability; grey and dotted: pruned (the best four). The winner is the branch with the best $\\sum \\ln p"
+        " their sum of log-probabilities live on."
+        " A column for each step, the best sum on top; the number on an edge is the token's log-probability;"
+        " grey and dotted: pruned (the best four). The winner is the branch with the best $\\sum \\ln p"
         " \\,/\\, length^{\\alpha}$."
     ),
     why=(
@@ -110,8 +111,8 @@ def surprised(found: Surprise, vocab: int) -> str:
     written = "one token" if told.tokens == 1 else f"{told.tokens} tokens"
     return (
         "It guesses one token, reads it, and guesses the next: the"
-        f" **{written}** written so far cost it {told.nats:.2f} nats each, as if torn between"
-        f" **{told.perplexity:.1f}** of {vocab:,} tokens each time."
+        f" **{written}** so far cost it {told.nats:.2f} nats each, as if torn between"
+        f" **{told.perplexity:.1f}** of {vocab:,} tokens."
     )
 
 

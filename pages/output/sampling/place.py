@@ -20,7 +20,7 @@ SEED = "Left: the token after which the next one is drawn. The same seed draws t
 
 def place(subject: Subject) -> tuple[int, int]:
     """(position whose logits are looked at, seed): one line."""
-    left, right = st.columns([4, 1], gap="medium", vertical_alignment="center")
+    left, right = st.columns([5, 1], gap="medium", vertical_alignment="center")
     with left:
         position = token_strip(
             subject.labels,
@@ -28,9 +28,7 @@ def place(subject: Subject) -> tuple[int, int]:
             chosen=len(subject.ids) - 1,
             label="The position whose logits are sampled",
         )
-    with right.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("Seed", width="content", help=SEED)
-        seed = widgets.whole("Seed", 0, MAX_SEED, 0, "sampling_seed", label_visibility="collapsed", width=110)
+    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "sampling_seed", place=right, hint=SEED)
     return position, seed
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -23,7 +25,7 @@ from ui.text.markdown import safe
 TEMPERATURES = (0.2, 0.5, 0.8, 1.0, 1.5)
 SHOWN = 8  # tokens in a chart
 CHARACTERS = 200
-HEIGHT, LINES = 230, 160  # pixels: of the charts, and of a text, which scrolls
+HEIGHT, BEGINS = 230, 100  # pixels of the charts; letters of a text below its chart
 NARROW = 620  # pixels of the five charts: a narrower screen scrolls
 
 
@@ -36,13 +38,14 @@ def draw_temperatures(subject: Subject) -> None:
     scrolled("sampling_five", NARROW)
     with st.container(key="sampling_five"):
         _charts(subject, order, records, logits)
+    texts = None
     if subject.config.causal:
-        _samples(subject, position, seed)
+        texts = _samples(subject, position, seed)
     else:
         st.info("This model looks both ways and fills gaps; it does not write on, so there are no samples.")
     first, last = records[0], records[-1]
     explain.answer(words.temperature(first, last, TEMPERATURES, order, safe(subject.vocabulary[order[0]])))
-    explain.measure_it(_uncertainty, records)
+    explain.measure_it(_uncertainty, records, texts)
 
 
 def _charts(subject: Subject, order: np.ndarray, records: list[Stage], logits: np.ndarray) -> None:
@@ -69,7 +72,7 @@ def _charts(subject: Subject, order: np.ndarray, records: list[Stage], logits: n
     )
 
 
-def _samples(subject: Subject, position: int, seed: int) -> None:
+def _samples(subject: Subject, position: int, seed: int) -> tuple[str, ...] | None:
     """A text below each chart."""
     ids = subject.ids[: position + 1]
     samplings = [SampleConfig(temperature=t, seed=seed) for t in TEMPERATURES]
@@ -81,16 +84,27 @@ def _samples(subject: Subject, position: int, seed: int) -> None:
         "Writing",
     )
     if texts is None:
-        return
-    columns = st.columns(len(TEMPERATURES), gap="small")
+        return None
+    with st.container(key="gf-text-temperatures"):  # a text by its class: not words of ours
+        columns = st.columns(len(TEMPERATURES), gap="small")
     for column, t, text in zip(columns, TEMPERATURES, texts, strict=True):
         with column:
             st.caption(f"τ = {t:g}, it writes:")
-            st.code(text, language=None, wrap_lines=True, height=LINES)
+            st.code(begin(text), language=None, wrap_lines=True)
+    return texts
 
 
-def _uncertainty(records: list[Stage]) -> None:
-    """The entropy of the next token at each temperature."""
+def begin(text: str) -> str:
+    """What of a text fits below its chart, on few lines.
+
+    >>> begin("To be,\nor not")
+    'To be,⏎ or not'
+    """
+    return text[:BEGINS].replace("\n", "⏎ ") + (" …" if len(text) > BEGINS else "")
+
+
+def _uncertainty(records: list[Stage], texts: Sequence[str] | None) -> None:
+    """The entropy of the next token at each temperature, and the whole texts."""
     rows = [
         {"temperature": t, "entropy (nats)": r.entropy, "choices": r.choices}
         for t, r in zip(TEMPERATURES, records, strict=True)
@@ -105,3 +119,6 @@ def _uncertainty(records: list[Stage]) -> None:
         },
     )
     st.caption(words.CHOICES)
+    for t, text in zip(TEMPERATURES, texts or (), strict=False):
+        st.markdown(f"**τ = {t:g}**")
+        st.code(text, language=None, wrap_lines=True)

@@ -47,8 +47,8 @@ DRAWS = Words(
 TEMPERATURES_QUESTION = "What does temperature do?"
 TEMPERATURES = Words(
     see=(
-        "The same logits divided by five temperatures $\\tau$: $p_i \\propto e^{l_i / \\tau}$. Below each, a"
-        " text that the model wrote with it; it scrolls."
+        "The same logits divided by five temperatures $\\tau$: $p_i \\propto e^{l_i / \\tau}$. Below each,"
+        " the beginning of a text that the model wrote with it; “Measure it” has all of it."
     ),
     why=(
         "Low temperatures repeat what is safe, high ones let the unlikely in, and one unlikely token"

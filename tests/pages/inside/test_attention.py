@@ -20,8 +20,9 @@ from tests.engine.helpers import loud, tiny
 from tests.pages.stage import StageManager, open_page
 from ui import models
 
+FOLDS = ("measure", "hand", "words")
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "attention" / "page.py")
-VIEWS = ("Heads", "Step by step", "Switch things off", "Numbers", "√d_k", "Shared keys")
+VIEWS = ("Heads", "Steps", "Switch off", "Mask", "Numbers", "√d_k", "Q, K", "Sharing")
 VARIANTS: list[dict[str, Any]] = [
     {"wiring": "post"},
     {"wiring": "parallel"},
@@ -101,21 +102,37 @@ def test_each_view_opens_by_its_link_and_draws_only_itself(manager, view):
     page = opened(attention_view=view)
     drawn = {
         "Heads": "attention_grid",
-        "Step by step": "attention_stage_plot",
-        "Switch things off": "attention_kl",
-        "Numbers": "attention_sink",
-        "√d_k": "attention_scaling",
-        "Shared keys": "attention_shared",
+        "Steps": "attention_stage_plot",
+        "Switch off": "attention_tops",
+        "Mask": "attention_mask_curves",
+        "Numbers": "attention_numbers",
+        "√d_k": "attention_scaling_example",
+        "Q, K": "attention_self",
+        "Sharing": "attention_shared",
     }
     assert [name for name, key in drawn.items() if seen(page, key)] == [view]
+    answers = [m.value for m in page.markdown if "**" in m.value and "$" not in m.value]
+    assert any(char.isdigit() for char in answers[-1]), "the answer holds a number"
+
+
+@pytest.mark.parametrize(
+    ("old", "key"),
+    [("Step by step", "steps"), ("Switch things off", "switches"), ("Shared keys", "shared-keys")],
+)
+def test_old_titles_in_links_still_name_their_view(manager, old, key):
+    assert opened(attention_view=old).session_state["attention_view"] == key
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str, indirect=True)
 def test_every_view_takes_every_model(variant):
     page = opened(attention_view="heads", text="abc abca bc")
-    for view in ("heads", "steps", "switches", "numbers", "shared-keys"):
+    for view in ("heads", "steps", "switches", "mask", "numbers", "shared-keys"):
         page.get_by_key("attention_view").set_value(view).run()
         assert not page.exception, view
+        for fold in FOLDS:
+            page.session_state[fold] = True
+        page.run()
+        assert not page.exception and not page.error, view
         if variant.get("mixer") == "none" and view != "shared-keys":
             assert "has no mixer" in sentences(page) and "What you see" not in sentences(page)
         else:
@@ -125,10 +142,13 @@ def test_every_view_takes_every_model(variant):
 @pytest.mark.parametrize("variant", [{}], ids=str, indirect=True)
 def test_every_view_takes_one_token(variant):
     page = opened(attention_view="heads", text="a")
-    assert "it takes all the weight" in sentences(page)
-    for view in ("steps", "switches", "numbers", "scaling", "shared-keys"):
+    assert not page.error
+    for view in ("steps", "switches", "mask", "numbers", "scaling", "self", "shared-keys"):
         page.get_by_key("attention_view").set_value(view).run()
-        assert not page.exception, view
+        for fold in FOLDS:
+            page.session_state[fold] = True
+        page.run()
+        assert not page.exception and not page.error, view
 
 
 @pytest.mark.parametrize("variant", [{"causal": False, "vocab_size": 12}], ids=str, indirect=True)
@@ -147,16 +167,30 @@ def test_an_encoder_moves_no_names_and_says_so(variant, monkeypatch):
     [
         ("Heads", "attention_as", ("Heatmap", "Arcs")),
         ("Heads", "attention_layer", ("0", "1", "2", "3")),
-        ("Heads", "attention_sort", ("previous", "first", "induction", "duplicate", "name_mover", "layer")),
+        (
+            "Heads",
+            "attention_sort",
+            (
+                "kind",
+                "word_start",
+                "broad",
+                "previous",
+                "first",
+                "induction",
+                "duplicate",
+                "name_mover",
+                "layer",
+            ),
+        ),
         ("Heads", "attention_strong", ("true",)),
-        ("Step by step", "attention_stage", ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")),
-        ("Step by step", "attention_head", ("0", "3")),
-        ("Switch things off", "attention_mask", ("false",)),
-        ("Switch things off", "attention_scaled", ("false",)),
-        ("Switch things off", "attention_position", ("false",)),
-        ("Switch things off", "attention_how", ("zero", "its mean")),
-        ("Switch things off", "attention_order", ("as written", "shuffled", "reversed")),
-        ("Switch things off", "attention_each", ("true",)),
+        ("Steps", "attention_stage", ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")),
+        ("Steps", "attention_head", ("0", "3")),
+        ("Switch off", "attention_mask", ("false",)),
+        ("Switch off", "attention_scaled", ("false",)),
+        ("Switch off", "attention_position", ("false",)),
+        ("Switch off", "attention_how", ("zero", "its mean")),
+        ("Switch off", "attention_order", ("as written", "shuffled", "reversed")),
+        ("Switch off", "attention_each", ("true",)),
         (
             "Numbers",
             "attention_number",
@@ -168,6 +202,11 @@ def test_an_encoder_moves_no_names_and_says_so(variant, monkeypatch):
                 "First token",
                 "Induction",
                 "Duplicate token",
+                "Start of the word",
+                "Own word",
+                "Blanks and punctuation",
+                "Same token",
+                "Itself",
                 "Name mover",
             ),
         ),
@@ -178,7 +217,7 @@ def test_an_encoder_moves_no_names_and_says_so(variant, monkeypatch):
 )
 def test_every_option_draws(manager, view, key, options):
     """The last one from a link, the others by a click; and a number that is deselected is no error."""
-    page = opened(attention_view=view, **{key: options[-1]})
+    page = opened(attention_view=view, measure="true", **{key: options[-1]})
     held = page.session_state[key]
     assert str(held).lower() == options[-1].lower()
     for option in options[:-1]:
@@ -187,8 +226,11 @@ def test_every_option_draws(manager, view, key, options):
 
 
 def test_the_switches_say_what_changed(manager):
-    page = opened(attention_view="Switch things off")
-    assert "nothing has changed yet" in sentences(page)
+    page = opened(attention_view="switches", measure="true")
+    assert page.session_state["attention_off"] == ["0.0", "0.1", "0.2", "0.3"], "something is off at first"
+    assert "Without that, the loss on this text goes from" in sentences(page)
+    page.button(key="attention_off_none").click().run()
+    assert "nothing has changed yet" in sentences(page) and "Everything is on" in sentences(page)
     assert [m.value for m in page.metric][1:] == ["0.000 nats", "0.000 nats"]
     page.button(key="attention_off_all").click().run()
     assert not page.exception and "Every head is off" in sentences(page) and "b_O" in sentences(page)
@@ -201,9 +243,9 @@ def test_the_switches_say_what_changed(manager):
 
 
 def test_a_chosen_head_and_switched_heads_survive_another_view(manager):
-    page = opened(attention_view="Switch things off", attention_off="1.2")
+    page = opened(attention_view="switches", attention_off="1.2")
     assert page.session_state["attention_off"] == ["1.2"]
-    for view in ("Shared keys", "Switch things off"):
+    for view in ("shared-keys", "switches"):
         page.get_by_key("attention_view").set_value(view).run()
         assert not page.exception
     assert page.session_state["attention_off"] == ["1.2"]
@@ -213,20 +255,20 @@ def test_a_chosen_head_and_switched_heads_survive_another_view(manager):
     "variant", [{"attention_bias": False, "n_layers": 1, "n_heads": 2}], ids=str, indirect=True
 )
 def test_a_link_to_a_head_that_this_model_does_not_have_falls_back(variant):
-    page = opened(attention_layer="4", attention_head="4")
+    page = opened(attention_layer="4", attention_head="4", measure="true")
     assert "`blocks.0.pattern[0]`" in sentences(page)
-    opened(attention_view="Switch things off", attention_off="4.4")
+    opened(attention_view="switches", attention_off="4.4")
 
 
 def test_shared_keys_that_do_not_divide_are_explained(manager):
     page = opened(attention_view="Shared keys", attention_sizes="own", attention_heads="12", attention_kv="5")
-    assert "5 does not divide 12" in sentences(page) and "4 key-value heads" in sentences(page)
+    assert "5 does not divide 12" in sentences(page) and "values of **4** heads" in sentences(page)
 
 
 def test_seventy_billion_is_counted_right(manager):
     page = opened(attention_view="Shared keys", attention_sizes="LLaMA-2 70B")
     assert (
-        "Grouped-query" in sentences(page)
+        "grouped-query" in sentences(page)
         and "320 KiB for each token" in sentences(page)
         and "87.5% less" in sentences(page)
     )
@@ -242,24 +284,26 @@ def test_seventy_billion_is_counted_right(manager):
         {"attention_as": "Pie"},
         {"attention_sort": "fame", "attention_strong": "very"},
         {"attention_view": "switches", "attention_off_layer": "77"},
-        {"attention_view": "Step by step", "attention_query": "10000"},
-        {"attention_view": "Step by step", "attention_key": "9999", "attention_stage": "no"},
-        {"attention_view": "Step by step", "attention_query": "3", "attention_key": "5"},
-        {"attention_view": "Switch things off", "attention_off": "9.9"},
+        {"attention_view": "Steps", "attention_query": "10000"},
+        {"attention_view": "Steps", "attention_key": "9999", "attention_stage": "no"},
+        {"attention_view": "Steps", "attention_query": "3", "attention_key": "5"},
+        {"attention_view": "Switch off", "attention_off": "9.9"},
         {
             "attention_view": "Switch things off",
             "attention_off": "1.1,x,<b>",
             "attention_how": "huh",
             "attention_order": "up",
         },
-        {"attention_view": "Switch things off", "attention_order": "shuffled", "attention_shuffle": "-5"},
-        {"attention_view": "Switch things off", "attention_at": "-1", "attention_mask": "perhaps"},
+        {"attention_view": "Switch off", "attention_order": "shuffled", "attention_shuffle": "-5"},
+        {"attention_view": "Switch off", "attention_at": "-1", "attention_mask": "perhaps"},
         {"attention_view": "Numbers", "attention_number": "IQ"},
+        {"attention_view": "mask", "attention_mask_step": "7"},
+        {"attention_view": "self", "attention_width": "3", "attention_self_seed": "x"},
         {"attention_view": "√d_k", "attention_dk": "100000"},
         {"attention_view": "√d_k", "attention_dk": "0"},
         {"attention_view": "√d_k", "attention_seed": "-1"},
-        {"attention_view": "√d_k", "attention_scale": "own", "attention_exponent": "99"},
-        {"attention_view": "√d_k", "attention_zeros": "0"},
+        {"attention_view": "√d_k", "measure": "true", "attention_scale": "own", "attention_exponent": "99"},
+        {"attention_view": "√d_k", "hand": "true", "attention_zeros": "0"},
         {
             "attention_view": "Shared keys",
             "attention_sizes": "own",

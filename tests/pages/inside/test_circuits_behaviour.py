@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +28,7 @@ from engine.tokenizers import token_bytes
 from pages.inside.circuits import words_behaviour
 from pages.inside.circuits.fact import QUESTIONS, fits, questions_for
 from pages.inside.circuits.fact import sentence as told_of_fact
-from pages.inside.circuits.induction import sentences
+from pages.inside.circuits.induction import sentences, without_them
 from tests.pages.real import REAL, carried
 from tests.pages.stage import StageManager, open_page, view_of
 from ui import models, slow
@@ -51,7 +52,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def opened(view: str, model: str = SMALL, **query: str) -> AppTest:
     page = AppTest.from_file(PAGE, default_timeout=300)
-    return open_page(page, circuits_view=view, model=model, **query)
+    return open_page(page, circuits_view=view, model=model, measure="true", hand="true", **query)
 
 
 def said(page: AppTest) -> str:
@@ -124,25 +125,29 @@ def test_sentences_about_heads_that_copy() -> None:
     off = knockout.Knockout(
         ((1, 0), (1, 1)), np.array([2, 5, 7.25]), np.array([[2, 2, 3.0], [2, 2, 4]]), (Named(0, 0, 6.5),)
     )
-    words = " ".join(sentences(told(), off, None, config))
+    words = " ".join(sentences(told(), None, config))
     assert words == (
-        "Random tokens cost 8.0 nats each at the first reading and **2.0** at the second: the model copies. 2"
-        " heads look at what came after the same token last time, most **1.0** (90% of its weight). Without the"
-        " best 2 the second reading costs **7.2**, without 2 random heads of the same layers 3.5; without 0.0"
-        " alone, a head below them that reads the token before, 6.5."
+        "Random tokens cost 8.0 nats each at the first reading (blind guessing costs 4.2: the model is sure of"
+        " something else) and **2.0** at the second: the model copies. 2 heads look at what came after the same"
+        " token last time, most **1.0** (90% of its weight)."
     )
-    assert sentences(told(), None, None, config)[-1].endswith("(90% of its weight).")
+    assert without_them(off) == (
+        "Without the best 2 the second reading costs **7.2** nats, without 2 random heads of the same layers"
+        " 3.5; without 0.0 alone, a head below them that reads the token before, 6.5."
+    )
     few = knockout.Knockout(off.heads, off.without, off.others, ())
-    assert sentences(told(), few, None, config)[-1].endswith("same layers 3.5.")
-    one = sentences(told(scores=np.array([[0.0, 0.1], [0.9, 0.3]])), None, None, config)[1]
+    assert without_them(few).endswith("same layers 3.5.")
+    calm = replace(told(), first=np.array([np.nan, 4.0, 4.0]))
+    assert "blind guessing" not in " ".join(sentences(calm, None, config))
+    one = sentences(told(scores=np.array([[0.0, 0.1], [0.9, 0.3]])), None, config)[1]
     assert one == "One head looks at what came after the same token last time: **1.0** (90% of its weight)."
 
 
 def test_sentences_about_what_is_missing() -> None:
     config = ModelConfig().resolved()
     none = np.full((2, 2), 0.1)
-    assert "is there (0.0, 70%)" in " ".join(sentences(told(scores=none), None, None, config))
-    words = sentences(told(scores=none, previous=none), None, "Because.", config)
+    assert "is there (0.0, 70%)" in " ".join(sentences(told(scores=none), None, config))
+    words = sentences(told(scores=none, previous=none), "Because.", config)
     assert (
         "Nor does a head below" in words[-2] and "(most: 0.0, 10%)" in words[-2] and words[-1] == "Because."
     )
@@ -197,7 +202,7 @@ def test_a_model_without_a_sink_says_so() -> None:
 
 def test_a_short_text_is_not_halved(drawn: dict[str, Any]) -> None:
     page = opened("sinks", text="Go hence!")
-    assert "has 9 tokens, too few for two halves" in said(page)
+    assert "has 9 tokens, too few to measure on" in said(page)
     found = shipped()
     ids = tuple(found.tokenizer.encode(words_behaviour.SINKS_TEXT))[:127]
     measured = finish(sinks.measure(found.model, ids, found.tokenizer.encode("\n")[0]))
@@ -229,7 +234,7 @@ def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
     assert feedforward["y"] == pytest.approx(found.written.feedforward.tolist(), abs=1e-6)
     assert attention["x"] == [1, 2, 3, 4], "what block 0 wrote stands where the stream after it is read"
     words = said(page)
-    assert "After “thou ar”: “t” is the likeliest token only from **block 3** on, of 4 blocks" in words
+    assert "After “thou ar”: “t” is the likeliest token only after **block 3**, of 4 blocks" in words
     assert f"**{found.probability[-1]:.2f}**" in words
     assert f"**{found.written.by_attention:+.1f}** nats" in words
     assert f"**{found.written.by_feedforward:+.1f}**" in words
@@ -277,7 +282,7 @@ def test_words_for_what_never_becomes_first() -> None:
 
 @pytest.mark.parametrize("view", ["induction", "sinks", "fact"])
 def test_what_to_try_follows_the_model(view: str) -> None:
-    assert "Then take SmolLM2 in the bar" in said(opened(view))
+    assert "Then take SmolLM2 in the bar" in said(opened(view, words="true"))
     told = getattr(words_behaviour, view)
     assert told(SimpleNamespace(is_pretrained=True)).attempt == getattr(words_behaviour, view.upper()).attempt
 
@@ -375,7 +380,7 @@ def test_the_real_model_knows_a_capital(drawn: dict[str, Any], smollm2: Callable
     paris = found.tokenizer.encode(" Paris")[0]
     chance, rank, *_ = drawn["fact_climb"].traces
     assert chance["y"][-1] == pytest.approx(float(p[paris]), abs=1e-3) and rank["y"][-1] == 1
-    assert "“␣Paris” is the likeliest token only from **block 29** on, of 30 blocks" in said(page)
+    assert "“␣Paris” is the likeliest token only after **block 29**, of 30 blocks" in said(page)
     assert [pill for pill in questions_for(found.tokenizer)][:2] == ["capital", "gold"]
     page = opened("fact", REAL, fact_question="own", fact_answer_text="Berlin")
     assert "A blank was put before “Berlin”" in said(page) and "“␣Berlin” ends as number" in said(page)

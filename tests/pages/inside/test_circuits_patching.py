@@ -73,6 +73,12 @@ def test_the_map_is_the_engines(site: str, drawn: dict[str, Any]) -> None:
     assert len(shown.table["block"]) == found.restored.size
     assert f"first prompt **{found.contrast.clean:+.2f}**; it would write “s”" in said(page)
     assert f"second prompt **{found.contrast.corrupted:+.2f}**; it would write “v”" in said(page)
+    if site == "resid_pre":  # before block 0 the stream is the embedding
+        assert shown.table["block"][:: len(found.restored[0])] == [
+            "the embedding",
+            *(f"after block {i}" for i in range(3)),
+        ]
+        assert shown.layout["yaxis"]["ticktext"] == ["E", "0", "1", "2"]
     ticks = shown.layout["xaxis"]["ticktext"]
     letters = ["t", "h", "<b>o</b><br>e", "<b>u</b><br>y", "␣", "h", "a"]
     assert ticks == (["0", "1", "2", "3"] if site == "z" else letters)
@@ -222,8 +228,8 @@ def answer(
 def test_where_it_sits_and_when_it_moves() -> None:
     moved = answer([[0, 1, 0], [0, 0.75, 0.2], [0, 0.25, 0.875], [0, 0, 1]])
     assert (
-        "**␣France / ␣Italy** up to **block 1** (at least 0.75 of it), and on **␣is** from **block 2** up (at"
-        in moved
+        "**␣France / ␣Italy** up to **after block 0** (at least 0.75 of it), and on **␣is** from **after block 1**"
+        " on (at" in moved
     )
     assert "at least 0.88 of it)." in moved and "then" not in moved
 
@@ -232,11 +238,11 @@ def test_where_it_sits_and_when_it_moves() -> None:
     ("rows", "told"),
     [
         ([[0, 0, 1], [0, 0, 1]], "differ in their last token, so nothing has to be carried"),
-        ([[0, 1, 0], [0, 1, 0]], "in **every block** (all of it)."),
-        ([[0, 1, 0], [0.3, 0.3, 0.3]], "Above that, no token alone holds half of it"),
-        ([[0.3, 0.3, 0.3], [0.3, 0.3, 0.3]], "In no block does one token hold half"),
-        ([[0, 1, 0], [1, 0, 0], [0, 0, 1]], "then on “The”, and on **␣is** from **block 2** up"),
-        ([[0.4, 0.4, 0], [0, 1, 0], [0, 0, 1]], "in **block 1**"),
+        ([[0, 1, 0], [0, 1, 0]], "after **every block** (all of it)."),
+        ([[0, 1, 0], [0.3, 0.3, 0.3]], "Later, no token alone holds half of it"),
+        ([[0.3, 0.3, 0.3], [0.3, 0.3, 0.3]], "Nowhere does one token hold half"),
+        ([[0, 1, 0], [1, 0, 0], [0, 0, 1]], "then on “The”, and on **␣is** from **after block 1** on"),
+        ([[0.4, 0.4, 0], [0, 1, 0], [0, 0, 1]], "only **after block 0**"),
     ],
 )
 def test_other_ways_that_it_may_take(rows: list[list[float]], told: str) -> None:
@@ -281,7 +287,7 @@ def test_paris_sits_on_france_and_one_head_carries_it(drawn: dict[str, Any]) -> 
     assert restored[24:, 4] == pytest.approx(1, abs=0.03)
     assert "first prompt **+7.31**; it would write “␣Paris”" in said(page)
     assert "second prompt **-6.02**; it would write “␣Rome”" in said(page)
-    assert "**␣France / ␣Italy** up to **block 23**" in said(page)
+    assert "**␣France / ␣Italy** up to **after block 22**" in said(page)
     page.get_by_key("patching_site").set_value("z").run()
     assert np.array(drawn["patching_map"].traces[0]["z"]).shape == (30, 9)
     assert "**head 23.4** brings back **0.93**" in said(page)

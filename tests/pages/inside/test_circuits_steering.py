@@ -40,7 +40,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def opened(**query: str) -> AppTest:
     page = AppTest.from_file(PAGE, default_timeout=300)
-    return open_page(page, circuits_view="steering", **query)
+    return open_page(page, circuits_view="steering", measure="true", **query)
 
 
 def said(page: AppTest) -> str:
@@ -62,7 +62,8 @@ def test_texts_curve_and_sentence_are_the_engines(
     prompt = steering.read(words, chosen.text)
     room = steering.room(model, prompt, 100)
     sampling = SampleConfig(temperature=0.8, top_p=0.9, seed=3)
-    made = finish(steering.continued(model, added, chosen.coefficient, prompt, room, sampling))
+    wanted = steering.mood_words(words, chosen.plus, chosen.minus)
+    made = finish(steering.continued(model, added, chosen.coefficient, prompt, room, sampling, wanted))
     for ids in (made.plain, made.steered):
         assert view.show_lines(written(words, ids)) in said(page)
     rows = steering.rows_of(words.encode("to be or not to be " * 20), steering.beginning(words), 40, 6)
@@ -72,6 +73,9 @@ def test_texts_curve_and_sentence_are_the_engines(
     assert shown.table["perplexity"] == pytest.approx(costs.perplexity.tolist(), rel=1e-5)
     assert shown.traces[1]["y"] == pytest.approx([costs.at(chosen.coefficient)], rel=1e-5)
     assert f"**{added.strength(chosen.coefficient):.2f} times** as long as the stream" in said(page)
+    mood = {"came": "comes", "went": "goes", "stayed": "hardly changes"}[made.came]
+    assert f"The mood **{mood}**" in said(page)
+    assert f"**{made.times:.2g} times** as probable at each step" in said(page)
     before, after = costs.at(0.0), costs.at(chosen.coefficient)
     assert f"**{after / before:.3g} times** as perplexing: {before:,.1f} → {after:,.1f}" in said(page)
     assert drawn["steering_lifted"].table["with"] == pytest.approx([lift.after for lift in made.lifted])
@@ -93,7 +97,7 @@ def test_own_prompts(drawn: dict[str, Any]) -> None:
     page = opened(
         model=SMALL, steering_preset="own", steering_plus="O!", steering_text="Who is it" + "x" * 300
     )
-    assert not page.exception and "steering_cost" in drawn
+    assert not page.exception and "steering_cost" not in drawn
     assert f"the first {MOST_PROMPT} are taken" in said(page)
     assert "shorten the text" in said(page)  # 200 letters and a context of 128
     page.get_by_key("steering_text").set_value("Who").run()

@@ -4,6 +4,7 @@ write into its URL.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,8 +28,11 @@ VIEW, SOURCE = "shapes_view", "shapes_source"
 pytestmark = pytest.mark.usefixtures("manager")
 
 
+FOLDS = {"measure": "true", "hand": "true", "words": "true"}  # all of them open
+
+
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), **FOLDS, **query)
 
 
 def sentences(page: AppTest) -> str:
@@ -60,13 +64,18 @@ def test_every_source_is_traced_and_its_totals_are_said(source):
     assert {"gpt2": "124,439,808", "llama2-7b": "6,738,415,616", "llama2-70b": "68,976,648,192"}.get(
         source, ""
     ) in said
-    assert len(page.latex) == 1 and "The lines that just ran" in said
+    assert len(page.latex) == 1 and "numbers. With twice the text it has" in said
 
 
-def test_the_page_opens_on_the_first_step_of_the_own_model():
+def test_the_page_opens_on_the_first_scores_of_the_own_model():
     page = opened()
-    assert page.query_params["shapes_step"] == ["0"] or page.query_params["shapes_step"] == "0"
-    assert "818,048 parameters" in sentences(page) and "tokenizer made of the text" in sentences(page)
+    assert page.session_state["shapes_traced"][1] == "blocks.0.scores"
+    assert "818,048 parameters" in sentences(page)
+    asked = re.sub(r"\[([^\]]*)\]\(#term-[^)]*\)", r"\1", sentences(page))
+    assert "is **batch 1 × head 4 × query 61 × key 61**: 14,884 numbers" in asked  # 4 · 61²
+    assert "With twice the text it has 4 times as many." in asked
+    first = opened(shapes_step="0")
+    assert "tokenizer made of the text" in sentences(first) and "has twice as many" in sentences(first)
 
 
 @pytest.mark.parametrize("step", ["-1", "99999999", "²", "<b>", "", "1e3", "100000"])
@@ -155,7 +164,7 @@ def test_walking_is_written_into_the_url_and_another_model_keeps_the_step_by_nam
     page = opened(shapes_step="12")
     steps = sources.steps_of(sources.EXAMPLES["gpt2"])
     name = page.session_state["shapes_traced"][1]
-    page.pills(key=SOURCE).set_value("gpt2").run()
+    page.selectbox(key=SOURCE).set_value("gpt2").run()
     assert not page.exception
     assert page.session_state["shapes_traced"][1] == name
     index = next(i for i, step in enumerate(steps) if step.name == name)
@@ -207,7 +216,7 @@ def test_masking_by_hand():
 
 def test_wrong_shapes_are_run_and_explained():
     page = opened(shapes_view="wrong")
-    assert "must divide d_model (128)" in sentences(page) and "2 numbers are left over" in sentences(page)
+    assert "must divide d_model (128)" in sentences(page) and "**2 numbers are left over**" in sentences(page)
     page.get_by_key("shapes_n_heads").set_value(4).run()
     assert "every head gets 32" in sentences(page) and not page.error
     page.get_by_key("shapes_mistake").set_value("unembedding").run()

@@ -14,7 +14,7 @@ from engine.measure.recording import record
 from engine.tokenizers.char import CharTokenizer
 from pages.inside.shapes import sources
 from tests.engine.helpers import loud, tiny
-from tests.pages.inside.test_shapes import PAGE, formulas, sentences
+from tests.pages.inside.test_shapes import FOLDS, PAGE, formulas, sentences
 from tests.pages.stage import StageManager, open_page
 from ui import models
 
@@ -36,7 +36,7 @@ def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), text=TEXT, **query)
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), text=TEXT, **FOLDS, **query)
 
 
 def step_of(name: str) -> int:
@@ -93,15 +93,16 @@ def test_two_heads_are_worked_out_with_their_own_numbers(drawn):
         e = [math.exp(s) for s in scaled]
         p = [x / sum(e) for x in e]
         out += [p[0] * v[0][i] + p[1] * v[1][i] for i in range(2 * h, 2 * h + 2)]
-        lines = latex[h].replace(r"\begin{aligned}", "").split(r"\\[8pt]")
+        lines = latex[3 + h].replace(r"\begin{aligned}", "").split(r"\\[8pt]")
         rows = {name.strip(" $\n"): values for name, _, values in (line.partition("&=") for line in lines)}
         assert cells(rows[r"q\,k^\top"]) == pytest.approx(raw, abs=6e-3)
         assert cells(rows[r"q\,k^\top / \sqrt{2}"]) == pytest.approx(scaled, abs=6e-3)
         assert cells(rows[r"\text{softmax}"]) == pytest.approx(p, abs=6e-4)
+        assert [bar["y"][h] for bar in drawn["shapes_two_heads"].traces] == pytest.approx(p)
     # head 2, key 1
     assert r"0.3 \cdot 7 + 0.4 \cdot 8 = 5.3 \qquad \frac{5.3}{\sqrt{2}} = 3.75" in formulas(page)
     assert rf"\frac{{e^{{3.75}}}}{{e^{{3.75}} + e^{{0.78}}}} = {p[0]:.4f}" in formulas(page)
-    assert cells(latex[-1].split("bmatrix")[1]) == pytest.approx(out, abs=6e-4)
+    assert cells(latex[2].split("bmatrix")[1]) == pytest.approx(out, abs=6e-4)
     assert f"every head still gives {max(p):.1%} or more to one key" in sentences(page), "less than the first"
     page.text_input(key="shapes_q").set_value("1 2 0.2 0.2").run()
     assert "every head still gives" not in sentences(page), "the second is torn"
@@ -126,12 +127,12 @@ def test_the_mask_after_the_softmax_is_drawn_beside_the_right_one(drawn):
 
 def test_heads_that_do_not_divide_are_shared_out():
     words = sentences(opened(shapes_view="wrong", shapes_d_model="100", shapes_n_heads="7"))
-    assert "100 = 7 × 14 + 2: 2 numbers are left over" in words and "such as 4, 5, 10, or" in words
+    assert "100 = 7 × 14 + 2: **2 numbers are left over**" in words and "such as 4, 5, 10, or" in words
     assert "(1, 6, 100) -> (1, 6, 7, 14)" in words
 
 
 @pytest.mark.parametrize(
-    ("title", "said"), [("By hand", "One query **q**"), ("A wrong shape", "Choose a mistake")]
+    ("title", "said"), [("By hand", "gives **99.7%** to k1"), ("A wrong shape", "How to fix it")]
 )
 def test_old_links_name_a_view_by_its_title(title, said):
     page = opened(shapes_view=title)

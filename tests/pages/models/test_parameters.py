@@ -4,6 +4,7 @@ strangers.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,13 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
+from engine.ledger.fits import fit
 from engine.ledger.growth import by_part
 from engine.service.state import RunSpec
 from pages.models.parameters import figures
+from pages.models.parameters.answers import fits_line
 from pages.models.parameters.change import GROUPS, LIMITS
 from pages.models.parameters.choice import ALL, plain
-from pages.models.parameters.memory import fits_line
 from tests.pages.stage import open_page
 from ui.figures.theme import _SEQUENTIAL, PART_COLOURS
 from ui.text.numbers import flop, gigabytes
@@ -29,10 +31,14 @@ VIEWS = ("where", "two", "flops", "memory", "byhand")
 pytestmark = pytest.mark.usefixtures("manager")
 
 
+FOLDS = {"measure": "true", "hand": "true", "words": "true"}  # all of them open
+
+
 def opened(**query: str) -> AppTest:
     return open_page(
         AppTest.from_file(PAGE, default_timeout=60),
         **{f"parameters_{name}": value for name, value in query.items()},
+        **FOLDS,
     )
 
 
@@ -195,7 +201,7 @@ def test_two_models_and_their_differences(drawn):
     assert table.loc["embedding", "difference"] == table.loc["embedding", "BERT base"] - 38_597_376
     assert table.loc["pooler", "BERT base"] == 590_592
     said = sentences(page)
-    assert "** has 14,957,568 parameters more: 1.14 times as many." in said and "**GPT\\-2 small" in said
+    assert "GPT\\-2 small is **1.14 times as large** as BERT base: it has 14,957,568 parameters more." in said
     assert "66.6% and 66.6% of the blocks' parameters" in said
     shares = {trace["name"]: trace["x"] for trace in drawn["parameters_comparison"].traces}
     assert shares["pooler"] == pytest.approx([0, 590_592 / 109_482_240])
@@ -290,7 +296,7 @@ def test_memory_of_llama_and_what_it_fits_into(drawn):
     weights = 6_738_415_616
     assert (
         "**phone, 8 GB**: writes in int4; to be trained it would need" in said
-        and "**laptop, 16 GB**: writes in bfloat16" in said
+        and "**laptop, 16 GB; card, 24 GB**: writes in bfloat16" in said
         and "**card, 80 GB**: writes in float32; to be trained" in said
     )
     per_token = 2 * 32 * 32 * 128 * 2
@@ -336,11 +342,61 @@ def test_grouped_keys_in_the_cache(drawn):
 
 def test_fits_lines_name_the_most_bits():
     tiny, huge = plain("mini").ledger, plain("gpt3-175b").ledger
-    assert fits_line(tiny, 8 * 2**30, 1, 128) == "writes in float32, and can be trained in float32."
-    assert fits_line(huge, 80 * 2**30, 1, 2048) == "not even in int4, 81.3 GB of weights."
+    assert fits_line(fit(tiny, 8 * 2**30, 1, 128)) == "writes in float32, and can be trained in float32."
+    assert fits_line(fit(huge, 80 * 2**30, 1, 2048)) == "not even in int4, 81.3 GB of weights."
     needs = tiny.memory("bfloat16", 1, 128).training
-    assert fits_line(tiny, needs - 1, 1, 128).endswith(f"; to be trained it would need {gigabytes(needs)}.")
-    assert fits_line(tiny, needs, 1, 128) == "writes in float32, and can be trained in bfloat16."
+    assert fits_line(fit(tiny, needs - 1, 1, 128)).endswith(
+        f"; to be trained it would need {gigabytes(needs)}."
+    )
+    assert fits_line(fit(tiny, needs, 1, 128)) == "writes in float32, and can be trained in bfloat16."
+
+
+def plain_words(text: str) -> str:
+    """Without the links of the glossary."""
+    return re.sub(r"\[([^\]]*)\]\(#term-[^)]*\)", r"\1", text)
+
+
+@pytest.mark.parametrize(
+    ("view", "said"),
+    [
+        ("where", "has **124,439,808 parameters**: 45.5% in"),
+        ("flops", "In a text of 1,024 tokens each one costs **285 MFLOP** forward, 13.3% of that"),
+        ("flops", "from **6,703 tokens** on it is more than half."),
+        (
+            "memory",
+            "needs **273 MB**: a phone of 8 GB is enough. To be trained on as much it needs **2.61 GB**.",
+        ),
+        ("byhand", "4 products give **124,318,464** of the 124,439,808"),
+        ("two", "is **54.2 times as large** as GPT"),
+    ],
+)
+def test_each_view_has_its_answer_before_anything_is_opened(view, said):
+    page = open_page(
+        AppTest.from_file(PAGE, default_timeout=60), parameters_view=view, parameters_length="1024"
+    )
+    assert sum(said in plain_words(str(e.value)) for e in page.markdown) == 1
+    assert not page.metric and not page.dataframe, "all else is folded"
+
+
+def test_the_question_names_the_model():
+    assert opened(model="nanogpt-192").header[0].value == (
+        "How many parameters has nanoGPT, 192 wide, and where are they?"
+    )
+    assert "**2,743,680 parameters**" in sentences(opened(model="nanogpt-192"))
+    assert "**813,440 parameters**" in sentences(opened(model="lab"))
+
+
+def test_heads_sizes_and_budgets_stand_in_a_fold():
+    page = opened(view="flops")
+    said = sentences(page)
+    assert "**No: 16 heads cost 94.4 MFLOP for a token, 1 head 94.4 MFLOP.**" in said
+    assert "50,304 rows would, for 36,096 parameters more" in said
+    assert "**2.49B tokens**" in said  # 20 for each of 124,439,808
+    heads, sizes, laws = (table.value for table in page.table)
+    assert list(heads.index) == ["1", "2", "4", "8", "16"] and len(set(heads.iloc[:, 1])) == 1
+    assert sizes.iloc[0].tolist() == ["50,257", "1", "no: 50,304 would do"]
+    assert laws.loc["Hoffmann et al. 2022"].tolist() == ["× 3.2", "× 3.2"]
+    assert "suits." in sentences(opened(view="flops", model="pythia-70m"))
 
 
 def test_the_blackboard():

@@ -16,7 +16,7 @@ from engine.reference import dice
 from engine.reference.compare import Comparison, Difference, compare
 from engine.reference.mistakes import MISTAKES
 from engine.service.state import RunSpec
-from pages.models.reference import figures
+from pages.models.reference import figures, quick, variations
 from pages.models.reference.shared import verdict, wrong
 from pages.models.reference.words import NAMES
 from tests.pages.real import REAL, carried
@@ -28,15 +28,19 @@ TINY = {"vocab_size": 90, "context": 64, "d_model": 16, "n_layers": 2, "n_heads"
 pytestmark = pytest.mark.usefixtures("manager")
 
 
+FOLDS = {"measure": "true", "hand": "true", "words": "true"}  # all of them open
+
+
 def opened(**query: str) -> AppTest:
-    page = open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
+    page = open_page(AppTest.from_file(PAGE, default_timeout=60), **FOLDS, **query)
     assert not page.error, page.error
     return page
 
 
 def said(page: AppTest) -> str:
     kinds = (page.warning, page.info, page.caption, page.markdown)
-    return " | ".join(str(element.value) for kind in kinds for element in kind)
+    tables = [cell for table in page.table for row in table.value.to_numpy() for cell in row]
+    return " | ".join([*(str(element.value) for kind in kinds for element in kind), *map(str, tables)])
 
 
 def run(manager: StageManager, name: str, **fields: object) -> str:
@@ -89,11 +93,10 @@ def test_other_dice_are_another_model():
     assert not page.exception and said(page) != first
 
 
-def test_what_is_folded_opens(manager):
-    page = opened()
-    page.session_state["reference_dice_all"] = True
-    page.run()
-    assert not page.exception
+def test_what_is_folded_opens():
+    activations, fields = (frame.value for frame in opened(reference_family="llama").dataframe)
+    assert "logits" in list(activations["activation"]) and activations["agrees"].all()
+    assert "rope_theta" in list(fields["field"])
 
 
 @pytest.mark.parametrize("model", ["shakespeare-classic", "shakespeare-modern", "untrained-fast"])
@@ -123,6 +126,38 @@ def test_a_real_model(drawn):
     assert len(drawn["reference_model"].table["activation"]) == 1 + 2 * 30 + 2
     page = opened(reference_view="export", model=REAL, reference_dtype="bfloat16")
     assert "is a LLaMA" in said(page) and "269.0 MB" in said(page)
+
+
+# What to look up --------------------------------------------------------------------------------
+
+
+def test_six_choices_since_2017():
+    page = opened(reference_view="variations")
+    table, reasons = (found.value for found in page.table)
+    assert list(table.columns) == ["The original, 2017", "GPT-2 small", "LLaMA-2 7B", "LLaMA-2 70B"]
+    assert len(table) == len(reasons) == 6
+    assert table.loc["Positions"].tolist() == ["sines, added •", "a learned table", "RoPE", "RoPE"]
+    assert table.loc["Keys and values", "LLaMA-2 70B"] == "shared in groups (GQA)"
+    assert (table["GPT-2 small"].str.endswith("•")).sum() == 3
+    assert "keeps **none of the 6 choices**" in said(page) and "To read on" in said(page)
+    for name in variations.ALL:
+        if name not in variations.SHOWN:
+            page.selectbox(key="reference_other").set_value(name).run()
+            assert not page.exception, name
+    page.selectbox(key="reference_other").set_value("bert-base").run()
+    assert "keeps **4 of the 6 choices** of the original" in said(page)
+
+
+def test_seven_rows_are_the_whole_model():
+    page = opened(reference_view="quick")
+    table = page.table[0].value
+    assert len(table) == 7 and "with **45.5%**" in said(page)
+    counts = [int(n.replace(",", "")) for n in table["parameters"] if n != "none"]
+    assert sum(counts) == 124_439_808
+    assert table.loc["Attention weights", "makes"] == "(12, 1,024, 1,024)"
+    for name in quick.ONE_STACK:
+        page.selectbox(key="reference_sizes").set_value(name).run()
+        assert not page.exception and len(page.table[0].value) == 7, name
 
 
 # Export ------------------------------------------------------------------------------------------
@@ -166,9 +201,6 @@ def test_what_has_no_family_keeps_the_one_file(manager, nothing_is_packed):
 
 def test_the_one_file_can_be_read_first(manager):
     page = opened(reference_view="export", model="shakespeare-modern")
-    page.session_state["reference_code"] = True
-    page.run()
-    assert not page.exception
     ast.parse(next(code.value for code in page.code if "class Transformer" in code.value))
 
 

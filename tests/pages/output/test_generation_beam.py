@@ -29,7 +29,9 @@ pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), generation_view="beam", **query)
+    return open_page(
+        AppTest.from_file(PAGE, default_timeout=60), generation_view="beam", measure="true", **query
+    )
 
 
 def entries(page: AppTest):

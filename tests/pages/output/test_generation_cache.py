@@ -30,7 +30,13 @@ def quick(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), generation_view="cache", **query)
+    return open_page(
+        AppTest.from_file(PAGE, default_timeout=60),
+        generation_view="cache",
+        measure="true",
+        hand="true",
+        **query,
+    )
 
 
 def sentences(page: AppTest) -> str:

@@ -39,7 +39,7 @@ def nothing_is_left_running() -> Iterator[None]:
 
 def opened(page: str, **query: str) -> AppTest:
     at = AppTest.from_file(str(PAGES / page / "page.py"), default_timeout=120)
-    return open_page(at, model=REAL, text=TEXT, **query)
+    return open_page(at, model=REAL, text=TEXT, measure="true", hand="true", **query)
 
 
 def known() -> Any:

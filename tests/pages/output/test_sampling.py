@@ -28,14 +28,16 @@ from ui import models, subject
 from ui.players import sampler
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "output" / "sampling" / "page.py")
-VIEWS = ("stages", "draws", "temperatures")
+VIEWS = ("stages", "draws", "temperatures", "likelihood")
 
 
 pytestmark = pytest.mark.usefixtures("manager")
 
 
 def opened(**query: str) -> AppTest:
-    return open_page(AppTest.from_file(PAGE, default_timeout=60), **query)
+    return open_page(
+        AppTest.from_file(PAGE, default_timeout=60), **{"measure": "true", "hand": "true"} | query
+    )
 
 
 def written(page: AppTest) -> AppTest:
@@ -86,12 +88,10 @@ def test_the_first_view_shows_each_stage_as_the_engine_computes_it(drawn):
     assert rows["mass kept"]["top-p"] == pytest.approx(warm[:count].sum().item(), abs=1e-5)
     choices = math.exp(-(kept * kept.log()).sum().item())
     assert rows["choices"]["min-p"] == pytest.approx(choices, abs=1e-4)
-    cut = 1 - p.sort(descending=True).values[:count].sum().item()
     words = sentences(page)
-    assert f"**{count} of 65 tokens are left to draw from**; the {65 - count} removed" in words
-    assert f"had {cut:.1%} of the model's probability. The model was as uncertain as between" in words
+    assert f"**{count} of 65 tokens are left to draw from**, as uncertain as among" in words
     before = math.exp(-(p * p.log()).sum().item())
-    assert f"between {before:.1f} equally likely tokens; the draw is between {choices:.1f}." in words
+    assert f"**{choices:.1f}** equally likely ones ({before:.1f} before)." in words
     figure = drawn["sampling_stage_map"]
     order = p.argsort(descending=True, stable=True)[:15].tolist()
     assert figure.table["id"] == order and figure.traces[0]["y"] == list(rows.index)
@@ -216,7 +216,7 @@ def test_every_view_of_every_kind_of_model(view: str, fields, monkeypatch: pytes
 
 def test_a_thousand_draws_are_counted_by_the_engine(drawn):
     words = sentences(opened(sampling_view="A thousand draws", sampling_temperature="0"))
-    assert "came 1000 times; expected were 1000" in words and "0.0% away" in words
+    assert "came **1000 times**; expected were 1000" in words and "0.0% away" in words
     words = sentences(opened(sampling_view="draws", sampling_temperature="1.5", sampling_seed="3"))
     ids = ids_of("KING RICHARD II:\n")
     p = stages(logits_of(ids, -1), replace(sampler.START, temperature=1.5), ids)[-1].probabilities.astype(
@@ -226,7 +226,7 @@ def test_a_thousand_draws_are_counted_by_the_engine(drawn):
         int(np.searchsorted(p.cumsum(), u * p.sum(), side="right")) for u in uniform(3, 1000).tolist()
     )
     best = int(p.argmax())
-    assert f"came {counts[best]} times; expected were {1000 * p[best]:.0f}.**" in words
+    assert f"came **{counts[best]} times**; expected were {1000 * p[best]:.0f}." in words
     far = sum(abs(counts[i] / 1000 - p[i]) for i in range(65)) / 2
     assert far > 0.01 and f"are {far:.1%} away" in words
     bars, marks = drawn["sampling_shares"].traces
@@ -241,16 +241,51 @@ def test_temperatures_write_two_hundred_characters_each_and_the_seed_changes_the
     logits = logits_of(ids_of("KING RICHARD II:\n"), -1).double()
     order = logits.argsort(descending=True, stable=True)[:15]
     for t, trace in zip((0.2, 0.5, 0.8, 1.0, 1.5), drawn["sampling_temperatures"].traces, strict=True):
-        assert trace["x"] == pytest.approx((logits / t).softmax(-1)[order].tolist(), abs=1e-5)
+        p = (logits / t).softmax(-1)[order]
+        assert trace["x"] == pytest.approx(p[:8].tolist(), abs=1e-5)
+        assert drawn["sampling_temperatures"].table[f"temperature_{t:g}"] == pytest.approx(
+            p.tolist(), abs=1e-5
+        )
     cold, warm = ((logits / t).softmax(-1) for t in (0.2, 1.5))
-    assert f"has {cold.max().item():.1%} at τ = 0.2 and {warm.max().item():.1%} at τ = 1.5" in sentences(page)
+    assert f"has **{cold.max().item():.0%}** at τ = 0.2 and" in sentences(page)
+    assert f"**{warm.max().item():.0%}** at τ = 1.5" in sentences(page)
     ends = [math.exp(-(p * p.clamp_min(1e-300).log()).sum().item()) for p in (cold, warm)]
-    assert f"choices goes from {ends[0]:.1f} to {ends[1]:.1f}." in sentences(page)
-    texts = [c.value for c in page.code[:5]]
+    assert f"as among {ends[0]:.1f} and among {ends[1]:.1f} equally likely tokens" in sentences(page)
+    begins, texts = [c.value for c in page.code[:5]], [c.value for c in page.code[5:10]]
     assert [len(t) for t in texts] == [200] * 5 and len(set(texts)) == 5
+    assert begins == [text[:100].replace("\n", "⏎ ") + " …" for text in texts]
+    rows = page.dataframe[0].value
+    assert rows["choices"].iloc[[0, -1]].tolist() == pytest.approx(ends, abs=1e-3)
     other = written(page.number_input(key="sampling_seed").set_value(1).run())
-    assert not other.exception and [c.value for c in other.code[:5]] != texts
-    assert sentences(page).count(" choices") >= 5 and "**τ = 0.2** :small[1." in sentences(page)
+    assert not other.exception and [c.value for c in other.code[5:10]] != texts
+
+
+def test_a_text_is_scored_by_the_chain_rule(drawn):
+    page = opened(sampling_view="likelihood", text="To be, or not")
+    ids = ids_of("To be, or not")
+    with torch.inference_mode():
+        logits = models._shipped("shakespeare-classic").model(torch.tensor([ids]))[0].double()
+    p = [logits[i].softmax(-1)[token].item() for i, token in enumerate(ids[1:])]
+    product = math.prod(p)  # of 12 numbers: float64 holds it
+    nats = -math.log(product) / 12
+    words = sentences(page)
+    assert (
+        f"**{nats:.2f} nats** a token, its loss, as if torn between **{math.exp(nats):.1f}** letters" in words
+    )
+    assert f"guessing would cost {math.log(65):.2f}" in words
+    power = math.floor(math.log10(product))
+    assert f"= {product / 10**power:.1f} · $10^{{{power}}}$" in words
+    assert f"{12 * nats:.2f} / 12 = **{nats:.3f}** nats" in words and f"**{math.exp(nats):.2f}** |" in words
+    figure = drawn["sampling_scored"]
+    assert figure.table["p"] == pytest.approx(p, abs=1e-6)
+    assert figure.traces[0]["y"] == pytest.approx([-math.log(x) for x in p], abs=1e-4)
+    assert figure.layout["xaxis"]["ticktext"] == list("o␣be,␣or␣not")
+    ladder, chain = (page.dataframe[i].value for i in (0, 1))
+    assert ladder["published (training)"].tolist() == [65.0, 11.6, 3.5, 2.5]
+    ours = ladder["here (validation)"].tolist()
+    assert ours[2] == pytest.approx(math.exp(1.5104), abs=1e-3) and math.isnan(ours[3])
+    assert chain["sum so far"].iloc[-1] == pytest.approx(12 * nats, abs=1e-4)
+    assert "nothing to be scored after" in sentences(opened(sampling_view="likelihood", text="T"))
 
 
 def test_settings_that_cannot_be_used_fall_back_alone():

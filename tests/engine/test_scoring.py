@@ -1,0 +1,53 @@
+"""A text's probability, loss and perplexity, against torch's own loss and against arithmetic by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from engine.errors import ShapeError
+from engine.sample.scoring import PUBLISHED, ladder, score
+from tests.engine.helpers import loud, some_tokens, tiny
+
+
+def test_the_mean_is_torchs_loss() -> None:
+    config = tiny()
+    ids = some_tokens(config, batch=1, length=8)
+    with torch.inference_mode():
+        logits = loud(config)(ids)[0].double()
+    found = score(logits.numpy(), ids[0].tolist())
+    loss = float(F.cross_entropy(logits[:-1], ids[0, 1:]))
+    assert found.likelihood.nats == pytest.approx(loss, abs=1e-9) and found.likelihood.tokens == 7
+    assert found.likelihood.perplexity == pytest.approx(math.exp(loss))
+    assert found.nats == pytest.approx(-np.log(found.p)) and found.guessing == pytest.approx(math.log(11))
+    assert found.finite and found.nats[found.worst] == found.nats.max()
+
+
+def test_the_product_of_a_long_text_has_a_power_that_no_float_holds() -> None:
+    """3,000 tokens of p = 1/2: 2^-3000 = 8.1 · 10^-904."""
+    found = score(np.zeros((3001, 2)), [0] * 3001)
+    mantissa, power = found.product
+    exact = 10**1000 // 2**3000  # 8.1... · 10^96
+    assert power == -904 and mantissa == pytest.approx(float(str(exact)[:8]) / 1e7, rel=1e-6)
+    assert found.likelihood.perplexity == pytest.approx(2.0)
+
+
+def test_what_cannot_be_scored() -> None:
+    with pytest.raises(ShapeError, match="one token"):
+        score(np.zeros((1, 3)), [0])
+    with pytest.raises(ShapeError, match="do not belong"):
+        score(np.zeros((3, 3)), [0, 1])
+    broken = score(np.full((2, 3), np.nan), [0, 1])
+    assert not broken.finite
+
+
+def test_the_ladder_stands_beside_ours() -> None:
+    """The published ones are e to the lecture's losses: 4.17, 2.45, 1.25, 0.92."""
+    for value, nats in zip(PUBLISHED.values(), (4.17, 2.45, 1.25, 0.92), strict=True):
+        assert value == pytest.approx(math.exp(nats), rel=0.01)
+    rungs = {rung.name: rung for rung in ladder({"pairs": 2.5})}
+    assert rungs["pairs"].ours == pytest.approx(math.exp(2.5)) and rungs["8 layers"].ours is None

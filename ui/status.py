@@ -29,7 +29,7 @@ def progress_words(view: RunView) -> str:
 def sidebar_status() -> None:
     """Each active run of this browser, small, with a link back. Looking at it keeps the run alive.
 
-    The run that the page itself shows (Train has it in its URL) is left out.
+    The run that the page itself shows (Train has it in its URL) is left out, and so is the other of its pair.
     """
     if _elsewhere():
         with st.sidebar:
@@ -40,7 +40,7 @@ def _elsewhere() -> list[RunView]:
     return [
         view
         for view in state.manager().runs(state.owner())
-        if view.active and view.id != st.query_params.get("run")
+        if view.active and st.query_params.get("run", "") not in (view.id, view.beside)
     ]
 
 

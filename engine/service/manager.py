@@ -77,9 +77,7 @@ class RunManager:
     # Asking for a run ---------------------------------------------------------------------------
 
     def start(self, spec: RunSpec, owner: str) -> str:
-        """The id of a new run, which begins as soon as there is a place. Raises ConfigError or RunError for
-        what is not allowed.
-        """
+        """The id of a new run, which begins when there is a place. Raises ConfigError or RunError."""
         return self._start(spec, owner, secrets.token_urlsafe(16))
 
     def start_pair(self, first: RunSpec, second: RunSpec, owner: str) -> tuple[str, str]:
@@ -122,7 +120,7 @@ class RunManager:
             return run.id
 
     def restart(self, run_id: str, owner: str) -> str:
-        """The same specification and seed, so the same initial weights and batches, as a new run."""
+        """The same specification and seed, so the same first weights and batches, as a new run."""
         return self.start(self._owned(run_id, owner).spec, owner)
 
     def extend(self, run_id: str, owner: str, steps: int) -> str | None:

@@ -53,9 +53,18 @@ class Change:
         >>> Change(40, 0.9, "learning_rate", 0.003).words, Change(200, 4.1, "steps", 1000).words
         ('learning rate 0.003 from step 40', '1,000 further steps from step 200')
         """
+        return f"{self.brief} from step {self.step:,}"
+
+    @property
+    def brief(self) -> str:
+        """Without the step, for a place that shows it.
+
+        >>> Change(40, 0.9, "learning_rate", 0.003).brief
+        'learning rate 0.003'
+        """
         if self.what == "learning_rate":
-            return f"learning rate {self.value:g} from step {self.step:,}"
-        return f"{self.value:,.0f} further steps from step {self.step:,}"
+            return f"learning rate {self.value:g}"
+        return f"{self.value:,.0f} further steps"
 
 
 def changed_name(given: str, changes: Sequence[Change]) -> str:
@@ -82,6 +91,10 @@ class RunSpec:
     text: str | None = field(default=None, repr=False)
     name: str = ""
     parts: str = "healthy"
+
+    def same_recipe(self, other: RunSpec) -> bool:
+        """Whether it trains the same, whatever it is called."""
+        return replace(self, name=other.name) == other
 
 
 @dataclass(frozen=True)

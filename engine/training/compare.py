@@ -45,7 +45,7 @@ def compared(first: Sequence[Evaluation], second: Sequence[Evaluation]) -> Compa
 
 
 @dataclass(frozen=True)
-class Likelihood:
+class MeanLoss:
     """What a mean loss says of a text of so many tokens: p(text) = product over t of p(x_t | x_<t) =
     e^(-tokens * nats) (the chain rule), of which the loss is -log p, a token's share of it.
     """

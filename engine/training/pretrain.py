@@ -56,6 +56,7 @@ _SCHEDULE: dict[str, Any] = {
     "sample_every": 0,
     "snapshot_every": 200,
     "snapshot_early": False,
+    "look_early": False,
     "seed": 1337,
 }
 

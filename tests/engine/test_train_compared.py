@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.training.compare import Compared, Likelihood, compared
+from engine.training.compare import Compared, MeanLoss, compared
 from engine.training.records import Evaluation
 from engine.training.shifted import shifted_batch
 from tests.engine.trainings import CORPUS, MODEL, TRAIN
@@ -30,7 +30,7 @@ def test_two_trainings_are_compared_where_both_were_looked_at_alike() -> None:
 def test_a_loss_is_a_share_of_the_texts_surprise() -> None:
     chances = [0.5, 0.25, 0.125]  # of three tokens, each after those before it
     nats = -math.log(math.prod(chances)) / 3
-    said = Likelihood(nats, 3)
+    said = MeanLoss(nats, 3)
     assert said.sum == pytest.approx(-math.log(1 / 64))
     assert 10**said.power_of_ten == pytest.approx(math.prod(chances))
     assert said.mean_probability == pytest.approx(0.25)  # the geometric mean of the three

@@ -24,8 +24,8 @@ function create(place) {
   const where = within(bar, "output"), slider = within(bar, "input")
   Object.assign(slider, { type: "range", min: "0", step: "1" })
   slider.setAttribute("aria-label", "Go back through the samples")
-  const names = within(root, "div", "gf-samples-names"), strip = within(root, "div", "gf-samples-strip")
-  const texts = within(root, "div", "gf-samples-texts")
+  const names = within(root, "div", "gf-samples-names"), strip = within(root, "div", "gf-samples-strip gf-text")
+  const texts = within(root, "div", "gf-samples-texts gf-text")
   const self = { root, slider, where, names, strip, texts, runs: [], steps: [], rows: 6, run: null, kept: null }
   slider.oninput = () => choose(self, Number(slider.value))
   strip.onclick = (event) => {
@@ -80,8 +80,10 @@ function show(self) {
     const sample = last < 0 ? undefined : upTo(run.samples, steps[index])
     node.tabIndex = 0 // so that a keyboard can scroll it
     node.setAttribute("aria-label", runs.length > 1 ? `${self.alt}: ${run.name}` : self.alt)
-    write(node.firstChild, sample ? sample.prompt.replace(/^\n+/, "") : "") // a line break alone needs no line of its own
-    write(node.lastChild, sample ? sample.text : "")
+    // line breaks at the beginning need no lines of their own
+    const prompt = (sample?.prompt ?? "").replace(/^\n+/, ""), text = sample?.text ?? ""
+    write(node.firstChild, prompt)
+    write(node.lastChild, prompt ? text : text.replace(/^\n+/, ""))
   })
 }
 

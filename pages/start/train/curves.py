@@ -11,7 +11,7 @@ import numpy as np
 
 from pages.start.train.curve_points import Curve, Unit, XAxis, _empty
 from ui.figures import specs as go
-from ui.figures.labels import plain, short
+from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour
 
 WHOLE = "validation, whole split"
@@ -141,24 +141,33 @@ def _main(curve: Curve, x: XAxis) -> Parts:
 
 def _named(curve: Curve) -> str:
     """The name in the legend, with its newest validation loss."""
-    name = plain(short(curve.name, 34))
+    name = plain(_middle(curve.name))
     return f"{name} {curve.final:.2f}" if math.isfinite(curve.final) else name
 
 
+def _middle(name: str, most: int = 26) -> str:
+    """A long name without its middle: its end may be the number that tells it from another.
+
+    >>> _middle("fast, width 32, layers 1, steps … (2)")
+    'fast, width 32, laye… (2)'
+    """
+    return name if len(name) <= most else f"{name[: most - 6]}…{name[-4:]}"
+
+
 def _ends(curve: Curve, x: XAxis, shade: str) -> tuple[dict[str, Any], ...]:
-    """The losses at the last points of a curve's two kinds of validation, each at its own point."""
+    """The loss at a curve's last point, of whatever kind, written at that point."""
     _, at, whole_at = curve.along(x)
     ends = [(where, y) for where, y in ((at, curve.eval_losses), (whole_at, curve.whole_losses)) if len(y)]
-    return tuple(
-        _label(float(where[-1]), float(y[-1]), f"{y[-1]:.2f}", shade)
-        for where, y in ends
-        if math.isfinite(y[-1])
-    )
+    where, y = max(ends, key=lambda end: float(end[0][-1]), default=(at, curve.eval_losses))
+    if not len(y) or not math.isfinite(y[-1]):
+        return ()
+    return (_label(float(where[-1]), float(y[-1]), f"{y[-1]:.2f}", shade),)
 
 
 def _marks(curve: Curve, x: XAxis, shade: str) -> Parts:
     """A line across the chart where somebody changed something by hand, and what it was."""
     where = [float(c.step if x == "step" else c.seconds) for c in curve.changes]
+    reach = max([float(along[-1]) for along in curve.along(x) if len(along)], default=0.0)
     line = {"color": shade, "width": 1.5, "dash": "dash"}
     shapes = tuple(
         {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": line} for at in where
@@ -167,12 +176,12 @@ def _marks(curve: Curve, x: XAxis, shade: str) -> Parts:
         {
             "x": at,
             "yref": "paper",
-            "y": 1 - 0.07 * (index % 4),
-            "text": f"by hand: {change.words}",
+            "y": 0.08 * (index % 4),  # low, where a falling curve leaves room
+            "text": f"by hand: {change.brief}",
             "showarrow": False,
-            "xanchor": "left",
-            "yanchor": "top",
-            "xshift": 3,
+            "xanchor": "left" if at < reach / 2 else "right",
+            "yanchor": "bottom",
+            "xshift": 3 if at < reach / 2 else -3,
             "font": {"color": shade, "size": 12},
         }
         for index, (at, change) in enumerate(zip(where, curve.changes, strict=True))

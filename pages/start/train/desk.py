@@ -44,9 +44,9 @@ def draw_desk() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
         st.header(words.QUESTION, anchor=False)
         drawer = st.popover("Settings", icon=":material/tune:")
-    named = st.query_params.get("run") or st.session_state.get("run_id")
-    # on a phone a run stands before what starts the next one (panel.css)
-    with st.container(key="train_desk_run" if named else "train_desk"):
+    with st.container(
+        key="train_desk"
+    ):  # on a phone a run stands before what starts the next one (panel.css)
         with st.container(key="train_controls"):
             chosen = _controls(preset, drawer)
         shown = selected()
@@ -96,10 +96,11 @@ def _start_line(chosen: Setup) -> None:
     )
     labels = {name: f"What if: {what.label}" for name, what in WHAT_IFS.items()}
     name = widgets.one_of("What if", labels, "what_if", kind="list", hidden=True, width=250)
+    other = WHAT_IFS[name].applied(chosen.spec)
     both = st.button(
         "Train both",
         icon=":material/compare_arrows:",
-        disabled=impossible,
+        disabled=impossible or other.same_recipe(chosen.spec),
         key="train_both",
         help="Your recipe, and the same with this one thing changed, side by side.",
     )
@@ -107,7 +108,7 @@ def _start_line(chosen: Setup) -> None:
     if impossible:
         return
     if both:
-        start_pair(chosen.spec, WHAT_IFS[name].applied(chosen.spec))
+        start_pair(chosen.spec, other)
     elif pressed or asked_for:
         start(chosen.spec)
 

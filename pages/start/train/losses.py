@@ -30,9 +30,9 @@ COMPARABLE = (
 )
 
 
-def losses(view: RunView, other: RunView | None, height: int) -> None:
+def losses(view: RunView, other: RunView | None, height: int) -> list[str]:
     """The chart of a run, the other of its pair and earlier runs laid over: in the unit that was chosen, or
-    in bits per character where only that is comparable.
+    in bits per character where only that is comparable. Returns what must be said of it.
     """
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         beside = [*([other] if other else []), *laid_over(view)]
@@ -61,15 +61,24 @@ def losses(view: RunView, other: RunView | None, height: int) -> None:
         data=table,
         name=f"loss-{slug(view.name)}",
     )
-    for one in [view, *beside] if beside else []:
-        if one.changes:
-            st.caption(words.changed_by_hand(one.given or one.name, "; ".join(c.words for c in one.changes)))
+    return _notes([view, *beside], word if mixed else "")
+
+
+def _notes(views: list[RunView], mixed: str) -> list[str]:
+    """What must be known of curves that lie over each other. `mixed`: what a token of the first is, where the
+    others cut the text otherwise.
+    """
+    found = []
+    if len(views) > 1:
+        found = [
+            words.changed_by_hand(one.given or one.name, "; ".join(c.words for c in one.changes))
+            for one in views
+            if one.changes
+        ]
     if mixed:
-        why = COMPARABLE if word == "character" else ""  # else it stands below the numbers
-        st.caption(
-            "These runs cut the text into different tokens, so their losses are drawn in bits per character."
-            f" {why}"
-        )
+        why = f" {COMPARABLE}" if mixed == "character" else ""  # else it stands below the numbers
+        found.append(words.IN_BITS + why)
+    return found
 
 
 def _unit() -> curve_points.Unit:

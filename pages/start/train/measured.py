@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine.errors import GlassformerError
 from engine.service.state import RunView
-from engine.training.compare import Likelihood
+from engine.training.compare import MeanLoss
 from engine.training.shifted import shifted_batch
 from pages.start.train import curve_points, curves, words
 from pages.start.train.losses import LIVE_POINTS, corpus_of, number, numbers
@@ -41,7 +41,7 @@ def by_hand(view: RunView) -> None:
         st.caption("There is no validation loss yet.")
         return
     places = view.spec.model.context
-    found = Likelihood(looks[-1].validation_loss, places)
+    found = MeanLoss(looks[-1].validation_loss, places)
     st.markdown(words.likelihood(found, token_word(view.spec.train.tokenizer)))
 
 

@@ -56,10 +56,12 @@ def _panel(run_id: str, polling: bool) -> None:
     refusal()
     chart, text = st.columns(2, gap="medium")
     with chart:
-        losses(view, other, HEIGHT)
+        notes = losses(view, other, HEIGHT)
     with text:
         samples([view, *([other] if other else [])], key="own_text", height=HEIGHT + 50)
     explain.answer(_answer(view, other))
+    for note in notes:
+        st.caption(note)
     _troubles(view, other)
     explain.measure_it(measured, view)
     explain.by_hand(by_hand, view)

@@ -5,7 +5,7 @@ given.
 from __future__ import annotations
 
 from engine.numerics import perplexity
-from engine.training.compare import Compared, Likelihood
+from engine.training.compare import Compared, MeanLoss
 from engine.training.shifted import ShiftedBatch
 from ui.text.markdown import safe
 from ui.text.numbers import nats
@@ -13,6 +13,7 @@ from ui.text.numbers import nats
 QUESTION = "Can it learn to write?"
 CLEAR = 0.02  # nats: a smaller difference between two runs may be their seeds'
 HARDLY = "They hardly differ: another seed could turn it round."
+IN_BITS = "These runs cut the text into different tokens, so their losses are drawn in bits per character."
 GONE = (
     "The run in this link is not on this server: it was removed, or the server was restarted, or the link is"
     " not whole. **Train** starts the recipe that the link describes."
@@ -58,7 +59,7 @@ def pair(first: str, second: str, found: Compared, noun: str, leaks: bool) -> st
     """Two runs side by side. `leaks`: the second has no mask, and sees what it should guess."""
     one, other = (f"{nats(loss, noun + 's')}" for loss in found.losses)
     return (
-        f"At step **{found.steps[1]:,}**: {safe(first)} **{one}**; {safe(second)} **{other}**."
+        f"After **{found.steps[1]:,}** steps: {safe(first)} **{one}**; {safe(second)} **{other}**."
         f" {verdict(found, leaks, noun)}"
     )
 
@@ -80,12 +81,14 @@ def verdict(found: Compared, leaks: bool, noun: str) -> str:
 
 def pair_waits(first: str, second: str) -> str:
     """Before both have been validated at the same step."""
-    return f"{safe(first)} and {safe(second)} train side by side; step **0** is where they are alike."
+    return (
+        f"{safe(first)} and {safe(second)} train side by side: compared as soon as both are past step **0**."
+    )
 
 
 def changed_by_hand(name: str, changes: str) -> str:
     """A run whose curve is not of its settings alone."""
-    return f"{safe(name)} was changed by hand ({changes}): its curve is not that of its settings alone."
+    return f"**{safe(name)}** was changed by hand ({changes}): its curve is not that of its settings alone."
 
 
 def batch(found: ShiftedBatch, noun: str) -> str:
@@ -97,7 +100,7 @@ def batch(found: ShiftedBatch, noun: str) -> str:
     )
 
 
-def likelihood(found: Likelihood, noun: str) -> str:
+def likelihood(found: MeanLoss, noun: str) -> str:
     """From the probability of a text to the loss, and on to perplexity."""
     return (
         f"A text is as likely as its {noun}s, each after those before it: "

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from engine.service.history import History, HistoryLog
+from engine.service.state import Change
 from engine.training.records import Evaluation
 from pages.start.train.curve_points import Curve, curve_of, curve_table, spread
 from pages.start.train.curves import WHOLE, loss_curves, small_curve
@@ -20,8 +21,8 @@ def test_labels_of_curves_that_end_together_do_not_share_a_line():
     curve = curve_of("one", history(40).view())
     figure = loss_curves(curve, BASELINES, 65, others=[curve, curve])
     low, high = figure.layout.yaxis.range
-    at = sorted(a.y * 240 / (high - low) + a.yshift for a in figure.layout.annotations if a.xref != "paper")
-    assert len(at) == 5 and min(np.diff(at)) >= 15
+    at = sorted(a.y * 260 / (high - low) + a.yshift for a in figure.layout.annotations if a.xref != "paper")
+    assert len(at) == 3 and min(np.diff(at)) >= 15
 
 
 def looks(*kinds: tuple[int, float, bool]) -> History:
@@ -36,23 +37,24 @@ def test_the_evaluation_of_the_whole_split_is_drawn_apart_and_named():
     curve = curve_of("one", seen)
     assert curve.eval_losses.tolist() == np.float32([4.0, 2.0, 1.8]).tolist()
     assert curve.whole_losses.tolist() == [1.5] and curve.whole_steps.tolist() == [120]
-    figure = loss_curves(curve, BASELINES, 65, others=[curve])
+    figure = loss_curves(curve, BASELINES, 65, others=[curve_of("another", seen)])
     traces = {trace.name: trace for trace in figure.data}
     assert list(traces) == [
-        "one",
-        "one: validation, whole split",
-        "training (each batch)",
-        "validation",
+        "another 1.50",
+        "another: validation, whole split",
+        "each batch",
+        "one 1.50",
         WHOLE,
+        None,  # what an axis needs to be drawn
     ]
-    for line, mark in (("validation", WHOLE), ("one", "one: validation, whole split")):
+    for line, mark in (("one 1.50", WHOLE), ("another 1.50", "another: validation, whole split")):
         assert list(traces[line].x) == [0, 50, 100], "no line leads to the mark"
         assert traces[mark].mode == "markers" and (list(traces[mark].x), list(traces[mark].y)) == (
             [120],
             [1.5],
         )
     said = [a.text for a in figure.layout.annotations if a.xref != "paper"]
-    assert sorted(said) == ["one", "validation 1.80", "whole split 1.50"]
+    assert sorted(said) == ["1.50", "1.50"]
     along = curve_of("one", seen, unit="bits").along("time")
     assert along[1].tolist() == [0, 5, 10] and along[2].tolist() == [12]
     low, _ = figure.layout.yaxis.range
@@ -77,7 +79,7 @@ def test_baselines_are_named_with_their_values():
 
 def test_a_name_is_not_markup():
     figure = loss_curves(None, {}, 65, others=[curve_of("<b>&x", history(3).view())])
-    assert figure.data[0].name == "&lt;b&gt;&amp;x"
+    assert figure.data[0].name == "&lt;b&gt;&amp;x 2.10"
 
 
 def test_no_steps_and_losses_that_are_not_numbers_still_draw():
@@ -123,3 +125,35 @@ def test_in_bits_per_character_everything_is_in_bits():
 def test_tokens_of_several_letters_are_crowded_and_letters_are_not():
     assert crowded("a" * 128) == 0 and crowded(["␣the"] * 4) == 0
     assert crowded(["␣the"] * 40) == 4 and crowded(["x" * 50] * 40) == 10
+
+
+def test_a_label_stays_at_its_point_and_only_another_moves_it():
+    curve = curve_of("one", looks((0, 4.0, False), (50, 2.0, False)))
+    other = curve_of("two", looks((0, 4.0, False), (50, 1.875, False)))
+    figure = loss_curves(curve, BASELINES, 65, others=[other], end=200.0)
+    above, below = sorted((a for a in figure.layout.annotations if a.x == 50), key=lambda a: -a.y)
+    assert (above.y, above.yshift, above.text) == (2.0, -5, "2.00")
+    assert below.y == 1.875 and below.yshift < -5, "it would lie on the other"
+    end = loss_curves(curve, BASELINES, 65).layout.annotations[-1]
+    assert (end.x, end.xanchor) == (50, "right"), "at the right edge it would be cut off"
+
+
+def test_what_was_done_by_hand_is_a_mark_on_the_curve():
+    changes = (Change(20, 0.4, "learning_rate", 0.003), Change(40, 0.8, "steps", 100))
+    curve = curve_of("one", history(40).view(), changes=changes)
+    for x, places in (("step", [20, 40]), ("time", [0.4, 0.8])):
+        layout = loss_curves(curve, {}, 65, x=x).layout
+        assert [shape["x0"] for shape in layout["shapes"]] == places
+        said = [a.text for a in layout.annotations if "by hand" in a.text]
+        assert said == [
+            "by hand: learning rate 0.003",
+            "by hand: 100 further steps",
+        ]
+
+
+def test_the_right_axis_says_between_how_many_letters_it_is_torn():
+    axis = loss_curves(curve_of("one", history(40).view()), BASELINES, 65).layout["yaxis2"]
+    assert list(axis["ticktext"]) == ["1", "2", "4", "8", "16", "32", "64"]
+    assert np.allclose(np.exp(axis["tickvals"]), [1, 2, 4, 8, 16, 32, 64])
+    in_bits = loss_curves(curve_of("one", history(40).view(), 0, "bits"), BASELINES, 65, unit="bits")
+    assert "yaxis2" not in in_bits.arrangement

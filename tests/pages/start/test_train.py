@@ -15,7 +15,7 @@ from engine.errors import CorpusError
 from engine.ledger import ledger
 from engine.service.history import HistoryLog
 from engine.training.records import Evaluation
-from pages.start.train import run as training
+from pages.start.train import asking
 from pages.start.train.losses import baselines, vocabulary
 from tests.pages.stage import history
 from tests.pages.start.training import clicked, opened, sentences
@@ -84,7 +84,6 @@ def test_an_illegal_combination_is_explained_beside_its_control_and_cannot_be_st
         ({"batch_size": "-3"}, "must be at least 1"),
         ({"beta2": "1.5"}, "must be between"),
         ({"objective": "masked"}, "must be False for the masked objective"),
-        ({"causal": "false"}, "must be True for next-token training"),
         ({"norm": "rmsnorm", "norm_bias": "true"}, "RMSNorm has a gain but no bias"),
     ],
 )
@@ -258,7 +257,7 @@ def test_without_shakespeare_and_network_the_manual_is_used_and_said(manager, mo
 
 
 def test_the_run_is_drawn_and_its_buttons_ask_the_manager(manager, drawn):
-    page = clicked(opened(), "train")
+    page = clicked(opened(measure="true"), "train")
     said = sentences(page)
     assert "running" in said or page.get("badge")
     assert [m.label for m in page.metric] == ["Validation loss", "Perplexity", "Bits / character"]
@@ -325,7 +324,7 @@ def test_a_strangers_run_is_shown_and_cannot_be_controlled(manager):
 
 
 def test_quick_looks_and_the_whole_split_are_told_apart(manager):
-    page = clicked(opened(), "train")
+    page = clicked(opened(measure="true"), "train")
     log = history(40)
     log.add(Evaluation(45, 1.9, 1.7, 0.9, False, 2.7, 2.5))
     manager.change("run-0", history=log.view())
@@ -389,8 +388,8 @@ def test_a_refusal_stays_while_the_panel_is_drawn_again_and_again(manager, monke
     for _ in range(3):
         page.run()
         assert r"\!\[a\]\(b\) just being saved" in sentences(page)
-    later = training.time.monotonic() + training.REFUSAL_SECONDS
-    monkeypatch.setattr(training.time, "monotonic", lambda: later)
+    later = asking.time.monotonic() + asking.REFUSAL_SECONDS
+    monkeypatch.setattr(asking.time, "monotonic", lambda: later)
     page.run()
     assert "just being saved" not in sentences(page)
 
@@ -399,14 +398,14 @@ def test_after_a_new_name_the_same_run_is_in_hand(manager):
     page = clicked(opened(), "train")
     page.selectbox(key="position").select("alibi").run()
     clicked(page, "train")
-    page.multiselect(key="overlaid").select("run-1").run()
-    page.text_input(key="name-run-1").set_value("another").run()
+    page.selectbox(key="run_in_hand").select("run-0").run()
+    page.text_input(key="name-run-0").set_value("another").run()
     assert (
-        page.selectbox(key="run_in_hand").value == "run-1"
+        page.selectbox(key="run_in_hand").value == "run-0"
         and page.selectbox(key="run_in_hand").proto.set_value
     )
     assert (
-        page.multiselect(key="overlaid").value == ["run-1"]
+        page.multiselect(key="overlaid").value == ["run-0"]
         and page.multiselect(key="overlaid").proto.set_value
     )
 
@@ -434,8 +433,7 @@ def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
     table = page.dataframe[0].value
     assert list(table["different from the one before"]) == ["(the first)", "positions rope → alibi"]
     assert list(table["best validation loss"]) == [2.1, 2.1]
-    page.multiselect(key="overlaid").select("run-0").run()
-    assert not page.exception
+    assert page.multiselect(key="overlaid").value == ["run-0"], "the one before is laid over by itself"
     page.selectbox(key="run_in_hand").select("run-0").run()
     page.text_input(key="name-run-0").set_value("the <b>first</b> *one*").run()
     assert manager.views["run-0"].name == "the <b>first</b> *one*"
@@ -472,5 +470,7 @@ def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
     # A page that is not in the navigation of this bare script cannot be linked to; in the app it is.
     assert page.sidebar.get("progress")[0].text == "step 40 of 200 · loss 2.05"
     assert not looked(run="run-0").get("progress")
+    manager.change("run-0", beside="run-9")
+    assert not looked(run="run-9").get("progress"), "both of a pair are on the page"
     manager.change("run-0", status="finished")
     assert not looked().get("progress")

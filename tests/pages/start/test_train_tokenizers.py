@@ -19,7 +19,8 @@ from tests.pages.start.training import clicked, opened, sentences, unescaped
 )
 @pytest.mark.parametrize("objective", ["next_token", "masked"])
 def test_a_tokenizer_in_a_link_is_trained_with(manager, query, cut, size, objective):
-    page = opened(**query, objective=objective, causal="true" if objective == "next_token" else "false")
+    causal = "true" if objective == "next_token" else "false"
+    page = opened(**query, objective=objective, causal=causal, measure="true")
     assert cut in unescaped(page) and f"**{size + (objective == 'masked')}**" in sentences(page)
     assert any("|" in c.value for c in page.code), "the tokens of the text are shown"
     clicked(page, "train")
@@ -97,6 +98,7 @@ def test_runs_of_different_tokenizers_are_laid_over_each_other_in_bits_per_chara
     page.get_by_key("loss_in").set_value("nats per token").run()
     page.get_by_key("tokenizer").set_value("byte").run()
     clicked(page, "train")
+    page.multiselect(key="overlaid").unselect("run-0").run()
     assert drawn[-1][0] == "loss (nats per byte)"
     page.multiselect(key="overlaid").select("run-0").run()
     assert not page.exception and drawn[-1][0] == "loss (bits per character)"

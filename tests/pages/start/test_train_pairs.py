@@ -1,0 +1,136 @@
+"""Two recipes side by side, earlier runs laid over, what was done by hand, and links to all of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.config import ModelConfig
+from engine.service.history import HistoryLog
+from engine.service.state import Change
+from engine.training.records import Evaluation
+from pages.start.train import words
+from pages.start.train.whatif import WHAT_IFS
+from tests.pages.stage import history
+from tests.pages.start.training import clicked, opened, sentences
+
+
+def looked(*losses: tuple[int, float]) -> HistoryLog:
+    log = HistoryLog()
+    for step, loss in losses:
+        log.add(Evaluation(step, loss, loss, 0.1, False, 1.0, 1.0))
+    return log
+
+
+@pytest.mark.parametrize("name", sorted(WHAT_IFS))
+def test_every_what_if_starts_a_pair_that_differs_in_it_alone(manager, name):
+    page = clicked(opened(what_if=name), "train_both")
+    first, second = (view.spec for view in manager.views.values())
+    assert (first.model, first.train) != (second.model, second.train)
+    assert second.name == WHAT_IFS[name].label and page.query_params["run"] == "run-0"
+    changed = {
+        field
+        for field in ModelConfig.__dataclass_fields__
+        if getattr(first.model, field) != getattr(second.model, field)
+    }
+    assert len(changed) <= 1 and (changed or first.train.learning_rate * 10 == second.train.learning_rate)
+
+
+def test_what_is_so_already_is_no_what_if(manager):
+    assert opened(what_if="positions", position="none").button(key="train_both").disabled
+    assert not opened(what_if="positions").button(key="train_both").disabled
+
+
+def test_both_curves_and_both_texts_are_shown_and_the_mask_is_explained(manager, drawn):
+    page = clicked(opened(), "train_both")
+    manager.change("run-0", history=looked((0, 4.0), (20, 2.0), (40, 1.9)).view())
+    manager.change("run-1", history=looked((0, 4.0), (20, 0.5)).view())
+    page.run()
+    names = [trace.get("name") for trace in drawn["loss_chart"].traces]
+    assert "fast 1.90" in names and "no causal mask 0.50" in names
+    said = sentences(page)
+    assert "After **20** steps" in said and "That is no success" in said, "compared where both were looked at"
+    assert ("watch", "run-1") in manager.asked
+    clicked(page, "pause_button")
+    assert ("pause", "run-0") in manager.asked and ("pause", "run-1") in manager.asked
+
+
+def test_a_verdict_is_of_the_difference():
+    from engine.training.compare import Compared
+
+    def said(difference: float, leaks: bool = False) -> str:
+        return words.verdict(Compared((9, 9), (2.0, 2.0 + difference), True), leaks, "letter")
+
+    assert "**0.30** nats worse" in said(0.3) and "**0.30** nats better" in said(-0.3)
+    assert said(0.01) == words.HARDLY and "no success" in said(-0.3, True)
+    assert "has not found out yet" in said(0.3, True)
+
+
+def test_the_run_before_is_laid_over_until_somebody_chooses_otherwise_and_the_link_says_which(manager):
+    page = clicked(clicked(opened(), "train"), "train")
+    assert page.multiselect(key="overlaid").value == ["run-0"] and page.query_params["over"] == "run-0"
+    page.multiselect(key="overlaid").unselect("run-0").run()
+    assert page.query_params["over"] == "none" and page.multiselect(key="overlaid").value == []
+    clicked(page, "train")
+    assert page.multiselect(key="overlaid").value == ["run-1"], "of a new run it is the one before that"
+    linked = opened(run="run-2", over="run-0,run-1")
+    assert linked.multiselect(key="overlaid").value == ["run-0", "run-1"]
+    manager.mine = False
+    stranger = opened(run="run-2", over="run-0,no-such,<b>")
+    assert stranger.multiselect(key="overlaid").value == ["run-0"], "who has the link sees the same"
+    assert not opened(run="run-2").multiselect
+
+
+def test_who_has_a_link_trains_the_same_recipe(manager):
+    clicked(opened(d_model="64"), "train")
+    manager.mine = False
+    page = opened(run="run-0")
+    clicked(page, "train_this")
+    assert manager.views["run-1"].spec == manager.views["run-0"].spec
+
+
+def test_a_run_that_was_steered_says_so_on_the_curve_and_in_the_table(manager, drawn):
+    page = clicked(clicked(opened(), "train"), "train")
+    change = Change(20, 0.4, "learning_rate", 0.003)
+    manager.change("run-0", changes=(change,), given="fast")
+    page.run()
+    assert "**fast** was changed by hand (learning rate 0.003 from step 20)" in sentences(page)
+    assert any("by hand" in note["text"] for note in drawn["loss_chart"].layout["annotations"])
+    table = page.dataframe[0].value["different from the one before"]
+    assert table[0].endswith("by hand: learning rate 0.003 from step 20")
+
+
+def test_without_the_mask_there_is_a_warning_and_it_can_be_started(manager):
+    page = opened(causal="false")
+    assert any("Without the causal mask" in w.value for w in page.warning)
+    clicked(page, "train")
+    assert manager.views["run-0"].spec.model.causal is False
+
+
+def test_the_batch_and_the_arithmetic_are_folded(manager):
+    page = clicked(opened(measure="true", hand="true"), "train")
+    shown = next(c.value for c in page.code if c.value.startswith("x[0]"))
+    x, y = (line.split("]  ")[1].split() for line in shown.splitlines()[:2])
+    assert y[:20] == x[1:21], "y is x one place further on"
+    said = sentences(page)
+    assert "y[i, t] = x[i, t + 1] holds for **1,134** of 1,134 pairs" in said  # 18 windows, 63 pairs each
+    assert "(= 418," in said or " − 64" in said
+    assert "**0.122**" in said and "**8.17**" in said  # e^-2.1 and e^2.1
+    closed = sentences(clicked(opened(), "train"))
+    assert "y[i, t]" not in closed and "probability of" not in closed
+
+
+def test_the_answer_is_of_the_last_look_and_names_its_step(manager):
+    page = clicked(opened(), "train")
+    assert "After **40** steps: **2.10 nats: torn between 8.2 letters**" in sentences(page)
+    manager.change("run-0", step=55)
+    page.run()
+    assert "After **40** steps" in sentences(page)
+    manager.change("run-0", history=history(0).view())
+    page.run()
+    assert "Before the first step: **4.20 nats" in sentences(page)
+
+
+def test_before_the_first_run_nothing_is_explained_that_was_not_asked_for(manager):
+    page = opened()
+    assert "torn between **" in sentences(page)
+    assert page.code, "the text that it reads"

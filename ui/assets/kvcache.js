@@ -40,7 +40,7 @@ function control(text, label, press) {
 }
 
 function panel(self, kind, title) {
-  const root = element("section", "gf-kv-panel"), canvas = element("canvas"), now = element("p", "gf-kv-now"), sum = element("p", "gf-kv-sum")
+  const root = element("section", "gf-kv-panel"), canvas = element("canvas"), now = element("p", "gf-kv-now gf-text-now"), sum = element("p", "gf-kv-sum gf-text-sum")
   const text = element("div", "gf-kv-text gf-text")
   canvas.setAttribute("role", "img")
   root.append(element("h4", "", title), canvas, now, sum, text)
@@ -53,7 +53,7 @@ function panel(self, kind, title) {
 function create(place) {
   const root = within(place, "div", "gf-kv"), bar = element("div", "gf-kv-bar")
   /** @type {any} */
-  const self = { root, timer: 0, link: keepInLink(), step: null, data: null, hint: "Point at a cell: what was done there." }
+  const self = { root, timer: 0, link: keepInLink(), step: null, data: null, hint: "" }
   self.play = control("▶", PLAY, () => (self.timer ? pause(self) : start(self)))
   self.back = control("◀", "One step back", () => { pause(self); go(self, self.step - 1) })
   self.on = control("▶▏", "One step on", () => { pause(self); go(self, self.step + 1) })
@@ -67,7 +67,7 @@ function create(place) {
   self.panels = [panel(self, "with", "With the cache"), panel(self, "without", "Without")]
   pair.append(saveTools(root, () => "kv-cache-steps", () => table(self)), ...self.panels.map((p) => p.root))
   const key = element("p", "gf-kv-key")
-  for (const [name, words] of [["computed", "computed in this step"], ["read", "its key and value are read from the cache"], ["dropped", "no longer seen"]]) {
+  for (const [name, words] of [["computed", "computed now"], ["read", "read from the cache"], ["dropped", "no longer seen"]]) {
     const entry = element("span")
     entry.append(element("i", `gf-kv-${name}`), element("span", "", words))
     key.append(entry)
@@ -85,7 +85,7 @@ function create(place) {
   cache.append(self.title, self.slots, self.formula)
   const line = element("div", "gf-kv-line"), more = element("details", "gf-kv-more")
   line.append(key, self.same, self.said)
-  more.append(element("summary", "", "The cache itself, slot by slot"), cache)
+  more.append(element("summary", "", "The cache, slot by slot"), cache)
   root.append(bar, pair, line, self.note, more)
   self.watch = new ResizeObserver(() => { if (self.data && root.clientWidth !== self.width) { self.width = root.clientWidth; paint(self) } })
   self.watch.observe(root)

@@ -129,9 +129,9 @@ def cached(found: Totals, last: Pair) -> str:
     """What the cache saves, and that nothing changed."""
     steps = len(found.cached)
     return (
-        "It keeps the keys and values of all tokens read, so the last step computed"
-        f" **{last.computed} position instead of {last.computed_without}**, and all steps took"
-        f" **{found.times:.1f} times** less work. No later token can change what is kept:"
+        "It keeps the keys and values of what was read, so the last step computed"
+        f" **{last.computed} position instead of {last.computed_without}**, and all took"
+        f" **{found.times:.1f} times** less work; no later token can change them:"
         f" {found.same} of {steps} tokens came out the same."
     )
 

@@ -10,7 +10,10 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
 
-VIEW = "positions?positions_view=RoPE&model=shakespeare-modern&text=First%20Citizen%3A%0A&rope_query=9&rope_key=5"
+VIEW = (
+    "positions?positions_view=RoPE&model=shakespeare-modern&text=First%20Citizen%3A%0A"
+    "&rope_query=9&rope_key=5&measure=true"
+)
 SLOW = 90_000
 SCORE = "() => document.querySelector('.gf-rope-said').textContent.match(/q·k = (\\S+),/)[1]"
 ANGLE = "() => document.querySelector('.gf-rope-big .gf-rope-arrow-q').getAttribute('transform')"

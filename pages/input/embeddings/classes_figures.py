@@ -115,7 +115,7 @@ def null_histogram(value: float, chance: np.ndarray, matched: np.ndarray | None)
         margin={"l": 8, "r": 12, "t": 8, "b": 44},
         showlegend=False,
         xaxis={
-            "title": {"text": "mean cosine, within − across classes"},
+            "title": {"text": "within − across (cosine)"},
             "exponentformat": "power",
             "zeroline": True,
             "zerolinecolor": colour("quiet"),

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { neighbour, squared } from "../../ui/assets/headgrid_state.js"
+import { neighbour, squared, strongest, telling } from "../../ui/assets/headgrid_state.js"
 
 test("lower triangles become squares", () => {
   const two = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
@@ -29,4 +29,12 @@ test("they lead the same way when layers go across", () => {
   assert.equal(neighbour(across, 0, "ArrowDown"), 1)
   assert.equal(neighbour(across, 3, "ArrowLeft"), 1)
   assert.equal(neighbour(across, 3, "ArrowUp"), 2)
+})
+
+test("the telling cell is another token's, not the first, in the later half", () => {
+  const rows = [[1, 0, 0, 0], [1, 0, 0, 0], [0.6, 0.3, 0.1, 0], [0.5, 0.1, 0.35, 0.05]]
+  const weight = (q, k) => rows[q][k]
+  assert.equal(strongest((k) => weight(3, k), 4), 0)
+  assert.deepEqual(telling(weight, 4), [3, 2])
+  assert.deepEqual(telling(() => 1, 1), [0, 0])
 })

@@ -68,6 +68,7 @@ def test_one_block_has_one_count_wherever_it_is_counted():
     assert shapes == by_hand == block(512, 2048, "gelu").total == 3_147_776
 
 
+FOLDS = {"measure": "true", "hand": "true"}  # both open
 BLOCK_SAID = [  # room, its query, what stands there
     ("inside/shapes", {"shapes_view": "pass", "shapes_source": "block"}, "**3,147,776 parameters"),
     ("models/parameters", {"parameters_view": "byhand"}, "3,147,776"),
@@ -78,7 +79,7 @@ BLOCK_SAID = [  # room, its query, what stands there
 @pytest.mark.parametrize(("room", "query", "words"), BLOCK_SAID, ids=[room for room, _, _ in BLOCK_SAID])
 def test_pages_say_that_count_of_one_block(room, query, words):
     path = str(ROOT / "pages" / room / "page.py")
-    page = open_page(AppTest.from_file(path, default_timeout=60), **query)
+    page = open_page(AppTest.from_file(path, default_timeout=60), **FOLDS, **query)
     said = [str(e.value) for e in (*page.markdown, *page.metric)]
     assert any(words in text for text in said)
 
@@ -109,7 +110,7 @@ def test_home_counts_bert_as_parameters_does():
 
 def test_mistral_s_cache_and_scores_end_at_its_window():
     path = str(ROOT / "pages" / "models" / "parameters" / "page.py")
-    query = {"parameters_model": "mistral-7b"}  # at its own context of 32,768
+    query = {"parameters_model": "mistral-7b", **FOLDS}  # at its own context of 32,768
     page = open_page(AppTest.from_file(path, default_timeout=60), parameters_view="Memory", **query)
     said = " ".join(str(m.value) for m in page.markdown)
     assert "2 · L · H_kv · d_head · 4,096 · batch" in said and "looks back over 4,096 positions" in said

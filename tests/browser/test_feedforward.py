@@ -33,6 +33,8 @@ def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     settled(page, SLOW)
     page.evaluate("window.__figures = [...document.querySelectorAll('.gf-figure')]")
 
+    page.locator(".gf-figure").nth(3).scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
     page.mouse.click(*page.evaluate(AT, [3, 2, 100]))  # the overview: layer 2, about neuron 100
     page.wait_for_function(
         "new URL(location).searchParams.get('feedforward_layer') === '2' &&"

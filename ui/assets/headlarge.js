@@ -152,7 +152,7 @@ function names(self, context, { cell, edge, ink, chosen, paper }) {
   const { tokens } = self, step = Math.max(1, Math.ceil(LEAST_LABEL / cell)), font = Math.round(Math.min(13, Math.max(LEAST_LABEL, cell * step - 1)))
   const family = themed(self.root, "code-font", "monospace"), cut = (t) => (t.length > LONGEST ? `${t.slice(0, LONGEST - 1)}…` : t)
   const upright = tokens.some((t) => t.length > 1)
-  const write = (index, along, marked) => {
+  const letter = (index, along, marked) => {
     const at = edge + (index + 0.5) * cell, text = cut(tokens[index])
     context.save()
     context.translate(along ? at : edge - 4, along ? edge - 4 : at)
@@ -170,9 +170,9 @@ function names(self, context, { cell, edge, ink, chosen, paper }) {
     context.fillText(text, 0, 0)
     context.restore()
   }
-  for (let i = 0; i < tokens.length; i += step) for (const along of [true, false]) write(i, along, false)
-  write(self.column, true, true)
-  write(self.row, false, true)
+  for (let i = 0; i < tokens.length; i += step) for (const along of [true, false]) letter(i, along, false)
+  letter(self.column, true, true)
+  letter(self.row, false, true)
 }
 
 function say(self, side) {

@@ -29,8 +29,8 @@ function create(place) {
   const self = { root, slider, where, names, strip, texts, runs: [], steps: [], rows: 6, run: null, kept: null }
   slider.oninput = () => choose(self, Number(slider.value))
   strip.onclick = (event) => {
-    const row = event.target instanceof Element ? event.target.closest("button") : null
-    if (row) choose(self, self.steps.indexOf(Number(row.dataset.step)))
+    const pressed = event.target instanceof Element ? event.target.closest("button") : null
+    if (pressed) choose(self, self.steps.indexOf(Number(pressed.dataset.step)))
   }
   return self
 }

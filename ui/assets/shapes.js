@@ -172,7 +172,7 @@ function heading(text, fold) {
 }
 
 function build(self) {
-  const { groups, layers } = self.data
+  const { layers } = self.data
   const [a, b, c] = sizes(self)
   self.rows.clear()
   self.list.replaceChildren()

@@ -31,10 +31,10 @@ export function createLarge(root) {
   self.said = within(root, "div", "gf-heads-pair")
   self.said.setAttribute("aria-live", "polite")
   self.strip = within(root, "div", "gf-heads-text")
-  const at = (event) => {
+  const at = (/** @type {MouseEvent} */ event) => {
     const box = self.canvas.getBoundingClientRect(), { left, top, cell } = self.place
     const inside = (value) => Math.floor(value / cell)
-    return [inside(event.clientY - box.top - top), inside(event.clientX - box.left - left)]
+    return /** @type {[number, number]} */ ([inside(event.clientY - box.top - top), inside(event.clientX - box.left - left)])
   }
   const there = ([row, column]) => row >= 0 && column >= 0 && row < self.tokens.length && column < self.tokens.length
   self.canvas.addEventListener("pointermove", (event) => {
@@ -47,12 +47,12 @@ export function createLarge(root) {
     const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key]
     if (!move) return
     event.preventDefault()
-    const next = [self.row + move[0], self.column + move[1]]
+    const next = /** @type {[number, number]} */ ([self.row + move[0], self.column + move[1]])
     if (there(next)) look(self, next, true)
   })
   self.strip.addEventListener("pointerover", (event) => {
     const row = self.cells.indexOf(event.target)
-    if (row >= 0) look(self, [row, strongest((k) => self.shown.weight(row, k), self.tokens.length)])
+    if (row >= 0) look(self, /** @type {[number, number]} */ ([row, strongest((k) => self.shown.weight(row, k), self.tokens.length)]))
   })
   self.strip.addEventListener("pointerleave", () => back(self))
   self.observer = new ResizeObserver(() => draw(self))
@@ -87,7 +87,7 @@ function look(self, [row, column], pin = false) {
 // To the cell that was clicked; before, to the token of the later half that looks most decidedly at another.
 function back(self) {
   const { weight } = self.shown, count = self.tokens.length
-  look(self, self.pinned ? [self.pinned[0], self.pinned[1]] : telling(weight, count))
+  look(self, /** @type {[number, number]} */ (self.pinned ? [...self.pinned] : telling(weight, count)))
 }
 
 function table(self) {
@@ -119,7 +119,7 @@ function draw(self) {
   context.imageSmoothingEnabled = false
   context.drawImage(picture(shown.weight, count, ramp(palette, side)), edge, edge, size, size)
   const ink = themed(root, "text-color"), chosen = themed(root, "primary-color"), paper = themed(root, "background-color", "#ffffff")
-  names(self, context, { cell, edge, ink, chosen, paper, side })
+  names(self, context, { cell, edge, ink, chosen, paper })
   context.strokeStyle = ink
   context.globalAlpha = 0.35
   context.strokeRect(edge, edge, size, size)

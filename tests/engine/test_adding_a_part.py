@@ -33,7 +33,7 @@ from engine.parts.feedforward import FeedForward, GatedFeedForward, Gelu
 from engine.parts.formula import Formula
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, NORMS, POSITIONS, swapped
 from engine.sample import Decoder
-from pages.inside.feedforward.neuron import norm_words
+from pages.inside.feedforward.words import norm_words
 from pages.inside.residual.push import frozen_words
 from pages.start.home.map_drawing import model_map
 from tests.engine.helpers import tiny

@@ -14,6 +14,7 @@ from tests.pages.stage import StageManager, open_page
 from ui import explain, site, widgets
 
 FRAME = {"subject_model", "text", "text_example", "model_path", "more_models", *explain.FOLDS}
+FOLDED = {"beam_seed"}  # of a sample that a fold compares with
 PAGES = [entry for entry in site.built() if entry.url not in ("", "train")]
 WIDGETS = (
     "slider",
@@ -30,7 +31,7 @@ WIDGETS = (
 
 def controls(page: AppTest, view_key: str) -> list[Any]:
     found = [widget for kind in WIDGETS for widget in page.get(kind)]
-    return [w for w in found if w.key not in FRAME | {view_key} and not w.disabled]
+    return [w for w in found if w.key not in FRAME | FOLDED | {view_key} and not w.disabled]
 
 
 def shown(page: AppTest) -> list[bytes]:

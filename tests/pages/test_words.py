@@ -126,6 +126,8 @@ def test_a_score_of_14_leaves_the_zeros_less_than_a_millionth():
     page = open_page(
         AppTest.from_file(str(ROOT / "pages" / "inside" / "attention" / "page.py"), default_timeout=60),
         attention_view="√d_k",
+        measure="true",
+        hand="true",
     )
     said = " ".join(str(c.value) for c in page.caption)
     share = float(torch.tensor([14.0] + [0.0] * 99, dtype=torch.float64).softmax(0)[1])

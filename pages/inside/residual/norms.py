@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.errors import HeadError
 from engine.measure.norm_example import EXAMPLE, habits, normed
 from engine.measure.residual import Write
 from engine.measure.stream import (
@@ -40,11 +41,19 @@ def _stream(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> St
     return stream(_subject.recording())
 
 
+def _first(subject: Subject) -> int:
+    """The token of the other views of this page; the middle one of a model that guesses none."""
+    try:
+        return first_position(subject)
+    except HeadError:
+        return len(subject.ids) // 2
+
+
 def draw_norms(subject: Subject) -> None:
     """The stream's norm from write to write; directions, shares and all tokens are folded."""
     found = _stream(subject.key, subject.ids, subject)
     position = token_strip(
-        subject.labels, key=POSITION, chosen=first_position(subject), label="Token that has the dotted line"
+        subject.labels, key=POSITION, chosen=_first(subject), label="Token that has the dotted line"
     )
     usual = _usual(subject, found)
     rows, told = [state.label for state in found.states], summary(usual)

@@ -86,7 +86,7 @@ def chosen_model() -> Choice:
         problem.error(safe(str(error)))
         choice = plain(FIRST)
     with line:
-        values, notes = _fields(_unresolved(name))
+        values, notes = _fields(_unresolved(name), choice.note)
     try:
         config = ModelConfig(**values).validate()
         encoder = choice.base.encoder
@@ -141,14 +141,16 @@ def _key(field: str) -> str:
     return f"parameters_{field}"
 
 
-def _fields(config: ModelConfig) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]:
-    """Every field as a control, in groups: (the values for a ModelConfig, places below those of sizes that
-    can be derived).
+def _fields(config: ModelConfig, note: str) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]:
+    """Every field as a control, in groups, below what is to be known of the model: (the values for a
+    ModelConfig, places below those of sizes that can be derived).
     """
     state.drop_endless()
     values: dict[str, Any] = {}
     notes: dict[str, DeltaGenerator] = {}
     with st.popover("Change any field", icon=":material/tune:"):
+        if note:
+            st.caption(note)
         for title, group in GROUPS.items():
             st.markdown(f"**{title}**")
             grid = st.grid("auto", min_column_width=190, gap="small")

@@ -34,11 +34,9 @@ def draw_where(choice: Choice) -> None:
 
 
 def _measured(choice: Choice) -> None:
-    """The model's note, its parts as bars, and what other choices would save or cost."""
+    """The model's parts as bars, and what other choices would save or cost."""
     ledger, found = choice.ledger, where(choice.ledger)
     st.markdown(words.in_and_outside(found, ledger))
-    if choice.note:
-        st.caption(choice.note)
     counts = ledger.components
     plot(
         figures.component_bars(counts),

@@ -59,7 +59,7 @@ def _controls(a: Any, b: Any) -> tuple[int, SampleConfig]:
         hint = "0 is greedy: always the likeliest token."
         warm = widgets.slide("Temperature", 0.0, 2.0, 0.0, "kv_temperature", step=0.1, hint=hint)
         hint = "Of the draws, where the temperature is above 0."
-        seed = widgets.whole("Seed", 0, MAX_SEED, 0, "kv_seed", hint=hint)
+        seed = widgets.whole("Seed", 0, MAX_SEED, 0, "kv_seed", hint=hint, disabled=warm == 0)
     return length, SampleConfig(temperature=warm, seed=seed)
 
 

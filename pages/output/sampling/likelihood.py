@@ -34,7 +34,7 @@ def draw_likelihood(subject: Subject) -> None:
         st.info(words.ONE_TOKEN)
         return
     if not found.finite:
-        st.info(words.DIVERGED)
+        st.warning(words.DIVERGED)
         return
     bars, chain = st.columns([13, 7], gap="medium")
     with bars:

@@ -95,7 +95,7 @@ def _samples(subject: Subject, position: int, seed: int) -> tuple[str, ...] | No
 
 
 def begin(text: str) -> str:
-    """What of a text fits below its chart, on few lines.
+    r"""What of a text fits below its chart, on few lines.
 
     >>> begin("To be,\nor not")
     'To be,⏎ or not'

@@ -85,8 +85,8 @@ FILLS_GAPS = (
 )
 ONE_TOKEN = "A text of one token has nothing to be scored after: write a longer one."
 DIVERGED = (
-    "This model has diverged: its logits are no numbers, so the text has no probability. Look at an earlier"
-    " step."
+    "No logit is a finite number: this model has diverged, and the text has no probability. Look at an"
+    " earlier step."
 )
 RUNGS = {
     "guessing": "guessing among all 65",

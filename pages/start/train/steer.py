@@ -133,6 +133,7 @@ def steering(view: RunView, mine: bool) -> None:
                 " are left out."
             ),
         )
+        # Streamlit's own: what is typed is a command to the running training, no value to keep in the link.
         st.number_input(
             "Learning rate",
             value=rate,

@@ -62,7 +62,7 @@ def test_it_plays_in_the_browser_and_tells_the_link_when_it_rests(page, opened):
     page.wait_for_function(f"new URL(location).searchParams.get('bpe_step') === '{here}'")
     settled(page)
     assert page.evaluate("window.player.isConnected") and at(page) == here
-    press(page, "One merge back")
+    press(page, "One merge back, −1")
     assert at(page) == here - 1
     press(page, "To the last merge")
     assert at(page) == 32 and page.locator("[data-do=next]").is_disabled()
@@ -85,7 +85,7 @@ def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(pag
         and page.locator("[data-is=panel0] .gf-bpe-hot").count() == 44
     )
     assert set(page.locator("[data-is=panel1] .gf-bpe-hot").all_text_contents()) == {"␣s"}
-    press(page, "One merge on")
+    press(page, "One merge on, +1")
     expect(page.locator("[data-is=before]")).to_have_text("Before: 161 tokens")
     assert page.locator(".gf-bpe-pair").count() == 6
     press(page, "To the last merge")
@@ -148,5 +148,5 @@ def test_a_phone_holds_it(page, opened):
     opened("bpe_step=20&bpe_part=Four+ways+to+start&measure=true")
     assert page.evaluate("document.documentElement.scrollWidth <= 390")
     assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth <= 390")
-    press(page, "One merge on")
+    press(page, "One merge on, +1")
     assert at(page) == 21

@@ -19,7 +19,7 @@ from tests.browser.conftest import settled
 SLOW = 90_000
 XHTML = "{http://www.w3.org/1999/xhtml}"
 HOSTILE = """<img src=x onerror=alert(1)>&"',"""
-KV = "generation?generation_view=KV+cache"
+KV = "generation?generation_view=cache&kv_step=23"  # a step of its own: without one it plays by itself
 CLOCK = "positions?positions_view=Sinusoidal&sinusoid_part=Clock&sinusoid_length=32&sinusoid_width=8"
 ARCS = "attention?attention_as=Arcs&attention_layer=1&attention_head=0"
 CHIPS = "tokens?tokens_view=Compare+tokenizers&compare_corpus=The+Python+manual&compare_text="
@@ -30,7 +30,7 @@ PLAYERS = {
         ".gf-bpe",
         "merge,left_id,left,right_id,right,id,token,count,tokens_left",
         None,
-        "The pair that wins",
+        "The most frequent pair wins",
     ),
     "writer": (
         "generation?generation_length=20&generation_seed=5",
@@ -51,7 +51,7 @@ PLAYERS = {
         ".gf-sampler",
         "id,token,logits_logit,logits_probability,",
         65,
-        "Renormalised and drawn",
+        "Drawn: “",
     ),
     "draws": (
         "sampling?sampling_view=A+thousand+draws",
@@ -72,7 +72,7 @@ PLAYERS = {
         ".gf-rope",
         "pair,theta,q_first,q_second,",
         16,
-        "the sum of all 16 products",
+        "q·k = ",
     ),
     "arcs": (
         ARCS,
@@ -82,11 +82,18 @@ PLAYERS = {
         "Left: the token that looks.",
     ),
     "heads": (
-        "attention?model=shakespeare-classic",
-        ".gf-heads",
+        "attention?model=shakespeare-classic&attention_sort=layer",
+        ".gf-heads-left",
         "layer,head,row,column,weight",
         None,
         "layer 3",
+    ),
+    "head": (
+        "attention?model=shakespeare-classic&attention_layer=1&attention_head=2",
+        ".gf-heads-large",
+        "HEAD",
+        None,
+        "Layer 1, head 2",
     ),
 }
 # What a PNG holds: [width, height, distinct colours, the colour of its corner]

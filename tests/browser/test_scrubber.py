@@ -13,7 +13,9 @@ from tests.browser.test_train import LINK, SLOW, button, opened, wait_for_steps
 
 PICTURE = """() => {
   const figure = document.querySelector('.gf-figure')
-  return figure && figure._fullData ? JSON.stringify(Array.from(figure._fullData[0].z, (row) => Array.from(row))) : ''
+  if (!figure || !figure._fullData) return ''
+  const plain = (one) => one && typeof one === 'object' && 'length' in one ? Array.from(one, plain) : one
+  return JSON.stringify(figure._fullData.map(({ x, y, z }) => plain([x, y, z])))
 }"""
 STEP = (
     r"() => Number(document.querySelector('.gf-scrubber output').innerText.match(/step"

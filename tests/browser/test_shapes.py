@@ -55,7 +55,7 @@ def test_folded_blocks_open_and_a_link_reproduces_the_step(page, app_url):
     group.click()
     expect(group).to_contain_text("▾")
     assert page.locator(".gf-walk-bar output").inner_text() != before
-    page.get_by_role("button", name="Block 3").click()
+    page.get_by_role("option", name="Block 3").click()
     expect(page.locator(".gf-card-title code")).to_have_text("blocks.3.norm1")
     expect(page.locator(".gf-card-shapes")).to_contain_text("resid_post")
     expect(page).to_have_url(re.compile(r"shapes_step=59(&|$)"))  # 5 of the input, 18 in each block

@@ -67,7 +67,7 @@ function create(place) {
   self.panels = [panel(self, "with", "With the cache"), panel(self, "without", "Without")]
   pair.append(saveTools(root, () => "kv-cache-steps", () => table(self)), ...self.panels.map((p) => p.root))
   const key = element("p", "gf-kv-key")
-  for (const [name, words] of [["computed", "computed now"], ["read", "read from the cache"], ["dropped", "no longer seen"]]) {
+  for (const [name, words] of [["computed", "computed now"], ["read", "read from the cache"], ["dropped", "not written yet, or no longer seen"]]) {
     const entry = element("span")
     entry.append(element("i", `gf-kv-${name}`), element("span", "", words))
     key.append(entry)

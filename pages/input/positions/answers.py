@@ -199,8 +199,8 @@ def against_told(added: PlaceRow, turned: PlaceRow, letters: tuple[str, str], di
     return (
         f"“{letters[0]}” looks at “{letters[1]}” {back} back. Sinusoidal, added once at the bottom: the score"
         f" wanders from **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}** as both move through"
-        f" the text. RoPE, turned at every comparison: it stays at **{signed(turned.mean, 2)}** (within"
-        f" {number(turned.spread)}, rounding)."
+        f" the text. RoPE, turned at every comparison: it stays at **{signed(turned.mean, 2)}**, since"
+        " only the distance counts."
     )
 
 

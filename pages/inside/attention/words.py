@@ -30,7 +30,7 @@ HEADS_QUESTION = "Who looks at whom?"
 STRONG_HINT = f"Only heads that give a habit {STRONG:.0%} of their weight, and twice an even share."
 DOING: dict[Habit, tuple[str, str]] = {  # "Of 16 heads, 1 reads ..., 7 read ..."
     "previous": ("reads the token before", "read the token before"),
-    "word_start": ("reads the start of the word", "read the start of the word"),
+    "word_start": ("reads where its word starts", "read where their word starts"),
     "breaks": ("reads blanks and punctuation", "read blanks and punctuation"),
     "same": ("reads the same token earlier", "read the same token earlier"),
     "itself": ("reads the token itself", "read the token itself"),
@@ -61,6 +61,9 @@ def specialities(found: Counts, place: tuple[int, int], own: tuple[Habit, float]
     """What heads specialise in, and what the marked one does (Markdown)."""
     ranks = sorted(((count, habit) for habit, count in found.by_habit.items() if count), key=lambda x: -x[0])
     parts = [f"**{count}** {DOING[habit][count > 1]}" for count, habit in ranks[:MENTIONED]]
+    rest = found.heads - sum(count for count, _ in ranks[:MENTIONED])
+    if rest:
+        parts.append(f"{rest} {'does' if rest == 1 else 'do'} something else")
     here = f"Head {place[1]} of layer {place[0]} {_does(own)}."
     return f"Of {found.heads} heads, {', '.join(parts)}. {here}"
 

@@ -37,11 +37,10 @@ def scaled(query: OneQuery) -> str:
             f" **{query.most_plain:.1%}**. Make d_k larger."
         )
     return (
-        f"A product of {query.width} numbers spreads by about √{query.width} = {query.spread:.1f}: as it is,"
-        f" one"
-        f" key takes **{query.most_plain:.1%}** of the weight, and the others can hardly be learned."
-        f" Divided by"
-        f" √d_k it takes **{query.most_scaled:.1%}**, at any width."
+        f"A score adds up {query.width} products, so it spreads by about √{query.width} = {query.spread:.1f}."
+        f" As it is, one key takes **{query.most_plain:.1%}** of the weight, and where one weight is 1"
+        " nothing can be learned about the others. Divided by √d_k it takes"
+        f" **{query.most_scaled:.1%}**, and a wider head is no sharper."
     )
 
 

@@ -10,7 +10,7 @@ from ui.subject import Subject
 from ui.text.markdown import safe
 from ui.text.numbers import nats
 
-QUESTION = "What does the model lose without it?"
+QUESTION = "What does the model lose without a part?"
 MASK_HINT = "Off: every token also sees the ones after it."
 NO_MASK_HINT = "This model is an encoder: it has no mask."
 SCALE_HINT = "Off: the scores are the products q·k as they are."
@@ -38,10 +38,10 @@ def switched(subject: Subject, switches: Switches, found: Comparison, read: Cons
         else f"at “{token}” it still expects “{one}”, with **{q:.0%}** instead of **{p:.0%}**"
     )
     if found.loss_before is None or found.loss_after is None:
-        return f"Without that, {guess}."
+        return f"Without what is off, {guess}."
     noun = "tokens" if subject.is_pretrained else "letters"
     return (
-        f"Without that, the loss on this text goes from **{found.loss_before:.2f}** to"
+        f"Without what is off, the loss on this text goes from **{found.loss_before:.2f}** to"
         f" **{nats(found.loss_after, noun)}**, and {guess}."
     )
 

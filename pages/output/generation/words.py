@@ -131,7 +131,7 @@ def cached(found: Totals, last: Pair) -> str:
     return (
         "It keeps the keys and values of what was read, so the last step computed"
         f" **{last.computed} position instead of {last.computed_without}**, and all took"
-        f" **{found.times:.1f} times** less work; no later token can change them:"
+        f" **{found.times:.1f} times** less work. Under the causal mask no later token can change them:"
         f" {found.same} of {steps} tokens came out the same."
     )
 

@@ -228,7 +228,7 @@ def test_every_option_draws(manager, view, key, options):
 def test_the_switches_say_what_changed(manager):
     page = opened(attention_view="switches", measure="true")
     assert page.session_state["attention_off"] == ["0.0", "0.1", "0.2", "0.3"], "something is off at first"
-    assert "Without that, the loss on this text goes from" in sentences(page)
+    assert "Without what is off, the loss on this text goes from" in sentences(page)
     page.button(key="attention_off_none").click().run()
     assert "nothing has changed yet" in sentences(page) and "Everything is on" in sentences(page)
     assert [m.value for m in page.metric][1:] == ["0.000 nats", "0.000 nats"]

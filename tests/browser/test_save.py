@@ -20,13 +20,13 @@ SLOW = 90_000
 XHTML = "{http://www.w3.org/1999/xhtml}"
 HOSTILE = """<img src=x onerror=alert(1)>&"',"""
 KV = "generation?generation_view=cache&kv_step=23"  # a step of its own: without one it plays by itself
-CLOCK = "positions?positions_view=Sinusoidal&sinusoid_part=Clock&sinusoid_length=32&sinusoid_width=8"
+CLOCK = "positions?positions_view=sinusoidal&sinusoid_part=Clock&sinusoid_length=32&sinusoid_width=8"
 ARCS = "attention?attention_as=Arcs&attention_layer=1&attention_head=0"
-CHIPS = "tokens?tokens_view=Compare+tokenizers&compare_corpus=The+Python+manual&compare_text="
+CHIPS = "tokens?tokens_view=compare&compare_corpus=The+Python+manual&compare_text="
 # The address, the player, the head of its table, how many rows that has, and words of its picture.
 PLAYERS = {
     "bpe": (
-        "tokens?tokens_view=BPE%2C+watched",
+        "tokens?tokens_view=bpe",
         ".gf-bpe",
         "merge,left_id,left,right_id,right,id,token,count,tokens_left",
         None,
@@ -54,7 +54,7 @@ PLAYERS = {
         "Drawn: “",
     ),
     "draws": (
-        "sampling?sampling_view=A+thousand+draws",
+        "sampling?sampling_view=draws",
         ".gf-sampler",
         "id,token,probability,drawn,share",
         65,
@@ -68,11 +68,11 @@ PLAYERS = {
         "position 5",
     ),
     "rope": (
-        "positions?positions_view=RoPE&model=shakespeare-modern",
+        "positions?positions_view=rope&model=shakespeare-modern",
         ".gf-rope",
         "pair,theta,q_first,q_second,",
         16,
-        "q·k = ",
+        "by √32: score ",
     ),
     "arcs": (
         ARCS,
@@ -91,7 +91,7 @@ PLAYERS = {
     "head": (
         "attention?model=shakespeare-classic&attention_layer=1&attention_head=2",
         ".gf-heads-large",
-        "HEAD",
+        "query_position,query,key_position,key,weight",
         None,
         "Layer 1, head 2",
     ),
@@ -171,6 +171,21 @@ def test_a_player_is_saved_as_picture_and_table(page, app_url, name):
     box = page.locator(player).bounding_box()
     assert abs(width - 2 * (box["width"] + 24)) < 4 and 500 < height < 6000
     assert colours > 50 and corner == page.evaluate(BACKGROUND)
+    assert problems == []
+
+
+def test_what_is_unfolded_is_in_the_picture(page, app_url):
+    problems = opened(page, app_url, KV, ".gf-kv")
+    heights = []
+    for shown in (False, True):
+        if shown:
+            page.locator(".gf-kv-more summary").click()
+        svg = saved(page, ".gf-kv", "SVG")
+        assert ("The cache after this step: 40 of 64 positions filled" in words(svg)) == shown
+        png = base64.b64encode(saved(page, ".gf-kv", "PNG")).decode()
+        heights.append(page.evaluate(DECODED, png)[1])
+    unfolded = page.locator(".gf-kv-cache").bounding_box()["height"]
+    assert heights[1] - heights[0] >= 2 * unfolded - 4  # it is drawn, and not only written down
     assert problems == []
 
 

@@ -65,6 +65,7 @@ def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page
     assert "(newest)" in where(page) and in_url(page) is None  # it followed
 
     page.wait_for_function(f"({PICTURE})() !== ''", timeout=SLOW)
+    settled(page, SLOW)
     page.evaluate(WATCH)
     before, newest = page.evaluate(PICTURE), step_of(page)
     slider.focus()

@@ -38,9 +38,7 @@ def test_a_view_is_kept_by_its_link_and_reads_the_text_of_the_bar(page, app_url)
 def test_going_back_leads_through_the_views_to_the_first_and_out_of_the_page(page, app_url):
     page.goto(f"{app_url}/sampling")
     page.goto(f"{app_url}/tokens")
-    first, last = (
-        page.get_by_role("radio", name=name) for name in ("BPE", "Vocabulary size")
-    )
+    first, last = (page.get_by_role("radio", name=name) for name in ("BPE", "Vocabulary size"))
     expect(first).to_be_checked(timeout=60_000)
     settled(page)
     last.click()

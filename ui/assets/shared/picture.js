@@ -53,7 +53,8 @@ export function picture(root) {
     style.textContent = [...sheet.names].map(([rules, name]) => rules.replaceAll("&", `.${name}`)).join("\n")
     box.append(style, copy)
     shadow.replaceChildren(box)
-    const size = [Math.ceil(Math.max(width + 2 * MARGIN, box.scrollWidth + MARGIN * Number(box.scrollWidth > width + 2 * MARGIN))), Math.ceil(box.scrollHeight)]
+    const least = Math.ceil(width + 2 * MARGIN) // scrollWidth is rounded
+    const size = [box.scrollWidth > least ? box.scrollWidth + MARGIN : least, Math.ceil(box.scrollHeight)]
     box.style.width = `${size[0] - 2 * MARGIN}px`
     box.style.minHeight = `${size[1] - 2 * MARGIN}px`
     const svg = document.createElementNS(VECTOR, "svg"), frame = document.createElementNS(VECTOR, "foreignObject")
@@ -83,6 +84,7 @@ function copied(node, sheet, parent) {
   const shape = vector ? [...node.attributes].filter(({ name }) => !/^(class|style|id|role|tabindex|href|xmlns|on.*|aria-.*|data-.*)$|:/.test(name)) : []
   for (const { name, value } of shape) copy.setAttribute(name, value)
   if (node.dir) copy.setAttribute("dir", node.dir)
+  if (node.open) copy.setAttribute("open", "") // what is unfolded is seen
   copy.setAttribute("class", own.name)
   if (canvas) copy.setAttribute("src", node.toDataURL())
   else if (field) copy.textContent = node.value

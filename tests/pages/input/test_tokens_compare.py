@@ -74,10 +74,10 @@ def _encodings(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
 
     monkeypatch.setattr(published, "load_all", load_all)
     monkeypatch.setattr(published, "here", lambda name: name not in unreachable)
-    for cache in (shared._failures, cutting.cut_of, tokens_cost.measured):
+    for cache in (shared._failures, cutting.cut_of, tokens_cost.measured, tokens_cost._new_words):
         cache.clear()
     yield unreachable
-    for cache in (shared._failures, cutting.cut_of, tokens_cost.measured):
+    for cache in (shared._failures, cutting.cut_of, tokens_cost.measured, tokens_cost._new_words):
         cache.clear()
 
 

@@ -145,20 +145,7 @@ def query_bars(query: OneQuery) -> go.Figure:
             }
         )
     titles = ("not scaled: softmax(q·k)", f"divided by √d_k = {query.spread:.3g}")
-    notes = [
-        {
-            "text": f"<b>{title}</b>",
-            "xref": "paper",
-            "yref": "paper",
-            "x": left,
-            "y": 1.02,
-            "xanchor": "left",
-            "yanchor": "bottom",
-            "showarrow": False,
-            "font": {"size": 15},
-        }
-        for title, left in zip(titles, (0, 0.54), strict=True)
-    ]
+    notes = [_panel_title(title, left, 15) for title, left in zip(titles, (0, 0.54), strict=True)]
     axes: dict[str, Any] = {}
     for axis, domain in (("", [0, 0.46]), ("2", [0.54, 1])):
         axes[f"xaxis{axis}"] = {
@@ -222,18 +209,21 @@ def compared_maps(found: Sequence[Compared], titles: Sequence[str], labels: Sequ
             "showticklabels": not axis,
             "zeroline": False,
         }
-        notes.append(
-            {
-                "text": f"<b>{title}</b>",
-                "xref": "paper",
-                "yref": "paper",
-                "x": left,
-                "y": 1.02,
-                "xanchor": "left",
-                "yanchor": "bottom",
-                "showarrow": False,
-                "font": {"size": 14},
-            }
-        )
+        notes.append(_panel_title(title, left, 14))
     layout = base_layout(margin={"l": 56, "r": 8, "t": 34, "b": 56}, showlegend=False, annotations=notes)
     return go.Figure({"data": traces, "layout": layout | axes})
+
+
+def _panel_title(title: str, left: float, size: int) -> dict[str, Any]:
+    """The words above a panel that begins at `left`, a share of the figure's width."""
+    return {
+        "text": f"<b>{title}</b>",
+        "xref": "paper",
+        "yref": "paper",
+        "x": left,
+        "y": 1.02,
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "font": {"size": size},
+    }

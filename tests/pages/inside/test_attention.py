@@ -4,6 +4,7 @@ sense.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -341,3 +342,28 @@ def test_no_number_chosen_is_the_first(manager, value):
     page.get_by_key("attention_number").set_value(None).run()
     assert not page.exception and not page.error and seen(page, "attention_numbers")
     assert "How widely the weight is spread" in sentences(page)
+
+
+def answer_of(page: AppTest) -> str:
+    """The sentence of a view: the one with bold numbers that its questions and folds have not."""
+    return next(m.value for m in page.markdown if "**" in m.value and "%**" in m.value)
+
+
+@pytest.mark.parametrize("width", [8, 64, 300])
+def test_the_answer_about_the_square_root_is_what_the_bars_show(drawn, width):
+    said = answer_of(opened(attention_view="scaling", attention_dk=str(width)))
+    plain, scaled = (np.array(trace["y"]) for trace in drawn["attention_scaling_example"].traces)
+    assert plain.sum() == pytest.approx(1) == scaled.sum()
+    # Of softmax(s) the logarithm is s up to a constant: divided by the square root, the other softmax.
+    logs = np.log(plain) / np.sqrt(width)
+    assert np.allclose(np.exp(logs) / np.exp(logs).sum(), scaled, atol=1e-5)
+    assert f"one key takes **{plain.max():.1%}** of the weight" in said
+    assert f"Divided by √d_k it takes **{scaled.max():.1%}**" in said
+    assert f"adds up {width} products" in said and f"√{width} = {np.sqrt(width):.1f}" in said
+
+
+def test_the_heads_of_the_answer_add_up():
+    said = answer_of(opened(attention_view="heads"))
+    counted = said.partition(". Head ")[0]
+    numbers = [int(n) for n in re.findall(r"\d+", counted)]
+    assert numbers[0] == 16 == sum(numbers[1:])

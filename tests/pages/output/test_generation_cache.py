@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig, SampleConfig
+from engine.ledger import ledger
 from engine.measure.caching import Speed, cache_size, compare
 from engine.measure.caching_totals import divisors
 from pages.output.generation import cache, cache_bytes, cache_pairs, cache_steps, cache_why
@@ -288,3 +289,15 @@ def test_published_bars_are_the_ledgers():
     ]
     assert made.data[1].text[1] == "<b>GQA 512 MB</b>"
     assert divisors(32) == [32, 16, 8, 4, 2, 1] and divisors(1) == [1]
+
+
+def test_the_answer_counts_the_work_of_both_ways():
+    """With the cache the first step computes the prompt's 6 positions, and each of the others one."""
+    page = opened(text="ROMEO:", kv_length="12")
+    config = models._shipped("shakespeare-classic").model.config
+    per_position = {seen: ledger(config).flops(seen).forward for seen in range(6, 18)}
+    cached = 6 * per_position[6] + sum(per_position[seen] for seen in range(7, 18))
+    uncached = sum(seen * per_position[seen] for seen in range(6, 18))
+    said = sentences(page)
+    assert f"all took **{uncached / cached:.1f} times** less work" in said
+    assert "computed **1 position instead of 17**" in said and "12 of 12 tokens came out the same" in said

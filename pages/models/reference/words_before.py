@@ -44,8 +44,8 @@ def carried_far(found: Sequence[Carried]) -> str:
     rnn, attention = (next(one for one in found if one.layer == kind) for kind in ("rnn", "attention"))
     return (
         f"From the first token to the last, an untrained RNN needs **{rnn.path} steps, one after the other**,"
-        f" and keeps {number(rnn.left)} of a neighbour's influence; attention needs **{attention.path}** and keeps"
-        f" {number(attention.left)} of it."
+        f" and keeps {number(rnn.left)} of a neighbour's influence; attention needs **{attention.path}**"
+        f" and keeps {number(attention.left)} of it."
     )
 
 

@@ -242,7 +242,7 @@ function names(self, context, { cell, edge, ink, chosen, paper, written }) {
 function say(self, side) {
   const { tokens, row, column, shown, palette, cells } = self, value = shown.weight(row, column)
   const share = shown.exact ? `${(value * 100).toFixed(1)}%` : `about ${Math.round(value * 100)}%`
-  write(self.said, `“${tokens[row]}” at position ${row} looks at “${tokens[column]}” at position ${column}: ${share} of its weight`)
+  write(self.said, `“${tokens[row]}” at position ${row} looks at “${tokens[column]}” at position ${column}: ${share}`)
   self.canvas.setAttribute("aria-label", `${shown.title}. Queries go down, keys to the right. ${self.said.textContent}. Arrow keys move.`)
   const letters = tokens.every((t) => [...t].length <= 2)
   self.strip.classList.toggle("gf-heads-letters", letters)

@@ -59,8 +59,8 @@ def text_axis(
     """An axis along a text, as wide or high as `pixels` where it is smallest."""
     found = ticks(labels, pixels)
     texts = [plain(short(word, MOST_LETTERS)) for _, word in found]
-    shown = {"tickvals": [at for at, _ in found], "ticktext": texts}
-    return token_axis(labels, title, size, **(shown | {"range": [-0.5, len(labels) - 0.5]} | rest))
+    shown: dict[str, Any] = {"tickvals": [at for at, _ in found], "ticktext": texts}
+    return token_axis(labels, title, size) | shown | {"range": [-0.5, len(labels) - 0.5]} | rest
 
 
 def across(labels: Sequence[str], pixels: float, **rest: Any) -> dict[str, Any]:

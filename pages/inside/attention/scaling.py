@@ -53,7 +53,7 @@ def _round() -> None:
     """A link from when d_k was any number leads to the power of two that is nearest."""
     asked = st.query_params.get(WIDTH, "")
     if asked.isascii() and asked.isdecimal() and len(asked) < 10 and int(asked) not in WIDTHS:
-        st.query_params[WIDTH] = str(min(WIDTHS, key=lambda width: abs(width - int(asked))))
+        st.session_state.setdefault(WIDTH, min(WIDTHS, key=lambda width: abs(width - int(asked))))
 
 
 def _bars(query: OneQuery, divided: bool) -> None:

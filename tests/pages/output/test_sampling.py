@@ -254,6 +254,8 @@ def test_a_thousand_draws_are_counted_by_the_engine(drawn):
     )
     best = int(p.argmax())
     assert f"came **{counts[best]} times**; expected were {1000 * p[best]:.0f}." in words
+    letter = models._shipped("shakespeare-classic").tokenizer.decode([best])
+    assert f"In 1,000 draws with seed 3, “{letter}” came" in words
     far = sum(abs(counts[i] / 1000 - p[i]) for i in range(65)) / 2
     assert far > 0.01 and f"are {far:.1%} away" in words
     bars, marks = drawn["sampling_shares"].traces
@@ -302,6 +304,7 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
     )
     assert f"guessing would cost {math.log(65):.2f}" in words
     power = math.floor(math.log10(product))
+    assert f"| {' · '.join(f'{x:.2g}' for x in p[:3])} · … = " in words
     assert f"= {product / 10**power:.1f} · $10^{{{power}}}$" in words
     assert f"{12 * nats:.2f} / 12 = **{nats:.3f}** nats" in words and f"**{math.exp(nats):.2f}** |" in words
     figure = drawn["sampling_scored"]

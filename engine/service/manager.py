@@ -95,6 +95,17 @@ class RunManager:
                 self.remove(one, owner)
                 raise
 
+    def start_beside(self, run_id: str, spec: RunSpec, owner: str) -> str:
+        """The id of a new run that makes a pair with one that has ended: only the second is trained. Raises
+        as `start`.
+        """
+        with self._inside.lock:
+            first = self._owned(run_id, owner)
+            other = self._start(spec, owner, secrets.token_urlsafe(16), beside=first.id)
+            first.beside = other
+            first.changed()
+            return other
+
     def _start(self, spec: RunSpec, owner: str, name: str, beside: str | None = None) -> str:
         spec = replace(spec, name=clean_name(spec.name), text=spec.text if spec.corpus == "text" else None)
         profiles.check(self.profile, spec)

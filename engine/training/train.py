@@ -114,6 +114,7 @@ class _Training:
         self.optimiser = Optimiser(self.model, config, self.numerics)
         self.batches = Batches(corpus, model_config, config, parts.targets)
         self.step, self.seconds = 0, 0.0
+        self.looked = -1  # the step of the last quick look
 
     def records(self, resume: TrainState | None) -> Iterator[Record]:
         if resume is not None:
@@ -139,6 +140,8 @@ class _Training:
             yield record
             if self.step < self.config.steps and not self.control.stop:
                 yield from self._look(complete=False)
+        if self.config.eval_tokens and self.looked != self.step:  # so that the curve reaches its end
+            yield self._evaluation(complete=False)
         yield from self._look(complete=True, every=True)
         stopped = self.step < self.config.steps
         message = (
@@ -202,6 +205,7 @@ class _Training:
 
     def _evaluation(self, complete: bool) -> Evaluation:
         limit = self.config.eval_tokens
+        self.looked = self.looked if complete else self.step
         with self.numerics.scope():
             training = measure(
                 self.model, self.batches, self.corpus.train, limit or len(self.corpus.validation)

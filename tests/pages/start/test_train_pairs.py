@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from engine.config import ModelConfig
@@ -19,6 +22,40 @@ def looked(*losses: tuple[int, float]) -> HistoryLog:
     for step, loss in losses:
         log.add(Evaluation(step, loss, loss, 0.1, False, 1.0, 1.0))
     return log
+
+
+def test_what_is_trained_already_is_the_first_of_a_pair(manager):
+    page = clicked(opened(what_if="positions"), "train")
+    manager.change("run-0", status="finished")
+    page.run()
+    assert "has been trained already" in page.button(key="train_both").help
+    clicked(page, "train_both")
+    assert list(manager.views) == ["run-0", "run-1"], "one more run, not two"
+    assert manager.views["run-1"].spec.model.position == "none"
+    assert manager.views["run-0"].beside == "run-1" and page.query_params["run"] == "run-0"
+
+
+@pytest.mark.parametrize("why", ["another seed", "changed by hand", "stopped"])
+def test_what_is_not_quite_that_recipe_is_trained_again(manager, why):
+    page = clicked(opened(what_if="positions"), "train")
+    spec = manager.views["run-0"].spec
+    manager.change("run-0", status="stopped" if why == "stopped" else "finished")
+    if why == "changed by hand":
+        manager.change("run-0", changes=(Change(20, 0.4, "learning_rate", 0.003),))
+    if why == "another seed":
+        seed = replace(spec.train, seed=spec.train.seed + 1)
+        manager.change("run-0", spec=replace(spec, train=seed))
+    clicked(page, "train_both")
+    assert len(manager.views) == 3
+
+
+def test_both_of_a_pair_are_measured(manager, drawn):
+    page = clicked(opened(measure="true"), "train_both")
+    manager.change("run-1", history=looked((0, 4.0), (20, math.log(5))).view())
+    page.run()
+    perplexities = [m.value for m in page.metric if m.label == "Perplexity"]
+    assert perplexities == ["8.17", "5.00"], "e^2.1, and e^(ln 5)"
+    assert {"norm_chart", "norm_chart_other", "rate_chart", "rate_chart_other"} <= set(drawn)
 
 
 @pytest.mark.parametrize("name", sorted(WHAT_IFS))

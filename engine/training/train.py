@@ -82,8 +82,8 @@ def train(
     parts: str = "healthy",
 ) -> Iterator[Record]:
     """Trains a model and yields what happens: an Evaluation, a Sample and a Snapshot before the first step, a
-    Step after each, the others at their intervals, and at the end a complete Evaluation, a Sample, a Snapshot
-    and Done.
+    Step after each, the others at their intervals, and at the end a quick Evaluation and a complete one, a
+    Sample, a Snapshot and Done.
 
     The same configs, corpus and seed give the same losses on the same machine; so does going on from a
     snapshot by `resume`. To train for longer, resume with a larger `steps`: the schedule is then that of the
@@ -140,7 +140,9 @@ class _Training:
             yield record
             if self.step < self.config.steps and not self.control.stop:
                 yield from self._look(complete=False)
-        if self.config.eval_tokens and self.looked != self.step:  # so that the curve reaches its end
+        config = self.config
+        if config.eval_every and config.eval_tokens and self.looked != self.step:
+            # the curve of quick looks goes on to its end, beside the other kind that follows
             yield self._evaluation(complete=False)
         yield from self._look(complete=True, every=True)
         stopped = self.step < self.config.steps

@@ -32,11 +32,11 @@ from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only, run
 def test_records_come_in_the_promised_order() -> None:
     records = run()
     look = [Evaluation, Sample, Snapshot]
-    expected = [*look, *[Step] * 10, *look, *[Step] * 10, *look, Done]
+    expected = [*look, *[Step] * 10, *look, *[Step] * 10, Evaluation, *look, Done]
     assert [type(record) for record in records] == expected
     assert [record.step for record in only(records, Step)] == list(range(1, 21))
-    assert [record.step for record in only(records, Evaluation)] == [0, 10, 20]
-    assert [record.complete for record in only(records, Evaluation)] == [False, False, True]
+    assert [record.step for record in only(records, Evaluation)] == [0, 10, 20, 20]
+    assert [record.complete for record in only(records, Evaluation)] == [False, False, False, True]
     assert records[-1].reason == "finished" and records[-1].step == 20
     steps = only(records, Step)
     assert [step.tokens for step in steps] == [64 * (i + 1) for i in range(20)]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine import corpora
 from engine.config import ModelConfig
 from engine.service.history import HistoryLog
 from engine.service.state import Change
@@ -33,6 +34,28 @@ def test_what_is_trained_already_is_the_first_of_a_pair(manager):
     assert list(manager.views) == ["run-0", "run-1"], "one more run, not two"
     assert manager.views["run-1"].spec.model.position == "none"
     assert manager.views["run-0"].beside == "run-1" and page.query_params["run"] == "run-0"
+
+
+def test_the_answer_is_what_was_measured_last(manager):
+    """Nats, letters and bits by arithmetic of its own: e^loss, and loss over ln 2 and a character a token."""
+    page = clicked(opened(), "train")
+    log = HistoryLog()
+    log.add(Evaluation(0, 4.0, 4.0, 0.1, False, 6.0, 6.0))
+    log.add(Evaluation(120, 1.2, math.log(7), 0.1, True, 1.0, math.log2(7)))
+    manager.change("run-0", history=log.view(), step=120)
+    page.run()
+    vocabulary = manager.views["run-0"].spec.model.vocab_size
+    assert (
+        f"After **120** steps: **1.95 nats: torn between 7.0 letters** instead of {vocabulary:,}, on text that"
+        " it never read (2.81 bits per character)."
+    ) in sentences(page), "ln 7 = 1.95, log2 7 = 2.81"
+
+
+def test_before_a_run_the_answer_counts_the_letters_of_the_text(manager):
+    page = opened(steps="321")
+    letters = len(set(corpora.load("python").text))
+    said = f"torn between **{letters:,}** letters ({math.log(letters):.2f} nats)"
+    assert said in sentences(page) and "watch 321 steps" in sentences(page)
 
 
 @pytest.mark.parametrize("why", ["another seed", "changed by hand", "stopped"])

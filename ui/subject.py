@@ -134,7 +134,8 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     name = choice.name
     run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
     steps = run.snapshots if run else ()
-    timeline = st.container(height=78, border=False) if steps else st.container()
+    # Its place does not move while it loads; on a wide screen it is in the line of the question (app.css).
+    timeline = st.container(height=78, border=False, key="timeline") if steps else st.container()
     step = training_step.current(name, steps)
     found = model_of(name, step, steps)
     choice.facts.caption(facts(found, run, step, steps), help=facts_help(found, run))

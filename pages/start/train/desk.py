@@ -7,7 +7,8 @@ import streamlit as st
 from engine.presets import Preset
 from engine.service.state import RunView
 from pages.start.train import words
-from pages.start.train.asking import refusal, selected, start, start_pair
+from pages.start.train.asking import refusal, selected, start, start_beside, start_pair
+from pages.start.train.beside import trained_already
 from pages.start.train.curves import loss_curves
 from pages.start.train.data import data_group
 from pages.start.train.losses import baselines, corpus_of, vocabulary
@@ -96,19 +97,22 @@ def _start_line(chosen: Setup) -> None:
     )
     labels = {name: f"What if: {what.label}" for name, what in WHAT_IFS.items()}
     name = widgets.one_of("What if", labels, "what_if", kind="list", hidden=True, width=250)
-    other = WHAT_IFS[name].applied(chosen.spec)
+    other, done = WHAT_IFS[name].applied(chosen.spec), trained_already(chosen.spec)
     both = st.button(
         "Train both",
         icon=":material/compare_arrows:",
         disabled=impossible or other.same_recipe(chosen.spec),
         key="train_both",
-        help="Your recipe, and the same with this one thing changed, side by side.",
+        help=words.both(done.name if done else ""),
     )
     asked_for = st.session_state.pop("start_at_once", False)  # by the button on Home
     if impossible:
         return
     if both:
-        start_pair(chosen.spec, other)
+        if done is None:
+            start_pair(chosen.spec, other)
+        else:
+            start_beside(done, other)
     elif pressed or asked_for:
         start(chosen.spec)
 

@@ -63,7 +63,7 @@ def _panel(run_id: str, polling: bool) -> None:
     for note in notes:
         st.caption(note)
     _troubles(view, other)
-    explain.measure_it(measured, view)
+    explain.measure_it(measured, view, other)
     explain.by_hand(by_hand, view)
     if view.active:
         bar(view, mine)

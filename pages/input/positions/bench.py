@@ -125,7 +125,7 @@ def _draw_measured(models: dict[Position, Checkpoint], chosen: tuple[Position, .
 
 def _draw_facts(models: dict[Position, Checkpoint]) -> None:
     here, published = next(iter(models.values())).config, PRESETS["gpt2"].model
-    st.markdown("#### Where they enter, and what they cost")
+    st.markdown("### Where they enter, and what they cost")
     rows = {
         scheme.title: {
             "enters at": SEAM_WORDS[scheme.seam],

@@ -26,10 +26,11 @@ STREAMLITS = (
     ("listitem", "<li"),  # the same, seen from the items
     ("empty-table-header", "<th"),  # of the column of row names in its tables
     ("scrollable-region-focusable", "stDataFrame"),  # it has its own canvas and keys
+    ("scrollable-region-focusable", '<pre class="st-emotion'),  # of its code; the button copies it whole
     ("aria-allowed-attr", "stExpander"),
     ("region", "stToast"),
 )
-FIND = """() => axe.run(document, { rules: { 'target-size': { enabled: true } }, resultTypes: ['violations'] }).then((found) =>
+FIND = """(only) => axe.run({ exclude: ['pre code > span:nth-child(n+80)'] }, { ...(only ? { runOnly: only } : {}), rules: only ? {} : { 'target-size': { enabled: true } }, resultTypes: ['violations'] }).then((found) =>
   found.violations.flatMap(({ id, nodes }) => nodes.map((node) => [id, node.html.slice(0, 300), node.failureSummary.slice(0, 400)])))"""
 
 
@@ -39,13 +40,13 @@ def ready(page, address: str) -> None:
     page.locator(".gf-terms button").first.wait_for(state="attached")
 
 
-def violations(page) -> list[tuple[str, str, str]]:
-    """(rule, element, what would help) of what is ours."""
+def violations(page, only: str | None = None) -> list[tuple[str, str, str]]:
+    """(rule, element, what would help) of what is ours; of one rule `only`, or of all."""
     page.add_style_tag(content='[data-stale="true"] { opacity: 1 !important; transition: none !important }')
     page.add_script_tag(path=str(AXE))
     return [
         (rule, html, help_)
-        for rule, html, help_ in page.evaluate(FIND)
+        for rule, html, help_ in page.evaluate(FIND, only)
         if not any(rule == name and part in html for name, part in STREAMLITS)
     ]
 
@@ -63,7 +64,8 @@ def test_nothing_of_ours_is_in_the_way(page, app_url, entry):
         unfold(page)
         for scheme in ("light", "dark"):
             shown_in(page, scheme)
-            found[chosen, scheme] = violations(page)
+            # What else axe asks does not depend on colours.
+            found[chosen, scheme] = violations(page, "color-contrast" if scheme == "dark" else None)
         shown_in(page, "light")
     assert not any(found.values()), "\n".join(f"{at}: {some}" for at, some in found.items() if some)
 

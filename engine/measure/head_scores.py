@@ -4,20 +4,22 @@ a training: the measure of `engine.measure.induction`, over a few draws. And whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from engine.measure.habits import Named
 from engine.measure.induction import drawn, ordered, ordinary, read_twice
+from engine.measure.recording import record
 from engine.model import Transformer
 from engine.tokenizers import Tokenizer, token_bytes
-from engine.training.records import Grid, HeadScores
+from engine.training.records import Evaluation, Grid, HeadScores
 
 COUNT, DRAWS = 24, 4  # different tokens that are read twice; draws over which is averaged
 HALF = 0.5  # of its weight: from here on a head has formed
+LITTLE = 0.1  # of its weight: below it a head does something else
 
 Kind = Literal["previous", "induction"]
 
@@ -54,6 +56,59 @@ def head_scores(model: Transformer, tokenizer: Tokenizer) -> HeadScores | None:
 def strongest(grid: Grid) -> Named:
     """The head with the largest score; of equal ones the lower."""
     return ordered(np.array(grid))[0]
+
+
+@dataclass(frozen=True)
+class Grown:
+    """At the newest look of a training: the head that copies most, and when it last gave less than LITTLE of
+    its weight to copying (the first look where it always gave more). Losses are those of random tokens read
+    once and a second time, nats per token; `seconds` of training lie between the two looks.
+    """
+
+    step: int
+    head: Named
+    since: int
+    before: float
+    seconds: float
+    first_loss: float
+    second_loss: float
+
+    @property
+    def is_formed(self) -> bool:
+        return self.head.value >= HALF
+
+
+def grown(looks: Sequence[Evaluation]) -> Grown | None:
+    """None where no look of a training scored its heads."""
+    scored = [(look, look.heads) for look in looks if look.heads is not None]
+    if not scored:
+        return None
+    newest, scores = scored[-1]
+    head = strongest(scores.induction)
+    course = [(look, heads.induction[head.layer][head.head]) for look, heads in scored]
+    low = [one for one in course[:-1] if one[1] < LITTLE]
+    since, before = low[-1] if low else course[0]
+    spent = newest.seconds - since.seconds
+    return Grown(newest.step, head, since.step, before, spent, scores.first_loss, scores.second_loss)
+
+
+@dataclass(frozen=True, eq=False)
+class Twice:
+    """Random tokens read twice: their `ids` (position,), and what every head looks at (layer, head, query,
+    key).
+    """
+
+    ids: tuple[int, ...]
+    patterns: np.ndarray = field(repr=False)
+
+
+def patterns_twice(model: Transformer, tokenizer: Tokenizer) -> Twice | None:
+    """Of the first draw of `head_scores`; None where `read_at` is."""
+    once = read_at(model, tokenizer, 0)
+    if once is None:
+        return None
+    ids = (*once, *once)
+    return Twice(ids, record(model, ids, only={"pattern"}).stacked("pattern"))
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,8 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     step = training_step.current(name, steps)
     found = model_of(name, step, steps)
     choice.facts.caption(
-        facts(found, course and course.total, step, steps), help=facts_help(found, len(steps) or None)
+        facts(found, course.total if course else None, step, steps),
+        help=facts_help(found, len(steps) or None),
     )
     asked = FIRST_TEXT if choice.text is None else choice.text
     ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config))

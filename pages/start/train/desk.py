@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine.presets import Preset
 from engine.service.state import RunView
-from pages.start.train import words
+from pages.start.train import heads, words
 from pages.start.train.asking import refusal, selected, start, start_pair
 from pages.start.train.curves import loss_curves
 from pages.start.train.data import data_group
@@ -42,7 +42,7 @@ def draw_desk() -> None:
     preset = header("Train", preset_picker)
     st.html(ASSETS / "panel.css")
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
-        st.header(words.QUESTION, anchor=False)
+        st.header(heads.question(preset) or words.QUESTION, anchor=False)
         drawer = st.popover("Settings", icon=":material/tune:")
     with st.container(
         key="train_desk"

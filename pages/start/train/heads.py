@@ -9,6 +9,7 @@ import streamlit as st
 
 from engine.errors import GlassformerError
 from engine.measure.head_scores import Grown, Twice, formed, grown, patterns_twice
+from engine.presets import Preset
 from engine.service.state import RunView
 from engine.tokenizers import token_bytes
 from pages.start.train import heads_figures as figures
@@ -16,6 +17,11 @@ from pages.start.train import words_heads as words
 from ui.models import RUN, model_after
 from ui.players.plot import plot
 from ui.text.tokens import show_bytes
+
+
+def question(preset: Preset) -> str:
+    """What a preset asks whose text repeats itself; '' for others."""
+    return words.QUESTION if preset.train is not None and preset.train.repeat else ""
 
 
 def scored(view: RunView) -> Grown | None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 from engine.measure.habits import Named
 from engine.measure.head_scores import Grown
 
+QUESTION = "Watch it happen: when does a head learn to copy?"
+
 
 def _name(head: Named) -> str:
     return f"{head.layer}.{head.head}"

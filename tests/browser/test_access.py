@@ -12,8 +12,9 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import open_fold, settled
 from tests.browser.server import ROOT
+from tests.browser.test_one_screen import VIEWS, choose
 from ui.site import ENTRIES
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
@@ -52,16 +53,36 @@ def violations(page) -> list[tuple[str, str, str]]:
 @needs_axe
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.url or "home")
 def test_nothing_of_ours_is_in_the_way(page, app_url, entry):
+    """Every view, with what is folded below it opened, in light and in dark."""
     page.set_viewport_size({"width": 1280, "height": 720})
     page.emulate_media(color_scheme="light")
     ready(page, f"{app_url}/{entry.url}")
-    assert violations(page) == []
-    page.emulate_media(color_scheme="dark")
+    views, found = page.locator(VIEWS), {}
+    for view in range(max(1, views.count())):
+        chosen = choose(page, view) if entry.url else "the map"
+        unfold(page)
+        for scheme in ("light", "dark"):
+            shown_in(page, scheme)
+            found[chosen, scheme] = violations(page)
+        shown_in(page, "light")
+    assert not any(found.values()), "\n".join(f"{at}: {some}" for at, some in found.items() if some)
+
+
+def unfold(page) -> None:
+    page.locator(".st-key-answer, .map").first.wait_for(timeout=60_000)
+    for name in ("Measure it", "By hand"):
+        if page.locator('[data-testid="stExpander"] summary', has_text=name).count():
+            open_fold(page, name)
+    page.wait_for_timeout(300)  # figures are drawn after the script has run
+
+
+def shown_in(page, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
     page.wait_for_function(
-        "getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).colorScheme === 'dark'"
+        "scheme => getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).colorScheme === scheme",
+        arg=scheme,
     )
     page.wait_for_timeout(300)  # colours fade from the one to the other
-    assert violations(page) == []
 
 
 def test_every_page_has_a_title_of_its_own_and_its_headings_are_in_order(page, app_url):

@@ -131,7 +131,7 @@ def _beside(
         "x": float(steps[-1]),
         "y": float(losses[-1]),
         "yref": "y2",
-        "text": f"{name} {losses[-1]:.1f}",
+        "text": f"{name} {losses[-1]:.2f}",
         "showarrow": False,
         "xanchor": "left" if steps[-1] < end / 2 else "right",
         "yanchor": side,

@@ -17,8 +17,8 @@ def before(share: float, guess: float, steps: int) -> str:
     """Before the first run."""
     return (
         f"**{share:.0%}** of the windows repeat their own beginning. Before it learns, a letter that comes"
-        f" again costs as much as a new one: {guess:.2f} nats. Press **Train**, and see when in {steps:,} steps"
-        " that changes."
+        f" again costs as much as a new one: {guess:.2f} nats. Press **Train**, and see when in {steps:,}"
+        " steps that changes."
     )
 
 

@@ -36,9 +36,7 @@ def test_the_time_lapse_is_scrubbed_through_and_heads_are_named_where_they_forme
     page.goto(f"{app_url}/attention?model=timelapse&step=520", wait_until="domcontentloaded")
     slider.wait_for(timeout=SLOW)
     settled(page, SLOW)
-    expect(page.locator(".gf-scrubber output")).to_contain_text(
-        "step 520 · training loss 1.93 · head 0.3 reads the token before, head 1.2 copies"
-    )
+    expect(page.locator(".gf-scrubber output")).to_contain_text("step 520 · 0.3 looks one back, 1.2 copies")
     track = slider.bounding_box()
     name = names.nth(1).bounding_box()
     assert track and name

@@ -29,15 +29,17 @@ test("the words name step, newest and loss", () => {
 })
 
 test("what happened at a step is said there, and nowhere else", () => {
-  const data = { steps: [0, 10, 20], losses: [null, 2.5, 2], run: "a", marks: [{ step: 10, short: "1.0", words: "head 1.0 copies" }] }
-  assert.deepEqual([0, 1, 2].map((i) => words(data, i)), ["step 0", "step 10 · training loss 2.50 · head 1.0 copies", "step 20 (newest) · training loss 2.00"])
+  const data = { steps: [0, 10, 20], losses: [null, 2.5, 2], run: "a", marks: [{ step: 10, short: "1.0", words: "1.0 copies" }] }
+  assert.deepEqual([0, 1, 2].map((i) => words(data, i)), ["step 0", "step 10 · 1.0 copies", "step 20 (newest) · training loss 2.00"])
 })
 
-test("marks stand at their steps; names that would touch stand on two rows", () => {
+test("marks stand at their steps; names that would touch stand on two sides, or not at all", () => {
   const mark = (step) => ({ step, short: "0.1", words: "" })
-  const found = marked([0, 10, 20, 30, 40], [mark(10), mark(20), mark(25), mark(40)], 30)
-  assert.deepEqual(found.map(({ step, at, row }) => [step, at, row]), [[10, 25, 0], [20, 50, 1], [40, 100, 0]])
-  assert.deepEqual(marked([0], [mark(0)]).map(({ at }) => at), [0])
+  const placed = (marks, wide) => marked([0, 10, 20, 30, 40], marks.map(mark), wide).map(({ step, at, side }) => [step, at, side])
+  assert.deepEqual(placed([10, 25, 40], 400), [[10, 25, "right"], [40, 100, "right"]])
+  assert.deepEqual(placed([10, 20], 100), [[10, 25, "left"], [20, 50, "right"]])
+  assert.deepEqual(placed([10, 20, 30], 100), [[10, 25, "left"], [20, 50, "none"], [30, 75, "right"]])
+  assert.deepEqual(marked([0], [mark(0)], 100).map(({ at, side }) => [at, side]), [[0, "right"]])
 })
 
 test("the loss fills the picture, and what is missing is left out", () => {

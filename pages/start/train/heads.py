@@ -23,6 +23,9 @@ from ui.players.plot import plot
 from ui.text.tokens import show_bytes
 
 
+ACROSS = 52  # letters of a window that are shown in a line
+
+
 def question(preset: Preset) -> str:
     """What a preset asks whose text repeats itself; '' for others."""
     return words.QUESTION if preset.train is not None and preset.train.repeat else ""
@@ -35,7 +38,7 @@ def windows(spec: RunSpec, corpus: Corpus, rows: int) -> str:
     except GlassformerError:
         return ""
     lines = ("│".join("".join(piece) for piece in parted(row)) for row in found.x)
-    return "\n".join(line.replace("\n", NEWLINE) for line in lines)
+    return "\n".join(line[:ACROSS].replace("\n", NEWLINE) + " …" for line in lines)
 
 
 def scored(view: RunView) -> Grown | None:

@@ -22,7 +22,6 @@ from ui.models import RUN, model_after
 from ui.players.plot import plot
 from ui.text.tokens import show_bytes
 
-
 ACROSS = 52  # letters of a window that are shown in a line
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import ConfigError
 
 if TYPE_CHECKING:
-    from engine.training.records import Record
+    from engine.training.records import HeadScores, Record
 
 SENT = ("Step", "Evaluation", "Sample", "Done")  # a Snapshot goes to disk, and only its place is told
 
@@ -183,9 +183,14 @@ def _parts(line: bytes) -> tuple[str, dict[str, Any]]:
     return kind, said
 
 
-def encode(record: Record) -> list[Any]:
-    """The name of a record's class and its fields in order."""
-    return [type(record).__name__, *(getattr(record, field.name) for field in fields(record))]
+def encode(record: Record | HeadScores) -> list[Any]:
+    """The name of a record's class and its fields in order; a record inside it likewise."""
+    values = (getattr(record, field.name) for field in fields(record))
+    return [type(record).__name__, *(encode(v) if _is_record(v) else v for v in values)]
+
+
+def _is_record(value: Any) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)
 
 
 def decode(values: Sequence[Any]) -> Record:
@@ -194,8 +199,21 @@ def decode(values: Sequence[Any]) -> Record:
 
     if not values or values[0] not in SENT:
         raise ValueError(f"no record is called {values[0] if values else None!r}")
+    kind, *found = values
     try:
-        record: Record = getattr(records, values[0])(*values[1:])
+        if kind == "Evaluation" and found and isinstance(found[-1], list):
+            found[-1] = _head_scores(found[-1])
+        record: Record = getattr(records, kind)(*found)
     except TypeError as error:
         raise ValueError(str(error)) from error
     return record
+
+
+def _head_scores(values: Sequence[Any]) -> HeadScores:
+    """Raises TypeError for what are none."""
+    from engine.training.records import HeadScores
+
+    if len(values) != 5 or values[0] != "HeadScores":
+        raise TypeError("no scores of heads")
+    induction, previous = (tuple(tuple(row) for row in grid) for grid in values[1:3])
+    return HeadScores(induction, previous, *values[3:])

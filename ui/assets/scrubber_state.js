@@ -1,6 +1,7 @@
 // @ts-check
 // Where the scrubber stands among the snapshots: arithmetic alone.
 
+const NAME = 7 // pixels of a letter of a mark's name
 export const NEWEST = -1 // follow the newest, as ui/players/scrubber.py has it
 
 /**
@@ -39,12 +40,32 @@ export function after(before, now, moving) {
 }
 
 /**
- * @param {Snapshots} data
+ * What happened at a step.
+ * @typedef {{ step: number, short: string, words: string }} Mark
+ */
+
+/**
+ * @param {Snapshots & { marks?: Mark[] }} data
  * @param {number} index
  */
-export function words({ steps, losses }, index) {
-  const loss = losses[index]
-  return `step ${steps[index].toLocaleString("en")}${index === steps.length - 1 ? " (newest)" : ""}` + (loss === null ? "" : ` · training loss ${loss.toFixed(2)}`)
+export function words({ steps, losses, marks = [] }, index) {
+  const loss = losses[index], mark = marks.find(({ step }) => step === steps[index])
+  const then = mark ? ` · ${mark.words}` : loss === null ? "" : ` · training loss ${loss.toFixed(2)}` // one line has room for one
+  return `step ${steps[index].toLocaleString("en")}${index === steps.length - 1 ? " (newest)" : ""}${then}`
+}
+
+/**
+ * The marks that have a place among the snapshots: how far along the slider each stands, in percent, and on which side of it
+ * its name stands. Of marks that are near one another the first has it on the left, the last on the right, others have none.
+ * @param {number[]} steps
+ * @param {Mark[]} marks
+ * @param {number} wide pixels that the slider has
+ */
+export function marked(steps, marks, wide) {
+  const last = Math.max(steps.length - 1, 1)
+  const found = marks.filter(({ step }) => steps.includes(step)).map((mark) => ({ ...mark, at: (100 * steps.indexOf(mark.step)) / last }))
+  const near = (i) => i >= 0 && i + 1 < found.length && ((found[i + 1].at - found[i].at) * wide) / 100 < NAME * (1 + found[i].short.length)
+  return found.map((mark, i) => ({ ...mark, side: !near(i) ? "right" : near(i - 1) ? "none" : "left" }))
 }
 
 /**

@@ -180,6 +180,8 @@ def _trained_on(subject: Subject) -> str | None:
     """Why a model has not learned it, where that is known."""
     if subject.key[0].startswith(UNTRAINED):
         return "It has not been trained: such heads form during training, all at once (Olsson et al. 2022)."
+    if subject.repeat:
+        return words.repeats(subject.repeat)
     if subject.corpus is None:
         return None
     return (

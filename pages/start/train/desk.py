@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine.presets import Preset
 from engine.service.state import RunView
-from pages.start.train import words
+from pages.start.train import heads, words, words_heads
 from pages.start.train.asking import refusal, selected, start, start_beside, start_pair
 from pages.start.train.beside import trained_already
 from pages.start.train.curves import loss_curves
@@ -35,6 +35,7 @@ from ui.players.served import ASSETS
 from ui.text.markdown import token_word, whole
 
 TALL = 420  # of the empty chart: there is nothing else yet
+WINDOWS = 12  # that stand there instead, where they repeat themselves
 READ = 900  # characters of the text it reads, before the first run
 
 
@@ -43,7 +44,7 @@ def draw_desk() -> None:
     preset = header("Train", preset_picker)
     st.html(ASSETS / "panel.css")
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
-        st.header(words.QUESTION, anchor=False)
+        st.header(heads.question(preset) or words.QUESTION, anchor=False)
         drawer = st.popover("Settings", icon=":material/tune:")
     with st.container(
         key="train_desk"
@@ -141,10 +142,16 @@ def _before(chosen: Setup) -> None:
             alt="An empty chart of loss against step, with lines for what predictors without a network reach",
         )
     with right:
-        st.markdown("**The text that it reads**")
+        repeats = spec.train.repeat > 0
+        st.markdown(words_heads.READS if repeats else "**The text that it reads**")
         corpus = corpus_of(spec)
+        read = (heads.windows(spec, corpus, WINDOWS) if repeats else corpus.text[:READ]) if corpus else ""
         with st.container(height=TALL - 50, border=False):
-            st.code(whole(corpus.text[:READ]) if corpus else "", language=None, wrap_lines=True)
+            st.code(whole(read), language=None, wrap_lines=not repeats)
     noun = "letter" if word == "character" else word
     if "uniform" in lines:
-        explain.answer(words.before(vocabulary(spec), lines["uniform"], noun, spec.train.steps))
+        explain.answer(
+            words_heads.before(spec.train.repeat, lines["uniform"], spec.train.steps)
+            if repeats
+            else words.before(vocabulary(spec), lines["uniform"], noun, spec.train.steps)
+        )

@@ -23,7 +23,6 @@ NEURONS = 6  # of each block and lane, the most active
 GUESSES = 3  # of each depth and lane
 KEPT = 128  # likeliest tokens of the last lane, at each depth: top-k cuts among them
 TEMPERATURES = tuple(tenth / 10 for tenth in range(1, 21))  # at which the others are added up
-TYPICAL = 97  # percentile of a depth's cells, in size, that has the strongest colour
 NEEDED = {
     "pattern",
     "resid_pre",
@@ -42,8 +41,8 @@ class Lanes:
     """The last tokens of a text on their way, `earlier` tokens stand before them. Depth 0 is the stream
     before the first block, depth i + 1 that after block i.
 
-    A cell is the mean of a vector's neighbouring numbers, `pooled` of them (the fewest, the most). `scale`
-    (depth,) is the TYPICAL percentile of the sizes of a depth's cells. What a model lacks is None.
+    A cell is the mean of a vector's neighbouring numbers, `pooled` of them (the fewest, the most). What
+    a model lacks is None.
     """
 
     earlier: int
@@ -56,7 +55,6 @@ class Lanes:
     patterns: np.ndarray | None = field(repr=False)
     neurons: np.ndarray | None = field(repr=False)  # (layer, lane, NEURONS) which, most active first
     active: np.ndarray | None = field(repr=False)  # (layer, lane, NEURONS) ffn_post of them
-    scale: np.ndarray = field(repr=False)  # (depth,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +124,6 @@ def lanes(recording: Recording) -> Lanes:
         _patterns(recording, shown),
         which,
         active,
-        np.percentile(np.abs(stream), TYPICAL, axis=(1, 2)),
     )
 
 
@@ -144,6 +141,14 @@ def strips(vectors: np.ndarray) -> np.ndarray:
     """(..., d_model) -> (..., cell): means of neighbouring numbers."""
     at = edges(vectors.shape[-1])
     found: np.ndarray = np.add.reduceat(vectors, at[:-1], axis=-1) / np.diff(at)
+    return found
+
+
+def typical(values: np.ndarray) -> np.ndarray:
+    """How large the largest number of a lane typically is: (row, lane, n) -> (row,), the median over lanes.
+    The first token's stream may be a hundred times as long as the others' (Sun et al. 2024).
+    """
+    found: np.ndarray = np.median(np.abs(values).max(-1), axis=1)
     return found
 
 

@@ -1,0 +1,166 @@
+"""The living map: the model itself, running."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from engine.config import SampleConfig
+from engine.errors import ConfigError
+from engine.measure.lens import first_settled
+from engine.sample.stages import draw, stages
+from pages.start.home import links, words
+from pages.start.home.map_text import describe
+from pages.start.home.reading import HELD, Heard, Looked, grown, hear, look, reading_of
+from ui import explain, widgets
+from ui import step as training_step
+from ui.models import REAL_MODEL
+from ui.players.livemap import KEY, living_map, packed
+from ui.reading import MAX_TEXT
+from ui.subject import choose_subject
+
+FIRST_LETTERS = "ROMEO:\nO, she d"  # as many as there are lanes
+SHOWN, ANSWERED, MORE, WROTE, GO = "home_shown", "home_answered", "home_more", "home_wrote", "home_go"
+START = {"temperature": 1.0, "top_k": 0}
+
+
+def draw_living(place: Any) -> None:
+    """`place` is that of the question; beside it the bar says which model is looked into."""
+    with place:
+        choice = choose_subject(FIRST_LETTERS, REAL_MODEL)
+    looked = look(choice.name, choice.text or "")
+    subject = looked.subject
+    if (go := st.session_state.pop(GO, None)) is not None:
+        path, query = links.target(go, subject, looked.step)
+        st.switch_page(path, query_params=query)
+    reading = reading_of(subject.key, subject.ids, subject.model)
+    name = f"{subject.key[0]}@{subject.key[1]} {hash(subject.ids):x}"
+    heard = hear(looked, reading, st.session_state.get(MORE) == name)
+    st.session_state[SHOWN] = (choice.name, choice.text or "")
+    living_map(
+        packed(name, reading, heard.said, heard.outlook, heard.depths, subject.vocabulary)
+        | {"whole": heard.whole},
+        _rest(looked, heard),
+        _asked,
+    )
+    explain.answer(_answer(looked, heard))
+
+
+def _rest(looked: Looked, heard: Heard) -> dict[str, Any]:
+    subject = looked.subject
+    parts = describe(subject.config, subject.model.parts)
+    return {
+        "model": {
+            "title": subject.title,
+            "causal": subject.config.causal,
+            "speaks": subject.model.output.present,
+            "vocab": subject.config.vocab_size,
+            "d_model": subject.config.d_model,
+            "d_ff": subject.config.d_ff,
+        },
+        "parts": {
+            name: {
+                "title": part.title.removeprefix("2  "),
+                "text": part.text,
+                "colour": part.colour,
+                "parameters": next((value for key, value in part.rows if key == "parameters"), ""),
+            }
+            for name, part in parts.items()
+        },
+        "part": st.query_params.get("part"),
+        "say": words.SAY,
+        "panel": words.PANEL,
+        "text": subject.text,
+        "notes": [note.replace("\n", " ") for note in looked.notes],
+        "examples": dict(words.EXAMPLES if subject.is_pretrained else words.LETTERS),
+        "answered": st.session_state.get(ANSWERED),
+        "wrote": st.session_state.get(WROTE),
+        "start": START,
+    }
+
+
+def _answer(looked: Looked, heard: Heard) -> str:
+    subject = looked.subject
+    if not heard.said:
+        return words.vectors(len(subject.ids), subject.config.d_model)
+    last = heard.said[max(heard.said)]
+    guess = last.tokens[:, 0, :1]  # (depth, 1)
+    settled = int(first_settled(guess)[0])
+    vocabulary = subject.vocabulary
+    return words.answer(
+        read=" ".join(subject.text.split()),
+        causal=subject.config.causal,
+        word=vocabulary[int(guess[-1, 0])],
+        chance=float(last.chances[-1, 0, 0]),
+        settled=settled,
+        before=vocabulary[int(guess[max(settled - 1, 0), 0])],
+    )
+
+
+# What the browser asks --------------------------------------------------------------------------
+
+
+def _asked() -> None:
+    """Does it, once, before the page is drawn. What makes no sense is left undone."""
+    ask = widgets.picked(KEY, "ask")
+    if not isinstance(ask, Mapping) or SHOWN not in st.session_state:
+        return
+    st.session_state[ANSWERED] = str(ask.get("id"))[:60]
+    name, text = st.session_state[SHOWN]
+    what = ask.get("do")
+    if what == "type":
+        typed = str(ask.get("text") or "")
+        st.session_state["text"] = typed[:MAX_TEXT]
+        st.session_state["text_length"] = len(typed)
+    elif what == "write":
+        _write(name, text, ask)
+    elif what == "more":
+        st.session_state[MORE] = str(ask.get("name"))[:200]
+    elif what == "step" and isinstance(ask.get("step"), int):
+        training_step.move(name, ask["step"])
+    elif what == "open":
+        st.session_state[GO] = dict(ask)
+
+
+def _write(name: str, text: str, ask: Mapping[str, Any]) -> None:
+    """Draws a token with the reader's settings and puts it behind the text."""
+    looked = look(name, text)
+    subject = looked.subject
+    reading = reading_of(subject.key, subject.ids, subject.model)
+    if reading.logits is None or not subject.config.causal:
+        return
+    probabilities = stages(reading.logits, settings(ask))[-1].probabilities
+    token = draw(probabilities, random.random())
+    held = grown(looked, token)
+    st.session_state[HELD] = held
+    st.session_state["text"] = held.text
+    st.session_state["text_length"] = 0
+    st.session_state[WROTE] = {
+        "id": st.session_state[ANSWERED],
+        "token": token,
+        "word": subject.vocabulary[token],
+        "chance": float(probabilities[token]),
+    }
+
+
+def settings(ask: Mapping[str, Any]) -> SampleConfig:
+    """Temperature and top-k as the browser has them; START's where they make no sense.
+
+    >>> settings({"temperature": 0.5, "top_k": 3}) == SampleConfig(temperature=0.5, top_k=3)
+    True
+    >>> settings({"temperature": "x", "top_k": -1}) == SampleConfig(temperature=1.0)
+    True
+    """
+    heat, top = ask.get("temperature"), ask.get("top_k")
+    number = isinstance(heat, int | float) and not isinstance(heat, bool) and math.isfinite(heat)
+    whole = isinstance(top, int) and not isinstance(top, bool)
+    try:
+        return SampleConfig(
+            temperature=float(heat) if number else START["temperature"], top_k=top if whole else 0
+        ).validate()
+    except ConfigError:
+        return SampleConfig(temperature=START["temperature"])

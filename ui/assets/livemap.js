@@ -125,6 +125,7 @@ function drawHeads(self) {
     const made = button("", "", () => follow(self, card(self, { kind: "head", layer: self.focus })))
     within(made, "canvas")
     made.onpointerenter = made.onfocus = () => { choose(self, head); point(self, { kind: "head", layer: self.focus }) }
+    made.onpointerleave = made.onblur = () => point(self, null)
     return self.heads.appendChild(made)
   })
   self.buttons.forEach((made, head) => {
@@ -318,6 +319,7 @@ function update(self, data, fresh) {
   take(self, data, fresh)
   self.text = data.text
   if (document.activeElement !== self.field || self.playing || data.wrote?.id === data.answered) self.field.value = data.text.replaceAll("\n", "⏎")
+  if (document.activeElement !== self.field) self.field.scrollLeft = self.field.scrollWidth // what was written last is seen
   self.field.setAttribute("aria-label", data.panel.writes)
   self.field.placeholder = data.panel.writes
   const names = Object.keys(data.examples)

@@ -34,10 +34,11 @@ def packed(
     depths: Sequence[int],
     vocabulary: Sequence[str],
 ) -> dict[str, Any]:
-    """A text as it is sent. `name` tells it from all others; `said` holds what is known of it so far, by lane;
-    `outlook` is of the `depths`.
+    """A text as it is sent. `name` tells it from all others; `said` holds what is known of it so far, by
+    lane; `outlook` is of the `depths`.
 
-    Whole numbers are uint32, weights uint8 of 255, strips int8 of 127 times what is typical, the rest float32.
+    Whole numbers are uint32, weights uint8 of 255, strips int8 of 127 times what is typical, the rest
+    float32.
     """
     lanes = reading.lanes
     shown = reading.ids[lanes.earlier :]

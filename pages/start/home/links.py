@@ -1,4 +1,4 @@
-"""Where a part of the living map leads: the page that explains it, with this model, this text and this place."""
+"""Where a part of the living map leads: the page that explains it, with the model, the text and the place."""
 
 from __future__ import annotations
 

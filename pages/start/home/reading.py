@@ -71,7 +71,7 @@ def look(name: str, text: str) -> Looked:
 
 
 def grown(looked: Looked, token: int) -> Held:
-    """The text with one token more. Where the model or the page takes no more, its first half is forgotten."""
+    """The text with one token more. Where there is no room for more, its first half is forgotten."""
     subject = looked.subject
     limit = most_tokens(subject.config)
     ids = (*subject.ids, token)

@@ -24,8 +24,8 @@ SAY = {
     "earlier": ("{count} earlier tokens", "They are read like the others; only the last {shown} are drawn."),
     "embedding": (
         "“{word}” as a vector",
-        "Its row of the table: {d_model} numbers. Each stripe is the mean of {pooled} of them: blue is negative,"
-        " orange positive.",
+        "Its row of the table: {d_model} numbers. Each stripe is the mean of {pooled} of them: blue is"
+        " negative, orange positive.",
     ),
     "stream": (
         "“{word}” after block {block}",
@@ -50,7 +50,7 @@ SAY = {
     ),
     "neuron": (
         "Neuron {neuron} of block {block}",
-        "At “{word}” it is {value}: number {rank} of {d_ff} by size. The bars are the {count} most active ones.",
+        "At “{word}” it is {value}: number {rank} of {d_ff} by size. The bars are the {count} most active.",
     ),
     "ffn_out": (
         "What the neurons add to “{word}”",
@@ -89,8 +89,8 @@ PANEL = {
     "silent": "This model gives vectors: it writes nothing.",
     "filler": "This model fills gaps and does not write on.",
     "wrote": "Drawn: “{word}”, which had {chance}.",
-    "summary": "{title} read {count} tokens. Likeliest next: {guesses}. Open: block {block}, head {head}, from"
-    " “{word}”.",
+    "summary": "{title} read {count} tokens. Likeliest next: {guesses}. Open: block {block}, head {head},"
+    " from “{word}”.",
 }
 
 
@@ -111,17 +111,17 @@ def vectors(tokens: int, width: int) -> str:
 
 LIVING = Words(
     see=(
-        "Each token of the text is a lane. Its vector runs through the blocks as a strip: every stripe is the"
-        " mean of neighbouring numbers of it. In the open block the heads carry numbers from lane to lane, and"
-        " the neurons work on each lane by itself."
+        "Each token of the text is a lane. Its vector runs through the blocks as a strip: every stripe is"
+        " the mean of neighbouring numbers of it. In the open block the heads carry numbers from lane to"
+        " lane, and the neurons work on each lane by itself."
     ),
     why=(
-        "This is all of it: a vector for each token, and blocks that add to it. What comes out at the right is"
-        " a probability for every token of the vocabulary, computed from the last lane."
+        "This is all of it: a vector for each token, and blocks that add to it. What comes out at the right"
+        " is a probability for every token of the vocabulary, computed from the last lane."
     ),
     attempt=(
-        "Type a sentence of yours and press *Write*. Pull the temperature. Point at a head to see who looks at"
-        " whom, and stop the model after an earlier block."
+        "Type a sentence of yours and press *Write*. Pull the temperature. Point at a head to see who looks"
+        " at whom, and stop the model after an earlier block."
     ),
 )
 

@@ -1,6 +1,6 @@
 // @ts-check
 // The living map: a text on its way through a model. Block, head, temperature, top-k and depth change here; the server is asked
-// for another text, for a written token, for another step. See ui/players/livemap.py and pages/start/home/living.py.
+// for another text, for a written token, for another step. See pages/start/home/packing.py and pages/start/home/living.py.
 
 import { card } from "./livemap_card.js"
 import { paint, textures } from "./livemap_draw.js"
@@ -16,7 +16,7 @@ import { paint as paintColours, sideOf, themed } from "./shared/theme.js"
 const TYPED_MS = 120 // after the last key, the server is asked
 const PATIENCE_MS = 6000 // an answer that has not come by then is not waited for any longer
 const SWEEP_MS = 700, MOVE_MS = 220 // a first text runs through; another block opens
-const HIGH = 326, TALL = 620, NARROW = 640 // pixels
+const HIGH = 326, HIGHEST = 600, AROUND = 394, TALL = 640, NARROW = 640 // pixels; what stands around the map
 const MOST = 500 // tokens that are written on and on
 const KEPT = ["home_block", "home_head", "home_depth", "home_temperature", "home_top_k"]
 
@@ -74,7 +74,7 @@ function place_(self) {
   const wide = self.stage.clientWidth, { p } = self
   self.tall = self.root.clientWidth < NARROW
   self.root.classList.toggle("gf-tall", self.tall)
-  const high = self.tall ? TALL : HIGH, ratio = window.devicePixelRatio || 1
+  const high = self.tall ? TALL : Math.max(HIGH, Math.min(HIGHEST, innerHeight - AROUND)), ratio = window.devicePixelRatio || 1
   Object.assign(self.canvas, { width: Math.round(wide * ratio), height: Math.round(high * ratio) })
   Object.assign(self.canvas.style, { width: `${wide}px`, height: `${high}px` })
   const size = self.tall ? { along: high, across: wide } : { along: wide, across: high }

@@ -6,7 +6,7 @@ import { button, element, resize, within, write } from "./shared/dom.js"
 import { chance, whole } from "./shared/numbers.js"
 import { playButton, still } from "./shared/play.js"
 
-const ROWS = 8
+const ROWS = 8, FEW = 5, MOST = 14 // bars: on a small screen, on a narrow, on a high one
 
 function slider(place, name, values, change) {
   const box = within(place, "label", "gf-live-slider"), said = within(box, "span", "gf-live-name"), out = within(box, "output")
@@ -38,7 +38,8 @@ export function createPanel(self, place, below) {
 export function drawBars(self) {
   const { p, panel, model } = self, found = outlookAt(p, self.depth, self.temperature, self.topK)
   write(self.heading, model.causal ? panel.next : panel.there)
-  const count = found ? Math.min(ROWS, found.tokens.length) : 0
+  const room = self.tall ? FEW : Math.min(MOST, Math.max(ROWS, Math.floor((self.canvas.clientHeight - 142) / 23)))
+  const count = found ? Math.min(room, found.tokens.length) : 0
   resize(self.rows, count, () => {
     const made = button("", ""), token = within(made, "span", "gf-live-token"), field = within(made, "span", "gf-live-field"), bar = within(field, "i"), share = within(made, "span", "gf-live-share")
     self.list.append(made)

@@ -4,7 +4,7 @@
 import { bytes, numbers } from "./shared/numbers.js"
 
 /**
- * A text as it was sent (ui/players/livemap.py), its numbers unpacked.
+ * A text as it was sent (pages/start/home/packing.py), its numbers unpacked.
  * @typedef {any} Picture
  */
 
@@ -113,11 +113,11 @@ const STRIP = 16, SUM = 15, LAST = 20, EDGE = 6, FIXED = 4 + EDGE + STRIP + SUM 
  * @param {{ along: number, across: number, lanes: number, earlier: boolean, layers: number, focus: number, tall: boolean }} of
  */
 export function layout({ along, across, lanes, earlier, layers, focus, tall }) {
-  const labels = tall ? 74 : 132, words = tall ? 84 : 118, top = tall ? 4 : 64, band = tall ? 48 : 0
-  const track = along - labels - words, embed = Math.max(12, Math.min(36, track * 0.05)), wanted = tall ? 270 : 320
+  const labels = tall ? 96 : 132, words = tall ? 84 : 118, top = tall ? 4 : 64, band = tall ? 48 : 0
+  const track = along - labels - words, embed = Math.max(12, Math.min(36, track * 0.05)), wanted = tall ? 270 : Math.max(320, 0.42 * track)
   const each = layers > 1 ? Math.max(3, Math.min(64, (track - embed - wanted) / (layers - 1))) : 0
   const wide = track - embed - each * (layers - 1)
-  const rows = lanes + (earlier ? 0.8 : 0), pitch = Math.min(tall ? 46 : 56, (across - top - (tall ? 4 : 8)) / rows)
+  const rows = lanes + (earlier ? 0.8 : 0), pitch = Math.min(tall ? 46 : Math.max(56, across / 7), (across - top - (tall ? 4 : 8)) / rows)
   const first = top + (tall ? (across - top - pitch * rows) / 2 : 0) + (earlier ? 0.8 * pitch : 0)
   const strips = [[labels, labels + embed]], blocks = []
   let s = labels + embed
@@ -131,7 +131,7 @@ export function layout({ along, across, lanes, earlier, layers, focus, tall }) {
   const attention = [arcs[1] + EDGE, arcs[1] + EDGE + STRIP], middle = [attention[1] + SUM, attention[1] + SUM + STRIP]
   const neurons = [middle[1] + EDGE, middle[1] + EDGE + room * 0.4], feedforward = [neurons[1] + EDGE, neurons[1] + EDGE + STRIP]
   return {
-    along, across, labels, words: [along - words, along], top, band, pitch, thick: Math.max(3, Math.min(38, pitch * 0.72)), strips, blocks, focus, from, to,
+    along, across, labels, words: [along - words, along], top, band, pitch, thick: Math.max(3, Math.min(60, pitch * 0.72)), strips, blocks, focus, from, to,
     arcs, attention, middle, neurons, feedforward, lanes, earlier,
     /** The middle of a lane; of -1, the earlier tokens. */
     lane: (i) => (i < 0 ? first - 0.45 * pitch : first + (i + 0.5) * pitch),

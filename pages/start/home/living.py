@@ -15,11 +15,11 @@ from engine.measure.lens import first_settled
 from engine.sample.stages import draw, stages
 from pages.start.home import links, words
 from pages.start.home.map_text import describe
+from pages.start.home.packing import KEY, living_map, packed
 from pages.start.home.reading import HELD, Heard, Looked, grown, hear, look, reading_of
 from ui import explain, widgets
 from ui import step as training_step
 from ui.models import REAL_MODEL
-from ui.players.livemap import KEY, living_map, packed
 from ui.reading import MAX_TEXT
 from ui.subject import choose_subject
 

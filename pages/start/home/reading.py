@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine import corpora
-from engine.errors import HeadError
 from engine.measure import living
 from engine.model import Transformer
 from ui import models, state
@@ -140,10 +139,3 @@ def _said(looked: Looked, reading: living.Reading, everything: bool, large: bool
     while len(memory) > REMEMBERED:
         memory.pop(next(iter(memory)))
     return found
-
-
-def last_logits(reading: living.Reading) -> object:
-    """Those of the last token, (vocab,). Raises HeadError without an output head."""
-    if reading.logits is None:
-        raise HeadError("this model has no output head: it writes nothing")
-    return reading.logits

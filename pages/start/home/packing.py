@@ -15,7 +15,7 @@ from ui.figures import theme
 from ui.players.component import mounted
 
 KEY = "living_map"
-BARS = 10  # tokens that are drawn as bars
+BARS = 14  # tokens that are drawn as bars, at most
 
 
 def living_map(picture: Mapping[str, Any], rest: Mapping[str, Any], asked: Callable[[], None]) -> None:

@@ -84,13 +84,16 @@ def load(folder: Path | str) -> Checkpoint:
     the config.
     """
     folder = Path(folder)
-    files = {}
-    for name in FILES:
-        try:
-            files[name] = (folder / name).read_bytes()
-        except OSError as error:
-            raise CheckpointError(f"{folder / name} cannot be read: {error.strerror or error}") from error
+    files = {name: read(folder / name) for name in FILES}
     return _assemble(files, *architecture(files[CONFIG], str(folder)), str(folder))
+
+
+def read(path: Path) -> bytes:
+    """A whole file. Raises CheckpointError naming it when it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def pack(
@@ -241,13 +244,17 @@ def write_whole(path: Path, data: bytes) -> None:
 def _files(
     model: Transformer, tokenizer: Storable, metrics: Mapping[str, Any], dtype: torch.dtype
 ) -> dict[str, bytes]:
-    stored = {name: p.detach().cpu().to(dtype).contiguous() for name, p in model.named_parameters()}
     return {
-        WEIGHTS: save_tensors(stored),
-        CONFIG: _json(model.config.to_dict() | _made_of(model.parts)),
-        TOKENIZER: _json(tokenizer.to_dict()),
-        METRICS: _json(dict(metrics)),
+        WEIGHTS: stored(dict(model.named_parameters()), dtype),
+        CONFIG: json_bytes(model.config.to_dict() | _made_of(model.parts)),
+        TOKENIZER: json_bytes(tokenizer.to_dict()),
+        METRICS: json_bytes(dict(metrics)),
     }
+
+
+def stored(tensors: Mapping[str, Tensor], dtype: torch.dtype) -> bytes:
+    """A safetensors file of these parameters."""
+    return save_tensors({name: p.detach().cpu().to(dtype).contiguous() for name, p in tensors.items()})
 
 
 def _made_of(parts: Parts) -> dict[str, str]:
@@ -262,7 +269,8 @@ def _made_of(parts: Parts) -> dict[str, str]:
     return {} if parts is HEALTHY else {"parts": parts.name}
 
 
-def _json(value: Any) -> bytes:
+def json_bytes(value: Any) -> bytes:
+    """As it stands in a file."""
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
@@ -270,7 +278,7 @@ def architecture(
     data: bytes, where: str, allow: Callable[[ModelConfig, Parts], None] | None = None
 ) -> tuple[ModelConfig, Parts]:
     """What a config file names, if it can be built and is allowed. Raises CheckpointError where not."""
-    values = _object(data, CONFIG, where)
+    values = json_object(data, CONFIG, where)
     try:
         parts = parts_of(str(values.pop("parts", HEALTHY.name)))
         config = ModelConfig.from_dict(values).validate()
@@ -284,9 +292,16 @@ def architecture(
 
 
 def _assemble(files: Mapping[str, bytes], config: ModelConfig, parts: Parts, where: str) -> Checkpoint:
-    tokenizer_values, metrics = (_object(files[name], name, where) for name in (TOKENIZER, METRICS))
+    metrics = json_object(files[METRICS], METRICS, where)
+    tokenizer = tokenizer_for(config, files[TOKENIZER], where)
+    model = model_from(files[WEIGHTS], config, parts, where)
+    return Checkpoint(model, model.config, tokenizer, metrics)
+
+
+def tokenizer_for(config: ModelConfig, data: bytes, where: str) -> Storable:
+    """What a tokenizer's file holds. Raises CheckpointError for one that is none, or not of this model."""
     try:
-        tokenizer = tokenizers.from_dict(tokenizer_values)
+        tokenizer = tokenizers.from_dict(json_object(data, TOKENIZER, where))
     except (GlassformerError, TypeError) as error:
         raise CheckpointError(f"{where}: {error}") from error
     if config.vocab_size - tokenizer.vocab_size not in (0, 1):  # an encoder has one id more, its mask
@@ -294,19 +309,25 @@ def _assemble(files: Mapping[str, bytes], config: ModelConfig, parts: Parts, whe
             f"{where}: the config has vocab_size {config.vocab_size}, but the tokenizer knows"
             f" {tokenizer.vocab_size} tokens"
         )
+    return tokenizer
+
+
+def model_from(
+    data: bytes, config: ModelConfig, parts: Parts, where: str, name: str = WEIGHTS
+) -> Transformer:
+    """The model whose weights are in a safetensors file. Raises CheckpointError when that is damaged, or of
+    another architecture.
+    """
     # The tensors bound the model's size: a config that asks for more is refused before any memory is taken.
     wanted = parameter_formula(config, parts)
     try:
-        held = weights.numbers(files[WEIGHTS])
-        tensors = load_tensors(files[WEIGHTS]) if held == wanted else {}
+        held = weights.numbers(data)
+        tensors = load_tensors(data) if held == wanted else {}
     except (CheckpointError, SafetensorError, ValueError, KeyError) as error:
-        raise CheckpointError(f"{where}: {WEIGHTS} is damaged or cut short ({error})") from error
+        raise CheckpointError(f"{where}: {name} is damaged or cut short ({error})") from error
     if held != wanted:
-        raise CheckpointError(
-            f"{where}: {WEIGHTS} holds {held:,} numbers, but the config calls for {wanted:,}"
-        )
-    model = model_with(config, tensors, where, parts)
-    return Checkpoint(model, model.config, tokenizer, metrics)
+        raise CheckpointError(f"{where}: {name} holds {held:,} numbers, but the config calls for {wanted:,}")
+    return model_with(config, tensors, where, parts)
 
 
 def model_with(
@@ -339,7 +360,8 @@ def model_with(
     return model.requires_grad_(False)
 
 
-def _object(data: bytes, name: str, where: str) -> dict[str, Any]:
+def json_object(data: bytes, name: str, where: str) -> dict[str, Any]:
+    """What a JSON file holds. Raises CheckpointError for anything but an object."""
     if len(data) > MAX_JSON_BYTES:
         raise CheckpointError(f"{where}: {name} is larger than {MAX_JSON_BYTES >> 20} MB")
     try:

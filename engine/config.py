@@ -232,6 +232,7 @@ class TrainConfig(_Fields):
         False  # also after 1, 2, 4, 8 ... steps up to snapshot_every: most is learned early
     )
     tokenizer: str = "char"  # char, byte, or bpe:V for byte-pair encoding with V tokens in all
+    repeat: float = 0.0  # share of the training windows that repeat their own beginning to their end
 
     def validate(self) -> TrainConfig:
         """Returns itself when it can be run; raises ConfigError naming the first field that is wrong."""
@@ -259,6 +260,7 @@ class TrainConfig(_Fields):
         for name in ("muon_momentum", "beta1", "beta2"):
             _check_range(name, getattr(self, name), 0.0, 0.9999)
         _check_range("min_lr_fraction", self.min_lr_fraction, 0.0, 1.0)
+        _check_range("repeat", self.repeat, 0.0, 1.0)
         if self.seed >= 2**31:
             raise ConfigError("seed", self.seed, f"must be below {2**31}")
         bpe_size(self.tokenizer)

@@ -34,7 +34,7 @@ LAYERS = (
     ("ui.state", "ui.explain", "ui.players", "ui.widgets", "ui.step", "ui.slow", "ui.here"),
     ("ui.controls", "ui.status", "ui.terms"),
     ("ui.fetching",),
-    ("ui.models",),
+    ("ui.models", "ui.timeline"),
     ("ui.subject",),
     ("ui.look", "ui.course", "ui.server"),
     ("pages",),

@@ -10,9 +10,9 @@ import streamlit as st
 
 from engine.errors import GlassformerError
 from engine.model import Transformer
-from ui import state
-from ui.models import RUN
+from ui.models import model_after
 from ui.subject import Subject
+from ui.timeline import timeline_of
 
 MOST_STEPS = 32  # snapshots that are measured
 SLICE_SECONDS = 0.12  # of measuring in one run of the script: a control waits that long at most
@@ -54,7 +54,7 @@ def course(
 
     def go_on() -> None:
         missing = [step for step in wanted if step not in kept]
-        _advance(model.removeprefix(RUN), missing, kept, measure)
+        _advance(model, missing, kept, measure)
         found = {step: kept[step] for step in wanted if kept.get(step) is not None}
         if found:
             draw(found)
@@ -71,13 +71,13 @@ def course(
 
 
 def _advance(
-    run: str, missing: Sequence[int], kept: dict[int, Any], measure: Callable[[Transformer], Any]
+    model: str, missing: Sequence[int], kept: dict[int, Any], measure: Callable[[Transformer], Any]
 ) -> None:
     """Measures until a slice of time is spent, one snapshot at least."""
     end = time.monotonic() + SLICE_SECONDS
     for step in missing:
         try:
-            kept[step] = measure(state.manager().model(run, step).model)
+            kept[step] = measure(model_after(model, step).model)
         except GlassformerError:
             kept[step] = None  # thinned out or removed meanwhile
         if time.monotonic() > end:
@@ -85,7 +85,6 @@ def _advance(
 
 
 def steps_of(subject: Subject) -> tuple[int, ...]:
-    """The snapshots of the run that is looked at; none for a model that is no run."""
-    name = subject.key[0]
-    view = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
-    return view.snapshots if view else ()
+    """The steps of the training that is looked at; none for a model without one."""
+    timeline = timeline_of(subject.key[0])
+    return timeline.steps if timeline else ()

@@ -217,6 +217,13 @@ SCHEDULE = (
         0.05,
         _is("objective", "masked"),
     ),
+    Control(
+        "repeat",
+        "Windows that repeat",
+        "Share of the training windows whose first characters come again and again to their end: text in"
+        " which looking back pays, so that heads learn to copy. 0: the text as it is.",
+        0.1,
+    ),
     Control("steps", "Steps", "How many updates of the weights.", 100),
     Control("batch_size", "Batch size", "Windows of text read in each step."),
     Control("schedule", "Schedule", "How the learning rate goes from its peak to its end."),

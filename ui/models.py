@@ -1,4 +1,6 @@
-"""The models that can be looked into, by the names in links: shipped, published, untrained, runs."""
+"""The models that can be looked into, by the names in links: shipped, published, untrained, runs, and the
+time-lapse of a training.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +20,7 @@ from engine.model import build
 from engine.presets import PRESETS
 from engine.pretrained import library, sources
 from engine.pretrained.library import Pretrained
+from engine.training.lapse import Lapse, open_lapse
 from ui import fetching, state
 from ui.fetching import FILE
 from ui.fields import TRAINABLE
@@ -32,6 +35,7 @@ SHIPPED = {
     "shakespeare-classic": "Shakespeare, classic (trained)",
     "shakespeare-modern": "Shakespeare, modern (trained)",
 }
+LAPSES = {"timelapse": "Time-lapse: from noise to Shakespeare"}  # one training, at many of its steps
 UNTRAINED, RUN, PRETRAINED = "untrained-", "run-", "pretrained-"
 FIRST_MODEL, REAL_MODEL = "shakespeare-classic", "pretrained-smollm2-135m"
 
@@ -44,8 +48,8 @@ def is_pretrained(name: str) -> bool:
 
 
 def title_of(name: str, run: RunView | None = None) -> str:
-    if name in SHIPPED:
-        return SHIPPED[name]
+    if name in SHIPPED or name in LAPSES:
+        return (SHIPPED | LAPSES)[name]
     if name.startswith(UNTRAINED):
         return f"{PRESETS[name.removeprefix(UNTRAINED)].title}, untrained"
     if name.startswith(PRETRAINED):
@@ -69,7 +73,7 @@ def choose_model(
     views = _runs(named)
     options = [
         *views,
-        *(name for name in SHIPPED if (ROOT / "checkpoints" / name).is_dir()),
+        *(name for name in (*SHIPPED, *LAPSES) if (ROOT / "checkpoints" / name).is_dir()),
         *(PRETRAINED + name for name in sources.available()),
         *fetching.files(named),
         *(UNTRAINED + name for name in TRAINABLE),
@@ -91,8 +95,8 @@ def choose_model(
             options,
             key="subject_model",
             format_func=lambda n: whole(title_of(n, views.get(n))),
-            help="A shipped model, one that others trained, an untrained one, or a run of yours, at any"
-            " of its steps.",
+            help="A shipped model, one that others trained, an untrained one, or a training at any of its"
+            " steps: a shipped one, or a run of yours.",
         )
     st.session_state["kept_model"] = name
     _put("model", name)
@@ -130,8 +134,8 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Found:
     page with a sentence.
     """
     try:
-        if name.startswith(RUN):
-            return _snapshot(name.removeprefix(RUN), max(steps) if step == NEWEST else step)
+        if is_training(name):
+            return _snapshot(name, max(steps) if step == NEWEST else step)
         if name.startswith(PRETRAINED):
             return _pretrained(name.removeprefix(PRETRAINED), None)
         if name.startswith(FILE):
@@ -154,9 +158,27 @@ def _pretrained(name: str, path: str | None) -> Pretrained:
     return library.load(name, state.profile().max_pretrained, path)
 
 
+def is_training(name: str) -> bool:
+    """Whether its model can be looked into at several steps: a run, or a time-lapse."""
+    return name.startswith(RUN) or name in LAPSES
+
+
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _snapshot(run: str, step: int) -> Checkpoint:
-    return state.manager().model(run, step)
+def _snapshot(name: str, step: int) -> Checkpoint:
+    return model_after(name, step)
+
+
+def model_after(name: str, step: int) -> Checkpoint:
+    """The model of a training after one of its steps. Raises GlassformerError when that is gone."""
+    if name in LAPSES:
+        return lapse_of(name).at(step)
+    return state.manager().model(name.removeprefix(RUN), step)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def lapse_of(name: str) -> Lapse:
+    """The time-lapse of that name in LAPSES. Raises CheckpointError when it is not whole."""
+    return open_lapse(ROOT / "checkpoints" / name)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -172,8 +194,10 @@ def _untrained(preset: str) -> Checkpoint:
 # What is known of it ----------------------------------------------------------------------------
 
 
-def facts(found: Found, run: RunView | None, step: int, steps: tuple[int, ...]) -> str:
-    """The line below a model's name: its sizes, and how it was trained."""
+def facts(found: Found, total: int | None, step: int, steps: tuple[int, ...]) -> str:
+    """The line below a model's name: its sizes, and how it was trained; `total` steps, where it is looked
+    into at one of them.
+    """
     c = found.config
     words = [
         f"{parameter_formula(c, found.model.parts):,} parameters",
@@ -183,12 +207,12 @@ def facts(found: Found, run: RunView | None, step: int, steps: tuple[int, ...]) 
         return " · ".join(words + _published(found))
     words += [f"width {c.d_model}", f"context {c.context}"]
     loss = found.metrics.get("validation_loss")
-    if run is None and isinstance(loss, float):
+    if isinstance(loss, float):
         words.append(f"validation loss {loss:.3f}")
-    if run is not None:
+    if total is not None:
         words.append(
             f"{'newest: ' if step == NEWEST else ''}step {max(steps) if step == NEWEST else step:,} of"
-            f" {run.total_steps:,}"
+            f" {total:,}"
         )
     return " · ".join(words)
 
@@ -204,13 +228,27 @@ def _published(found: Pretrained) -> list[str]:
     ]
 
 
-def facts_help(found: Found, run: RunView | None) -> str | None:
+def facts_help(found: Found, steps: int | None) -> str | None:
     """Where the facts of a published model come from; what the validation loss of a shipped one may be held
-    against, and what not.
+    against, and what not; how a time-lapse, which is kept at so many `steps`, was trained.
     """
     if isinstance(found, Pretrained):
         return _origin(found)
-    return None if run is not None else _loss_help(found.metrics, found.config.context)
+    if steps is None:
+        return _loss_help(found.metrics, found.config.context)
+    repeat = repeat_of(found)
+    if not repeat:
+        return None
+    return (
+        f"One training, kept at {steps} of its steps. {repeat:.0%} of the windows that it reads repeat their"
+        " own beginning: looking back pays, and heads learn to copy. Losses are of the text as it is."
+    )
+
+
+def repeat_of(found: Found) -> float:
+    """Share of the windows that repeat themselves in what it was trained on; 0 where that is not known."""
+    train = found.metrics.get("train")
+    return float(train.get("repeat", 0.0)) if isinstance(train, Mapping) else 0.0
 
 
 def _origin(found: Pretrained) -> str:

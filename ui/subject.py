@@ -32,6 +32,7 @@ from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, FIRST_WORDS, MAX_TEXT, mos
 from ui.step import NEWEST
 from ui.text.markdown import safe
 from ui.text.tokens import show_bytes
+from ui.timeline import timeline_of
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -55,6 +56,7 @@ class Subject:
     text: str  # as the model sees it: cut, and without the characters it does not know
     ids: tuple[int, ...]
     corpus: str | None  # name of the text it was trained on, where the server has that; else None
+    repeat: float = 0.0  # share of the windows that repeated themselves there (TrainConfig.repeat)
 
     @property
     def config(self) -> ResolvedConfig:
@@ -133,11 +135,14 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     """
     name = choice.name
     run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
-    steps = run.snapshots if run else ()
+    course = timeline_of(name)
+    steps = course.steps if course else ()
     timeline = st.container(height=78, border=False) if steps else st.container()
     step = training_step.current(name, steps)
     found = model_of(name, step, steps)
-    choice.facts.caption(facts(found, run, step, steps), help=facts_help(found, run))
+    choice.facts.caption(
+        facts(found, course and course.total, step, steps), help=facts_help(found, len(steps) or None)
+    )
     asked = FIRST_TEXT if choice.text is None else choice.text
     ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config))
     for note in notes if choice.text is not None else ():
@@ -153,13 +158,14 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
             shown,
             ids,
             corpus if corpus in corpora.CORPORA else None,
+            models.repeat_of(found),
         )
     finally:
-        if run is not None:
+        if course is not None and steps:
             with timeline:
-                scrubber(steps, run.history, step, model=name, key=SCRUBBER)
-            if run.active:
-                st.fragment(_wait_for_snapshots, run_every=1.0)(run.id, steps)
+                scrubber(steps, course.losses, step, marks=course.marks, model=name, key=SCRUBBER)
+            if course.run is not None and course.active:
+                st.fragment(_wait_for_snapshots, run_every=1.0)(course.run, steps)
 
 
 @contextmanager

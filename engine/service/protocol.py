@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import ConfigError
 
 if TYPE_CHECKING:
-    from engine.training.records import Record
+    from engine.training.records import HeadScores, Record
 
 SENT = ("Step", "Evaluation", "Sample", "Done")  # a Snapshot goes to disk, and only its place is told
 
@@ -184,8 +184,9 @@ def _parts(line: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def encode(record: Record) -> list[Any]:
-    """The name of a record's class and its fields in order."""
-    return [type(record).__name__, *(getattr(record, field.name) for field in fields(record))]
+    """The name of a record's class and its fields in order; a record inside it likewise."""
+    values = (getattr(record, field.name) for field in fields(record))
+    return [type(record).__name__, *(encode(v) if is_dataclass(v) else v for v in values)]
 
 
 def decode(values: Sequence[Any]) -> Record:
@@ -194,8 +195,21 @@ def decode(values: Sequence[Any]) -> Record:
 
     if not values or values[0] not in SENT:
         raise ValueError(f"no record is called {values[0] if values else None!r}")
+    kind, *found = values
     try:
-        record: Record = getattr(records, values[0])(*values[1:])
+        if kind == "Evaluation" and found and isinstance(found[-1], list):
+            found[-1] = _head_scores(found[-1])
+        record: Record = getattr(records, kind)(*found)
     except TypeError as error:
         raise ValueError(str(error)) from error
     return record
+
+
+def _head_scores(values: Sequence[Any]) -> HeadScores:
+    """Raises TypeError for what are none."""
+    from engine.training.records import HeadScores
+
+    name, *grids, first, second = values
+    if name != "HeadScores":
+        raise TypeError(f"no scores of heads: {name!r}")
+    return HeadScores(*(tuple(tuple(row) for row in grid) for grid in grids), first, second)

@@ -13,6 +13,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpora import Corpus, check_length
 from engine.parts.protocols import Targets
 from engine.parts.registry import shifted
+from engine.training.repeats import with_repeats
 
 # Of one forward pass of an evaluation: with a large vocabulary, 64 windows at once would take gigabytes.
 MAX_LOGITS = 2**24
@@ -52,23 +53,24 @@ class Batch:
     targets: Tensor
 
 
-def next_token_batch(tokens: Tensor, starts: Tensor, length: int, targets: Targets = shifted) -> Batch:
-    """Windows at `starts` (batch,), and the same windows one place further on as targets (or what else
-    `targets` makes of them).
-
-    The last window that fits starts at len(tokens) - length - 1, because the targets reach one further.
+def windows_at(tokens: Tensor, starts: Tensor, length: int) -> Tensor:
+    """`length` tokens from each of `starts` (batch,) on: (batch, position). The last window that fits starts
+    at len(tokens) - length.
     """
-    windows = tokens[starts[:, None] + torch.arange(length + 1)]  # (batch, position + 1)
+    return tokens[starts[:, None] + torch.arange(length)]
+
+
+def next_token_batch(windows: Tensor, targets: Targets = shifted) -> Batch:
+    """`windows` (batch, position + 1) as inputs, and the same one place further on as targets (or what else
+    `targets` makes of them).
+    """
     return Batch(*targets(windows))
 
 
-def masked_batch(
-    tokens: Tensor, starts: Tensor, length: int, rate: float, mask_id: int, generator: torch.Generator
-) -> Batch:
-    """Windows in which a share of the tokens is replaced by `mask_id`, to be guessed from both sides (Devlin
-    et al. 2018).
+def masked_batch(windows: Tensor, rate: float, mask_id: int, generator: torch.Generator) -> Batch:
+    """`windows` (batch, position), of which a share of the tokens is replaced by `mask_id`, to be guessed
+    from both sides (Devlin et al. 2018).
     """
-    windows = tokens[starts[:, None] + torch.arange(length)]
     hidden = torch.rand(windows.shape, generator=generator) < rate
     hidden[:, 0] |= ~hidden.any(dim=1)  # every window has something to guess
     return Batch(windows.masked_fill(hidden, mask_id), windows.masked_fill(~hidden, -1))
@@ -102,9 +104,11 @@ class Batches:
         return torch.randint(self.bound, (self.config.batch_size,), generator=generator), generator
 
     def at(self, step: int) -> Batch:
-        """A random training batch, (batch_size, context)."""
+        """A random training batch, (batch_size, context); of its windows a share repeat their own beginning,
+        where the configuration says so (engine.training.repeats).
+        """
         starts, generator = self.starts(step)
-        return self._make(self.corpus.train, starts, self.length, generator)
+        return self._make(self.corpus.train, starts, self.length, generator, self.config.repeat)
 
     def loss(self, nats: float, batch: Batch) -> Loss:
         """The mean loss of a batch, with what it is a mean over."""
@@ -132,7 +136,13 @@ class Batches:
         if rest and not sampled:
             yield self._make(tokens, torch.tensor([end]), rest, generator)
 
-    def _make(self, tokens: Tensor, starts: Tensor, length: int, generator: torch.Generator) -> Batch:
-        if self.config.objective == "masked":
-            return masked_batch(tokens, starts, length, self.config.mask_rate, self.mask_id, generator)
-        return next_token_batch(tokens, starts, length, self.targets)
+    def _make(
+        self, tokens: Tensor, starts: Tensor, length: int, generator: torch.Generator, repeat: float = 0.0
+    ) -> Batch:
+        masked = self.config.objective == "masked"
+        windows = windows_at(tokens, starts, length + (not masked))  # targets reach one further
+        if repeat:
+            windows = with_repeats(windows, repeat, self.corpus.vocab_size, generator).tokens
+        if masked:
+            return masked_batch(windows, self.config.mask_rate, self.mask_id, generator)
+        return next_token_batch(windows, self.targets)

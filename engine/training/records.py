@@ -26,6 +26,22 @@ class Step:
     bits: float | None = None  # the batch's loss in bits per character
 
 
+Grid = tuple[tuple[float, ...], ...]  # (layer, head)
+
+
+@dataclass(frozen=True)
+class HeadScores:
+    """What every head does with random tokens that are read twice (engine.measure.head_scores). `induction`
+    (layer, head): weight from each place of the second reading on the place after its first occurrence;
+    `previous` (layer, head): on the token just before. Losses are those of the two readings.
+    """
+
+    induction: Grid
+    previous: Grid
+    first_loss: float
+    second_loss: float
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Mean loss over the same windows of the training and the validation split each time."""
@@ -37,6 +53,7 @@ class Evaluation:
     complete: bool  # the whole validation split was read
     train_bits: float | None = None  # the same losses in bits per character
     validation_bits: float | None = None
+    heads: HeadScores | None = None  # where the text repeats itself (TrainConfig.repeat), and heads can copy
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from engine.config import ModelConfig, TrainConfig
 from engine.corpora import Corpus, check_length
 from engine.errors import CheckpointError, ConfigError
 from engine.faults import parts_of
-from engine.model import build
+from engine.measure.head_scores import head_scores
+from engine.model import Transformer, build
 from engine.numerics import choose
 from engine.parts.protocols import Parts
 from engine.sample import complete
@@ -215,20 +216,22 @@ class _Training:
             complete or not limit,
             training.bits,
             validation.bits,
+            head_scores(self._in_float32(), self.corpus.tokenizer) if self.config.repeat else None,
         )
+
+    def _in_float32(self) -> Transformer:
+        """To be looked into or to write with: one row at a time, bfloat16 takes a processor twice as long."""
+        if self.numerics.device.type == "cpu" and self.numerics.dtype != torch.float32:
+            return copy.deepcopy(self.model).float()
+        return self.model
 
     def _sample(self) -> Sample:
         prompt = self.config.sample_prompt if self.control.prompt is None else self.control.prompt
         unknown = set(self.corpus.tokenizer.unknown(prompt))
         prompt = "".join(c for c in prompt if c not in unknown)  # what the model really sees
         seed = self.config.seed + self.step
-        model = self.model
-        if self.numerics.device.type == "cpu" and self.numerics.dtype != torch.float32:
-            model = copy.deepcopy(
-                model
-            ).float()  # one row at a time, bfloat16 takes a processor twice as long
         text = complete(
-            model,
+            self._in_float32(),
             self.corpus.tokenizer,
             prompt,
             self.config.sample_length,

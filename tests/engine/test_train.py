@@ -19,7 +19,7 @@ from engine.errors import CheckpointError, ConfigError, CorpusError
 from engine.model import build
 from engine.numerics import Numerics
 from engine.parts.registry import HEALTHY
-from engine.training.batches import Batches, masked_batch, next_token_batch
+from engine.training.batches import Batches, masked_batch, next_token_batch, windows_at
 from engine.training.evaluation import measure
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
 from engine.training.train import train, warning
@@ -278,7 +278,7 @@ def test_weights_that_are_no_numbers_are_no_snapshot_to_go_on_from() -> None:
 def test_targets_are_the_inputs_one_place_on(length: int, extra: int) -> None:
     tokens = torch.arange(length + extra)
     starts = torch.arange(extra)  # the last one ends on the last token: the classic off-by-one
-    batch = next_token_batch(tokens, starts, length)
+    batch = next_token_batch(windows_at(tokens, starts, length + 1))
     assert batch.inputs.shape == batch.targets.shape == (extra, length)
     assert torch.equal(batch.targets, batch.inputs + 1)
     assert batch.targets[-1, -1] == tokens[-1]
@@ -296,7 +296,8 @@ def test_random_windows_reach_both_ends() -> None:
 @given(rate=st.floats(0.01, 0.99), seed=st.integers(0, 1000))
 def test_masked_batches_hide_what_they_ask_for(rate: float, seed: int) -> None:
     tokens = torch.arange(100) % 10
-    batch = masked_batch(tokens, torch.tensor([0, 40]), 20, rate, 10, torch.Generator().manual_seed(seed))
+    windows = windows_at(tokens, torch.tensor([0, 40]), 20)
+    batch = masked_batch(windows, rate, 10, torch.Generator().manual_seed(seed))
     hidden = batch.targets >= 0
     assert hidden.any(dim=1).all()
     assert (batch.inputs[hidden] == 10).all()

@@ -34,7 +34,7 @@ from engine.service.protocol import (
     load_message,
 )
 from engine.service.worker import Outbox, explain
-from engine.training.records import Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
+from engine.training.records import Done, Evaluation, HeadScores, Record, Sample, Snapshot, Step, TrainState
 from tests.engine.running import MODEL, SHORT, TEXT
 
 
@@ -107,6 +107,7 @@ def test_a_worker_ends_with_its_input(when: str) -> None:
 
 @pytest.mark.parametrize("record", [
     Step(3, 1.25, 0.5, 1e-3, 96, 0.25), Step(3, float("inf"), 0.5, 1e-3, 96, 0.25), Evaluation(10, 1.5, 1.75, 2.0, True),
+    Evaluation(10, 1.5, 1.75, 2.0, True, heads=HeadScores(((0.1, 0.2), (0.3, 0.4)), ((0.5, 0.6), (0.7, 0.8)), 4.1, 1.5)),
     Sample(10, "\n", 'a "quoted"\nline, \u2028 ümläut 🙂 \ud800'), Done(10, "diverged", "why", 1.0),
 ])  # fmt: skip
 def test_records_survive_the_pipe(record: Record) -> None:

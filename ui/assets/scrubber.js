@@ -4,13 +4,14 @@
 import { within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { asker, playButton } from "./shared/play.js"
-import { after, points, wanted, words } from "./scrubber_state.js"
+import { after, marked, points, wanted, words } from "./scrubber_state.js"
 
 /**
  * What is sent.
  * @typedef {object} Data
  * @property {number[]} steps the snapshots, ascending
  * @property {(number | null)[]} losses
+ * @property {import("./scrubber_state.js").Mark[]} marks
  * @property {number} shown the step that the page has drawn, or NEWEST
  * @property {string} run
  */
@@ -23,12 +24,13 @@ function create(place) {
   root.innerHTML = `
     <button type="button" class="gf-scrub-play"></button>
     <div class="gf-scrub-track"><svg preserveAspectRatio="none" viewBox="0 0 1000 100" aria-hidden="true"><polyline class="gf-scrub-line"/><polyline class="gf-scrub-done"/></svg>
+      <div class="gf-scrub-marks" aria-hidden="true"></div>
       <input type="range" min="0" step="1"></div>
     <output class="gf-scrub-where"></output>`
   const find = (name) => root.querySelector(name)
   const self = {
     root, button: find("button"), slider: find("input"), line: find(".gf-scrub-line"), done: find(".gf-scrub-done"), where: find("output"),
-    steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null,
+    marks: [], marked: find(".gf-scrub-marks"), steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null,
   }
   self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), ANSWER_MS) // an event: the server keeps the step (ui/step.py)
   self.slider.setAttribute("aria-label", "Training time: the step whose model is shown")
@@ -87,9 +89,25 @@ function update(self, data, fresh) {
   const moving = !fresh && self.run === data.run && self.question.waiting()
   self.index = after(self, data, moving)
   Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses })
+  mark(self, data.marks ?? [])
   if (!moving) self.question.settle(data.shown)
   if (self.question.answered(data.shown) && self.playing) setTimeout(() => advance(self), REST_MS)
   draw(self)
+}
+
+/** Names at the steps where something happened; they are drawn again only where they are others. */
+function mark(self, marks) {
+  self.marks = marks
+  const found = marked(self.steps, marks), said = JSON.stringify(found)
+  if (said === self.marked.dataset.said) return
+  self.marked.dataset.said = said
+  self.marked.replaceChildren(...found.map(({ at, row, short }) => {
+    const name = document.createElement("span")
+    name.textContent = short
+    name.style.left = `${at}%`
+    name.dataset.row = String(row)
+    return name
+  }))
 }
 
 function remove(self) {

@@ -39,12 +39,31 @@ export function after(before, now, moving) {
 }
 
 /**
- * @param {Snapshots} data
+ * What happened at a step.
+ * @typedef {{ step: number, short: string, words: string }} Mark
+ */
+
+/**
+ * @param {Snapshots & { marks?: Mark[] }} data
  * @param {number} index
  */
-export function words({ steps, losses }, index) {
-  const loss = losses[index]
-  return `step ${steps[index].toLocaleString("en")}${index === steps.length - 1 ? " (newest)" : ""}` + (loss === null ? "" : ` · training loss ${loss.toFixed(2)}`)
+export function words({ steps, losses, marks = [] }, index) {
+  const loss = losses[index], mark = marks.find(({ step }) => step === steps[index])
+  return `step ${steps[index].toLocaleString("en")}${index === steps.length - 1 ? " (newest)" : ""}` + (loss === null ? "" : ` · training loss ${loss.toFixed(2)}`) + (mark ? ` · ${mark.words}` : "")
+}
+
+/**
+ * The marks that have a place among the snapshots: how far along the slider each stands, in percent, and on which of two
+ * rows its name has room beside that of the mark before it.
+ * @param {number[]} steps
+ * @param {Mark[]} marks
+ * @param {number} [near] percent that a name takes
+ */
+export function marked(steps, marks, near = 5) {
+  const last = Math.max(steps.length - 1, 1)
+  const found = marks.flatMap((mark) => (steps.includes(mark.step) ? [{ ...mark, at: (100 * steps.indexOf(mark.step)) / last, row: 0 }] : []))
+  found.forEach((mark, i) => { if (i && !found[i - 1].row && mark.at - found[i - 1].at < near) mark.row = 1 })
+  return found
 }
 
 /**

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from engine.service.history import History, losses_at
 from ui import step as training_step
 from ui import widgets
 from ui.players.component import mounted
 
 
-def scrubber(steps: Sequence[int], history: History, shown: int, *, model: str, key: str) -> None:
-    """Draws it. `steps` are the snapshots, `shown` the one that the page has just drawn, or NEWEST. What it
-    asks for goes to `ui.step`, which owns the step of `model`.
+class Mark(NamedTuple):
+    """What happened at one of the steps: in a word, which stands at the slider, and in full."""
+
+    step: int
+    short: str
+    words: str
+
+
+def scrubber(
+    steps: Sequence[int],
+    losses: Sequence[float | None],
+    shown: int,
+    *,
+    marks: Sequence[Mark] = (),
+    model: str,
+    key: str,
+) -> None:
+    """Draws it. `steps` are the snapshots, `losses` those of the training (nats per token), `shown` the one
+    that the page has just drawn, or NEWEST. What it asks for goes to `ui.step`, which owns the step of
+    `model`.
 
     It waits for the page to have drawn one step before it asks for another, so that a fast drag never starves
     the pictures.
@@ -25,6 +42,12 @@ def scrubber(steps: Sequence[int], history: History, shown: int, *, model: str, 
 
     mounted("scrubber")(
         key=key,
-        data={"steps": list(steps), "losses": losses_at(steps, history), "shown": shown, "run": model},
+        data={
+            "steps": list(steps),
+            "losses": list(losses),
+            "marks": [mark._asdict() for mark in marks],
+            "shown": shown,
+            "run": model,
+        },
         on_step_change=moved,
     )

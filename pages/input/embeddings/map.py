@@ -34,9 +34,9 @@ from pages.input.embeddings.shared import (
     matrix_of,
     vocabulary_of,
 )
-from ui import explain, state
+from ui import explain
 from ui.course import steps_of
-from ui.models import RUN
+from ui.models import model_after
 from ui.players.plot import plot
 from ui.subject import Subject
 from ui.widgets import one_of
@@ -71,12 +71,12 @@ class _Shown:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _newest(run: str, step: int, _met: np.ndarray) -> Frame | None:
-    """The axes of a run's newest snapshot, and how far its tokens reach on them; None when that has just
+def _newest(name: str, step: int, _met: np.ndarray) -> Frame | None:
+    """The axes of a training's newest snapshot, and how far its tokens reach on them; None when that has just
     gone.
     """
     try:
-        matrix = embedding_of(state.manager().model(run, step).model)
+        matrix = embedding_of(model_after(name, step).model)
     except GlassformerError:
         return None
     return frame(matrix, _met) if np.isfinite(matrix).all() else None
@@ -86,7 +86,7 @@ def _newest(run: str, step: int, _met: np.ndarray) -> Frame | None:
 def _map(
     key: tuple[str, int], newest_step: int, own_axes: bool, _matrix: np.ndarray, _met: np.ndarray
 ) -> TokenMap:
-    newest = _newest(key[0].removeprefix(RUN), newest_step, _met) if newest_step >= 0 else None
+    newest = _newest(key[0], newest_step, _met) if newest_step >= 0 else None
     return token_map(_matrix, _met, newest, own_axes)
 
 

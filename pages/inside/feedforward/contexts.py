@@ -19,7 +19,7 @@ from engine.measure.firing import SIDES, Excerpt, Liked, excerpts, liked, places
 from engine.measure.neurons import Scan, activations_near, nearing, scan, scanning
 from ui import state, widgets
 from ui.figures import theme
-from ui.models import RUN
+from ui.models import is_training
 from ui.slow import measured
 from ui.subject import Subject
 from ui.text.markdown import safe
@@ -107,7 +107,7 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, place: 
     found = _kept().get(key)
     if found is None:
         if (
-            subject.key[0].startswith(RUN)
+            is_training(subject.key[0])
             and not problem
             # Streamlit's own: a button that begins a measurement has no value.
             and not st.button("Read the corpus with the model of this step", key="feedforward_read")

@@ -19,7 +19,7 @@ from engine.presets import ENCODER_DECODERS, PRESETS, TAUGHT, Preset
 from engine.pretrained import sources
 from engine.pretrained.load import open_model
 from ui import state
-from ui.models import PRETRAINED, RUN, SHIPPED, title_of
+from ui.models import LAPSES, PRETRAINED, RUN, SHIPPED, title_of
 from ui.site import ROOT
 from ui.text.markdown import safe, whole
 
@@ -65,7 +65,7 @@ def options() -> dict[str, str]:
     runs = {RUN + view.id: f"Your run: {view.name}" for view in reversed(state.manager().runs(state.owner()))}
     shipped = {
         name: title
-        for name, title in SHIPPED.items()
+        for name, title in (SHIPPED | LAPSES).items()
         if (ROOT / "checkpoints" / name / checkpoints.CONFIG).is_file()
     }
     published = {PRETRAINED + name: title_of(PRETRAINED + name) for name in sources.available()}
@@ -76,7 +76,7 @@ def found(name: str) -> tuple[ModelConfig, Parts, Preset | None]:
     """The configuration and the parts behind a name. Raises GlassformerError when it went away."""
     if name in ALL:
         return ALL[name].model, HEALTHY, ALL[name]
-    if name in SHIPPED:
+    if name in SHIPPED or name in LAPSES:
         path = ROOT / "checkpoints" / name / checkpoints.CONFIG
         return *checkpoints.architecture(path.read_bytes(), str(path)), None
     if name.startswith(PRETRAINED):

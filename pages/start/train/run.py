@@ -9,7 +9,7 @@ import streamlit as st
 from engine.service.state import RunView
 from engine.training.compare import compared
 from engine.training.train import warning
-from pages.start.train import words
+from pages.start.train import heads, words
 from pages.start.train.asking import refusal, start
 from pages.start.train.beside import other_of
 from pages.start.train.losses import bits, losses, number, vocabulary
@@ -54,19 +54,30 @@ def _panel(run_id: str, polling: bool) -> None:
     mine = manager.may_control(run_id, state.owner())
     _line(view, other, mine)
     refusal()
-    chart, text = st.columns(2, gap="medium")
+    found = heads.scored(view)
+    chart, beside = st.columns(2 if found is None else [5, 8], gap="medium")
     with chart:
         notes = losses(view, other, HEIGHT)
-    with text:
-        samples([view, *([other] if other else [])], key="own_text", height=HEIGHT + 50)
-    explain.answer(_answer(view, other))
+    with beside:
+        if found is None:
+            samples([view, *([other] if other else [])], key="own_text", height=HEIGHT + 50)
+        else:
+            heads.heads(view, found, HEIGHT + 50)
+    explain.answer(heads.answer(found) if found is not None and other is None else _answer(view, other))
     for note in notes:
         st.caption(note)
     _troubles(view, other)
-    explain.measure_it(measured, view)
+    explain.measure_it(_measured, view, other, found is not None)
     explain.by_hand(by_hand, view)
     if view.active:
         bar(view, mine)
+
+
+def _measured(view: RunView, other: RunView | None, with_text: bool) -> None:
+    """The numbers; and what the model writes, where something else stands beside the chart."""
+    if with_text:
+        samples([view, *([other] if other else [])], key="own_text", height=HEIGHT)
+    measured(view)
 
 
 def _line(view: RunView, other: RunView | None, mine: bool) -> None:

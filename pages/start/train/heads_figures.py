@@ -1,0 +1,176 @@
+"""Arrays -> figures of heads that form. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.measure.habits import Named
+from engine.measure.head_scores import HALF, Formed
+from engine.training.records import HeadScores
+from ui.figures import specs as go
+from ui.figures.patterns import named_cells, placed
+from ui.figures.theme import SEQUENTIAL, base_layout, colour
+
+KINDS = {"induction": ("copies", "attention"), "previous": ("reads the letter before", "run1")}
+Looks = Sequence[tuple[int, HeadScores]]
+
+
+def scores(looks: Looks, found: Sequence[Formed], best: Named, end: float) -> go.Figure:
+    """Above, how much of its weight each head gives to copying and to the letter before, by step: bold where
+    it ever gave half, with its name where it first did. Below, the losses of both readings, nats.
+    """
+    steps = np.array([step for step, _ in looks])
+    bold = {(one.kind, one.layer, one.head) for one in found} | {("induction", best.layer, best.head)}
+    traces: list[dict[str, Any]] = []
+    for kind, (name, shade) in KINDS.items():
+        grids = np.array([getattr(heads, kind) for _, heads in looks])  # (look, layer, head)
+        shown = False
+        for layer, head in np.ndindex(grids.shape[1:]):
+            strong = (kind, layer, head) in bold
+            line = {"color": colour(shade, 100 if strong else 45), "width": 3 if strong else 1}
+            legend = {"showlegend": strong and not shown, "legendgroup": kind, "name": name}
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "x": steps,
+                    "y": grids[:, layer, head],
+                    "line": line,
+                    "hovertemplate": f"head {layer}.{head} {name}: %{{y:.2f}}<extra></extra>",
+                    **legend,
+                }
+            )
+            shown = shown or strong
+    first, second = (
+        np.array([getattr(heads, name) for _, heads in looks]) for name in ("first_loss", "second_loss")
+    )
+    traces += [
+        _loss(steps, first, "new letters", "quiet"),
+        _loss(steps, second, "the same letters again", "validation"),
+    ]
+    layout = base_layout(
+        uirevision="head-scores",
+        margin={"l": 48, "r": 12, "t": 8, "b": 40},
+        legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 12}},
+        hovermode="closest",
+        xaxis={"title": {"text": "step"}, "range": [0, max(end, float(steps[-1]))], "anchor": "y2"},
+        yaxis={"title": {"text": "share of weight"}, "range": [0, 1.02], "domain": [0.44, 1]},
+        yaxis2={
+            "title": {"text": "nats"},
+            "range": [0, 1.35 * max(1.0, float(np.nanmax(first)))],
+            "domain": [0, 0.34],
+            "anchor": "x",
+        },
+        shapes=[_half()],
+        annotations=[
+            *(_named(one, looks) for one in found),
+            _beside(steps, first, "new letters", "quiet", "bottom", end),
+            _beside(steps, second, "again", "validation", "top", end),
+        ],
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def _half() -> dict[str, Any]:
+    """Where a head has formed."""
+    line = {"color": colour("quiet"), "width": 1, "dash": "dot"}
+    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": HALF, "y1": HALF, "line": line}
+
+
+def _named(one: Formed, looks: Looks) -> dict[str, Any]:
+    """A head's name where its score first passed a half."""
+    heads = dict(looks)[one.step]
+    return {
+        "x": one.step,
+        "y": getattr(heads, one.kind)[one.layer][one.head],
+        "text": f"{one.layer}.{one.head}",
+        "showarrow": True,
+        "arrowhead": 0,
+        "ax": -22,
+        "ay": -14,
+        "font": {"color": colour(KINDS[one.kind][1]), "size": 13},
+    }
+
+
+def _loss(steps: np.ndarray, losses: np.ndarray, name: str, shade: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": steps,
+        "y": losses,
+        "yaxis": "y2",
+        "name": name,
+        "showlegend": False,
+        "line": {"color": colour(shade), "width": 2},
+        "hovertemplate": f"{name}: %{{y:.2f}} nats<extra></extra>",
+    }
+
+
+def _beside(
+    steps: np.ndarray, losses: np.ndarray, name: str, shade: str, side: str, end: float
+) -> dict[str, Any]:
+    """A curve's name and its newest loss, at its end."""
+    return {
+        "x": float(steps[-1]),
+        "y": float(losses[-1]),
+        "yref": "y2",
+        "text": f"{name} {losses[-1]:.1f}",
+        "showarrow": False,
+        "xanchor": "left" if steps[-1] < end / 2 else "right",
+        "yanchor": side,
+        "font": {"color": colour(shade), "size": 12},
+    }
+
+
+def scores_table(looks: Looks) -> dict[str, Any]:
+    """One row for each look: what the CSV holds."""
+    table: dict[str, Any] = {
+        "step": [step for step, _ in looks],
+        "first_reading_nats": [heads.first_loss for _, heads in looks],
+        "second_reading_nats": [heads.second_loss for _, heads in looks],
+    }
+    for kind in KINDS:
+        for layer, row in enumerate(getattr(looks[0][1], kind)):
+            for head in range(len(row)):
+                column = [getattr(heads, kind)[layer][head] for _, heads in looks]
+                table[f"{kind}_{layer}.{head}"] = column
+    return table
+
+
+def pattern(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:
+    """weights (query, key) of a sequence read twice; lines part the first reading from the second."""
+    half = len(labels) / 2 - 0.5
+    heat = {
+        "type": "heatmap",
+        "z": weights.astype(np.float32),
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": SEQUENTIAL,
+        "showscale": False,
+        **named_cells([f"{name} looks" for name in placed(labels)], placed(labels), " at "),
+        "hovertemplate": "%{hovertext}<br>weight %{z:.2f}<extra></extra>",
+    }
+    line = {"color": colour("quiet"), "width": 1, "dash": "dot"}
+    edge = len(labels) - 0.5
+    axis = {"showticklabels": False, "showgrid": False, "zeroline": False, "ticks": ""}
+    layout = base_layout(
+        margin={"l": 24, "r": 4, "t": 4, "b": 24},
+        showlegend=False,
+        xaxis={"title": {"text": "at this letter"}, "constrain": "domain", **axis},
+        yaxis={
+            "title": {"text": "this letter looks"},
+            "autorange": "reversed",
+            "scaleanchor": "x",
+            "constrain": "domain",
+            "constraintoward": "top",
+            **axis,
+        },
+        shapes=[
+            {"type": "line", "x0": half, "x1": half, "y0": -0.5, "y1": edge, "line": line},
+            {"type": "line", "x0": -0.5, "x1": edge, "y0": half, "y1": half, "line": line},
+        ],
+    )
+    return go.Figure({"data": [heat], "layout": layout})

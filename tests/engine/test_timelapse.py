@@ -1,0 +1,272 @@
+"""A time-lapse: what is kept is what was trained, an interrupted one goes on, a damaged one is refused; and the
+one that is shipped reaches what its metrics say.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
+
+from engine import corpora
+from engine.checkpoints import CONFIG, METRICS, TOKENIZER
+from engine.errors import CheckpointError
+from engine.measure.induction import drawn, ordinary
+from engine.model import Transformer
+from engine.probe import Recorder
+from engine.tokenizers import token_bytes
+from engine.training import timelapse
+from engine.training.lapse import Lapse, name_of, open_lapse
+from engine.training.records import Record, Snapshot, TrainState
+from engine.training.timelapse import STEPS, recipe, take
+from engine.training.train import train
+from tests.engine.trainings import CORPUS, MODEL, TRAIN
+
+SETTINGS = replace(TRAIN, steps=6, eval_every=0, sample_every=0, snapshot_every=0, repeat=0.5)
+KEPT = (0, 1, 2, 4)
+SHIPPED = Path(__file__).parents[2] / "checkpoints" / "timelapse"
+
+
+def taken(folder: Path) -> Lapse:
+    return take(folder / "into", folder / "work", CORPUS, MODEL, SETTINGS, KEPT)
+
+
+def trained() -> dict[int, TrainState]:
+    """The states of the same training after every step."""
+    every = replace(SETTINGS, snapshot_every=1)
+    records = train(MODEL, every, CORPUS, device="cpu")
+    return {record.step: record.state for record in records if isinstance(record, Snapshot)}
+
+
+@pytest.fixture(scope="module")
+def lapse(tmp_path_factory: pytest.TempPathFactory) -> Lapse:
+    return taken(tmp_path_factory.mktemp("lapse"))
+
+
+def test_the_chosen_steps_and_the_last_are_kept_as_they_were_trained(lapse: Lapse) -> None:
+    assert lapse.steps == (0, 1, 2, 4, 6) and lapse.train == SETTINGS
+    assert lapse.config == replace(MODEL, vocab_size=CORPUS.vocab_size).resolved()
+    states = trained()
+    for step in lapse.steps:
+        found = dict(lapse.at(step).model.named_parameters())
+        for name, weights in states[step].weights().items():
+            assert torch.equal(found[name], weights.half().float()), (step, name)
+    before, after = (dict(lapse.at(step).model.named_parameters()) for step in (4, 6))
+    assert not any(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_float16_keeps_the_logits_near(lapse: Lapse) -> None:
+    tokens = CORPUS.train[None, : MODEL.context]
+    stored = lapse.at(6).model
+    exact, weights = lapse.at(6).model, trained()[6].weights()
+    with torch.no_grad():
+        for name, parameter in exact.named_parameters():
+            parameter.copy_(weights[name])
+        near, true = stored(tokens), exact(tokens)
+    assert 0 < (near - true).abs().max() < 2e-3 * true.abs().max()
+
+
+def test_an_interrupted_one_goes_on_where_it_was(
+    lapse: Lapse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def until(step: int) -> Callable[..., Iterator[Record]]:
+        def some(*arguments: Any, **named: Any) -> Iterator[Record]:
+            for record in train(*arguments, **named):
+                yield record
+                if isinstance(record, Snapshot) and record.step == step:
+                    raise KeyboardInterrupt
+
+        return some
+
+    begun = []
+
+    def noted(*arguments: Any, **named: Any) -> Iterator[Record]:
+        begun.append(named["resume"] and named["resume"].step)
+        return train(*arguments, **named)
+
+    monkeypatch.setattr(timelapse, "train", until(2))
+    with pytest.raises(KeyboardInterrupt):
+        taken(tmp_path)
+    monkeypatch.setattr(timelapse, "train", noted)
+    again = taken(tmp_path)
+    assert begun == [2] and again.steps == lapse.steps
+    for step in lapse.steps:
+        one, other = (load_file(it.folder / name_of(step)) for it in (lapse, again))
+        assert all(torch.equal(one[name], other[name]) for name in one), step
+    other = replace(SETTINGS, seed=1)
+    with pytest.raises(CheckpointError, match="another recipe"):
+        take(tmp_path / "into", tmp_path / "work", CORPUS, MODEL, other, KEPT)
+
+
+@pytest.fixture
+def copied(lapse: Lapse, tmp_path: Path) -> Path:
+    """Files of its own, to be damaged."""
+    return Path(shutil.copytree(lapse.folder, tmp_path / "copied"))
+
+
+# What is refused --------------------------------------------------------------------------------
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def _renamed(path: Path) -> None:
+    tensors = load_file(path)
+    name = next(iter(tensors))
+    save_file({("other" if n == name else n): t for n, t in tensors.items()}, path)
+
+
+def _not_finite(path: Path) -> None:
+    tensors = load_file(path)
+    next(iter(tensors.values())).view(-1)[0] = float("nan")
+    save_file(tensors, path)
+
+
+@pytest.mark.parametrize(
+    "damage", [_cut, _renamed, _not_finite, Path.unlink, lambda path: path.write_text("")]
+)
+def test_a_damaged_step_is_refused_and_the_others_are_read(copied: Path, damage: Callable[..., None]) -> None:
+    lapse = open_lapse(copied)
+    damage(lapse.folder / name_of(2))
+    with pytest.raises(CheckpointError):
+        lapse.at(2)
+    lapse.at(1)
+    with pytest.raises(CheckpointError, match="no model of step 3"):
+        lapse.at(3)
+
+
+def _edited(folder: Path, edit: Callable[[dict[str, Any]], object], name: str = METRICS) -> None:
+    values = json.loads((folder / name).read_text())
+    edit(values)
+    (folder / name).write_text(json.dumps(values))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda metrics: metrics.pop("looks"),
+        lambda metrics: metrics.update(looks=[]),
+        lambda metrics: metrics.update(looks={"a": 1}),
+        lambda metrics: metrics["looks"].reverse(),
+        lambda metrics: metrics["looks"][1].update(step="1"),
+        lambda metrics: metrics["looks"][1].update(step=-1),
+        lambda metrics: metrics["looks"][1].update(train_loss=None),
+        lambda metrics: metrics["looks"][1].update(validation_loss=float("nan")),
+        lambda metrics: metrics["looks"][1].update(unknown=1),
+        lambda metrics: metrics["looks"][1]["heads"]["induction"].pop(),
+        lambda metrics: metrics["looks"][1]["heads"]["previous"][0].pop(),
+        lambda metrics: metrics["looks"][1]["heads"].update(first_loss="4"),
+        lambda metrics: metrics["looks"][1].update(heads=[1]),
+        lambda metrics: metrics["train"].update(repeat="half"),
+        lambda metrics: metrics["train"].update(unknown=1),
+        lambda metrics: metrics.pop("train"),
+    ],
+)
+def test_edited_facts_are_refused(copied: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    folder = copied
+    _edited(folder, edit)
+    with pytest.raises(CheckpointError):
+        open_lapse(folder)
+
+
+@pytest.mark.parametrize("name", [CONFIG, TOKENIZER, METRICS])
+def test_a_missing_or_broken_file_is_refused(copied: Path, name: str) -> None:
+    folder = copied
+    kept = (folder / name).read_text()
+    (folder / name).write_text(kept[: len(kept) // 2])
+    with pytest.raises(CheckpointError):
+        open_lapse(folder)
+    (folder / name).unlink()
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        open_lapse(folder)
+
+
+def test_a_config_of_another_model_fits_no_step(copied: Path) -> None:
+    folder = copied
+    _edited(folder, lambda config: config.update(d_ff=16), CONFIG)
+    with pytest.raises(CheckpointError, match="config calls for"):
+        open_lapse(folder).at(0)
+
+
+# The one that is shipped ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Lapse:
+    return open_lapse(SHIPPED)
+
+
+def scores_by_hand(model: Transformer, tokenizer: Any) -> tuple[np.ndarray, np.ndarray, float]:
+    """(induction, previous, loss of the second reading) over four draws of 24 letters read twice."""
+    pool, found = ordinary(token_bytes(tokenizer)), []
+    for seed in range(4):
+        once = drawn(pool, 24, seed)
+        tokens, recorder = torch.tensor([once + once]), Recorder({"pattern"})
+        logits = model(tokens, recorder)[0]
+        second = F.cross_entropy(logits[24:-1], tokens[0, 25:]).item()
+        patterns = np.stack([recorder[f"blocks.{i}.pattern"][0].numpy() for i in range(2)])
+        ahead = np.mean([patterns[:, :, q, q - 23] for q in range(24, 48)], axis=0)
+        before = np.mean([patterns[:, :, q, q - 1] for q in range(1, 48)], axis=0)
+        found.append((ahead, before, second))
+    ahead, before, second = (np.mean(x, axis=0) for x in zip(*found, strict=True))
+    return ahead, before, float(second)
+
+
+def test_the_shipped_one_is_its_recipe_and_small_enough(shipped: Lapse) -> None:
+    model, settings = recipe()
+    assert shipped.config == replace(model, vocab_size=65).resolved() and shipped.train == settings
+    assert shipped.steps == STEPS and 35 <= len(STEPS) <= 40
+    size = sum(path.stat().st_size for path in SHIPPED.iterdir())
+    assert size <= 16e6 and len(list(SHIPPED.iterdir())) == len(STEPS) + 3
+
+
+def test_heads_form_in_the_shipped_one_and_what_comes_again_gets_cheap(shipped: Lapse) -> None:
+    first, last = shipped.looks[0], shipped.looks[-1]
+    assert first.heads and last.heads
+    assert max(max(row) for row in first.heads.induction) < 0.1 < 0.6 < max(last.heads.induction[1])
+    kinds = {(one.kind, one.layer) for one in shipped.formed}
+    assert kinds == {("previous", 0), ("induction", 1)}, "the copying head stands above the one it reads from"
+    assert first.heads.second_loss > 3.9 and last.heads.second_loss < 0.5
+    assert last.heads.first_loss > 3.9, "letters that did not come yet stay a riddle"
+    assert first.validation_loss > 4.1 and last.validation_loss < 1.9
+
+
+@pytest.mark.parametrize("step", [0, 100, 500, 1000])
+def test_the_shipped_scores_are_what_the_stored_models_do(shipped: Lapse, step: int) -> None:
+    (look,) = (look for look in shipped.looks if look.step == step)
+    checkpoint = shipped.at(step)
+    ahead, before, second = scores_by_hand(checkpoint.model, checkpoint.tokenizer)
+    assert look.heads is not None
+    assert np.array(look.heads.induction) == pytest.approx(ahead, abs=1e-3)
+    assert np.array(look.heads.previous) == pytest.approx(before, abs=1e-3)
+    assert look.heads.second_loss == pytest.approx(second, abs=2e-3)
+
+
+@pytest.mark.parametrize("step", [0, 500, 1000])
+def test_the_shipped_losses_are_what_the_stored_models_reach(shipped: Lapse, step: int) -> None:
+    if corpora.shakespeare_path() is None:
+        pytest.skip("Tiny Shakespeare is not on this machine: set GLASSFORMER_DATA")
+    corpus = corpora.load("shakespeare")
+    (look,) = (look for look in shipped.looks if look.step == step)
+    checkpoint = shipped.at(step)
+    assert checkpoint.metrics["validation_loss"] == look.validation_loss
+    tokens, length = corpus.validation, 64
+    rows = (len(tokens) - 1) // length
+    inputs = tokens[: rows * length].view(rows, length)
+    targets = tokens[1 : rows * length + 1].view(rows, length)
+    with torch.inference_mode():
+        total = sum(
+            F.cross_entropy(checkpoint.model(x).flatten(0, 1), y.flatten(), reduction="sum").item()
+            for x, y in zip(inputs.split(128), targets.split(128), strict=True)
+        )
+    assert look.validation_loss == pytest.approx(total / targets.numel(), abs=2e-3)

@@ -1,0 +1,76 @@
+"""The training of a model that is looked into, where it has one: a run, or a shipped time-lapse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from engine.measure.head_scores import Formed, formed
+from engine.service.history import losses_at
+from engine.service.state import RunView
+from engine.training.lapse import Lapse
+from ui import state
+from ui.models import LAPSES, RUN, lapse_of
+from ui.players.scrubber import Mark
+
+DOES = {"previous": "reads the token before", "induction": "copies"}
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """`steps` can be looked into; `losses` (nats per token, of the training) and `marks` belong to them.
+    `total` is how many steps the training has; `run` is the id of one that may still go on.
+    """
+
+    steps: tuple[int, ...]
+    losses: tuple[float | None, ...]
+    marks: tuple[Mark, ...]
+    total: int
+    run: str | None = None
+    active: bool = False
+
+
+def timeline_of(name: str) -> Timeline | None:
+    """Of a model in the bar; None for one whose training is not here."""
+    if name in LAPSES:
+        return of_lapse(lapse_of(name))
+    view = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+    return of_run(view) if view is not None else None
+
+
+def of_lapse(lapse: Lapse) -> Timeline:
+    return Timeline(lapse.steps, lapse.losses, marks(lapse.formed, lapse.steps), lapse.train.steps)
+
+
+def of_run(view: RunView) -> Timeline:
+    looks = ((look.step, look.heads) for look in view.history.evaluations)
+    return Timeline(
+        view.snapshots,
+        tuple(losses_at(view.snapshots, view.history)),
+        marks(formed(looks), view.snapshots),
+        view.total_steps,
+        view.id,
+        view.active,
+    )
+
+
+def marks(found: Iterable[Formed], steps: tuple[int, ...]) -> tuple[Mark, ...]:
+    """One for each step at which heads had formed for the first time: of the steps that are kept, the first
+    at or after it.
+
+    >>> marks([Formed(12, "previous", 0, 3), Formed(15, "induction", 1, 0)], (0, 10, 20))[0].words
+    'head 0.3 reads the token before, head 1.0 copies'
+    """
+    by_step: dict[int, list[Formed]] = {}
+    for one in found:
+        at = next((step for step in steps if step >= one.step), None)
+        if at is not None:
+            by_step.setdefault(at, []).append(one)
+    return tuple(
+        Mark(
+            step,
+            ", ".join(f"{one.layer}.{one.head}" for one in some),
+            ", ".join(f"head {one.layer}.{one.head} {DOES[one.kind]}" for one in some),
+        )
+        for step, some in sorted(by_step.items())
+    )

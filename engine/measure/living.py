@@ -213,4 +213,5 @@ def _added_up(logits: Tensor) -> np.ndarray:
         return np.full(len(TEMPERATURES), -np.inf, dtype=np.float32)
     below, scaled = logits - most, torch.empty_like(logits)
     sums = [float(torch.mul(below, 1 / t, out=scaled).exp_().sum()) for t in TEMPERATURES]
-    return np.float32([most / t + math.log(s) for t, s in zip(TEMPERATURES, sums, strict=True)])
+    added = [most / t + math.log(s) for t, s in zip(TEMPERATURES, sums, strict=True)]
+    return np.array(added, dtype=np.float32)

@@ -3,6 +3,7 @@
 // for another text, for a written token, for another step. See pages/start/home/packing.py and pages/start/home/living.py.
 
 import { card } from "./livemap_card.js"
+import { createCourse, endCourse, pause, takeCourse } from "./livemap_course.js"
 import { paint, textures } from "./livemap_draw.js"
 import { createPanel, drawBars, fly } from "./livemap_panel.js"
 import { between, decisive, fill, hit, layout, outlookAt, telling, unpack, weight } from "./livemap_state.js"
@@ -30,6 +31,7 @@ function create(place) {
       <div class="gf-live-panel"></div>
     </div>
     <div class="gf-live-card"><div class="gf-live-said"><b></b> <code></code><p></p></div></div>
+    <div class="gf-live-course" role="group"></div>
     <p class="gf-live-summary" aria-live="polite"></p>`
   /** @type {any} */
   const self = {
@@ -44,8 +46,9 @@ function create(place) {
   self.box.append(self.look)
   self.does = {
     ask: (what) => ask(self, what), write: () => writeOne(self), play: () => toggle(self), changed: () => changed(self),
-    point: (spot) => point(self, spot), follow: (spot) => follow(self, card(self, spot)), stop: (depth) => stopAt(self, depth),
+    point: (spot) => point(self, spot), follow: (spot) => follow(self, card(self, spot)), show: (picture) => show(self, picture), stop: (depth) => stopAt(self, depth),
   }
+  self.course = createCourse(self, find(".gf-live-course"))
   createPanel(self, find(".gf-live-panel"), find(".gf-live-depth"))
   find("form").onsubmit = (event) => { event.preventDefault(); typed(self) }
   self.field.oninput = () => { halt(self); clearTimeout(self.timer); self.timer = setTimeout(() => typed(self), TYPED_MS) }
@@ -260,6 +263,7 @@ function toggle(self) {
 function halt(self) {
   self.playing = false
   clearTimeout(self.again)
+  pause(self)
   playButton(self.play, false, self.panel.on)
 }
 
@@ -284,9 +288,10 @@ function take(self, data, fresh) {
   self.lane = another ? p.lanes - 1 : Math.min(self.lane, p.lanes - 1)
   if (sizes) {
     const link = fresh ? fromLink(self, data) : { block: null, head: null, depth: null }
-    self.focus = link.block ?? decisive(p)
+    const star = data.course?.on && data.course.star // a head that forms in this training
+    self.focus = link.block ?? (star ? star[0] : decisive(p))
     self.depth = link.depth ?? p.layers
-    self.head = link.head ?? (p.patterns ? telling(p, self.focus, self.lane) : 0)
+    self.head = link.head ?? (star && star[0] === self.focus ? star[1] : p.patterns ? telling(p, self.focus, self.lane) : 0)
     self.chosenBlock = link.block !== null
     sweep(self, 0)
   }
@@ -299,6 +304,16 @@ function take(self, data, fresh) {
     fly(self, data.wrote)
     if (++self.written >= MOST) halt(self)
   }
+}
+
+// Another step of the same training, which was here already.
+function show(self, picture) {
+  self.p = unpack(picture)
+  place_(self)
+  self.textures = textures(self.p, self.palette, sideOf(self.root))
+  drawHeads(self)
+  drawBars(self)
+  refresh(self)
 }
 
 /**
@@ -326,16 +341,19 @@ function update(self, data, fresh) {
   self.examples.replaceChildren(...names.map((name) => button(name, name, () => { halt(self); self.field.value = data.examples[name].replaceAll("\n", "⏎"); typed(self) })))
   write(self.notes, data.notes.join(" "))
   self.notes.hidden = !data.notes.length
+  self.before = data.before
   drawBars(self)
   summarise(self)
   refresh(self)
   if (self.waiting && data.answered === self.waiting.id) { self.waiting = null; clearTimeout(self.retry); goOn(self) }
   else if (!self.waiting) goOn(self)
+  takeCourse(self, data)
   self.root.dataset.answered = data.answered ?? ""
 }
 
 function remove(self) {
   self.observer.disconnect()
+  endCourse(self)
   cancelAnimationFrame(self.frame)
   for (const timer of [self.timer, self.retry, self.again, self.later]) clearTimeout(timer)
   for (const keeper of Object.values(self.keepers)) keeper.stop()

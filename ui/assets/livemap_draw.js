@@ -247,8 +247,9 @@ function heads({ brush, g, p, tall, colours, font, marks }) {
   if (p.earlier && tall) turned(brush, g.lane(-1), g.labels - 8, () => write(brush, marks.earlier, 0, 0, g.labels - 8, "left"))
   if (tall) return
   const y = g.top - 10
-  write(brush, marks.embed, g.strips[0][0], y, 60, "left")
-  write(brush, marks.tokens, g.labels - 8, y, 100, "right")
+  const first = g.focus === 0 // then the open block leaves no room to the right
+  write(brush, marks.embed, first ? g.strips[0][1] - 2 : g.strips[0][0], y, 60, first ? "right" : "left")
+  write(brush, marks.tokens, g.labels - (first ? 24 : 8), y, 100, "right")
   write(brush, marks.guesses, g.words[0] + 6, y, g.words[1] - g.words[0], "left")
   const every = g.blocks.length > 8 ? 5 : 1
   g.blocks.forEach(([from, to], layer) => { if (layer !== g.focus && layer % every === 0 && (layer > 0 || every === 1) && Math.abs(layer - g.focus) > (every > 1 ? 1 : 0)) write(brush, String(layer), (from + to) / 2, y, 40, "center") })

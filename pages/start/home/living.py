@@ -17,40 +17,50 @@ from pages.start.home import links, words
 from pages.start.home.map_text import describe
 from pages.start.home.packing import KEY, living_map, packed
 from pages.start.home.reading import HELD, Heard, Looked, grown, hear, look, reading_of
-from ui import explain, widgets
+from ui import explain, site, widgets
 from ui import step as training_step
-from ui.models import REAL_MODEL
-from ui.reading import MAX_TEXT
-from ui.subject import choose_subject
+from ui.models import LAPSES, REAL_MODEL
+from ui.reading import ENGLISH, MAX_TEXT
+from ui.subject import choose_subject, wait_for_snapshots
+from ui.timeline import timeline_of
 
-FIRST_LETTERS = "ROMEO:\nO, she d"  # as many as there are lanes
-SHOWN, ANSWERED, MORE, WROTE, GO = "home_shown", "home_answered", "home_more", "home_wrote", "home_go"
+SHOWN, ANSWERED, MORE, WROTE, GO, BEFORE = (
+    "home_shown",
+    "home_answered",
+    "home_more",
+    "home_wrote",
+    "home_go",
+    "home_before",
+)
 START = {"temperature": 1.0, "top_k": 0}
 
 
 def draw_living(place: Any) -> None:
     """`place` is that of the question; beside it the bar says which model is looked into."""
     with place:
-        choice = choose_subject(FIRST_LETTERS, REAL_MODEL)
+        choice = choose_subject(words.FIRST_LETTERS, REAL_MODEL)
     looked = look(choice.name, choice.text or "")
     subject = looked.subject
     if (go := st.session_state.pop(GO, None)) is not None:
         path, query = links.target(go, subject, looked.step)
         st.switch_page(path, query_params=query)
     reading = reading_of(subject.key, subject.ids, subject.model)
-    name = f"{subject.key[0]}@{subject.key[1]} {hash(subject.ids):x}"
+    text_id = f"{hash(subject.ids):x}"
+    name = f"{subject.key[0]}@{subject.key[1]} {text_id}"
     heard = hear(looked, reading, st.session_state.get(MORE) == name)
     st.session_state[SHOWN] = (choice.name, choice.text or "")
     living_map(
         packed(name, reading, heard.said, heard.outlook, heard.depths, subject.vocabulary)
         | {"whole": heard.whole},
-        _rest(looked, heard),
+        _rest(looked) | {"text_id": text_id},
         _asked,
     )
     explain.answer(_answer(looked, heard))
+    if looked.course is not None and looked.course.run is not None and looked.course.active:
+        st.fragment(wait_for_snapshots, run_every=1.0)(looked.course.run, looked.course.steps)
 
 
-def _rest(looked: Looked, heard: Heard) -> dict[str, Any]:
+def _rest(looked: Looked) -> dict[str, Any]:
     subject = looked.subject
     parts = describe(subject.config, subject.model.parts)
     return {
@@ -80,6 +90,27 @@ def _rest(looked: Looked, heard: Heard) -> dict[str, Any]:
         "answered": st.session_state.get(ANSWERED),
         "wrote": st.session_state.get(WROTE),
         "start": START,
+        "course": _course(looked),
+        "before": st.session_state.get(BEFORE, ("", ""))[1] if subject.key[0] in LAPSES else "",
+    }
+
+
+def _course(looked: Looked) -> dict[str, Any] | None:
+    """The training below the map: of the model that is looked at, else the one that comes with the app."""
+    course, name = looked.course, looked.subject.key[0]
+    if course is None or not course.steps:
+        name = next((one for one in LAPSES if (site.ROOT / "checkpoints" / one).is_dir()), "")
+        course = timeline_of(name) if name else None
+    if course is None:
+        return None
+    return {
+        "model": name,
+        "steps": list(course.steps),
+        "losses": list(course.losses),
+        "marks": [mark._asdict() for mark in course.marks],
+        "shown": looked.step,
+        "star": next(([one.layer, one.head] for one in course.formed if one.kind == "induction"), None),
+        "on": name == looked.subject.key[0],
     }
 
 
@@ -120,10 +151,26 @@ def _asked() -> None:
         _write(name, text, ask)
     elif what == "more":
         st.session_state[MORE] = str(ask.get("name"))[:200]
-    elif what == "step" and isinstance(ask.get("step"), int):
-        training_step.move(name, ask["step"])
+    elif what == "step":
+        _travel(name, text, ask.get("model"), ask.get("step"))
+    elif what == "back" and BEFORE in st.session_state:
+        st.session_state["subject_model"], _, st.session_state["text"] = st.session_state.pop(BEFORE)
     elif what == "open":
         st.session_state[GO] = dict(ask)
+
+
+def _travel(name: str, text: str, model: Any, step: Any) -> None:
+    """To a step of a training: of the model that is looked at, or of one that comes with the app. A text that
+    nobody typed gives way to one that such a model can copy.
+    """
+    if not isinstance(step, int) or (model != name and model not in LAPSES):
+        return
+    if model != name:
+        st.session_state[BEFORE] = (name, look(name, text).subject.title, text)
+        st.session_state["subject_model"] = model
+        if text in {*words.EXAMPLES.values(), *words.LETTERS.values(), *ENGLISH.values()}:
+            st.session_state["text"] = words.REPEATING
+    training_step.move(model, step)
 
 
 def _write(name: str, text: str, ask: Mapping[str, Any]) -> None:
@@ -156,11 +203,11 @@ def settings(ask: Mapping[str, Any]) -> SampleConfig:
     True
     """
     heat, top = ask.get("temperature"), ask.get("top_k")
-    number = isinstance(heat, int | float) and not isinstance(heat, bool) and math.isfinite(heat)
-    whole = isinstance(top, int) and not isinstance(top, bool)
+    if not isinstance(heat, int | float) or isinstance(heat, bool) or not math.isfinite(heat):
+        heat = START["temperature"]
+    if not isinstance(top, int) or isinstance(top, bool):
+        top = 0
     try:
-        return SampleConfig(
-            temperature=float(heat) if number else START["temperature"], top_k=top if whole else 0
-        ).validate()
+        return SampleConfig(temperature=float(heat), top_k=top).validate()
     except ConfigError:
         return SampleConfig(temperature=START["temperature"])

@@ -23,7 +23,7 @@ def living_map(picture: Mapping[str, Any], rest: Mapping[str, Any], asked: Calla
     is called.
     """
     data = {"picture": picture, "palette": theme.palette(), **rest}
-    mounted("livemap")(key=KEY, data=data, on_ask_change=asked)
+    mounted("livemap", styles=("livemap", "scrubber"))(key=KEY, data=data, on_ask_change=asked)
 
 
 def packed(

@@ -18,6 +18,7 @@ from ui.models import RUN, model_of
 from ui.reading import MAX_TEXT, most_tokens, read
 from ui.step import NEWEST
 from ui.subject import LARGE, Subject
+from ui.timeline import Timeline, timeline_of
 
 HELD, SAID = "home_ids", "home_said"
 REMEMBERED = 2000  # lanes of which it is remembered what is said
@@ -35,10 +36,10 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """What is looked at: the subject, the steps of its training, the one that is shown, what was left out."""
+    """What is looked at: the subject, its training, the step of it that is shown, what was left out."""
 
     subject: Subject
-    steps: tuple[int, ...]
+    course: Timeline | None
     step: int
     notes: tuple[str, ...]
 
@@ -46,7 +47,8 @@ class Looked:
 def look(name: str, text: str) -> Looked:
     """The model of a name at the step that is looked at, reading a text."""
     run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
-    steps = tuple(run.snapshots) if run else ()
+    course = timeline_of(name)
+    steps = course.steps if course else ()
     step = training_step.current(name, steps)
     found = model_of(name, step, steps)
     at = step if step != NEWEST else max(steps, default=NEWEST)
@@ -66,7 +68,7 @@ def look(name: str, text: str) -> Looked:
         ids,
         corpus if corpus in corpora.CORPORA else None,
     )
-    return Looked(subject, steps, step, tuple(notes))
+    return Looked(subject, course, step, tuple(notes))
 
 
 def grown(looked: Looked, token: int) -> Held:

@@ -16,7 +16,9 @@ EXAMPLES = {
     "Names": ENGLISH["Names"],
     "Repeats": "the moon and the moon and the moon and the",
 }
-LETTERS = {"Romeo": "ROMEO:\nO, she d", "Richard": "KING RICHARD:\nNo", "Repeats": "the moon and the"}
+FIRST_LETTERS = "ROMEO:\nO, she d"  # as many as there are lanes
+REPEATING = "hark, hark, har"  # for a model in which heads learn to copy
+LETTERS = {"Romeo": FIRST_LETTERS, "Richard": "KING RICHARD:\nNo", "Repeats": REPEATING}
 
 # What the browser says of what is pointed at: (title, sentence), with its numbers in {braces}.
 SAY = {
@@ -81,6 +83,12 @@ PANEL = {
     "tokens": "token",
     "embed": "vector",
     "says": "next token",
+    "learn": "Play the training",
+    "training": "Training",
+    "invite": "From noise to Shakespeare",
+    "time": "Training time: the step whose model is shown",
+    "models": "{count} moments of one training: drag",
+    "back": "Back to {title}",
     "would": "would say",
     "open": "block {block}: {heads} heads, {neurons} neurons",
     "earlier": "… {count} earlier",

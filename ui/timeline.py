@@ -19,7 +19,8 @@ DOES = {"previous": "reads the token before", "induction": "copies"}
 @dataclass(frozen=True)
 class Timeline:
     """`steps` can be looked into; `losses` (nats per token, of the training) and `marks` belong to them.
-    `total` is how many steps the training has; `formed` are the heads of the marks; `run` is the id of one that may still go on.
+    `total` is how many steps the training has; `formed` are the heads of the marks; `run` is the id of one
+    that may still go on.
     """
 
     steps: tuple[int, ...]

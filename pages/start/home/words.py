@@ -109,7 +109,7 @@ def answer(*, read: str, causal: bool, word: str, chance: float, settled: int, b
     said = f"{where} “{end}” it says **“{safe(word)}” with {chance:.0%}**"
     if settled == 0:
         return f"{said}, and already the embedding alone would say so."
-    return f"{said}. Stopped before block {settled - 1}, it would have said “{safe(before)}”."
+    return f"{said}; before block {settled - 1} it was “{safe(before)}”."
 
 
 def vectors(tokens: int, width: int) -> str:

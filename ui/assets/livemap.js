@@ -164,6 +164,7 @@ function open(self, layer, byHand = true) {
   if (layer === self.focus || layer < 0 || layer >= self.p.layers) return
   self.from = self.g
   self.focus = layer
+  self.hover = self.hover?.kind === "head" ? { ...self.hover, layer } : null
   self.head = telling(self.p, layer, self.lane)
   if (byHand) keep(self, "home_block", layer)
   place_(self)

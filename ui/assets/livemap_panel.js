@@ -41,7 +41,8 @@ export function drawBars(self) {
   const room = self.tall ? FEW : Math.min(MOST, Math.max(ROWS, Math.floor((self.canvas.clientHeight - 142) / 23)))
   const count = found ? Math.min(room, found.tokens.length) : 0
   resize(self.rows, count, () => {
-    const made = button("", ""), token = within(made, "span", "gf-live-token"), field = within(made, "span", "gf-live-field"), bar = within(field, "i"), share = within(made, "span", "gf-live-share")
+    const made = element("button"), token = within(made, "span", "gf-live-token"), field = within(made, "span", "gf-live-field"), bar = within(field, "i"), share = within(made, "span", "gf-live-share")
+    made.type = "button"
     self.list.append(made)
     const row = { made, token, bar, share, id: -1, remove: () => made.remove() }
     made.onclick = () => self.does.follow({ kind: "bar", token: row.id })
@@ -57,7 +58,6 @@ export function drawBars(self) {
       row.bar.style.width = `${(100 * found.p[i]) / most}%`
       write(row.share, chance(found.p[i]))
       row.made.classList.toggle("gf-cut", found.p[i] === 0)
-      row.made.setAttribute("aria-label", `${p.words[row.id]} ${chance(found.p[i])}`)
     })
     let shown = 0
     for (let i = 0; i < count; i++) shown += found.p[i]

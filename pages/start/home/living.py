@@ -42,7 +42,8 @@ def draw_living(place: Any) -> None:
     looked = look(choice.name, choice.text or "")
     subject = looked.subject
     if (go := st.session_state.pop(GO, None)) is not None:
-        path, query = links.target(go, subject, looked.step)
+        path, query, held = links.target(go, subject, looked.step)
+        st.session_state.update(held)
         st.switch_page(path, query_params=query)
     reading = reading_of(subject.key, subject.ids, subject.model)
     text_id = f"{hash(subject.ids):x}"

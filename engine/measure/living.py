@@ -24,6 +24,7 @@ GUESSES = 3  # of each depth and lane
 KEPT = 128  # likeliest tokens of the last lane, at each depth: top-k cuts among them
 TEMPERATURES = tuple(tenth / 10 for tenth in range(1, 21))  # at which the others are added up
 NEEDED = {
+    "embed",
     "pattern",
     "resid_pre",
     "resid_mid",

@@ -9,6 +9,8 @@ import { chance, whole } from "./shared/numbers.js"
 
 const number = (x) => (Math.abs(x) >= 100 ? x.toFixed(0) : x.toPrecision(3)).replace("-", "−")
 
+const counted = (part) => (part?.parameters && part.parameters !== "0" ? part.parameters : "")
+
 /**
  * @param {any} self the component: its picture, its model, what is chosen
  * @param {any} place as livemap_state.hit has it, or { kind: "part" | "bar" }
@@ -22,11 +24,11 @@ export function card(self, place) {
   const made = (kind, part, name, values = {}, ask = {}) => {
     const [title, text] = say[kind].map((one) => fill(one, { ...base, ...values }))
     const bare = name.split(".").at(-1)
-    return { title, text, name, shape: p.shapes[bare] ?? "", parameters: parts[part]?.parameters ?? "", part, ask: { part, token, layer: layer ?? 0, ...ask } }
+    return { title, text, name, shape: p.shapes[bare] ?? "", parameters: counted(parts[part]), part, ask: { part, token, layer: layer ?? 0, ...ask } }
   }
   const sum = (kind) => (parts[kind] ? kind : "sum_both")
   switch (place.kind) {
-    case "part": return { title: parts[place.part].title, text: parts[place.part].text, name: "", shape: "", parameters: parts[place.part].parameters, part: place.part, ask: { part: place.part, token, layer: self.focus, head: self.head } }
+    case "part": return { title: parts[place.part].title, text: parts[place.part].text, name: "", shape: "", parameters: counted(parts[place.part]), part: place.part, ask: { part: place.part, token, layer: self.focus, head: self.head } }
     case "earlier": return made("earlier", "tokens", "tokens", { count: whole(p.earlier), shown: p.lanes })
     case "token": return made("token", "tokens", "tokens", { id: whole(p.ids[lane]), vocab: whole(model.vocab), place: token })
     case "embedding": return made("embedding", "embedding", "embed")
@@ -52,7 +54,7 @@ export function card(self, place) {
       const [first, ...rest] = guessed(p, self.depth, lane)
       if (!first) return made("token", "tokens", "tokens", { id: whole(p.ids[lane]), vocab: whole(model.vocab), place: token })
       const others = rest.map(([id, q]) => `“${p.words[id]}” ${chance(q)}`).join(", ")
-      return made("guess", "unembedding", "logits", { guess: p.words[first[0]], chance: chance(first[1]), others, block: self.depth - 1 })
+      return made("guess", "unembedding", "logits", { guess: p.words[first[0]], chance: chance(first[1]), others, block: self.depth - 1 }, { part: sum("sum_feedforward") })
     }
     case "bar": {
       const found = outlookAt(p, self.depth, self.temperature, self.topK), i = found ? found.tokens.indexOf(place.token) : -1

@@ -97,7 +97,7 @@ function drawCourse(self) {
   const text = (some) => some.map((p) => p.map((n) => n.toFixed(1)).join(",")).join(" "), line = points(course.losses)
   course.line.setAttribute("points", text(line))
   course.done.setAttribute("points", course.on ? text(line.filter(([x]) => x <= (1000 * course.index) / Math.max(last, 1) + 0.01)) : "")
-  const found = marked(course.steps, course.marked), names = JSON.stringify(found)
+  const near = Math.max(5, 6400 / Math.max(1, course.range.clientWidth)), found = marked(course.steps, course.marked, near), names = JSON.stringify(found)
   if (names !== course.said) {
     course.said = names
     course.marks.replaceChildren()

@@ -113,7 +113,7 @@ const STRIP = 16, SUM = 15, LAST = 20, EDGE = 6, FIXED = 4 + EDGE + STRIP + SUM 
  * @param {{ along: number, across: number, lanes: number, earlier: boolean, layers: number, focus: number, tall: boolean }} of
  */
 export function layout({ along, across, lanes, earlier, layers, focus, tall }) {
-  const labels = tall ? 96 : 132, words = tall ? 84 : 118, top = tall ? 4 : 64, band = tall ? 48 : 0
+  const labels = tall ? 96 : 132, words = tall ? 104 : 118, top = tall ? 4 : 64, band = tall ? 48 : 0
   const track = along - labels - words, embed = Math.max(12, Math.min(36, track * 0.05)), wanted = tall ? 270 : Math.max(320, 0.42 * track)
   const each = layers > 1 ? Math.max(3, Math.min(64, (track - embed - wanted) / (layers - 1))) : 0
   const wide = track - embed - each * (layers - 1)

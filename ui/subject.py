@@ -167,7 +167,7 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
             with timeline:
                 scrubber(steps, course.losses, step, marks=course.marks, model=name, key=SCRUBBER)
             if course.run is not None and course.active:
-                st.fragment(_wait_for_snapshots, run_every=1.0)(course.run, steps)
+                st.fragment(wait_for_snapshots, run_every=1.0)(course.run, steps)
 
 
 @contextmanager
@@ -194,7 +194,7 @@ def _vocabulary(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
     return words + ["[unused]" if is_pretrained(name) else "[mask]"] * (vocab_size - len(words))
 
 
-def _wait_for_snapshots(run: str, steps: tuple[int, ...]) -> None:
+def wait_for_snapshots(run: str, steps: tuple[int, ...]) -> None:
     """Runs the page again when the training has got further."""
     manager = state.manager()
     manager.watch(run)

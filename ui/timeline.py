@@ -19,13 +19,15 @@ DOES = {"previous": "looks one back", "induction": "copies"}
 @dataclass(frozen=True)
 class Timeline:
     """`steps` can be looked into; `losses` (nats per token, of the training) and `marks` belong to them.
-    `total` is how many steps the training has; `run` is the id of one that may still go on.
+    `total` is how many steps the training has; `formed` are the heads of the marks; `run` is the id of one
+    that may still go on.
     """
 
     steps: tuple[int, ...]
     losses: tuple[float | None, ...]
     marks: tuple[Mark, ...]
     total: int
+    formed: tuple[Formed, ...] = ()
     run: str | None = None
     active: bool = False
 
@@ -39,16 +41,19 @@ def timeline_of(name: str) -> Timeline | None:
 
 
 def of_lapse(lapse: Lapse) -> Timeline:
-    return Timeline(lapse.steps, lapse.losses, marks(lapse.formed, lapse.steps), lapse.train.steps)
+    return Timeline(
+        lapse.steps, lapse.losses, marks(lapse.formed, lapse.steps), lapse.train.steps, lapse.formed
+    )
 
 
 def of_run(view: RunView) -> Timeline:
-    looks = ((look.step, look.heads) for look in view.history.evaluations)
+    heads = formed((look.step, look.heads) for look in view.history.evaluations)
     return Timeline(
         view.snapshots,
         tuple(losses_at(view.snapshots, view.history)),
-        marks(formed(looks), view.snapshots),
+        marks(heads, view.snapshots),
         view.total_steps,
+        heads,
         view.id,
         view.active,
     )

@@ -161,14 +161,17 @@ def test_the_strip_leads_to_the_part_on_home(page, app_url):
     page.evaluate("window.stillHere = true")
     page.get_by_role("link", name="You are here on the map: feed-forward network").click()
     expect(page).to_have_url(re.compile(r"/\?(.*&)?part=feedforward"))
-    expect(page.locator(".map .box.chosen")).to_have_attribute("data-part", "feedforward")
+    expect(page.locator(".gf-live-card")).to_have_attribute("data-part", "feedforward")
     assert page.evaluate("window.stillHere")
 
 
 def test_a_link_may_point_at_any_part_or_none(page, app_url):
-    for part, chosen in (("attention", "attention"), ("constructor", "block")):
+    for part, chosen in (("unembedding", "unembedding"), ("constructor", "attention")):
         page.goto(f"{app_url}/?part={part}")
-        expect(page.locator(".map .box.chosen")).to_have_attribute("data-part", chosen)
+        expect(page.locator(".gf-live-card")).to_have_attribute("data-part", chosen)
+        page.goto(f"{app_url}/?part={part}&home_view=published")
+        drawn = chosen if chosen == part else "block"
+        expect(page.locator(".map .box.chosen")).to_have_attribute("data-part", drawn)
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.url or "home")

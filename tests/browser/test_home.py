@@ -15,7 +15,7 @@ INSIDE = """(text) => {
 }"""
 
 
-def open_home(page, url, query=""):
+def open_home(page, url, query="?home_view=published"):
     problems = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(f"{url}/{query}")

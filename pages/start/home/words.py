@@ -4,9 +4,134 @@ from engine.ledger import Ledger
 from engine.ledger.shares import beyond_the_map, where
 from engine.presets import Preset
 from ui.look import Words
+from ui.reading import ENGLISH
+from ui.text.markdown import safe
 
 TITLE = "A Transformer, with the lid off"
-SENTENCE = "Text goes in, a guess at the next token comes out. Point at a part to see what it does and costs."
+QUESTION = "Words go in as vectors; what word comes out?"
+PUBLISHED_QUESTION = "What are published models made of?"
+
+EXAMPLES = {
+    "Fact": ENGLISH["A fact"],
+    "Names": ENGLISH["Names"],
+    "Repeats": "the moon and the moon and the moon and the",
+}
+FIRST_LETTERS = "ROMEO:\nO, she d"  # as many as there are lanes
+REPEATING = "hark, hark, har"  # for a model in which heads learn to copy
+LETTERS = {"Romeo": FIRST_LETTERS, "Richard": "KING RICHARD:\nNo", "Repeats": REPEATING}
+
+# What the browser says of what is pointed at: (title, sentence), with its numbers in {braces}.
+SAY = {
+    "token": ("Token “{word}”", "Number {id} of the {vocab} in the vocabulary; place {place} of the text."),
+    "earlier": ("{count} earlier tokens", "They are read like the others; only the last {shown} are drawn."),
+    "embedding": (
+        "“{word}” as a vector",
+        "Its row of the table: {d_model} numbers. Each stripe is the mean of {pooled} of them: blue is"
+        " negative, orange positive.",
+    ),
+    "stream": (
+        "“{word}” after block {block}",
+        "The lane's {d_model} numbers, {pooled} to a stripe. Stopped here, the model would say “{guess}” with"
+        " {chance}.",
+    ),
+    "unheard": (
+        "“{word}” after block {block}",
+        "The lane's {d_model} numbers, {pooled} to a stripe.",
+    ),
+    "head": (
+        "Head {head} of block {block}",
+        "From “{query}” it looks most at “{key}”: {weight} of its weight.",
+    ),
+    "attn_out": (
+        "What attention adds to “{word}”",
+        "All heads of block {block} together, {pooled} to a stripe.",
+    ),
+    "middle": (
+        "“{word}” inside block {block}",
+        "The lane after attention has added to it, before the neurons.",
+    ),
+    "neuron": (
+        "Neuron {neuron} of block {block}",
+        "At “{word}” it is {value}: number {rank} of {d_ff} by size. The bars are the {count} most active.",
+    ),
+    "ffn_out": (
+        "What the neurons add to “{word}”",
+        "All {d_ff} of block {block} together, {pooled} to a stripe.",
+    ),
+    "block": ("Block {block}", "Click to open it here: its heads, its neurons, what they add."),
+    "guess": (
+        "After “{word}”, stopped after block {block}",
+        "The final norm and the table of all words, held to this depth: “{guess}” {chance}, then {others}.",
+    ),
+    "bar": ("“{word}” could be next", "{chance} at temperature {temperature}; its score (logit) is {logit}."),
+}
+PANEL = {
+    "next": "Next token",
+    "there": "Token here",
+    "stopped": "Stopped after",
+    "embedding": "embedding",
+    "block": "block {block}",
+    "head": "Head {head} of block {block}",
+    "parameters": "Parameters: {count}.",
+    "output": "block {block}, the last",
+    "temperature": "Temperature",
+    "top_k": "Top-k",
+    "all": "all",
+    "write": "Write",
+    "on": "Write on and on",
+    "look": "Look inside",
+    "tokens": "token",
+    "embed": "vector",
+    "says": "next token",
+    "learn": "Play the training",
+    "training": "Training",
+    "invite": "From noise to Shakespeare",
+    "time": "Training time: the step whose model is shown",
+    "models": "{count} moments of one training: drag",
+    "back": "Back to {title}",
+    "would": "would say",
+    "open": "block {block}: {heads} heads, {neurons} neurons",
+    "earlier": "… {count} earlier",
+    "others": "{count} others",
+    "writes": "Your text",
+    "silent": "This model gives vectors: it writes nothing.",
+    "filler": "This model fills gaps and does not write on.",
+    "wrote": "Drawn: “{word}”, which had {chance}.",
+    "summary": "{title} read {count} tokens. Likeliest next: {guesses}. Open: block {block}, head {head},"
+    " from “{word}”.",
+}
+
+
+def answer(*, read: str, causal: bool, word: str, chance: float, settled: int, before: str) -> str:
+    """What comes next, and from which block on that is so: depth 0 is the embedding alone."""
+    end = safe(read if len(read) <= 40 else f"…{read[-40:]}")
+    where = "After" if causal else "At the end of"
+    said = f"{where} “{end}” it says **“{safe(word)}” with {chance:.0%}**"
+    if settled == 0:
+        return f"{said}, and already the embedding alone would say so."
+    return f"{said}; before block {settled - 1} it was “{safe(before)}”."
+
+
+def vectors(tokens: int, width: int) -> str:
+    """Of a model without an output head."""
+    return f"This model makes no guess: **{tokens} tokens become {tokens} vectors of {width:,} numbers**."
+
+
+LIVING = Words(
+    see=(
+        "Each token of the text is a lane. Its vector runs through the blocks as a strip: every stripe is"
+        " the mean of neighbouring numbers of it. In the open block the heads carry numbers from lane to"
+        " lane, and the neurons work on each lane by itself."
+    ),
+    why=(
+        "This is all of it: a vector for each token, and blocks that add to it. What comes out at the right"
+        " is a probability for every token of the vocabulary, computed from the last lane."
+    ),
+    attempt=(
+        "Type a sentence of yours and press *Write*. Pull the temperature. Point at a head to see who looks"
+        " at whom, and stop the model after an earlier block."
+    ),
+)
 
 MAP = Words(
     see=(

@@ -46,7 +46,7 @@ def test_a_preset_is_drawn_and_counted_as_on_parameters(name):
 
 
 def test_choosing_a_preset_redraws_the_map():
-    app = AppTest.from_file(APP, default_timeout=30).run()
+    app = opened("fast")
     before = the_map(app)["map"]["parts"]
     app.pills(key="preset").set_value("gpt2").run()
     after = the_map(app)["map"]["parts"]
@@ -54,7 +54,7 @@ def test_choosing_a_preset_redraws_the_map():
 
 
 def test_more_published_models_are_in_a_list():
-    app = AppTest.from_file(APP, default_timeout=30).run()
+    app = opened("fast")
     assert "mistral-7b" not in app.pills(key="preset").options
     app.selectbox(key="home_published").select("mistral-7b").run()
     assert "Mistral 7B" in the_map(app)["alt"] and "7,241,732,096 parameters" in the_map(app)["alt"]

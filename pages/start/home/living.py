@@ -1,0 +1,214 @@
+"""The living map: the model itself, running."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from engine.config import SampleConfig
+from engine.errors import ConfigError
+from engine.measure.lens import first_settled
+from engine.sample.stages import draw, stages
+from pages.start.home import links, words
+from pages.start.home.map_text import describe
+from pages.start.home.packing import KEY, living_map, packed
+from pages.start.home.reading import HELD, Heard, Looked, grown, hear, look, reading_of
+from ui import explain, site, widgets
+from ui import step as training_step
+from ui.models import LAPSES, REAL_MODEL
+from ui.reading import ENGLISH, MAX_TEXT
+from ui.subject import choose_subject, wait_for_snapshots
+from ui.timeline import timeline_of
+
+SHOWN, ANSWERED, MORE, WROTE, GO, BEFORE = (
+    "home_shown",
+    "home_answered",
+    "home_more",
+    "home_wrote",
+    "home_go",
+    "home_before",
+)
+START = {"temperature": 1.0, "top_k": 0}
+
+
+def draw_living(place: Any) -> None:
+    """`place` is that of the question; beside it the bar says which model is looked into."""
+    with place:
+        choice = choose_subject(words.FIRST_LETTERS, REAL_MODEL)
+    looked = look(choice.name, choice.text or "")
+    subject = looked.subject
+    if (go := st.session_state.pop(GO, None)) is not None:
+        path, query, held = links.target(go, subject, looked.step)
+        st.session_state.update(held)
+        st.switch_page(path, query_params=query)
+    reading = reading_of(subject.key, subject.ids, subject.model)
+    text_id = f"{hash(subject.ids):x}"
+    name = f"{subject.key[0]}@{subject.key[1]} {text_id}"
+    heard = hear(looked, reading, st.session_state.get(MORE) == name)
+    st.session_state[SHOWN] = (choice.name, choice.text or "")
+    living_map(
+        packed(name, reading, heard.said, heard.outlook, heard.depths, subject.vocabulary)
+        | {"whole": heard.whole},
+        _rest(looked) | {"text_id": text_id},
+        _asked,
+    )
+    explain.answer(_answer(looked, heard))
+    if looked.course is not None and looked.course.run is not None and looked.course.active:
+        st.fragment(wait_for_snapshots, run_every=1.0)(looked.course.run, looked.course.steps)
+
+
+def _rest(looked: Looked) -> dict[str, Any]:
+    subject = looked.subject
+    parts = describe(subject.config, subject.model.parts)
+    return {
+        "model": {
+            "title": subject.title,
+            "causal": subject.config.causal,
+            "speaks": subject.model.output.present,
+            "vocab": subject.config.vocab_size,
+            "d_model": subject.config.d_model,
+            "d_ff": subject.config.d_ff,
+        },
+        "parts": {
+            name: {
+                "title": part.title.removeprefix("2  "),
+                "text": part.text,
+                "colour": part.colour,
+                "parameters": next((value for key, value in part.rows if key == "parameters"), ""),
+            }
+            for name, part in parts.items()
+        },
+        "part": st.query_params.get("part"),
+        "say": words.SAY,
+        "panel": words.PANEL,
+        "text": subject.text,
+        "notes": [note.replace("\n", " ") for note in looked.notes],
+        "examples": dict(words.EXAMPLES if subject.is_pretrained else words.LETTERS),
+        "answered": st.session_state.get(ANSWERED),
+        "wrote": st.session_state.get(WROTE),
+        "start": START,
+        "course": _course(looked),
+        "before": st.session_state.get(BEFORE, ("", ""))[1] if subject.key[0] in LAPSES else "",
+    }
+
+
+def _course(looked: Looked) -> dict[str, Any] | None:
+    """The training below the map: of the model that is looked at, else the one that comes with the app."""
+    course, name = looked.course, looked.subject.key[0]
+    if course is None or not course.steps:
+        name = next((one for one in LAPSES if (site.ROOT / "checkpoints" / one).is_dir()), "")
+        course = timeline_of(name) if name else None
+    if course is None:
+        return None
+    return {
+        "model": name,
+        "steps": list(course.steps),
+        "losses": list(course.losses),
+        "marks": [mark._asdict() for mark in course.marks],
+        "shown": looked.step,
+        "star": next(([one.layer, one.head] for one in course.formed if one.kind == "induction"), None),
+        "on": name == looked.subject.key[0],
+    }
+
+
+def _answer(looked: Looked, heard: Heard) -> str:
+    subject = looked.subject
+    if not heard.said:
+        return words.vectors(len(subject.ids), subject.config.d_model)
+    last = heard.said[max(heard.said)]
+    guess = last.tokens[:, 0, :1]  # (depth, 1)
+    settled = int(first_settled(guess)[0])
+    vocabulary = subject.vocabulary
+    return words.answer(
+        read=" ".join(subject.text.split()),
+        causal=subject.config.causal,
+        word=vocabulary[int(guess[-1, 0])],
+        chance=float(last.chances[-1, 0, 0]),
+        settled=settled,
+        before=vocabulary[int(guess[max(settled - 1, 0), 0])],
+    )
+
+
+# What the browser asks --------------------------------------------------------------------------
+
+
+def _asked() -> None:
+    """Does it, once, before the page is drawn. What makes no sense is left undone."""
+    ask = widgets.picked(KEY, "ask")
+    if not isinstance(ask, Mapping) or SHOWN not in st.session_state:
+        return
+    st.session_state[ANSWERED] = str(ask.get("id"))[:60]
+    name, text = st.session_state[SHOWN]
+    what = ask.get("do")
+    if what == "type":
+        typed = str(ask.get("text") or "")
+        st.session_state["text"] = typed[:MAX_TEXT]
+        st.session_state["text_length"] = len(typed)
+    elif what == "write":
+        _write(name, text, ask)
+    elif what == "more":
+        st.session_state[MORE] = str(ask.get("name"))[:200]
+    elif what == "step":
+        _travel(name, text, ask.get("model"), ask.get("step"))
+    elif what == "back" and BEFORE in st.session_state:
+        st.session_state["subject_model"], _, st.session_state["text"] = st.session_state.pop(BEFORE)
+    elif what == "open":
+        st.session_state[GO] = dict(ask)
+
+
+def _travel(name: str, text: str, model: Any, step: Any) -> None:
+    """To a step of a training: of the model that is looked at, or of one that comes with the app. A text that
+    nobody typed gives way to one that such a model can copy.
+    """
+    if not isinstance(step, int) or (model != name and model not in LAPSES):
+        return
+    if model != name:
+        st.session_state[BEFORE] = (name, look(name, text).subject.title, text)
+        st.session_state["subject_model"] = model
+        if text in {*words.EXAMPLES.values(), *words.LETTERS.values(), *ENGLISH.values()}:
+            st.session_state["text"] = words.REPEATING
+    training_step.move(model, step)
+
+
+def _write(name: str, text: str, ask: Mapping[str, Any]) -> None:
+    """Draws a token with the reader's settings and puts it behind the text."""
+    looked = look(name, text)
+    subject = looked.subject
+    reading = reading_of(subject.key, subject.ids, subject.model)
+    if reading.logits is None or not subject.config.causal:
+        return
+    probabilities = stages(reading.logits, settings(ask))[-1].probabilities
+    token = draw(probabilities, random.random())
+    held = grown(looked, token)
+    st.session_state[HELD] = held
+    st.session_state["text"] = held.text
+    st.session_state["text_length"] = 0
+    st.session_state[WROTE] = {
+        "id": st.session_state[ANSWERED],
+        "token": token,
+        "word": subject.vocabulary[token],
+        "chance": float(probabilities[token]),
+    }
+
+
+def settings(ask: Mapping[str, Any]) -> SampleConfig:
+    """Temperature and top-k as the browser has them; START's where they make no sense.
+
+    >>> settings({"temperature": 0.5, "top_k": 3}) == SampleConfig(temperature=0.5, top_k=3)
+    True
+    >>> settings({"temperature": "x", "top_k": -1}) == SampleConfig(temperature=1.0)
+    True
+    """
+    heat, top = ask.get("temperature"), ask.get("top_k")
+    if not isinstance(heat, int | float) or isinstance(heat, bool) or not math.isfinite(heat):
+        heat = START["temperature"]
+    if not isinstance(top, int) or isinstance(top, bool):
+        top = 0
+    try:
+        return SampleConfig(temperature=float(heat), top_k=top).validate()
+    except ConfigError:
+        return SampleConfig(temperature=START["temperature"])

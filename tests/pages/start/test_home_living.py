@@ -1,0 +1,287 @@
+"""The running map on Home, without a browser: what it shows of any text, what it is asked, and where it leads."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from engine import checkpoints
+from engine.measure.lens import logit_lens
+from engine.measure.recording import record
+from pages.start.home import living, words
+from pages.start.home.links import target
+from pages.start.home.reading import Held, grown, look
+from tests.conftest import ROOT
+from tests.pages.real import REAL, carried
+from tests.pages.start.test_home_packing import array
+from ui import models, widgets
+from ui.reading import MAX_TEXT
+from ui.step import NEWEST
+
+APP = str(Path(__file__).parents[3] / "app.py")
+CLASSIC = "shakespeare-classic"
+
+
+def home(text: str | None = None, model: str = CLASSIC, **query: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60)
+    app.query_params["model"] = model
+    if text is not None:
+        app.query_params["text"] = text
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def sent(app: AppTest) -> dict[str, Any]:
+    element = next(
+        e for e in app.get("bidi_component") if e.proto.component_name.endswith("glassformer_livemap")
+    )
+    return json.loads(element.proto.json)
+
+
+def answer(app: AppTest) -> str:
+    return next(text.value for text in app.markdown if "it says" in text.value or "vectors" in text.value)
+
+
+@pytest.mark.parametrize("text", ["ROMEO:\nO, she d", "To be, or not to be", "q"])
+@pytest.mark.parametrize("model", [CLASSIC, "shakespeare-modern"])
+def test_the_answer_is_the_models_own(model: str, text: str) -> None:
+    app = home(text, model)
+    found = checkpoints.load(ROOT / "checkpoints" / model)
+    ids = found.tokenizer.encode(text)
+    recording = record(found.model, ids)
+    logits = recording["logits"][-1].astype(np.float64)
+    shares = np.exp(logits - logits.max())
+    shares /= shares.sum()
+    best = int(shares.argmax())
+    shown = sent(app)["picture"]["words"]
+    said = answer(app)
+    assert f"**“{words.safe(shown[str(best)])}” with {shares[best]:.0%}**" in said
+    guesses = logit_lens(found.model, recording).guess[:, -1].tolist()
+    settled = len(guesses) - 1
+    while settled and guesses[settled - 1] == best:
+        settled -= 1
+    if settled:
+        before = words.safe(shown[str(guesses[settled - 1])])
+        assert f"; before block {settled - 1} it was “{before}”." in said
+    else:
+        assert "already the embedding alone" in said
+
+
+@carried
+def test_the_real_model_is_what_home_shows_first() -> None:
+    app = AppTest.from_file(APP, default_timeout=120).run()
+    assert not app.exception
+    data = sent(app)
+    assert app.query_params["model"] in (REAL, [REAL])
+    assert "".join(data["picture"]["words"][str(i)] for i in data["picture"]["ids"]) == (
+        "The␣capital␣of␣France␣is"
+    )
+    assert "**“␣Paris” with " in answer(app)
+    assert not data["picture"]["whole"] and data["picture"]["known"] == [4]  # the rest when it is asked for
+
+
+HOSTILE = [
+    "",
+    "😀🎉",
+    "x" * 10_000,
+    "שלום עולם",
+    "a",
+    "\x00\x07",
+    "<script>alert(1)</script>",
+    "   ",
+    "\n" * 50,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_any_text_is_drawn_or_said(text: str) -> None:
+    data = sent(home(text))
+    picture = data["picture"]
+    assert 1 <= len(picture["ids"]) <= 16
+    assert array(picture["stream"], np.int8, 5, len(picture["ids"])).shape[-1] == 16
+    read = picture["earlier"] + len(picture["ids"])
+    unknown = any(c not in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ \n!$&',-.3:;?" for c in text)
+    assert bool(data["notes"]) == (unknown or not text or len(text) > read)
+
+
+@carried
+@pytest.mark.parametrize("text", ["", "😀", "שלום עולם", "word " * 2000])
+def test_any_text_is_read_by_the_real_model(text: str) -> None:
+    picture = sent(home(text, REAL))["picture"]
+    assert picture["ids"] and set(map(str, picture["ids"])) <= picture["words"].keys()
+
+
+def test_models_that_lack_something_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = sent(home("To be", "untrained-classic"))
+    assert data["model"]["causal"] and data["picture"]["patterns"]
+    real = models.model_of
+
+    def headless(*about: Any) -> Any:
+        found = real(*about)
+        monkeypatch.setattr(found.model.output, "present", False)
+        return found
+
+    monkeypatch.setattr("pages.start.home.reading.model_of", headless)
+    app = home("To be", "untrained-modern")
+    data = sent(app)
+    assert data["picture"]["outlook"] is None and not data["picture"]["known"]
+    assert "**5 tokens become 5 vectors of 128 numbers**" in answer(app)
+
+
+def test_a_link_to_a_part_is_told_and_old_links_show_the_drawing() -> None:
+    data = sent(home(part="attention"))
+    assert data["part"] == "attention" and data["parts"]["attention"]["text"]
+    app = AppTest.from_file(APP, default_timeout=60)
+    app.query_params["preset"] = "gpt2"
+    app.run()
+    names = [e.proto.component_name for e in app.get("bidi_component")]
+    assert any(name.endswith("glassformer_map") for name in names)
+
+
+# What the browser asks --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Asks what a browser would, of a page that showed `text`."""
+    state: dict[str, Any] = {}
+    monkeypatch.setattr(st, "session_state", state)
+    monkeypatch.setattr(st, "query_params", {})
+
+    def ask(shown: str, of: str = CLASSIC, /, **what: Any) -> dict[str, Any]:
+        state[living.SHOWN] = (of, shown)
+        monkeypatch.setattr(widgets, "picked", lambda key, name: {"id": "x-1", **what})
+        living._asked()
+        return state
+
+    return ask
+
+
+@pytest.mark.parametrize(("u", "place"), [(0.0, 0), (0.5, None), (0.999999, -1)])
+def test_a_written_token_is_drawn_with_the_readers_settings(
+    asked: Any, monkeypatch: pytest.MonkeyPatch, u: float, place: int | None
+) -> None:
+    monkeypatch.setattr(living.random, "random", lambda: u)
+    state = asked("ROMEO:\nO, she d", do="write", temperature=0.5, top_k=4)
+    found = checkpoints.load(ROOT / "checkpoints" / CLASSIC)
+    ids = found.tokenizer.encode("ROMEO:\nO, she d")
+    logits = record(found.model, ids)["logits"][-1].astype(np.float64)
+    kept = sorted(np.argsort(-logits)[:4].tolist())  # by id, as the draw goes through them
+    powers = np.array([math.exp((logits[i] - logits.max()) / 0.5) for i in kept])
+    shares = powers / powers.sum()
+    at = place if place is not None else int(np.searchsorted(np.cumsum(shares), u, side="right"))
+    token = kept[at]
+    assert state[living.WROTE]["token"] == token
+    assert state[living.WROTE]["chance"] == pytest.approx(float(shares[at]), abs=1e-4)
+    assert state["text"] == "ROMEO:\nO, she d" + found.tokenizer.decode([token])
+    assert state[living.HELD] == Held(CLASSIC, state["text"], (*ids, token))
+
+
+def test_five_hundred_tokens_stay_within_the_context(asked: Any) -> None:
+    text = "ROMEO:"
+    for _ in range(500):
+        text = asked(text, do="write", temperature=1.0, top_k=0)["text"]
+        context = checkpoints_context()
+        assert len(text) <= min(128, context)
+    assert len(text) > 20
+
+
+def checkpoints_context() -> int:
+    return models.model_of(CLASSIC, NEWEST, ()).config.context
+
+
+def test_a_text_that_grew_keeps_its_ids(asked: Any) -> None:
+    looked = look(CLASSIC, "To be")
+    assert grown(looked, 3).ids == (*looked.subject.ids, 3)
+    state = asked("To be", do="write", temperature=1.0, top_k=1)
+    assert look(CLASSIC, state["text"]).subject.ids == state[living.HELD].ids
+
+
+def test_what_makes_no_sense_is_left_undone(asked: Any) -> None:
+    for what in (
+        {"do": "step", "model": "nobody", "step": 3},
+        {"do": "step", "model": CLASSIC, "step": "x"},
+        {"do": "explode"},
+        {"do": "back"},
+        {},
+    ):
+        state = asked("To be", **what)
+        assert "text" not in state and "subject_model" not in state
+
+
+def test_typing_is_taken_over_and_cut(asked: Any) -> None:
+    assert asked("a", do="type", text="b\nc")["text"] == "b\nc"
+    state = asked("a", do="type", text="x" * 10_000)
+    assert len(state["text"]) == MAX_TEXT and state["text_length"] == 10_000
+
+
+def test_training_time_is_the_lapses_and_leads_back(asked: Any) -> None:
+    state = asked(words.EXAMPLES["Fact"], do="step", model="timelapse", step=16)
+    assert state["subject_model"] == "timelapse" and state["text"] == words.REPEATING
+    state = asked(words.REPEATING, "timelapse", do="back")
+    assert state["subject_model"] == CLASSIC and state["text"] == words.EXAMPLES["Fact"]
+    mine = asked("my own words", do="step", model="timelapse", step=16)
+    assert mine["text"] != words.REPEATING
+
+
+def test_the_course_is_the_shipped_one() -> None:
+    lapse = models.lapse_of("timelapse")
+    for model, on in ((CLASSIC, False), ("timelapse", True)):
+        course = sent(home(words.REPEATING, model))["course"]
+        assert course["steps"] == list(lapse.steps) and course["losses"] == list(lapse.losses)
+        assert course["on"] == on and course["star"] in [
+            [one.layer, one.head] for one in lapse.formed if one.kind == "induction"
+        ]
+    early, late = (sent(home(words.REPEATING, "timelapse", step=str(s))) for s in (0, lapse.steps[-2]))
+    assert early["picture"]["name"] != late["picture"]["name"]
+    assert early["picture"]["stream"] != late["picture"]["stream"]
+
+
+# Where it leads ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ask", "page", "wanted"),
+    [
+        (
+            {"part": "attention", "layer": 2, "head": 3, "token": 1},
+            "inside/attention",
+            {"attention_view": "heads", "attention_layer": 2, "attention_head": 3},
+        ),
+        (
+            {"part": "feedforward", "layer": 1, "neuron": 17},
+            "inside/feedforward",
+            {"feedforward_layer": 1, "feedforward_neuron": 17},
+        ),
+        (
+            {"part": "sum_feedforward", "token": 4},
+            "inside/residual",
+            {"residual_view": "lens", "residual_token": "4"},
+        ),
+        ({"part": "embedding", "token": 0}, "input/embeddings", {"embed_token": "T"}),
+        ({"part": "tokens"}, "input/tokens", {}),
+        ({"part": "softmax"}, "output/sampling", {}),
+        ({"part": "attention", "layer": 99, "head": "x"}, "inside/attention", {"attention_layer": 0}),
+        ({"part": "no such part"}, "inside/shapes", {}),
+        ({}, "inside/shapes", {}),
+    ],
+)
+def test_a_part_leads_to_its_page_with_this_text_and_this_place(
+    asked: Any, ask: dict[str, Any], page: str, wanted: dict[str, Any]
+) -> None:
+    subject = look(CLASSIC, "To be").subject
+    path, query, held = target(ask, subject, 40)
+    assert path == f"pages/{page}/page.py"
+    assert query["model"] == CLASSIC and query["step"] == "40"
+    assert wanted.items() <= (query | held).items() and all(query[key] == str(held[key]) for key in held)
+    assert "step" not in target(ask, subject, NEWEST)[1]

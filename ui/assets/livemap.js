@@ -1,0 +1,363 @@
+// @ts-check
+// The living map: a text on its way through a model. Block, head, temperature, top-k and depth change here; the server is asked
+// for another text, for a written token, for another step. See pages/start/home/packing.py and pages/start/home/living.py.
+
+import { card } from "./livemap_card.js"
+import { createCourse, endCourse, pause, takeCourse } from "./livemap_course.js"
+import { paint, textures } from "./livemap_draw.js"
+import { createPanel, drawBars, fly } from "./livemap_panel.js"
+import { between, decisive, fill, hit, layout, outlookAt, telling, unpack, weight } from "./livemap_state.js"
+import { ramp } from "./shared/colours.js"
+import { button, resize, within, write } from "./shared/dom.js"
+import { component } from "./shared/mount.js"
+import { keepInLink, playButton, still } from "./shared/play.js"
+import { chance, whole } from "./shared/numbers.js"
+import { paint as paintColours, sideOf, themed } from "./shared/theme.js"
+
+const TYPED_MS = 120 // after the last key, the server is asked
+const PATIENCE_MS = 6000 // an answer that has not come by then is not waited for any longer
+const SWEEP_MS = 700, MOVE_MS = 220 // a first text runs through; another block opens
+const HIGH = 326, HIGHEST = 600, AROUND = 394, TALL = 640, NARROW = 640 // pixels; what stands around the map
+const MOST = 500 // tokens that are written on and on
+const KEPT = ["home_block", "home_head", "home_depth", "home_temperature", "home_top_k"]
+
+function create(place) {
+  const root = within(place, "div", "gf-live"), find = (name) => /** @type {any} */ (root.querySelector(name))
+  root.innerHTML = `
+    <form class="gf-live-type"><input type="text" class="gf-live-text" autocomplete="off" spellcheck="false" enterkeyhint="done"><span class="gf-live-examples" role="group" aria-label="Examples"></span></form>
+    <p class="gf-live-notes" aria-live="polite"></p>
+    <div class="gf-live-main">
+      <div class="gf-live-stage"><canvas tabindex="0" role="img"></canvas><div class="gf-live-heads" role="group"></div><div class="gf-live-depth"></div></div>
+      <div class="gf-live-panel"></div>
+    </div>
+    <div class="gf-live-card"><div class="gf-live-said"><b></b> <code></code><p></p></div></div>
+    <div class="gf-live-course" role="group"></div>
+    <p class="gf-live-summary" aria-live="polite"></p>`
+  /** @type {any} */
+  const self = {
+    root, field: find("input"), examples: find(".gf-live-examples"), notes: find(".gf-live-notes"), stage: find(".gf-live-stage"), canvas: find("canvas"),
+    heads: find(".gf-live-heads"), box: find(".gf-live-card"), summary: find(".gf-live-summary"), buttons: [], p: null, name: "", g: null, tall: false,
+    lane: 0, head: 0, focus: 0, depth: 0, temperature: 1, topK: 0, hover: null, sweep: 1, fresh: 0, frame: 0, timer: 0, asks: 0, client: Math.random().toString(36).slice(2, 10),
+    waiting: null, next: null, playing: false, written: 0, wrote: "", keepers: Object.fromEntries(KEPT.map((key) => [key, keepInLink()])), brush: null,
+  }
+  self.brush = self.canvas.getContext("2d")
+  self.look = button("", "", () => follow(self, self.told))
+  self.look.className = "gf-live-look"
+  self.box.append(self.look)
+  self.does = {
+    ask: (what) => ask(self, what), write: () => writeOne(self), play: () => toggle(self), changed: () => changed(self),
+    point: (spot) => point(self, spot), follow: (spot) => follow(self, card(self, spot)), show: (picture) => show(self, picture), stop: (depth) => stopAt(self, depth),
+  }
+  self.course = createCourse(self, find(".gf-live-course"))
+  createPanel(self, find(".gf-live-panel"), find(".gf-live-depth"))
+  find("form").onsubmit = (event) => { event.preventDefault(); typed(self) }
+  self.field.oninput = () => { halt(self); clearTimeout(self.timer); self.timer = setTimeout(() => typed(self), TYPED_MS) }
+  const spot = (event) => {
+    const box = self.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top
+    return self.tall ? hit(self.p, self.g, y, x) : hit(self.p, self.g, x, y)
+  }
+  self.canvas.onpointermove = (event) => { if (event.pointerType !== "touch") point(self, spot(event)) }
+  self.canvas.onpointerleave = () => { self.hover = null; refresh(self) }
+  self.canvas.onclick = (event) => {
+    const found = spot(event)
+    if (!found) return
+    if (found.kind === "block" || (found.layer !== undefined && found.layer !== self.focus)) return open(self, found.layer)
+    if (event.pointerType === "touch" || found.kind === "token") return point(self, found)
+    follow(self, card(self, found))
+  }
+  self.canvas.onkeydown = (event) => keys(self, event)
+  self.observer = new ResizeObserver(() => { if (self.p && root.clientWidth) { place_(self); refresh(self) } })
+  self.observer.observe(root)
+  return self
+}
+
+// What is shown -----------------------------------------------------------------------------------------------------------
+
+function place_(self) {
+  const wide = self.stage.clientWidth, { p } = self
+  self.tall = self.root.clientWidth < NARROW
+  self.root.classList.toggle("gf-tall", self.tall)
+  const high = self.tall ? TALL : Math.max(HIGH, Math.min(HIGHEST, innerHeight - AROUND)), ratio = window.devicePixelRatio || 1
+  Object.assign(self.canvas, { width: Math.round(wide * ratio), height: Math.round(high * ratio) })
+  Object.assign(self.canvas.style, { width: `${wide}px`, height: `${high}px` })
+  const size = self.tall ? { along: high, across: wide } : { along: wide, across: high }
+  self.goal = layout({ ...size, lanes: p.lanes, earlier: p.earlier > 0, layers: p.layers, focus: self.focus, tall: self.tall })
+  self.g = self.goal
+}
+
+function refresh(self) {
+  if (!self.frame && self.p) self.frame = requestAnimationFrame((time) => { self.frame = 0; if (self.root.isConnected) tick(self, time) })
+}
+
+function tick(self, time) {
+  const since = (begun, length) => (begun ? Math.min(1, (time - begun) / length) : 1)
+  const moved = since(self.movedAt, MOVE_MS), ease = 1 - (1 - moved) ** 3
+  self.g = moved < 1 && self.from ? between(self.from, self.goal, ease) : self.goal
+  self.sweep = since(self.sweptAt, SWEEP_MS)
+  if (self.sweep >= 1) self.fresh = self.p.lanes
+  const { p, panel, model } = self
+  self.marks = {
+    embed: panel.embed, tokens: panel.tokens, guesses: self.depth < p.layers ? panel.would : panel.says, earlier: fill(panel.earlier, { count: p.earlier }),
+    block: fill(panel.open, { block: self.focus, heads: p.heads, neurons: whole(model.d_ff ?? 0) }),
+  }
+  paint(self.brush, self, window.devicePixelRatio || 1)
+  headPlace(self)
+  tell(self)
+  self.root.dataset.frames = String(Number(self.root.dataset.frames ?? 0) + 1)
+  if (moved < 1 || self.sweep < 1) refresh(self)
+}
+
+function sweep(self, fresh) {
+  if (still()) return
+  Object.assign(self, { sweptAt: performance.now(), sweep: 0, fresh })
+}
+
+// The small patterns lie over the canvas, where the open block is.
+function headPlace(self) {
+  const { g, heads, tall } = self
+  const box = tall ? [4, g.from + 4, g.across - 8, 42] : [g.from + 8, 22, g.to - g.from - 16, 40]
+  const room = Math.floor(box[2] / Math.max(1, self.p.heads)) - 4, size = Math.max(12, Math.min(34, room))
+  Object.assign(heads.style, { left: `${box[0]}px`, top: `${box[1]}px`, width: `${box[2]}px` })
+  heads.style.setProperty("--size", `${size}px`)
+}
+
+function drawHeads(self) {
+  const { p } = self, side = sideOf(self.root), colours = ramp(self.palette, side)
+  self.heads.hidden = !p.patterns
+  resize(self.buttons, p.patterns ? p.heads : 0, (head) => {
+    const made = button("", "", () => follow(self, card(self, { kind: "head", layer: self.focus })))
+    within(made, "canvas")
+    made.onpointerenter = made.onfocus = () => { choose(self, head); point(self, { kind: "head", layer: self.focus }) }
+    made.onpointerleave = made.onblur = () => point(self, null)
+    return self.heads.appendChild(made)
+  })
+  self.buttons.forEach((made, head) => {
+    const canvas = made.firstChild, n = p.lanes
+    if (canvas.width !== n) canvas.width = canvas.height = n
+    const brush = canvas.getContext("2d"), image = brush.createImageData(n, n)
+    for (let q = 0; q < n; q++) for (let k = 0; k < n; k++) {
+      const [r, g, b] = colours[Math.round(255 * weight(p, self.focus, head, q, k))], at = 4 * (q * n + k)
+      image.data.set([r, g, b, 255], at)
+    }
+    brush.putImageData(image, 0, 0)
+    made.setAttribute("aria-pressed", String(head === self.head))
+    made.setAttribute("aria-label", fill(self.panel.head, { head, block: self.focus }))
+  })
+}
+
+function choose(self, head) {
+  if (head === self.head) return
+  self.head = head
+  keep(self, "home_head", head)
+  self.buttons.forEach((made, i) => made.setAttribute("aria-pressed", String(i === head)))
+  refresh(self)
+}
+
+function point(self, spot) {
+  self.hover = spot
+  if (spot && spot.lane >= 0 && spot.kind !== "neuron") self.lane = spot.lane
+  self.canvas.style.cursor = spot ? "pointer" : "default"
+  refresh(self)
+}
+
+function open(self, layer, byHand = true) {
+  if (layer === self.focus || layer < 0 || layer >= self.p.layers) return
+  self.from = self.g
+  self.focus = layer
+  self.hover = self.hover?.kind === "head" ? { ...self.hover, layer } : null
+  self.head = telling(self.p, layer, self.lane)
+  if (byHand) keep(self, "home_block", layer)
+  place_(self)
+  if (!still()) self.movedAt = performance.now()
+  drawHeads(self)
+  refresh(self)
+}
+
+function stopAt(self, depth) {
+  self.depth = depth
+  keep(self, "home_depth", depth)
+  open(self, Math.max(0, depth - 1))
+  changed(self)
+}
+
+/** Temperature, top-k or depth is another. */
+function changed(self) {
+  keep(self, "home_temperature", self.temperature)
+  keep(self, "home_top_k", self.topK)
+  drawBars(self)
+  refresh(self)
+}
+
+const keep = (self, name, value) => self.keepers[name].keep(name, value)
+
+function tell(self) {
+  const spot = self.hover ?? (self.part ? { kind: "part", part: self.part } : self.p.patterns ? { kind: "head", layer: self.focus, lane: self.lane } : { kind: "block", layer: self.focus })
+  const found = card(self, spot), [title, code, text] = self.box.firstChild.children
+  self.told = found
+  write(title, found.title)
+  write(code, [found.name, found.shape].filter(Boolean).join(" "))
+  const counted = found.parameters ? fill(self.panel.parameters, { count: found.parameters }) : ""
+  write(text, [found.text, counted].filter(Boolean).join(" "))
+  self.box.style.setProperty("--part", `var(--gf-${self.parts[found.part]?.colour ?? "residual"})`)
+  self.box.dataset.part = found.part
+  write(self.look, self.panel.look)
+  self.look.setAttribute("aria-label", `${self.panel.look}: ${found.title}`)
+}
+
+function summarise(self) {
+  const { p } = self, found = outlookAt(p, p.layers, 1, 0)
+  const guesses = found ? Array.from(found.tokens.subarray(0, 3), (id, i) => `“${p.words[id]}” ${chance(found.p[i])}`).join(", ") : "–"
+  const said = fill(self.panel.summary, { title: self.model.title, count: p.earlier + p.lanes, guesses, block: self.focus, head: self.head, word: p.words[p.ids[self.lane]] })
+  write(self.summary, said)
+  self.canvas.setAttribute("aria-label", said)
+}
+
+// Keys: up and down from lane to lane, left and right from block to block, Enter to the page.
+function keys(self, event) {
+  const { p } = self, along = self.tall ? { ArrowDown: 1, ArrowUp: -1 } : { ArrowRight: 1, ArrowLeft: -1 }, across = self.tall ? { ArrowRight: 1, ArrowLeft: -1 } : { ArrowDown: 1, ArrowUp: -1 }
+  if (event.key in along) open(self, Math.max(0, Math.min(p.layers - 1, self.focus + along[event.key])))
+  else if (event.key in across) point(self, { kind: p.patterns ? "head" : "token", layer: self.focus, lane: Math.max(0, Math.min(p.lanes - 1, self.lane + across[event.key])) })
+  else if (event.key === "Enter") follow(self, self.told)
+  else return
+  event.preventDefault()
+  summarise(self)
+  refresh(self)
+}
+
+// Asking: one thing at a time ---------------------------------------------------------------------------------------------
+
+function ask(self, what) {
+  if (self.waiting && performance.now() - self.waiting.since < PATIENCE_MS) { self.next = what; return }
+  const id = `${self.client}-${++self.asks}`
+  self.waiting = { id, what, since: performance.now() }
+  clearTimeout(self.retry)
+  self.retry = setTimeout(() => { if (self.waiting?.id === id) { self.waiting = null; goOn(self) } }, PATIENCE_MS)
+  self.trigger("ask", { id, ...what })
+}
+
+function goOn(self) {
+  const { next } = self
+  self.next = null
+  if (next) ask(self, next)
+  else if (self.playing) self.again = setTimeout(() => writeOne(self), still() ? 300 : 60)
+  else if (self.p && !self.p.whole) self.later = setTimeout(() => { if (!self.waiting) ask(self, { do: "more", name: self.p.name }) }, 80)
+}
+
+function typed(self) {
+  clearTimeout(self.timer)
+  const text = self.field.value.replaceAll("⏎", "\n")
+  if (text !== self.text) { self.text = text; ask(self, { do: "type", text }) }
+}
+
+function writeOne(self) {
+  if (self.depth !== self.p.layers) stopAt(self, self.p.layers)
+  ask(self, { do: "write", temperature: self.temperature, top_k: self.topK })
+}
+
+function toggle(self) {
+  self.playing = !self.playing
+  self.written = 0
+  playButton(self.play, self.playing, self.panel.on)
+  if (self.playing) writeOne(self)
+}
+
+function halt(self) {
+  self.playing = false
+  clearTimeout(self.again)
+  pause(self)
+  playButton(self.play, false, self.panel.on)
+}
+
+const follow = (self, told) => { halt(self); ask(self, { do: "open", ...told.ask }) }
+
+// What the server says ----------------------------------------------------------------------------------------------------
+
+function fromLink(self, data) {
+  const said = new URL(location.href).searchParams, index = (name, below) => (/^\d{1,4}$/.test(said.get(name) ?? "") && Number(said.get(name)) < below ? Number(said.get(name)) : null)
+  const heat = Number(said.get("home_temperature") ?? data.start.temperature)
+  self.temperature = heat >= 0.1 && heat <= 2 ? Math.round(heat * 10) / 10 : data.start.temperature
+  self.topK = index("home_top_k", 51) ?? data.start.top_k
+  return { block: index("home_block", self.p.layers), head: index("home_head", self.p.heads), depth: index("home_depth", self.p.layers + 1) }
+}
+
+function take(self, data, fresh) {
+  const before = self.p, another = data.picture.name !== before?.name
+  self.p = unpack(data.picture)
+  const { p } = self, grew = Boolean(before) && before.ids.length > 0 && data.wrote && data.wrote.id === data.answered && data.wrote.id !== self.wrote
+  const sizes = !before || before.layers !== p.layers || before.heads !== p.heads || data.model.title !== self.title
+  self.title = data.model.title
+  self.lane = another ? p.lanes - 1 : Math.min(self.lane, p.lanes - 1)
+  if (sizes) {
+    const link = fresh ? fromLink(self, data) : { block: null, head: null, depth: null }
+    const star = data.course?.on && data.course.star // a head that forms in this training
+    self.focus = link.block ?? (star ? star[0] : decisive(p))
+    self.depth = link.depth ?? p.layers
+    self.head = link.head ?? (star && star[0] === self.focus ? star[1] : p.patterns ? telling(p, self.focus, self.lane) : 0)
+    self.chosenBlock = link.block !== null
+    sweep(self, 0)
+  }
+  place_(self)
+  self.textures = textures(p, self.palette, sideOf(self.root))
+  drawHeads(self)
+  if (grew) {
+    self.wrote = data.wrote.id
+    sweep(self, p.lanes - 1)
+    fly(self, data.wrote)
+    if (++self.written >= MOST) halt(self)
+  }
+}
+
+// Another step of the same training, which was here already.
+function show(self, picture) {
+  self.p = unpack(picture)
+  place_(self)
+  self.textures = textures(self.p, self.palette, sideOf(self.root))
+  drawHeads(self)
+  drawBars(self)
+  refresh(self)
+}
+
+/**
+ * @param {any} self
+ * @param {any} data
+ * @param {boolean} fresh
+ */
+function update(self, data, fresh) {
+  const side = paintColours(self.root, data.palette), pick = (name) => data.palette[name][side]
+  self.colours = {
+    attention: pick("attention"), feedforward: pick("feedforward"), residual: pick("residual"), output: pick("output"),
+    text: themed(self.root, "text-color", "#18202c"), paper: themed(self.root, "background-color", "#fff"), panel: themed(self.root, "secondary-background-color", "#f0f2f6"),
+    faint: side ? "#A4ADB9" : "#5B6472",
+  }
+  self.font = themed(self.root, "code-font", "monospace")
+  Object.assign(self, { palette: data.palette, model: data.model, parts: data.parts, panel: data.panel, say: data.say })
+  if (fresh && Object.hasOwn(data.parts, data.part ?? "")) self.part = data.part
+  take(self, data, fresh)
+  self.text = data.text
+  if (document.activeElement !== self.field || self.playing || data.wrote?.id === data.answered) self.field.value = data.text.replaceAll("\n", "⏎")
+  if (document.activeElement !== self.field) self.field.scrollLeft = self.field.scrollWidth // what was written last is seen
+  self.field.setAttribute("aria-label", data.panel.writes)
+  self.field.placeholder = data.panel.writes
+  const names = Object.keys(data.examples)
+  self.examples.replaceChildren(...names.map((name) => button(name, name, () => { halt(self); self.field.value = data.examples[name].replaceAll("\n", "⏎"); typed(self) })))
+  write(self.notes, data.notes.join(" "))
+  self.notes.hidden = !data.notes.length
+  self.before = data.before
+  drawBars(self)
+  summarise(self)
+  refresh(self)
+  if (self.waiting && data.answered === self.waiting.id) { self.waiting = null; clearTimeout(self.retry); goOn(self) }
+  else if (!self.waiting) goOn(self)
+  takeCourse(self, data)
+  self.root.dataset.answered = data.answered ?? ""
+}
+
+function remove(self) {
+  self.observer.disconnect()
+  endCourse(self)
+  cancelAnimationFrame(self.frame)
+  for (const timer of [self.timer, self.retry, self.again, self.later]) clearTimeout(timer)
+  for (const keeper of Object.values(self.keepers)) keeper.stop()
+}
+
+export default component({ create, update, remove })

@@ -1,0 +1,122 @@
+// @ts-check
+// Training time below the living map: drag it, and the same text is read by the model as it was at that step.
+
+import { fill } from "./livemap_state.js"
+import { marked, place, points, wanted, words } from "./scrubber_state.js"
+import { button, vector, within, write } from "./shared/dom.js"
+import { playButton, still } from "./shared/play.js"
+
+const REST_MS = 130 // while it plays, a picture stands so long at least
+const SETTLE_MS = 450 // pictures that are here already are shown without the server, which is told when the hand rests
+const REMEMBERED = 48 // pictures
+
+/** Makes it, once. */
+export function createCourse(self, box) {
+  const track = within(box, "div", "gf-live-track gf-scrub-track")
+  const drawing = vector("svg", { preserveAspectRatio: "none", viewBox: "0 0 1000 100", "aria-hidden": "true" }, track)
+  /** @type {any} */
+  const course = {
+    box, title: box.insertBefore(document.createElement("span"), track), line: vector("polyline", { class: "gf-scrub-line" }, drawing), done: vector("polyline", { class: "gf-scrub-done" }, drawing),
+    marks: within(track, "div", "gf-scrub-marks"), range: within(track, "input"), where: within(box, "output"), index: 0, playing: false, on: false, steps: [], cache: new Map(), timer: 0, said: "",
+  }
+  course.play = box.insertBefore(button("▶", "", () => (course.playing ? pause(self) : play(self))), course.title)
+  course.back = box.appendChild(button("", "", () => { pause(self); self.does.ask({ do: "back" }) }))
+  Object.assign(course.range, { type: "range", min: "0", step: "1" })
+  course.range.oninput = () => { pause(self); go(self, Number(course.range.value)) }
+  return course
+}
+
+/** What the server says of it. */
+export function takeCourse(self, data) {
+  const { course } = self, sent = data.course
+  course.box.hidden = !sent
+  if (!sent) return
+  const moving = course.asked !== undefined && self.waiting?.what.do === "step" && data.answered !== self.waiting.id
+  Object.assign(course, { steps: sent.steps, losses: sent.losses, marked: sent.marks, model: sent.model, on: sent.on, textId: data.text_id, wanted: undefined })
+  if (sent.on) {
+    course.cache.delete(data.picture.name)
+    course.cache.set(data.picture.name, data.picture)
+    while (course.cache.size > REMEMBERED) course.cache.delete(course.cache.keys().next().value)
+  }
+  if (!moving && !course.timer) course.index = sent.on ? place(sent.steps, sent.shown) : sent.steps.length - 1
+  drawCourse(self)
+  if (course.playing && !self.waiting) course.turn = setTimeout(() => advance(self), still() ? 600 : REST_MS)
+}
+
+const nameAt = (course, index) => `${course.model}@${course.steps[index]} ${course.textId}`
+
+function go(self, index) {
+  const { course } = self
+  course.index = index
+  drawCourse(self)
+  const here = course.on && course.cache.get(nameAt(course, index))
+  clearTimeout(course.timer)
+  const say = () => { course.timer = 0; self.does.ask({ do: "step", model: course.model, step: wanted(course.steps, index) }) }
+  if (!here) return say()
+  self.does.show(here)
+  course.timer = setTimeout(say, SETTLE_MS)
+}
+
+function play(self) {
+  const { course } = self
+  course.playing = true
+  drawCourse(self)
+  go(self, course.index >= course.steps.length - 1 ? 0 : course.index + 1)
+  if (course.timer) course.turn = setTimeout(() => advance(self), REST_MS)
+}
+
+function advance(self) {
+  const { course } = self
+  clearTimeout(course.turn)
+  if (!course.playing || !self.root.isConnected) return
+  if (course.index >= course.steps.length - 1) return pause(self)
+  go(self, course.index + 1)
+  if (course.timer) course.turn = setTimeout(() => advance(self), REST_MS) // it was here: nobody is waited for
+}
+
+export function pause(self) {
+  const { course } = self
+  clearTimeout(course.turn)
+  if (!course.playing) return
+  course.playing = false
+  drawCourse(self)
+}
+
+function drawCourse(self) {
+  const { course, panel } = self, last = course.steps.length - 1
+  playButton(course.play, course.playing, panel.learn)
+  course.play.title = panel.learn
+  write(course.title, course.on ? panel.training : panel.invite)
+  course.range.max = String(Math.max(last, 0))
+  course.range.value = String(course.index)
+  course.range.setAttribute("aria-label", panel.time)
+  const said = course.on ? words({ steps: course.steps, losses: course.losses, marks: course.marked, run: "" }, course.index) : fill(panel.models, { count: course.steps.length })
+  course.range.setAttribute("aria-valuetext", said)
+  write(course.where, said)
+  course.box.classList.toggle("gf-on", course.on)
+  const text = (some) => some.map((p) => p.map((n) => n.toFixed(1)).join(",")).join(" "), line = points(course.losses)
+  course.line.setAttribute("points", text(line))
+  course.done.setAttribute("points", course.on ? text(line.filter(([x]) => x <= (1000 * course.index) / Math.max(last, 1) + 0.01)) : "")
+  const near = Math.max(5, 6400 / Math.max(1, course.range.clientWidth)), found = marked(course.steps, course.marked, near), names = JSON.stringify(found)
+  if (names !== course.said) {
+    course.said = names
+    course.marks.replaceChildren()
+    for (const { at, row, short, words: full } of found) {
+      const mark = within(course.marks, "span", "", short)
+      mark.style.left = `${at}%`
+      mark.dataset.row = String(row)
+      mark.title = full
+    }
+  }
+  course.back.hidden = !self.before
+  if (self.before) {
+    write(course.back, "↩")
+    course.back.title = fill(panel.back, { title: self.before })
+    course.back.setAttribute("aria-label", course.back.title)
+  }
+}
+
+export function endCourse(self) {
+  clearTimeout(self.course.turn)
+  clearTimeout(self.course.timer)
+}

@@ -1,0 +1,176 @@
+// @ts-check
+// The living map without a page: what was sent, made ready; the next token's probabilities; where everything lies.
+
+import { bytes, numbers } from "./shared/numbers.js"
+
+/**
+ * A text as it was sent (pages/start/home/packing.py), its numbers unpacked.
+ * @typedef {any} Picture
+ */
+
+/**
+ * @param {Record<string, any>} sent
+ * @returns {Picture}
+ */
+export function unpack(sent) {
+  const signed = (text) => (text === null ? null : numbers(text, Int8Array))
+  const { outlook } = sent
+  return {
+    ...sent,
+    lanes: sent.ids.length,
+    stream: signed(sent.stream), middle: signed(sent.middle), attention: signed(sent.attention), feedforward: signed(sent.feedforward),
+    patterns: sent.patterns === null ? null : bytes(sent.patterns),
+    neurons: sent.neurons === null ? null : numbers(sent.neurons, Uint32Array),
+    active: sent.active === null ? null : numbers(sent.active, Float32Array),
+    guesses: numbers(sent.guesses, Uint32Array), chances: numbers(sent.chances, Float32Array),
+    outlook: outlook && { ...outlook, tokens: numbers(outlook.tokens, Uint32Array), logits: numbers(outlook.logits, Float32Array), rest: numbers(outlook.rest, Float32Array) },
+  }
+}
+
+/**
+ * The weight, 0 to 1, that a head gives from one lane to another; `key` -1 is all that goes to the earlier tokens.
+ * @param {Picture} p
+ */
+export const weight = (p, layer, head, lane, key) => p.patterns[((layer * p.heads + head) * p.lanes + lane) * (p.lanes + 1) + 1 + key] / 255
+
+/**
+ * What is said after a lane at a depth: [token, probability] of the likeliest, best first; nothing where it is not known yet.
+ * @param {Picture} p
+ * @returns {[number, number][]}
+ */
+export function guessed(p, depth, lane) {
+  const place = p.known.indexOf(lane)
+  if (place < 0) return []
+  const each = p.guesses.length / p.known.length / (p.layers + 1), from = (place * (p.layers + 1) + depth) * each
+  return Array.from({ length: each }, (_, i) => [p.guesses[from + i], p.chances[from + i]])
+}
+
+/**
+ * The next token's probabilities at a depth, of the likeliest tokens that were sent, after temperature and top-k (0: no cut).
+ * Exact: what the others add up to was sent for each of the temperatures. Null where the depth is not known yet.
+ * @param {Picture} p
+ * @returns {{ tokens: Uint32Array, logits: Float32Array, p: Float64Array, others: number } | null}
+ */
+export function outlookAt(p, depth, temperature, topK) {
+  const row = p.outlook ? p.outlook.depths.indexOf(depth) : -1
+  if (row < 0) return null
+  const { kept, temperatures } = p.outlook
+  const tokens = p.outlook.tokens.subarray(row * kept, (row + 1) * kept), logits = p.outlook.logits.subarray(row * kept, (row + 1) * kept)
+  const least = topK ? logits[Math.min(topK, kept) - 1] : -Infinity
+  const shares = Float64Array.from(logits, (v) => (v >= least ? Math.exp((v - logits[0]) / temperature) : 0))
+  const at = temperatures.findIndex((t) => Math.abs(t - temperature) < 1e-6)
+  let others = topK ? 0 : Math.exp(p.outlook.rest[row * temperatures.length + at] - logits[0] / temperature)
+  const total = shares.reduce((a, b) => a + b, others)
+  for (let i = 0; i < shares.length; i++) shares[i] /= total
+  others /= total
+  return { tokens, logits, p: shares, others }
+}
+
+/**
+ * The head of a layer that looks most decidedly from a lane at another one, the first token of the text aside: there heads rest.
+ * @param {Picture} p
+ */
+export function telling(p, layer, lane) {
+  let best = 0, most = -1
+  for (let head = 0; head < p.heads; head++) {
+    for (let key = p.earlier ? 0 : 1; key < lane; key++) {
+      const w = weight(p, layer, head, lane, key)
+      if (w > most) [best, most] = [head, w]
+    }
+  }
+  return best
+}
+
+/**
+ * The lane that a head looks at most from another; -1 for the earlier tokens.
+ * @param {Picture} p
+ */
+export function target(p, layer, head, lane) {
+  let best = p.earlier ? -1 : 0
+  for (let key = best; key < p.lanes; key++) if (weight(p, layer, head, lane, key) > weight(p, layer, head, lane, best)) best = key
+  return best
+}
+
+/**
+ * The block that is open at first: the one after which the last lane's guess stays what it is at the end.
+ * @param {Picture} p
+ */
+export function decisive(p) {
+  const last = p.lanes - 1, guess = (depth) => guessed(p, depth, last)[0]?.[0]
+  let depth = p.layers
+  while (depth > 1 && guess(depth - 1) === guess(p.layers) && guess(depth - 1) !== undefined) depth--
+  return depth - 1
+}
+
+/** A template's {names} filled in. @param {string} template @param {Record<string, any>} values */
+export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (all, name) => (name in values ? String(values[name]) : all))
+
+const STRIP = 16, SUM = 15, LAST = 20, EDGE = 6, FIXED = 4 + EDGE + STRIP + SUM + STRIP + EDGE + EDGE + STRIP + SUM + LAST
+
+/**
+ * Where everything lies: along the lanes (`s`) and across them (`c`). On a wide page lanes run to the right, on a narrow one
+ * down. `strips[depth]` is [from, to] of the stream at that depth; the open block takes the most room.
+ * @param {{ along: number, across: number, lanes: number, earlier: boolean, layers: number, focus: number, tall: boolean }} of
+ */
+export function layout({ along, across, lanes, earlier, layers, focus, tall }) {
+  const labels = tall ? 96 : 132, words = tall ? 104 : 118, top = tall ? 4 : 64, band = tall ? 48 : 0
+  const track = along - labels - words, embed = Math.max(12, Math.min(36, track * 0.05)), wanted = tall ? 270 : Math.max(320, 0.42 * track)
+  const each = layers > 1 ? Math.max(3, Math.min(64, (track - embed - wanted) / (layers - 1))) : 0
+  const wide = track - embed - each * (layers - 1)
+  const rows = lanes + (earlier ? 0.8 : 0), pitch = Math.min(tall ? 46 : Math.max(56, across / 7), (across - top - (tall ? 4 : 8)) / rows)
+  const first = top + (tall ? (across - top - pitch * rows) / 2 : 0) + (earlier ? 0.8 * pitch : 0)
+  const strips = [[labels, labels + embed]], blocks = []
+  let s = labels + embed
+  for (let layer = 0; layer < layers; layer++) {
+    const end = s + (layer === focus ? wide : each)
+    blocks.push([s, end])
+    strips.push(layer === focus ? [end - LAST, end] : [s, end])
+    s = end
+  }
+  const [from, to] = blocks[focus], room = wide - FIXED - band, arcs = [from + 4 + band, from + 4 + band + room * 0.6]
+  const attention = [arcs[1] + EDGE, arcs[1] + EDGE + STRIP], middle = [attention[1] + SUM, attention[1] + SUM + STRIP]
+  const neurons = [middle[1] + EDGE, middle[1] + EDGE + room * 0.4], feedforward = [neurons[1] + EDGE, neurons[1] + EDGE + STRIP]
+  return {
+    along, across, labels, words: [along - words, along], top, band, pitch, thick: Math.max(3, Math.min(60, pitch * 0.72)), strips, blocks, focus, from, to,
+    arcs, attention, middle, neurons, feedforward, lanes, earlier,
+    /** The middle of a lane; of -1, the earlier tokens. */
+    lane: (i) => (i < 0 ? first - 0.45 * pitch : first + (i + 0.5) * pitch),
+    /** The lane at a place, or -1 beside all of them. */
+    at: (c) => { const i = Math.floor((c - first) / pitch); return i >= 0 && i < lanes ? i : -1 },
+  }
+}
+
+/** Between two layouts, `part` of the way. @returns {ReturnType<typeof layout>} */
+export function between(a, b, part) {
+  if (part >= 1 || a.strips.length !== b.strips.length || a.lanes !== b.lanes) return b
+  const mix = (x, y) => (typeof x === "number" && typeof y === "number" ? x + (y - x) * part : Array.isArray(x) && Array.isArray(y) ? y.map((v, i) => mix(x[i], v)) : y)
+  return /** @type {any} */ (Object.fromEntries(Object.keys(b).map((key) => [key, key === "focus" ? b.focus : mix(a[key], b[key])])))
+}
+
+const inside = (range, s) => s >= range[0] && s <= range[1]
+
+/**
+ * What lies at a place: { kind, lane, depth, layer, ... }, or null.
+ * @param {Picture} p
+ * @param {ReturnType<typeof layout>} g
+ */
+export function hit(p, g, s, c) {
+  const lane = g.at(c), { focus } = g
+  if (g.earlier && lane < 0 && s < g.labels && c > g.top - 4 && c < g.lane(0)) return { kind: "earlier" }
+  const block = g.blocks.findIndex((range) => inside(range, s))
+  if (lane < 0) return block >= 0 ? { kind: "block", layer: block } : null
+  if (s < g.labels) return { kind: "token", lane }
+  if (inside(g.words, s)) return { kind: "guess", lane }
+  if (inside(g.strips[0], s)) return { kind: "embedding", lane, depth: 0 }
+  if (block !== focus) return block >= 0 ? { kind: "stream", lane, depth: block + 1, layer: block } : null
+  if (p.patterns && s < g.attention[0]) return { kind: "head", lane, layer: focus }
+  if (p.attention && inside(g.attention, s)) return { kind: "attn_out", lane, layer: focus }
+  if (p.middle && inside(g.middle, s)) return { kind: "middle", lane, layer: focus }
+  if (p.neurons && inside(g.neurons, s)) {
+    const each = p.neurons.length / p.layers / p.lanes, rank = Math.min(each - 1, Math.floor(((s - g.neurons[0]) / (g.neurons[1] - g.neurons[0])) * each))
+    return { kind: "neuron", lane, layer: focus, rank }
+  }
+  if (p.feedforward && inside(g.feedforward, s)) return { kind: "ffn_out", lane, layer: focus }
+  if (inside(g.strips[focus + 1], s)) return { kind: "stream", lane, depth: focus + 1, layer: focus }
+  return { kind: "block", layer: focus }
+}

@@ -37,7 +37,8 @@ NEURONS = Words(
         "A neuron works like an entry of a memory (Geva et al. 2021): its row of $W_{in}$ is the key that"
         " recognises something, its column of $W_{out}$ the value that is added to the stream. Facts are"
         " found there: ROME and MEMIT (Meng et al. 2022, 2023) change what a model believes of a city by"
-        " changing one such matrix, or a few. Attention carries things from place to place; the feed-forward"
+        " changing one such matrix, or a few, and in large models single neurons were found for past tenses"
+        " or for Canada. Attention carries things from place to place; the feed-forward"
         " network knows what goes with them."
     ),
     attempt=(

@@ -82,7 +82,7 @@ def _draw_ways(ways: Ways, base: int, level: Level) -> None:
         ]
     ).set_index("")
     if ways.new:
-        table[f"“{safe(ways.new)}”"] = [words.spelled(way) for _, way in rows.values()]
+        table[f"“␣{safe(ways.new)}”"] = [words.spelled(way) for _, way in rows.values()]
     st.table(table)
 
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from engine import corpora
 from engine.measure.merging import achieved
 from engine.measure.subwords import Ways
 from engine.tokenizers.bpe import Level, Split
 from pages.input.tokens import words
 from pages.input.tokens.bpe_result import draw_result
-from pages.input.tokens.bpe_text import OWN, SOURCES, Texts, choose_texts, typed_text
+from pages.input.tokens.bpe_text import OWN, SHAKESPEARE, SOURCES, Texts, choose_texts, typed_text
+from pages.input.tokens.shared import Sources, known_words
 from pages.input.tokens.watching import Watching, watching
-from ui import explain
+from ui import explain, state
 from ui.players.component import mounted
 from ui.text.markdown import safe
 from ui.widgets import index_of, number_of, one_of, picked, put_index, whole
@@ -48,7 +50,8 @@ def draw_bpe() -> None:
     with left:
         _play(watched, texts)
     with right:
-        explain.answer(words.why_pieces(watched.ways, len(watched.seen.tokenizer.merges), texts.name))
+        merges = len(watched.seen.tokenizer.merges)
+        explain.answer(words.why_pieces(watched.ways, merges, texts.name, _large_list(texts)))
         _draw_ways(watched.ways, len(watched.seen.tokenizer.base), level)
     explain.measure_it(_measured, watched, texts, new_tokens)
 
@@ -64,6 +67,14 @@ def _settings() -> tuple[str, Level, Split, int]:
         )
         new_tokens = whole("Tokens to learn", 1, MOST, NEW_TOKENS, "bpe_new", step=50, width=180, hint=hint)
     return source, level, split, new_tokens
+
+
+def _large_list(texts: Texts) -> int | None:
+    """How many words all of Tiny Shakespeare has; None where it is not here, or is what is learned from."""
+    if texts.name == SOURCES[SHAKESPEARE] or corpora.shakespeare_path() is None:
+        return None
+    known = known_words(Sources(SHAKESPEARE, "", state.corpus(SHAKESPEARE).text))
+    return None if known is None else known.vocab_size
 
 
 def _draw_ways(ways: Ways, base: int, level: Level) -> None:
@@ -82,7 +93,7 @@ def _draw_ways(ways: Ways, base: int, level: Level) -> None:
         ]
     ).set_index("")
     if ways.new:
-        table[f"“{safe(ways.new)}”"] = [words.spelled(way) for _, way in rows.values()]
+        table[f"“␣{safe(ways.new)}”"] = [words.spelled(way) for _, way in rows.values()]
     st.table(table)
 
 

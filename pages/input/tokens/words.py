@@ -92,8 +92,10 @@ def _times(ratio: float) -> str:
 # BPE --------------------------------------------------------------------------------------------
 
 
-def why_pieces(found: Ways, merges: int, name: str) -> str:
-    """The answer of the view: what pieces save, and what whole words would not do."""
+def why_pieces(found: Ways, merges: int, name: str, large: int | None = None) -> str:
+    """The answer of the view: what pieces save, and what whole words would not do. `large` is how many words
+    all of Tiny Shakespeare has; None where that is not known, or is what the merges are learned from.
+    """
     letters, pieces = found.characters, found.pieces
     if pieces.tokens >= letters.tokens:
         return (
@@ -109,9 +111,10 @@ def why_pieces(found: Ways, merges: int, name: str) -> str:
         return saved
     if not found.new or found.words.spelled:
         return f"{saved} Whole words would be {found.words.tokens:,}, but their list has no next new word."
+    table = "" if large is None else f", and for all of Shakespeare it needs {large:,}"
     return (
         f"{saved} Whole words would be {found.words.tokens:,}, but their list has no entry for a new word"
-        f" such as “{safe(found.new)}”; BPE spells it in **{found.pieces.spelled:,} pieces**."
+        f" such as “{safe(found.new)}”{table}; BPE spells it in **{found.pieces.spelled:,} pieces**."
     )
 
 

@@ -52,8 +52,8 @@ def draw_bpe() -> None:
     with right:
         merges = len(watched.seen.tokenizer.merges)
         explain.answer(words.why_pieces(watched.ways, merges, texts.name, _large_list(texts)))
-        _draw_ways(watched.ways, len(watched.seen.tokenizer.base), level)
-    explain.measure_it(_measured, watched, texts, new_tokens)
+        _draw_ways(watched.ways)
+    explain.measure_it(_measured, watched, texts, new_tokens, level)
 
 
 def _settings() -> tuple[str, Level, Split, int]:
@@ -77,28 +77,20 @@ def _large_list(texts: Texts) -> int | None:
     return None if known is None else known.vocab_size
 
 
-def _draw_ways(ways: Ways, base: int, level: Level) -> None:
+def _draw_ways(ways: Ways) -> None:
     """Characters, pieces and whole words of the same text, and of a word that it does not have."""
-    pieces = words.entries(base, ways.pieces.vocab_size, LEVELS[level])
-    rows = {
-        "characters": (f"{ways.characters.vocab_size:,}", ways.characters),
-        "BPE": (pieces, ways.pieces),
-    }
+    rows = {"characters": ways.characters, "BPE": ways.pieces}
     if ways.words is not None:
-        rows["whole words"] = (f"{ways.words.vocab_size:,}", ways.words)
-    table = pd.DataFrame(
-        [
-            {"": name, "vocabulary": entries, "tokens T": f"{way.tokens:,}"}
-            for name, (entries, way) in rows.items()
-        ]
-    ).set_index("")
+        rows["whole words"] = ways.words
+    table = pd.DataFrame({"tokens T": [f"{way.tokens:,}" for way in rows.values()]}, index=list(rows))
     if ways.new:
-        table[f"“␣{safe(ways.new)}”"] = [words.spelled(way) for _, way in rows.values()]
+        table[f"“␣{safe(ways.new)}”"] = [words.spelled(way) for way in rows.values()]
     st.table(table)
 
 
-def _measured(watched: Watching, texts: Texts, new_tokens: int) -> None:
+def _measured(watched: Watching, texts: Texts, new_tokens: int, level: Level) -> None:
     st.markdown(words.achieved(achieved(watched.seen), new_tokens))
+    st.markdown(words.lists(watched.ways, len(watched.seen.tokenizer.base), LEVELS[level]))
     st.caption(words.learned_from(texts.name, watched.seen.characters))
     draw_result(watched, texts, new_tokens)
 

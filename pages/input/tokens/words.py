@@ -118,9 +118,18 @@ def why_pieces(found: Ways, merges: int, name: str, large: int | None = None) ->
     )
 
 
-def entries(base: int, vocab_size: int, level: str) -> str:
-    """The list of a BPE: what it starts from, and what its merges added."""
-    return f"{base:,} {level.lower()} + {vocab_size - base:,} merges"
+def lists(found: Ways, base: int, level: str) -> str:
+    """How long the list of each way is, for this text."""
+    pieces = found.pieces.vocab_size
+    said = (
+        f"The lists for this text: **{found.characters.vocab_size:,}** characters;"
+        f" **{base:,} {level.lower()} + {pieces - base:,} merges** of BPE"
+    )
+    if found.words is None:
+        return f"{said}."
+    return (
+        f"{said}; **{found.words.vocab_size:,}** whole words, and one more for each new word of another text."
+    )
 
 
 def spelled(way: Way) -> str:

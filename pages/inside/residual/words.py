@@ -320,9 +320,10 @@ def _by_loss(pair: Pair) -> str:
     return (
         "With residual connections a block only *adds* to what it reads: every token keeps its own vector,"
         " and the gradient a way back that nothing multiplies. Without them each block must rebuild"
-        f" everything, and the tokens become alike (cosine **{pair.replaced.last_alike:.2f}** after {_blocks(pair.depth)},"
-        f" untrained; with them **{pair.added.last_alike:.2f}**){no_way_back}. After {pair.steps} steps that"
-        f" leaves the model without them at **{without}**{end}, the other at **{with_them}**."
+        " everything, and the tokens become alike (cosine"
+        f" **{pair.replaced.last_alike:.2f}** after {_blocks(pair.depth)}, untrained; with them"
+        f" **{pair.added.last_alike:.2f}**){no_way_back}. After {pair.steps} steps that leaves the model"
+        f" without them at **{without}**{end}, the other at **{with_them}**."
     )
 
 

@@ -144,12 +144,15 @@ def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown(monkeypatch
     )
     table = page.table[0].value
     wanted = {
-        "characters": (f"{len(set(text))}", f"{len(text)}", f"{1 + len(new)} tokens"),
-        "BPE": ("256 bytes + 6 merges", f"{left}", f"{len(own.encode(' ' + new))} tokens"),
-        "whole words": (f"{len(set(listed))}", f"{len(listed)}", "cannot"),
+        "characters": (f"{len(text)}", f"{1 + len(new)} tokens"),
+        "BPE": (f"{left}", f"{len(own.encode(' ' + new))} tokens"),
+        "whole words": (f"{len(listed)}", "cannot"),
     }
     assert {name: tuple(row) for name, row in table.iterrows()} == wanted
-    assert table.columns.tolist() == ["vocabulary", "tokens T", f"“␣{new}”"]
+    assert table.columns.tolist() == ["tokens T", f"“␣{new}”"]
+    measured = sentences(with_text(text, bpe_new="6", measure="true"))
+    assert f"**{len(set(text))}** characters; **256 bytes + 6 merges** of BPE;" in measured
+    assert f"**{len(set(listed))}** whole words" in measured
     page.get_by_key("bpe_new").set_value(1).run()  # a control of the main part changes the answer
     assert f"become {merged(text, 1, 'byte', 'words')} tokens" in sentences(page)
 

@@ -155,6 +155,7 @@ function choose(self, head) {
 
 function point(self, spot) {
   self.hover = spot
+  if (spot) self.part = null // what the link had pointed at has been read
   if (spot && spot.lane >= 0 && spot.kind !== "neuron") self.lane = spot.lane
   self.canvas.style.cursor = spot ? "pointer" : "default"
   refresh(self)

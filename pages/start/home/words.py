@@ -9,7 +9,7 @@ from ui.text.markdown import safe
 
 TITLE = "A Transformer, with the lid off"
 QUESTION = "Words go in as vectors; what word comes out?"
-PUBLISHED_QUESTION = "What are published models made of?"
+PUBLISHED_QUESTION = "What is a model made of?"
 
 EXAMPLES = {
     "Fact": ENGLISH["A fact"],

@@ -137,11 +137,13 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
     course = timeline_of(name)
     steps = course.steps if course else ()
-    timeline = st.container(height=78, border=False) if steps else st.container()
+    # Its place does not move while it loads; on a wide screen it is in the line of the question (app.css).
+    timeline = st.container(height=78, border=False, key="timeline") if steps else st.container()
     step = training_step.current(name, steps)
     found = model_of(name, step, steps)
     choice.facts.caption(
-        facts(found, course and course.total, step, steps), help=facts_help(found, len(steps) or None)
+        facts(found, course.total if course else None, step, steps),
+        help=facts_help(found, len(steps) or None),
     )
     asked = FIRST_TEXT if choice.text is None else choice.text
     ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config))

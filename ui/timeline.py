@@ -13,7 +13,7 @@ from ui import state
 from ui.models import LAPSES, RUN, lapse_of
 from ui.players.scrubber import Mark
 
-DOES = {"previous": "reads the token before", "induction": "copies"}
+DOES = {"previous": "looks one back", "induction": "copies"}
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def marks(found: Iterable[Formed], steps: tuple[int, ...]) -> tuple[Mark, ...]:
     at or after it.
 
     >>> marks([Formed(12, "previous", 0, 3), Formed(15, "induction", 1, 0)], (0, 10, 20))[0].words
-    'head 0.3 reads the token before, head 1.0 copies'
+    '0.3 looks one back, 1.0 copies'
     """
     by_step: dict[int, list[Formed]] = {}
     for one in found:
@@ -75,7 +75,7 @@ def marks(found: Iterable[Formed], steps: tuple[int, ...]) -> tuple[Mark, ...]:
         Mark(
             step,
             ", ".join(f"{one.layer}.{one.head}" for one in some),
-            ", ".join(f"head {one.layer}.{one.head} {DOES[one.kind]}" for one in some),
+            ", ".join(f"{one.layer}.{one.head} {DOES[one.kind]}" for one in some),
         )
         for step, some in sorted(by_step.items())
     )

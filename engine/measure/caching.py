@@ -173,6 +173,15 @@ class Unchanged:
     def most(self) -> float:
         return float(max(self.keys.max(), self.values.max()))
 
+    @property
+    def layers(self) -> int:
+        return len(self.keys)
+
+    @property
+    def first(self) -> float:
+        """In layer 0, whose keys and values come from each token's own embedding."""
+        return float(max(self.keys[0], self.values[0]))
+
 
 def unchanged(model: Transformer, ids: Sequence[int], *, mask: bool = True) -> Unchanged:
     """Keys (as they are kept: turned by position) and values of `ids` without the last one, and with it; the

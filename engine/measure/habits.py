@@ -22,13 +22,15 @@ Habit = Literal[
     "name_mover",
     "own_word",
     "broad",
+    "near",
     "first",
 ]
 HABITS: tuple[Habit, ...] = get_args(Habit)
-WIDE: tuple[Habit, ...] = ("own_word", "broad", "first")  # said of a head that does nothing narrower
-NEAR: tuple[Habit, ...] = ("previous", "word_start", "breaks", "same")  # plain at first sight
+WIDE: tuple[Habit, ...] = ("own_word", "broad", "near", "first")  # said of a head that does nothing narrower
+PLAIN: tuple[Habit, ...] = ("previous", "word_start", "breaks", "same")  # at first sight
 STRONG = 0.4  # of a head's weight: from here on it follows a habit
 TWICE = 2  # times what an even spread would give: short texts give much to every place
+LEAKS = 0.6  # times what distance alone would put outside the own word: no more, and a head minds its word
 BROAD = 0.75  # of the largest possible entropy: from here on a head looks everywhere
 MORE = 1.5  # times the even share: from here on more than even
 SHORT = 0.7  # times the length of the others: below it a value vector is short
@@ -43,16 +45,26 @@ class Named:
     value: float
 
 
-def bar(numbers: HeadNumbers, habit: Habit) -> float:
-    """The share from which on a head follows a habit: STRONG, but no less than TWICE what an even spread
-    would give to that place of this text. Above 1, where no head can.
+def bar(numbers: HeadNumbers, habit: Habit) -> np.ndarray:
+    """The share from which on each head follows a habit, (layer, head): STRONG, but no less than TWICE what
+    an even spread would give to that place of this text. Above 1, where no head can.
 
-    For `broad`, BROAD of the largest possible entropy.
+    For `broad`, BROAD of the largest possible entropy. A head that looks at what is near looks at its own
+    word, whether it minds words or not: what it puts outside must be at most LEAKS of what its distances
+    alone would put there.
     """
     if habit == "broad":
-        return BROAD
+        return np.full(numbers.entropy.shape, BROAD)
     own = {"previous": numbers.even_previous, "first": numbers.even_first}
-    return max(STRONG, TWICE * own.get(habit, numbers.even_places.get(habit, 0.0)))
+    least = max(STRONG, TWICE * own.get(habit, numbers.even_places.get(habit, 0.0)))
+    if habit == "own_word" and numbers.own_by_distance is not None:
+        return np.maximum(least, 1 - LEAKS * (1 - numbers.own_by_distance))
+    return np.full(numbers.entropy.shape, least)
+
+
+def least_bar(numbers: HeadNumbers, habit: Habit | None) -> float:
+    """The lowest `bar` of any head, at most 1; that is what it takes where no habit is asked for."""
+    return 1.0 if habit is None else min(1.0, float(bar(numbers, habit).min()))
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,7 @@ def followers(numbers: HeadNumbers) -> tuple[Followers, ...]:
     found = []
     for habit, values in measured_habits(numbers).items():
         least = bar(numbers, habit)
-        strong = [(float(values[at]), at) for at in np.ndindex(values.shape) if values[at] >= least]
+        strong = [(float(values[at]), at) for at in np.ndindex(values.shape) if values[at] >= least[at]]
         heads = tuple(Named(at[0], at[1], value) for value, at in sorted(strong, reverse=True))
         found.append(Followers(habit, heads, largest(values)))
     return tuple(found)
@@ -104,7 +116,7 @@ def habit_of_each(numbers: HeadNumbers) -> list[tuple[Habit, float] | None]:
     bars = {habit: bar(numbers, habit) for habit in values}
     found: list[tuple[Habit, float] | None] = []
     for at in np.ndindex(numbers.entropy.shape):
-        strong = {habit: float(v[at]) for habit, v in values.items() if v[at] >= bars[habit]}
+        strong = {habit: float(v[at]) for habit, v in values.items() if v[at] >= bars[habit][at]}
         narrow = [habit for habit in strong if habit not in WIDE]
         order = sorted(narrow, key=lambda habit: -strong[habit]) + [h for h in WIDE if h in strong]
         found.append((order[0], strong[order[0]]) if order else None)
@@ -143,9 +155,9 @@ def ranked(numbers: HeadNumbers, by: Habit | None, strong: bool = False) -> list
         return [i for i in range(count) if not strong or (marked[i] or ("first",))[0] != "first"]
     if by not in values:
         return [] if strong else list(range(count))
-    score = values[by].reshape(-1)
+    score, least = values[by].reshape(-1), bar(numbers, by).reshape(-1)
     order = np.argsort(-score, kind="stable")
-    return [int(i) for i in order if not strong or score[i] >= bar(numbers, by)]
+    return [int(i) for i in order if not strong or score[i] >= least[i]]
 
 
 def grouped(numbers: HeadNumbers, most: int, strong: bool = False) -> list[int]:
@@ -163,12 +175,12 @@ def grouped(numbers: HeadNumbers, most: int, strong: bool = False) -> list[int]:
 
 
 def clearest(numbers: HeadNumbers) -> int:
-    """The head, layer * heads + head, that follows one of the NEAR habits most clearly; any other where none
+    """The head, layer * heads + head, that follows one of the PLAIN habits most clearly; any other where none
     does.
     """
     own = habit_of_each(numbers)
-    near = [i for i, one in enumerate(own) if one and one[0] in NEAR]
-    return max(near or range(len(own)), key=lambda i: _value(own[i]))
+    plain = [i for i, one in enumerate(own) if one and one[0] in PLAIN]
+    return max(plain or range(len(own)), key=lambda i: _value(own[i]))
 
 
 def _value(own: tuple[Habit, float] | None) -> float:

@@ -25,8 +25,8 @@ class HeadNumbers:
     `entropy` is in nats, `relative_entropy` its share of ln(visible keys), `distance` in tokens; the others
     are shares of the weight. `even_first` and `even_previous` are what a head that spread its weight evenly
     would give to those places. `induction` and `duplicate` come from `engine.measure.repeating`, `name_mover`
-    from `engine.measure.copying`, `places` and `even_places` from `engine.measure.places`; None, or absent,
-    where they were not, or cannot be, measured.
+    from `engine.measure.copying`, `places`, `even_places` and `own_by_distance` from `engine.measure.places`;
+    None, or absent, where they were not, or cannot be, measured.
     """
 
     entropy: np.ndarray
@@ -41,6 +41,7 @@ class HeadNumbers:
     name_mover: np.ndarray | None = None
     places: Mapping[str, np.ndarray] = field(default_factory=dict)
     even_places: Mapping[str, float] = field(default_factory=dict)
+    own_by_distance: np.ndarray | None = None
 
 
 def head_numbers(

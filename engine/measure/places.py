@@ -13,7 +13,8 @@ import numpy as np
 
 from engine.measure.heads import even_pattern
 
-Place = Literal["word_start", "own_word", "breaks", "same", "itself"]
+Place = Literal["word_start", "own_word", "breaks", "same", "itself", "near"]
+NEAREST = 3  # tokens away, at most, is near
 FEWEST = 4  # queries that have such a place: of fewer nothing is said
 
 
@@ -21,10 +22,14 @@ FEWEST = 4  # queries that have such a place: of fewer nothing is said
 class Shares:
     """The mean weight that each head gives to each place, (layer, head) float64, and what a head would give
     that spread its weight evenly. Places that fewer than FEWEST queries have are absent.
+
+    `own_by_distance` (layer, head): what the head would give to its own word if it knew only how far away
+    each token is (`by_distance`); None without `own_word`.
     """
 
     weight: Mapping[str, np.ndarray] = field(default_factory=dict)
     even: Mapping[str, float] = field(default_factory=dict)
+    own_by_distance: np.ndarray | None = None
 
 
 def words_of(texts: Sequence[str]) -> np.ndarray:
@@ -53,7 +58,8 @@ def places(ids: Sequence[int], texts: Sequence[str]) -> dict[Place, np.ndarray]:
 
     `word_start`: the first token of the word that the query is in, and the blank before it, for queries
     beyond the second token. `own_word`: the tokens of that word, for queries beyond the first. `breaks`:
-    blanks and punctuation. `same`: the same token, elsewhere. `itself`: the query's own place.
+    blanks and punctuation. `same`: the same token, elsewhere. `itself`: the query's own place. `near`: at
+    most NEAREST tokens away, for queries that have more before them.
     """
     words, size = words_of(texts), len(texts)
     at, identity = np.arange(size), np.asarray(ids)
@@ -62,12 +68,14 @@ def places(ids: Sequence[int], texts: Sequence[str]) -> dict[Place, np.ndarray]:
     start = (at == first[:, None]) | ((at == first[:, None] - 1) & blank)
     own = (words == words[:, None]) & (words >= 0)
     apart = ~np.eye(size, dtype=bool)
+    away = np.abs(at[:, None] - at)
     return {
         "word_start": start & (at > first + 1)[:, None],
         "own_word": own & (at > first)[:, None],
         "breaks": (words < 0) & apart,
         "same": (identity == identity[:, None]) & apart,
         "itself": ~apart & (at > 0)[:, None],
+        "near": (away <= NEAREST) & (at > NEAREST)[:, None],
     }
 
 
@@ -76,6 +84,7 @@ def shares(patterns: np.ndarray, seen: np.ndarray, ids: Sequence[int], texts: Se
     over the queries that see such a key.
     """
     even = even_pattern(seen)
+    own = None
     weight: dict[str, np.ndarray] = {}
     evenly: dict[str, float] = {}
     for place, where in places(ids, texts).items():
@@ -84,4 +93,20 @@ def shares(patterns: np.ndarray, seen: np.ndarray, ids: Sequence[int], texts: Se
         if asked.sum() >= FEWEST:
             weight[place] = np.where(where, patterns, 0).sum(-1, dtype=np.float64)[..., asked].mean(-1)
             evenly[place] = float((even * where).sum(-1)[asked].mean())
-    return Shares(weight, evenly)
+            if place == "own_word":
+                layers = [np.where(where, by_distance(layer, seen), 0).sum(-1) for layer in patterns]
+                own = np.stack(layers)[..., asked].mean(-1)
+    return Shares(weight, evenly, own)
+
+
+def by_distance(patterns: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """What heads would do that know distances and nothing else: every weight is the mean of all that lie as
+    far apart, and each row is brought back to a sum of 1. (head, query, key) -> the same, float64.
+    """
+    size = len(seen)
+    away = np.arange(size)[:, None] - np.arange(size)  # (query, key)
+    usual = [np.diagonal(patterns, -d, -2, -1).mean(-1, dtype=np.float64) for d in range(1 - size, size)]
+    found = np.where(seen, np.stack(usual, -1)[:, away + size - 1], 0.0)  # (head, query, key)
+    total = found.sum(-1, keepdims=True)
+    result: np.ndarray = np.divide(found, total, out=np.zeros_like(found), where=total > 0)
+    return result

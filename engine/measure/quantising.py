@@ -111,6 +111,17 @@ class Losses:
             return self.full
         return float((self.whole if whole else self.by_block)[BITS.index(bits)])
 
+    def enough(self, whole: bool, more: float) -> int:
+        """The fewest bits at which the loss is at most a share `more` above that of the model as it is, and
+        is so with all more bits too; 32 where 8 are too few.
+        """
+        enough = FULL
+        for bits in sorted(BITS, reverse=True):
+            if self.at(bits, whole) > (1 + more) * self.full:
+                break
+            enough = bits
+        return enough
+
     def perplexity(self, bits: int, whole: bool) -> float:
         return perplexity(self.at(bits, whole))
 

@@ -4,6 +4,9 @@ losses per token do not compare.
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,15 +15,19 @@ from engine.measure.vocabulary import cut_words
 from engine.tokenizers.bpe_watch import Watched
 from engine.tokenizers.words import WordTokenizer
 
+LOOKED_AT = 20_000  # characters in which words are found that a new one is made of
 READ = 0.9  # of a text from which the words are listed; the rest is new
 
 
 @dataclass(frozen=True)
 class Way:
-    """A text cut in one way: `vocab_size` entries in the list, `tokens` in the text."""
+    """A text cut in one way: `vocab_size` entries in the list, `tokens` in the text, `spelled` in a word that
+    the text does not have: 0 where that way has no entry for it.
+    """
 
     vocab_size: int
     tokens: int
+    spelled: int = 0
 
     @property
     def pairs(self) -> int:
@@ -30,11 +37,14 @@ class Way:
 
 @dataclass(frozen=True)
 class Ways:
-    """One text in three ways. `words` is None where it has none."""
+    """One text in three ways. `words` is None where it has none. `new` is a word that it does not have, made
+    of two that it has; empty where there are no two.
+    """
 
     characters: Way
     pieces: Way
     words: Way | None
+    new: str = ""
 
     @property
     def shorter(self) -> float:
@@ -49,16 +59,29 @@ class Ways:
 
 def three_ways(text: str, seen: Watched) -> Ways:
     """The text from which `seen` learned its merges: characters, its pieces after the last merge, words."""
-    pieces = Way(seen.tokenizer.vocab_size, int(seen.lengths[-1]))
-    return Ways(Way(len(set(text)), len(text)), pieces, _words(text))
+    own, new = seen.tokenizer, new_word(text)
+    pieces = Way(own.vocab_size, int(seen.lengths[-1]), len(own.encode(new)))
+    return Ways(Way(len(set(text)), len(text), len(new)), pieces, _words(text, new), new)
 
 
-def _words(text: str) -> Way | None:
+def new_word(text: str) -> str:
+    """The two most frequent words of at least three letters as one, where the text has no such word.
+
+    >>> new_word("the sea, the sea shells"), new_word("one"), new_word("ab ab")
+    ('thesea', '', '')
+    """
+    runs = re.findall(r"[^\W\d_]{3,}", text[:LOOKED_AT])
+    common = [word for word, _ in Counter(runs).most_common(6)]
+    joined = (one + two for one, two in itertools.combinations(common, 2))
+    return next((word for word in joined if word not in text), "")
+
+
+def _words(text: str, new: str) -> Way | None:
     try:
         known = WordTokenizer.train(text)
     except TokenizerError:
         return None
-    return Way(known.vocab_size, len(known.encode(text)))
+    return Way(known.vocab_size, len(known.encode(text)), sum(i >= 0 for i in known.encode(new)))
 
 
 @dataclass(frozen=True)

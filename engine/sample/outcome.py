@@ -33,6 +33,22 @@ def outcome(records: Sequence[Stage]) -> Outcome:
     return Outcome(len(last.logits), last.kept, cut, first.choices, last.choices)
 
 
+def last_torn(logits: np.ndarray, least: float) -> int:
+    """The last position of logits (position, vocab) after which the next token is open: the model is torn
+    between at least `least` tokens, e^entropy. Where there is none, the position where it is torn most; the
+    last one where the logits are no numbers.
+    """
+    torn: list[float] = []
+    for row in logits[::-1]:
+        shifted = row.astype(np.float64) - row.max()
+        weights = np.exp(shifted)
+        total = weights.sum()
+        torn.append(float(np.exp(np.log(total) - (weights * shifted).sum() / total)))
+        if not torn[-1] < least:  # nor where it is no number
+            return len(logits) - len(torn)
+    return len(logits) - 1 - int(np.argmax(torn))
+
+
 def removed_by(records: Sequence[Stage]) -> dict[int, str]:
     """Id -> the name of the stage that took it out, for each token that is gone."""
     return {int(i): record.name for record in records for i in np.flatnonzero(record.removed)}

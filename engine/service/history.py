@@ -199,12 +199,18 @@ def _row(step: Step) -> tuple[float, ...]:
 
 
 def _append(kept: list[Look], record: Look, limit: int) -> None:
-    """Adds one; a training that goes on repeats the look at its first step, which then counts once."""
-    if kept and kept[-1].step == record.step:
+    """Adds one; a training that goes on repeats the look at its first step, which then counts once. At its
+    end a quick look and one at the whole split are of the same step: both are kept.
+    """
+    if kept and kept[-1].step == record.step and _kind(kept[-1]) == _kind(record):
         kept.pop()
     kept.append(record)
     if len(kept) > limit:
         kept[:] = thin(kept)
+
+
+def _kind(look: Evaluation | Sample) -> bool:
+    return isinstance(look, Evaluation) and look.complete
 
 
 def thin(items: Sequence[T]) -> list[T]:

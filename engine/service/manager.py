@@ -1,5 +1,4 @@
-"""The run service: trainings in processes of their own, started, watched, paused, continued and cleaned up
-after.
+"""Trainings in processes of their own: started, watched, paused, continued and cleaned up after.
 
 One RunManager serves a whole server. A run is *active* (queued, starting, running, paused) or has ended
 (finished, stopped, failed). A paused run gives up its place, so that nobody waits for it, and keeps its
@@ -41,9 +40,7 @@ __all__ = ["RunManager", "RunSpec", "RunView", "Status"]
 
 
 class RunManager:
-    """Thread-safe. Ends its processes and removes its files at `close()`, when it is collected, and when the
-    interpreter ends.
-    """
+    """Thread-safe. Ends its processes and removes its files at `close()`, when collected, and at exit."""
 
     def __init__(
         self,
@@ -53,9 +50,7 @@ class RunManager:
         clock: Callable[[], float] = time.monotonic,
         spare: bool = True,
     ) -> None:
-        """`folder` is where managers keep their files, each in one of its own. Raises RunError when none can
-        be made there.
-        """
+        """Its files lie in a folder of its own in `folder`. Raises RunError when none can be made there."""
         self._inside = Scheduler(profile, folder, clock, spare)
         self._finalizer = weakref.finalize(self, self._inside.shutter())
 
@@ -94,6 +89,14 @@ class RunManager:
             except (ConfigError, RunError):
                 self.remove(one, owner)
                 raise
+
+    def start_beside(self, run_id: str, spec: RunSpec, owner: str) -> str:
+        """As `start`, to make a pair with a run that has ended: only the second is trained."""
+        with self._inside.lock:
+            first = self._owned(run_id, owner)
+            first.beside = other = self._start(spec, owner, secrets.token_urlsafe(16), beside=first.id)
+            first.changed()
+            return other
 
     def _start(self, spec: RunSpec, owner: str, name: str, beside: str | None = None) -> str:
         spec = replace(spec, name=clean_name(spec.name), text=spec.text if spec.corpus == "text" else None)
@@ -309,9 +312,7 @@ class RunManager:
     # The house itself ---------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """One round of housekeeping: leases, late stops, memory, forgetting. A thread calls it four times a
-        second; a test whose clock has moved need not wait for that.
-        """
+        """Housekeeping: leases, late stops, memory, forgetting. A thread calls it four times a second."""
         self._inside.tick()
 
     def processes(self) -> list[Process]:

@@ -183,10 +183,14 @@ def _parts(line: bytes) -> tuple[str, dict[str, Any]]:
     return kind, said
 
 
-def encode(record: Record) -> list[Any]:
+def encode(record: Record | HeadScores) -> list[Any]:
     """The name of a record's class and its fields in order; a record inside it likewise."""
     values = (getattr(record, field.name) for field in fields(record))
-    return [type(record).__name__, *(encode(v) if is_dataclass(v) else v for v in values)]
+    return [type(record).__name__, *(encode(v) if _is_record(v) else v for v in values)]
+
+
+def _is_record(value: Any) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)
 
 
 def decode(values: Sequence[Any]) -> Record:
@@ -209,7 +213,7 @@ def _head_scores(values: Sequence[Any]) -> HeadScores:
     """Raises TypeError for what are none."""
     from engine.training.records import HeadScores
 
-    name, *grids, first, second = values
-    if name != "HeadScores":
-        raise TypeError(f"no scores of heads: {name!r}")
-    return HeadScores(*(tuple(tuple(row) for row in grid) for grid in grids), first, second)
+    if len(values) != 5 or values[0] != "HeadScores":
+        raise TypeError("no scores of heads")
+    induction, previous = (tuple(tuple(row) for row in grid) for grid in values[1:3])
+    return HeadScores(induction, previous, *values[3:])

@@ -102,6 +102,11 @@ class Scheduler:
         together = other is not None and other.takes_a_place
         return self.taken() < self.profile.max_runs + (self.profile.max_beside if together else 0)
 
+    def _shares(self, run: Run) -> bool:
+        """Whether the other of its pair trains as well, or is about to be asked for."""
+        other = self.runs.get(run.beside) if run.beside else None
+        return run.beside is not None and (other is None or other.active)
+
     def taken(self) -> int:
         """Places in use."""
         return sum(run.takes_a_place for run in self.runs.values())
@@ -125,7 +130,7 @@ class Scheduler:
                 return
             run.worker, worker.job = worker, Job(run.id, run.folder)
             run.begin()
-            if worker.send(run.order(self.profile.threads(run.beside is not None))):
+            if worker.send(run.order(self.profile.threads(self._shares(run)))):
                 return
             run.worker, worker.job = None, None
         self.end(

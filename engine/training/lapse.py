@@ -150,12 +150,8 @@ def _look(values: Mapping[str, Any]) -> Evaluation:
 
 
 def _heads(values: Mapping[str, Any]) -> HeadScores:
-    found = HeadScores(
-        **{
-            name: tuple(tuple(row) for row in value) if name in ("induction", "previous") else value
-            for name, value in values.items()
-        }
-    )
+    grids = {name: tuple(tuple(row) for row in values[name]) for name in ("induction", "previous")}
+    found = HeadScores(**{**values, **grids})
     all_of_them = [x for grid in _grids(found) for row in grid for x in row]
     if not all(_is_number(x) for x in (*all_of_them, found.first_loss, found.second_loss)):
         raise ValueError("a head's score is no number")

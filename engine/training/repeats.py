@@ -7,6 +7,7 @@ heads"; data of this kind in Reddy 2023, "The mechanistic basis of data dependen
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -52,3 +53,20 @@ def piece_lengths(length: int) -> tuple[int, int]:
     ((16, 40), (16, 40), (1, 1))
     """
     return max(1, int(length * SHORTEST)), max(1, int(length * LONGEST))
+
+
+def parted(tokens: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """The pieces of a window that repeats its beginning to its end, the last one cut off; one piece for a
+    window that does not.
+
+    >>> parted("abcabca"), parted("abcd")
+    ((('a', 'b', 'c'), ('a', 'b', 'c'), ('a',)), (('a', 'b', 'c', 'd'),))
+    """
+    longest = piece_lengths(len(tokens))[1] + 1  # of a window with its last target
+    repeats = (
+        length
+        for length in range(1, longest + 1)
+        if all(one == other for one, other in zip(tokens[length:], tokens, strict=False))
+    )
+    length = next(repeats, len(tokens))
+    return tuple(tuple(tokens[i : i + length]) for i in range(0, len(tokens), length))

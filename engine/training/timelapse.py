@@ -118,11 +118,12 @@ def look_at(
 
 def rounded(scores: HeadScores) -> HeadScores:
     """To DECIMALS: more would be noise of the float16 weights."""
-    grids = (
+    induction, previous = (
         tuple(tuple(round(score, DECIMALS) for score in row) for row in grid)
         for grid in (scores.induction, scores.previous)
     )
-    return HeadScores(*grids, round(scores.first_loss, DECIMALS), round(scores.second_loss, DECIMALS))
+    losses = (round(loss, DECIMALS) for loss in (scores.first_loss, scores.second_loss))
+    return HeadScores(induction, previous, *losses)
 
 
 def _facts(corpus: Corpus, config: ModelConfig, settings: TrainConfig) -> dict[str, Any]:

@@ -83,8 +83,8 @@ def train(
     parts: str = "healthy",
 ) -> Iterator[Record]:
     """Trains a model and yields what happens: an Evaluation, a Sample and a Snapshot before the first step, a
-    Step after each, the others at their intervals, and at the end a complete Evaluation, a Sample, a Snapshot
-    and Done.
+    Step after each, the others at their intervals, and at the end a quick Evaluation and a complete one, a
+    Sample, a Snapshot and Done.
 
     The same configs, corpus and seed give the same losses on the same machine; so does going on from a
     snapshot by `resume`. To train for longer, resume with a larger `steps`: the schedule is then that of the
@@ -115,6 +115,7 @@ class _Training:
         self.optimiser = Optimiser(self.model, config, self.numerics)
         self.batches = Batches(corpus, model_config, config, parts.targets)
         self.step, self.seconds = 0, 0.0
+        self.looked = -1  # the step of the last quick look
 
     def records(self, resume: TrainState | None) -> Iterator[Record]:
         if resume is not None:
@@ -140,6 +141,10 @@ class _Training:
             yield record
             if self.step < self.config.steps and not self.control.stop:
                 yield from self._look(complete=False)
+        config = self.config
+        if config.eval_every and config.eval_tokens and self.looked != self.step:
+            # the curve of quick looks goes on to its end, beside the other kind that follows
+            yield self._evaluation(complete=False)
         yield from self._look(complete=True, every=True)
         stopped = self.step < self.config.steps
         message = (
@@ -203,6 +208,7 @@ class _Training:
 
     def _evaluation(self, complete: bool) -> Evaluation:
         limit = self.config.eval_tokens
+        self.looked = self.looked if complete else self.step
         with self.numerics.scope():
             training = measure(
                 self.model, self.batches, self.corpus.train, limit or len(self.corpus.validation)

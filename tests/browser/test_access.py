@@ -12,8 +12,9 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import open_fold, settled
 from tests.browser.server import ROOT
+from tests.browser.test_one_screen import VIEWS, choose
 from ui.site import ENTRIES
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
@@ -25,10 +26,11 @@ STREAMLITS = (
     ("listitem", "<li"),  # the same, seen from the items
     ("empty-table-header", "<th"),  # of the column of row names in its tables
     ("scrollable-region-focusable", "stDataFrame"),  # it has its own canvas and keys
+    ("scrollable-region-focusable", '<pre class="st-emotion'),  # of its code; the button copies it whole
     ("aria-allowed-attr", "stExpander"),
     ("region", "stToast"),
 )
-FIND = """() => axe.run(document, { rules: { 'target-size': { enabled: true } }, resultTypes: ['violations'] }).then((found) =>
+FIND = """(only) => axe.run({ exclude: ['pre code > span:nth-child(n+80)'] }, { ...(only ? { runOnly: only } : {}), rules: only ? {} : { 'target-size': { enabled: true } }, resultTypes: ['violations'] }).then((found) =>
   found.violations.flatMap(({ id, nodes }) => nodes.map((node) => [id, node.html.slice(0, 300), node.failureSummary.slice(0, 400)])))"""
 
 
@@ -38,13 +40,13 @@ def ready(page, address: str) -> None:
     page.locator(".gf-terms button").first.wait_for(state="attached")
 
 
-def violations(page) -> list[tuple[str, str, str]]:
-    """(rule, element, what would help) of what is ours."""
+def violations(page, only: str | None = None) -> list[tuple[str, str, str]]:
+    """(rule, element, what would help) of what is ours; of one rule `only`, or of all."""
     page.add_style_tag(content='[data-stale="true"] { opacity: 1 !important; transition: none !important }')
     page.add_script_tag(path=str(AXE))
     return [
         (rule, html, help_)
-        for rule, html, help_ in page.evaluate(FIND)
+        for rule, html, help_ in page.evaluate(FIND, only)
         if not any(rule == name and part in html for name, part in STREAMLITS)
     ]
 
@@ -52,16 +54,37 @@ def violations(page) -> list[tuple[str, str, str]]:
 @needs_axe
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.url or "home")
 def test_nothing_of_ours_is_in_the_way(page, app_url, entry):
+    """Every view, with what is folded below it opened, in light and in dark."""
     page.set_viewport_size({"width": 1280, "height": 720})
     page.emulate_media(color_scheme="light")
     ready(page, f"{app_url}/{entry.url}")
-    assert violations(page) == []
-    page.emulate_media(color_scheme="dark")
+    views, found = page.locator(VIEWS), {}
+    for view in range(max(1, views.count())):
+        chosen = choose(page, view) if entry.url else "the map"
+        unfold(page)
+        for scheme in ("light", "dark"):
+            shown_in(page, scheme)
+            # What else axe asks does not depend on colours.
+            found[chosen, scheme] = violations(page, "color-contrast" if scheme == "dark" else None)
+        shown_in(page, "light")
+    assert not any(found.values()), "\n".join(f"{at}: {some}" for at, some in found.items() if some)
+
+
+def unfold(page) -> None:
+    page.locator(".st-key-answer, .map").first.wait_for(timeout=60_000)
+    for name in ("Measure it", "By hand"):
+        if page.locator('[data-testid="stExpander"] summary', has_text=name).count():
+            open_fold(page, name)
+    page.wait_for_timeout(300)  # figures are drawn after the script has run
+
+
+def shown_in(page, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
     page.wait_for_function(
-        "getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).colorScheme === 'dark'"
+        "scheme => getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).colorScheme === scheme",
+        arg=scheme,
     )
     page.wait_for_timeout(300)  # colours fade from the one to the other
-    assert violations(page) == []
 
 
 def test_every_page_has_a_title_of_its_own_and_its_headings_are_in_order(page, app_url):

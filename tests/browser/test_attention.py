@@ -163,7 +163,7 @@ def test_a_cell_is_said_and_a_click_marks_it(page, app_url):
     large, said = page.locator(".gf-heads-canvas"), page.locator(".gf-heads-pair")
     expect(said).to_contain_text(re.compile("looks at .* at position"))
     first = said.inner_text()
-    large.click(position={"x": 60, "y": 200})
+    large.click(position={"x": 110, "y": 200})  # among the cells
     expect(said).not_to_have_text(first)
     marked = said.inner_text()
     page.mouse.move(2, 2)

@@ -79,7 +79,7 @@ def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(pag
     first = page.locator("[data-is=panel0] .gf-bpe-t:not(.gf-bpe-off)")
     assert "".join(first.all_text_contents()).startswith("She␣sells␣sea")
     expect(page.locator("[data-is=before]")).to_have_text("Before: 183 tokens")
-    expect(page.locator("[data-is=after]")).to_have_text("After: 161 tokens")  # 22 times ␣s
+    expect(page.locator("[data-is=after]")).to_have_text("Now 161 tokens; at the end 48")  # 22 times ␣s
     assert (
         page.locator("[data-is=panel1] .gf-bpe-hot").count() == 22
         and page.locator("[data-is=panel0] .gf-bpe-hot").count() == 44
@@ -89,7 +89,7 @@ def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(pag
     expect(page.locator("[data-is=before]")).to_have_text("Before: 161 tokens")
     assert page.locator(".gf-bpe-pair").count() == 6
     press(page, "To the last merge")
-    expect(page.locator("[data-is=after]")).to_have_text("After: 48 tokens")
+    expect(page.locator("[data-is=after]")).to_have_text("Now 48 tokens; at the end 48")
     shown = "".join(page.locator("[data-is=panel1] .gf-bpe-t:not(.gf-bpe-off)").all_text_contents())
     assert (
         shown.replace("␣", " ")

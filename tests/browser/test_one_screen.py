@@ -14,7 +14,25 @@ from ui import site
 
 WIDE, HIGH = 1280, 720
 MOST_WORDS = 120
-PAGES = [entry.url for entry in site.built() if entry.url not in ("", "train")]
+VIEWS = '.st-key-page_line [class*="_view"] [role=radio]'  # Train has presets there
+PAGES = [entry.url for entry in site.built() if entry.url]
+RUN = (
+    "train?data=python&d_model=32&n_layers=1&steps=24&eval_every=8&sample_every=8&snapshot_every=8"
+    "&sample_length=200"
+)
+LOOKED_INTO = (  # with training time above them
+    "embeddings?embed_view=map",
+    "embeddings?embed_view=lookup",
+    "shapes?shapes_view=pass",
+    "attention?attention_view=heads",
+    "attention?attention_view=steps",
+    "attention?attention_view=switches",
+    "residual?residual_view=lens",
+    "feedforward?feedforward_view=neurons",
+    "sampling?sampling_view=stages",
+    "generation?generation_view=tokens",
+    "generation?generation_view=beam",
+)
 MEASURE = r"""() => {
   const main = document.querySelector('[data-testid="stMainBlockContainer"]');
   const folded = e => e.closest('[data-testid="stExpander"]');
@@ -116,12 +134,12 @@ def test_every_view_has_figure_controls_and_answer_on_one_screen(screen, app_url
 def views(page) -> int:
     page.wait_for_selector("h1")
     settled(page)
-    return page.locator(".st-key-page_line [role=radio]").count()
+    return page.locator(VIEWS).count()
 
 
 def choose(page, view: int) -> str:
     """Clicks on a view; its name."""
-    buttons = page.locator(".st-key-page_line [role=radio]")
+    buttons = page.locator(VIEWS)
     if not buttons.count():
         return "the only view"
     name = buttons.nth(view).inner_text()
@@ -130,3 +148,20 @@ def choose(page, view: int) -> str:
         buttons.nth(view).click()
         page.wait_for_function("before => document.querySelector('h2')?.innerText !== before", arg=before)
     return name
+
+
+def test_a_run_and_what_looks_into_it_are_on_one_screen_too(screen, app_url):
+    screen.goto(f"{app_url}/{RUN}")
+    button = screen.get_by_role("button", name="Train", exact=True)
+    button.wait_for(timeout=60_000)
+    settled(screen)
+    button.click()
+    screen.locator(".st-key-extend_button button:enabled").first.wait_for(timeout=120_000)
+    screen.wait_for_selector(".gf-samples pre")
+    wrong = {"after a run": faults(measured(screen))}
+    run = screen.url.split("run=")[1].split("&")[0]
+    for view in LOOKED_INTO:
+        screen.goto(f"{app_url}/{view}&model=run-{run}")
+        screen.locator(".gf-scrubber").wait_for(timeout=60_000)
+        wrong[view] = faults(measured(screen))
+    assert not any(wrong.values()), "\n".join(f"{view}: {found}" for view, found in wrong.items() if found)

@@ -167,7 +167,8 @@ def test_followers_are_those_from_the_threshold_on_most_first():
 
 def test_a_short_text_gives_every_place_much_so_a_habit_needs_twice_the_even_share():
     given = replace(numbers(first=[[0.5, 0.7], [0.63, 0.1]]), even_first=0.32)  # five tokens
-    assert habits.bar(given, "first") == pytest.approx(0.64) and habits.bar(given, "previous") == 0.4
+    np.testing.assert_allclose(habits.bar(given, "first"), np.full((2, 2), 0.64))
+    np.testing.assert_allclose(habits.bar(given, "previous"), np.full((2, 2), 0.4))
     assert habits.habit_of_each(given) == [None, ("first", 0.7), None, None]
 
 
@@ -187,6 +188,20 @@ def test_narrow_habits_come_before_wide_ones_and_kinds_stand_together():
     assert habits.clearest(given) == 0
     quiet = replace(given, even_places={"own_word": 0.4}, relative_entropy=np.zeros((2, 2)))
     assert habits.habit_of_each(quiet)[2] is None and habits.grouped(quiet, 4, strong=True) == [0]
+
+
+def test_who_looks_nearby_minds_its_word_only_if_distance_alone_would_leave_it_more_often():
+    given = replace(
+        numbers(),
+        places={"own_word": np.array([[0.9, 0.9], [0.55, 0.5]]), "near": np.array([[0.8, 0.8], [0.1, 0.3]])},
+        even_places={"own_word": 0.26, "near": 0.2},
+        own_by_distance=np.array([[0.8, 0.84], [0.2, 0.1]]),
+    )
+    bars = [[1 - 0.6 * 0.2, 1 - 0.6 * 0.16], [0.52, 0.52]]  # twice the even share is the least
+    np.testing.assert_allclose(habits.bar(given, "own_word"), bars)
+    assert habits.habit_of_each(given) == [("own_word", 0.9), ("near", 0.8), ("own_word", 0.55), None]
+    assert [(h.layer, h.head) for h in habits.followers(given)[1].heads] == [(0, 0), (1, 0)]
+    assert habits.ranked(given, "own_word", strong=True) == [0, 2]
 
 
 def test_the_habit_of_each_head_and_their_order():

@@ -11,7 +11,7 @@ import torch
 
 from engine.config import SampleConfig
 from engine.sample import stages
-from engine.sample.outcome import likeliest_ids, outcome, removed_by, tally
+from engine.sample.outcome import last_torn, likeliest_ids, outcome, removed_by, tally
 
 PROBABILITIES = (0.4, 0.3, 0.15, 0.1, 0.05)
 
@@ -35,6 +35,19 @@ def test_where_nothing_is_removed_nothing_is_cut():
 def test_the_stage_that_removed_a_token_is_named():
     records = stages(torch.tensor(PROBABILITIES).log(), SampleConfig(top_k=4, top_p=0.8))
     assert removed_by(records) == {4: "top_k", 3: "top_p"}
+
+
+def torn(*choices: int) -> np.ndarray:
+    """(position, vocab) logits that leave so many equally likely of 8 tokens."""
+    return np.array([[0.0] * n + [-50.0] * (8 - n) for n in choices], dtype=np.float32)
+
+
+def test_the_last_place_where_the_next_token_is_open():
+    assert last_torn(torn(8, 5, 3, 1), 4) == 1 and last_torn(torn(8, 5, 3, 1), 3.5) == 1
+    assert last_torn(torn(1, 2, 6), 4) == 2
+    assert last_torn(torn(1, 3, 2, 1), 4) == 1, "nowhere: where it is torn most"
+    assert last_torn(np.full((3, 8), np.nan, dtype=np.float32), 4) == 2
+    assert last_torn(torn(8, 1) + 1000, 7.9) == 0, "no overflow"
 
 
 def test_the_likeliest_come_first():

@@ -13,7 +13,7 @@ from engine.config import TrainConfig
 from engine.corpora import from_text
 from engine.errors import ConfigError
 from engine.training.batches import Batches
-from engine.training.repeats import piece_lengths, with_repeats
+from engine.training.repeats import parted, piece_lengths, with_repeats
 from engine.training.shifted import shifted_batch
 from tests.engine.trainings import CORPUS, MODEL, TRAIN
 
@@ -52,6 +52,16 @@ def test_as_many_windows_repeat_as_asked_for_and_a_third_of_them_is_random() -> 
     assert set(found.period[repeating].tolist()) == set(range(16, 41))  # of 96: every length, both ends
     assert set(found.tokens[found.random].unique().tolist()) == set(range(5))
     assert (found.tokens[~found.random] == 9).all()
+
+
+@given(length=st.integers(4, 40), seed=st.integers(0, 50))
+def test_a_window_is_parted_where_it_begins_again(length: int, seed: int) -> None:
+    window = torch.arange(length)[None]
+    found = with_repeats(window, 1.0, 10_000, _generator(seed))
+    pieces = parted(found.tokens[0].tolist())
+    assert [len(piece) for piece in pieces[:-1]] == [int(found.period)] * (len(pieces) - 1)
+    assert [token for piece in pieces for token in piece] == found.tokens[0].tolist()
+    assert parted(window[0].tolist()) == (tuple(range(length)),)
 
 
 def test_all_may_repeat_and_short_windows_can() -> None:

@@ -64,6 +64,25 @@ def test_a_pair_is_started_whole_or_not_at_all(make: Callable[..., RunManager]) 
     assert not manager.runs(ME)
 
 
+def test_what_has_ended_is_the_first_of_a_pair_of_which_only_the_second_is_trained(
+    make: Callable[..., RunManager],
+) -> None:
+    manager = make(max_beside=1, threads_per_run=2)
+    one = manager.start(spec(SHORT, name="a"), ME)
+    before = ended(manager, one)
+    other = manager.start_beside(one, spec(SHORT, name="b"), ME)
+    assert (look(manager, one).beside, look(manager, other).beside) == (other, one)
+    inside = manager._inside
+    assert not inside._shares(inside.runs[other]), "the first needs no threads any more"
+    assert ended(manager, other).status == "finished"
+    assert look(manager, one).history.steps.tolist() == before.history.steps.tolist()
+    with pytest.raises(RunError):
+        manager.start_beside(one, spec(SHORT), "another")
+    with pytest.raises(RunError):
+        manager.start_beside("no such run", spec(SHORT), ME)
+    assert set(run.id for run in manager.runs(ME)) == {one, other}
+
+
 def test_a_pair_shares_the_threads_of_one() -> None:
     assert [replace(PROFILE, threads_per_run=n).threads(pair=True) for n in (1, 2, 4)] == [1, 1, 2]
     assert replace(PROFILE, threads_per_run=4).threads(pair=False) == 4

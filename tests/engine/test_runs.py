@@ -303,7 +303,7 @@ def test_restart_repeats_and_extend_goes_on(manager: RunManager) -> None:
     np.testing.assert_array_equal(after.history.steps, np.arange(1, 46))
     np.testing.assert_array_equal(after.history.losses[:30], before.history.losses)
     assert np.isfinite(after.history.losses).all() and after.snapshots == (0, 10, 20, 30, 40, 45)
-    assert [e.step for e in after.history.evaluations] == [0, 10, 20, 30, 40, 45]
+    assert [e.step for e in after.history.evaluations] == [0, 10, 20, 30, 30, 40, 45, 45], "two at an end"
     with pytest.raises(ConfigError, match="steps"):
         manager.extend(first, ME, PROFILE.max_steps)
 
@@ -422,7 +422,7 @@ def test_a_run_with_bpe_gives_what_train_gives_and_its_model_comes_back(manager:
         if isinstance(record, Evaluation)
     ]
     assert [e.validation_bits for e in view.history.evaluations] == pytest.approx(
-        [expected[0].validation_bits, expected[-1].validation_bits], rel=1e-4
+        [look.validation_bits for look in expected], rel=1e-4
     )
     assert view.best is not None and view.best.validation_bits == pytest.approx(
         expected[-1].validation_bits, rel=1e-4

@@ -20,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from engine import corpora
 from engine.checkpoints import CONFIG, METRICS, TOKENIZER
 from engine.errors import CheckpointError
+from engine.measure.head_scores import head_scores
 from engine.measure.induction import drawn, ordinary
 from engine.model import Transformer
 from engine.probe import Recorder
@@ -62,6 +63,29 @@ def test_the_chosen_steps_and_the_last_are_kept_as_they_were_trained(lapse: Laps
             assert torch.equal(found[name], weights.half().float()), (step, name)
     before, after = (dict(lapse.at(step).model.named_parameters()) for step in (4, 6))
     assert not any(torch.equal(before[name], after[name]) for name in before)
+
+
+def loss_by_hand(model: Transformer, tokens: torch.Tensor, length: int) -> float:
+    """Windows side by side, the last and shorter one too; nats a token."""
+    with torch.inference_mode():
+        pieces = [tokens[i : i + length + 1] for i in range(0, len(tokens) - 1, length)]
+        nats = [F.cross_entropy(model(one[None, :-1])[0], one[1:], reduction="sum") for one in pieces]
+    return float(sum(nats)) / (len(tokens) - 1)
+
+
+@pytest.mark.parametrize("index", [0, -1])
+def test_a_look_is_of_the_stored_model_on_the_text_as_it_is(lapse: Lapse, index: int) -> None:
+    look = lapse.looks[index]
+    model = lapse.at(look.step).model
+    assert look.complete and look.validation_loss == pytest.approx(
+        loss_by_hand(model, CORPUS.validation, MODEL.context), abs=2e-4
+    )
+    characters = len(CORPUS.validation) - 1
+    assert look.validation_bits == pytest.approx(
+        look.validation_loss * characters / characters / np.log(2), abs=2e-4
+    )
+    assert look.heads == timelapse.rounded(head_scores(model, CORPUS.tokenizer)), "of the same model"
+    assert abs(look.train_loss - loss_by_hand(model, CORPUS.train, MODEL.context)) < 0.2, "of a part of it"
 
 
 def test_float16_keeps_the_logits_near(lapse: Lapse) -> None:

@@ -32,11 +32,11 @@ from tests.engine.trainings import CORPUS, MODEL, TRAIN, losses, only, run
 def test_records_come_in_the_promised_order() -> None:
     records = run()
     look = [Evaluation, Sample, Snapshot]
-    expected = [*look, *[Step] * 10, *look, *[Step] * 10, *look, Done]
+    expected = [*look, *[Step] * 10, *look, *[Step] * 10, Evaluation, *look, Done]
     assert [type(record) for record in records] == expected
     assert [record.step for record in only(records, Step)] == list(range(1, 21))
-    assert [record.step for record in only(records, Evaluation)] == [0, 10, 20]
-    assert [record.complete for record in only(records, Evaluation)] == [False, False, True]
+    assert [record.step for record in only(records, Evaluation)] == [0, 10, 20, 20]
+    assert [record.complete for record in only(records, Evaluation)] == [False, False, False, True]
     assert records[-1].reason == "finished" and records[-1].step == 20
     steps = only(records, Step)
     assert [step.tokens for step in steps] == [64 * (i + 1) for i in range(20)]
@@ -174,7 +174,8 @@ def test_stop_ends_after_the_current_step() -> None:
     _until(records, 7)
     control.stop = True
     rest = list(records)
-    assert [type(record) for record in rest] == [Evaluation, Sample, Snapshot, Done]
+    assert [type(record) for record in rest] == [Evaluation, Evaluation, Sample, Snapshot, Done]
+    assert [look.complete for look in only(rest, Evaluation)] == [False, True]
     assert rest[-1].reason == "stopped" and rest[-1].step == 7
     assert "7 of 20" in rest[-1].message
 
@@ -387,9 +388,9 @@ def test_without_the_mask_it_is_warned_of_and_learns_to_copy_and_not_to_write() 
 def test_it_looks_early_where_that_is_asked_for() -> None:
     config = replace(TRAIN, steps=60, eval_every=50, sample_every=20, look_early=True)
     records = list(train(MODEL, config, CORPUS))
-    assert [e.step for e in only(records, Evaluation)] == [0, 1, 2, 5, 10, 20, 50, 60]
+    assert [e.step for e in only(records, Evaluation)] == [0, 1, 2, 5, 10, 20, 50, 60, 60]
     assert [s.step for s in only(records, Sample)] == [0, 1, 2, 5, 10, 20, 40, 60]
     plain = list(train(MODEL, replace(config, look_early=False), CORPUS))
-    assert [e.step for e in only(plain, Evaluation)] == [0, 50, 60]
+    assert [e.step for e in only(plain, Evaluation)] == [0, 50, 60, 60]
     same = [[s.loss for s in only(each, Step)] for each in (records, plain)]
     assert same[0] == same[1]  # looking changes nothing

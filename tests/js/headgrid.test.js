@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { neighbour, squared, strongest, telling } from "../../ui/assets/headgrid_state.js"
+import { labels, neighbour, squared, strongest, telling, words } from "../../ui/assets/headgrid_state.js"
 
 test("lower triangles become squares", () => {
   const two = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
@@ -37,4 +37,17 @@ test("the telling cell is another token's, not the first, in the later half", ()
   assert.equal(strongest((k) => weight(3, k), 4), 0)
   assert.deepEqual(telling(weight, 4), [3, 2])
   assert.deepEqual(telling(() => 1, 1), [0, 0])
+})
+
+test("a word ends at a blank, and its pieces are one", () => {
+  assert.deepEqual(words([..."a␣cat.⏎"]), [{ begin: 0, end: 0, text: "a" }, { begin: 2, end: 5, text: "cat." }])
+  assert.deepEqual(words(["The", "␣lib", "rary"]), [{ begin: 0, end: 0, text: "The" }, { begin: 1, end: 2, text: "library" }])
+})
+
+test("an axis has every token, or whole words, or nothing", () => {
+  const text = [..."see␣the␣cat"], read = (cell) => labels(text, cell, 9).map((label) => label.text).join(" ")
+  assert.equal(read(9), "s e e ␣ t h e ␣ c a t")
+  assert.equal(read(3), "see the cat")
+  assert.equal(read(2), "", "of three words one would have no room")
+  assert.equal(labels([..."many␣words␣and␣I␣am␣one"], 3, 9).length, 5, "one of six may be missing")
 })

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { mock, test } from "node:test"
 
-import { after, NEWEST, place, points, wanted, words } from "../../ui/assets/scrubber_state.js"
+import { after, marked, NEWEST, place, points, wanted, words } from "../../ui/assets/scrubber_state.js"
 import { asker, due } from "../../ui/assets/shared/play.js"
 
 const STEPS = [0, 10, 20, 30]
@@ -26,6 +26,20 @@ test("the words name step, newest and loss", () => {
   const data = { steps: [0, 1000], losses: [null, 2.345], run: "a" }
   assert.equal(words(data, 0), "step 0")
   assert.equal(words(data, 1), "step 1,000 (newest) · training loss 2.35")
+})
+
+test("what happened at a step is said there, and nowhere else", () => {
+  const data = { steps: [0, 10, 20], losses: [null, 2.5, 2], run: "a", marks: [{ step: 10, short: "1.0", words: "1.0 copies" }] }
+  assert.deepEqual([0, 1, 2].map((i) => words(data, i)), ["step 0", "step 10 · 1.0 copies", "step 20 (newest) · training loss 2.00"])
+})
+
+test("marks stand at their steps; names that would touch stand on two sides, or not at all", () => {
+  const mark = (step) => ({ step, short: "0.1", words: "" })
+  const placed = (marks, wide) => marked([0, 10, 20, 30, 40], marks.map(mark), wide).map(({ step, at, side }) => [step, at, side])
+  assert.deepEqual(placed([10, 25, 40], 400), [[10, 25, "right"], [40, 100, "right"]])
+  assert.deepEqual(placed([10, 20], 100), [[10, 25, "left"], [20, 50, "right"]])
+  assert.deepEqual(placed([10, 20, 30], 100), [[10, 25, "left"], [20, 50, "none"], [30, 75, "right"]])
+  assert.deepEqual(marked([0], [mark(0)], 100).map(({ at, side }) => [at, side]), [[0, "right"]])
 })
 
 test("the loss fills the picture, and what is missing is left out", () => {

@@ -105,6 +105,12 @@ class StageManager:
         self.change(other, beside=one)
         return one, other
 
+    def start_beside(self, run: str, spec: RunSpec, owner: str) -> str:
+        other = self.start(spec, owner)
+        self.change(run, beside=other)
+        self.change(other, beside=run)
+        return other
+
     def view(self, run: str) -> RunView | None:
         return self.views.get(run)
 

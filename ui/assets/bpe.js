@@ -268,7 +268,9 @@ function draw(self, follow) {
   self.facts.querySelectorAll("b").forEach((node, i) => { node.textContent = facts[i][1] })
   const before = paint(self, self.panels[0], step, true), after = paint(self, self.panels[1], step + 1, false)
   parts.before.textContent = `Before: ${whole(before.tokens)} tokens`
-  parts.after.textContent = `After: ${whole(after.tokens)} tokens`
+  parts.after.textContent = data.same
+    ? `Now ${whole(after.tokens)} tokens; at the end ${whole(merge(self, self.count - 1).length)}`
+    : `Now ${whole(after.tokens)} tokens`
   const places = after.places
   const where = places ? `Outlined in ${places === 1 ? "one place" : `${whole(places)} places`} of the passage.` : "This pair does not stand in the passage shown."
   parts.passage.textContent = data.same ? where : `${where} The passage: ${whole(before.tokens)} → ${whole(after.tokens)} tokens, ${(data.shown / after.tokens).toFixed(2)} characters each.`

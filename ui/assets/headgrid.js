@@ -3,7 +3,7 @@
 // else the one that was clicked. See pages/inside/attention/shared.py and headlarge.js.
 
 import { neighbour, squared } from "./headgrid_state.js"
-import { createLarge, forget, show } from "./headlarge.js"
+import { createLarge, forget, hidden, show } from "./headlarge.js"
 import { ramp } from "./shared/colours.js"
 import { around, element, resize, within, write } from "./shared/dom.js"
 import { pointerMoved } from "./shared/keys.js"
@@ -21,6 +21,7 @@ import { sideOf, themed } from "./shared/theme.js"
  * @property {number} step tokens that a row of a picture stands for
  * @property {string} pixels (layer, head, row, column) as uint8, base64
  * @property {boolean} triangle whether only the lower triangle of each was sent
+ * @property {boolean} masked whether nobody may look at later tokens
  * @property {string} full (query, key) of the chosen head as uint16 of 65535, base64
  * @property {string[]} tokens
  * @property {[number, number]} chosen layer, head
@@ -87,6 +88,7 @@ function tell(self, index) {
     title: self.data.hints[index],
     weight: full ? (q, k) => full[q * n + k] / 65535 : (q, k) => self.pixels[picture + Math.floor(q / step) * size + Math.floor(k / step)] / 255,
     exact: full !== null || step === 1,
+    masked: self.data.masked,
   })
 }
 
@@ -101,8 +103,10 @@ function mark(self) {
 // The chosen one comes into sight within the grid; the page stays where it is.
 function reveal(self) {
   const button = self.buttons[self.chosen], { grid } = self
-  if (!self.shown.includes(self.chosen) || grid.scrollHeight <= grid.clientHeight) return
+  if (!self.shown.includes(self.chosen)) return
   const box = button.getBoundingClientRect(), place = grid.getBoundingClientRect()
+  if (box.left < place.left || box.right > place.right) grid.scrollLeft += box.left - place.left - 8
+  if (grid.scrollHeight <= grid.clientHeight) return
   if (box.top < place.top) grid.scrollTop -= place.top - box.top + 8
   else if (box.bottom > place.bottom) grid.scrollTop += box.bottom - place.bottom + 8
 }
@@ -164,8 +168,8 @@ function dress(self, { habits, scores, names, legend, palette }) {
   })
 }
 
-function draw(self, size, palette) {
-  const colours = ramp(palette, sideOf(self.root))
+function draw(self, { size, palette, masked }) {
+  const side = sideOf(self.root), colours = ramp(palette, side), behind = hidden(palette, side)
   self.buttons.forEach((button, index) => {
     const canvas = button.firstChild
     if (canvas.width !== size) canvas.width = canvas.height = size
@@ -173,7 +177,7 @@ function draw(self, size, palette) {
     const image = context.createImageData(size, size)
     const start = index * size * size
     for (let i = 0; i < size * size; i++) {
-      const [r, g, b] = colours[self.pixels[start + i]]
+      const [r, g, b] = masked && i % size > i / size ? behind : colours[self.pixels[start + i]]
       image.data[4 * i] = r
       image.data[4 * i + 1] = g
       image.data[4 * i + 2] = b
@@ -196,7 +200,7 @@ function update(self, data) {
     self.text = data.pixels
     self.size = data.size
     self.theme = theme
-    draw(self, data.size, data.palette)
+    draw(self, data)
   }
   arrange(self, data)
   dress(self, data)

@@ -39,6 +39,51 @@ export function neighbour(boxes, index, key) {
   return first < 0 ? -1 : nearest(beyond.filter((i) => same(boxes[i].top, boxes[first].top)), (box) => Math.abs(box.left - own.left))
 }
 
+/** @typedef {{ begin: number, end: number, text: string }} Label the first and the last token that it stands for */
+
+const BLANKS = /^[␣⏎⇥]+|[␣⏎⇥]+$/g
+
+/**
+ * The words that tokens make; a word ends at a blank.
+ * @param {string[]} tokens
+ * @returns {Label[]}
+ */
+export function words(tokens) {
+  /** @type {Label[]} */
+  const found = []
+  let inside = false
+  tokens.forEach((token, at) => {
+    const text = token.replace(BLANKS, "")
+    if (text && inside && !/^[␣⏎⇥]/.test(token)) Object.assign(found.at(-1), { end: at, text: found.at(-1).text + text })
+    else if (text) found.push({ begin: at, end: at, text })
+    inside = text !== "" && !/[␣⏎⇥]$/.test(token)
+  })
+  return found
+}
+
+/**
+ * Where a label stands, in tokens.
+ * @param {Label} label
+ */
+export function middle({ begin, end }) {
+  return (begin + end) / 2
+}
+
+/**
+ * What is written along a text: every token where there is room, else its words, else nothing. A text with every second letter left
+ * out would be nonsense.
+ * @param {string[]} tokens
+ * @param {number} cell pixels of a token
+ * @param {number} line pixels that a label needs
+ * @returns {Label[]}
+ */
+export function labels(tokens, cell, line) {
+  if (cell >= line) return tokens.map((text, at) => ({ begin: at, end: at, text }))
+  const all = words(tokens), kept = []
+  for (const one of all) if (!kept.length || (middle(one) - middle(kept.at(-1))) * cell >= line) kept.push(one)
+  return kept.length >= 0.75 * all.length ? kept : []
+}
+
 /**
  * The key that gets most of a row's weight; of equal ones the later.
  * @param {(key: number) => number} weight

@@ -2,14 +2,17 @@
 // One head's pattern, large: who looks down, what is looked at to the right. A row and a column are marked, and said; below, the
 // text, shaded by what the marked token looks at. A part of headgrid.js.
 
-import { ramp, shade } from "./shared/colours.js"
+import { channels, ramp, shade } from "./shared/colours.js"
 import { element, resize, within, write } from "./shared/dom.js"
 import { pointerMoved } from "./shared/keys.js"
-import { strongest, telling } from "./headgrid_state.js"
+import { labels, middle, strongest, telling, words } from "./headgrid_state.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf, themed } from "./shared/theme.js"
 
-const TALLEST = 300, LETTER = 7.3, LEAST_LABEL = 9, LONGEST = 10 // pixels; letters of a token at an edge
+const LETTER = 7, LEAST_LABEL = 9, LONGEST = 10 // pixels; letters of a token at an edge
+const SHORTEST = 300, HIGHEST = 620, REST = 395 // pixels of a pattern with its edges, and of what else stands on a screen
+const TITLE = 18, BELOW = 24 // pixels of the words that say what an axis is, and of the scale of colours
+const LOOKS = "this token looks …", LOOKED = "… at this one"
 
 /**
  * @typedef {object} Shown
@@ -17,6 +20,7 @@ const TALLEST = 300, LETTER = 7.3, LEAST_LABEL = 9, LONGEST = 10 // pixels; lett
  * @property {string} title
  * @property {(query: number, key: number) => number} weight
  * @property {boolean} exact whether the weights are more than those of a small picture
+ * @property {boolean} masked whether nobody may look at later tokens
  */
 
 /** @param {HTMLElement} root */
@@ -103,12 +107,9 @@ function draw(self) {
   const { canvas, root, tokens, palette, shown } = self, count = tokens.length, width = root.clientWidth
   if (!shown || !width) return
   const side = sideOf(root), ratio = window.devicePixelRatio || 1
-  const longest = Math.min(LONGEST, Math.max(...tokens.map((t) => t.length)))
-  const edge = Math.round(longest > 1 ? longest * LETTER + 8 : 18)
-  const tallest = TALLEST + (longest > 1 ? 40 : 0)
-  const cell = Math.max(2, Math.min(tallest - edge, width - edge - 4) / count), size = cell * count
+  const { edge, cell, written } = fitting(tokens, width), size = cell * count
   self.place = { left: edge, top: edge, cell }
-  const sizes = [Math.min(width, edge + size + 4), edge + size + 2]
+  const sizes = [Math.min(width, edge + size + 4), edge + size + 2 + BELOW]
   canvas.style.width = `${sizes[0]}px`
   canvas.style.height = `${sizes[1]}px`
   canvas.width = Math.round(sizes[0] * ratio)
@@ -117,9 +118,12 @@ function draw(self) {
   context.setTransform(ratio, 0, 0, ratio, 0, 0)
   context.clearRect(0, 0, sizes[0], sizes[1])
   context.imageSmoothingEnabled = false
-  context.drawImage(picture(shown.weight, count, ramp(palette, side)), edge, edge, size, size)
+  const colours = ramp(palette, side), behind = hidden(palette, side)
+  context.drawImage(picture(shown.weight, count, colours, shown.masked ? behind : null), edge, edge, size, size)
   const ink = themed(root, "text-color"), chosen = themed(root, "primary-color"), paper = themed(root, "background-color", "#ffffff")
-  names(self, context, { cell, edge, ink, chosen, paper })
+  names(self, context, { cell, edge, ink, chosen, paper, written })
+  titles(self, context, { edge, size, ink })
+  scale(self, context, { edge, size, ink, colours, behind: shown.masked ? behind : null })
   context.strokeStyle = ink
   context.globalAlpha = 0.35
   context.strokeRect(edge, edge, size, size)
@@ -135,32 +139,90 @@ function draw(self) {
   say(self, side)
 }
 
-function picture(weight, count, colours) {
+// The room for a pattern and its edges: every token is written where there is room, else the words.
+function fitting(tokens, width) {
+  const tallest = Math.max(SHORTEST, Math.min(HIGHEST, window.innerHeight - REST))
+  const room = (written) => {
+    const longest = Math.min(LONGEST, Math.max(1, ...written.map(({ text }) => text.length)))
+    const edge = TITLE + Math.round(longest > 1 ? longest * LETTER + 8 : 18)
+    return { edge, cell: Math.max(2, Math.min(tallest - edge - BELOW, width - edge - 4) / tokens.length), written }
+  }
+  const every = room(labels(tokens, LEAST_LABEL, LEAST_LABEL))
+  return every.cell >= LEAST_LABEL ? every : room(labels(tokens, room(words(tokens)).cell, LEAST_LABEL))
+}
+
+/**
+ * The colour of what the mask hides, [r, g, b]: of no weight, not even none.
+ * @param {import("./shared/colours.js").Palette} palette
+ * @param {number} side
+ */
+export function hidden(palette, side) {
+  const [paper, grey] = [palette.seq0[side], palette.quiet[side]].map(channels)
+  return paper.map((c, i) => Math.round(0.75 * c + 0.25 * grey[i]))
+}
+
+// What the two axes are.
+function titles(self, context, { edge, size, ink }) {
+  context.save()
+  context.fillStyle = ink
+  context.font = `13px ${themed(self.root, "font", "sans-serif")}`
+  context.textAlign = "center"
+  context.textBaseline = "top"
+  context.fillText(LOOKED, edge + size / 2, 1)
+  context.translate(1, edge + size / 2)
+  context.rotate(-Math.PI / 2)
+  context.fillText(LOOKS, 0, 0)
+  context.restore()
+}
+
+// Which colour is which weight, below the pattern.
+function scale(self, context, { edge, size, ink, colours, behind }) {
+  const top = edge + size + 10, wide = Math.min(110, size / 3), left = edge + 12
+  context.save()
+  for (let i = 0; i < wide; i++) {
+    context.fillStyle = `rgb(${colours[Math.round((i / wide) * 255)].join(",")})`
+    context.fillRect(left + i, top, 1.5, 10)
+  }
+  context.font = `12px ${themed(self.root, "font", "sans-serif")}`
+  context.textBaseline = "middle"
+  context.fillStyle = ink
+  context.fillText("0", left - 11, top + 6)
+  context.fillText("weight 1", left + wide + 5, top + 6)
+  if (behind && size > 200) {
+    context.fillStyle = `rgb(${behind.join(",")})`
+    context.fillRect(left + wide + 66, top, 14, 10)
+    context.fillStyle = ink
+    context.fillText("masked", left + wide + 85, top + 6)
+  }
+  context.restore()
+}
+
+function picture(weight, count, colours, behind) {
   const small = element("canvas")
   small.width = small.height = count
   const context = small.getContext("2d"), image = context.createImageData(count, count)
   for (let q = 0; q < count; q++) for (let k = 0; k < count; k++) {
-    const [r, g, b] = colours[Math.round(weight(q, k) * 255)] ?? colours[0]
+    const [r, g, b] = (k > q && behind) || (colours[Math.round(weight(q, k) * 255)] ?? colours[0])
     image.data.set([r, g, b, 255], 4 * (q * count + k))
   }
   context.putImageData(image, 0, 0)
   return small
 }
 
-// The tokens at both edges: as many as can be read, and always the two that are marked.
-function names(self, context, { cell, edge, ink, chosen, paper }) {
-  const { tokens } = self, step = Math.max(1, Math.ceil(LEAST_LABEL / cell)), font = Math.round(Math.min(13, Math.max(LEAST_LABEL, cell * step - 1)))
+// The tokens at both edges, or the words; those that are marked stand out.
+function names(self, context, { cell, edge, ink, chosen, paper, written }) {
   const family = themed(self.root, "code-font", "monospace"), cut = (t) => (t.length > LONGEST ? `${t.slice(0, LONGEST - 1)}…` : t)
-  const upright = tokens.some((t) => t.length > 1)
-  const put = (index, along, marked) => {
-    const at = edge + (index + 0.5) * cell, text = cut(tokens[index])
+  const upright = written.some(({ text }) => text.length > 1), each = written.length === self.tokens.length
+  const font = each ? Math.round(Math.min(13, Math.max(LEAST_LABEL, cell - 1))) : 12
+  const put = (label, along, marked) => {
+    const at = edge + (middle(label) + 0.5) * cell, text = cut(label.text)
     context.save()
     context.translate(along ? at : edge - 4, along ? edge - 4 : at)
     if (along && upright) context.rotate(-Math.PI / 2)
-    context.font = `${marked ? "700 13px" : `${font}px`} ${family}`
+    context.font = `${marked ? `700 ${Math.max(font, 12)}px` : `${font}px`} ${family}`
     context.textAlign = along ? (upright ? "left" : "center") : "right"
     context.textBaseline = along && !upright ? "alphabetic" : "middle"
-    if (marked) {
+    if (marked && each) {
       const w = Math.max(context.measureText(text).width + 4, 12), x = along ? (upright ? -2 : -w / 2) : -w + 2
       context.fillStyle = paper
       context.fillRect(x - 4, along && !upright ? -13 : -8, w + 8, 16)
@@ -170,15 +232,17 @@ function names(self, context, { cell, edge, ink, chosen, paper }) {
     context.fillText(text, 0, 0)
     context.restore()
   }
-  for (let i = 0; i < tokens.length; i += step) for (const along of [true, false]) put(i, along, false)
-  put(self.column, true, true)
-  put(self.row, false, true)
+  for (const along of [true, false]) {
+    const at = along ? self.column : self.row, here = ({ begin, end }) => begin <= at && at <= end
+    for (const label of written) if (!here(label)) put(label, along, false)
+    for (const label of written) if (here(label)) put(label, along, true)
+  }
 }
 
 function say(self, side) {
   const { tokens, row, column, shown, palette, cells } = self, value = shown.weight(row, column)
   const share = shown.exact ? `${(value * 100).toFixed(1)}%` : `about ${Math.round(value * 100)}%`
-  write(self.said, `“${tokens[row]}” at position ${row} looks at “${tokens[column]}” at position ${column}: ${share} of its weight`)
+  write(self.said, `“${tokens[row]}” at position ${row} looks at “${tokens[column]}” at position ${column}: ${share}`)
   self.canvas.setAttribute("aria-label", `${shown.title}. Queries go down, keys to the right. ${self.said.textContent}. Arrow keys move.`)
   const letters = tokens.every((t) => [...t].length <= 2)
   self.strip.classList.toggle("gf-heads-letters", letters)

@@ -43,7 +43,7 @@ function panel(self, kind, title) {
   const root = element("section", "gf-kv-panel"), canvas = element("canvas"), now = element("p", "gf-kv-now gf-text-now"), sum = element("p", "gf-kv-sum gf-text-sum")
   const text = element("div", "gf-kv-text gf-text")
   canvas.setAttribute("role", "img")
-  root.append(element("h4", "", title), canvas, now, sum, text)
+  root.append(element("h3", "", title), canvas, now, sum, text)
   const made = { root, canvas, now, sum, text, kind }
   canvas.addEventListener("pointermove", (event) => point(self, made, event))
   canvas.addEventListener("pointerleave", () => { self.said.textContent = self.hint })

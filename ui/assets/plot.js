@@ -3,6 +3,7 @@
 
 import { csvOfColumns } from "./shared/csv.js"
 import { element, within } from "./shared/dom.js"
+import { stack } from "./plot_narrow.js"
 import { component } from "./shared/mount.js"
 import { numbers } from "./shared/numbers.js"
 import { still } from "./shared/play.js"
@@ -38,7 +39,7 @@ function create(place) {
   const root = within(place, "div", "gf-plot"), figure = within(root, "div", "gf-figure")
   figure.setAttribute("role", "img")
   /** @type {any} */
-  const self = { root, figure, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, pointer: null, page: null, width: 0 }
+  const self = { root, figure, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, pointer: null, page: null, width: 0, taller: 1 }
   self.tools = root.appendChild(toolbar({ CSV: () => saveTable(self), PNG: () => savePicture(self, "png"), SVG: () => savePicture(self, "svg") }))
   // A redraw in the middle of a drag would end the drag, so it waits for the hand to let go.
   figure.addEventListener("pointerdown", () => { self.held = true })
@@ -134,9 +135,11 @@ function draw(self) {
   const traces = data.map(withNames)
   // Plotly would ask the page for the size of the figure, which is known.
   self.width ||= figure.offsetWidth
+  const taller = stack(layout, self.width)
+  if (taller !== self.taller) heighten(self, taller)
   layout.autosize = !self.width
   layout.width = self.width || undefined
-  layout.height = message.height
+  layout.height = message.height * taller
   if (still()) delete layout.transition
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false // a finger scrolls the page
   self.drawing = plotly().react(figure, traces, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })
@@ -152,6 +155,17 @@ function draw(self) {
     const [clientX, clientY] = self.pointer
     const under = document.elementFromPoint(clientX, clientY)
     if (under && figure.contains(under)) under.dispatchEvent(new MouseEvent("mousemove", { clientX, clientY, bubbles: true }))
+  }
+}
+
+// Streamlit gives a component's place the height that the page asked for: a figure that is higher here takes its place along.
+function heighten(self, taller) {
+  self.taller = taller
+  const height = taller === 1 ? "" : `${self.message.height * taller}px`
+  self.root.style.height = height || `${self.message.height}px`
+  for (let place = self.root.parentElement; place; place = place.parentElement) {
+    if (place.matches("[data-testid=stBidiComponentRegular], [data-testid=stBidiComponent], [data-testid=stElementContainer]")) Object.assign(place.style, { height, flexBasis: height })
+    if (place.matches("[data-testid=stElementContainer]")) break
   }
 }
 
@@ -185,7 +199,7 @@ function update(self, data) {
   self.text = text
   self.theme = theme
   self.page = page
-  self.root.style.height = `${self.message.height}px`
+  self.root.style.height = `${self.message.height * self.taller}px`
   self.figure.setAttribute("aria-label", self.message.alt)
   self.tools.firstChild.hidden = !self.message.table
   if (self.drawn) soon(self)

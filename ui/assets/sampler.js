@@ -210,29 +210,32 @@ function paintStages(self, last) {
   paintStrip(self, last)
 }
 
-// The draw: the probabilities side by side from 0 to 1 by token id, and where u falls.
+// The draw: the probabilities side by side in the order of the table, and where u falls. The engine lays them out by token
+// id: a stretch is as long in either order, and u stands as far into it.
 function paintStrip(self, last) {
   const u = self.numbers[0]
   self.strip.replaceChildren()
-  let from = 0, mine = [0, 1]
-  for (let i = 0; i < last.p.length; i++) {
+  const begin = last.p.subarray(0, self.token).reduce((sum, p) => sum + p, 0)
+  let from = 0, at = 0
+  for (const i of self.first) {
     if (!last.p[i]) continue
-    if (i === self.token) mine = [from, from + last.p[i]]
+    if (i === self.token) at = from + Math.min(Math.max(u - begin, 0), last.p[i])
     if (last.p[i] >= 0.002 || i === self.token) {
       const part = element("span", "gf-sampler-part" + (i === self.token ? " gf-drawn" : ""), last.p[i] > 0.03 ? self.word(i) : "")
       part.style.left = `${100 * from}%`
       part.style.width = `${100 * last.p[i]}%`
-      part.title = `${self.word(i)}: ${from.toFixed(4)} to ${(from + last.p[i]).toFixed(4)}`
+      part.title = `${self.word(i)}: ${percent(last.p[i])} of the line`
       self.strip.append(part)
     }
     from += last.p[i]
   }
   const mark = element("span", "gf-sampler-mark")
-  mark.style.left = `${100 * u}%`
+  mark.style.left = `${100 * at}%`
+  mark.title = `u = ${u.toFixed(4)}; by token id the drawn token has ${begin.toFixed(4)} to ${(begin + last.p[self.token]).toFixed(4)}`
   self.strip.append(mark)
   const sure = last.kept === 1
   self.said.replaceChildren(element("b", "", `Drawn: “${self.word(self.token)}”`), document.createTextNode(
-    sure ? ". One token is left, so nothing is left to chance." : `. Seed ${self.settings.seed} gives u = ${u.toFixed(4)}, which falls into its stretch, ${mine[0].toFixed(4)} to ${mine[1].toFixed(4)}.`,
+    sure ? ". One token is left, so nothing is left to chance." : `. It has ${percent(last.p[self.token])} of the line, and the random point of seed ${self.settings.seed} falls there.`,
   ))
 }
 

@@ -98,14 +98,14 @@ function update(self, data, fresh) {
 /** Names at the steps where something happened; they are drawn again only where they are others. */
 function mark(self, marks) {
   self.marks = marks
-  const found = marked(self.steps, marks), said = JSON.stringify(found)
+  const found = marked(self.steps, marks, self.marked.clientWidth || 900), said = JSON.stringify(found)
   if (said === self.marked.dataset.said) return
   self.marked.dataset.said = said
-  self.marked.replaceChildren(...found.map(({ at, row, short }) => {
+  self.marked.replaceChildren(...found.map(({ at, side, short }) => {
     const name = document.createElement("span")
-    name.textContent = short
+    name.textContent = side === "none" ? "" : short
     name.style.left = `${at}%`
-    name.dataset.row = String(row)
+    name.dataset.side = side
     return name
   }))
 }

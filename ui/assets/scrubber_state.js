@@ -1,6 +1,7 @@
 // @ts-check
 // Where the scrubber stands among the snapshots: arithmetic alone.
 
+const NAME = 7 // pixels of a letter of a mark's name
 export const NEWEST = -1 // follow the newest, as ui/players/scrubber.py has it
 
 /**
@@ -49,21 +50,22 @@ export function after(before, now, moving) {
  */
 export function words({ steps, losses, marks = [] }, index) {
   const loss = losses[index], mark = marks.find(({ step }) => step === steps[index])
-  return `step ${steps[index].toLocaleString("en")}${index === steps.length - 1 ? " (newest)" : ""}` + (loss === null ? "" : ` · training loss ${loss.toFixed(2)}`) + (mark ? ` · ${mark.words}` : "")
+  const then = mark ? ` · ${mark.words}` : loss === null ? "" : ` · training loss ${loss.toFixed(2)}` // one line has room for one
+  return `step ${steps[index].toLocaleString("en")}${index === steps.length - 1 ? " (newest)" : ""}${then}`
 }
 
 /**
- * The marks that have a place among the snapshots: how far along the slider each stands, in percent, and on which of two
- * rows its name has room beside that of the mark before it.
+ * The marks that have a place among the snapshots: how far along the slider each stands, in percent, and on which side of it
+ * its name stands. Of marks that are near one another the first has it on the left, the last on the right, others have none.
  * @param {number[]} steps
  * @param {Mark[]} marks
- * @param {number} [near] percent that a name takes
+ * @param {number} wide pixels that the slider has
  */
-export function marked(steps, marks, near = 5) {
+export function marked(steps, marks, wide) {
   const last = Math.max(steps.length - 1, 1)
-  const found = marks.flatMap((mark) => (steps.includes(mark.step) ? [{ ...mark, at: (100 * steps.indexOf(mark.step)) / last, row: 0 }] : []))
-  found.forEach((mark, i) => { if (i && !found[i - 1].row && mark.at - found[i - 1].at < near) mark.row = 1 })
-  return found
+  const found = marks.filter(({ step }) => steps.includes(step)).map((mark) => ({ ...mark, at: (100 * steps.indexOf(mark.step)) / last }))
+  const near = (i) => i >= 0 && i + 1 < found.length && ((found[i + 1].at - found[i].at) * wide) / 100 < NAME * (1 + found[i].short.length)
+  return found.map((mark, i) => ({ ...mark, side: !near(i) ? "right" : near(i - 1) ? "none" : "left" }))
 }
 
 /**

@@ -43,7 +43,7 @@ function listing({ name, lines }) {
     const item = within(list, "li", ran ? "gf-ran" : "")
     item.append(element("span", "", String(number)), code || " ")
   }
-  return [element("h4", "", name), list]
+  return [element("h3", "", name), list]
 }
 
 export default component({ create, update })

@@ -25,17 +25,17 @@ def token_strip(
 
     `chosen` is what holds until somebody chooses; a value outside the text counts as its last token. `values`
     in [0, 1] shade the tokens, `hints` are shown on hover. The choice is kept in the URL under `key`; on
-    another text it stays while it fits.
+    another text it stays while it fits, and what nobody chose is chosen anew.
     """
     count = len(labels)
     held = st.session_state.get(key)
     index = held.get("index") if held is not None and hasattr(held, "get") else None
     if not isinstance(index, int):
-        named = widgets.number_of(st.query_params.get(key))  # beyond the text it counts as the last
-        index = chosen if named is None else named
-    index = index if 0 <= index < count else count - 1
-    if str(index) != st.query_params.get(key):
-        st.query_params[key] = str(index)
+        index = widgets.number_of(st.query_params.get(key))
+    somebody = index is not None
+    index = index if index is not None else chosen
+    index = index if 0 <= index < count else count - 1  # beyond the text it counts as the last
+    widgets.put_index(key, index if somebody else None)
     data = {
         "tokens": list(labels),
         "index": index,

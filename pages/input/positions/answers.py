@@ -197,10 +197,10 @@ def against_told(added: PlaceRow, turned: PlaceRow, letters: tuple[str, str], di
     """`letters` (query, key) as Markdown."""
     back = "1 place" if distance == 1 else f"{distance} places"
     return (
-        f"“{letters[0]}” looks at “{letters[1]}” {back} back. Sinusoidal, added once at the bottom: the score"
-        f" wanders from **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}** as both move through"
-        f" the text. RoPE, turned at every comparison: it stays at **{signed(turned.mean, 2)}**, since"
-        " only the distance counts."
+        "Sinusoidal waves are added once to the vector, RoPE turns query and key at every comparison."
+        f" “{letters[0]}” looks at “{letters[1]}” {back} back, anywhere in the text: added, the score wanders"
+        f" from **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}**; turned, it stays at"
+        f" **{signed(turned.mean, 2)}**, since only the distance counts."
     )
 
 

@@ -26,6 +26,7 @@ from ui.players.plot import plot
 from ui.site import ROOT
 from ui.text.numbers import minus
 
+TABLE = 760  # pixels of the table: a narrower screen scrolls it
 FOLDER = ROOT / "checkpoints" / "positions"
 
 
@@ -94,16 +95,22 @@ def _draw_table(models: dict[Position, Checkpoint], curves: dict[Position, Curve
     rows = {}
     for name, curve in curves.items():
         found = costs(curve, models[name].metrics["validation_loss"], None)
-        rows[TITLES[name]] = {
-            "used by (published)": SCHEMES[name].used_by,
-            "enters at": SEAM_WORDS[SCHEMES[name].seam],
-            "learned numbers": f"{parameters_added(models[name].config, name):,}",
-            f"loss at {context}": f"{found.validation:.3f}",
-        } | {
-            f"at {times * context}": "no answer" if more is None else minus(f"{more[0]:+.2f}")
-            for times, more in found.more.items()
-        }
-    st.table(pd.DataFrame.from_dict(rows, orient="index"))
+        rows[TITLES[name]] = (
+            {f"loss at {context}": f"{found.validation:.3f}"}
+            | {
+                f"at {times * context}": "no answer" if more is None else minus(f"{more[0]:+.2f}")
+                for times, more in found.more.items()
+            }
+            | {
+                "enters at": SEAM_WORDS[SCHEMES[name].seam],
+                "learned numbers": f"{parameters_added(models[name].config, name):,}",
+                "used by (published)": SCHEMES[name].used_by,
+            }
+        )
+    # On a phone the losses are seen at once, and the table scrolls to the rest.
+    st.html(f"<style>.st-key-bench_table table {{ min-width: {TABLE}px; }}</style>")
+    with st.container(key="bench_table"):
+        st.table(pd.DataFrame.from_dict(rows, orient="index"))
 
 
 def _draw_measured(models: dict[Position, Checkpoint], chosen: tuple[Position, ...]) -> None:
@@ -118,7 +125,7 @@ def _draw_measured(models: dict[Position, Checkpoint], chosen: tuple[Position, .
 
 def _draw_facts(models: dict[Position, Checkpoint]) -> None:
     here, published = next(iter(models.values())).config, PRESETS["gpt2"].model
-    st.markdown("#### Where they enter, and what they cost")
+    st.markdown("### Where they enter, and what they cost")
     rows = {
         scheme.title: {
             "enters at": SEAM_WORDS[scheme.seam],

@@ -16,6 +16,7 @@ from pages.input.tokens.bpe_text import OWN, SOURCES, Texts, choose_texts, typed
 from pages.input.tokens.watching import Watching, watching
 from ui import explain
 from ui.players.component import mounted
+from ui.text.markdown import safe
 from ui.widgets import index_of, number_of, one_of, picked, put_index, whole
 
 LEVELS: dict[Level, str] = {"byte": "Bytes", "char": "Characters"}
@@ -48,7 +49,7 @@ def draw_bpe() -> None:
         _play(watched, texts)
     with right:
         explain.answer(words.why_pieces(watched.ways, len(watched.seen.tokenizer.merges), texts.name))
-        _draw_ways(watched.ways)
+        _draw_ways(watched.ways, len(watched.seen.tokenizer.base), level)
     explain.measure_it(_measured, watched, texts, new_tokens)
 
 
@@ -65,23 +66,24 @@ def _settings() -> tuple[str, Level, Split, int]:
     return source, level, split, new_tokens
 
 
-def _draw_ways(ways: Ways) -> None:
-    """Characters, pieces and whole words of the same text."""
-    rows = {"characters": ways.characters, "BPE": ways.pieces, "whole words": ways.words}
-    st.table(
-        pd.DataFrame(
-            [
-                {
-                    "": name,
-                    "entries": f"{way.vocab_size:,}",
-                    "tokens T": f"{way.tokens:,}",
-                    "pairs T²": f"{way.pairs:,}",
-                }
-                for name, way in rows.items()
-                if way is not None
-            ]
-        ).set_index("")
-    )
+def _draw_ways(ways: Ways, base: int, level: Level) -> None:
+    """Characters, pieces and whole words of the same text, and of a word that it does not have."""
+    pieces = words.entries(base, ways.pieces.vocab_size, LEVELS[level])
+    rows = {
+        "characters": (f"{ways.characters.vocab_size:,}", ways.characters),
+        "BPE": (pieces, ways.pieces),
+    }
+    if ways.words is not None:
+        rows["whole words"] = (f"{ways.words.vocab_size:,}", ways.words)
+    table = pd.DataFrame(
+        [
+            {"": name, "vocabulary": entries, "tokens T": f"{way.tokens:,}"}
+            for name, (entries, way) in rows.items()
+        ]
+    ).set_index("")
+    if ways.new:
+        table[f"“{safe(ways.new)}”"] = [words.spelled(way) for _, way in rows.values()]
+    st.table(table)
 
 
 def _measured(watched: Watching, texts: Texts, new_tokens: int) -> None:

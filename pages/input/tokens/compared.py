@@ -44,7 +44,7 @@ def draw_answer(found: Comparison) -> None:
 
 def draw_others() -> None:
     """How other methods learn their pieces."""
-    st.markdown("##### Other ways to learn the pieces")
+    st.markdown("### Other ways to learn the pieces")
     st.table(pd.DataFrame(words.OTHERS, columns=["", "how", "used by"]).set_index(""))
 
 
@@ -65,7 +65,7 @@ def draw_summary(found: Comparison) -> None:
         ]
     )
     size = next(iter(cuts.values())).bytes
-    st.markdown(f"##### {len(text):,} characters, {size:,} bytes: how many tokens?")
+    st.markdown(f"### {len(text):,} characters, {size:,} bytes: how many tokens?")
     chart, numbers = st.columns([4, 5], gap="medium", vertical_alignment="center")
     with chart:
         each = table["characters per token"].to_numpy()
@@ -110,7 +110,7 @@ def draw_lines(compared: Comparison, known: shared.Sources, encodings: Encodings
     lines = [line for line in text.split("\n") if line.strip()]
     if not 2 <= len(lines) <= MOST_LINES or max(map(len, lines)) > LONGEST_LINE:
         return
-    st.markdown("##### Line by line")
+    st.markdown("### Line by line")
     found = Lines(
         tuple(lines),
         np.array(

@@ -92,7 +92,7 @@ def _measured() -> None:
 
 
 def _titled(title: str, draw: Callable[..., None], *about: object) -> None:
-    st.markdown(f"##### {title}")
+    st.markdown(f"### {title}")
     draw(*about)
 
 

@@ -27,7 +27,7 @@ LAST = 4  # tokens of a line that are named
 
 def draw_thousand_words(known: shared.Sources, found: Passage) -> None:
     """Characters against gpt2 for 1,000 words: measured here, and by the rule of thumb."""
-    st.markdown("##### Characters against BPE, for 1,000 words")
+    st.markdown("### Characters against BPE, for 1,000 words")
     names = [name for name in ("characters", "gpt2") if name in found.rows]
     here = {
         cost.name: {"V": cost.vocab_size, "T": cost.tokens, "V·d": cost.embedding, "T²": cost.scores}
@@ -47,7 +47,7 @@ def draw_thousand_words(known: shared.Sources, found: Passage) -> None:
 
 def draw_line(gpt2: PublishedTokenizer | None) -> None:
     """One line whose count depends on what follows it."""
-    st.markdown("##### One line, counted")
+    st.markdown("### One line, counted")
     if gpt2 is None:
         st.caption(
             f"`{show_bytes(LINE.encode())}` has {len(LINE)} characters. gpt2's encoding is not here, so its"

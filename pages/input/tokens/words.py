@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.measure.comparing import Gain, Passage, Spread
 from engine.measure.merging import Achieved, Shrinking
 from engine.measure.roundtrip import RoundTrip
-from engine.measure.subwords import NewWords, Ways
+from engine.measure.subwords import NewWords, Way, Ways
 from engine.measure.vocabulary import Cost, Cut
 from ui.look import Words
 from ui.text.markdown import safe
@@ -107,10 +107,22 @@ def why_pieces(found: Ways, merges: int, name: str) -> str:
     )
     if found.words is None:
         return saved
+    if not found.new or found.words.spelled:
+        return f"{saved} Whole words would be {found.words.tokens:,}, but their list has no next new word."
     return (
-        f"{saved} Whole words are short, too, but a list of words has no entry for the next new one; BPE"
-        " spells it in pieces."
+        f"{saved} Whole words would be {found.words.tokens:,}, but their list has no entry for a new word"
+        f" such as “{safe(found.new)}”; BPE spells it in **{found.pieces.spelled:,} pieces**."
     )
+
+
+def entries(base: int, vocab_size: int, level: str) -> str:
+    """The list of a BPE: what it starts from, and what its merges added."""
+    return f"{base:,} {level.lower()} + {vocab_size - base:,} merges"
+
+
+def spelled(way: Way) -> str:
+    """How a word that the text does not have is written in one way."""
+    return f"{way.spelled:,} token{'s' * (way.spelled != 1)}" if way.spelled else "cannot"
 
 
 def learned_from(name: str, characters: int) -> str:

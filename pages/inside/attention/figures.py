@@ -9,9 +9,17 @@ import numpy as np
 import pandas as pd
 
 from engine.measure.heads import Sink
+from pages.inside.attention import axes
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.patterns import matrix_heatmap, named_cells, placed, token_axis
+from ui.figures.patterns import (
+    heatmap_height,
+    matrix_heatmap,
+    named_cells,
+    pattern_heatmap,
+    placed,
+    token_axis,
+)
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
 MOST_WITH_TEXT = 12  # cells beside each other that have room for a number
@@ -56,6 +64,15 @@ def head_heatmap(values: np.ndarray, name: str, *, top: float | None = None) -> 
 def heads_height(values: np.ndarray) -> int:
     """Pixels of `head_heatmap`: values (layer, head)."""
     return 110 + 30 * values.shape[1] if _across(values) else 110 + 42 * values.shape[0]
+
+
+def read_pattern(weights: np.ndarray, labels: Sequence[str], causal: bool) -> go.Figure:
+    """weights (query, key) in [0, 1], queries down; what the mask hides is grey."""
+    wide, tall = 230, heatmap_height(len(weights), 340) - 100  # pixels of the cells, where they have least
+    margin = {"l": 34 + axes.room_for(labels, tall), "t": 30 + axes.room_for(labels, wide), "r": 8, "b": 8}
+    layout = {"margin": margin, "xaxis": axes.across(labels, wide), "yaxis": axes.down(labels, tall)}
+    masked = {"plot_bgcolor": axes.MASKED} if causal else {}
+    return pattern_heatmap(axes.unmasked(weights, causal), labels).changed(layout | masked)
 
 
 def _across(values: np.ndarray) -> bool:

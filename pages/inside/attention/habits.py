@@ -31,6 +31,7 @@ NAMES: dict[Habit, str] = {
     "name_mover": "name mover",
     "own_word": "its own word",
     "broad": "broad",
+    "near": "tokens nearby",
     "first": "first token",
 }
 SHORT: dict[Habit, str] = {  # below a small picture
@@ -41,6 +42,7 @@ SHORT: dict[Habit, str] = {  # below a small picture
     "itself": "itself",
     "duplicate": "duplicate",
     "own_word": "own word",
+    "near": "nearby",
 }
 COLOURS: dict[Habit, str] = {
     "previous": "run0",
@@ -53,6 +55,7 @@ COLOURS: dict[Habit, str] = {
     "name_mover": "output",
     "own_word": "validation",
     "broad": "training",
+    "near": "position",
     "first": "quiet",
 }
 REPEATED = 24  # tokens that are read twice: as many as Circuits reads first, the same ones
@@ -111,7 +114,7 @@ def _numbers(
         _repeated.duplicate if _repeated else None,
         name_mover_scores(_model, _recording),
     )
-    return replace(found, places=where.weight, even_places=where.even)
+    return replace(found, places=where.weight, even_places=where.even, own_by_distance=where.own_by_distance)
 
 
 def legend(numbers: HeadNumbers) -> list[tuple[str, str, str]]:

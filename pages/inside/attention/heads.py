@@ -8,21 +8,21 @@ import streamlit as st
 from engine.ledger.heads import by_heads
 from engine.measure.habits import (
     Habit,
-    bar,
     clearest,
     counts,
     grouped,
     habit_of_each,
+    least_bar,
     measured_habits,
     ranked,
 )
 from engine.measure.heads import HeadNumbers
 from pages.inside.attention import words
+from pages.inside.attention.figures import read_pattern
 from pages.inside.attention.habits import NAMES, numbers_of
 from pages.inside.attention.shared import TOPIC, arcs, has_heads, head_grid
 from ui import explain, widgets
-from ui.figures.patterns import heatmap_height, pattern_heatmap, pattern_table
-from ui.layout import fewer_labels_on_phones
+from ui.figures.patterns import heatmap_height, pattern_table
 from ui.players.plot import plot
 from ui.subject import Subject
 
@@ -61,7 +61,7 @@ def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] |
     most = OF_A_KIND if numbers.entropy.size > MANY else numbers.entropy.size
     order = grouped(numbers, most, strong) if sort == KIND else ranked(numbers, by, strong)
     if not order:
-        st.caption(f":material/info: {words.none_strong(1.0 if by is None else bar(numbers, by))}")
+        st.caption(f":material/info: {words.none_strong(least_bar(numbers, by))}")
         order = ranked(numbers, by)
     known = by is None or by in measured_habits(numbers)
     _follow(sort, known, divmod(clearest(numbers) if sort == KIND else order[0], heads))
@@ -92,9 +92,8 @@ def _more(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None
         arcs(subject, patterns, layer, head)
     else:
         weights = patterns[head]
-        fewer_labels_on_phones(len(weights))
         plot(
-            pattern_heatmap(weights, subject.labels),
+            read_pattern(weights, subject.labels, subject.config.causal),
             key="attention_pattern",
             alt=words.pattern_alt(layer, head),
             height=heatmap_height(len(weights), 340),

@@ -11,14 +11,14 @@ from engine.measure.recording import Recording
 from engine.model import Transformer
 from engine.training.unmasked import shipped
 from pages.inside.attention import words_mask as words
-from pages.inside.attention.mask_figures import both_patterns, learning_curves, losses_by_place
+from pages.inside.attention.mask_figures import learning_curves, losses_by_place, one_pattern
 from pages.inside.attention.shared import TOPIC, has_heads
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.subject import Subject
 from ui.text.markdown import safe
 
-HEIGHT = 300
+HEIGHT, CURVES = 365, 215
 
 
 def draw_mask(subject: Subject) -> None:
@@ -33,23 +33,25 @@ def draw_mask(subject: Subject) -> None:
         layer, head = widgets.head(subject.config, TOPIC)
         steps = both.masked.steps
         step = widgets.slide_over(words.TRAINED_FOR, steps, steps[-1], "attention_mask_step", width=330)
-    left, right = st.columns([11, 9], gap="medium")
-    with left:
-        _patterns(subject, found, layer, head)
+    with_mask, without, training = st.columns([6, 6, 7], gap="medium")
+    weights = subject.recording().stacked("pattern")[layer, head]
+    for column, one, mask in ((with_mask, weights, True), (without, found.patterns[layer, head], False)):
+        with column:
+            _pattern(subject, one, (layer, head), mask)
     at = steps.index(step)
-    with right:
+    with training:
         plot(
             learning_curves(both, at),
             key="attention_mask_curves",
             alt=words.CURVES_ALT,
-            height=HEIGHT,
+            height=CURVES,
             data=pd.DataFrame(
                 {"step": steps, "with_mask": both.masked.losses, "without_mask": both.unmasked.losses}
             ),
             name="with-and-without-mask",
         )
-    for one, name in ((both.masked, words.WITH), (both.unmasked, words.WITHOUT)):
-        st.caption(words.wrote(name, safe(" ".join(one.texts[at].split()))))
+        for one, name in ((both.masked, words.WITH), (both.unmasked, words.WITHOUT)):
+            st.caption(words.wrote(name, safe(" ".join(one.texts[at].split()))))
     explain.answer(
         words.masked(float(found.future[layer, head]), both.masked.losses[at], both.unmasked.losses[at], step)
     )
@@ -57,21 +59,18 @@ def draw_mask(subject: Subject) -> None:
     explain.by_hand(lambda: st.markdown(words.BY_HAND))
 
 
-def _patterns(subject: Subject, found: Unmasked, layer: int, head: int) -> None:
-    with_mask = subject.recording().stacked("pattern")[layer, head]
-    without = found.patterns[layer, head]
+def _pattern(subject: Subject, weights: np.ndarray, place: tuple[int, int], mask: bool) -> None:
+    """One head's weights (query, key), with its mask or without."""
+    layer, head = place
     names = [f"{i} {label}" for i, label in enumerate(subject.labels)]
-    frames = [
-        pd.DataFrame(weights, columns=names).assign(mask=mask, query=names)
-        for weights, mask in ((with_mask, "on"), (without, "off"))
-    ]
+    kind = "on" if mask else "off"
     plot(
-        both_patterns(with_mask, without, subject.labels),
-        key="attention_mask_patterns",
-        alt=words.patterns_alt(layer, head),
+        one_pattern(weights, subject.labels, mask, HEIGHT),
+        key=f"attention_mask_{kind}",
+        alt=words.pattern_alt(layer, head, mask),
         height=HEIGHT,
-        data=pd.concat(frames, ignore_index=True),
-        name=f"mask-layer-{layer}-head-{head}",
+        data=pd.DataFrame(weights, columns=names).assign(query=names),
+        name=f"mask-{kind}-layer-{layer}-head-{head}",
     )
 
 

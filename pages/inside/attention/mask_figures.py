@@ -9,51 +9,59 @@ import numpy as np
 
 from engine.measure.masking import Unmasked
 from engine.training.unmasked import Both
+from pages.inside.attention import axes
 from ui.figures import specs as go
 from ui.figures.labels import crowded
 from ui.figures.patterns import named_cells, placed, token_axis
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
-MOST = 16  # tokens at an edge
+SMALLEST, BELOW = 205, 42  # pixels of a pattern, and below it
+SCALE = {  # the colours of weights, below a pattern
+    "orientation": "h",
+    "x": 0.5,
+    "xanchor": "center",
+    "y": -0.03,
+    "yanchor": "top",
+    "len": 0.7,
+    "thickness": 8,
+    "tickvals": [0, 0.5, 1],
+    "ticktext": ["0", "weight 0.5", "1"],
+}
 SHADES = (("with the mask", "attention"), ("without it", "output"))
 
 
-def both_patterns(masked: np.ndarray, unmasked: np.ndarray, labels: Sequence[str]) -> go.Figure:
-    """Weights (query, key) side by side, on one scale."""
+def one_pattern(weights: np.ndarray, labels: Sequence[str], masked: bool, height: int) -> go.Figure:
+    """Weights (query, key) of a head, with the mask (what it hides is grey) or without, in [0, 1]."""
+    name, _ = SHADES[0 if masked else 1]
     cells = named_cells([f"query {n}" for n in placed(labels)], [f"key {n}" for n in placed(labels)], " → ")
-    tall = bool(crowded(labels, 300))
-    traces: list[dict[str, Any]] = []
-    axes: dict[str, Any] = {}
-    for axis, weights, domain in (("", masked, [0, 0.47]), ("2", unmasked, [0.53, 1])):
-        traces.append(
-            {
-                "type": "heatmap",
-                "z": weights.astype(np.float32),
-                "xaxis": f"x{axis}",
-                "yaxis": f"y{axis}",
-                "zmin": 0,
-                "zmax": 1,
-                "colorscale": SEQUENTIAL,
-                "showscale": False,
-                **cells,
-                "hovertemplate": "%{hovertext}<br>weight %{z:.4f}<extra></extra>",
-            }
-        )
-        axes[f"xaxis{axis}"] = token_axis(
-            labels, "", 11, MOST, domain=domain, anchor=f"y{axis}", tickangle=-90 if tall else 0
-        )
-        axes[f"yaxis{axis}"] = token_axis(
-            labels, "", 11, MOST, anchor=f"x{axis}", autorange="reversed", showticklabels=not axis
-        )
-    notes = [_note(f"this head {name}", left) for (name, _), left in zip(SHADES, (0, 0.53), strict=True)]
-    margin = {"l": 96 if tall else 30, "r": 6, "t": 28, "b": 90 if tall else 24}
-    layout = base_layout(margin=margin, showlegend=False, annotations=notes)
-    return go.Figure({"data": traces, "layout": layout | axes})
-
-
-def _note(text: str, left: float) -> dict[str, Any]:
-    place = {"xref": "paper", "yref": "paper", "x": left, "y": 1.01, "xanchor": "left", "yanchor": "bottom"}
-    return place | {"text": f"<b>{text}</b>", "showarrow": False, "font": {"size": 14}}
+    heat = {
+        "type": "heatmap",
+        "z": axes.unmasked(weights, masked),
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": SEQUENTIAL,
+        "colorbar": SCALE,
+        "hoverongaps": False,
+        **cells,
+        "hovertemplate": "%{hovertext}<br>weight %{z:.4f}<extra></extra>",
+    }
+    margin = {"l": 26 + axes.room_for(labels, SMALLEST), "r": 6, "t": 50 + axes.room_for(labels, SMALLEST)}
+    inner = height - margin["t"] - BELOW
+    title = axes.note(
+        f"<b>this head {name}</b>", x=0, y=1 + (margin["t"] - 24) / inner, xanchor="left", yanchor="bottom"
+    )
+    notes = [title | {"font": {"size": 14}}]
+    if masked and len(labels) > 2:
+        notes.append(axes.note("masked:<br>comes later", x=0.97, y=0.93, xanchor="right", yanchor="top"))
+    layout = base_layout(
+        margin=margin | {"b": BELOW},
+        showlegend=False,
+        annotations=notes,
+        plot_bgcolor=axes.MASKED,
+        xaxis=axes.across(labels, SMALLEST, size=11),
+        yaxis=axes.down(labels, SMALLEST, size=11),
+    )
+    return go.Figure({"data": [heat], "layout": layout})
 
 
 def learning_curves(both: Both, at: int) -> go.Figure:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from engine.measure.habits import STRONG, Named, Resting, extremes, followers, largest, resting
 from engine.measure.heads import HeadNumbers, Sink, resting_place, sink
+from engine.measure.places import NEAREST
 from engine.measure.recording import Recording
 from engine.measure.slices import extent
 from pages.inside.attention import words
@@ -48,6 +49,7 @@ NUMBERS: dict[str, tuple[str, str, float | None, str]] = {
         "Weight on the first token of the word, and on the blank before it.",
     ),
     "Own word": ("own_word", "share", 1.0, "Weight on the tokens of the word that the token is in."),
+    "Nearby": ("near", "share", 1.0, f"Weight on tokens that are at most {NEAREST} places away."),
     "Blanks and punctuation": ("breaks", "share", 1.0, "Weight on tokens without letter or digit."),
     "Same token": ("same", "share", 1.0, "Weight on the same token where it stood before."),
     "Itself": ("itself", "share", 1.0, "Weight on the token's own place."),
@@ -84,6 +86,7 @@ VERBS = {
     "itself": ("reads the token itself", "read the token itself"),
     "own_word": ("stays within its own word", "stay within their own word"),
     "broad": ("looks broadly", "look broadly"),
+    "near": ("looks at what is nearby", "look at what is nearby"),
     "previous": ("reads the previous token", "read the previous token"),
     "first": ("rests on the first token", "rest on the first token"),
     "induction": (
@@ -227,7 +230,8 @@ def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
     st.markdown("### Why does everything look at the first token?")
     st.markdown(
         "A row of the pattern must sum to 1: attention has **no null answer**. A head that finds nothing to"
-        " do must put its weight somewhere. Trained models often choose a token that all can see, the first,"
+        " do must put its weight somewhere: like a database that is asked with a blurred key and always answers,"
+        " which is one way to see why models make things up. Trained models often choose a token that all can see, the first,"
         " and let it say little: its value vector $v$ becomes short, so that looking there changes almost"
         " nothing. Such a token is called a sink. Whether this model does so is measured here."
     )

@@ -14,6 +14,7 @@ from engine.measure.scaling import (
     KEYS,
     QUERIES,
     WIDTHS,
+    OneQuery,
     Scaled,
     among_zeros,
     crossing,
@@ -27,35 +28,45 @@ from ui import explain, widgets
 from ui.players.plot import plot
 
 EXPONENTS = {"none": 0.0, "1/√d_k": 0.5, "1/d_k": 1.0, "own": None}
+WIDTH = "attention_dk"
 SCORE = 14  # that is worked out: about what a spread of √128 brings by itself
 
 
 def draw_scaling() -> None:
     figure, controls = st.columns([3, 1], gap="medium")
     with controls:
-        width = widgets.slide("d_k, the width of a head", 1, 512, 64, "attention_dk")
+        _round()
+        width = widgets.slide_over("d_k, the width of a head", WIDTHS, 64, WIDTH)
         seed = widgets.whole("Seed", 0, 9999, 0, "attention_seed", hint=words.SEED_HINT)
         st.caption(words.SCALING_SETTING)
     query = one_query(width, seed)
     with figure:
-        plot(
-            query_bars(query),
-            key="attention_scaling_example",
-            alt=words.scaling_alt(query),
-            height=370,
-            data=pd.DataFrame(
-                {
-                    "key": np.arange(1, CHOICES + 1),
-                    "score": query.scores,
-                    "not_scaled": query.plain,
-                    "divided_by_sqrt_d_k": query.scaled,
-                }
-            ),
-            name="one-query",
-        )
+        for column, divided in zip(st.columns(2), (False, True), strict=True):
+            with column:
+                _bars(query, divided)
     explain.answer(words.scaled(query))
     explain.measure_it(_curves, width, seed)
     explain.by_hand(_worked, seed)
+
+
+def _round() -> None:
+    """A link from when d_k was any number leads to the power of two that is nearest."""
+    asked = st.query_params.get(WIDTH, "")
+    if asked.isascii() and asked.isdecimal() and len(asked) < 10 and int(asked) not in WIDTHS:
+        st.session_state.setdefault(WIDTH, min(WIDTHS, key=lambda width: abs(width - int(asked))))
+
+
+def _bars(query: OneQuery, divided: bool) -> None:
+    """One query's weights, of the scores as they are or divided."""
+    weights = query.scaled if divided else query.plain
+    plot(
+        query_bars(query, divided),
+        key=f"attention_scaling_{'divided' if divided else 'example'}",
+        alt=words.scaling_alt(query, divided),
+        height=370,
+        data=pd.DataFrame({"key": np.arange(1, CHOICES + 1), "score": query.scores, "weight": weights}),
+        name=f"one-query{'-divided' if divided else ''}",
+    )
 
 
 def _curves(width: int, seed: int) -> None:

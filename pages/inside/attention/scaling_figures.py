@@ -1,5 +1,6 @@
-"""Arrays -> figures of the division by the square root, and of comparing tokens as they are. Pure"
-" functions."""
+"""Arrays -> figures of the division by the square root, and of comparing tokens as they are. Pure
+functions.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from engine.measure.scaling import OneQuery, Scaled
 from engine.measure.self_term import Compared
+from pages.inside.attention.axes import LOOKED, LOOKS
 from ui.figures import specs as go
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
@@ -119,111 +121,91 @@ def _curve(name: str, x: np.ndarray, y: np.ndarray, shade: str, axis: str, legen
     }
 
 
-def query_bars(query: OneQuery) -> go.Figure:
-    """The weights of one query, left as the scores are, right divided by sqrt(d_k): one bar for each key, in
-    the same places and on the same scale; the key that wins on the left stands out in both.
+def query_bars(query: OneQuery, divided: bool) -> go.Figure:
+    """The weights of one query, as the scores are or `divided` by sqrt(d_k): one bar for each key, in the
+    same places and on the same scale both ways; the key that wins undivided stands out in both.
     """
-    traces: list[dict[str, Any]] = []
-    keys = np.arange(1, len(query.plain) + 1)
-    for axis, values in (("", query.plain), ("2", query.scaled)):
-        shades = [colour("attention") if i == query.best else colour("quiet") for i in range(len(keys))]
-        traces.append(
-            {
-                "type": "bar",
-                "x": keys,
-                "y": values.astype(np.float32),
-                "xaxis": f"x{axis}",
-                "yaxis": f"y{axis}",
-                "marker": {"color": shades},
-                "customdata": query.scores,
-                "text": [f"{v:.0%}" if v >= 0.05 else "" for v in values],
-                "textposition": "outside",
-                "textfont": {"size": 12},
-                "constraintext": "none",
-                "cliponaxis": False,
-                "hovertemplate": "key %{x}<br>score %{customdata:.2f}<br>weight %{y:.4f}<extra></extra>",
-            }
-        )
-    titles = ("not scaled: softmax(q·k)", f"divided by √d_k = {query.spread:.3g}")
-    notes = [_panel_title(title, left, 15) for title, left in zip(titles, (0, 0.54), strict=True)]
-    axes: dict[str, Any] = {}
-    for axis, domain in (("", [0, 0.46]), ("2", [0.54, 1])):
-        axes[f"xaxis{axis}"] = {
-            "title": {"text": "key"},
-            "domain": domain,
-            "anchor": f"y{axis}",
-            "showgrid": False,
-            "tickvals": keys[::3],
-        }
-        axes[f"yaxis{axis}"] = {
-            "title": {"text": "weight" if not axis else ""},
-            "range": [0, 1.08],
-            "tickformat": ".0%",
-            "anchor": f"x{axis}",
-        }
+    values = query.scaled if divided else query.plain
+    keys = np.arange(1, len(values) + 1)
+    told = labelled(values)
+    bars = {
+        "type": "bar",
+        "x": keys,
+        "y": values.astype(np.float32),
+        "marker": {"color": [colour("attention") if i == query.best else colour("quiet") for i in keys - 1]},
+        "customdata": query.scores,
+        "text": [f"{v:.0%}" if i in told else "" for i, v in enumerate(values)],
+        "textposition": "outside",
+        "textfont": {"size": 12},
+        "constraintext": "none",
+        "cliponaxis": False,
+        "hovertemplate": "key %{x}<br>score %{customdata:.2f}<br>weight %{y:.4f}<extra></extra>",
+    }
+    title = f"divided by √d_k = {query.spread:.3g}" if divided else "not divided: softmax(q·k)"
     layout = base_layout(
-        margin={"l": 56, "r": 8, "t": 34, "b": 44}, showlegend=False, annotations=notes, bargap=0.15
+        margin={"l": 56, "r": 8, "t": 34, "b": 44},
+        showlegend=False,
+        annotations=[_panel_title(title)],
+        bargap=0.15,
+        xaxis={"title": {"text": "key"}, "showgrid": False, "tickvals": keys[::3]},
+        yaxis={"title": {"text": "weight"}, "range": [0, 1.08], "tickformat": ".0%"},
     )
-    return go.Figure({"data": traces, "layout": layout | axes})
+    return go.Figure({"data": [bars], "layout": layout})
 
 
-def compared_maps(found: Sequence[Compared], titles: Sequence[str], labels: Sequence[str]) -> go.Figure:
-    """The weights (query, key) of each way to compare, side by side, on one scale."""
-    traces: list[dict[str, Any]] = []
-    notes: list[dict[str, Any]] = []
-    axes: dict[str, Any] = {}
-    for i, (one, title) in enumerate(zip(found, titles, strict=True)):
-        axis, left = "" if i == 0 else str(i + 1), 0.345 * i
-        traces.append(
-            {
-                "type": "heatmap",
-                "z": one.weights.astype(np.float32),
-                "x": np.arange(len(labels)),
-                "y": np.arange(len(labels)),
-                "xaxis": f"x{axis}",
-                "yaxis": f"y{axis}",
-                "zmin": 0,
-                "zmax": 1,
-                "colorscale": SEQUENTIAL,
-                "showscale": False,
-                "customdata": one.scores,
-                "hovertemplate": "score %{customdata:.2f}<br>weight %{z:.4f}<extra></extra>",
-                "xgap": 1,
-                "ygap": 1,
-            }
-        )
-        place: dict[str, Any] = {
-            "tickvals": np.arange(len(labels)),
-            "ticktext": list(labels),
-            "showgrid": False,
-        }
-        axes[f"xaxis{axis}"] = place | {
-            "domain": [left, left + 0.31],
-            "anchor": f"y{axis}",
-            "tickangle": -90,
-            "zeroline": False,
-        }
-        axes[f"yaxis{axis}"] = place | {
-            "anchor": f"x{axis}",
-            "autorange": "reversed",
-            "showticklabels": not axis,
-            "zeroline": False,
-        }
-        notes.append(_panel_title(title, left, 14))
-    layout = base_layout(margin={"l": 56, "r": 8, "t": 34, "b": 56}, showlegend=False, annotations=notes)
-    return go.Figure({"data": traces, "layout": layout | axes})
+def labelled(values: np.ndarray, least: float = 0.05) -> set[int]:
+    """The bars that say their number: the highest first, none beside another, none below `least`.
+
+    >>> sorted(labelled(np.array([0.1, 0.3, 0.2, 0.04, 0.36])))
+    [1, 4]
+    """
+    found: set[int] = set()
+    for i in np.argsort(-values, kind="stable").tolist():
+        if values[i] >= least and not found & {i - 1, i + 1}:
+            found.add(i)
+    return found
 
 
-def _panel_title(title: str, left: float, size: int) -> dict[str, Any]:
-    """The words above a panel that begins at `left`, a share of the figure's width."""
+def compared_map(one: Compared, title: str, labels: Sequence[str]) -> go.Figure:
+    """The weights (query, key) of one way to compare, in [0, 1]."""
+    heat = {
+        "type": "heatmap",
+        "z": one.weights.astype(np.float32),
+        "x": np.arange(len(labels)),
+        "y": np.arange(len(labels)),
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": SEQUENTIAL,
+        "showscale": False,
+        "customdata": one.scores,
+        "text": one.weights,
+        "texttemplate": "%{text:.2f}",
+        "textfont": {"size": 11},
+        "hovertemplate": "score %{customdata:.2f}<br>weight %{z:.4f}<extra></extra>",
+        "xgap": 1,
+        "ygap": 1,
+    }
+    place = {"tickvals": np.arange(len(labels)), "ticktext": list(labels), "showgrid": False}
+    layout = base_layout(
+        margin={"l": 64, "r": 8, "t": 34, "b": 62},
+        showlegend=False,
+        annotations=[_panel_title(title)],
+        xaxis=place | {"title": {"text": LOOKED}, "tickangle": -90, "zeroline": False},
+        yaxis=place | {"title": {"text": LOOKS}, "autorange": "reversed", "zeroline": False},
+    )
+    return go.Figure({"data": [heat], "layout": layout})
+
+
+def _panel_title(title: str) -> dict[str, Any]:
+    """The words above a figure."""
     return {
         "text": f"<b>{title}</b>",
         "xref": "paper",
         "yref": "paper",
-        "x": left,
+        "x": 0,
         "y": 1.02,
         "xanchor": "left",
         "yanchor": "bottom",
         "showarrow": False,
-        "font": {"size": size},
+        "font": {"size": 15},
     }

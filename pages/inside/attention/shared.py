@@ -72,6 +72,7 @@ def head_grid(
         "pixels": pixels,
         "step": -(-patterns.shape[-1] // size),
         "triangle": triangle,
+        "masked": subject.config.causal,
         "full": _weights(subject.key, subject.ids, layer, patterns[layer], head),
         "tokens": subject.labels,
         "hints": hints(numbers),

@@ -12,18 +12,17 @@ from engine.measure.heads import Stages
 from engine.measure.one_head import WrittenOut
 from engine.measure.recording import Recording
 from engine.model import Transformer
-from pages.inside.attention import words
+from pages.inside.attention import axes, words
 from pages.inside.attention.figures import parts_heatmap
 from pages.inside.attention.shared import TOPIC, has_heads
 from ui import explain, widgets
-from ui.figures.patterns import matrix_heatmap, pattern_heatmap, pattern_table, token_axis
-from ui.layout import fewer_labels_on_phones
+from ui.figures.patterns import matrix_heatmap, pattern_heatmap, pattern_table
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
 from ui.subject import Subject
 from ui.text.markdown import safe
 
-HEIGHT, ROWS = 410, 30  # pixels; tokens beside the figure
+HEIGHT, TALL, WIDE = 410, 320, 230  # pixels: of the figure, and of its cells where they have least room
 STRONGEST = -1  # whichever key gets most of the weight
 STAGES = ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")
 FORMULAS = {
@@ -35,7 +34,7 @@ FORMULAS = {
     "÷ √d": (
         "$s_{ij} / \\sqrt{d_{head}}$. The division keeps the spread near 1, whatever the width of the head."
     ),
-    "mask": "$s_{ij} + M_{ij}$, with $M_{ij} = -\\infty$ where $j > i$. The blank half lies in the future.",
+    "mask": "$s_{ij} + M_{ij}$, with $M_{ij} = -\\infty$ where $j > i$. The grey half lies in the future.",
     "softmax": "$p_{ij} = e^{s_{ij}} / \\sum_k e^{s_{ik}}$. Each row becomes weights that sum to 1.",
     "· v": "$z_i = \\sum_j p_{ij} v_j$. The messages, mixed by the weights.",
     "W_O": "$z_i W_O$, with this head's rows of $W_O$. What this head adds to the residual stream.",
@@ -186,7 +185,6 @@ def _picture(
             name=name,
         )
         return
-    fewer_labels_on_phones(len(labels))
     values = {
         "q·k": np.zeros_like(found.scaled) if found.raw is None else found.raw,
         "÷ √d": one_head.biased(found),
@@ -194,14 +192,17 @@ def _picture(
         "softmax": found.pattern,
     }[stage]
     alt = f"{names_of(found)[stage]} of {where}: one row for each query, one column for each key."
+    masked = stage in ("mask", "softmax") and subject.config.causal
+    shown = axes.unmasked(values, masked)
     figure = (
-        pattern_heatmap(values, labels)
+        pattern_heatmap(shown, labels)
         if stage == "softmax"
-        else matrix_heatmap(values, labels, "score", signed=True)
+        else matrix_heatmap(shown, labels, "score", signed=True)
     )
-    rows = token_axis(labels, "query: the token that looks", 12, ROWS, autorange="reversed")
+    margin = {"l": 34 + axes.room_for(labels, TALL), "t": 30 + axes.room_for(labels, WIDE), "r": 8, "b": 8}
+    rest = {"margin": margin, "plot_bgcolor": axes.MASKED} if masked else {"margin": margin}
     plot(
-        figure.changed({"yaxis": rows}),
+        figure.changed({"xaxis": axes.across(labels, WIDE), "yaxis": axes.down(labels, TALL)} | rest),
         key="attention_stage_plot",
         alt=alt,
         height=height,

@@ -120,6 +120,8 @@ def _controls(subject: Subject, place: int) -> Switches:
             mine = _of_layer(i, names)
             st.button(f"Layer {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=hint)
         st.button("None", key="attention_off_none", on_click=_put, args=([],), help="All heads work again.")
+    if off == _of_layer(0, names) and mask and scale and position:
+        st.caption(words.FIRST)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         how = widgets.one_of("Off means", list(HOW), "attention_how", kind="list", width=150)
         order = widgets.one_of("Tokens before", list(ORDERS), "attention_order", kind="list", width=150)

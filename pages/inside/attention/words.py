@@ -10,9 +10,11 @@ import pandas as pd
 from engine.ledger.heads import Cut
 from engine.measure.habits import STRONG, Counts, Habit
 from engine.measure.one_head import WrittenOut
+from engine.measure.places import NEAREST
 from ui.look import Words
 from ui.subject import Subject
 from ui.text.markdown import safe
+from ui.text.numbers import minus
 
 T = TypeVar("T")
 
@@ -30,7 +32,7 @@ HEADS_QUESTION = "Who looks at whom?"
 STRONG_HINT = f"Only heads that give a habit {STRONG:.0%} of their weight, and twice an even share."
 DOING: dict[Habit, tuple[str, str]] = {  # "Of 16 heads, 1 reads ..., 7 read ..."
     "previous": ("reads the token before", "read the token before"),
-    "word_start": ("reads where its word starts", "read where their word starts"),
+    "word_start": ("reads the start of its word", "read the start of their word"),
     "breaks": ("reads blanks and punctuation", "read blanks and punctuation"),
     "same": ("reads the same token earlier", "read the same token earlier"),
     "itself": ("reads the token itself", "read the token itself"),
@@ -39,11 +41,12 @@ DOING: dict[Habit, tuple[str, str]] = {  # "Of 16 heads, 1 reads ..., 7 read ...
     "name_mover": ("moves names", "move names"),
     "own_word": ("stays within its own word", "stay within their own word"),
     "broad": ("looks broadly", "look broadly"),
+    "near": ("looks nearby", "look nearby"),
     "first": ("rests on the first token", "rest on the first token"),
 }
 DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
     "previous": "gives **{value}** of its weight to the token before",
-    "word_start": "gives **{value}** of its weight to the start of the word",
+    "word_start": "gives **{value}** of its weight to the start of its word, or the blank before it",
     "breaks": "gives **{value}** of its weight to blanks and punctuation",
     "same": "gives **{value}** of its weight to the same token earlier",
     "itself": "gives **{value}** of its weight to the token itself",
@@ -52,9 +55,10 @@ DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
     "name_mover": "copies with **{value}** of its last token's weight",
     "own_word": "gives **{value}** of its weight to the word it is in",
     "broad": "looks broadly, at **{value}** of the largest possible entropy",
+    "near": f"gives **{{value}}** of its weight to tokens at most {NEAREST} places away",
     "first": "rests on the first token with **{value}** of its weight",
 }
-MENTIONED = 4  # habits in one sentence
+MENTIONED = 6  # habits in one sentence
 
 
 def specialities(found: Counts, place: tuple[int, int], own: tuple[Habit, float] | None) -> str:
@@ -65,7 +69,7 @@ def specialities(found: Counts, place: tuple[int, int], own: tuple[Habit, float]
     if rest:
         parts.append(f"{rest} {'does' if rest == 1 else 'do'} something else")
     here = f"Head {place[1]} of layer {place[0]} {_does(own)}."
-    return f"Of {found.heads} heads, {', '.join(parts)}. {here}"
+    return f"What the {found.heads} heads specialise in: {', '.join(parts)}. {here}"
 
 
 def _does(own: tuple[Habit, float] | None) -> str:
@@ -75,7 +79,7 @@ def _does(own: tuple[Habit, float] | None) -> str:
 
 
 def none_strong(least: float) -> str:
-    return f"No head gives it {min(least, 1):.0%}: all are shown."
+    return f"No head gives it {least:.0%}: all are shown."
 
 
 def pattern_alt(layer: int, head: int) -> str:
@@ -134,7 +138,8 @@ def heads(subject: Subject) -> Words | None:
         attempt=(
             "Look for a line just below the diagonal (the token before) and for columns (blanks, or the first"
             " token). With a run of yours, drag the step back: at first all heads spread alike. A habit"
-            f" counts from {STRONG:.0%} of the weight on, and twice what an even spread would give."
+            f" counts from {STRONG:.0%} of the weight on, and twice what an even spread would give; its own"
+            " word only where a head puts clearly less outside than its distances alone would."
         ),
     )
     return with_heads(found, None)(subject)
@@ -149,13 +154,16 @@ LOOKS = "The token that looks"
 def step_by_step(labels: Sequence[str], w: WrittenOut, query: int, key: int) -> str:
     """How one weight comes about (Markdown)."""
     looks, there = safe(labels[query]), safe(labels[key])
-    end = f"“{looks}” gives **{w.weight:.0%}** of its weight to “{there}”"
     if w.raw is None:
-        return f"{end}, one of the {w.seen} tokens that it sees."
+        return (
+            f"“{looks}” gives **{w.weight:.0%}** of its weight to “{there}”, one of the {w.seen} tokens that"
+            " it sees."
+        )
+    product, score = (minus(f"{value:.2f}") for value in (w.raw, w.masked))
     return (
-        f"q·k of “{looks}” and “{there}” is **{w.raw:.2f}**, as a score **{w.masked:.2f}**; the softmax over"
-        f" the"
-        f" {w.seen} tokens that it sees makes weights of all scores: {end}."
+        f"How much “{looks}” looks at “{there}”: their product q·k is **{product}**, the score made of it"
+        f" **{score}**, and the softmax over all {w.seen} tokens that it sees turns this score into"
+        f" **{w.weight:.0%}** of the weight."
     )
 
 

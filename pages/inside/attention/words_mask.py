@@ -24,11 +24,10 @@ RECIPE = (
 )
 
 
-def patterns_alt(layer: int, head: int) -> str:
-    return (
-        f"Layer {layer}, head {head}: left the weights with the causal mask, none above the diagonal; right"
-        " without it."
-    )
+def pattern_alt(layer: int, head: int, mask: bool) -> str:
+    if mask:
+        return f"Layer {layer}, head {head}: weights with the causal mask, none above the diagonal (grey)."
+    return f"Layer {layer}, head {head}: weights of the same scores without the mask, also on later tokens."
 
 
 def wrote(name: str, text: str) -> str:
@@ -37,14 +36,13 @@ def wrote(name: str, text: str) -> str:
 
 def masked(future: float, loss_with: float, loss_without: float, step: int) -> str:
     """What the mask hides, and what becomes of a training without (Markdown)."""
-    first = f"It hides what comes later, where this head would put **{future:.0%}** of its weight."
+    first = f"It hides later tokens; without it this head would put **{future:.0%}** of its weight there."
     if step == 0:
         return f"{first} Before a training both models guess: move the step."
     return (
-        f"{first} A model *trained* without it sees the very letter it should predict and copies it: loss"
-        f" **{loss_without:.2f}** against **{loss_with:.2f}** nats after {step} steps. But it has not"
-        f" learned to"
-        " write: there the next letter is not yet there."
+        f"{first} A model *trained* without it copies the very letter it should predict: loss"
+        f" **{loss_without:.2f}** against **{loss_with:.2f}** nats after {step} steps. But it cannot write:"
+        " then the next letter is not there yet."
     )
 
 

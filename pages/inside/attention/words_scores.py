@@ -21,11 +21,15 @@ SCALING_SETTING = (
 )
 
 
-def scaling_alt(query: OneQuery) -> str:
+def scaling_alt(query: OneQuery, divided: bool) -> str:
+    if divided:
+        return (
+            f"One query's weights over 16 keys at d_k = {query.width}, of scores divided by the square root:"
+            f" the largest is {query.most_scaled:.1%}."
+        )
     return (
-        f"Two bar charts of one query's weights over 16 keys at d_k = {query.width}: left without scaling,"
-        f" the"
-        f" largest is {query.most_plain:.1%}; right divided by the square root, {query.most_scaled:.1%}."
+        f"One query's weights over 16 keys at d_k = {query.width}, of the scores as they are: the largest is"
+        f" {query.most_plain:.1%}."
     )
 
 
@@ -97,9 +101,10 @@ SELF_SETTING = (
     "A random vector for each word, every entry normal with variance 1, and random matrices: how a training"
     " begins. Scores are divided by √d."
 )
-SELF_ALT = (
-    "Three maps of weights, 8 words against 8: the tokens as they are, through one matrix, and through two."
-)
+
+
+def self_alt(title: str, one: Compared) -> str:
+    return f"A map of weights, 8 words against 8, {title}: a word gives itself {one.own_weight:.0%}."
 
 
 def self_term(found: Mapping[Way, Compared], width: int) -> str:

@@ -21,28 +21,69 @@ def asked(causal: bool, token: str) -> str:
     return f"**What comes after {token}?**" if causal else f"**What stands at {token}?**"
 
 
+FIRST = "As an example the heads of layer 0 are off. “None” puts all on again."
+
+
+def _heads(found: tuple[tuple[int, int], ...], layers: int, heads: int) -> str:
+    """Some heads, in words."""
+    if len(found) == layers * heads:
+        return "any head"
+    of = {layer for layer, _ in found}
+    if len(of) == 1 and len(found) == heads > 1:
+        return f"the heads of layer {min(of)}"
+    if len(found) == 1:
+        return f"head {found[0][1]} of layer {found[0][0]}"
+    return f"{len(found)} heads"
+
+
+def without(switches: Switches, layers: int, heads: int) -> str:
+    """What is off, in words.
+
+    >>> without(Switches(mask=False, heads_off=((1, 3),)), 4, 4)
+    'Without the mask and head 3 of layer 1'
+    """
+    parts = [
+        name
+        for name, on in (
+            ("the mask", switches.mask),
+            ("the scale", switches.scale),
+            ("positions", switches.position),
+        )
+        if not on
+    ]
+    if switches.heads_off:
+        parts.append(_heads(switches.heads_off, layers, heads))
+    moved = {"shuffled": "the tokens before shuffled", "reversed": "the tokens before reversed"}.get(
+        switches.order
+    )
+    if not parts:
+        return f"With {moved}" if moved else "With everything on"
+    named = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return f"Without {named}" + (f", and with {moved}" if moved else "")
+
+
 def switched(subject: Subject, switches: Switches, found: Comparison, read: Consequence, place: int) -> str:
     """What the model lost (Markdown)."""
     (first, p), (then, q) = read.first_before, read.first_after
     token, one, other = (
         safe(word) for word in (subject.labels[place], subject.vocabulary[first], subject.vocabulary[then])
     )
+    here = f"after “{token}”" if subject.config.causal else f"at “{token}”"
     if changes_nothing(switches):
-        return (
-            f"Everything is on: after “{token}” the model expects “{one}” (**{p:.0%}**). Switch something"
-            f" off."
-        )
+        return f"Everything is on: {here} the model expects “{one}” (**{p:.0%}**). Switch something off."
     guess = (
-        f"the likeliest guess at “{token}” goes from “{one}” (**{p:.0%}**) to “{other}” (**{q:.0%}**)"
+        f"{here} the likeliest guess goes from “{one}” (**{p:.0%}**) to “{other}” (**{q:.0%}**)"
         if first != then
-        else f"at “{token}” it still expects “{one}”, with **{q:.0%}** instead of **{p:.0%}**"
+        else f"{here} it still expects “{one}”, with **{q:.0%}** instead of **{p:.0%}**"
     )
+    off = without(switches, subject.config.n_layers, subject.config.n_heads)
     if found.loss_before is None or found.loss_after is None:
-        return f"Without what is off, {guess}."
+        return f"{off}, {guess}."
     noun = "tokens" if subject.is_pretrained else "letters"
+    of = f"of position {found.start} and later" if found.start else "on this text"
     return (
-        f"Without what is off, the loss on this text goes from **{found.loss_before:.2f}** to"
-        f" **{nats(found.loss_after, noun)}**, and {guess}."
+        f"{off}, the loss {of} goes from **{found.loss_before:.2f}** to **{nats(found.loss_after, noun)}**,"
+        f" and {guess}."
     )
 
 

@@ -158,10 +158,9 @@ def sentence(fact: Fact, subject: Subject) -> str:
             f" {names[fact.best]}."
         )
     else:
-        since = "from the embedding on" if fact.first == 0 else f"only after **{names[fact.first]}**"
         said = (
-            f"{word} is the likeliest token {since}, of {subject.config.n_layers} blocks; in the end with a"
-            f" probability of **{fact.probability[-1]:.2f}**."
+            f"{word} is the likeliest token {_since(fact.first, names)}; in the end with a probability of"
+            f" **{fact.probability[-1]:.2f}**."
         )
     if fact.leap is not None:
         said += (
@@ -169,6 +168,18 @@ def sentence(fact: Fact, subject: Subject) -> str:
             f" {fact.rank[fact.leap]:,}."
         )
     return f"{said} {_most(fact)}".strip()
+
+
+def _since(first: int, names: list[str]) -> str:
+    """
+    >>> _since(3, depth_names(3)), _since(1, depth_names(3))
+    ('only after **block 2**, the last', 'after **block 0** already')
+    """
+    if first == 0:
+        return "from the embedding on"
+    if first == len(names) - 1:
+        return f"only after **{names[first]}**, the last"
+    return f"after **{names[first]}** already" if 2 * first < len(names) else f"only after **{names[first]}**"
 
 
 def _most(fact: Fact) -> str:

@@ -131,8 +131,8 @@ def sentences(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) ->
     said.append(
         (f"{many} heads look" if many > 1 else "One head looks")
         + " at what came after the same token last time"
-        + (", most " if many > 1 else ": ")
-        + f"**{name_of(best.layer, best.head)}** ({best.value:.0%} of its weight)."
+        + (", most of all **head " if many > 1 else ": **head ")
+        + f"{name_of(best.layer, best.head)}** ({best.value:.0%} of its weight)."
     )
     return said
 
@@ -180,6 +180,8 @@ def _trained_on(subject: Subject) -> str | None:
     """Why a model has not learned it, where that is known."""
     if subject.key[0].startswith(UNTRAINED):
         return "It has not been trained: such heads form during training, all at once (Olsson et al. 2022)."
+    if subject.repeat:
+        return words.repeats(subject.repeat)
     if subject.corpus is None:
         return None
     return (

@@ -9,7 +9,7 @@ from engine.errors import GlassformerError
 from engine.measure.contrast import Contrast, Prompts, inside_a_word, prompts_of
 from engine.measure.patching import Patching, Site, patch, sites
 from pages.inside.circuits import patching_figure as figures
-from pages.inside.circuits.patching_answer import SITES, depth_names, sentence
+from pages.inside.circuits.patching_answer import SITES, depth_names, sentence, untouched
 from pages.inside.circuits.prompts import OWN, Pair, own_pair, pairs_for
 from ui import explain, widgets
 from ui.figures.labels import crowded
@@ -128,7 +128,7 @@ def _draw(subject: Subject, prompts: Prompts, found: Patching, height: int) -> N
             figures.both(clean, corrupted),
             labels,
             upright=crowded(clean, 420),
-            title="token; where the prompts differ, the first in bold",
+            title="token (bold: the first prompt's)",
             hover="token “%{customdata}”",
             depths=depths,
         )
@@ -156,8 +156,4 @@ def _baseline(subject: Subject, contrast: Contrast, names: tuple[str, str]) -> N
     """What the model says to each prompt, untouched."""
     a, b = (safe(name) for name in names)
     first, second = (safe(subject.vocabulary[i]) for i in contrast.guesses)
-    st.caption(
-        f"Logit of “{a}” − logit of “{b}”, nothing put in:\n"
-        f"- first prompt **{contrast.clean:+.2f}**; it would write “{first}”\n"
-        f"- second prompt **{contrast.corrupted:+.2f}**; it would write “{second}”"
-    )
+    st.caption(untouched(contrast, (a, b), (first, second)))

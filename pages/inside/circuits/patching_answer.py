@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from engine.measure.contrast import Contrast
 from engine.measure.patching import Patching, Site
 from engine.measure.patching_facts import Station, Verdict, stations, strongest, verdict
 from ui.text.markdown import safe
+from ui.text.numbers import minus
 
 SITES: dict[Site, str] = {
     "resid_pre": "stream",
@@ -38,13 +40,23 @@ def sentence(found: Patching, labels: list[str], names: tuple[str, str]) -> str:
     return doubt + _parts(found, labels)
 
 
+def untouched(contrast: Contrast, names: tuple[str, str], guesses: tuple[str, str]) -> str:
+    """What the model says to each prompt with nothing put in (Markdown)."""
+    first, second = (minus(f"{lead:+.2f}") for lead in (contrast.clean, contrast.corrupted))
+    return (
+        f"Logit of “{names[0]}” − logit of “{names[1]}”, nothing put in:\n"
+        f"- first prompt **{first}**; it would write “{guesses[0]}”\n"
+        f"- second prompt **{second}**; it would write “{guesses[1]}”"
+    )
+
+
 def _way(found: Patching, labels: list[str]) -> str:
     way, top = stations(found), len(found.restored) - 1
     held = [station for station in way if station.position is not None]
     if not held:
         return "Nowhere does one token hold half of what the answer hangs on: it is spread over several."
     first, last = held[0], held[-1]
-    begin = f"What the answer hangs on sits on {_at(first, labels, top)}"
+    begin = f"What the answer hangs on is carried by {_at(first, labels, top)}"
     if len(held) == 1:
         if first.position == len(labels) - 1 and (first.first, first.last) == (0, top):
             return f"{begin}: the prompts differ in their last token, so nothing has to be carried to it."
@@ -53,8 +65,8 @@ def _way(found: Patching, labels: list[str]) -> str:
     if len(held) > 2:
         places = dict.fromkeys(s.position for s in held[1:-1] if s.position is not None)
         others = [f"“{safe(labels[p])}”" for p in places if p not in (first.position, last.position)]
-        between = f", then on {', '.join(others)}" if others else ", with gaps"
-    return f"{begin}{between}, and on {_at(last, labels, top)}."
+        between = f", then by {', '.join(others)}" if others else ", with gaps"
+    return f"{begin}{between}, and by {_at(last, labels, top)}."
 
 
 def _at(station: Station, labels: list[str], top: int) -> str:
@@ -81,8 +93,8 @@ def _blocks(station: Station, top: int) -> str:
     if station.last == top:
         return f"from **{first}** on"
     if station.first == 0:
-        return f"only in **{last}**" if station.last == 0 else f"up to **{last}**"
-    return f"only **{first}**" if station.first == station.last else f"from **{first}** to **{last}**"
+        return f"only in **{last}**" if station.last == 0 else f"until **{last}**"
+    return f"only **{first}**" if station.first == station.last else f"from **{first}** until **{last}**"
 
 
 def _parts(found: Patching, labels: list[str]) -> str:

@@ -13,6 +13,7 @@ from engine.measure.quantising import Losses, Scope, chosen, losses, matrices
 from engine.measure.rounding import BITS, BLOCK, FULL, Histogram, Rounding, Taken, histogram, rounded, taken
 from engine.pretrained.blocks import kinds
 from pages.inside.circuits import weights_figures as figures
+from pages.inside.circuits import words_weights as words
 from pages.inside.circuits.needs import long_text
 from pages.inside.circuits.one_block import draw_block, opened_of
 from ui import explain, widgets
@@ -34,7 +35,6 @@ KINDS = {
 LOOKS = {"matrix": "A matrix", "block": "One block"}
 SCOPES: dict[Scope, str] = {"matrix": "only this one", "kind": "all of its kind", "all": "all matrices"}
 MANY: dict[Scope, str] = {"matrix": "one matrix", "kind": "one kind of matrices", "all": "all matrices"}
-FEW = 20  # tokens: a loss over fewer of them says little
 SHARES = {BLOCK: f"{BLOCK} weights", 0: "the whole matrix"}
 
 
@@ -80,14 +80,14 @@ def draw_quantisation(subject: Subject) -> None:
     with goes:
         lost = _losses(subject, setting)
         _by_bits(subject, setting, lost)
-    explain.answer(_answer(setting, found.taken, lost))
+    explain.answer(words.few_bits(setting.bits, setting.block == 0, found.taken, lost))
     explain.measure_it(_more, subject, setting, found.taken, parameter)
 
 
 def _more(subject: Subject, setting: Setting, lost: Taken, parameter: Tensor) -> None:
     """What single weights lose, and how the model's own file has them."""
     if setting.bits != FULL:
-        st.markdown(_single(lost))
+        st.markdown(words.single_weights(lost))
     _stored(subject, setting.name, parameter)
 
 
@@ -199,30 +199,3 @@ def _stored(subject: Subject, name: str, parameter: Tensor) -> None:
     else:
         words += "; what is rounded here are the numbers that come out of it."
     st.caption(words)
-
-
-def _single(lost: Taken) -> str:
-    """What rounding does to single weights."""
-    return (
-        f"With its scales a weight takes {lost.bits:.2f} bits. A single one is off by at most"
-        f" {lost.largest:.2g}; {lost.zeros:.0%} of them are 0."
-    )
-
-
-def _answer(setting: Setting, lost: Taken, found: Losses | None) -> str:
-    """What rounding does to the matrix, and to the loss (Markdown)."""
-    if setting.bits == FULL:
-        words = "With 32 bits nothing is rounded: this is the model as it is."
-        return words if found is None else f"{words} Its loss on the text is **{found.full:.3f}** nats."
-    if not lost.largest:
-        does = f"In {setting.bits} bits this matrix is **exactly what it was**: error 0."
-    else:
-        does = f"In {setting.bits} bits the matrix is off by **{lost.relative:.1%}** of its size."
-    if found is None:
-        return does
-    after = found.at(setting.bits, setting.block == 0)
-    many = f"With {found.matrices} rounded matrices" if found.matrices > 1 else "With this matrix rounded"
-    few = (
-        f" These are only {found.tokens} predictions: a longer text says more." if found.tokens < FEW else ""
-    )
-    return f"{does} {many} the loss on the text goes from {found.full:.3f} to **{after:.3f}** nats.{few}"

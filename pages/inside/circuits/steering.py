@@ -104,7 +104,8 @@ def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
     a, b, c, d = st.columns([7, 5, 5, 4], gap="medium")
     where = widgets.one_of("Added to", WHERE, f"steering_where_{name}", first=preset.where, place=a)
     layers, key = subject.config.n_layers, f"steering_layer_{name}"
-    layer = widgets.slide("Before block", 0, layers - 1, preset.block(layers), key, place=b)
+    hint = words.STEERING_BLOCK_HINT
+    layer = widgets.slide("Read by block", 0, layers - 1, preset.block(layers), key, place=b, hint=hint)
     coefficients = COEFFICIENTS[where]
     wanted = preset.coefficient if where == preset.where else coefficients[-2]
     coefficient = widgets.slide_over(

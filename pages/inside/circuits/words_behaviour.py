@@ -25,6 +25,14 @@ INDUCTION = Words(
 )
 
 
+def repeats(share: float) -> str:
+    """Of a model whose text repeats itself, at a step at which no head copies yet."""
+    return (
+        f"But **{share:.0%}** of the windows that it learns from repeat their own beginning, so copying pays:"
+        " later in its training such heads form."
+    )
+
+
 def read_twice(repeat: Repeat, guessing: float) -> str:
     """Both losses; a first one above that of a guess has its reason said."""
     more = (

@@ -1,5 +1,7 @@
 """What the views of steering and of weights in few bits say."""
 
+from engine.measure.quantising import Losses
+from engine.measure.rounding import BITS, FULL, Taken
 from engine.measure.steering import Continued, Cost, Direction
 from ui.look import Words
 
@@ -8,8 +10,8 @@ QUANTISATION_QUESTION = "How few bits does a weight need?"
 
 STEERING = Words(
     see=(
-        "Both prompts are read, and the stream of one before a block is taken from that of the other. A"
-        " multiple of this difference is added to the stream at that block while the model writes on:"
+        "Both prompts are read, and the stream that a block reads of one is taken from what it reads of the"
+        " other. A multiple of this difference is added to what that block reads while the model writes on:"
         " *activation addition* (Turner et al. 2023). *The first tokens*, as in the paper: token by token,"
         " the shorter prompt filled up with blanks. *Every token*: the mean over one prompt's tokens less the"
         " mean over the other's. Both texts are drawn with the same random numbers, at temperature 0.8 and"
@@ -51,6 +53,10 @@ QUANTISATION = Words(
 )
 
 
+STEERING_BLOCK_HINT = (
+    "What block 0 reads is the embedding; what any other reads is the stream after the block below it: where"
+    " block 10 reads is after block 9."
+)
 RARE = 0.001  # a probability below it is said as one in so many
 
 
@@ -91,6 +97,54 @@ def costs(found: Cost, coefficient: float, added: Direction) -> str:
         f"A neutral text becomes **{found.ratio(coefficient):.3g} times** as perplexing:"
         f" {found.at(0.0):,.1f} → {found.at(coefficient):,.1f}, over {found.tokens} tokens. What is added is"
         f" **{added.strength(coefficient):.2f} times** as long as the stream there."
+    )
+
+
+FEW = 20  # tokens: a loss over fewer of them says little
+SMALL_LOSS = 0.01  # of the loss: what fewer bits may cost
+
+
+def few_bits(bits: int, whole: bool, lost: Taken, found: Losses | None) -> str:
+    """How few bits are enough, and what the chosen ones do to the matrix and to the loss. `whole`: one scale
+    for a matrix.
+    """
+    if bits == FULL:
+        does = "With 32 bits nothing is rounded: this is the model as it is."
+        if found is None:
+            return does
+        return f"{_enough(found, whole)} {does} Its loss on the text is **{found.full:.3f}** nats."
+    if not lost.largest:
+        does = f"In {bits} bits this matrix is **exactly what it was**: error 0."
+    else:
+        does = f"In {bits} bits the matrix is off by **{lost.relative:.1%}** of its size."
+    if found is None:
+        return does
+    after = found.at(bits, whole)
+    many = f"With {found.matrices} rounded matrices" if found.matrices > 1 else "With this matrix rounded"
+    few = (
+        f" These are only {found.tokens} predictions: a longer text says more." if found.tokens < FEW else ""
+    )
+    return (
+        f"{_enough(found, whole)} {does} {many} the loss on the text goes from {found.full:.3f} to"
+        f" **{after:.3f}** nats.{few}"
+    )
+
+
+def _enough(found: Losses, whole: bool) -> str:
+    """The question's own answer."""
+    bits = found.enough(whole, SMALL_LOSS)
+    if bits == FULL:
+        return f"Even **{BITS[0]} bits** raise the loss here by more than {SMALL_LOSS:.0%}."
+    if bits == BITS[-1]:
+        return f"Even **{bits} bits** raise the loss here by at most {SMALL_LOSS:.0%}."
+    return f"**{bits} bits** are enough here: fewer raise the loss by more than {SMALL_LOSS:.0%}."
+
+
+def single_weights(lost: Taken) -> str:
+    """What rounding does to single weights."""
+    return (
+        f"With its scales a weight takes {lost.bits:.2f} bits. A single one is off by at most"
+        f" {lost.largest:.2g}; {lost.zeros:.0%} of them are 0."
     )
 
 

@@ -37,7 +37,8 @@ NEURONS = Words(
         "A neuron works like an entry of a memory (Geva et al. 2021): its row of $W_{in}$ is the key that"
         " recognises something, its column of $W_{out}$ the value that is added to the stream. Facts are"
         " found there: ROME and MEMIT (Meng et al. 2022, 2023) change what a model believes of a city by"
-        " changing one such matrix, or a few. Attention carries things from place to place; the feed-forward"
+        " changing one such matrix, or a few, and in large models single neurons were found for past tenses"
+        " or for Canada. Attention carries things from place to place; the feed-forward"
         " network knows what goes with them."
     ),
     attempt=(
@@ -162,7 +163,7 @@ def norm_words(subject: Subject) -> str:
 
 def functions_answer(through: str, found: Inputs) -> str:
     """Where a model's inputs fall on its own function."""
-    outside = f" {found.outside:.1%} of them lie outside the picture." if found.outside else ""
+    outside = f" {found.outside:.1%} of all inputs lie outside the picture." if found.outside else ""
     return (
         f"Without a bend two matrices in a row would be one. This model bends by **{through}**, and **"
         f"{found.negative:.0%}** of its inputs on this text are below zero, where little or nothing gets"
@@ -188,6 +189,6 @@ def parameters_answer(plain: BlockParameters, ratio: float) -> str:
     return (
         f"In the feed-forward network: **{plain.share:.1%}** of a block's {plain.total:,} parameters where"
         f" it is"
-        f" {ratio:g} times as wide as the stream. Attention has $4d^2$, the network $2 \\cdot"
+        f" {ratio:g} times as wide as the stream. At width $d$ attention has $4d^2$, the network $2 \\cdot"
         f" {ratio:g}\\,d^2$."
     )

@@ -335,7 +335,7 @@ def roads(
                 line={"color": colour(WIRING_COLOURS[wiring]), "width": 2.5, "dash": _DASHES[wiring]},
             )
         )
-    decades = _decades([v for _, v in curves.values()], flat)
+    span = decades([v for _, v in curves.values()], flat)
     one = {
         "type": "line",
         "xref": "paper",
@@ -357,15 +357,15 @@ def roads(
             "type": "log",
             "exponentformat": "power",
             "tickfont": {"size": 12},
-            "range": decades,
+            "range": span,
             "tick0": 0,
-            "dtick": max(1, math.ceil((decades[1] - decades[0]) / 7)),
+            "dtick": max(1, math.ceil((span[1] - span[0]) / 7)),
         },
     )
     return go.Figure({"data": traces, "layout": layout})
 
 
-def _decades(values: Sequence[np.ndarray], flat: bool) -> list[float]:
+def decades(values: Sequence[np.ndarray], flat: bool = False) -> list[float]:
     """A range of log10 that is never narrower than two decades, so that what is flat looks flat."""
     every = np.concatenate([*values, [1.0] if flat else []]) if values else np.ones(1)
     shown = np.log10(every[np.isfinite(every) & (every > 0)]) if len(every) else np.zeros(1)

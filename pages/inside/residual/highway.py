@@ -18,7 +18,8 @@ from ui.players.plot import plot
 from ui.slow import measured
 
 NORMS: dict[Norm, str] = {"layernorm": "LayerNorm", "none": "none"}
-SHOWN: dict[Shown, str] = {"losses": "loss", "gradients": "gradient", "alike": "likeness"}
+SHOWN: dict[Shown, str] = {"losses": "loss", "alike": "likeness"}
+NORMLESS: dict[Shown, str] = SHOWN | {"gradients": "gradient"}  # with norms the gradient is not the reason
 
 
 @st.cache_resource(show_spinner=False)
@@ -32,7 +33,8 @@ def draw_highway() -> None:
     with right:
         depth = widgets.one_of("Blocks", DEPTHS, "residual_depth", first=8)
         norm = widgets.one_of("Norm in each block", NORMS, "residual_pair_norm")
-        shown = widgets.one_of("Shown", SHOWN, "residual_shown", hint=words.SHOWN_HINT, wrap=True)
+        offered = NORMLESS if norm == "none" else SHOWN
+        shown = widgets.one_of("Shown", offered, "residual_shown", hint=words.SHOWN_HINT, wrap=True)
     pair = _shipped()[depth, norm]
     with left:
         _figure(pair, shown, "residual_pair", 400)
@@ -55,7 +57,14 @@ def _figure(pair: Pair, shown: Shown, key: str, height: int) -> None:
 
 
 def _more(depth: int, norm: Norm) -> None:
-    """The same training here and now, where somebody asks for it; then the wirings, fresh and untrained."""
+    """The gradient where norms keep it up; the same training here and now, where somebody asks for it; then
+    the wirings, fresh and untrained.
+    """
+    if norm != "none":
+        st.subheader(words.GRADIENT_TITLE, anchor=False)
+        pair = _shipped()[depth, norm]
+        _figure(pair, "gradients", "residual_pair_gradients", 300)
+        st.markdown(words.why_residual(pair, "gradients"))
     st.caption(words.MADE_BY)
     hint = words.AGAIN_HINT
     if widgets.switch("Train both models again, now", False, "residual_again", hint=hint):

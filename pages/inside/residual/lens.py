@@ -63,8 +63,9 @@ def draw_lens(subject: Subject) -> None:
         subject.labels, key=TOKEN, chosen=_first(subject, lens), label="After which token?"
     )
     found, final = climb(lens, position), int(lens.guess[-1, position])
+    rows = [words.depth_row(name, subject.labels[position]) for name in names]
     plot(
-        climb_bars(found, subject.vocabulary, names, final),
+        climb_bars(found, subject.vocabulary, rows, final),
         key="residual_climb",
         height=max(260, min(34 * len(found.depths) + 90, 400)),
         name="logit-lens-climb",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
 
 from engine.training.residuals import Pair, Road
+from pages.inside.residual.figures import decades
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
+from ui.text.numbers import minus
 
 Shown = Literal["losses", "gradients", "alike"]
 NAMES = {"added": "with residual connections", "replaced": "without"}
+TICKS = 7  # on a logarithmic axis, at most
 LOOKS = {"added": ("run0", "solid"), "replaced": ("run4", "dash")}
 _Y = {
     "losses": "training loss (nats)",
@@ -58,17 +62,24 @@ def _scale(pair: Pair, shown: Shown) -> dict[str, Any]:
         return {"range": [min(-0.05, *pair.added.alike, *pair.replaced.alike), 1.05]}
     if shown == "losses":
         return {}
-    return {"type": "log", "exponentformat": "power", "nticks": 6, "range": _decades(pair)}
+    low, high = decades([pair.added.gradients, pair.replaced.gradients])
+    powers = np.arange(math.ceil(low), math.floor(high) + 1)
+    powers = powers[:: math.ceil(len(powers) / TICKS)]
+    return {
+        "type": "log",
+        "range": [low, high],
+        "tickvals": 10.0**powers,
+        "ticktext": [power_of_ten(int(power)) for power in powers],
+    }
 
 
-def _decades(pair: Pair) -> list[float]:
-    """At least two decades, so that what is flat looks flat."""
-    every = np.concatenate([pair.added.gradients, pair.replaced.gradients])
-    logs = np.log10(every[every > 0]) if (every > 0).any() else np.zeros(1)
-    low, high = float(logs.min()), float(logs.max())
-    wanting = max(0.0, 2.0 - (high - low)) / 2
-    edge = 0.15 + 0.03 * (high - low)
-    return [low - wanting - edge, high + wanting + edge]
+def power_of_ten(power: int) -> str:
+    """A power of ten as it is read: in full where that is short.
+
+    >>> power_of_ten(-2), power_of_ten(0), power_of_ten(-20)
+    ('0.01', '1', '10<sup>−20</sup>')
+    """
+    return f"{10.0**power:.{max(0, -power)}f}" if -4 <= power <= 4 else f"10<sup>{minus(str(power))}</sup>"
 
 
 def _level(y: float) -> dict[str, Any]:

@@ -80,7 +80,8 @@ def draw_push(subject: Subject) -> None:
                 f" {position}, bottom of the model first."
             ),
         )
-    explain.answer(words.push_answer(told, name, read_so_far(subject, position), subject.config.causal))
+    read = read_so_far(subject, position)
+    explain.answer(words.push_answer(told, found.logit, name, read, subject.config.causal))
     explain.measure_it(_more, subject, found, told, name, versus)
 
 

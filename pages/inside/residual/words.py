@@ -17,7 +17,7 @@ from ui.text.markdown import safe
 from ui.text.numbers import minus, nats, number
 
 QUESTIONS = {
-    "lens": "What if it stopped half-way?",
+    "lens": "What would it say if a block were the last?",
     "push": "Which part pushed the answer?",
     "norms": "Who makes the stream longer?",
     "highway": "Why residual connections?",
@@ -25,8 +25,10 @@ QUESTIONS = {
 
 LENS = Words(
     see=(
-        "What the model would answer if it stopped here: the final norm and the unembedding applied to"
-        " the stream after each block. The idea is nostalgebraist's (2020). KL is $\\sum_v"
+        "The *logit lens* (nostalgebraist 2020): the stream after each block, read as if that block were the"
+        " last, by the final norm and the unembedding. The bottom row is the embedding alone. Where one table"
+        " both reads and writes tokens (tied embeddings), no vector is as like the one of the token just read"
+        " as itself: that row repeats the token. KL is $\\sum_v"
         " p_{final}(v)\\,\\ln\\frac{p_{final}(v)}{p_{here}(v)}$, in nats."
     ),
     why=(
@@ -34,8 +36,8 @@ LENS = Words(
         " settled early; the others use all layers."
     ),
     attempt=(
-        "Colour by KL, then slide a run of yours through its training. With tied embeddings, look at the"
-        " bottom row: the embedding alone says the very token that it is."
+        "Choose an easy token, then a hard one: how many blocks does each need? Under *Measure it*, colour by"
+        " KL, then slide a run of yours through its training."
     ),
 )
 
@@ -95,6 +97,15 @@ HIGHWAY = Words(
 # The lens -----------------------------------------------------------------------------------------
 
 
+def depth_row(name: str, read: str) -> str:
+    """What a row of the climb is called: the lowest says which token's embedding it is.
+
+    >>> depth_row("embedding", "e"), depth_row("after block 0", "e")
+    ('embedding of “e”', 'after block 0')
+    """
+    return f"embedding of “{read}”" if name == "embedding" else name
+
+
 def lens_answer(found: Climb, read: str, word: str, before: str, names: list[str], causal: bool) -> str:
     """When the final guess came up. `read` is the end of the text so far, `word` the final guess, `before`
     the guess that it took the place of, `names` what the depths are called.
@@ -102,29 +113,53 @@ def lens_answer(found: Climb, read: str, word: str, before: str, names: list[str
     where = f"After “{safe(read)}”" if causal else f"At “{safe(read)}”"
     if found.settled == 0:
         return (
-            f"{where} nothing has to be worked out: the embedding alone says “{safe(word)}”, and it stays the"
-            f" guess to the end, with probability **{found.final:.2f}**."
+            f"{where} nothing has to be worked out: the embedding alone already says “{safe(word)}”, and that"
+            f" stays the guess to the end, with probability **{found.final:.2f}**."
         )
+    since, earlier = (names[depth].removesuffix(" = output") for depth in (found.settled, found.settled - 1))
+    stopped = f"Stopped {earlier}," if found.settled > 1 else "From the embedding alone,"
     return (
-        f"{where} the answer comes up **{names[found.settled].removesuffix(' = output')}**: one step"
-        f" earlier the model would have said"
-        f" “{safe(before)}”, and “{safe(word)}” had probability {found.earlier:.2f}; it ends with"
-        f" **{found.final:.2f}**."
+        f"{where} the model's guess is “{safe(word)}” only **{since}**, and it ends with probability"
+        f" **{found.final:.2f}**. {stopped} it would have said “{safe(before)}”, and given “{safe(word)}”"
+        f" {found.earlier:.2f}."
     )
 
 
 # Who pushed ---------------------------------------------------------------------------------------
 
 
-def push_answer(found: Pushes, target: str, read: str, causal: bool) -> str:
-    """Who pushes most, and who pushes down."""
+def push_answer(found: Pushes, logit: float, target: str, read: str, causal: bool) -> str:
+    """Who pushes most of a logit (or of its lead over what it is compared with), and who pushes down."""
     where = f"after “{safe(read)}”" if causal else f"at “{safe(read)}”"
     most, least = found.most, found.least
     most_by, least_by = (minus(f"{push.value:+.2f}") for push in (most, least))
-    first = f"For “{safe(target)}” {where}, **{most.label}** pushes hardest: **{most_by}** nats."
+    first = (
+        f"For “{safe(target)}” {where}, **{most.label}**{in_full(most.label)} pushes hardest: **{most_by}**"
+        f" of a logit of {minus(f'{logit:.2f}')}."
+    )
     if least.value < 0:
-        return f"{first} {least.label} pushes against it, {least_by}."
+        return f"{first} {least.label}{in_full(least.label)} pushes against it most: {least_by}."
     return f"{first} No part pushes against it."
+
+
+_WRITERS = {
+    "ffn": "the feed-forward network of block {}",
+    "attn": "the attention of block {}",
+    "attn bias": "the bias of block {}'s attention",
+    "embed": "the token's own vector",
+    "norm bias": "the bias of the last norm",
+}
+
+
+def in_full(label: str) -> str:
+    """What a writer's short name in a figure stands for, where it does not say so itself.
+
+    >>> in_full("ffn 3"), in_full("embed"), in_full("head 3.2"), in_full("position")
+    (', the feed-forward network of block 3,', ", the token's own vector,", '', '')
+    """
+    name, _, block = label.rpartition(" ")
+    words = _WRITERS.get(label) or _WRITERS.get(name)
+    return f", {words.format(block)}," if words else ""
 
 
 def compared(versus: Versus, other: str) -> str:
@@ -142,13 +177,14 @@ def norms_answer(found: Summary, replaces: bool) -> str:
     if replaces:
         return (
             f"Nothing is added here: what stands between the sublayers goes from a length of"
-            f" **{found.first:.2f}** to **{found.last:.2f}**, and the longest that one of them makes is"
-            f" {found.longest}'s, {found.length:.2f}."
+            f" **{found.first:.2f}** to **{found.last:.2f}**. The longest that one of them makes is"
+            f" **{found.length:.2f}**, by **{found.longest}**{in_full(found.longest).removesuffix(',')}."
         )
     goes = "grows" if found.last > found.first else "goes"
     return (
         f"On average a token's vector {goes} from a length of **{found.first:.2f}** at the embedding to"
-        f" **{found.last:.2f}** at the end; the longest write is **{found.longest}**'s, {found.length:.2f}."
+        f" **{found.last:.2f}** at the end. The longest write is **{found.length:.2f}**, by"
+        f" **{found.longest}**{in_full(found.longest).removesuffix(',')}."
     )
 
 
@@ -236,7 +272,11 @@ def who_has_which(found: tuple[Habit, ...]) -> str:
 
 # With and without residual connections ------------------------------------------------------------
 
-SHOWN_HINT = "Loss: while both learn. Gradient and likeness: before the first step, after each block."
+SHOWN_HINT = (
+    "Loss: while both learn. Likeness: of two tokens' vectors after each block, before the first step."
+    " Without norms also the gradient there."
+)
+GRADIENT_TITLE = "The gradient after each block, before the first step"
 MADE_BY = (
     "The lines above were made once, by `python -m engine.training.residuals`: width 64, 4 heads, windows of"
     " 64 letters of Tiny Shakespeare, 8 at a time, AdamW at 0.001, one seed."
@@ -263,20 +303,26 @@ def _blocks(count: int) -> str:
     return "1 block" if count == 1 else f"{count} blocks"
 
 
+LITTLE = 0.01  # of the last block's gradient: less than that at the first block is next to nothing
+
+
 def _by_loss(pair: Pair) -> str:
     with_them, without = nats(pair.added.loss), nats(pair.replaced.loss)
     end = {
-        "nothing": "and has learned nothing: that is guessing.",
-        "counts": "and knows no more than how often each letter occurs.",
-        "less": "and has learned less.",
-        "more": "and has learned as much.",
+        "nothing": " (it has learned nothing: that is guessing)",
+        "counts": " (it knows no more than how often each letter occurs)",
+        "less": "",
+        "more": "",
     }[pair.learned]
+    no_way_back = (
+        ", and next to no gradient reaches the first block" if pair.replaced.reached < LITTLE else ""
+    )
     return (
-        f"Because what is added to is not lost: after {pair.steps} steps a model of {_blocks(pair.depth)}"
-        f" that"
-        f" *adds* to what it reads is at **{with_them}**. The same model without residual connections stays"
-        f" at"
-        f" **{without}**, {end}"
+        "With residual connections a block only *adds* to what it reads, so every token keeps its own vector;"
+        f" without them each block must rebuild everything, and the tokens become alike (cosine"
+        f" **{pair.replaced.last_alike:.2f}** after {_blocks(pair.depth)}, with them"
+        f" **{pair.added.last_alike:.2f}**){no_way_back}. After {pair.steps} steps that leaves the"
+        f" model without them at **{without}**{end}, the other at **{with_them}**."
     )
 
 
@@ -291,11 +337,11 @@ def _by_gradient(pair: Pair) -> str:
     )
     if math.isnan(lost) or lost == 0:
         return f"{known}. Without them **0** arrives: it is too small for a float32, and nothing is learned."
-    if lost < 0.01:
+    if lost < LITTLE:
         return f"{known}; without them **{number(lost)} times**: next to nothing, and nothing is learned."
     return (
-        f"{known}; without them **{lost:.1f} times**. The norms in each block keep it up either way: what is"
-        " lost here is something else, see *likeness*."
+        f"{known}; without them **{lost:.1f} times**. The norms in each block keep it up either way: with"
+        " norms the gradient is not the reason, that the tokens become alike is."
     )
 
 
@@ -303,14 +349,14 @@ def _by_likeness(pair: Pair) -> str:
     kept, lost, after = pair.added.last_alike, pair.replaced.last_alike, _blocks(pair.depth)
     if lost > 0.9 > kept:
         return (
-            f"Before any training, {after} without residual connections make all tokens look the same: cosine"
-            f" **{lost:.2f}**, since each block hands on only averages of the text. With them every token"
-            f" keeps"
-            f" its own vector: **{kept:.2f}**."
+            "Without residual connections each block hands on only averages of the text: before any training,"
+            f" {after} make all tokens look the same, cosine **{lost:.2f}**. With them a block only *adds* to"
+            f" what it reads, and every token keeps its own vector: **{kept:.2f}**."
         )
     return (
-        f"Before any training, two tokens have a cosine of **{kept:.2f}** after {after} with residual"
-        f" connections, and of **{lost:.2f}** without."
+        "Without residual connections each block hands on only averages of the text: before any training, two"
+        f" tokens have a cosine of **{lost:.2f}** after {after}. With them a block only *adds* to what it"
+        f" reads: **{kept:.2f}**."
     )
 
 

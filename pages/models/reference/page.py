@@ -1,8 +1,10 @@
 """Two programs on the same weights, models to take along, and what to look up."""
 
 from engine.ledger.shares import quick_reference
+from engine.measure.carrying import carried
 from engine.presets.variations import variation
-from pages.models.reference import words
+from pages.models.reference import words, words_before
+from pages.models.reference.before import draw_before
 from pages.models.reference.dice import draw_dice
 from pages.models.reference.export import draw_export
 from pages.models.reference.model import draw_model
@@ -42,6 +44,15 @@ show(
                 (quick_reference,),
                 False,
                 question=words.ASK_QUICK,
+            ),
+            View(
+                "before",
+                "Before 2017",
+                draw_before,
+                words_before.BEFORE,
+                (carried,),
+                False,
+                question=words_before.ASK,
             ),
         ),
     )

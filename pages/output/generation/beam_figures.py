@@ -12,10 +12,11 @@ from ui.figures.axes import MONO
 from ui.figures.labels import plain, short
 from ui.figures.theme import base_layout, colour
 
-PRUNED_ROWS = 4  # the best of the pruned that are drawn at each step
+PRUNED_ROWS = 2  # the best of the pruned that are drawn at each step
 ABOVE = 0.28  # rows from an edge's end to its score
 LETTERS, LETTER = 8, 8  # of a word in its box; pixels of one
-EDGE_WORDS = 100  # with more edges of a kind than that, their scores are left to the boxes
+EDGE_WORDS = 100  # with more edges than that, their scores are left to the boxes
+PRUNED_WORDS = 16  # and of the pruned: each number costs the browser as much as a box
 
 
 def rows(beam: Beam) -> dict[int, int]:
@@ -58,11 +59,11 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
     ]
     scored = [
         (nodes, shade)
-        for nodes, shade in (
-            ([n for n in shown if n.kept], None),
-            ([n for n in shown if not n.kept], "quiet"),
+        for nodes, shade, most in (
+            ([n for n in shown if n.kept], None, EDGE_WORDS),
+            ([n for n in shown if not n.kept], "quiet", PRUNED_WORDS),
         )
-        if len(nodes) <= EDGE_WORDS
+        if len(nodes) <= most
     ]
     traces += [_gaps(place, nodes, 13 / step) for nodes, _ in scored] + [
         _scores(place, nodes, shade) for nodes, shade in scored

@@ -51,6 +51,7 @@ class Session:
     move: int = 0  # counts how often the reader was taken elsewhere
     said: str = ""  # about the last thing asked
     rested: tuple[Written, ...] = ()  # the path that is summed up below: it follows when the writing pauses
+    told: int = 0  # tokens of it that were shown then
     origin: tuple[str, str] = ("", "")  # the link that it was begun with
     fresh: bool = True  # nobody has looked yet: the player starts by itself
 

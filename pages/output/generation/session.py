@@ -183,15 +183,16 @@ def _pick(
         _more(session, subject, sampling, limits)
 
 
-def resting(session: Session, limits: Limits, writing: bool) -> tuple[Written, ...]:
-    """The branch that is read, as far as it is shown; while it is being written, as it was at the last
-    pause.
+def resting(session: Session, limits: Limits, writing: bool) -> tuple[tuple[Written, ...], int]:
+    """(the branch that is read, as many of its tokens as the player shows, or all before it shows any); while
+    it is being written, as both were at the last pause.
     """
     path = session.tree.path(session.leaf)
     count, why = reason(path, session.parts, limits)
     if not (writing and session.rested) or why or session.rested != path[: len(session.rested)]:
         session.rested = path[:count]
-    return session.rested
+        session.told = min(session.at, count) or count
+    return session.rested, session.told
 
 
 def token_of(text: str, subject: Subject) -> tuple[int, str]:

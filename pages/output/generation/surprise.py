@@ -21,8 +21,8 @@ from ui.subject import Subject
 from ui.text.markdown import safe
 
 
-def draw_surprise(subject: Subject, path: Sequence[Written]) -> None:
-    """The tokens of a branch in numbers."""
+def draw_surprise(subject: Subject, path: Sequence[Written], shown: int) -> None:
+    """The tokens of a branch in numbers: in the answer those that are `shown`, in the fold all."""
     if not path:
         return
     found = surprise(path, subject.config.vocab_size)
@@ -33,7 +33,8 @@ def draw_surprise(subject: Subject, path: Sequence[Written]) -> None:
         )
         return
     labels = [subject.vocabulary[node.token] for node in path]
-    explain.answer(words.surprised(found, subject.config.vocab_size))
+    told = surprise(path[:shown], subject.config.vocab_size)
+    explain.answer(words.surprised(told, subject.config.vocab_size))
     explain.measure_it(_every_token, subject, labels, path, found)
 
 

@@ -9,7 +9,7 @@ from ui.look import Words
 from ui.subject import Subject
 
 TOKENS_QUESTION = "How does a model write a text?"
-CACHE_QUESTION = "What is a KV cache, and why is it allowed?"
+CACHE_QUESTION = "What is a KV cache for, and why is it allowed?"
 BEAM_QUESTION = "Is the likeliest next token the best choice?"
 
 TOKENS = Words(
@@ -106,12 +106,16 @@ SEEN_FULL = 256  # tokens of a context that is full before the longest text here
 
 
 def surprised(found: Surprise, vocab: int) -> str:
-    """What the text cost the model that wrote it."""
+    """What the text cost the model that wrote it, as far as it is shown."""
     told = found.likelihood
-    written = "one token" if told.tokens == 1 else f"{told.tokens} tokens"
+    if told.tokens == 1:
+        return (
+            "It guesses one token, reads it, and guesses the next: the **first token** cost it"
+            f" {told.nats:.2f} nats, as if torn between **{told.perplexity:.1f}** of {vocab:,} tokens."
+        )
     return (
         "It guesses one token, reads it, and guesses the next: the"
-        f" **{written}** so far cost it {told.nats:.2f} nats each, as if torn between"
+        f" **first {told.tokens} tokens** cost it {told.nats:.2f} nats each, as if torn between"
         f" **{told.perplexity:.1f}** of {vocab:,} tokens."
     )
 
@@ -129,17 +133,25 @@ def cached(found: Totals, last: Pair) -> str:
     """What the cache saves, and that nothing changed."""
     steps = len(found.cached)
     return (
-        "It keeps the keys and values of what was read, so the last step computed"
+        "**A KV cache saves work:** keys and values, once computed, are kept, so the last step computed"
         f" **{last.computed} position instead of {last.computed_without}**, and all took"
-        f" **{found.times:.1f} times** less work. Under the causal mask no later token can change them:"
+        f" **{found.times:.1f} times** less work. No later token can change them, by the causal mask:"
         f" {found.same} of {steps} tokens came out the same."
     )
 
 
 def allowed(kept: Unchanged, lost: Unchanged) -> str:
     """How far one more token moves what is kept, with the mask and without."""
+    masked = (
+        "Under the causal mask a token reads only what came before it: one more token changes earlier keys"
+        f" and values by **{kept.most:.2g}**, rounding at most, so they may be kept."
+    )
+    if lost.layers == 1:
+        return (
+            f"{masked} Without the mask this model's only layer changes them by **{lost.first:.2g}**: its"
+            " keys and values are made before tokens look at each other. A layer above it would change."
+        )
     return (
-        "Under the causal mask a token reads only what came before it, so one more token changes earlier keys"
-        f" and values by **{kept.most:.2g}**, rounding at most, and they may be kept; without the mask by"
-        f" **{lost.most:.2g}**, and no cache is possible."
+        f"{masked} Without the mask by **{lost.most:.2g}**, and no cache is possible. Only layer 0 stays"
+        f" ({lost.first:.2g}): its keys and values are made before tokens look at each other."
     )

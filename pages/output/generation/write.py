@@ -71,7 +71,8 @@ def _write(subject: Subject, sampling: SampleConfig, limits: Limits) -> None:
     if note:
         st.caption(f":material/info: {note}")
     if not session.todo:
-        draw_surprise(subject, resting(session, limits, ask.get("do") == "more"))
+        path, shown = resting(session, limits, ask.get("do") == "more")
+        draw_surprise(subject, path, shown)
 
 
 def _asked() -> Mapping[str, Any]:

@@ -8,6 +8,8 @@ import streamlit as st
 from engine.config import SampleConfig
 from engine.errors import ShapeError
 from engine.sample import Stage, stages
+from engine.sample.outcome import last_torn
+from pages.output.sampling import words
 from ui import widgets
 from ui.players.tokens import token_strip
 from ui.subject import Subject
@@ -15,20 +17,25 @@ from ui.text.markdown import safe
 
 LIKELIEST = 15  # tokens that are drawn and listed
 MAX_SEED = 2**31 - 1
-SEED = "Left: the token after which the next one is drawn. The same seed draws the same token."
+TORN = 4  # tokens between which the model is torn where a reader begins
 
 
 def place(subject: Subject) -> tuple[int, int]:
-    """(position whose logits are looked at, seed): one line."""
+    """(position whose logits are looked at, seed): one line. Until somebody chooses another, the last place
+    where there is something to draw: after “KING RICHARD II:” a line break is certain at any temperature.
+    """
+    begins = last_torn(subject.recording().logits, TORN)
     left, right = st.columns([5, 1], gap="medium", vertical_alignment="center")
     with left:
         position = token_strip(
             subject.labels,
             key="sampling_position",
-            chosen=len(subject.ids) - 1,
+            chosen=begins,
             label="The position whose logits are sampled",
         )
-    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "sampling_seed", place=right, hint=SEED)
+        at = safe(subject.labels[position])
+        st.caption(words.after_the_chosen(at, TORN) if position == begins else words.after(at))
+    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "sampling_seed", place=right, hint=words.SEED)
     return position, seed
 
 

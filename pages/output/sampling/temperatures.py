@@ -25,7 +25,7 @@ from ui.text.markdown import safe
 TEMPERATURES = (0.2, 0.5, 0.8, 1.0, 1.5)
 SHOWN = 8  # tokens in a chart
 CHARACTERS = 200
-HEIGHT, BEGINS = 205, 100  # pixels of the charts; letters of a text below its chart
+HEIGHT, BEGINS = 185, 90  # pixels of the charts; letters of a text below its chart
 NARROW = 620  # pixels of the five charts: a narrower screen scrolls
 
 

@@ -10,6 +10,7 @@ from engine.sample.scoring import Scored
 from ui.look import Words
 from ui.text.numbers import minus
 
+SEED = "The same seed draws the same token."
 STAGES_QUESTION = "How do many numbers become one token?"
 STAGES = Words(
     see=(
@@ -47,8 +48,9 @@ DRAWS = Words(
 TEMPERATURES_QUESTION = "What does temperature do?"
 TEMPERATURES = Words(
     see=(
-        "The same logits divided by five temperatures $\\tau$: $p_i \\propto e^{l_i / \\tau}$. Below each,"
-        " the beginning of a text that the model wrote with it; “Measure it” has all of it."
+        "The same logits divided by five temperatures $\\tau$ before the softmax: $p_i \\propto e^{l_i /"
+        " \\tau}$. Below each, the beginning of a text that the model wrote with it; “Measure it” has all of"
+        " it."
     ),
     why=(
         "Low temperatures repeat what is safe, high ones let the unlikely in, and one unlikely token"
@@ -101,6 +103,16 @@ LADDER = (
 )
 
 
+def after(token: str) -> str:
+    """Where somebody has chosen to look."""
+    return f"What follows “{token}”."
+
+
+def after_the_chosen(token: str, torn: int) -> str:
+    """Where a reader begins, and why there."""
+    return f"What follows “{token}”, the last place where the model is torn between {torn} tokens or more."
+
+
 def left(found: Outcome) -> str:
     """What the stages leave."""
     are = "is" if found.left == 1 else "are"
@@ -123,11 +135,12 @@ def temperature(
     first: Stage, last: Stage, temperatures: Sequence[float], order: np.ndarray, token: str
 ) -> str:
     """The likeliest token at the lowest and at the highest temperature."""
+    low, high = first.probabilities[order[0]], last.probabilities[order[0]]
     return (
-        f"**Temperature changes no ranking, only how much it counts:** “{token}” has"
-        f" **{first.probabilities[order[0]]:.0%}** at τ = {temperatures[0]:g} and"
-        f" **{last.probabilities[order[0]]:.0%}** at τ = {temperatures[-1]:g}; the draw is as open as among"
-        f" {first.choices:.1f} and among {last.choices:.1f} equally likely tokens."
+        "**Temperature τ divides the logits before the softmax.** Low is tame: at"
+        f" τ = {temperatures[0]:g} the favourite, “{token}”, has **{low:.0%}**, and the draw is as open as"
+        f" among {first.choices:.1f} equally likely tokens. High is wild: at τ = {temperatures[-1]:g} it has"
+        f" **{high:.0%}**, as among {last.choices:.1f}."
     )
 
 

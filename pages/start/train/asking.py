@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.service.state import RunSpec
+from engine.service.state import RunSpec, RunView
 from pages.start.train import beside
 from ui import state
 from ui.text.markdown import safe
@@ -31,6 +31,17 @@ def start_pair(first: RunSpec, second: RunSpec) -> None:
         _refuse(error)
     else:
         select(one)
+
+
+def start_beside(first: RunView, second: RunSpec) -> None:
+    """Trains a second recipe beside a run that has ended; that one is shown, with the second beside it."""
+    st.session_state.pop("refused", None)
+    try:
+        state.manager().start_beside(first.id, second, state.owner())
+    except GlassformerError as error:
+        _refuse(error)
+    else:
+        select(first.id)
 
 
 def select(run_id: str) -> None:

@@ -6,7 +6,7 @@ import re
 
 import streamlit as st
 
-from engine.service.state import RunView
+from engine.service.state import RunSpec, RunView
 from pages.start.train.curve_points import curve_of
 from ui import state
 
@@ -19,6 +19,15 @@ IDS = re.compile(r"[A-Za-z0-9_-]{1,64}")
 def other_of(view: RunView) -> RunView | None:
     """The second of a pair: the run to which this one was started, if it is still here."""
     return state.manager().view(view.beside) if view.beside else None
+
+
+def trained_already(spec: RunSpec) -> RunView | None:
+    """This browser's last run of exactly this recipe and seed, if it is finished and nobody changed it by
+    hand: training it again would give the same numbers.
+    """
+    runs = state.manager().runs(state.owner())
+    same = [one for one in runs if one.status == "finished" and not one.changes]
+    return next((one for one in reversed(same) if one.spec.same_recipe(spec)), None)
 
 
 def laid_over(view: RunView) -> list[RunView]:

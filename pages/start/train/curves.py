@@ -15,6 +15,7 @@ from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour
 
 WHOLE = "validation, whole split"
+GAP = 5  # pixels between a point and its label
 OTHERS = tuple(f"run{i}" for i in range(6))
 
 BASELINE_WORDS = {
@@ -279,30 +280,31 @@ def _small(values: np.ndarray) -> np.ndarray:
 
 
 def _label(x: float, y: float, text: str, shade: str) -> dict[str, Any]:
-    """Below a curve's last point, where a falling curve leaves room."""
+    """At a curve's last point: `_apart` says where."""
     look = {"font": {"color": shade, "size": 13}, "yanchor": "top", "borderpad": 0}
     return {"x": x, "y": y, "text": text, "showarrow": False} | look
 
 
 def _apart(
-    labels: list[dict[str, Any]], y_range: list[float], reach: float, height: int = 260, line: int = 16
+    labels: list[dict[str, Any]], y_range: list[float], reach: float, height: int = 240, line: int = 16
 ) -> list[dict[str, Any]]:
-    """The labels at their points; one that would lie on another (within a sixth of the width) moves below
-    it. `height` is about that of the plot's inside, in pixels.
+    """The labels just below their points, from the lowest up; one without room there, because of another
+    (within a sixth of the width) or of the chart's edge, stands above its point and above those others.
+    `height` is about that of the plot's inside, in pixels.
     """
     scale = height / (y_range[1] - y_range[0])
-    placed: list[tuple[float, float]] = []
+    placed: list[tuple[float, float]] = []  # (x, top edge in pixels above the chart's lower edge)
     moved = []
-    for label in sorted(labels, key=lambda label: -label["y"]):
-        near = [at for x, at in placed if abs(x - label["x"]) <= reach / 6]
-        at = min([label["y"] * scale, *(each - line for each in near)])
-        placed.append((label["x"], at))
+    for label in sorted(labels, key=lambda label: label["y"]):
+        point = (label["y"] - y_range[0]) * scale
+        near = [top for x, top in placed if abs(x - label["x"]) <= reach / 6]
+        top = point - GAP
+        if top - line < max(near, default=0.0):
+            top = max(point + GAP + line, *(each + line for each in near), 0.0)
+        placed.append((label["x"], top))
         # "left" or "right" of the point near the edges, so that no label is cut off
         anchor = "left" if label["x"] < reach / 12 else "right" if label["x"] > reach * 11 / 12 else "center"
-        if (at - y_range[0] * scale) < line:  # no room below: above the point, inside the chart
-            moved.append(label | {"yshift": 5, "yanchor": "bottom", "xanchor": anchor})
-        else:
-            moved.append(label | {"yshift": round(at - label["y"] * scale) - 5, "xanchor": anchor})
+        moved.append(label | {"yshift": round(top - point), "xanchor": anchor})
     return moved
 
 

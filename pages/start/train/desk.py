@@ -6,8 +6,9 @@ import streamlit as st
 
 from engine.presets import Preset
 from engine.service.state import RunView
-from pages.start.train import words
-from pages.start.train.asking import refusal, selected, start, start_pair
+from pages.start.train import heads, words, words_heads
+from pages.start.train.asking import refusal, selected, start, start_beside, start_pair
+from pages.start.train.beside import trained_already
 from pages.start.train.curves import loss_curves
 from pages.start.train.data import data_group
 from pages.start.train.losses import baselines, corpus_of, vocabulary
@@ -34,6 +35,7 @@ from ui.players.served import ASSETS
 from ui.text.markdown import token_word, whole
 
 TALL = 420  # of the empty chart: there is nothing else yet
+WINDOWS = 12  # that stand there instead, where they repeat themselves
 READ = 900  # characters of the text it reads, before the first run
 
 
@@ -42,7 +44,7 @@ def draw_desk() -> None:
     preset = header("Train", preset_picker)
     st.html(ASSETS / "panel.css")
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
-        st.header(words.QUESTION, anchor=False)
+        st.header(heads.question(preset) or words.QUESTION, anchor=False)
         drawer = st.popover("Settings", icon=":material/tune:")
     with st.container(
         key="train_desk"
@@ -96,19 +98,22 @@ def _start_line(chosen: Setup) -> None:
     )
     labels = {name: f"What if: {what.label}" for name, what in WHAT_IFS.items()}
     name = widgets.one_of("What if", labels, "what_if", kind="list", hidden=True, width=250)
-    other = WHAT_IFS[name].applied(chosen.spec)
+    other, done = WHAT_IFS[name].applied(chosen.spec), trained_already(chosen.spec)
     both = st.button(
         "Train both",
         icon=":material/compare_arrows:",
         disabled=impossible or other.same_recipe(chosen.spec),
         key="train_both",
-        help="Your recipe, and the same with this one thing changed, side by side.",
+        help=words.both(done.name if done else ""),
     )
     asked_for = st.session_state.pop("start_at_once", False)  # by the button on Home
     if impossible:
         return
     if both:
-        start_pair(chosen.spec, other)
+        if done is None:
+            start_pair(chosen.spec, other)
+        else:
+            start_beside(done, other)
     elif pressed or asked_for:
         start(chosen.spec)
 
@@ -137,10 +142,16 @@ def _before(chosen: Setup) -> None:
             alt="An empty chart of loss against step, with lines for what predictors without a network reach",
         )
     with right:
-        st.markdown("**The text that it reads**")
+        repeats = spec.train.repeat > 0
+        st.markdown(words_heads.READS if repeats else "**The text that it reads**")
         corpus = corpus_of(spec)
+        read = (heads.windows(spec, corpus, WINDOWS) if repeats else corpus.text[:READ]) if corpus else ""
         with st.container(height=TALL - 50, border=False):
-            st.code(whole(corpus.text[:READ]) if corpus else "", language=None, wrap_lines=True)
+            st.code(whole(read), language=None, wrap_lines=not repeats)
     noun = "letter" if word == "character" else word
     if "uniform" in lines:
-        explain.answer(words.before(vocabulary(spec), lines["uniform"], noun, spec.train.steps))
+        explain.answer(
+            words_heads.before(spec.train.repeat, lines["uniform"], spec.train.steps)
+            if repeats
+            else words.before(vocabulary(spec), lines["uniform"], noun, spec.train.steps)
+        )

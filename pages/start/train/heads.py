@@ -7,15 +7,37 @@ from __future__ import annotations
 
 import streamlit as st
 
+from engine.corpora import Corpus
 from engine.errors import GlassformerError
 from engine.measure.head_scores import Grown, Twice, formed, grown, patterns_twice
-from engine.service.state import RunView
+from engine.presets import Preset
+from engine.service.state import RunSpec, RunView
 from engine.tokenizers import token_bytes
+from engine.training.repeats import parted
+from engine.training.shifted import shifted_batch
 from pages.start.train import heads_figures as figures
 from pages.start.train import words_heads as words
+from ui.fields import NEWLINE
 from ui.models import RUN, model_after
 from ui.players.plot import plot
 from ui.text.tokens import show_bytes
+
+ACROSS = 52  # letters of a window that are shown in a line
+
+
+def question(preset: Preset) -> str:
+    """What a preset asks whose text repeats itself; '' for others."""
+    return words.QUESTION if preset.train is not None and preset.train.repeat else ""
+
+
+def windows(spec: RunSpec, corpus: Corpus, rows: int) -> str:
+    """The first windows of the first step, a line each; a bar where a window begins again."""
+    try:
+        found = shifted_batch(corpus, spec.model, spec.train, 1, rows=rows, parts=spec.parts)
+    except GlassformerError:
+        return ""
+    lines = ("│".join("".join(piece) for piece in parted(row)) for row in found.x)
+    return "\n".join(line[:ACROSS].replace("\n", NEWLINE) + " …" for line in lines)
 
 
 def scored(view: RunView) -> Grown | None:

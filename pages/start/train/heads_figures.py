@@ -14,6 +14,8 @@ from ui.figures import specs as go
 from ui.figures.patterns import named_cells, placed
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
+NEAR = 0.08  # of the steps: names of heads that formed so shortly after one another would touch
+APART = 2.0  # nats: then there is room between the curves for the name of the lower one
 KINDS = {"induction": ("copies", "attention"), "previous": ("reads the letter before", "run1")}
 Looks = Sequence[tuple[int, HeadScores]]
 
@@ -27,11 +29,12 @@ def scores(looks: Looks, found: Sequence[Formed], best: Named, end: float) -> go
     traces: list[dict[str, Any]] = []
     for kind, (name, shade) in KINDS.items():
         grids = np.array([getattr(heads, kind) for _, heads in looks])  # (look, layer, head)
-        shown = False
-        for layer, head in np.ndindex(grids.shape[1:]):
+        places = list(np.ndindex(grids.shape[1:]))
+        named = next((at for at in places if (kind, *at) in bold), places[0])  # in the legend
+        for layer, head in places:
             strong = (kind, layer, head) in bold
             line = {"color": colour(shade, 100 if strong else 45), "width": 3 if strong else 1}
-            legend = {"showlegend": strong and not shown, "legendgroup": kind, "name": name}
+            legend = {"showlegend": (layer, head) == named, "legendgroup": kind, "name": name}
             traces.append(
                 {
                     "type": "scatter",
@@ -43,7 +46,6 @@ def scores(looks: Looks, found: Sequence[Formed], best: Named, end: float) -> go
                     **legend,
                 }
             )
-            shown = shown or strong
     first, second = (
         np.array([getattr(heads, name) for _, heads in looks]) for name in ("first_loss", "second_loss")
     )
@@ -51,6 +53,7 @@ def scores(looks: Looks, found: Sequence[Formed], best: Named, end: float) -> go
         _loss(steps, first, "new letters", "quiet"),
         _loss(steps, second, "the same letters again", "validation"),
     ]
+    apart = first[-1] - second[-1] > APART
     layout = base_layout(
         uirevision="head-scores",
         margin={"l": 48, "r": 12, "t": 8, "b": 40},
@@ -66,9 +69,9 @@ def scores(looks: Looks, found: Sequence[Formed], best: Named, end: float) -> go
         },
         shapes=[_half()],
         annotations=[
-            *(_named(one, looks) for one in found),
+            *(_named(one, looks, row) for one, row in zip(found, _rows(found, end), strict=True)),
             _beside(steps, first, "new letters", "quiet", "bottom", end),
-            _beside(steps, second, "again", "validation", "top", end),
+            _beside(steps, second, "again", "validation", "bottom" if apart else "top", end),
         ],
     )
     return go.Figure({"data": traces, "layout": layout})
@@ -80,7 +83,16 @@ def _half() -> dict[str, Any]:
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": HALF, "y1": HALF, "line": line}
 
 
-def _named(one: Formed, looks: Looks) -> dict[str, Any]:
+def _rows(found: Sequence[Formed], end: float) -> list[int]:
+    """How many names each has to stand above: those of heads that formed shortly before it."""
+    rows: list[int] = []
+    for i, one in enumerate(found):
+        near = i > 0 and one.step - found[i - 1].step < NEAR * end
+        rows.append(rows[-1] + 1 if near else 0)
+    return rows
+
+
+def _named(one: Formed, looks: Looks, row: int) -> dict[str, Any]:
     """A head's name where its score first passed a half."""
     heads = dict(looks)[one.step]
     return {
@@ -89,8 +101,10 @@ def _named(one: Formed, looks: Looks) -> dict[str, Any]:
         "text": f"{one.layer}.{one.head}",
         "showarrow": True,
         "arrowhead": 0,
-        "ax": -22,
-        "ay": -14,
+        "ax": -28,
+        "ay": -12 - 16 * row,
+        "arrowwidth": 1,
+        "arrowcolor": colour(KINDS[one.kind][1]),
         "font": {"color": colour(KINDS[one.kind][1]), "size": 13},
     }
 
@@ -117,7 +131,7 @@ def _beside(
         "x": float(steps[-1]),
         "y": float(losses[-1]),
         "yref": "y2",
-        "text": f"{name} {losses[-1]:.1f}",
+        "text": f"{name} {losses[-1]:.2f}",
         "showarrow": False,
         "xanchor": "left" if steps[-1] < end / 2 else "right",
         "yanchor": side,

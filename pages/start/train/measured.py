@@ -22,11 +22,20 @@ SHOWN = 24  # tokens of a row of the batch
 SELDOM_SECONDS = 2.0
 
 
-def measured(view: RunView) -> None:
-    """The newest numbers in every unit, the two small charts, and what is fed to the model."""
-    numbers(view)
-    _small_charts(view)
+def measured(view: RunView, other: RunView | None = None) -> None:
+    """The newest numbers of a run, or of both of a pair, in every unit, with the two small charts; and what
+    is fed to the model.
+    """
+    for one, mark in ((view, ""), *([(other, "_other")] if other is not None else [])):
+        if other is not None:
+            st.markdown(words.of_which(one.given or one.name))
+        numbers(one)
+        _small_charts(one, mark)
+        _size(one)
     _batch(view)
+
+
+def _size(view: RunView) -> None:
     size = (
         f"{view.parameters:,} parameters, vocabulary of {view.spec.model.vocab_size:,}"
         f" {token_word(view.spec.train.tokenizer)}s."
@@ -70,8 +79,8 @@ def _cells(tokens: tuple[str, ...]) -> str:
     return " ".join(seen) + (" …" if len(tokens) > SHOWN else "")
 
 
-def _small_charts(view: RunView) -> None:
-    view = _seldom(view)
+def _small_charts(view: RunView, mark: str) -> None:
+    view = _seldom(view, f"seldom{mark}")
     h, total = view.history, float(view.total_steps)
     some = curve_points.spread(len(h.steps), LIVE_POINTS)
     left, right = st.columns(2)
@@ -88,7 +97,7 @@ def _small_charts(view: RunView) -> None:
             curves.small_curve(
                 h.steps[some], h.grad_norms[some], title="gradient norm", shade="quiet", log=True, end=total
             ),
-            key="norm_chart",
+            key=f"norm_chart{mark}",
             alt=f"Gradient norm before clipping, now {latest_norm}",
             height=170,
         )
@@ -98,17 +107,17 @@ def _small_charts(view: RunView) -> None:
             curves.small_curve(
                 h.steps[some], h.learning_rates[some], title="learning rate", shade="run0", end=total
             ),
-            key="rate_chart",
+            key=f"rate_chart{mark}",
             alt=f"Learning rate, now {latest_rate}",
             height=170,
         )
 
 
-def _seldom(view: RunView) -> RunView:
+def _seldom(view: RunView, name: str) -> RunView:
     """The view, or while the run goes on the one of up to SELDOM_SECONDS ago: the browser draws nothing where
     nothing has changed.
     """
-    kept, since = st.session_state.get("seldom", (None, 0.0))
+    kept, since = st.session_state.get(name, (None, 0.0))
     if (
         view.status == "running"
         and kept is not None
@@ -117,5 +126,5 @@ def _seldom(view: RunView) -> RunView:
         and time.monotonic() - since < SELDOM_SECONDS
     ):
         return kept
-    st.session_state["seldom"] = (view, time.monotonic())
+    st.session_state[name] = (view, time.monotonic())
     return view

@@ -77,7 +77,7 @@ def _measured(view: RunView, other: RunView | None, with_text: bool) -> None:
     """The numbers; and what the model writes, where something else stands beside the chart."""
     if with_text:
         samples([view, *([other] if other else [])], key="own_text", height=HEIGHT)
-    measured(view)
+    measured(view, other)
 
 
 def _line(view: RunView, other: RunView | None, mine: bool) -> None:

@@ -18,6 +18,7 @@ from engine.service import profiles
 from engine.service.state import RunSpec, RunView
 from engine.training.estimate import tokens_a_step
 from engine.training.train import check, warning
+from pages.start.train import words
 from pages.start.train.data import Data
 from pages.start.train.estimate import estimate
 from ui import state
@@ -125,8 +126,8 @@ def in_short(chosen: Setup, last: RunView | None) -> None:
     model, train = chosen.spec.model, chosen.spec.train
     parameters = parameter_formula(model, parts_of(chosen.spec.parts))
     guess = estimate(chosen.spec, chosen.validation_tokens, state.profile(), last)
-    long = f" · about **{guess.words}**" if guess else ""
-    st.markdown(f"**{parameters:,}** parameters · **{train.steps:,}** steps{long}", width="content")
+    said = words.in_short(parameters, train.steps, guess.words if guess else "")
+    st.markdown(said, width="content")
 
 
 def summary(chosen: Setup, last: RunView | None) -> None:

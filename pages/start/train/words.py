@@ -32,6 +32,27 @@ def before(vocabulary: int, loss: float, noun: str, steps: int) -> str:
     )
 
 
+def both(done: str) -> str:
+    """What Train both does. `done`: the run that has trained the unchanged recipe already, if any."""
+    if done:
+        return (
+            f"Your recipe has been trained already ({done}): only the same with this one thing changed is"
+            " trained now, and shown beside it."
+        )
+    return "Your recipe, and the same with this one thing changed, side by side: two runs."
+
+
+def in_short(parameters: int, steps: int, long: str) -> str:
+    """How much is trained, and how long one run takes; `long` is empty where nobody knows yet."""
+    said = f"**{parameters:,}** parameters · **{steps:,}** steps"
+    return f"{said} · one run: about **{long}**" if long else said
+
+
+def of_which(name: str) -> str:
+    """Above what is measured of one of two runs."""
+    return f"**{safe(name)}**"
+
+
 def starting(noun: str) -> str:
     """A run that has not been looked at yet."""
     return f"It is about to begin: step **0**, and it knows nothing of any {noun}."

@@ -7,6 +7,20 @@ from __future__ import annotations
 from engine.measure.habits import Named
 from engine.measure.head_scores import Grown
 
+QUESTION = "Watch it happen: when does a head learn to copy?"
+
+
+READS = "**What it reads**: some windows repeat their beginning (│)"
+
+
+def before(share: float, guess: float, steps: int) -> str:
+    """Before the first run."""
+    return (
+        f"**{share:.0%}** of the windows repeat their own beginning. Before it learns, a letter that comes"
+        f" again costs as much as a new one: {guess:.2f} nats. Press **Train**, and see when in {steps:,}"
+        " steps that changes."
+    )
+
 
 def _name(head: Named) -> str:
     return f"{head.layer}.{head.head}"
@@ -17,7 +31,7 @@ def none_yet(found: Grown) -> str:
     return (
         f"At step **{found.step:,}** no head copies yet: head {_name(found.head)} gives most,"
         f" **{found.head.value:.2f}** of its weight, to the place after the first occurrence. Random letters"
-        f" cost {found.first_loss:.1f} nats, and **{found.second_loss:.1f}** when they come again."
+        f" cost {found.first_loss:.2f} nats, and **{found.second_loss:.2f}** when they come again."
     )
 
 
@@ -27,7 +41,7 @@ def copies(found: Grown) -> str:
         f"At step **{found.step:,}** head **{_name(found.head)}** looks at the place after the first"
         f" occurrence with **{found.head.value:.2f}** of its weight; at step {found.since:,},"
         f" {found.seconds:.0f} s of training before, with {found.before:.2f}. Random letters cost"
-        f" {found.first_loss:.1f} nats, and **{found.second_loss:.1f}** when they come again."
+        f" {found.first_loss:.2f} nats, and **{found.second_loss:.2f}** when they come again."
     )
 
 

@@ -4,6 +4,8 @@ have none.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -12,9 +14,9 @@ from engine.measure.position_table import alike
 from engine.measure.schemes import SCHEMES
 from engine.service.state import RunSpec
 from pages.input.positions import learned_figures as figures
-from tests.pages.input.positions import CLASSIC, metrics, opened, sentences, shipped, the_only_preset
+from tests.pages.input.positions import CLASSIC, metrics, opened, plain, sentences, shipped, the_only_preset
 from tests.pages.stage import StageManager, view_of
-from ui import course, state, subject
+from ui import course, models, state, subject
 
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
 
@@ -76,6 +78,7 @@ def test_the_shipped_table_beside_the_sinusoidal_one(manager, drawn):
     assert (
         "128 × 128 = 16,384 parameters" in said
         and "128 × 128 = **16,384** learned numbers" in said
+        and "no row for place 128, so" in said
         and "have found each other" in said
     )
     assert "$\\sqrt{d/2} = 8.00$" in said
@@ -91,7 +94,16 @@ def test_the_shipped_table_beside_the_sinusoidal_one(manager, drawn):
 
 def test_an_untrained_table_has_not_learned_what_near_is(manager):
     page = opened("learned", model="untrained-classic")
-    assert abs(float(metrics(page)[0])) < 0.1 and "hardly more alike" in sentences(page)
+    assert abs(float(metrics(page)[0])) < 0.1
+    table = models._untrained("classic").model.positions.weight.detach().double().numpy()
+    near = by_distance(cosines(table))
+    half = len(table) // 2
+    found = re.search(
+        rf"hardly more alike .* cosine of \*\*(\S+)\*\* on average, places {half} apart (\S+)\. This",
+        sentences(page),
+    )
+    assert found is not None
+    assert [plain(x) for x in found.groups()] == pytest.approx([near[1], near[half]], abs=6e-3)
 
 
 @pytest.mark.parametrize("position", ["none", "sinusoidal", "rope", "alibi", "t5"])

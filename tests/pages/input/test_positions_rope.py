@@ -75,7 +75,8 @@ def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
     best = int(np.abs(terms).argmax())
     said = sentences(page)
     found = re.search(
-        r"its scaling is \*\*(\S+)\*\*\. .*Pair (\d+) says most: (\S+); its arrows lie (\w+) than", said
+        r"Query at 9, key at 5: .* its scaling is \*\*(\S+)\*\*\. .*Pair (\d+) says most: (\S+); its arrows lie (\w+) than",
+        said,
     )
     assert plain(found[1]) == pytest.approx(terms.sum(), abs=1e-3) and int(found[2]) == best
     assert plain(found[3]) == pytest.approx(terms[best], abs=1e-3)

@@ -134,15 +134,21 @@ def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown():
         f" **{times**2:.1f} times fewer pairs**"
     ) in sentences(page)
     assert page.header[0].value == "Why byte-pair encoding (BPE)?"
+    # a word that is not there: "café" and "abc" as one
+    new, own = "caféabc", watch(text, 6).tokenizer
+    assert (
+        f"Whole words would be {len(listed)}, but their list has no entry for a new word such as “{new}”"
+        in (sentences(page))
+    )
+    assert f"BPE spells it in **{len(own.encode(new))} pieces**" in sentences(page)
     table = page.table[0].value
     wanted = {
-        "characters": (len(set(text)), len(text)),
-        "BPE": (262, left),
-        "whole words": (len(set(listed)), len(listed)),
+        "characters": (f"{len(set(text))}", f"{len(text)}", f"{len(new)} tokens"),
+        "BPE": ("256 bytes + 6 merges", f"{left}", f"{len(own.encode(new))} tokens"),
+        "whole words": (f"{len(set(listed))}", f"{len(listed)}", "cannot"),
     }
-    assert {name: (row["entries"], row["tokens T"], row["pairs T²"]) for name, row in table.iterrows()} == {
-        name: (f"{v}", f"{t}", f"{t * t:,}") for name, (v, t) in wanted.items()
-    }
+    assert {name: tuple(row) for name, row in table.iterrows()} == wanted
+    assert table.columns.tolist() == ["vocabulary", "tokens T", f"“{new}”"]
     page.get_by_key("bpe_new").set_value(1).run()  # a control of the main part changes the answer
     assert f"become {merged(text, 1, 'byte', 'words')} tokens" in sentences(page)
 

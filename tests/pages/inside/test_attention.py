@@ -108,7 +108,7 @@ def test_each_view_opens_by_its_link_and_draws_only_itself(manager, view):
         "Mask": "attention_mask_curves",
         "Numbers": "attention_numbers",
         "√d_k": "attention_scaling_example",
-        "Q, K": "attention_self",
+        "Q, K": "attention_self_raw",
         "Sharing": "attention_shared",
     }
     assert [name for name, key in drawn.items() if seen(page, key)] == [view]
@@ -229,9 +229,11 @@ def test_every_option_draws(manager, view, key, options):
 def test_the_switches_say_what_changed(manager):
     page = opened(attention_view="switches", measure="true")
     assert page.session_state["attention_off"] == ["0.0", "0.1", "0.2", "0.3"], "something is off at first"
-    assert "Without what is off, the loss on this text goes from" in sentences(page)
+    assert "Without the heads of layer 0, the loss on this text goes from" in sentences(page)
+    assert "As an example the heads of layer 0 are off" in sentences(page)
     page.button(key="attention_off_none").click().run()
     assert "nothing has changed yet" in sentences(page) and "Everything is on" in sentences(page)
+    assert "As an example" not in sentences(page)
     assert [m.value for m in page.metric][1:] == ["0.000 nats", "0.000 nats"]
     page.button(key="attention_off_all").click().run()
     assert not page.exception and "Every head is off" in sentences(page) and "b_O" in sentences(page)
@@ -349,10 +351,11 @@ def answer_of(page: AppTest) -> str:
     return next(m.value for m in page.markdown if "**" in m.value and "%**" in m.value)
 
 
-@pytest.mark.parametrize("width", [8, 64, 300])
+@pytest.mark.parametrize("width", [8, 64, 512])
 def test_the_answer_about_the_square_root_is_what_the_bars_show(drawn, width):
     said = answer_of(opened(attention_view="scaling", attention_dk=str(width)))
-    plain, scaled = (np.array(trace["y"]) for trace in drawn["attention_scaling_example"].traces)
+    keys = ("attention_scaling_example", "attention_scaling_divided")
+    plain, scaled = (np.array(drawn[key].traces[0]["y"]) for key in keys)
     assert plain.sum() == pytest.approx(1) == scaled.sum()
     # Of softmax(s) the logarithm is s up to a constant: divided by the square root, the other softmax.
     logs = np.log(plain) / np.sqrt(width)
@@ -360,6 +363,13 @@ def test_the_answer_about_the_square_root_is_what_the_bars_show(drawn, width):
     assert f"one key takes **{plain.max():.1%}** of the weight" in said
     assert f"Divided by √d_k it takes **{scaled.max():.1%}**" in said
     assert f"adds up {width} products" in said and f"√{width} = {np.sqrt(width):.1f}" in said
+
+
+@pytest.mark.parametrize(("asked", "width"), [("300", 256), ("400", 512), ("3", 2), ("x", 64), ("-3", 64)])
+def test_a_link_to_any_width_leads_to_the_nearest_power_of_two(asked, width):
+    assert f"A score adds up {width} products" in answer_of(
+        opened(attention_view="scaling", attention_dk=asked)
+    )
 
 
 def test_the_heads_of_the_answer_add_up():

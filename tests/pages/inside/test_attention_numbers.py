@@ -20,7 +20,6 @@ from engine.measure.repeating import repeated
 from engine.model import build
 from engine.progress import finish
 from engine.tokenizers.char import CharTokenizer
-from engine.training.unmasked import shipped
 from pages.inside.attention import habits, shared
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
@@ -53,6 +52,11 @@ def said(page: AppTest) -> str:
     return " | ".join(str(e.value) for kind in (page.caption, page.markdown, page.info) for e in kind)
 
 
+def seen(values: np.ndarray) -> np.ndarray:
+    """(query, key) without later keys, which are blank."""
+    return np.where(np.tri(len(values), dtype=bool), values, np.nan)
+
+
 def heat(drawn: dict[str, Drawn], key: str) -> np.ndarray:
     """The z of a heatmap; what is left blank is NaN."""
     return np.array(
@@ -62,7 +66,7 @@ def heat(drawn: dict[str, Drawn], key: str) -> np.ndarray:
 
 def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
     page = opened("heads")
-    np.testing.assert_allclose(heat(drawn, "attention_pattern"), PATTERNS[LAYER, HEAD], rtol=1e-6)
+    np.testing.assert_allclose(heat(drawn, "attention_pattern"), seen(PATTERNS[LAYER, HEAD]), rtol=1e-6)
     assert "`blocks.1.pattern[3]`: 8 × 8 weights." in said(page)
     p = PATTERNS[..., np.arange(1, 8), np.arange(7)].mean(-1)  # on the token before
     own = {(i, h): value for i, row in enumerate(p) for h, value in enumerate(row)}
@@ -70,7 +74,7 @@ def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
     assert len(re.findall("nothing above the diagonal", said(page))) == 1
     page.get_by_key("attention_head").set_value(2).run()
     assert "`blocks.1.pattern[2]`: 8 × 8 weights." in said(page) and "Head 2 of layer 1 " in said(page)
-    np.testing.assert_allclose(heat(drawn, "attention_pattern"), PATTERNS[LAYER, 2], rtol=1e-6)
+    np.testing.assert_allclose(heat(drawn, "attention_pattern"), seen(PATTERNS[LAYER, 2]), rtol=1e-6)
 
 
 def test_the_grid_gets_every_pattern_and_the_order_of_a_habit(monkeypatch):
@@ -136,7 +140,7 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     for stage, values in stages.items():
         page.get_by_key("attention_stage").set_value(stage).run()
         assert not page.exception
-        shown = np.where(np.isfinite(values), values, np.nan)
+        shown = seen(values) if stage in ("mask", "softmax") else values
         np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), shown, atol=2e-5, err_msg=stage)
 
     table = page.dataframe[0].value
@@ -292,7 +296,7 @@ def test_the_scale_is_shown_beside_its_theory(drawn):
     q, k = (rng.standard_normal((n, 64), dtype=np.float32).astype(float) for n in (256, 64))
     scores = {"no scaling": q @ k.T, "scaled by 1/d_k": q @ k.T / 64}
     table = page.table[0].value
-    left, right = drawn["attention_scaling_example"].traces
+    left, right = (drawn[f"attention_scaling_{k}"].traces[0] for k in ("example", "divided"))
     np.testing.assert_allclose(np.sum([left["y"], right["y"]], axis=1), 1, rtol=1e-5)
     assert f"takes **{max(left['y']):.1%}** of the weight" in said(page)
     assert f"it takes **{max(right['y']):.1%}**" in said(page)
@@ -334,28 +338,3 @@ def test_shared_keys_counts_the_cache(drawn):
 def test_old_links_name_a_view_by_its_title(drawn, title, key):
     page = opened(title)
     assert key in drawn and page.get_by_key("attention_view").value != title
-
-
-def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn):
-    page = opened("mask", attention_mask_step="50")
-    on, off = drawn["attention_mask_patterns"].traces
-    np.testing.assert_allclose(on["z"], PATTERNS[LAYER, HEAD], rtol=1e-6)
-    scores = RECORDING[f"blocks.{LAYER}.scores"][HEAD].astype(float)
-    assert np.triu(np.array(off["z"]), 1).sum() > 0.1 and scores.shape == (8, 8)
-    future = np.triu(np.array(off["z"]), 1)[:-1].sum(-1).mean()
-    both = shipped()
-    at = both.masked.steps.index(50)
-    assert f"this head would put **{future:.0%}** of its weight" in said(page)
-    assert f"loss **{both.unmasked.losses[at]:.2f}** against **{both.masked.losses[at]:.2f}** nats" in said(
-        page
-    )
-    assert "after 50 steps" in said(page) and len(drawn["attention_mask_losses"].traces) == 2
-
-
-def test_what_is_like_itself_is_said_with_its_numbers(drawn):
-    page = opened("self", attention_width="256")
-    raw, shared_one, separate = (np.array(t["z"]) for t in drawn["attention_self"].traces)
-    for weights in (raw, shared_one, separate):
-        np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
-    assert f"W_K apart it is **{np.diag(separate).mean():.0%}**" in said(page)
-    assert np.diag(raw).mean() > 0.99 < np.diag(shared_one).mean() + 0.01

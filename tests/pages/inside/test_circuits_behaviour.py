@@ -129,7 +129,7 @@ def test_sentences_about_heads_that_copy() -> None:
     assert words == (
         "Random tokens cost 8.0 nats each at the first reading (blind guessing costs 4.2: the model is sure of"
         " something else) and **2.0** at the second: the model copies. 2 heads look at what came after the same"
-        " token last time, most **1.0** (90% of its weight)."
+        " token last time, most of all **head 1.0** (90% of its weight)."
     )
     assert without_them(off) == (
         "Without the best 2 the second reading costs **7.2** nats, without 2 random heads of the same layers"
@@ -140,7 +140,9 @@ def test_sentences_about_heads_that_copy() -> None:
     calm = replace(told(), first=np.array([np.nan, 4.0, 4.0]))
     assert "blind guessing" not in " ".join(sentences(calm, None, config))
     one = sentences(told(scores=np.array([[0.0, 0.1], [0.9, 0.3]])), None, config)[1]
-    assert one == "One head looks at what came after the same token last time: **1.0** (90% of its weight)."
+    assert (
+        one == "One head looks at what came after the same token last time: **head 1.0** (90% of its weight)."
+    )
 
 
 def test_sentences_about_what_is_missing() -> None:
@@ -234,7 +236,7 @@ def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
     assert feedforward["y"] == pytest.approx(found.written.feedforward.tolist(), abs=1e-6)
     assert attention["x"] == [1, 2, 3, 4], "what block 0 wrote stands where the stream after it is read"
     words = said(page)
-    assert "After “thou ar”: “t” is the likeliest token only after **block 3**, of 4 blocks" in words
+    assert "After “thou ar”: “t” is the likeliest token only after **block 3**, the last;" in words
     assert f"**{found.probability[-1]:.2f}**" in words
     assert f"**{found.written.by_attention:+.1f}** nats" in words
     assert f"**{found.written.by_feedforward:+.1f}**" in words
@@ -349,7 +351,7 @@ def test_the_real_model_copies(drawn: dict[str, Any]) -> None:
     """Measured before with other tools: the head is 18.6, with 0.86 of its weight; below it 16.0."""
     page = opened("induction", REAL, induction_count="16")
     words = said(page)
-    best = re.search(r"most \*\*18\.6\*\* \((\d+)% of its weight\)", words)
+    best = re.search(r"most of all \*\*head 18\.6\*\* \((\d+)% of its weight\)", words)
     assert best and 75 <= int(best[1]) <= 97
     assert "the model copies" in words
     *_, mean, off = drawn["induction_knockout"].traces
@@ -380,7 +382,7 @@ def test_the_real_model_knows_a_capital(drawn: dict[str, Any], smollm2: Callable
     paris = found.tokenizer.encode(" Paris")[0]
     chance, rank, *_ = drawn["fact_climb"].traces
     assert chance["y"][-1] == pytest.approx(float(p[paris]), abs=1e-3) and rank["y"][-1] == 1
-    assert "“␣Paris” is the likeliest token only after **block 29**, of 30 blocks" in said(page)
+    assert "“␣Paris” is the likeliest token only after **block 29**, the last;" in said(page)
     assert [pill for pill in questions_for(found.tokenizer)][:2] == ["capital", "gold"]
     page = opened("fact", REAL, fact_question="own", fact_answer_text="Berlin")
     assert "A blank was put before “Berlin”" in said(page) and "“␣Berlin” ends as number" in said(page)

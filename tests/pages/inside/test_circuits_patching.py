@@ -60,6 +60,10 @@ def expected(name: str, pair: str, site: Any) -> Patching:
     return finish(patch(found.model, prompts, site))
 
 
+def signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
 # The map ---------------------------------------------------------------------------------------------
 
 
@@ -71,8 +75,8 @@ def test_the_map_is_the_engines(site: str, drawn: dict[str, Any]) -> None:
     assert (shown.traces[0]["zmin"], shown.traces[0]["zmax"]) == (-1, 1)
     assert shown.table["restored"] == pytest.approx(found.restored.ravel().tolist(), abs=1e-6)
     assert len(shown.table["block"]) == found.restored.size
-    assert f"first prompt **{found.contrast.clean:+.2f}**; it would write “s”" in said(page)
-    assert f"second prompt **{found.contrast.corrupted:+.2f}**; it would write “v”" in said(page)
+    assert f"first prompt **{signed(found.contrast.clean)}**; it would write “s”" in said(page)
+    assert f"second prompt **{signed(found.contrast.corrupted)}**; it would write “v”" in said(page)
     if site == "resid_pre":  # before block 0 the stream is the embedding
         assert shown.table["block"][:: len(found.restored[0])] == [
             "the embedding",
@@ -228,7 +232,7 @@ def answer(
 def test_where_it_sits_and_when_it_moves() -> None:
     moved = answer([[0, 1, 0], [0, 0.75, 0.2], [0, 0.25, 0.875], [0, 0, 1]])
     assert (
-        "**␣France / ␣Italy** up to **after block 0** (at least 0.75 of it), and on **␣is** from **after block 1**"
+        "**␣France / ␣Italy** until **after block 0** (at least 0.75 of it), and by **␣is** from **after block 1**"
         " on (at" in moved
     )
     assert "at least 0.88 of it)." in moved and "then" not in moved
@@ -241,7 +245,7 @@ def test_where_it_sits_and_when_it_moves() -> None:
         ([[0, 1, 0], [0, 1, 0]], "after **every block** (all of it)."),
         ([[0, 1, 0], [0.3, 0.3, 0.3]], "Later, no token alone holds half of it"),
         ([[0.3, 0.3, 0.3], [0.3, 0.3, 0.3]], "Nowhere does one token hold half"),
-        ([[0, 1, 0], [1, 0, 0], [0, 0, 1]], "then on “The”, and on **␣is** from **after block 1** on"),
+        ([[0, 1, 0], [1, 0, 0], [0, 0, 1]], "then by “The”, and by **␣is** from **after block 1** on"),
         ([[0.4, 0.4, 0], [0, 1, 0], [0, 0, 1]], "only **after block 0**"),
     ],
 )
@@ -286,8 +290,8 @@ def test_paris_sits_on_france_and_one_head_carries_it(drawn: dict[str, Any]) -> 
     assert restored.shape == (30, 5) and restored[:22, 3] == pytest.approx(1, abs=0.03)
     assert restored[24:, 4] == pytest.approx(1, abs=0.03)
     assert "first prompt **+7.31**; it would write “␣Paris”" in said(page)
-    assert "second prompt **-6.02**; it would write “␣Rome”" in said(page)
-    assert "**␣France / ␣Italy** up to **after block 22**" in said(page)
+    assert "second prompt **−6.02**; it would write “␣Rome”" in said(page)
+    assert "**␣France / ␣Italy** until **after block 22**" in said(page)
     page.get_by_key("patching_site").set_value("z").run()
     assert np.array(drawn["patching_map"].traces[0]["z"]).shape == (30, 9)
     assert "**head 23.4** brings back **0.93**" in said(page)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import corpora
+from engine import checkpoints, corpora
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger.block import block_of
 from engine.model import build
+from engine.probe import Recorder
 from engine.service.state import RunSpec
 from pages.inside.feedforward import contexts as feedforward_contexts
 from pages.inside.feedforward import figures
 from pages.inside.feedforward.neurons import clicked_neuron
 from tests.pages.stage import open_page, view_of
 from ui import state, subject
+from ui.site import ROOT
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "feedforward" / "page.py")
 
@@ -60,6 +64,36 @@ def test_it_opens_on_the_most_active_neuron_and_finds_its_contexts(short_corpus)
         str(layer),
         str(neuron),
     )
+
+
+def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_corpus):
+    """Nine windows of the corpus are read here by whole passes; of 16 neighbours the strongest counts."""
+    layer, neuron = 3, 71
+    known = checkpoints.load(ROOT / "checkpoints" / "shakespeare-classic")
+    text = ("ROMEO:\nBut, soft! what light through yonder window breaks?\n" * 200)[-1180:]
+    ids = np.array(known.tokenizer.encode(text)[:1152])
+    activations = []
+    for window in ids.reshape(9, 128):
+        recorder = Recorder({f"blocks.{layer}.ffn_post"})
+        with torch.no_grad():
+            known.model(torch.tensor(window)[None], recorder)
+        activations.append(recorder[f"blocks.{layer}.ffn_post"][0, :, neuron].double().numpy())
+    strongest = np.concatenate(activations).reshape(72, 16)
+    places = 16 * np.arange(72) + strongest.argmax(1)
+    eight = places[np.argsort(-strongest.max(1), kind="stable")[:8]]
+    (token, count), *_ = Counter(ids[eight].tolist()).most_common()
+
+    column = known.model.blocks[layer].ffn.w_out.weight[:, neuron].detach().double()
+    gain = known.model.norm_final.gain.detach().double()
+    scores = known.model.output_matrix.detach().double() @ ((column - column.mean()) * gain)
+    letters = [known.tokenizer.decode([i]) for i in [token, *scores.topk(3).indices.tolist()]]
+    liked, *raised = (letter.replace(" ", "␣").replace("\n", "⏎") for letter in letters)
+    places_said = "all 8 of its strongest places" if count == 8 else f"**{count}** of its 8 strongest places"
+    told = (
+        f"looks for **“{liked}”**: {places_said} are there, up to **{strongest.max():.2f}**. What it writes"
+    )
+    said = sentences(opened(feedforward_layer=str(layer), feedforward_neuron=str(neuron)))
+    assert f"Neuron 71 of layer 3 {told} raises “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in said
 
 
 def test_a_link_chooses_the_neuron(short_corpus):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from engine import corpora
 from engine.checkpoints import Checkpoint
 from engine.measure.recording import record
 from engine.tokenizers.char import CharTokenizer
+from pages.inside.feedforward import words
 from tests.engine.helpers import loud, tiny
 from tests.pages.inside.test_feedforward import PAGE, sentences
 from tests.pages.stage import StageManager, open_page
@@ -144,7 +146,7 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
     words = sentences(page)
     assert f"**{(gates < 0).mean():.0%}** of its inputs on this text are below zero" in words
     assert f"The inputs' mean is {gates.mean():.2f}, their standard deviation {gates.std():.2f}." in words
-    assert (f" {outside:.1%} of them lie outside" in words) == (outside > 0)
+    assert (f" {outside:.1%} of all inputs lie outside" in words) == (outside > 0)
     assert "**0.000473** (at x = ±2." in words and "24,001 points" in words
     difference = drawn["feedforward_difference"].table
     x = np.array(difference["x"])
@@ -202,3 +204,10 @@ def test_where_the_parameters_of_a_block_are(drawn):
 def test_old_links_name_a_view_by_its_title(drawn, title, key):
     opened(title)
     assert key in drawn and "feedforward_overview" not in drawn
+
+
+def test_inputs_outside_the_picture_are_told():
+    found = SimpleNamespace(negative=0.75, outside=0.125)
+    told = words.functions_answer("GELU", found)
+    assert "**75%** of its inputs" in told and told.endswith("12.5% of all inputs lie outside the picture.")
+    assert "outside" not in words.functions_answer("GELU", SimpleNamespace(negative=0.5, outside=0.0))

@@ -71,7 +71,9 @@ def test_three_hundred_writers_are_the_hardest_pushes_and_the_rest(recording, dr
     assert sum(table["contribution"]) == pytest.approx(float(recording.logits[at, best]), abs=1e-3)
     assert table["contribution"][-1] == pytest.approx(sum(single[name] for name in order[16:]), abs=1e-4)
     most = max(single, key=lambda name: single[name])
-    assert f"**{most}** pushes hardest: **{single[most]:+.2f}** nats" in told(page)
+    of = f"of a logit of {float(recording.logits[at, best]):.2f}."
+    said = told(page)
+    assert f"**{most}**" in said and f"pushes hardest: **{single[most]:+.2f}** {of}" in said
     assert len(page.selectbox(key="residual_target").options) == 201  # of 49,152
 
 

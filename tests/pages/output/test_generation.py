@@ -310,16 +310,30 @@ def test_a_text_stops_after_a_string_and_goes_on_when_it_is_taken_away():
     assert (
         told["ends"][str(told["leaf"])] == [where, "stop"] and len(browser.nodes) == BATCH
     )  # no more is written
-    assert [node.token for node in resting(browser.session, browser.limits, False)] == browser.path()[:where]
+    assert [node.token for node in resting(browser.session, browser.limits, False)[0]] == browser.path()[
+        :where
+    ]
     browser.limits = LIMITS
     assert len(json.loads(browser.ask("more")["nodes"])) == BATCH
 
 
 def test_what_is_summed_up_follows_when_the_writing_pauses():
     browser = Browser(reader())
-    assert len(resting(browser.session, LIMITS, True)) == BATCH
+    assert len(resting(browser.session, LIMITS, True)[0]) == BATCH
     browser.ask("more")
-    assert len(resting(browser.session, LIMITS, True)) == BATCH < len(resting(browser.session, LIMITS, False))
+    assert len(resting(browser.session, LIMITS, True)[0]) == BATCH
+    assert len(resting(browser.session, LIMITS, False)[0]) > BATCH
+
+
+def test_what_is_said_is_about_the_tokens_that_the_player_shows():
+    browser = Browser(reader())
+    assert resting(browser.session, LIMITS, False)[1] == BATCH, (
+        "nothing is shown yet: about all that is there"
+    )
+    browser.ask("more", at=20)
+    assert resting(browser.session, LIMITS, True)[1] == BATCH, "it plays: as it was said before"
+    browser.ask("look", at=46)
+    assert resting(browser.session, LIMITS, False)[1] == 46
 
 
 def test_bytes_that_are_part_of_a_character_are_shown_as_bytes_and_joined_as_text():
@@ -350,7 +364,7 @@ def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
     session = session_of(page)
     path = session.tree.path(session.leaf)
     said = sentences(page)
-    assert len(session.tree) == BATCH and f"the **{BATCH} tokens** so far cost it" in said
+    assert len(session.tree) == BATCH and f"the **first {BATCH} tokens** cost it" in said
     model, ids = models._shipped("shakespeare-classic").model, list(session.tree.tokens(session.leaf))
     with torch.inference_mode():
         logs = model(torch.tensor([ids]))[0, -BATCH - 1 : -1].double().log_softmax(-1)

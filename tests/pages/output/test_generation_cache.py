@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import presets
@@ -14,6 +16,8 @@ from engine.config import ModelConfig, SampleConfig
 from engine.ledger import ledger
 from engine.measure.caching import Speed, cache_size, compare
 from engine.measure.caching_totals import divisors
+from engine.measure.recording import record
+from engine.model import build
 from pages.output.generation import cache, cache_bytes, cache_pairs, cache_steps, cache_why
 from pages.output.generation import cache_figures as figures
 from tests.pages.stage import StageManager, open_page
@@ -185,6 +189,44 @@ def test_the_causal_mask_is_what_keeps_them(drawn):
     assert float(f"{max(table['key_mask_off'] + table['value_mask_off']):.2g}") == off
     assert table["key_mask_off"][0] < 1e-5 < 0.1 < min(table["key_mask_off"][1:])  # layer 0 has mixed nothing
     assert traces[2]["name"] == "key, mask off"
+
+
+def test_the_answer_is_how_far_a_model_without_the_mask_moves_them():
+    """The same weights in a model of another configuration: nothing is edited."""
+    said = sentences(opened(kv_part="why", text="ROMEO:\nWhat"))
+    found = models._shipped("shakespeare-classic")
+    blind = build(replace(found.model.config, causal=False), 0).eval()
+    blind.load_state_dict(found.model.state_dict())
+    ids = found.tokenizer.encode("ROMEO:\nWhat")
+    with torch.inference_mode():
+        ids = [*ids, int(found.model(torch.tensor([ids]))[0, -1].argmax())]
+
+    def moved(model) -> np.ndarray:  # (layer,)
+        before, after = record(model, ids[:-1]), record(model, ids)
+        return np.array(
+            [
+                max(
+                    np.abs(after[f"blocks.{layer}.{name}"][:, :-1] - before[f"blocks.{layer}.{name}"]).max()
+                    for name in ("k", "v")
+                )
+                for layer in range(4)
+            ]
+        )
+
+    kept, lost = moved(found.model), moved(blind)
+    assert kept.max() < 1e-5 and lost[1:].min() > 0.1
+    told = re.search(
+        r"values by \*\*(\S+)\*\*, rounding .* by \*\*(\S+)\*\*, and no cache .* stays \((\S+)\)", said
+    )
+    assert told is not None and float(told[1]) < 1e-5 and float(told[3]) < 1e-5
+    assert float(told[2]) == pytest.approx(lost.max(), rel=0.05)
+
+
+def test_one_layer_alone_changes_nothing_and_the_answer_says_why(monkeypatch: pytest.MonkeyPatch):
+    small(monkeypatch, context=20)
+    said = sentences(opened(model="untrained-classic", kv_part="why"))
+    models._untrained.clear()
+    assert "this model's only layer changes them by **0**" in said and "no cache is possible" not in said
 
 
 @pytest.mark.parametrize("part", cache.PARTS)

@@ -142,6 +142,33 @@ def test_the_link_holds_every_setting_and_where_one_looks(drawn):
     assert table["logits"] == pytest.approx(p[table["id"]].tolist(), abs=1e-6)
 
 
+def test_a_reader_begins_at_the_last_place_where_there_is_something_to_draw(drawn):
+    """After “KING RICHARD II:” a line break is certain: at every temperature there would be one bar."""
+    text = "KING RICHARD II:"
+    page = opened(text=text, sampling_view="temperatures", sampling_seed="1")
+    with torch.inference_mode():
+        logs = (
+            models._shipped("shakespeare-classic")
+            .model(torch.tensor([ids_of(text)]))[0]
+            .double()
+            .log_softmax(-1)
+        )
+    choices = (-(logs.exp() * logs).sum(-1)).exp().tolist()
+    place = max(i for i, n in enumerate(choices) if n >= 4)
+    assert choices[-1] < 1.5 and place == text.index(" ")
+    assert "What follows “␣”, the last place where the model is torn between 4 tokens" in sentences(page)
+    best = logs[place].argsort(descending=True)[:8].tolist()
+    assert drawn["sampling_temperatures"].traces[3]["x"] == pytest.approx(
+        logs[place][best].exp().tolist(), abs=1e-5
+    )
+    assert "sampling_position" not in page.query_params, "nobody has chosen: another text, another place"
+    page = opened(text=text, sampling_view="temperatures", sampling_position=str(len(text) - 1))
+    assert "What follows “\\:”." in sentences(page)
+    assert drawn["sampling_temperatures"].traces[0]["x"][0] > 0.99
+    page = page.text_area(key="text").set_value("KING RICHARD II:\n").run()
+    assert "What follows “\\:”." in sentences(page), "what somebody chose stays"
+
+
 def test_temperature_zero_leaves_one_token_whatever_the_seed():
     drawn = {
         sentences(opened(sampling_temperature="0", sampling_seed=str(seed))).partition("it draws “")[2][:1]
@@ -227,6 +254,8 @@ def test_a_thousand_draws_are_counted_by_the_engine(drawn):
     )
     best = int(p.argmax())
     assert f"came **{counts[best]} times**; expected were {1000 * p[best]:.0f}." in words
+    letter = models._shipped("shakespeare-classic").tokenizer.decode([best])
+    assert f"In 1,000 draws with seed 3, “{letter}” came" in words
     far = sum(abs(counts[i] / 1000 - p[i]) for i in range(65)) / 2
     assert far > 0.01 and f"are {far:.1%} away" in words
     bars, marks = drawn["sampling_shares"].traces
@@ -247,13 +276,14 @@ def test_temperatures_write_two_hundred_characters_each_and_the_seed_changes_the
             p.tolist(), abs=1e-5
         )
     cold, warm = ((logits / t).softmax(-1) for t in (0.2, 1.5))
-    assert f"has **{cold.max().item():.0%}** at τ = 0.2 and" in sentences(page)
-    assert f"**{warm.max().item():.0%}** at τ = 1.5" in sentences(page)
+    assert f"at τ = 0.2 the favourite, “W”, has **{cold.max().item():.0%}**, and" in sentences(page)
+    assert f"at τ = 1.5 it has **{warm.max().item():.0%}**, as among" in sentences(page)
     ends = [math.exp(-(p * p.clamp_min(1e-300).log()).sum().item()) for p in (cold, warm)]
-    assert f"as among {ends[0]:.1f} and among {ends[1]:.1f} equally likely tokens" in sentences(page)
+    assert f"as open as among {ends[0]:.1f} equally likely tokens" in sentences(page)
+    assert f", as among {ends[1]:.1f}." in sentences(page)
     begins, texts = [c.value for c in page.code[:5]], [c.value for c in page.code[5:10]]
     assert [len(t) for t in texts] == [200] * 5 and len(set(texts)) == 5
-    assert begins == [text[:100].replace("\n", "⏎ ") + " …" for text in texts]
+    assert begins == [text[:90].replace("\n", "⏎ ") + " …" for text in texts]
     rows = page.dataframe[0].value
     assert rows["choices"].iloc[[0, -1]].tolist() == pytest.approx(ends, abs=1e-3)
     other = written(page.number_input(key="sampling_seed").set_value(1).run())
@@ -274,6 +304,7 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
     )
     assert f"guessing would cost {math.log(65):.2f}" in words
     power = math.floor(math.log10(product))
+    assert f"| {' · '.join(f'{x:.2g}' for x in p[:3])} · … = " in words
     assert f"= {product / 10**power:.1f} · $10^{{{power}}}$" in words
     assert f"{12 * nats:.2f} / 12 = **{nats:.3f}** nats" in words and f"**{math.exp(nats):.2f}** |" in words
     figure = drawn["sampling_scored"]

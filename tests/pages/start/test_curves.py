@@ -25,6 +25,20 @@ def test_labels_of_curves_that_end_together_do_not_share_a_line():
     assert len(at) == 3 and min(np.diff(at)) >= 15
 
 
+def test_labels_at_the_lower_edge_of_the_chart_do_not_share_a_line_either():
+    curves = [
+        curve_of(name, looks((0, 4.0, False), (50, loss, False)))
+        for name, loss in (("a", 1.61), ("b", 1.615), ("c", 1.62))
+    ]
+    figure = loss_curves(curves[0], BASELINES, 65, others=curves[1:])
+    low, high = figure.layout.yaxis.range
+    pixels = 240 / (high - low)
+    ends = [a for a in figure.layout.annotations if a.xref != "paper"]
+    tops = sorted((a.y - low) * pixels + a.yshift for a in ends)
+    assert low == 1.5 and all(a.yanchor == "top" for a in ends)
+    assert min(np.diff(tops)) >= 15 and tops[0] >= 16, "none is cut off below"
+
+
 def looks(*kinds: tuple[int, float, bool]) -> History:
     log = HistoryLog()
     for step, loss, complete in kinds:
@@ -132,8 +146,8 @@ def test_a_label_stays_at_its_point_and_only_another_moves_it():
     other = curve_of("two", looks((0, 4.0, False), (50, 1.875, False)))
     figure = loss_curves(curve, BASELINES, 65, others=[other], end=200.0)
     above, below = sorted((a for a in figure.layout.annotations if a.x == 50), key=lambda a: -a.y)
-    assert (above.y, above.yshift, above.text) == (2.0, -5, "2.00")
-    assert below.y == 1.875 and below.yshift < -5, "it would lie on the other"
+    assert (below.y, below.yshift, below.text) == (1.875, -5, "1.88")
+    assert above.y == 2.0 and above.yshift >= 16, "it would lie on the other: so it stands above its point"
     end = loss_curves(curve, BASELINES, 65).layout.annotations[-1]
     assert (end.x, end.xanchor) == (50, "right"), "at the right edge it would be cut off"
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 
+from engine import corpora
 from engine.config import ModelConfig
 from engine.service.history import HistoryLog
 from engine.service.state import Change
@@ -19,6 +23,62 @@ def looked(*losses: tuple[int, float]) -> HistoryLog:
     for step, loss in losses:
         log.add(Evaluation(step, loss, loss, 0.1, False, 1.0, 1.0))
     return log
+
+
+def test_what_is_trained_already_is_the_first_of_a_pair(manager):
+    page = clicked(opened(what_if="positions"), "train")
+    manager.change("run-0", status="finished")
+    page.run()
+    assert "has been trained already" in page.button(key="train_both").help
+    clicked(page, "train_both")
+    assert list(manager.views) == ["run-0", "run-1"], "one more run, not two"
+    assert manager.views["run-1"].spec.model.position == "none"
+    assert manager.views["run-0"].beside == "run-1" and page.query_params["run"] == "run-0"
+
+
+def test_the_answer_is_what_was_measured_last(manager):
+    """Nats, letters and bits by arithmetic of its own: e^loss, and loss over ln 2 and a character a token."""
+    page = clicked(opened(), "train")
+    log = HistoryLog()
+    log.add(Evaluation(0, 4.0, 4.0, 0.1, False, 6.0, 6.0))
+    log.add(Evaluation(120, 1.2, math.log(7), 0.1, True, 1.0, math.log2(7)))
+    manager.change("run-0", history=log.view(), step=120)
+    page.run()
+    vocabulary = manager.views["run-0"].spec.model.vocab_size
+    assert (
+        f"After **120** steps: **1.95 nats: torn between 7.0 letters** instead of {vocabulary:,}, on text that"
+        " it never read (2.81 bits per character)."
+    ) in sentences(page), "ln 7 = 1.95, log2 7 = 2.81"
+
+
+def test_before_a_run_the_answer_counts_the_letters_of_the_text(manager):
+    page = opened(steps="321")
+    letters = len(set(corpora.load("python").text))
+    said = f"torn between **{letters:,}** letters ({math.log(letters):.2f} nats)"
+    assert said in sentences(page) and "watch 321 steps" in sentences(page)
+
+
+@pytest.mark.parametrize("why", ["another seed", "changed by hand", "stopped"])
+def test_what_is_not_quite_that_recipe_is_trained_again(manager, why):
+    page = clicked(opened(what_if="positions"), "train")
+    spec = manager.views["run-0"].spec
+    manager.change("run-0", status="stopped" if why == "stopped" else "finished")
+    if why == "changed by hand":
+        manager.change("run-0", changes=(Change(20, 0.4, "learning_rate", 0.003),))
+    if why == "another seed":
+        seed = replace(spec.train, seed=spec.train.seed + 1)
+        manager.change("run-0", spec=replace(spec, train=seed))
+    clicked(page, "train_both")
+    assert len(manager.views) == 3
+
+
+def test_both_of_a_pair_are_measured(manager, drawn):
+    page = clicked(opened(measure="true"), "train_both")
+    manager.change("run-1", history=looked((0, 4.0), (20, math.log(5))).view())
+    page.run()
+    perplexities = [m.value for m in page.metric if m.label == "Perplexity"]
+    assert perplexities == ["8.17", "5.00"], "e^2.1, and e^(ln 5)"
+    assert {"norm_chart", "norm_chart_other", "rate_chart", "rate_chart_other"} <= set(drawn)
 
 
 @pytest.mark.parametrize("name", sorted(WHAT_IFS))

@@ -1,0 +1,56 @@
+"""The view "Before": how far a recurrent layer carries a token, and attention; what a layer costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.measure.carrying import LAYERS, Carried, carried
+from pages.models.reference import words_before as words
+from pages.models.reference.before_figure import influence_lines
+from ui import explain, widgets
+from ui.players.plot import plot
+
+LENGTHS = (8, 16, 32, 64, 128)
+FIRST = 64
+
+
+def draw_before() -> None:
+    """A curve for each kind of layer, and a slider for the text's length."""
+    length = widgets.slide_over(words.LENGTH, LENGTHS, FIRST, "reference_length", width=320)
+    found = _measured(length)
+    plot(
+        influence_lines(found),
+        key="reference_before",
+        alt=words.alt(found),
+        height=380,
+        data=pd.DataFrame(
+            {"back": np.arange(1, length)} | {words.NAMES[one.layer]: one.influence for one in found}
+        ),
+        name="influence",
+    )
+    explain.answer(words.carried_far(found))
+    explain.measure_it(_costs, found)
+
+
+@st.cache_data(max_entries=len(LENGTHS), show_spinner=False)
+def _measured(length: int) -> tuple[Carried, ...]:
+    return tuple(carried(layer, length) for layer in LAYERS)
+
+
+def _costs(found: tuple[Carried, ...]) -> None:
+    """What must wait, how long the way is, and how many multiplications a layer has."""
+    st.table(
+        pd.DataFrame(
+            {
+                "steps that wait for one another": [str(one.one_by_one) for one in found],
+                "steps from first to last": [str(one.path) for one in found],
+                "multiplications": [f"{one.products:,}" for one in found],
+            },
+            index=[words.NAMES[one.layer] for one in found],
+        ),
+        border="horizontal",
+    )
+    st.caption(words.COUNTED)
+    st.caption(words.SETTING)

@@ -1,0 +1,44 @@
+"""Influence over distance. A pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.measure.carrying import Carried
+from pages.models.reference.words_before import NAMES
+from ui.figures import specs as go
+from ui.figures.theme import base_layout, colour
+
+LOWEST = -12  # decades: what is below leaves the picture, and the answer says it
+COLOURS = {"rnn": "run4", "lstm": "run1", "attention": "run0"}
+
+
+def influence_lines(found: Sequence[Carried]) -> go.Figure:
+    """A line for each kind of layer: (distance,) influence, on a logarithmic axis down to 10^-12."""
+    traces = [
+        go.Scatter(
+            x=np.arange(1, one.length),
+            y=one.influence,
+            mode="lines",
+            name=NAMES[one.layer],
+            line={"color": colour(COLOURS[one.layer]), "width": 3},
+            hovertemplate=f"{NAMES[one.layer]}, %{{x}} back: %{{y:.2e}}<extra></extra>",
+        )
+        for one in found
+    ]
+    layout = base_layout(
+        margin={"l": 70, "r": 24, "t": 30, "b": 44},
+        xaxis={"title": {"text": "tokens back"}, "zeroline": False, "rangemode": "tozero"},
+        yaxis={
+            "title": {"text": "influence on the last output"},
+            "type": "log",
+            "range": [LOWEST, 0.7],
+            "exponentformat": "power",
+            "dtick": 2,
+        },
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.08, "x": 0},
+    )
+    return go.Figure({"data": traces, "layout": layout})

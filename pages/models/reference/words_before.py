@@ -1,0 +1,55 @@
+"""What the view about the time before the Transformer says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.measure.carrying import Carried
+from ui.look import Words
+from ui.text.numbers import number
+
+ASK = "Why did attention replace recurrent networks?"
+NAMES = {"rnn": "RNN", "lstm": "LSTM", "attention": "attention"}
+LENGTH = "Tokens"
+COUNTED = (
+    "Counted for one layer, 64 wide. Without constants this is Table 1 of Vaswani et al. 2017: $T^2 d$"
+    " against $T d^2$. Attention is the dearer one where a text is longer than the vector is wide: that is"
+    " its price."
+)
+SETTING = (
+    "Four layers of each kind before training, on random vectors; weights uniform in ±1/√d, the LSTM's forget"
+    " bias 1 (Jozefowicz et al. 2015)."
+)
+
+BEFORE = Words(
+    see=(
+        "How much the last output changes when a token further back does, as a share of what its neighbour"
+        " does. A recurrent layer carries it on step by step, and each step multiplies it by a matrix."
+        " Attention looks at every place at once. An LSTM adds to a cell state instead of replacing it: the"
+        " idea that a residual stream carries to all layers."
+    ),
+    why=(
+        "Translation was done by recurrent networks that pressed a sentence into one vector. Bahdanau et al."
+        " 2014 let the decoder look back at every word: attention, beside the recurrence. Vaswani et al. 2017"
+        " threw the recurrence away. It won for five reasons: all places train at once, paths are short,"
+        " losses fall on when it grows, one block serves text, pictures and sound, and what is learned once"
+        " is used everywhere."
+    ),
+    attempt="Go to 8 tokens: the RNN does well enough there. Then double the length and watch its line.",
+)
+
+
+def carried_far(found: Sequence[Carried]) -> str:
+    """The answer: steps and influence, by name."""
+    rnn, attention = (next(one for one in found if one.layer == kind) for kind in ("rnn", "attention"))
+    return (
+        f"From the first token to the last, an untrained RNN needs **{rnn.path} steps, one after the other**,"
+        f" and keeps {number(rnn.left)} of a neighbour's influence; attention needs **{attention.path}**"
+        f" and keeps {number(attention.left)} of it."
+    )
+
+
+def alt(found: Sequence[Carried]) -> str:
+    said = ", ".join(f"{NAMES[one.layer]} {number(one.left)}" for one in found)
+    places = found[0].length - 1
+    return f"Influence on the last output over {places} places, as a share of the neighbour's: {said}."

@@ -1,0 +1,45 @@
+"""The shipped time-lapse in the bar: no training is needed, the scrubber goes through its steps, and the names of
+heads stand where they formed.
+"""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settled
+from tests.browser.test_scrubber import PICTURE, in_url, where
+
+SLOW = 60_000
+
+
+def test_the_time_lapse_is_scrubbed_through_and_heads_are_named_where_they_formed(page: Page, app_url: str):
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{app_url}/circuits?circuits_view=induction&model=timelapse", wait_until="domcontentloaded")
+    slider = page.locator(".gf-scrubber input[type=range]")
+    slider.wait_for(timeout=SLOW)
+    settled(page, SLOW)
+    answer = page.locator(".st-key-answer")
+    expect(answer).to_contain_text("the model copies", timeout=SLOW)
+    assert where(page).startswith("step 1,000 (newest)") and in_url(page) is None
+    names = page.locator(".gf-scrub-marks span")
+    assert names.all_inner_texts() == ["1.0", "0.3, 1.2"]
+
+    page.wait_for_function(f"({PICTURE})() !== ''", timeout=SLOW)
+    before = page.evaluate(PICTURE)
+    slider.focus()
+    slider.press("Home")
+    page.wait_for_function("new URL(location).searchParams.get('step') === '0'", timeout=SLOW)
+    page.wait_for_function(f"before => ({PICTURE})() !== before", arg=before, timeout=SLOW)
+    expect(answer).to_contain_text("No induction head", timeout=SLOW)
+    assert where(page).startswith("step 0 ·")
+
+    page.goto(f"{app_url}/attention?model=timelapse&step=520", wait_until="domcontentloaded")
+    slider.wait_for(timeout=SLOW)
+    settled(page, SLOW)
+    expect(page.locator(".gf-scrubber output")).to_contain_text("step 520 · 0.3 looks one back, 1.2 copies")
+    track = slider.bounding_box()
+    name = names.nth(1).bounding_box()
+    assert track and name
+    # 23rd of 36 snapshots; the slider's own ends are 8 px inside
+    wanted = track["x"] + 8 + (track["width"] - 16) * 22 / 35
+    assert abs(name["x"] - wanted) < 3

@@ -1,0 +1,283 @@
+"""The sentences of the Attention page, each number worked out here another way than the page does."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine import checkpoints
+from engine.checkpoints import Checkpoint
+from engine.config import ModelConfig
+from engine.measure.ablation import Switches
+from engine.measure.recording import record
+from engine.model import build
+from engine.tokenizers.char import CharTokenizer
+from pages.inside.attention import axes, habits, shared, words, words_switches
+from pages.inside.attention import mask_figures as figures
+from tests.engine.helpers import loud, tiny
+from tests.pages.conftest import Drawn
+from tests.pages.inside.test_attention import PAGE, only_this
+from tests.pages.stage import StageManager, open_page
+
+LETTERS = "abcdefghij "
+CONFIG: ModelConfig = tiny(position="alibi", context=24)
+MODEL = loud(CONFIG, factor=6.0).requires_grad_(False)
+TEXT = "abc abd ab ejab"
+IDS = tuple(CharTokenizer(LETTERS).encode(TEXT))
+RECORDING = record(MODEL, IDS)
+PATTERNS = RECORDING.stacked("pattern").astype(np.float64)  # (layer, head, query, key)
+LAYER, HEAD, QUERY, KEY = 1, 3, 9, 4
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
+    only_this(monkeypatch, Checkpoint(MODEL, MODEL.config, CharTokenizer(LETTERS), {}), "answers")
+
+
+def opened(view: str, **query: Any) -> AppTest:
+    where = {"attention_layer": str(LAYER), "attention_head": str(HEAD)} | query
+    return open_page(
+        AppTest.from_file(PAGE, default_timeout=60), attention_view=view, **({"text": TEXT} | where)
+    )
+
+
+def said(page: AppTest) -> str:
+    """All that is written; terms of the glossary are links, of which only the word is kept."""
+    every = " | ".join(str(e.value) for kind in (page.caption, page.markdown, page.info) for e in kind)
+    return re.sub(r"\[([^\]]*)\]\(#[^)]*\)", r"\1", every)
+
+
+def probabilities(logits: Any) -> np.ndarray:
+    return torch.softmax(torch.as_tensor(np.array(logits)).double(), -1).numpy()
+
+
+def loss(p: np.ndarray) -> float:
+    return float(np.mean([-math.log(p[i, IDS[i + 1]]) for i in range(len(IDS) - 1)]))
+
+
+def test_heads_says_how_many_do_what_and_what_the_chosen_one_does(monkeypatch):
+    sent: dict[str, Any] = {}
+    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
+    trained = checkpoints.load(Path("checkpoints/shakespeare-classic"))
+    only_this(monkeypatch, trained, "trained")
+    line = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
+    text = said(opened("heads", text=line))
+    counted = Counter(habit for habit in sent["habits"] if habit)
+    sentence = text[text.index("What the 16 heads specialise in") :].split(" | ")[0]
+    assert len(counted) == 6 and sum(counted.values()) == 16
+    for habit, count in counted.items():
+        assert f"**{count}** {words.DOING[habit][count > 1]}" in sentence
+    assert "something else" not in sentence
+
+    p = record(trained.model.eval(), trained.tokenizer.encode(line)).stacked("pattern").astype(float)
+    size = len(line)
+    place, words_at = np.arange(size), np.full(size, -1)
+    for number, found in enumerate(re.finditer(r"\w+", line)):
+        words_at[found.start() : found.end()] = number
+    same = (words_at[:, None] == words_at) & (words_at >= 0) & np.tri(size, dtype=bool)
+    later = [i for i in place if same[i].sum() > 1]  # not the first letter of a word
+    away = np.subtract.outer(place, place)
+    own = (p * same)[..., later, :].sum(-1).mean(-1)
+    near = (p * (np.abs(away) <= 3))[..., 4:, :].sum(-1).mean(-1)
+    usual = np.stack([np.mean([p[..., i, i - d] for i in range(d, size)], 0) for d in place], -1)
+    alone = np.where(away >= 0, usual[..., np.abs(away)], 0)
+    alone = ((alone / alone.sum(-1, keepdims=True)) * same)[..., later, :].sum(-1).mean(-1)
+    even = np.mean([same[i].sum() / (i + 1) for i in later])
+    minds = (own >= max(0.4, 2 * even)) & (1 - own <= 0.6 * (1 - alone))
+    habit = np.array(sent["habits"]).reshape(4, 4)
+    wide = np.isin(habit, ["own_word", "near", "broad"])
+    assert ((habit == "own_word") == (minds & wide)).all()
+    assert ((habit == "near") == ((near >= 0.4) & wide & ~minds & (habit != "broad"))).all()
+    blanks = np.array([not letter.isalnum() for letter in line])
+    asked = [i for i in place if (blanks[:i]).any()]
+    share = (p * blanks * (away != 0))[LAYER, HEAD][asked].sum(-1).mean()
+    assert f"Head 3 of layer 1 gives **{share:.0%}** of its weight to blanks and punctuation." in sentence
+
+
+def test_every_habit_has_a_name_a_colour_and_both_sentences():
+    every = set(habits.NAMES)
+    assert every == set(habits.COLOURS) == set(words.DOING) == set(words.DOES)
+    assert all("{value}" in sentence and sentence[0].islower() for sentence in words.DOES.values())
+
+
+def test_steps_says_the_product_the_score_and_the_weight():
+    text = said(opened("steps", attention_query=str(QUERY), attention_key=str(KEY)))
+    q, k = (RECORDING[f"blocks.{LAYER}.{name}"][HEAD].astype(float) for name in ("q_rot", "k_rot"))
+    away = QUERY - np.arange(15)
+    scores = q[QUERY] @ k.T / math.sqrt(q.shape[1]) - away / 4 ** (HEAD + 1)  # ALiBi's slopes for 4 heads
+    weights = np.exp(scores[: QUERY + 1]) / np.exp(scores[: QUERY + 1]).sum()
+    product, score = (f"{x:.2f}".replace("-", "−") for x in (q[QUERY] @ k[KEY], scores[KEY]))
+    assert f"How much “{TEXT[QUERY]}” looks at “{TEXT[KEY]}”: their product q·k is **{product}**" in text
+    assert f"the score made of it **{score}**, and the softmax over all {QUERY + 1} tokens" in text
+    assert f"turns this score into **{weights[KEY]:.0%}** of the weight." in text
+    assert re.search(r"\*\*-", text) is None, "a true minus"
+
+
+def test_switches_names_what_is_off_and_what_it_costs():
+    place = 8
+    text = said(opened("switches", attention_off=["1.3"], attention_mask="false", attention_at=str(place)))
+    blind = build(replace(CONFIG, causal=False)).eval()  # the mask is off: the same weights in an encoder
+    blind.load_state_dict(MODEL.state_dict())
+
+    def silent(z: Any) -> Any:
+        z = z.clone()
+        z[:, 3] = 0
+        return z
+
+    before = probabilities(RECORDING["logits"])
+    after = probabilities(record(blind, IDS, edits={"blocks.1.z": silent})["logits"])
+    shown = [letter.replace(" ", "␣") for letter in LETTERS]
+    one, other = (shown[int(p[place].argmax())] for p in (before, after))
+    assert "Without the mask and head 3 of layer 1, the loss on this text goes from" in text
+    choices = math.exp(loss(after))
+    told = f"**{loss(after):.2f} nats: torn between {choices:,.{1 if choices < 20 else 0}f} letters**"
+    assert f"goes from **{loss(before):.2f}** to {told}, and after “{TEXT[place]}” " in text
+    p, q = before[place].max(), after[place].max()
+    if one == other:
+        assert f"still expects “{one}”, with **{q:.0%}** instead of **{p:.0%}**" in text
+    else:
+        assert f"goes from “{one}” (**{p:.0%}**) to “{other}” (**{q:.0%}**)" in text
+
+
+@pytest.mark.parametrize(
+    ("switches", "wanted"),
+    [
+        (Switches(), "With everything on"),
+        (Switches(heads_off=((0, 0), (0, 1))), "Without the heads of layer 0"),
+        (Switches(heads_off=((0, 0), (1, 1))), "Without 2 heads"),
+        (Switches(heads_off=((0, 0), (0, 1), (1, 0), (1, 1))), "Without any head"),
+        (Switches(mask=False, scale=False, position=False), "Without the mask, the scale and positions"),
+        (Switches(order="reversed"), "With the tokens before reversed"),
+        (Switches(scale=False, order="shuffled"), "Without the scale, and with the tokens before shuffled"),
+    ],
+)
+def test_what_is_off_is_named(switches, wanted):
+    assert words_switches.without(switches, 2, 2) == wanted
+
+
+def test_a_loss_after_other_tokens_is_that_of_the_places_that_kept_theirs():
+    text = said(opened("switches", attention_off="1.3", attention_order="reversed", attention_at="6"))
+    p = probabilities(RECORDING["logits"])
+    rest = np.mean([-math.log(p[i, IDS[i + 1]]) for i in range(6, len(IDS) - 1)])
+    assert f"the loss of position 6 and later goes from **{rest:.2f}** to" in text
+
+
+def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dict[str, Drawn]):
+    text = said(opened("mask", attention_mask_step="50", measure="true"))
+    blind = build(replace(CONFIG, causal=False)).eval()
+    blind.load_state_dict(MODEL.state_dict())
+    free = record(blind, IDS)
+    without = free[f"blocks.{LAYER}.pattern"][HEAD].astype(float)
+    on, off = (drawn[f"attention_mask_{kind}"] for kind in ("on", "off"))
+    later = np.triu(np.ones((15, 15), dtype=bool), 1)
+    shown = np.array([[math.nan if v is None else v for v in row] for row in on.traces[0]["z"]], float)
+    np.testing.assert_allclose(shown, np.where(later, np.nan, PATTERNS[LAYER, HEAD]), rtol=1e-6)
+    np.testing.assert_allclose(off.traces[0]["z"], without, rtol=1e-4, atol=1e-6)
+    assert on.layout["plot_bgcolor"] != on.traces[0]["colorscale"][0][1], "masked is not the colour of zero"
+    future = np.mean([without[i, i + 1 :].sum() for i in range(14)])
+    assert f"without it this head would put **{future:.0%}** of its weight there" in text
+    both = json.loads(Path("checkpoints/unmasked.json").read_text())
+    at = both["masked"]["steps"].index(50)
+    trained = [both[kind]["losses"][at] for kind in ("unmasked", "masked")]
+    assert f"loss **{trained[0]:.2f}** against **{trained[1]:.2f}** nats after 50 steps" in text
+    for kind, name in (("masked", "with the mask"), ("unmasked", "without it")):
+        wrote = " ".join(both[kind]["texts"][at].split())[:12]
+        assert f"Trained {name}, it writes: ROMEO: {wrote}"[:45] in text.replace("\\", "")
+    losses = [loss(probabilities(r["logits"])) for r in (RECORDING, free)]
+    assert f"changes the loss from **{losses[0]:.2f}** to **{losses[1]:.2f}** nats" in text
+    curves = drawn["attention_mask_losses"].traces
+    for trace, p in zip(curves, (RECORDING, free), strict=True):
+        wanted = [-math.log(probabilities(p["logits"])[i, IDS[i + 1]]) for i in range(14)]
+        np.testing.assert_allclose(trace["y"], wanted, rtol=1e-4)
+
+
+def test_before_a_training_the_mask_makes_no_difference():
+    assert "Before a training both models guess: move the step." in said(
+        opened("mask", attention_mask_step="0")
+    )
+
+
+@pytest.mark.parametrize("width", [16, 256])
+def test_self_says_what_a_token_gives_to_itself_three_ways(drawn: dict[str, Drawn], width: int):
+    text = said(opened("self", attention_width=str(width)))
+    rng = np.random.default_rng((0, width))
+    e = rng.standard_normal((8, width))
+    w_q, w_k = (rng.standard_normal((width, width)) / math.sqrt(width) for _ in range(2))
+    scores = [e @ e.T, (e @ w_k) @ (e @ w_k).T, (e @ w_q) @ (e @ w_k).T]
+    weights = [torch.softmax(torch.tensor(s / math.sqrt(width)), -1).numpy() for s in scores]
+    for way, wanted in zip(("raw", "shared", "separate"), weights, strict=True):
+        np.testing.assert_allclose(drawn[f"attention_self_{way}"].traces[0]["z"], wanted, atol=1e-5)
+    raw = scores[0] / math.sqrt(width)
+    others = [raw[i, j] for i in range(8) for j in range(8) if i != j]
+    own, one, two = (np.trace(p) / 8 for p in weights)
+    assert f"its own score is **{np.trace(raw) / 8:.1f}** (about √{width})" in text
+    assert f"the others spread by {np.std(others):.1f}, so it gives itself **{own:.0%}**." in text
+    assert f"One shared matrix keeps that (**{one:.0%}**); with W_Q and W_K apart it is **{two:.0%}**" in text
+
+
+def test_numbers_says_who_has_most_and_what_is_usual():
+    place = np.arange(15)
+    entropy = -(PATTERNS * np.log(np.where(PATTERNS > 0, PATTERNS, 1))).sum(-1).mean(-1)
+    near = (PATTERNS * (np.abs(np.subtract.outer(place, place)) <= 3))[..., 4:, :].sum(-1).mean(-1)
+    first = PATTERNS[..., 1:, 0].mean(-1)
+    page = opened("numbers")
+    for name, values, written in (
+        ("Entropy", entropy, "{:.2f} nats"),
+        ("Nearby", near, "{:.0%}"),
+        ("First token", first, "{:.0%}"),
+    ):
+        page.get_by_key("attention_number").set_value(name).run()
+        layer, head = divmod(int(values.argmax()), 4)
+        most, mean = (written.format(x) for x in (values.max(), values.mean()))
+        assert f"{name}: head {head} of layer {layer} has the most, **{most}**" in said(page)
+        assert f"the mean over all heads is **{mean}**." in said(page)
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        # LLaMA-2 70B: 80 layers, 8 of 64 heads have keys, of 128 numbers: 2 x 80 x 8 x 128 numbers a token
+        ({"attention_bytes": "16 bits"}, "**320 KiB for each token**, **87.5% less** than with 64."),
+        ({"attention_bytes": "float32"}, "**640 KiB for each token**, **87.5% less** than with 64."),
+        # GPT-2 small: 2 x 12 x 12 x 64 numbers
+        ({"attention_sizes": "GPT-2 small"}, "**36 KiB for each token**. Nothing is shared here"),
+        # LLaMA-2 7B: 2 x 32 x 32 x 128 numbers, one byte each
+        ({"attention_sizes": "LLaMA-2 7B", "attention_bytes": "8 bits"}, "**256 KiB for each token**."),
+    ],
+)
+def test_sharing_says_what_is_kept_and_saved(query: dict[str, str], wanted: str):
+    assert wanted in said(opened("shared-keys", **query))
+
+
+# What is written along a text -------------------------------------------------------------------
+
+LINE = list("First␣Citizen:⏎Before␣we␣proceed␣any␣further,␣hear␣me␣speak.⏎")
+
+
+def test_an_axis_shows_every_letter_whole_words_or_nothing():
+    assert [text for _, text in axes.ticks(LINE[:20], 205)] == LINE[:20]
+    found = axes.ticks(LINE, 205)
+    assert (
+        " ".join(text for _, text in found) == "First Citizen: Before we proceed any further, hear me speak."
+    )
+    assert found[0][0] == 2 and found[3] == (22.5, "we"), "each in the middle of its place"
+    assert axes.ticks(LINE, 60) == []
+
+
+def test_both_patterns_of_the_mask_say_who_looks_and_have_a_scale():
+    weights = np.tri(len(LINE)) / np.arange(1, len(LINE) + 1)[:, None]
+    figure = figures.one_pattern(weights, LINE, True, 365).checked
+    assert figure.layout.yaxis.title.text == "this token looks …" and figure.layout.xaxis.title.text
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1) and figure.data[0].colorbar.tickvals[-1] == 1
+    assert "we" in figure.layout.xaxis.ticktext and len(figure.layout.xaxis.ticktext) == 10
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1], "the first token is above"

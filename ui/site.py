@@ -46,7 +46,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Home",
         ":material/home:",
         "",
-        "The map of a Transformer, drawn from a configuration.",
+        "A Transformer that runs: your text, its lanes, its next token.",
     ),
     Entry(
         "Start",

@@ -14,9 +14,9 @@ import { keepInLink, playButton, still } from "./shared/play.js"
 import { chance, whole } from "./shared/numbers.js"
 import { paint as paintColours, sideOf, themed } from "./shared/theme.js"
 
-const TYPED_MS = 120 // after the last key, the server is asked
+const TYPED_MS = 50 // after the last key, the server is asked
 const PATIENCE_MS = 6000 // an answer that has not come by then is not waited for any longer
-const SWEEP_MS = 700, MOVE_MS = 220 // a first text runs through; another block opens
+const SWEEP_MS = 700, MOVE_MS = 220, FADE_MS = 200 // a first text runs through; another block opens; a step gives way to the next
 const HIGH = 326, HIGHEST = 600, AROUND = 394, TALL = 640, NARROW = 640 // pixels; what stands around the map
 const MOST = 500 // tokens that are written on and on
 const KEPT = ["home_block", "home_head", "home_depth", "home_temperature", "home_top_k"]
@@ -101,10 +101,17 @@ function tick(self, time) {
     block: fill(panel.open, { block: self.focus, heads: p.heads, neurons: whole(model.d_ff ?? 0) }),
   }
   paint(self.brush, self, window.devicePixelRatio || 1)
+  const faded = self.ghost ? since(self.fadedAt, FADE_MS) : 1
+  if (faded < 1) {
+    Object.assign(self.brush, { globalAlpha: 1 - faded })
+    self.brush.setTransform(1, 0, 0, 1, 0, 0)
+    self.brush.drawImage(self.ghost, 0, 0)
+    self.brush.globalAlpha = 1
+  } else self.ghost = null
   headPlace(self)
   tell(self)
   self.root.dataset.frames = String(Number(self.root.dataset.frames ?? 0) + 1)
-  if (moved < 1 || self.sweep < 1) refresh(self)
+  if (moved < 1 || self.sweep < 1 || faded < 1) refresh(self)
 }
 
 function sweep(self, fresh) {
@@ -155,6 +162,7 @@ function choose(self, head) {
 
 function point(self, spot) {
   self.hover = spot
+  if (spot) self.part = null // what the link had pointed at has been read
   if (spot && spot.lane >= 0 && spot.kind !== "neuron") self.lane = spot.lane
   self.canvas.style.cursor = spot ? "pointer" : "default"
   refresh(self)
@@ -281,6 +289,7 @@ function fromLink(self, data) {
 }
 
 function take(self, data, fresh) {
+  if (self.p && !self.course.box.hidden && data.course?.on && data.picture.name !== self.p.name && data.text_id === self.course.textId) fade(self)
   const before = self.p, another = data.picture.name !== before?.name
   self.p = unpack(data.picture)
   const { p } = self, grew = Boolean(before) && before.ids.length > 0 && data.wrote && data.wrote.id === data.answered && data.wrote.id !== self.wrote
@@ -307,8 +316,18 @@ function take(self, data, fresh) {
   }
 }
 
+// What is drawn now fades while the next step of a training is drawn below it.
+function fade(self) {
+  if (still() || !self.canvas.width || self.sweep < 1) return
+  const ghost = document.createElement("canvas")
+  Object.assign(ghost, { width: self.canvas.width, height: self.canvas.height })
+  ghost.getContext("2d")?.drawImage(self.canvas, 0, 0)
+  Object.assign(self, { ghost, fadedAt: performance.now() })
+}
+
 // Another step of the same training, which was here already.
 function show(self, picture) {
+  fade(self)
   self.p = unpack(picture)
   place_(self)
   self.textures = textures(self.p, self.palette, sideOf(self.root))
@@ -344,7 +363,7 @@ function update(self, data, fresh) {
   self.notes.hidden = !data.notes.length
   self.before = data.before
   drawBars(self)
-  summarise(self)
+  if (!self.playing && !self.course.playing) summarise(self) // who listens is not told of every token
   refresh(self)
   if (self.waiting && data.answered === self.waiting.id) { self.waiting = null; clearTimeout(self.retry); goOn(self) }
   else if (!self.waiting) goOn(self)

@@ -97,14 +97,14 @@ function drawCourse(self) {
   const text = (some) => some.map((p) => p.map((n) => n.toFixed(1)).join(",")).join(" "), line = points(course.losses)
   course.line.setAttribute("points", text(line))
   course.done.setAttribute("points", course.on ? text(line.filter(([x]) => x <= (1000 * course.index) / Math.max(last, 1) + 0.01)) : "")
-  const near = Math.max(5, 6400 / Math.max(1, course.range.clientWidth)), found = marked(course.steps, course.marked, near), names = JSON.stringify(found)
+  const found = marked(course.steps, course.marked, course.marks.clientWidth || 900), names = JSON.stringify(found)
   if (names !== course.said) {
     course.said = names
     course.marks.replaceChildren()
-    for (const { at, row, short, words: full } of found) {
-      const mark = within(course.marks, "span", "", short)
+    for (const { at, side, short, words: full } of found) {
+      const mark = within(course.marks, "span", "", side === "none" ? "" : short)
       mark.style.left = `${at}%`
-      mark.dataset.row = String(row)
+      mark.dataset.side = side
       mark.title = full
     }
   }

@@ -97,14 +97,14 @@ function settings(self) {
 /** The drawn token leaves its bar and becomes a lane. */
 export function fly(self, wrote) {
   if (still() || !self.root.animate) return
-  const from = self.write.getBoundingClientRect(), stage = self.canvas.getBoundingClientRect(), root = self.root.getBoundingClientRect()
+  const row = self.rows.find(({ id }) => id === wrote.token), from = (row?.made ?? self.write).getBoundingClientRect(), stage = self.canvas.getBoundingClientRect(), root = self.root.getBoundingClientRect()
   const { g, p, tall } = self, c = g.lane(p.lanes - 1)
   const to = tall ? { x: stage.left + c, y: stage.top + g.labels - 20 } : { x: stage.left + g.labels - 40, y: stage.top + c - 10 }
   const token = element("span", "gf-live-flying gf-text", wrote.word)
   self.root.append(token)
   const at = (x, y) => `translate(${x - root.left}px, ${y - root.top}px)`
   const flight = token.animate(
-    [{ transform: at(from.left, from.top - 40), opacity: 1 }, { transform: at((from.left + to.x) / 2, Math.min(from.top, to.y) - 50), opacity: 1, offset: 0.5 }, { transform: at(to.x, to.y), opacity: 0.2 }],
+    [{ transform: at(from.left, from.top - (row ? 4 : 40)), opacity: 1 }, { transform: at((from.left + to.x) / 2, Math.min(from.top, to.y) - 50), opacity: 1, offset: 0.5 }, { transform: at(to.x, to.y), opacity: 0.2 }],
     { duration: self.playing ? 350 : 600, easing: "ease-in-out" },
   )
   flight.onfinish = flight.oncancel = () => token.remove()

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from engine.measure.living import depth_logits, lanes, outlook, read
 from pages.start.home import words
 from pages.start.home.choice import choose_preset
 from pages.start.home.living import draw_living
@@ -18,7 +19,14 @@ def draw_published() -> None:
 
 
 VIEWS = (
-    View("living", "Running", draw_living, words.LIVING, question=words.QUESTION),
+    View(
+        "living",
+        "Running",
+        draw_living,
+        words.LIVING,
+        (read, lanes, depth_logits, outlook),
+        question=words.QUESTION,
+    ),
     View("published", "Published models", draw_published, words.MAP, question=words.PUBLISHED_QUESTION),
 )
 

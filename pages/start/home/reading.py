@@ -82,7 +82,7 @@ def grown(looked: Looked, token: int) -> Held:
     return Held(subject.key[0], text, ids)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@st.cache_resource(max_entries=16, show_spinner=False)
 def reading_of(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) -> living.Reading:
     return living.read(_model, ids)
 

@@ -8,8 +8,8 @@ from ui.reading import ENGLISH
 from ui.text.markdown import safe
 
 TITLE = "A Transformer, with the lid off"
-QUESTION = "Words go in as vectors; what word comes out?"
-PUBLISHED_QUESTION = "What are published models made of?"
+QUESTION = "Words go in: which one comes next?"
+PUBLISHED_QUESTION = "What is a model made of?"
 
 EXAMPLES = {
     "Fact": ENGLISH["A fact"],

@@ -131,7 +131,7 @@ function state(self, step, column, kind) {
 function layout(self, canvas) {
   const { steps, labels } = self.data
   const width = Math.max(120, canvas.parentElement.clientWidth), columns = labels.length - 1, rows = steps.length
-  const cell = width / columns, high = Math.min(16, Math.max(3, HEIGHT / rows))
+  const cell = width / columns, high = Math.min(16, Math.max(1.5, HEIGHT / rows))
   return { width, columns, rows, cell, high, letters: cell >= 8 && labels.every((t) => t.length === 1) ? 16 : 0 }
 }
 

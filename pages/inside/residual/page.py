@@ -37,7 +37,7 @@ show(
             View("norms", "Norms", draw_norms, words.NORMS, (states, shares, cosines), question=Q["norms"]),
             View(
                 "highway",
-                "Highway",
+                "With or without",
                 draw_highway,
                 words.HIGHWAY,
                 ROAD,

@@ -131,11 +131,21 @@ def drawn(found: Tally, seed: int, token: str, likely: int) -> str:
     )
 
 
+SURE = 0.5  # of the favourite at the highest temperature: then the draws are tame at all of them
+
+
 def temperature(
     first: Stage, last: Stage, temperatures: Sequence[float], order: np.ndarray, token: str
 ) -> str:
     """The likeliest token at the lowest and at the highest temperature."""
     low, high = first.probabilities[order[0]], last.probabilities[order[0]]
+    if high > SURE:
+        return (
+            "**Temperature τ divides the logits before the softmax.** Here the model is so sure that it"
+            " hardly"
+            f" matters: the favourite, “{token}”, has **{low:.0%}** at τ = {temperatures[0]:g} and still"
+            f" **{high:.0%}** at τ = {temperatures[-1]:g}. Choose a token after which more is open."
+        )
     return (
         "**Temperature τ divides the logits before the softmax.** Low is tame: at"
         f" τ = {temperatures[0]:g} the favourite, “{token}”, has **{low:.0%}**, and the draw is as open as"

@@ -290,6 +290,15 @@ def test_temperatures_write_two_hundred_characters_each_and_the_seed_changes_the
     assert not other.exception and [c.value for c in other.code[5:10]] != texts
 
 
+def test_where_the_model_is_sure_no_temperature_makes_it_wild():
+    """After "First Citize" the classic model says "n", whatever the temperature."""
+    page = opened(sampling_view="temperatures", text="First Citize", sampling_position="11")
+    p = (logits_of(ids_of("First Citize"), -1).double() / 1.5).softmax(-1).max().item()
+    assert p > 0.5
+    said = sentences(page)
+    assert f"and still **{p:.0%}** at τ = 1.5" in said and "High is wild" not in said
+
+
 def test_a_text_is_scored_by_the_chain_rule(drawn):
     page = opened(sampling_view="likelihood", text="To be, or not")
     ids = ids_of("To be, or not")

@@ -114,7 +114,8 @@ def why_pieces(found: Ways, merges: int, name: str, large: int | None = None) ->
     table = "" if large is None else f", and for all of Shakespeare it needs {large:,}"
     return (
         f"{saved} Whole words would be {found.words.tokens:,}, but their list has no entry for a new word"
-        f" such as “{safe(found.new)}”{table}; BPE spells it in **{found.pieces.spelled:,} pieces**."
+        f" such as “{safe(found.new)}”{table}; BPE spells it in **{found.pieces.spelled:,} pieces**,"
+        " at worst letter by letter."
     )
 
 

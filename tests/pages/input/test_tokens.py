@@ -140,7 +140,8 @@ def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown(monkeypatch
     new, own = "caféabc", watch(text, 6).tokenizer
     assert (
         f"Whole words would be {len(listed)}, but their list has no entry for a new word such as “{new}”"
-        f"; BPE spells it in **{len(own.encode(' ' + new))} pieces**." in sentences(page)
+        f"; BPE spells it in **{len(own.encode(' ' + new))} pieces**, at worst letter by letter."
+        in sentences(page)
     )
     table = page.table[0].value
     wanted = {

@@ -10,6 +10,7 @@ from engine.parts.registry import HEALTHY, Parts
 
 TWO_THIRDS = 2 / 3  # of a block: 8 d^2 of 12 d^2, with d_ff = 4 d and full heads
 NEAR = 0.03
+THIN = 0.02  # of a model: as an area, such a part is a strip that has no room for its name
 IN_BLOCKS = ("norm1", "attention", "norm2", "feedforward")  # parts that every block has one of
 
 
@@ -81,6 +82,12 @@ def where(ledger: Ledger) -> Where:
         c.n_heads * (c.d_head or 0) / c.d_model,
         (c.n_kv_heads or 0) * (c.d_head or 0) / c.d_model,
     )
+
+
+def thin(ledger: Ledger) -> dict[str, int]:
+    """The components with less than THIN of the parameters, largest first: name -> count."""
+    few = {name: count for name, count in ledger.components.items() if 0 < count < THIN * ledger.total}
+    return dict(sorted(few.items(), key=lambda each: -each[1]))
 
 
 def largest(ledger: Ledger, most: int = 3) -> tuple[dict[str, int], int]:

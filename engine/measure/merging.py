@@ -44,7 +44,7 @@ class Achieved:
     shrinking: Shrinking
     merges: int
     vocab_size: int
-    once: int | None  # the first merge whose pair stood there only once; None where none did
+    once: int | None  # the first merge, from 1, whose pair stood there only once; None where none did
     learned: int  # tokens beyond the starting symbols
 
     @property
@@ -76,7 +76,7 @@ class Achieved:
 def achieved(seen: Watched) -> Achieved:
     """What a training that was watched came to."""
     own = seen.tokenizer
-    once = next((merge.rank for merge in own.merges if merge.count == 1), None)
+    once = next((number for number, merge in enumerate(own.merges, 1) if merge.count == 1), None)
     shrinking = Shrinking(seen.lengths, seen.characters, seen.bytes)
     return Achieved(shrinking, len(own.merges), own.vocab_size, once, own.vocab_size - len(own.base))
 

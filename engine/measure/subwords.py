@@ -22,7 +22,7 @@ READ = 0.9  # of a text from which the words are listed; the rest is new
 @dataclass(frozen=True)
 class Way:
     """A text cut in one way: `vocab_size` entries in the list, `tokens` in the text, `spelled` in a word that
-    the text does not have: 0 where that way has no entry for it.
+    the text does not have, with the blank before it: 0 where that way has no entry for it.
     """
 
     vocab_size: int
@@ -60,8 +60,9 @@ class Ways:
 def three_ways(text: str, seen: Watched) -> Ways:
     """The text from which `seen` learned its merges: characters, its pieces after the last merge, words."""
     own, new = seen.tokenizer, new_word(text)
-    pieces = Way(own.vocab_size, int(seen.lengths[-1]), len(own.encode(new)))
-    return Ways(Way(len(set(text)), len(text), len(new)), pieces, _words(text, new), new)
+    running = f" {new}" if new and " " in text else new  # as it would stand there
+    pieces = Way(own.vocab_size, int(seen.lengths[-1]), len(own.encode(running)))
+    return Ways(Way(len(set(text)), len(text), len(running)), pieces, _words(text, new), new)
 
 
 def new_word(text: str) -> str:

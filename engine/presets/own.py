@@ -171,8 +171,8 @@ OWN: dict[str, Preset] = {
         },
         why={
             "repeat": (
-                "in ordinary text little comes twice within 64 characters: without repeats no head learned to"
-                " copy here"
+                "in ordinary text little comes twice within 64 characters: tried without repeats, after 1,000"
+                " steps no head gave more than 0.01 of its weight to copying"
             ),
             "n_layers": (
                 "a head that copies needs one below it that reads the token before: two layers are the least"

@@ -42,7 +42,8 @@ def now(page) -> str:
 
 
 def at(page) -> int:
-    return int(re.search(r"Merge ([\d,]+)", now(page))[1].replace(",", ""))
+    """The step as links hold it, from 0."""
+    return int(re.search(r"Merge ([\d,]+) of", now(page))[1].replace(",", "")) - 1
 
 
 def press(page, name: str) -> None:

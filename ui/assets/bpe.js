@@ -106,7 +106,7 @@ function create(place) {
 function table(self) {
   return [["merge", "left_id", "left", "right_id", "right", "id", "token", "count", "tokens_left"], ...Array.from({ length: self.count }, (_, rank) => {
     const { left, right, token, count, length } = merge(self, rank)
-    return [rank, left, text(self, left), right, text(self, right), token, text(self, token), count, length]
+    return [rank + 1, left, text(self, left), right, text(self, right), token, text(self, token), count, length]
   })]
 }
 
@@ -243,7 +243,7 @@ function paint(self, view, merged, hotBefore) {
 
 function title(self, id) {
   const rank = self.maker.get(id)
-  return rank === undefined ? `${text(self, id)} · id ${id}, a starting symbol` : `${text(self, id)} · id ${id}, made by merge ${rank}`
+  return rank === undefined ? `${text(self, id)} · id ${id}, a starting symbol` : `${text(self, id)} · id ${id}, made by merge ${rank + 1}`
 }
 
 function draw(self, follow) {
@@ -252,12 +252,12 @@ function draw(self, follow) {
   const lengthBefore = step ? self.data.merges[5 * (step - 1) + 4] : data.start
   self.shownToken = self.token >= 0 ? self.token : now.token
   self.slider.value = String(step)
-  self.slider.setAttribute("aria-valuetext", `merge ${step}, ${step + 1} of ${self.count}`)
+  self.slider.setAttribute("aria-valuetext", `merge ${step + 1} of ${self.count}`)
   for (const [name, off] of [["first", step === 0], ["back", step === 0], ["next", step === self.count - 1], ["last", step === self.count - 1]]) {
     self.root.querySelector(`[data-do=${name}]`).disabled = off
   }
   self.now.replaceChildren(
-    element("b", "", `Merge ${whole(step)} `), document.createTextNode(`(${whole(step + 1)} of ${whole(self.count)}):  `), chip(self, now.left), document.createTextNode(" + "), chip(self, now.right),
+    element("b", "", `Merge ${whole(step + 1)} of ${whole(self.count)}: `), chip(self, now.left), document.createTextNode(" + "), chip(self, now.right),
     document.createTextNode(" → "), chip(self, now.token), document.createTextNode(`  stands ${times(now.count)}, becomes id ${now.token}`),
   )
   drawPairs(self, now)
@@ -332,7 +332,7 @@ function branch(self, { id, kids }) {
   button.type = "button"
   button.dataset.id = String(id)
   button.append(element("b", "", text(self, id)))
-  button.append(element("small", "", rank === undefined ? `id ${id}` : `merge ${whole(rank)} · ${times(self.data.merges[5 * rank + 3])}${kids.length ? "" : " …"}`))
+  button.append(element("small", "", rank === undefined ? `id ${id}` : `merge ${whole(rank + 1)} · ${times(self.data.merges[5 * rank + 3])}${kids.length ? "" : " …"}`))
   dress(self, button, id)
   node.appendChild(button)
   if (kids.length) {
@@ -363,7 +363,7 @@ function load(self, data) {
     return fact
   }))
   self.parts.vocabulary.replaceChildren(...data.tokens.map((token, id) => {
-    const rank = self.maker.get(id), option = element("option", "", rank === undefined ? `${token}  (id ${id})` : `${token}  (merge ${rank})`)
+    const rank = self.maker.get(id), option = element("option", "", rank === undefined ? `${token}  (id ${id})` : `${token}  (merge ${rank + 1})`)
     option.value = String(id)
     return [rank ?? -1, option]
   }).sort((a, b) => Number(a[0] < 0) - Number(b[0] < 0) || a[0] - b[0]).map(([, option]) => option))

@@ -197,10 +197,11 @@ def against_told(added: PlaceRow, turned: PlaceRow, letters: tuple[str, str], di
     """`letters` (query, key) as Markdown."""
     back = "1 place" if distance == 1 else f"{distance} places"
     return (
-        "Sinusoidal waves are added once to the vector, RoPE turns query and key at every comparison."
+        "Sinusoidal waves are added once to the vector. RoPE turns query and key at every comparison, each by"
+        " an angle that grows with its place: of the two angles only the difference is left, the distance."
         f" “{letters[0]}” looks at “{letters[1]}” {back} back, anywhere in the text: added, the score wanders"
         f" from **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}**; turned, it stays at"
-        f" **{signed(turned.mean, 2)}**, since only the distance counts."
+        f" **{signed(turned.mean, 2)}**."
     )
 
 

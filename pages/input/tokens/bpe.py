@@ -7,14 +7,16 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from engine import corpora
 from engine.measure.merging import achieved
 from engine.measure.subwords import Ways
 from engine.tokenizers.bpe import Level, Split
 from pages.input.tokens import words
 from pages.input.tokens.bpe_result import draw_result
-from pages.input.tokens.bpe_text import OWN, SOURCES, Texts, choose_texts, typed_text
+from pages.input.tokens.bpe_text import OWN, SHAKESPEARE, SOURCES, Texts, choose_texts, typed_text
+from pages.input.tokens.shared import Sources, known_words
 from pages.input.tokens.watching import Watching, watching
-from ui import explain
+from ui import explain, state
 from ui.players.component import mounted
 from ui.text.markdown import safe
 from ui.widgets import index_of, number_of, one_of, picked, put_index, whole
@@ -48,9 +50,10 @@ def draw_bpe() -> None:
     with left:
         _play(watched, texts)
     with right:
-        explain.answer(words.why_pieces(watched.ways, len(watched.seen.tokenizer.merges), texts.name))
-        _draw_ways(watched.ways, len(watched.seen.tokenizer.base), level)
-    explain.measure_it(_measured, watched, texts, new_tokens)
+        merges = len(watched.seen.tokenizer.merges)
+        explain.answer(words.why_pieces(watched.ways, merges, texts.name, _large_list(texts)))
+        _draw_ways(watched.ways)
+    explain.measure_it(_measured, watched, texts, new_tokens, level)
 
 
 def _settings() -> tuple[str, Level, Split, int]:
@@ -66,28 +69,28 @@ def _settings() -> tuple[str, Level, Split, int]:
     return source, level, split, new_tokens
 
 
-def _draw_ways(ways: Ways, base: int, level: Level) -> None:
+def _large_list(texts: Texts) -> int | None:
+    """How many words all of Tiny Shakespeare has; None where it is not here, or is what is learned from."""
+    if texts.name == SOURCES[SHAKESPEARE] or corpora.shakespeare_path() is None:
+        return None
+    known = known_words(Sources(SHAKESPEARE, "", state.corpus(SHAKESPEARE).text))
+    return None if known is None else known.vocab_size
+
+
+def _draw_ways(ways: Ways) -> None:
     """Characters, pieces and whole words of the same text, and of a word that it does not have."""
-    pieces = words.entries(base, ways.pieces.vocab_size, LEVELS[level])
-    rows = {
-        "characters": (f"{ways.characters.vocab_size:,}", ways.characters),
-        "BPE": (pieces, ways.pieces),
-    }
+    rows = {"characters": ways.characters, "BPE": ways.pieces}
     if ways.words is not None:
-        rows["whole words"] = (f"{ways.words.vocab_size:,}", ways.words)
-    table = pd.DataFrame(
-        [
-            {"": name, "vocabulary": entries, "tokens T": f"{way.tokens:,}"}
-            for name, (entries, way) in rows.items()
-        ]
-    ).set_index("")
+        rows["whole words"] = ways.words
+    table = pd.DataFrame({"tokens T": [f"{way.tokens:,}" for way in rows.values()]}, index=list(rows))
     if ways.new:
-        table[f"“{safe(ways.new)}”"] = [words.spelled(way) for _, way in rows.values()]
+        table[f"“␣{safe(ways.new)}”"] = [words.spelled(way) for way in rows.values()]
     st.table(table)
 
 
-def _measured(watched: Watching, texts: Texts, new_tokens: int) -> None:
+def _measured(watched: Watching, texts: Texts, new_tokens: int, level: Level) -> None:
     st.markdown(words.achieved(achieved(watched.seen), new_tokens))
+    st.markdown(words.lists(watched.ways, len(watched.seen.tokenizer.base), LEVELS[level]))
     st.caption(words.learned_from(texts.name, watched.seen.characters))
     draw_result(watched, texts, new_tokens)
 

@@ -113,8 +113,8 @@ def merges_table(seen: Watched) -> pd.DataFrame:
         f"{tokens[r[0][0][0]]} + {tokens[r[0][0][1]]}: {r[0][1]:,}" if r else "" for r in seen.runners_up
     ]
     rows = [
-        (m.rank, tokens[m.pair[0]], tokens[m.pair[1]], tokens[m.token], m.token, m.count, m.length, after)
-        for m, after in zip(own.merges, following, strict=True)
+        (number, tokens[m.pair[0]], tokens[m.pair[1]], tokens[m.token], m.token, m.count, m.length, after)
+        for number, (m, after) in enumerate(zip(own.merges, following, strict=True), 1)
     ]
     return pd.DataFrame(
         rows, columns=["merge", "left", "right", "token", "id", "count", "tokens left", "next in line"]

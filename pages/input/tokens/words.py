@@ -92,8 +92,10 @@ def _times(ratio: float) -> str:
 # BPE --------------------------------------------------------------------------------------------
 
 
-def why_pieces(found: Ways, merges: int, name: str) -> str:
-    """The answer of the view: what pieces save, and what whole words would not do."""
+def why_pieces(found: Ways, merges: int, name: str, large: int | None = None) -> str:
+    """The answer of the view: what pieces save, and what whole words would not do. `large` is how many words
+    all of Tiny Shakespeare has; None where that is not known, or is what the merges are learned from.
+    """
     letters, pieces = found.characters, found.pieces
     if pieces.tokens >= letters.tokens:
         return (
@@ -109,15 +111,25 @@ def why_pieces(found: Ways, merges: int, name: str) -> str:
         return saved
     if not found.new or found.words.spelled:
         return f"{saved} Whole words would be {found.words.tokens:,}, but their list has no next new word."
+    table = "" if large is None else f", and for all of Shakespeare it needs {large:,}"
     return (
         f"{saved} Whole words would be {found.words.tokens:,}, but their list has no entry for a new word"
-        f" such as “{safe(found.new)}”; BPE spells it in **{found.pieces.spelled:,} pieces**."
+        f" such as “{safe(found.new)}”{table}; BPE spells it in **{found.pieces.spelled:,} pieces**."
     )
 
 
-def entries(base: int, vocab_size: int, level: str) -> str:
-    """The list of a BPE: what it starts from, and what its merges added."""
-    return f"{base:,} {level.lower()} + {vocab_size - base:,} merges"
+def lists(found: Ways, base: int, level: str) -> str:
+    """How long the list of each way is, for this text."""
+    pieces = found.pieces.vocab_size
+    said = (
+        f"The lists for this text: **{found.characters.vocab_size:,}** characters;"
+        f" **{base:,} {level.lower()} + {pieces - base:,} merges** of BPE"
+    )
+    if found.words is None:
+        return f"{said}."
+    return (
+        f"{said}; **{found.words.vocab_size:,}** whole words, and one more for each new word of another text."
+    )
 
 
 def spelled(way: Way) -> str:

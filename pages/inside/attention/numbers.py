@@ -230,10 +230,10 @@ def _why_first(subject: Subject, numbers: HeadNumbers) -> None:
     st.markdown("### Why does everything look at the first token?")
     st.markdown(
         "A row of the pattern must sum to 1: attention has **no null answer**. A head that finds nothing to"
-        " do must put its weight somewhere: like a database that is asked with a blurred key and always answers,"
-        " which is one way to see why models make things up. Trained models often choose a token that all can see, the first,"
-        " and let it say little: its value vector $v$ becomes short, so that looking there changes almost"
-        " nothing. Such a token is called a sink. Whether this model does so is measured here."
+        " do must put its weight somewhere, like a database that is asked with a blurred key and always"
+        " answers: one way to see why models make things up. Trained models often choose a token that all can"
+        " see, the first, and let it say little: its value vector $v$ becomes short, so that looking there"
+        " changes almost nothing. Such a token is called a sink. Whether this model does so is measured here."
     )
     if len(subject.ids) < 2:
         st.info("The text has one token only: everything looks at the first token, since there is no other.")

@@ -41,10 +41,11 @@ def scaled(query: OneQuery) -> str:
             f" **{query.most_plain:.1%}**. Make d_k larger."
         )
     return (
-        f"A score adds up {query.width} products, so it spreads by about √{query.width} = {query.spread:.1f}."
-        f" As it is, one key takes **{query.most_plain:.1%}** of the weight, and where one weight is 1"
-        " nothing can be learned about the others. Divided by √d_k it takes"
-        f" **{query.most_scaled:.1%}**, and a wider head is no sharper."
+        f"A score adds up {query.width} products, so it spreads by about √{query.width} = {query.spread:.1f},"
+        f" and the softmax makes of {query.spread:.1f} a factor e^{query.spread:.1f}: one key takes"
+        f" **{query.most_plain:.1%}** of the weight, and the nearer that is to 1, the less is learned about"
+        " the others. Divided by √d_k scores spread by about 1 at any width, and it takes"
+        f" **{query.most_scaled:.1%}**."
     )
 
 

@@ -318,11 +318,12 @@ def _by_loss(pair: Pair) -> str:
         ", and next to no gradient reaches the first block" if pair.replaced.reached < LITTLE else ""
     )
     return (
-        "With residual connections a block only *adds* to what it reads, so every token keeps its own vector;"
-        f" without them each block must rebuild everything, and the tokens become alike (cosine"
-        f" **{pair.replaced.last_alike:.2f}** after {_blocks(pair.depth)}, with them"
-        f" **{pair.added.last_alike:.2f}**){no_way_back}. After {pair.steps} steps that leaves the"
-        f" model without them at **{without}**{end}, the other at **{with_them}**."
+        "With residual connections a block only *adds* to what it reads: every token keeps its own vector,"
+        " and the gradient a way back that nothing multiplies. Without them each block must rebuild"
+        " everything, and the tokens become alike (cosine"
+        f" **{pair.replaced.last_alike:.2f}** after {_blocks(pair.depth)}, untrained; with them"
+        f" **{pair.added.last_alike:.2f}**){no_way_back}. After {pair.steps} steps that leaves the model"
+        f" without them at **{without}**{end}, the other at **{with_them}**."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.ledger import COMPONENTS, PER_BLOCK, Ledger, Row
+from engine.ledger.shares import thin
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 from ui.text.numbers import percent, short
@@ -38,8 +39,9 @@ ROOMY = 0.08  # from that share of the model on, an area has room for its share 
 
 def treemap(ledger: Ledger, title: str) -> go.Figure:
     """Areas are parameters: the model, its stacks and blocks, their components, the tensors. Tensors that
-    count 0 are left out.
+    count 0 are left out, and what is too thin for its name has none: it is told when it is pointed at.
     """
+    unnamed = thin(ledger)
     nodes: dict[str, dict[str, Any]] = {
         "model": {"label": title, "parent": "", "value": 0, "part": "residual", "note": ""}
     }
@@ -63,7 +65,8 @@ def treemap(ledger: Ledger, title: str) -> go.Figure:
                 f"{row.stack} blocks", above, f"{row.copies:,} blocks", "residual", "", row.parameters
             )
         above = grow(f"{row.stack} {row.component}", above, NAMES[row.component], part, "", row.parameters)
-        grow(
+        nodes[above]["unnamed"] = row.component in unnamed
+        tensor = grow(
             f"{above} {row.name}",
             above,
             row.name,
@@ -71,6 +74,7 @@ def treemap(ledger: Ledger, title: str) -> go.Figure:
             f"{_times(row)}{row.formula} = {_times(row, number=True)}{row.numbers}<br>",
             row.parameters,
         )
+        nodes[tensor]["unnamed"] = row.component in unnamed
     values, top = list(nodes.values()), max(nodes["model"]["value"], 1)
     trace: dict[str, Any] = {
         "type": "treemap",
@@ -81,7 +85,9 @@ def treemap(ledger: Ledger, title: str) -> go.Figure:
         "branchvalues": "total",
         "sort": True,
         "text": [
-            short(v["value"]) + (f" · {v['value'] / top:.1%}" if v["value"] >= ROOMY * top else "")
+            ""
+            if v.get("unnamed")
+            else short(v["value"]) + (f" · {v['value'] / top:.1%}" if v["value"] >= ROOMY * top else "")
             for v in values
         ],
         "hovertext": [v["note"] for v in values],
@@ -114,6 +120,8 @@ def treemap(ledger: Ledger, title: str) -> go.Figure:
 
 def _label(name: str, node: Mapping[str, Any], top: float, nodes: Mapping[str, Any]) -> str:
     """What stands on an area. One that holds others shows its first line only: its share stands there."""
+    if node.get("unnamed"):
+        return ""
     if any(other["parent"] == name for other in nodes.values()):
         return f"{node['label']} · {short(node['value'])} · {node['value'] / top:.1%}"
     return str(node["label"])

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import Ledger
-from engine.ledger.shares import change, largest, row_share, where
+from engine.ledger.shares import change, largest, row_share, thin, where
 from pages.models.parameters import answers, figures, words
 from pages.models.parameters.choice import Choice
 from ui import explain
@@ -28,7 +28,7 @@ def draw_where(choice: Choice) -> None:
         data=rows_table(ledger),
         name="parameters",
     )
-    st.caption("Click an area to go into it, and its top line to come back.")
+    st.caption(words.areas(ledger, {figures.NAMES[name]: count for name, count in thin(ledger).items()}))
     explain.measure_it(_measured, choice)
     explain.by_hand(_every_tensor, choice)
 

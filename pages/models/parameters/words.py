@@ -106,6 +106,15 @@ LAWS = (
 )
 
 
+def areas(ledger: Ledger, thin: dict[str, int]) -> str:
+    """How to walk the picture, and what is in it without a name: name -> parameters."""
+    walk = "Click an area to go into it, and its top line to come back."
+    if not thin:
+        return walk
+    named = ", ".join(f"{name} {percent(count, ledger.total)}" for name, count in thin.items())
+    return f"{walk} Strips too thin for a name: {named}."
+
+
 def in_and_outside(found: Where, ledger: Ledger) -> str:
     stacks = " of each stack" if ledger.encoder else ""
     return (

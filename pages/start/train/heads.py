@@ -5,6 +5,8 @@ Shown for a run whose text repeats itself (TrainConfig.repeat): there heads lear
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
 
 from engine.corpora import Corpus
@@ -41,8 +43,10 @@ def windows(spec: RunSpec, corpus: Corpus, rows: int) -> str:
 
 
 def scored(view: RunView) -> Grown | None:
-    """What the heads of a run do now; None where they are not scored."""
-    return grown(view.history.evaluations)
+    """What the heads of a run do now; None where they are not scored, or the training has failed."""
+    looks = view.history.evaluations
+    failed = bool(looks) and not math.isfinite(looks[-1].validation_loss)
+    return None if failed else grown(looks)
 
 
 def answer(found: Grown) -> str:

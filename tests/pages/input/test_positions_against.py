@@ -39,7 +39,7 @@ def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
         assert line["y"] == pytest.approx(scores_of_a_text(name, 2, 1), abs=1e-4)
     added, turned = (np.array(drawn[f"against_{name}"].traces[0]["y"]) for name in ("sinusoidal", "rope"))
     said = re.search(
-        r"“e” looks at “h” 2 places back, .* from \*\*(\S+)\*\* to \*\*(\S+)\*\*; .* stays at \*\*(\S+)\*\*,",
+        r"“e” looks at “h” 2 places back, .* from \*\*(\S+)\*\* to \*\*(\S+)\*\*; .* stays at \*\*(\S+)\*\*\.",
         sentences(page),
     )
     low, high, still = map(plain, said.groups())

@@ -5,6 +5,7 @@ strangers.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +102,7 @@ def test_every_part_of_what_came_out(level, split, drawn):
 
     page.get_by_key("bpe_part").set_value("merges").run()
     table, own = page.dataframe[0].value, watch(text, 6, level=level, split=split).tokenizer
-    assert table["tokens left"].tolist() == lengths[1:] and table["merge"].tolist() == list(range(6))
+    assert table["tokens left"].tolist() == lengths[1:] and table["merge"].tolist() == [1, 2, 3, 4, 5, 6]
     assert table["token"].tolist() == [show_bytes(own.tokens[m.token]) for m in own.merges]
 
     page.get_by_key("bpe_part").set_value("ways").run()
@@ -123,8 +124,9 @@ def test_every_part_of_what_came_out(level, split, drawn):
     assert ("always starts from the 256 bytes" in said) == (level == "char")
 
 
-def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown():
+def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown(monkeypatch):
     """The answer and its table, with all folds closed."""
+    monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
     text = "ab ab café ab café ab ab abc\n" * 3
     page = with_text(text, bpe_new="6", measure="false")
     left = merged(text, 6, "byte", "words")
@@ -138,19 +140,32 @@ def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown():
     new, own = "caféabc", watch(text, 6).tokenizer
     assert (
         f"Whole words would be {len(listed)}, but their list has no entry for a new word such as “{new}”"
-        in (sentences(page))
+        f"; BPE spells it in **{len(own.encode(' ' + new))} pieces**." in sentences(page)
     )
-    assert f"BPE spells it in **{len(own.encode(new))} pieces**" in sentences(page)
     table = page.table[0].value
     wanted = {
-        "characters": (f"{len(set(text))}", f"{len(text)}", f"{len(new)} tokens"),
-        "BPE": ("256 bytes + 6 merges", f"{left}", f"{len(own.encode(new))} tokens"),
-        "whole words": (f"{len(set(listed))}", f"{len(listed)}", "cannot"),
+        "characters": (f"{len(text)}", f"{1 + len(new)} tokens"),
+        "BPE": (f"{left}", f"{len(own.encode(' ' + new))} tokens"),
+        "whole words": (f"{len(listed)}", "cannot"),
     }
     assert {name: tuple(row) for name, row in table.iterrows()} == wanted
-    assert table.columns.tolist() == ["vocabulary", "tokens T", f"“{new}”"]
+    assert table.columns.tolist() == ["tokens T", f"“␣{new}”"]
+    measured = sentences(with_text(text, bpe_new="6", measure="true"))
+    assert f"**{len(set(text))}** characters; **256 bytes + 6 merges** of BPE;" in measured
+    assert f"**{len(set(listed))}** whole words" in measured
     page.get_by_key("bpe_new").set_value(1).run()  # a control of the main part changes the answer
     assert f"become {merged(text, 1, 'byte', 'words')} tokens" in sentences(page)
+
+
+@pytest.mark.skipif(corpora.shakespeare_path() is None, reason="Tiny Shakespeare is not on this machine")
+def test_a_list_of_whole_words_is_said_to_be_long():
+    path = corpora.shakespeare_path()
+    assert path is not None
+    counted = re.findall(r"[^\W_]+(?:'[^\W\d_]+)*|[^\w\s]", path.read_text("utf-8"))
+    said = sentences(with_text("ab ab café ab café ab ab abc\n" * 3, bpe_new="6", measure="false"))
+    assert f"“caféabc”, and for all of Shakespeare it needs {len(set(counted)):,}; BPE spells it" in said
+    learned = sentences(opened(bpe_from="shakespeare", bpe_new="5", measure="false"))
+    assert "but their list has no" in learned and "for all of Shakespeare it needs" not in learned
 
 
 def test_a_tokenizer_that_is_not_ours_is_found_out(monkeypatch):
@@ -174,7 +189,7 @@ def test_a_tokenizer_that_is_not_ours_is_found_out(monkeypatch):
 def test_what_is_learned_from_little_is_learned_by_heart():
     page = with_text("ab cd ab cd ef", bpe_new="40", bpe_part="ways")
     merges = watch("ab cd ab cd ef", 40).tokenizer.merges
-    once = next(m.rank for m in merges if m.count == 1)
+    once = 1 + next(m.rank for m in merges if m.count == 1)
     said = sentences(page)
     assert f"From merge {once} on the winning pair stands there only once" in said
     assert "You asked for 40; after these no pair was left." in said

@@ -54,6 +54,7 @@ VARIANTS: list[dict[str, Any]] = [
 def only_this(monkeypatch: pytest.MonkeyPatch, found: Checkpoint, name: str) -> None:
     """The bar offers one model, under that name."""
     monkeypatch.setattr(models, "SHIPPED", {})
+    monkeypatch.setattr(models, "LAPSES", {})
     monkeypatch.setattr(models, "TRAINABLE", [name])
     monkeypatch.setattr(models, "_untrained", lambda preset: found)
     monkeypatch.setattr(models.sources, "available", list)
@@ -361,8 +362,9 @@ def test_the_answer_about_the_square_root_is_what_the_bars_show(drawn, width):
     logs = np.log(plain) / np.sqrt(width)
     assert np.allclose(np.exp(logs) / np.exp(logs).sum(), scaled, atol=1e-5)
     assert f"one key takes **{plain.max():.1%}** of the weight" in said
-    assert f"Divided by √d_k it takes **{scaled.max():.1%}**" in said
+    assert f"at any width, and it takes **{scaled.max():.1%}**" in said
     assert f"adds up {width} products" in said and f"√{width} = {np.sqrt(width):.1f}" in said
+    assert f"a factor e^{np.sqrt(width):.1f}:" in said
 
 
 @pytest.mark.parametrize(("asked", "width"), [("300", 256), ("400", 512), ("3", 2), ("x", 64), ("-3", 64)])

@@ -29,6 +29,7 @@ STEPS = sources.steps_of(sources.Source("", "", MODEL.config, len(TEXT)))
 def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
     monkeypatch.setattr(models, "SHIPPED", {})
+    monkeypatch.setattr(models, "LAPSES", {})
     monkeypatch.setattr(models.sources, "available", list)
     monkeypatch.setattr(models, "TRAINABLE", ["shapes-numbers"])
     monkeypatch.setattr(models, "_untrained", lambda preset: found)

@@ -4,6 +4,7 @@ the newest snapshot is.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -161,3 +162,13 @@ def test_before_the_first_run_the_windows_are_parted_where_they_begin_again(
         page
     ) and f"{np.log(corpus.vocab_size):.2f} nats" in sentences(page)
     assert "when in 1,000 steps" in sentences(page)
+
+
+def test_a_training_that_failed_says_so(manager: StageManager, drawn: Any) -> None:
+    page = watched(manager, 5)
+    log = looked(5)
+    heads = log.view().evaluations[-1].heads
+    log.add(Evaluation(41, math.nan, math.nan, 10.0, False, heads=heads))
+    manager.change("run-0", history=log.view())
+    said = sentences(page.run())
+    assert "At step **41** its loss is no number any more" in said and "looks at the place" not in said

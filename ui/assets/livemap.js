@@ -14,7 +14,7 @@ import { keepInLink, playButton, still } from "./shared/play.js"
 import { chance, whole } from "./shared/numbers.js"
 import { paint as paintColours, sideOf, themed } from "./shared/theme.js"
 
-const TYPED_MS = 50 // after the last key, the server is asked
+const TYPED_MS = 5 // after a key the server is asked, one thing at a time
 const PATIENCE_MS = 6000 // an answer that has not come by then is not waited for any longer
 const SWEEP_MS = 700, MOVE_MS = 220, FADE_MS = 200 // a first text runs through; another block opens; a step gives way to the next
 const HIGH = 326, HIGHEST = 600, AROUND = 394, TALL = 640, NARROW = 640 // pixels; what stands around the map

@@ -115,7 +115,7 @@ const STRIP = 16, SUM = 15, LAST = 20, EDGE = 6, FIXED = 4 + EDGE + STRIP + SUM 
 export function layout({ along, across, lanes, earlier, layers, focus, tall }) {
   const labels = tall ? 96 : 132, words = tall ? 104 : 118, top = tall ? 4 : 64, band = tall ? 48 : 0
   const track = along - labels - words, embed = Math.max(12, Math.min(36, track * 0.05)), wanted = tall ? 270 : Math.max(320, 0.42 * track)
-  const each = layers > 1 ? Math.max(3, Math.min(64, (track - embed - wanted) / (layers - 1))) : 0
+  const each = layers > 1 ? Math.max(3, Math.min(Math.max(64, 0.17 * track), (track - embed - wanted) / (layers - 1))) : 0
   const wide = track - embed - each * (layers - 1)
   const rows = lanes + (earlier ? 0.8 : 0), pitch = Math.min(tall ? 46 : Math.max(56, across / 7), (across - top - (tall ? 4 : 8)) / rows)
   const first = top + (tall ? (across - top - pitch * rows) / 2 : 0) + (earlier ? 0.8 * pitch : 0)
@@ -127,9 +127,9 @@ export function layout({ along, across, lanes, earlier, layers, focus, tall }) {
     strips.push(layer === focus ? [end - LAST, end] : [s, end])
     s = end
   }
-  const [from, to] = blocks[focus], room = wide - FIXED - band, arcs = [from + 4 + band, from + 4 + band + room * 0.6]
+  const [from, to] = blocks[focus], room = wide - FIXED - band, active = Math.min(0.4 * room, 190), arcs = [from + 4 + band, from + 4 + band + room - active]
   const attention = [arcs[1] + EDGE, arcs[1] + EDGE + STRIP], middle = [attention[1] + SUM, attention[1] + SUM + STRIP]
-  const neurons = [middle[1] + EDGE, middle[1] + EDGE + room * 0.4], feedforward = [neurons[1] + EDGE, neurons[1] + EDGE + STRIP]
+  const neurons = [middle[1] + EDGE, middle[1] + EDGE + active], feedforward = [neurons[1] + EDGE, neurons[1] + EDGE + STRIP]
   return {
     along, across, labels, words: [along - words, along], top, band, pitch, thick: Math.max(3, Math.min(60, pitch * 0.72)), strips, blocks, focus, from, to,
     arcs, attention, middle, neurons, feedforward, lanes, earlier,

@@ -200,8 +200,8 @@ def against_told(added: PlaceRow, turned: PlaceRow, letters: tuple[str, str], di
         "Sinusoidal waves are added once to the vector, so a score depends on where both tokens stand:"
         f" “{letters[0]}” looks at “{letters[1]}” {back} back with anything from"
         f" **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}**. RoPE rotates query and key at"
-        " every comparison, each by an angle that grows with its place, and only the difference is left,"
-        f" the distance: **{signed(turned.mean, 2)}** everywhere, so what is learned at one place holds at all."
+        " every comparison, each by an angle that grows with its place, and only the difference is left, the"
+        f" distance: **{signed(turned.mean, 2)}** everywhere, so what is learned at one place holds at all."
     )
 
 

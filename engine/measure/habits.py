@@ -162,13 +162,13 @@ def ranked(numbers: HeadNumbers, by: Habit | None, strong: bool = False) -> list
 
 def grouped(numbers: HeadNumbers, most: int, strong: bool = False) -> list[int]:
     """Heads by their place, layer * heads + head: those of one habit together, in the order of HABITS, the
-    clearest first; then those with none. Of each kind at most `most`. With `strong`, only those that do more
-    than rest.
+    clearest first; then those with none. Of each kind at most `most`. With `strong`, only those that do
+    something narrower than WIDE.
     """
     own = habit_of_each(numbers)
     found: list[int] = []
     for habit in (*HABITS, None):
-        if not strong or habit not in (None, "first"):
+        if not strong or habit not in (None, *WIDE):
             kind = [i for i, one in enumerate(own) if (one and one[0]) == habit]
             found += sorted(kind, key=lambda i: -_value(own[i]))[:most]
     return found

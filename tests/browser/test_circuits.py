@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -45,6 +46,7 @@ def test_the_real_model_is_one_click_from_its_result(page, app_url):
     page.goto(f"{app_url}/circuits?circuits_view=patching&model=pretrained-smollm2-135m")
     expect(page.get_by_text("from after block 23 on")).to_be_visible(timeout=SLOW)
     page.get_by_role("radio", name="Mary / John").click()
-    expect(page.get_by_text("␣John / ␣Mary up to after block 22")).to_be_visible(timeout=SLOW)
-    bottom = page.get_by_text("␣John / ␣Mary up to after block 22").bounding_box()
+    answer = page.locator(".st-key-answer")
+    expect(answer).to_contain_text(re.compile("␣John / ␣Mary until after block 22"), timeout=SLOW)
+    bottom = answer.bounding_box()
     assert bottom["y"] + bottom["height"] <= 720, "the answer is on the first screen"

@@ -77,9 +77,9 @@ def test_a_head_forms_where_it_first_has_half_of_its_weight_there() -> None:
 
 def test_a_training_on_repeats_says_at_every_look_what_its_heads_do() -> None:
     repeating, plain = run(repeat=0.5), run()
-    assert [look.heads for look in only(plain, Evaluation)] == [None] * 3
+    assert [look.heads for look in only(plain, Evaluation)] == [None] * 4  # at its end there are two
     looks = only(repeating, Evaluation)
-    assert [look.step for look in looks] == [0, 10, 20] and all(look.heads for look in looks)
+    assert [look.step for look in looks] == [0, 10, 20, 20] and all(look.heads for look in looks)
     shape = [(len(look.heads.induction), len(look.heads.previous[0])) for look in looks]
-    assert shape == [(MODEL.n_layers, MODEL.n_heads)] * 3
+    assert shape == [(MODEL.n_layers, MODEL.n_heads)] * 4
     assert looks[0].heads != looks[2].heads

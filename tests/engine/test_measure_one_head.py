@@ -185,7 +185,7 @@ def test_narrow_habits_come_before_wide_ones_and_kinds_stand_together():
         ("broad", 0.9),
     ]
     assert habits.grouped(given, 4) == [0, 2, 3, 1] and habits.grouped(given, 1) == [0, 2, 3]
-    assert habits.clearest(given) == 0
+    assert habits.grouped(given, 4, strong=True) == [0] and habits.clearest(given) == 0
     quiet = replace(given, even_places={"own_word": 0.4}, relative_entropy=np.zeros((2, 2)))
     assert habits.habit_of_each(quiet)[2] is None and habits.grouped(quiet, 4, strong=True) == [0]
 

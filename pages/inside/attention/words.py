@@ -29,7 +29,10 @@ def with_heads(something: T, otherwise: T) -> Callable[[Subject], T]:
 # Heads ------------------------------------------------------------------------------------------
 
 HEADS_QUESTION = "Who looks at whom?"
-STRONG_HINT = f"Only heads that give a habit {STRONG:.0%} of their weight, and twice an even share."
+STRONG_HINT = (
+    f"Only heads that give a habit {STRONG:.0%} of their weight, and twice an even share; none that looks"
+    " broadly, nearby, at its own word or at the first token."
+)
 DOING: dict[Habit, tuple[str, str]] = {  # "Of 16 heads, 1 reads ..., 7 read ..."
     "previous": ("reads the token before", "read the token before"),
     "word_start": ("reads the start of its word", "read the start of their word"),

@@ -69,7 +69,7 @@ def sentences(page: AppTest) -> str:
 def test_the_lens_is_first_and_its_cell_is_in_the_url(manager):
     page = opened(residual_cell="4-3", measure="true")
     assert "after block 3 = output" in sentences(page) and "**0.000 nats**" in sentences(page)
-    assert page.query_params["residual_token"] in ("3", ["3"])
+    assert page.query_params["residual_cell"] in ("4-3", ["4-3"])
     page.get_by_key("residual_shade").set_value("KL to the output").run()
     assert not page.exception and "settled by" in sentences(page)
 

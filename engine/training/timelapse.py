@@ -2,7 +2,8 @@
 [--work FOLDER]`.
 
 One training of the preset "induction" on Tiny Shakespeare, whose model is kept at STEPS: from noise to
-Shakespeare, and on the way a head forms that reads the letter before, then heads that copy. Resumable: at
+Shakespeare, and on the way heads form that copy, and one that reads the letter before. They rise together:
+at step 480 and at step 520 they have half of the weight. Resumable: at
 every step that is kept the whole training state goes to the work folder, and the same command goes on from
 there.
 """

@@ -93,6 +93,9 @@ test("a card says what is there with its numbers", () => {
   const stream = card(self, { kind: "stream", layer: 1, depth: 2, lane: 7 })
   assert.ok(stream.text.includes(` w${guessed(p, 2, 7)[0][0]} `))
   assert.equal(card(self, { kind: "token", lane: 0 }).ask.token, 4)
+  // Where it stops is said by name: before the first block there is the embedding, and no block -1.
+  const where = (depth) => card({ ...self, say: { guess: ["stopped after {where}", ""] }, panel: { block: "block {block}", embedding: "embedding" }, depth }, { kind: "guess", lane: 7 }).title
+  assert.deepEqual([where(0), where(2)], ["stopped after embedding", "stopped after block 1"])
 })
 
 test("a template keeps what it does not know", () => assert.equal(fill("{a} {b}", { a: 1 }), "1 {b}"))

@@ -6,7 +6,7 @@ import { card } from "./livemap_card.js"
 import { createCourse, endCourse, pause, takeCourse } from "./livemap_course.js"
 import { paint, textures } from "./livemap_draw.js"
 import { createPanel, drawBars, fly } from "./livemap_panel.js"
-import { between, decisive, fill, hit, layout, outlookAt, telling, unpack, weight } from "./livemap_state.js"
+import { between, decisive, fill, hit, layout, outlookAt, telling, touched, unpack, weight } from "./livemap_state.js"
 import { ramp } from "./shared/colours.js"
 import { button, resize, within, write } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
@@ -132,7 +132,9 @@ function drawHeads(self) {
   const { p } = self, side = sideOf(self.root), colours = ramp(self.palette, side)
   self.heads.hidden = !p.patterns
   resize(self.buttons, p.patterns ? p.heads : 0, (head) => {
-    const made = button("", "", () => follow(self, card(self, { kind: "head", layer: self.focus })))
+    const made = button("", "", () => {})
+    // A finger cannot point without pressing: the card's own button leads on then.
+    made.onclick = (event) => { if (!touched(event)) follow(self, card(self, { kind: "head", layer: self.focus })) }
     within(made, "canvas")
     made.onpointerenter = made.onfocus = () => { choose(self, head); point(self, { kind: "head", layer: self.focus }) }
     made.onpointerleave = made.onblur = () => point(self, null)

@@ -54,7 +54,7 @@ export function card(self, place) {
       const [first, ...rest] = guessed(p, self.depth, lane)
       if (!first) return made("token", "tokens", "tokens", { id: whole(p.ids[lane]), vocab: whole(model.vocab), place: token })
       const others = rest.map(([id, q]) => `“${p.words[id]}” ${chance(q)}`).join(", ")
-      return made("guess", "unembedding", "logits", { guess: p.words[first[0]], chance: chance(first[1]), others, block: self.depth - 1 }, { part: sum("sum_feedforward") })
+      return made("guess", "unembedding", "logits", { guess: p.words[first[0]], chance: chance(first[1]), others, where: self.depth ? fill(self.panel.block, { block: self.depth - 1 }) : self.panel.embedding }, { part: sum("sum_feedforward") })
     }
     case "bar": {
       const found = outlookAt(p, self.depth, self.temperature, self.topK), i = found ? found.tokens.indexOf(place.token) : -1

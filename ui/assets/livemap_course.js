@@ -31,7 +31,7 @@ export function takeCourse(self, data) {
   const { course } = self, sent = data.course
   course.box.hidden = !sent
   if (!sent) return
-  const moving = course.asked !== undefined && self.waiting?.what.do === "step" && data.answered !== self.waiting.id
+  const moving = self.waiting?.what.do === "step" && data.answered !== self.waiting.id // the hand is further already
   Object.assign(course, { steps: sent.steps, losses: sent.losses, marked: sent.marks, model: sent.model, on: sent.on, textId: data.text_id, wanted: undefined })
   if (sent.on) {
     course.cache.delete(data.picture.name)

@@ -1,7 +1,7 @@
 // @ts-check
 // The right side of the living map: bars for the next token, temperature, top-k, how deep the model runs, and writing.
 
-import { fill, outlookAt } from "./livemap_state.js"
+import { fill, outlookAt, touched } from "./livemap_state.js"
 import { button, element, resize, within, write } from "./shared/dom.js"
 import { chance, whole } from "./shared/numbers.js"
 import { playButton, still } from "./shared/play.js"
@@ -45,7 +45,7 @@ export function drawBars(self) {
     made.type = "button"
     self.list.append(made)
     const row = { made, token, bar, share, id: -1, remove: () => made.remove() }
-    made.onclick = () => self.does.follow({ kind: "bar", token: row.id })
+    made.onclick = (event) => { if (!touched(event)) self.does.follow({ kind: "bar", token: row.id }) }
     made.onpointerenter = made.onfocus = () => self.does.point({ kind: "bar", token: row.id })
     made.onpointerleave = made.onblur = () => self.does.point(null)
     return row

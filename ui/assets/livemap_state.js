@@ -8,6 +8,9 @@ import { bytes, numbers } from "./shared/numbers.js"
  * @typedef {any} Picture
  */
 
+/** A finger, that cannot point without pressing. */
+export const touched = (event) => event.pointerType === "touch"
+
 /**
  * @param {Record<string, any>} sent
  * @returns {Picture}

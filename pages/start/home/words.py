@@ -60,7 +60,7 @@ SAY = {
     ),
     "block": ("Block {block}", "Click to open it here: its heads, its neurons, what they add."),
     "guess": (
-        "After “{word}”, stopped after block {block}",
+        "After “{word}”, stopped after {where}",
         "The final norm and the table of all words, held to this depth: “{guess}” {chance}, then {others}.",
     ),
     "bar": ("“{word}” could be next", "{chance} at temperature {temperature}; its score (logit) is {logit}."),

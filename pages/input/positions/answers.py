@@ -201,7 +201,8 @@ def against_told(added: PlaceRow, turned: PlaceRow, letters: tuple[str, str], di
         f" “{letters[0]}” looks at “{letters[1]}” {back} back with anything from"
         f" **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}**. RoPE rotates query and key at"
         " every comparison, each by an angle that grows with its place, and only the difference is left, the"
-        f" distance: **{signed(turned.mean, 2)}** everywhere, so what is learned at one place holds at all."
+        f" distance: **{signed(turned.mean, 2)}** everywhere, so what is learned at one place holds at"
+        " every place."
     )
 
 

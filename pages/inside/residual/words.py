@@ -310,7 +310,7 @@ def _by_loss(pair: Pair) -> str:
     with_them, without = nats(pair.added.loss), nats(pair.replaced.loss)
     end = {
         "nothing": " (it has learned nothing: that is guessing)",
-        "counts": " (it knows no more than how often each letter occurs)",
+        "counts": " (it knows hardly more than how often each letter occurs)",
         "less": "",
         "more": "",
     }[pair.learned]
@@ -319,11 +319,12 @@ def _by_loss(pair: Pair) -> str:
     )
     return (
         "With residual connections a block only *adds* to what it reads: each token's vector lives on through"
-        " all blocks, and the gradient has a way back on which nothing shrinks it. Without them attention"
-        " averages the tokens block after block, until they are alike (cosine"
+        " all blocks, and the gradient has a way back past them. Without them the gradient must go through"
+        " every block, and attention averages the tokens until they are alike (cosine"
         f" **{pair.replaced.last_alike:.2f}** after {_blocks(pair.depth)}, untrained; with them"
-        f" **{pair.added.last_alike:.2f}**){no_way_back}. After {pair.steps} steps the model without them is"
-        f" at **{without}**{end}, the other at **{with_them}**."
+        f" **{pair.added.last_alike:.2f}**): the more alike, the less can be told which letter is"
+        f" read{no_way_back}. After {pair.steps} steps the model without them is at **{without}**{end}, the"
+        f" other at **{with_them}**."
     )
 
 

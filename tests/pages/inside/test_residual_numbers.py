@@ -303,7 +303,7 @@ def test_the_highway_opens_on_two_models_that_were_trained(drawn):
             lost = row["replaced"]["gradients"][0] < 0.01 * row["replaced"]["gradients"][-1]
             assert ("next to no gradient reaches the first block" in said) == lost
             knows = (
-                " (it knows no more than how often each letter occurs)"
+                " (it knows hardly more than how often each letter occurs)"
                 if ends["replaced"] < 4
                 else (" (it has learned nothing: that is guessing)")
             )

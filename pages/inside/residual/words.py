@@ -318,13 +318,12 @@ def _by_loss(pair: Pair) -> str:
         ", and next to no gradient reaches the first block" if pair.replaced.reached < LITTLE else ""
     )
     return (
-        "With residual connections a block only *adds* to what it reads: each token's vector lives on through"
-        " all blocks, and the gradient has a way back past them. Without them the gradient must go through"
-        " every block, and attention averages the tokens until they are alike (cosine"
+        "With residual connections a block only *adds* to what it reads: each token's vector lives on, and"
+        " the gradient has a way back past the blocks. Without them the gradient must go through every block,"
+        " and attention averages the tokens until they are alike (cosine"
         f" **{pair.replaced.last_alike:.2f}** after {_blocks(pair.depth)}, untrained; with them"
-        f" **{pair.added.last_alike:.2f}**): the more alike, the less can be told which letter is"
-        f" read{no_way_back}. After {pair.steps} steps the model without them is at **{without}**{end}, the"
-        f" other at **{with_them}**."
+        f" **{pair.added.last_alike:.2f}**): what is alike cannot be told apart{no_way_back}. After"
+        f" {pair.steps} steps the model without them is at **{without}**{end}, the other at **{with_them}**."
     )
 
 

@@ -10,7 +10,7 @@ All of it is in the URL (`model`, `step`, `text`) and goes along from page to pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,6 +36,8 @@ from ui.timeline import timeline_of
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
+
+    from engine.service.state import RunView
 
 
 SCRUBBER = "subject_scrubber"
@@ -126,6 +128,23 @@ def _told(name: str, read: str | None) -> str:
     return f"{safe(title)} · {safe(begins if len(begins) <= BEGINS else begins[:BEGINS] + ' …')}"
 
 
+def seen(
+    name: str,
+    run: RunView | None,
+    step: int,
+    steps: Sequence[int],
+    found: models.Found,
+    text: str,
+    ids: tuple[int, ...],
+) -> Subject:
+    """The model `found` under that name, at a step of its `steps` (NEWEST: the last), and what it reads."""
+    at = step if step != NEWEST else max(steps, default=NEWEST)
+    corpus = found.metrics.get("corpus")
+    known = corpus if corpus in corpora.CORPORA else None
+    title, repeat = models.title_of(name, run), models.repeat_of(found)
+    return Subject((name, at), title, found.model, found.tokenizer, text, ids, known, repeat)
+
+
 @contextmanager
 def subject_of(choice: Choice) -> Iterator[Subject]:
     """Reads the model at the step of the scrubber, which is drawn on leaving.
@@ -149,19 +168,8 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config))
     for note in notes if choice.text is not None else ():
         st.caption(f":material/info: {safe(note)}")
-    at = step if step != NEWEST else max(steps, default=NEWEST)
-    corpus = found.metrics.get("corpus")
     try:
-        yield Subject(
-            (name, at),
-            models.title_of(name, run),
-            found.model,
-            found.tokenizer,
-            shown,
-            ids,
-            corpus if corpus in corpora.CORPORA else None,
-            models.repeat_of(found),
-        )
+        yield seen(name, run, step, steps, found, shown, ids)
     finally:
         if course is not None and steps:
             with timeline:

@@ -10,7 +10,6 @@ goes on from there. The weights that are shipped are those with the lowest valid
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import os
@@ -33,6 +32,7 @@ from engine.model import Transformer
 from engine.numerics import choose, keep_memory
 from engine.presets import PRESETS
 from engine.training.batches import Batches
+from engine.training.command import places
 from engine.training.evaluation import measure
 from engine.training.records import Evaluation, Snapshot, Step
 from engine.training.train import train
@@ -198,15 +198,8 @@ def _processor() -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = places(__doc__)
     parser.add_argument("name", choices=[*_ALL, "positions"])
-    parser.add_argument("--into", type=Path, default=Path("checkpoints"))
-    parser.add_argument(
-        "--work",
-        type=Path,
-        default=None,
-        help="where the resumable state lies (default: the user's cache folder)",
-    )
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     keep_memory()

@@ -10,7 +10,6 @@ there.
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import os
@@ -32,6 +31,7 @@ from engine.numerics import choose, keep_memory
 from engine.parts.registry import HEALTHY
 from engine.presets import PRESETS
 from engine.training.batches import Batches
+from engine.training.command import places
 from engine.training.evaluation import measure
 from engine.training.lapse import Lapse, keep_facts, keep_step, model_at, open_lapse
 from engine.training.records import Control, Evaluation, HeadScores, Snapshot, Step
@@ -148,15 +148,7 @@ def _facts(corpus: Corpus, config: ModelConfig, settings: TrainConfig) -> dict[s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--into", type=Path, default=Path("checkpoints"))
-    parser.add_argument(
-        "--work",
-        type=Path,
-        default=None,
-        help="where the resumable state lies (default: the user's cache folder)",
-    )
-    options = parser.parse_args()
+    options = places(__doc__).parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     keep_memory()
     work = options.work or corpora.cache_folder() / "timelapse"

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine import corpora
 from engine.measure import living
 from engine.model import Transformer
-from ui import models, state
+from ui import state
 from ui import step as training_step
 from ui.fields import visible
 from ui.models import RUN, model_of
 from ui.reading import MAX_TEXT, most_tokens, read
-from ui.step import NEWEST
-from ui.subject import LARGE, Subject
+from ui.subject import LARGE, Subject, seen
 from ui.timeline import Timeline, timeline_of
 
 HELD, SAID = "home_ids", "home_said"
@@ -51,23 +49,13 @@ def look(name: str, text: str) -> Looked:
     steps = course.steps if course else ()
     step = training_step.current(name, steps)
     found = model_of(name, step, steps)
-    at = step if step != NEWEST else max(steps, default=NEWEST)
-    corpus = found.metrics.get("corpus")
     notes: Sequence[str] = ()
     held = st.session_state.get(HELD)
     if isinstance(held, Held) and held.name == name and held.text == text:
         ids, shown = held.ids, text
     else:
         ids, shown, notes = read(text, found.tokenizer, most_tokens(found.config))
-    subject = Subject(
-        (name, at),
-        models.title_of(name, run),
-        found.model,
-        found.tokenizer,
-        shown,
-        ids,
-        corpus if corpus in corpora.CORPORA else None,
-    )
+    subject = seen(name, run, step, steps, found, shown, ids)
     return Looked(subject, course, step, tuple(notes))
 
 

@@ -264,7 +264,7 @@ def _made_of(parts: Parts) -> dict[str, str]:
     if PARTS.get(parts.name) is not parts:
         raise CheckpointError(
             f"a model made of {parts.name!r} cannot be saved: nobody could load it. Give its parts a name in"
-            " engine/faults.py"
+            " engine/faults"
         )
     return {} if parts is HEALTHY else {"parts": parts.name}
 

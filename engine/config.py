@@ -17,6 +17,7 @@ Position = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
 Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention"]
 OutputHead = Literal["linear", "masked", "none"]
 Precision = Literal["auto", "float32", "bfloat16"]
+Init = Literal["scaled", "plain", "fan_in", "normal"]
 OptimizerName = Literal["adamw", "muon"]
 Schedule = Literal["constant", "linear", "cosine"]
 Objective = Literal["next_token", "masked"]
@@ -217,6 +218,7 @@ class TrainConfig(_Fields):
     warmup_steps: int = 100
     min_lr_fraction: float = 0.1  # of the peak; one step after the last would have it: with 0 none is wasted
     precision: Precision = "auto"
+    init: Init = "scaled"  # how the first weights are drawn: engine.model.initialise
     seed: int = 0
     eval_every: int = 100  # 0: only at the end
     eval_tokens: int = 16_384  # how much of the validation split is read while training; 0: all of it
@@ -232,6 +234,7 @@ class TrainConfig(_Fields):
         False  # also after 1, 2, 4, 8 ... steps up to snapshot_every: most is learned early
     )
     tokenizer: str = "char"  # char, byte, or bpe:V for byte-pair encoding with V tokens in all
+    seconds: float = 0.0  # of computing, after which it ends even before `steps`; 0: steps alone
     repeat: float = 0.0  # share of the training windows that repeat their own beginning to their end
 
     def validate(self) -> TrainConfig:
@@ -261,6 +264,7 @@ class TrainConfig(_Fields):
             _check_range(name, getattr(self, name), 0.0, 0.9999)
         _check_range("min_lr_fraction", self.min_lr_fraction, 0.0, 1.0)
         _check_range("repeat", self.repeat, 0.0, 1.0)
+        _check_range("seconds", self.seconds, 0.0, 1e6)
         if self.seed >= 2**31:
             raise ConfigError("seed", self.seed, f"must be below {2**31}")
         bpe_size(self.tokenizer)

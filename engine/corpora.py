@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from engine.config import bpe_size
 from engine.errors import CorpusError
+from engine.tasks import TASKS, Task, problems
 from engine.tokenizers import Storable, bpe, characters
 from engine.tokenizers.char import CharTokenizer
 
@@ -23,6 +25,9 @@ SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2d
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_TRAIN = 1_003_854  # characters of its first nine tenths
 VALIDATION_SHARE = 0.1  # the last tenth
+PROBLEMS = 20_000  # of a synthetic task, those that are held out included
+STREAM = 200_000  # letters of one that has no problems
+LN_2 = float(np.log(2))
 
 Progress = Callable[[int, int], object]  # (bytes so far, bytes in all)
 
@@ -33,6 +38,7 @@ class Corpus:
     (the last 10%).
 
     The text is cut before it is made into tokens: every tokenizer is then measured on the same characters.
+    Of a synthetic `task` both parts begin with a line break and hold whole problems; none is in both.
     """
 
     name: str
@@ -41,6 +47,25 @@ class Corpus:
     train: Tensor  # (n_train,) int64
     validation: Tensor  # (n_validation,) int64
     cut: str = "char"  # how the tokenizer was made: TrainConfig.tokenizer
+    task: Task | None = None
+
+    @property
+    def period(self) -> int:
+        """Windows start at multiples of so many tokens: where problems do, in a synthetic task."""
+        return self.task.length if self.task else 1
+
+    @property
+    def problems(self) -> tuple[int, int]:
+        """How many problems of a task are trained on, and held out; (0, 0) where there are none."""
+        if self.task is None or self.task.stream:
+            return 0, 0
+        return len(self.train) // self.period, len(self.validation) // self.period
+
+    def graded(self, length: int) -> Tensor | None:
+        """Which of the predicted tokens of a window count in the loss: bool (length,); None where all do."""
+        if self.task is None or not self.task.answers_only:
+            return None
+        return torch.tensor(self.task.graded).repeat(-(-length // self.period))[:length]
 
     @property
     def vocab_size(self) -> int:
@@ -74,29 +99,38 @@ class Corpus:
         """
         v = self.vocab_size
         train, validation = self.train.numpy(), self.validation.numpy()
+        counts = self._counts(len(validation))
         unigram = np.bincount(train, minlength=v) + 1.0
         unigram /= unigram.sum()
-        result = {"uniform": float(np.log(v)), "unigram": float(-np.log(unigram[validation]).mean())}
-        result["bigram"] = _following(train, validation, v, 1)
+        result = {"uniform": float(np.log(v)), "unigram": float(-np.log(unigram[validation])[counts].mean())}
+        result["bigram"] = _following(train, validation, v, 1, counts)
         if min(len(train), len(validation)) > 2:
-            result["trigram"] = _following(train, validation, v, 2)
+            result["trigram"] = _following(train, validation, v, 2, counts)
         return result
+
+    def _counts(self, length: int) -> np.ndarray:
+        """Which tokens of a split count in the loss: bool (length,), all of them but in some tasks."""
+        some = self.graded(length - 1)
+        return np.ones(length, dtype=bool) if some is None else np.concatenate(([False], some.numpy()))
 
     @cached_property
     def baselines_in_bits(self) -> dict[str, float]:
         """The same predictors in bits per character, over the characters of the tokens that they predict."""
-        of = self.token_characters[self.validation.numpy()]  # (n_validation,)
+        # (n_validation,)
+        of = self.token_characters[self.validation.numpy()] * self._counts(len(self.validation))
         predicted = {"bigram": of[1:], "trigram": of[2:]}  # what comes before is given
         return {
-            name: nats * len(some) / max(int(some.sum()), 1) / float(np.log(2))
+            name: nats * int((some > 0).sum() if self.task else len(some)) / max(int(some.sum()), 1) / LN_2
             for name, nats in self.baselines.items()
             for some in [predicted.get(name, of)]
         }
 
 
-def _following(train: np.ndarray, validation: np.ndarray, vocab: int, given: int) -> float:
-    """Mean -ln p of each validation token after the `given` before it, p = (count of all + 1) / (count of
-    those before + V) in the training split.
+def _following(
+    train: np.ndarray, validation: np.ndarray, vocab: int, given: int, counted: np.ndarray
+) -> float:
+    """Mean -ln p of each `counted` validation token (n_validation,) after the `given` before it, p = (count
+    of all + 1) / (count of those before + V) in the training split.
     """
 
     def numbered(tokens: np.ndarray, length: int) -> np.ndarray:
@@ -114,7 +148,8 @@ def _following(train: np.ndarray, validation: np.ndarray, vocab: int, given: int
         place = np.minimum(np.searchsorted(found, asked), len(found) - 1)
         return np.where(found[place] == asked, often[place], 0)
 
-    return float(-np.log((counts(given + 1) + 1.0) / (counts(given) + vocab)).mean())
+    losses = -np.log((counts(given + 1) + 1.0) / (counts(given) + vocab))
+    return float(losses[counted[given:]].mean())
 
 
 def from_text(text: str, name: str = "your text", tokenizer: str = "char") -> Corpus:
@@ -156,6 +191,25 @@ def from_text(text: str, name: str = "your text", tokenizer: str = "char") -> Co
     return Corpus(name, text, cutter, train, validation, tokenizer)
 
 
+def from_task(task: Task, tokenizer: str = "char") -> Corpus:
+    """A corpus of a synthetic task: its problems, one a line, or its stream. Raises CorpusError for another
+    tokenizer than `char`: a problem has to begin at the same place of each line.
+    """
+    if tokenizer != "char":
+        raise CorpusError(
+            f"the task {task.title} is written in single characters: the tokenizer must be char, not"
+            f" {tokenizer}"
+        )
+    if task.stream:
+        text = task.draw(random.Random(f"{task.name}-0"), STREAM)
+        return replace(from_text(text, task.name), task=task)
+    held_out = round(PROBLEMS * VALIDATION_SHARE)
+    parts = ["\n" + "".join(line + "\n" for line in p) for p in problems(task, PROBLEMS - held_out, held_out)]
+    letters = CharTokenizer("".join(sorted({"\n", *task.alphabet})))
+    train, validation = (torch.from_numpy(letters.encode_array(part)) for part in parts)
+    return Corpus(task.name, "".join(parts), letters, train, validation, task=task)
+
+
 def check_length(corpus: Corpus, context: int) -> None:
     """Raises CorpusError, saying how much is missing, when the training split holds no window of context + 1
     tokens.
@@ -173,11 +227,13 @@ def check_length(corpus: Corpus, context: int) -> None:
 
 
 def load(name: str, progress: Progress | None = None, tokenizer: str = "char") -> Corpus:
-    """The corpus of a name in CORPORA, cut as TrainConfig.tokenizer says. Raises CorpusError saying what to
+    """The corpus of a name in NAMES, cut as TrainConfig.tokenizer says. Raises CorpusError saying what to
     do when it cannot be had.
     """
+    if name in TASKS:
+        return from_task(TASKS[name], tokenizer)
     if name not in CORPORA:
-        raise CorpusError(f"no corpus is called {name!r}; there are {', '.join(CORPORA)}")
+        raise CorpusError(f"no corpus is called {name!r}; there are {', '.join(NAMES)}")
     return from_text(CORPORA[name](progress), name, tokenizer)
 
 
@@ -258,6 +314,7 @@ def _python(progress: Progress | None) -> str:
 
 
 CORPORA: dict[str, Callable[[Progress | None], str]] = {"shakespeare": _shakespeare, "python": _python}
+NAMES = (*CORPORA, *TASKS)
 
 
 def default_name() -> str:

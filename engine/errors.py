@@ -17,6 +17,10 @@ class CorpusError(GlassformerError):
     """A text that cannot be had, or cannot be trained on."""
 
 
+class TaskError(GlassformerError):
+    """A question that a synthetic task does not have."""
+
+
 class TokenizerError(GlassformerError):
     """Text outside a tokenizer's alphabet, or ids outside its vocabulary."""
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.config import ModelConfig, ResolvedConfig
+from engine.config import Init, ModelConfig, ResolvedConfig
 from engine.errors import ShapeError
 from engine.parts.cache import KVCache
 from engine.parts.masks import causal_mask, window_mask
@@ -16,7 +16,7 @@ from engine.parts.norms import NoNorm
 from engine.parts.positions import Seams
 from engine.parts.protocols import Norm, Output, Parts, Position
 from engine.parts.registry import HEALTHY
-from engine.probe import Probe, identity, scoped
+from engine.probe import Probe, identity
 
 
 class Transformer(nn.Module):
@@ -81,14 +81,7 @@ class Transformer(nn.Module):
             x = probe("norm_embed", self.norm_embed(x))
         x = F.dropout(x, self.config.dropout, self.training)
         mask = self.mask(length, x, start)
-        for index, block in enumerate(self.blocks):
-            x = block(
-                x,
-                seams,
-                mask,
-                scoped(probe, f"blocks.{index}."),
-                None if cache is None else cache.layer(index),
-            )
+        x = self.parts.stack(self.blocks, self.norm_final, x, seams, mask, probe, cache)  # type: ignore[arg-type]
         if cache is not None:
             cache.length += length
         return self.logits(x, probe)
@@ -133,7 +126,7 @@ class Transformer(nn.Module):
         """Whether keys and values may be kept while a text grows: under a causal mask alone do later tokens
         change nothing before them.
         """
-        return self.config.causal and self.parts.mask is causal_mask
+        return self.parts.keeps(self.config)
 
     def _check(self, cache: KVCache, length: int) -> None:
         if not self.keeps:
@@ -169,10 +162,15 @@ def mask_of(config: ResolvedConfig, parts: Parts, length: int, like: Tensor, sta
 
 
 def build(
-    config: ModelConfig, seed: int = 0, device: str | torch.device = "cpu", parts: Parts = HEALTHY
+    config: ModelConfig,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    parts: Parts = HEALTHY,
+    init: Init = "scaled",
 ) -> Transformer:
     """A model with its initial weights. The same seed gives the same weights; on 'meta' there are none.
-    `parts` are what it is made of: other ones are how a deliberate fault gets in.
+    `parts` are what it is made of: other ones are how a deliberate fault gets in. `init` says how the weights
+    are drawn (`initialise`).
 
     Raises ConfigError when the configuration cannot be built.
     """
@@ -180,28 +178,43 @@ def build(
         model = Transformer(config, parts)
     if torch.device(device).type != "meta":
         model.to_empty(device=device)
-        initialise(model, seed)
+        initialise(model, seed, init)
     return model
 
 
 @torch.no_grad()
-def initialise(model: Transformer, seed: int) -> None:
-    """Gives every parameter its starting value, drawn on the CPU so that it is the same on every device.
-
-    Matrices, embeddings and tables: N(0, 0.02). The two matrices of a block that write to the residual
-    stream (`w_o`, `w_out`): N(0, 0.02 / sqrt(2 n_layers)), so that the sum of all writes keeps its size
-    with depth (GPT-2, Radford et al. 2019, 2.3). Gains 1, biases 0.
+def initialise(model: Transformer, seed: int, init: Init = "scaled") -> None:
+    """Gives every parameter its starting value, drawn on the CPU so that it is the same on every device:
+    N(0, `first_std`), gains 1, biases 0.
     """
     generator = torch.Generator().manual_seed(seed)
-    residual_std = 0.02 / math.sqrt(2 * model.config.n_layers)
     for name, parameter in model.named_parameters():
         if name.endswith("gain"):
             parameter.fill_(1.0)
         elif name.endswith("bias"):
             parameter.zero_()
         else:
-            std = residual_std if name.endswith(("w_o.weight", "w_out.weight")) else 0.02
+            std = model.parts.spread(name, first_std(name, parameter, init, model.config.n_layers))
             parameter.copy_(torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
+
+
+def first_std(name: str, parameter: Tensor, init: Init, n_layers: int) -> float:
+    """The standard deviation from which a matrix (outputs, inputs) or a table (rows, d_model) is drawn.
+
+    scaled  0.02; the two matrices of a block that write to the residual stream (`w_o`, `w_out`)
+            0.02 / sqrt(2 n_layers), so that the sum of all writes keeps its size with depth (GPT-2, Radford
+            et al. 2019, 2.3)
+    plain   0.02 for all of them
+    fan_in  matrices 1 / sqrt(inputs), so that what they make is as large as what they read (LeCun et al.
+            1998); tables 0.02
+    normal  matrices 1 / sqrt(inputs), tables 1: a table as `torch.nn.Embedding` draws it
+    """
+    if name in ("embedding", "token_types") or name.startswith("positions."):
+        return 1.0 if init == "normal" else 0.02
+    if init in ("fan_in", "normal"):
+        return 1 / math.sqrt(parameter.shape[1])
+    writes = name.endswith(("w_o.weight", "w_out.weight"))
+    return 0.02 / math.sqrt(2 * n_layers) if writes and init == "scaled" else 0.02
 
 
 def count_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> int:

@@ -122,3 +122,11 @@ def perplexity(nats: float) -> float:
     (1.0, 65.0, True)
     """
     return math.exp(min(nats, 700.0))
+
+
+def in_bits(nats: float) -> float:
+    """
+    >>> round(in_bits(math.log(8)), 6)
+    3.0
+    """
+    return nats / math.log(2)

@@ -201,6 +201,12 @@ OPTIMISER = (
     Control("beta2", "Beta 2", "AdamW: memory of the gradient's size.", 0.01),
     Control("weight_decay", "Weight decay", "Pulls matrices towards zero; 0 is none.", 0.01),
     Control("grad_clip", "Gradient clipping", "The longest gradient allowed; 0 is no limit.", 0.1),
+    Control(
+        "init",
+        "First weights",
+        "scaled: spread 0.02, less for the matrices that write to the stream (GPT-2). plain: 0.02 for all."
+        " fan_in: 1/√inputs for matrices. normal: that, and embeddings at 1.",
+    ),
     Control("precision", "Precision", "auto: bfloat16 where the processor has it, else float32."),
     Control("seed", "Seed", "Fixes the first weights and the batches: the same seed gives the same run."),
 )
@@ -225,6 +231,12 @@ SCHEDULE = (
         0.1,
     ),
     Control("steps", "Steps", "How many updates of the weights.", 100),
+    Control(
+        "seconds",
+        "Seconds",
+        "It ends after so many seconds of computing, even before all steps; 0: steps alone.",
+        5,
+    ),
     Control("batch_size", "Batch size", "Windows of text read in each step."),
     Control("schedule", "Schedule", "How the learning rate goes from its peak to its end."),
     Control("warmup_steps", "Warm-up", "Steps in which the learning rate rises from zero to its peak.", 10),

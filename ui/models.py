@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -20,6 +20,7 @@ from engine.model import build
 from engine.presets import PRESETS
 from engine.pretrained import library, sources
 from engine.pretrained.library import Pretrained
+from engine.tasks import TASKS
 from engine.training.lapse import Lapse, open_lapse
 from ui import fetching, state
 from ui.fetching import FILE
@@ -37,6 +38,8 @@ SHIPPED = {
 }
 LAPSES = {"timelapse": "Time-lapse: from noise to Shakespeare"}  # one training, at many of its steps
 UNTRAINED, RUN, PRETRAINED = "untrained-", "run-", "pretrained-"
+TASK = "task-"  # a small model of a synthetic task, in checkpoints/tasks
+TASK_FOLDER = "tasks"
 FIRST_MODEL, REAL_MODEL = "shakespeare-classic", "pretrained-smollm2-135m"
 
 Found = Checkpoint | Pretrained
@@ -47,9 +50,20 @@ def is_pretrained(name: str) -> bool:
     return name.startswith((PRETRAINED, FILE))
 
 
+def kind_of(name: str) -> str:
+    """What a model reads: `words`, the name of a synthetic task, or `letters`."""
+    if is_pretrained(name):
+        return "words"
+    run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+    task = run.spec.corpus if run else name.removeprefix(TASK) if name.startswith(TASK) else ""
+    return task if task in TASKS else "letters"
+
+
 def title_of(name: str, run: RunView | None = None) -> str:
     if name in SHIPPED or name in LAPSES:
         return (SHIPPED | LAPSES)[name]
+    if name.startswith(TASK):
+        return f"Task: {TASKS[name.removeprefix(TASK)].title} (trained)"
     if name.startswith(UNTRAINED):
         return f"{PRESETS[name.removeprefix(UNTRAINED)].title}, untrained"
     if name.startswith(PRETRAINED):
@@ -74,6 +88,7 @@ def choose_model(
     options = [
         *views,
         *(name for name in (*SHIPPED, *LAPSES) if (ROOT / "checkpoints" / name).is_dir()),
+        *(TASK + name for name in TASKS if (ROOT / "checkpoints" / TASK_FOLDER / name).is_dir()),
         *(PRETRAINED + name for name in sources.available()),
         *fetching.files(named),
         *(UNTRAINED + name for name in TRAINABLE),
@@ -140,6 +155,8 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Found:
             return _pretrained(name.removeprefix(PRETRAINED), None)
         if name.startswith(FILE):
             return _pretrained(fetching.file_name(name), str(fetching.path_of(name)))
+        if name.startswith(TASK):
+            return task_model(name.removeprefix(TASK))
         return _shipped(name) if name in SHIPPED else _untrained(name.removeprefix(UNTRAINED))
     except GlassformerError as error:
         st.error(safe(str(error)))
@@ -147,7 +164,7 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Found:
         raise
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the model …")
+@st.cache_resource(max_entries=12, show_spinner="Reading the model …")
 def _shipped(name: str) -> Checkpoint:
     return checkpoints.load(ROOT / "checkpoints" / name)
 
@@ -156,6 +173,11 @@ def _shipped(name: str) -> Checkpoint:
 def _pretrained(name: str, path: str | None) -> Pretrained:
     """One copy for everybody who looks."""
     return library.load(name, state.profile().max_pretrained, path)
+
+
+def task_model(task: str) -> Checkpoint:
+    """The model of a synthetic task. Raises CheckpointError when it is not there."""
+    return _shipped(f"{TASK_FOLDER}/{task}")
 
 
 def is_training(name: str) -> bool:
@@ -243,6 +265,14 @@ def facts_help(found: Found, steps: int | None) -> str | None:
         f"One training, kept at {steps} of its steps. {repeat:.0%} of the windows that it reads repeat their"
         " own beginning: looking back pays, and heads learn to copy. Losses are of the text as it is."
     )
+
+
+def trained_as(name: str) -> Mapping[str, Any] | None:
+    """The fields of the training of a model that comes with the app, as its file says; None for any other."""
+    if name in LAPSES:
+        return lapse_of(name).train.to_dict()
+    known = _shipped(name).metrics.get("train") if name in SHIPPED else None
+    return known if isinstance(known, Mapping) else None
 
 
 def repeat_of(found: Found) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 
 from engine.config import ModelConfig
+from engine.tasks import TASKS, examples
 from engine.tokenizers import Tokenizer, written
 from ui.text.markdown import whole
 
@@ -17,6 +18,9 @@ RECORDING_BYTES = 128 << 20  # of one recording: a model may have hundreds of he
 
 
 MAX_TEXT = 2000  # characters of typed text
+
+
+TASK_EXAMPLES = 4  # problems that the bar offers
 
 
 EXAMPLES = {
@@ -41,6 +45,15 @@ ENGLISH = {  # for models that were trained on much of it
     "Long words": "The extraordinarily unbelievable internationalization of",
     "Repeats": EXAMPLES["Repeats"],
 }
+
+
+def examples_of(kind: str) -> dict[str, str]:
+    """Texts that a model of that kind can read, by their names: `words` for one that was trained on much
+    English, the name of a synthetic task, else letters.
+    """
+    if kind not in TASKS:
+        return ENGLISH if kind == "words" else EXAMPLES
+    return {words.strip(): words for words in examples(TASKS[kind], TASK_EXAMPLES)}
 
 
 FIRST_WORDS = ENGLISH["A fact"]
@@ -72,15 +85,17 @@ def most_tokens(config: ModelConfig) -> int:
     return min(c.context, MAX_TOKENS, max(8, int(fits)))
 
 
-def read(text: str, tokenizer: Tokenizer, limit: int) -> tuple[tuple[int, ...], str, list[str]]:
+def read(
+    text: str, tokenizer: Tokenizer, limit: int, letters: int = 0
+) -> tuple[tuple[int, ...], str, list[str]]:
     """(ids, what of the text the model sees, sentences about what was left out): at most `limit` tokens,
-    never none.
+    never none. The text is what was taken of one of so many `letters`, where these are more.
 
     >>> from engine.tokenizers.char import CharTokenizer
     >>> read("abcx", CharTokenizer("abc"), 2)[:2]
     ((0, 1), 'ab')
     """
-    notes = []
+    notes, taken = [], len(text)
     text = text.replace("\r\n", "\n")
     unknown = tokenizer.unknown(text)
     kept = "".join(c for c in text if c not in set(unknown))
@@ -97,10 +112,13 @@ def read(text: str, tokenizer: Tokenizer, limit: int) -> tuple[tuple[int, ...], 
         notes.append(f"{why}: “{show_token(fallback[:40])}” is used instead.")
         kept = fallback
     ids = tokenizer.encode(kept)
+    if letters > taken:
+        notes.append(f"The text has {letters:,} characters; the first {taken:,} are taken.")
     if len(ids) > limit:
+        what = "They are" if letters > taken else "The text has"
         notes.append(
-            f"The text has {len(ids):,} tokens; the first {limit} are used, as many as this model and this"
-            " page take."
+            f"{what} {len(ids):,} tokens; the first {limit} are used, as many as this model and this page"
+            " take."
         )
         ids = _whole(ids[:limit], tokenizer)
         kept = tokenizer.decode(ids)

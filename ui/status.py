@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.service.state import RunView
-from ui import state
+from ui import site, state
 from ui.text.markdown import safe
 from ui.text.numbers import duration
 
@@ -13,6 +13,8 @@ POLL_SECONDS = 0.5
 
 
 PAGE = "pages/start/train/page.py"
+RACE = "race"  # in the link: the race that a page shows
+_PLACES = "race_places"
 
 
 def progress_words(view: RunView) -> str:
@@ -27,40 +29,63 @@ def progress_words(view: RunView) -> str:
 
 
 def sidebar_status() -> None:
-    """Each active run of this browser, small, with a link back. Looking at it keeps the run alive.
+    """Each active run of this browser, small, with a link back; a race as one. Looking at it keeps the run
+    alive.
 
-    The run that the page itself shows (Train has it in its URL) is left out, and so is the other of its pair.
+    The run that the page itself shows (Train has it in its URL) is left out, and so is the other of its pair;
+    the race that the page shows, likewise.
     """
     if _elsewhere():
         with st.sidebar:
             st.fragment(_status, run_every=1.0)()
 
 
-def _elsewhere() -> list[RunView]:
-    return [
-        view
-        for view in state.manager().runs(state.owner())
-        if view.active and st.query_params.get("run", "") not in (view.id, view.beside)
-    ]
+def remember_place(race: str, url: str) -> None:
+    """Notes on which page a race was started, and with what in its address: the way back to it."""
+    entry = site.entry_of(url)
+    if entry is not None:
+        link = {name: value for name, value in st.query_params.items()} | {RACE: race}
+        st.session_state.setdefault(_PLACES, {})[race] = (entry.path, link)
+
+
+def _elsewhere() -> list[list[RunView]]:
+    """Active runs that the page does not show, the runs of a race together."""
+    shown, race = st.query_params.get("run", ""), st.query_params.get(RACE, "")
+    found: dict[str, list[RunView]] = {}
+    for view in state.manager().runs(state.owner()):
+        if view.active and shown not in (view.id, view.beside) and (not race or view.race != race):
+            found.setdefault(view.race or view.id, []).append(view)
+    return list(found.values())
 
 
 def _status() -> None:
-    manager, views = state.manager(), _elsewhere()
-    if not views:
+    parties = _elsewhere()
+    if not parties:
         st.rerun()
-    for view in views:
-        manager.watch(view.id)
-        _, _, word = STATUS[view.status]
-        loss = f"loss {float(view.history.losses[-1]):.2f}" if len(view.history.losses) else word
+    for views in parties:
+        state.manager().watch(views[0].id)
         with st.container(border=True, gap="xsmall"):
-            st.markdown(f"**{safe(view.name)}** · {word}")
-            st.progress(
-                view.share,
-                text=f"step {view.step:,} of {view.total_steps:,} · {loss}",
-            )
-            st.page_link(
-                PAGE, label="Back to this run", icon=":material/arrow_back:", query_params={"run": view.id}
-            )
+            _one(views[0]) if views[0].race is None else _race(views)
+
+
+def _one(view: RunView) -> None:
+    _, _, word = STATUS[view.status]
+    loss = f"loss {float(view.history.losses[-1]):.2f}" if len(view.history.losses) else word
+    st.markdown(f"**{safe(view.name)}** · {word}")
+    st.progress(view.share, text=f"step {view.step:,} of {view.total_steps:,} · {loss}")
+    st.page_link(PAGE, label="Back to this run", icon=":material/arrow_back:", query_params={"run": view.id})
+
+
+def _race(views: list[RunView]) -> None:
+    """The active runs of a race. One that was started elsewhere leads to its first run's page."""
+    first = views[0]
+    word = STATUS[first.status][2]
+    st.markdown(f"**{safe(first.race_title or first.name)}** · {word}")
+    share = sum(view.share for view in views) / len(views)
+    st.progress(share, text=f"{len(views)} trainings in turns · {share:.0%}")
+    other = (PAGE, {"run": first.id})
+    path, link = st.session_state.get(_PLACES, {}).get(first.race, other)
+    st.page_link(path, label="Back to this race", icon=":material/arrow_back:", query_params=link)
 
 
 STATUS = {

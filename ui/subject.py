@@ -23,12 +23,22 @@ from engine.config import ResolvedConfig
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
 from engine.tokenizers import Tokenizer, token_bytes
-from ui import fetching, models, state
+from ui import fetching, models, state, widgets
 from ui import step as training_step
 from ui.fields import visible
-from ui.models import FIRST_MODEL, PRETRAINED, RUN, choose_model, facts, facts_help, is_pretrained, model_of
+from ui.models import (
+    FIRST_MODEL,
+    PRETRAINED,
+    RUN,
+    choose_model,
+    facts,
+    facts_help,
+    is_pretrained,
+    kind_of,
+    model_of,
+)
 from ui.players.scrubber import scrubber
-from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, FIRST_WORDS, MAX_TEXT, most_tokens, read
+from ui.reading import FIRST_TEXT, FIRST_WORDS, MAX_TEXT, examples_of, most_tokens, read
 from ui.step import NEWEST
 from ui.text.markdown import safe
 from ui.text.tokens import show_bytes
@@ -88,12 +98,13 @@ class Subject:
 @dataclass(frozen=True, eq=False)
 class Choice:
     """What was chosen in the bar: a model by its name, and what it reads; None where the bar does not ask.
-    `facts` is the place below the name.
+    `facts` is the place below the name; so many `letters` had the text before it was cut.
     """
 
     name: str
     text: str | None
     facts: DeltaGenerator = field(repr=False)
+    letters: int = 0
 
 
 def choose_subject(
@@ -107,7 +118,9 @@ def choose_subject(
     opened: list[DeltaGenerator] = []
 
     def line(name: str) -> DeltaGenerator:
-        read = _settled_text(words if is_pretrained(name) else text, is_pretrained(name)) if asks else None
+        kind = kind_of(name)
+        first = words if kind == "words" else text if kind == "letters" else _first(kind)
+        read = _settled_text(first, kind) if asks else None
         opened.append(st.popover(_told(name, read), icon=":material/edit:", key="subject_bar"))
         return opened[0]
 
@@ -115,7 +128,8 @@ def choose_subject(
     with opened[0] if opened else st.container():
         below = st.empty()
         fetching.more_models(PRETRAINED)
-        return Choice(name, _choose_text(is_pretrained(name)) if asks else None, below)
+        read, letters = _choose_text(kind_of(name)) if asks else (None, 0)
+        return Choice(name, read, below, letters)
 
 
 def _told(name: str, read: str | None) -> str:
@@ -140,7 +154,7 @@ def seen(
     """The model `found` under that name, at a step of its `steps` (NEWEST: the last), and what it reads."""
     at = step if step != NEWEST else max(steps, default=NEWEST)
     corpus = found.metrics.get("corpus")
-    known = corpus if corpus in corpora.CORPORA else None
+    known = corpus if corpus in corpora.NAMES else None
     title, repeat = models.title_of(name, run), models.repeat_of(found)
     return Subject((name, at), title, found.model, found.tokenizer, text, ids, known, repeat)
 
@@ -165,7 +179,7 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
         help=facts_help(found, len(steps) or None),
     )
     asked = FIRST_TEXT if choice.text is None else choice.text
-    ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config))
+    ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config), choice.letters)
     for note in notes if choice.text is not None else ():
         st.caption(f":material/info: {safe(note)}")
     try:
@@ -214,22 +228,31 @@ def wait_for_snapshots(run: str, steps: tuple[int, ...]) -> None:
 # The text ---------------------------------------------------------------------------------------
 
 
-def _settled_text(first: str, pretrained: bool) -> str:
+def _first(kind: str) -> str:
+    return next(iter(examples_of(kind).values()))
+
+
+def _settled_text(first: str, kind: str) -> str:
     """What will stand in the box, before it is drawn: `first`, until something is typed. What was not typed
     follows the kind of model.
     """
-    others = EXAMPLES if pretrained else ENGLISH
+    before: str = st.session_state.get("kept_kind", kind)
     if "text" not in st.session_state and "kept_text" in st.session_state and "text" not in st.query_params:
         st.session_state["text"] = st.session_state["kept_text"]
-    changed = st.session_state.get("kept_kind", pretrained) != pretrained
-    if changed and st.session_state.get("text") in {*others.values(), None}:
+    if before != kind and st.session_state.get("text") in {*examples_of(before).values(), None}:
         st.session_state["text"] = first
-    st.session_state["kept_kind"] = pretrained
+    st.session_state["kept_kind"] = kind
     st.session_state["first_text"] = first
-    return visible(st.session_state.get("text", st.query_params.get("text", first)) or "")
+    text = visible(st.session_state.get("text", st.query_params.get("text", first)) or "")
+    if widgets.just_arrived() and "text" not in st.query_params and text != first:
+        # The box of this page has another first text: one that came with a link, and that nobody typed, would
+        # give way to it.
+        st.session_state["text"] = text
+    return text
 
 
-def _choose_text(pretrained: bool) -> str:
+def _choose_text(kind: str) -> tuple[str, int]:
+    """(the text, how many letters it had before it was cut)"""
     first = st.session_state.get("first_text", FIRST_TEXT)
     hint = "What the model reads. Ctrl+Enter takes it over."
     # No `max_chars`: with it a browser drops a longer paste without a word.
@@ -242,15 +265,17 @@ def _choose_text(pretrained: bool) -> str:
     # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
     st.pills(
         "Examples",
-        list(ENGLISH if pretrained else EXAMPLES),
+        list(examples_of(kind)),
+        format_func=safe,
         key="text_example",
         on_change=_take_example,
+        args=(kind,),
         label_visibility="collapsed",
         wrap=True,
     )
     text = visible(typed or "")[:MAX_TEXT]
     st.session_state["kept_text"] = typed
-    return text
+    return text, length
 
 
 def _cut_text() -> None:
@@ -260,9 +285,9 @@ def _cut_text() -> None:
     st.session_state["text"] = typed[:MAX_TEXT]
 
 
-def _take_example() -> None:
+def _take_example(kind: str) -> None:
     chosen = st.session_state.get("text_example")
-    texts = EXAMPLES | ENGLISH
+    texts = examples_of(kind)
     if chosen in texts:
         st.session_state["text"] = texts[chosen]
         st.session_state["text_length"] = 0

@@ -136,6 +136,11 @@ def arrived(page: str) -> None:
     st.session_state[_PAGE] = page
 
 
+def just_arrived() -> bool:
+    """Whether this run is the first of its page, coming from another one."""
+    return bool(st.session_state.get(_ARRIVED, False))
+
+
 def page_drawn() -> str:
     """The address of the page that is drawn; nothing for Home, and where no router has said."""
     return str(st.session_state.get(_PAGE, ""))

@@ -96,12 +96,13 @@ def one_file(model: Transformer, title: str, tokenizer: object = None, file: str
     chosen = {
         name: getattr(model.parts, name)(model.config) for name in CHOICES if hasattr(model.parts, name)
     }
-    mask = model.parts.mask
+    mask, stack = model.parts.mask, model.parts.stack
     roots: list[Place] = [(part.__module__, part.__name__) for part in chosen.values()]
-    roots += [(mask.__module__, mask.__name__), (Transformer.__module__, Transformer.__name__)]  # type: ignore[attr-defined]
+    roots += [(one.__module__, one.__name__) for one in (mask, stack)]  # type: ignore[union-attr]
+    roots += [(Transformer.__module__, Transformer.__name__)]
     found = gather(roots, frozenset({PARTS}))
     names = [f"{name}=lambda config: {part.__name__}" for name, part in chosen.items()]
-    names.append(f"mask={mask.__name__}")  # type: ignore[attr-defined]
+    names += [f"mask={mask.__name__}", f"stack={stack.__name__}"]  # type: ignore[attr-defined]
     parts = f"{PARTS} = SimpleNamespace(\n" + "".join(f"    {name},\n" for name in names) + ")"
     *before, whole = found.sources()
     letters = isinstance(tokenizer, CharTokenizer) and model.config.causal

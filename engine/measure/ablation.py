@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.measure.recording import Recording, next_token_losses, record
+from engine.measure.recording import Recording, check_climbs, next_token_losses, record
 from engine.model import Transformer
 from engine.parts.heads import by_heads
 from engine.parts.positions import Seams
@@ -134,6 +134,7 @@ def _block_edits(
         edits |= {name: partial(keep, name) for name in ("q_rot", "k_rot")} | {"scores": scores}
     if not switches.mask:
         edits |= {"scores": scores, "masked_scores": lambda x: seen["scores"]}
+        edits["pattern"] = lambda x: apart.weights(seen["scores"])  # no mask after them either
     if off:
         edits["z"] = ablated(off, switches.ablation)
     return edits
@@ -160,6 +161,7 @@ def each_head_off(
     The text is read in up to `copies` copies at once, each with another head of a layer off, from that layer
     on: below it nothing has changed. A step is a layer.
     """
+    check_climbs(model.parts)
     layers, heads = model.config.n_layers, model.config.n_heads
     log_p = before.log_probabilities
     p = np.exp(log_p)

@@ -150,8 +150,8 @@ def _layer(
     if name + "attn_out" not in recording:
         return np.zeros(model.config.n_heads), 0.0
     mixer = by_heads(model.blocks[layer].mixer)
-    z = torch.from_numpy(recording[name + "z"][:, position].astype(np.float64))  # (head, d_head)
-    heads = mixer.writes(z.to(model.embedding.device)).cpu() @ d  # (head, d_model) (d_model,) -> (head,)
+    z = torch.from_numpy(recording[name + "z"].astype(np.float64)).to(model.embedding.device)
+    heads = mixer.writes_at(z, position).cpu() @ d  # (head, d_model) (d_model,) -> (head,)
     constant = mixer.constant()
     bias = 0.0 if constant is None else float(constant.double().cpu() @ d)
     wrote = _dot(recording, name + "attn_out", position, d)

@@ -60,9 +60,10 @@ def strongest(grid: Grid) -> Named:
 
 @dataclass(frozen=True)
 class Grown:
-    """At the newest look of a training: the head that copies most, and when it last gave less than LITTLE of
-    its weight to copying (the first look where it always gave more). Losses are those of random tokens read
-    once and a second time, nats per token; `seconds` of training lie between the two looks.
+    """At the newest look of a training: the `head` that copies most, when it last gave less than LITTLE of
+    its weight to copying (`since`; the first look where it always gave more), and when it first gave HALF
+    (`formed`); and the same of the head that most reads the token `previous`. Losses are those of random
+    tokens read once and a second time, nats per token; `seconds` of training lie between `since` and now.
     """
 
     step: int
@@ -72,6 +73,9 @@ class Grown:
     seconds: float
     first_loss: float
     second_loss: float
+    formed: int | None
+    previous: Named
+    previous_formed: int | None
 
     @property
     def is_formed(self) -> bool:
@@ -84,12 +88,24 @@ def grown(looks: Sequence[Evaluation]) -> Grown | None:
     if not scored:
         return None
     newest, scores = scored[-1]
-    head = strongest(scores.induction)
+    head, previous = strongest(scores.induction), strongest(scores.previous)
+    at = {(one.kind, one.layer, one.head): one.step for one in formed((x.step, y) for x, y in scored)}
     course = [(look, heads.induction[head.layer][head.head]) for look, heads in scored]
     low = [one for one in course[:-1] if one[1] < LITTLE]
     since, before = low[-1] if low else course[0]
     spent = newest.seconds - since.seconds
-    return Grown(newest.step, head, since.step, before, spent, scores.first_loss, scores.second_loss)
+    return Grown(
+        newest.step,
+        head,
+        since.step,
+        before,
+        spent,
+        scores.first_loss,
+        scores.second_loss,
+        at.get(("induction", head.layer, head.head)),
+        previous,
+        at.get(("previous", previous.layer, previous.head)),
+    )
 
 
 @dataclass(frozen=True, eq=False)

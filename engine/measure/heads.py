@@ -209,8 +209,8 @@ def stages(model: Transformer, recording: Recording, layer: int, head: int) -> S
     raw, scaled = mixer.compared(q, k), mixer.scores(q, k)
     biased = model.seams(length, q).bias(scaled)
     mask = model.mask(length, q)
-    masked = biased if mask is None else biased + mask
-    pattern = mixer.weights(masked)
+    masked = mixer.masked(biased, mask)
+    pattern = mixer.weights(masked, mask)
     z = mixer.weighted_sum(pattern, v)
     mine, weights = masked[0, head].numpy(), pattern[0, head].numpy()
     return Stages(

@@ -15,6 +15,7 @@ from torch import Tensor
 from engine.errors import ShapeError
 from engine.measure.habits import STRONG, Named
 from engine.measure.induction import Repeat, ordered
+from engine.measure.recording import check_climbs
 from engine.model import Transformer
 from engine.parts.heads import by_heads
 from engine.probe import Probe, Recorder, identity
@@ -110,6 +111,7 @@ def losses_without(
     through the unembedding. Raises ConfigError for a mixer without heads, ShapeError for a head that is not
     there.
     """
+    check_climbs(model.parts)
     c = model.config
     if not all(0 <= layer < c.n_layers and 0 <= head < c.n_heads for off in sets for layer, head in off):
         raise ShapeError(f"heads lie between 0.0 and {c.n_layers - 1}.{c.n_heads - 1}")

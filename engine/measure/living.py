@@ -4,35 +4,38 @@ to a browser whole, so that block, head, temperature and depth can be changed th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from engine.errors import HeadError
+from engine.measure.living_places import Norms, Placed, norms, placed, size, strips
+from engine.measure.living_said import Outlook, Said, outlook, said
 from engine.measure.recording import Recording, record
 from engine.measure.residual import outputs
 from engine.model import Transformer
+from engine.parts.cache import KVCache
+from engine.probe import axes_of
 
 LANES = 16  # tokens that are drawn, the last ones
-CELLS = 16  # of a strip: each is the mean of neighbouring numbers of a vector
 NEURONS = 6  # of each block and lane, the most active
-GUESSES = 3  # of each depth and lane
-KEPT = 128  # likeliest tokens of the last lane, at each depth: top-k cuts among them
-TEMPERATURES = tuple(tenth / 10 for tenth in range(1, 21))  # at which the others are added up
 NEEDED = {
+    "tokens",
     "embed",
+    "pos_embed",
+    "norm_embed",
     "pattern",
     "resid_pre",
+    "norm1",
     "resid_mid",
-    "resid_post",
     "norm2",
+    "resid_post",
     "attn_out",
     "ffn_post",
     "ffn_out",
+    "norm_final",
     "logits",
 }
 
@@ -42,107 +45,145 @@ class Lanes:
     """The last tokens of a text on their way, `earlier` tokens stand before them. Depth 0 is the stream
     before the first block, depth i + 1 that after block i.
 
-    A cell is the mean of a vector's neighbouring numbers, `pooled` of them (the fewest, the most). What
-    a model lacks is None.
+    A cell is the mean of a vector's neighbouring numbers, `pooled` of them (the fewest, the most); a size is
+    the root mean square of a vector's numbers. What a model lacks is None.
     """
 
     earlier: int
     pooled: tuple[int, int]
-    stream: np.ndarray = field(repr=False)  # (depth, lane, cell)
-    middle: np.ndarray | None = field(repr=False)  # (layer, lane, cell), resid_mid
-    attention: np.ndarray | None = field(repr=False)  # (layer, lane, cell), attn_out
-    feedforward: np.ndarray | None = field(repr=False)  # (layer, lane, cell), ffn_out
+    stream: np.ndarray = field(repr=False, metadata={"lane": 1})  # (depth, lane, cell)
+    sizes: np.ndarray = field(repr=False, metadata={"lane": 1})  # (depth, lane), of the stream
+    middle: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (layer, lane, cell), resid_mid
+    middle_sizes: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (layer, lane)
+    attention: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (layer, lane, cell), attn_out
+    feedforward: np.ndarray | None = field(repr=False, metadata={"lane": 1})  # (layer, lane, cell), ffn_out
     # (layer, head, lane, 1 + lane): weights; the first column is all that goes to the earlier tokens
-    patterns: np.ndarray | None = field(repr=False)
-    neurons: np.ndarray | None = field(repr=False)  # (layer, lane, NEURONS) which, most active first
-    active: np.ndarray | None = field(repr=False)  # (layer, lane, NEURONS) ffn_post of them
-
-
-@dataclass(frozen=True, eq=False)
-class Said:
-    """What the model would say if it stopped at a depth (the logit lens): the likeliest tokens after each
-    lane, best first, and their probabilities, (depth, lane, guess).
-    """
-
-    tokens: np.ndarray = field(repr=False)
-    chances: np.ndarray = field(repr=False)
-
-
-@dataclass(frozen=True, eq=False)
-class Outlook:
-    """The next token after a text, at each depth: the KEPT likeliest, best first (of equal ones the smaller
-    id), with their logits (depth, kept), and the others together: `rest` (depth, temperature) is
-    ln sum exp(logit / T) over them at TEMPERATURES, -inf where there are none.
-
-    With that, the probabilities of the kept at each of these temperatures and each top-k up to KEPT are
-    exact: softmax over the kept alone after a cut, and with `rest` in the sum without one.
-    """
-
-    tokens: np.ndarray = field(repr=False)
-    logits: np.ndarray = field(repr=False)
-    rest: np.ndarray = field(repr=False)
+    patterns: np.ndarray | None = field(repr=False, metadata={"lane": 2})
+    # (layer, lane, NEURONS): which, most active first, and ffn_post of them
+    neurons: np.ndarray | None = field(repr=False, metadata={"lane": 1})
+    active: np.ndarray | None = field(repr=False, metadata={"lane": 1})
+    norms: Norms = field(repr=False)
+    placed: Placed = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
     """A text as a model read it. `streams` are those of the lanes, whole, for the lens; `logits` of the last
-    token, None without an output head. `shapes` are of what was recorded, as axes and sizes.
+    token, `said` after each lane and the outlook at the `end`, None without an output head. `shapes` are of
+    what was recorded, as axes and sizes. `kept` are the keys and values of all tokens, where a longer text
+    may use them.
     """
 
     ids: tuple[int, ...]
     lanes: Lanes = field(repr=False)
     streams: np.ndarray = field(repr=False)  # (depth, lane, d_model)
     logits: np.ndarray | None = field(repr=False)  # (vocab,)
+    said: Said | None = field(repr=False)  # (1, lane, guess)
+    end: Outlook | None = field(repr=False)  # (1, kept)
     shapes: Mapping[str, tuple[tuple[str, ...], tuple[int, ...]]] = field(repr=False)
+    kept: KVCache | None = field(default=None, repr=False)
 
 
-def read(model: Transformer, ids: Sequence[int]) -> Reading:
-    """One forward pass. Raises ShapeError as `record` does."""
-    recording = record(model, ids, only=NEEDED)
-    found = lanes(recording)
-    streams = np.stack(outputs(recording))[:, found.earlier :]
-    logits = recording["logits"][-1].copy() if "logits" in recording else None
-    names = [name for name in recording.names() if name.count(".") == 0 or name.startswith("blocks.0.")]
-    shapes = {n.rpartition(".")[2]: (recording.axes(n), recording[n].shape) for n in names}
-    return Reading(tuple(ids), found, streams.copy(), logits, shapes)
+def read(
+    model: Transformer, ids: Sequence[int], before: Reading | None = None, keep: bool = False
+) -> Reading:
+    """One forward pass. Raises ShapeError as `record` does.
 
-
-def lanes(recording: Recording) -> Lanes:
-    """What is drawn of the last LANES tokens."""
-    shown = min(len(recording.ids), LANES)
-    streams = np.stack(outputs(recording))[:, -shown:]  # (depth, lane, d_model)
-    stream = strips(streams)
-    sizes = edges(recording.config.d_model)
-    counts = np.diff(sizes)
-    which, active = _neurons(recording, shown)
-    return Lanes(
-        len(recording.ids) - shown,
-        (int(counts.min()), int(counts.max())),
-        stream,
-        _strips(recording, "resid_mid", shown),
-        _strips(recording, "attn_out", shown),
-        _strips(recording, "ffn_out", shown),
-        _patterns(recording, shown),
-        which,
-        active,
+    Of the text that the same model read `before` everything holds that lies before the first other token, if
+    that was `keep`-ing: then only what follows is computed. The sums are added up in another order there, so
+    numbers may differ by rounding.
+    """
+    keep = keep and model.keeps
+    begun = _begun(before, ids) if keep else 0
+    kept = _continued(model, before, begun, len(ids)) if keep else None
+    recording = record(model, ids[begun:], only=NEEDED, cache=kept)
+    found = lanes(model, recording, len(ids))
+    shown = found.stream.shape[1]
+    streams = np.stack(outputs(recording))[:, -shown:]
+    logits = recording.get("logits") if model.output.present else None
+    rows = None if logits is None else torch.from_numpy(logits[-shown:].copy())
+    last = None if rows is None else said(rows[None])
+    if begun and before is not None:
+        had = before.streams.shape[1] - (len(before.ids) - begun)  # of its lanes, those that still hold
+        first = max(0, len(ids) - LANES) - before.lanes.earlier  # of them, those that are drawn
+        old = slice(first, had)
+        found = _joined(before.lanes, found, old, min(len(ids), LANES))
+        streams = np.concatenate([before.streams[:, old], streams], axis=1)
+        if last is not None and before.said is not None:
+            last = last.after(before.said, old)
+    return Reading(
+        tuple(ids),
+        found,
+        streams.copy(),
+        None if rows is None else rows[-1].numpy(),
+        last,
+        None if rows is None else outlook(rows[-1:]),
+        _shapes(recording, len(ids)),
+        kept,
     )
 
 
-def edges(width: int) -> np.ndarray:
-    """Where the cells of a vector of `width` numbers begin and end: (cell + 1,), as even as can be.
+def _begun(before: Reading | None, ids: Sequence[int]) -> int:
+    """How many tokens need no second look: at least one does, for its logits."""
+    if before is None or before.kept is None:
+        return 0
+    alike = next((i for i, (a, b) in enumerate(zip(before.ids, ids, strict=False)) if a != b), None)
+    begun = min(len(before.ids), len(ids)) if alike is None else alike
+    begun = min(begun, len(ids) - 1)
+    return begun if max(0, len(ids) - LANES) >= before.lanes.earlier else 0  # else lanes would be missing
 
-    >>> edges(64).tolist()[:3], edges(10).tolist() == list(range(11))
-    ([0, 4, 8], True)
-    """
-    cells = min(CELLS, width)
-    return (np.arange(cells + 1) * width) // cells
+
+def _continued(model: Transformer, before: Reading | None, begun: int, length: int) -> KVCache:
+    """Keys and values of the first `begun` tokens, with room for all of them."""
+    made = KVCache(model.config, length, model.embedding)
+    if begun and before is not None and before.kept is not None:
+        made.held[..., :begun, :] = before.kept.held[..., :begun, :]
+        made.length = begun
+    return made
 
 
-def strips(vectors: np.ndarray) -> np.ndarray:
-    """(..., d_model) -> (..., cell): means of neighbouring numbers."""
-    at = edges(vectors.shape[-1])
-    found: np.ndarray = np.add.reduceat(vectors, at[:-1], axis=-1) / np.diff(at)
+def _shapes(recording: Recording, length: int) -> dict[str, tuple[tuple[str, ...], tuple[int, ...]]]:
+    """Of a block's activations and of those around the blocks, by their short names, for the whole text."""
+    found = {}
+    for name in recording.names():
+        if name.count(".") == 0 or name.startswith("blocks.0."):
+            axes = recording.axes(name)
+            sizes = zip(axes, recording[name].shape, strict=True)
+            whole = tuple(length if axis == "query" else n for axis, n in sizes)
+            found[name.rpartition(".")[2]] = (axes, whole)
+    if "pattern" in found:  # what the map names, and does not draw
+        c = recording.config
+        found["scores"] = found["pattern"]
+        found["q_rot"] = (tuple(axes_of("q_rot")[1:]), (c.n_heads, length, c.d_head))
     return found
+
+
+def lanes(model: Transformer, recording: Recording, length: int | None = None) -> Lanes:
+    """What is drawn of the last LANES tokens, of those that were recorded, at the end of a text of `length`
+    tokens (all that were recorded, by default).
+    """
+    length = length or len(recording.ids)
+    drawn = min(length, LANES)
+    shown = min(len(recording.ids), drawn)
+    streams = np.stack(outputs(recording))[:, -shown:]  # (depth, lane, d_model)
+    stream, pooled = strips(streams)
+    middle = _stacked(recording, "resid_mid", shown)
+    which, active = _neurons(recording, shown)
+    return Lanes(
+        length - drawn,
+        pooled,
+        stream,
+        size(streams),
+        None if middle is None else strips(middle)[0],
+        None if middle is None else size(middle),
+        _strips(recording, "attn_out", shown),
+        _strips(recording, "ffn_out", shown),
+        _patterns(recording, shown, drawn),
+        which,
+        active,
+        norms(model, recording, shown),
+        placed(model, recording, shown, length),
+    )
 
 
 def typical(values: np.ndarray) -> np.ndarray:
@@ -153,66 +194,75 @@ def typical(values: np.ndarray) -> np.ndarray:
     return found
 
 
+def _stacked(recording: Recording, name: str, shown: int) -> np.ndarray | None:
+    return recording.stacked(name)[:, -shown:] if f"blocks.0.{name}" in recording else None
+
+
 def _strips(recording: Recording, name: str, shown: int) -> np.ndarray | None:
-    if f"blocks.0.{name}" not in recording:
-        return None
-    return strips(recording.stacked(name)[:, -shown:])
+    found = _stacked(recording, name, shown)
+    return None if found is None else strips(found)[0]
 
 
-def _patterns(recording: Recording, shown: int) -> np.ndarray | None:
+def _patterns(recording: Recording, shown: int, drawn: int) -> np.ndarray | None:
     if "blocks.0.pattern" not in recording:
         return None
-    drawn = recording.stacked("pattern")[:, :, -shown:]  # (layer, head, lane, key)
-    before = drawn[..., : drawn.shape[-1] - shown].sum(-1, keepdims=True)
-    return np.concatenate([before, drawn[..., drawn.shape[-1] - shown :]], axis=-1)
+    rows = recording.stacked("pattern")[:, :, -shown:]  # (layer, head, lane, key)
+    before = rows[..., : rows.shape[-1] - drawn].sum(-1, keepdims=True)
+    return np.concatenate([before, rows[..., rows.shape[-1] - drawn :]], axis=-1)
 
 
 def _neurons(recording: Recording, shown: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """(which, how active): (layer, lane, NEURONS) each, by the size of ffn_post."""
-    if "blocks.0.ffn_post" not in recording:
+    """(which, how active): (layer, lane, NEURONS) each, by the size of ffn_post; of equals the first."""
+    post = _stacked(recording, "ffn_post", shown)  # (layer, lane, d_ff)
+    if post is None:
         return None, None
-    post = recording.stacked("ffn_post")[:, -shown:]  # (layer, lane, d_ff)
-    which = np.argsort(-np.abs(post), axis=-1, kind="stable")[..., :NEURONS]
+    most = min(NEURONS, post.shape[-1])
+    large = np.abs(post)
+    least = -np.partition(-large, most - 1, axis=-1)[..., most - 1, None]
+    # Few are as large as the last of them: only these are put in order.
+    few = int((large >= least).sum(-1).max())
+    some = np.sort(np.argpartition(-large, few - 1, axis=-1)[..., :few], axis=-1)
+    order = np.argsort(-np.take_along_axis(large, some, axis=-1), axis=-1, kind="stable")[..., :most]
+    which = np.take_along_axis(some, order, axis=-1)
     return which, np.take_along_axis(post, which, axis=-1)
 
 
-@torch.no_grad()
-def depth_logits(model: Transformer, streams: np.ndarray) -> Tensor:
-    """The logit lens (nostalgebraist 2020): the final norm and the output head, in the model's arithmetic, on
-    streams (depth, lane, d_model) -> (depth, lane, vocab). Raises HeadError for a model without a head.
+# A text that grew ------------------------------------------------------------------------------------------
+
+
+def _joined(before: Lanes, new: Lanes, old: slice, drawn: int) -> Lanes:
+    """The lanes `old` of a text's beginning and the new ones behind them, `drawn` in all."""
+    return replace(
+        _behind(before, new, old),
+        patterns=_wider(before, new, old, drawn),
+        norms=_behind(before.norms, new.norms, old),
+        placed=_behind(before.placed, new.placed, old),
+    )
+
+
+def _behind(before: Any, new: Any, old: slice) -> Any:
+    """`new` with the lanes `old` of `before` in front, in each of its arrays that has lanes; patterns are
+    left as they are: they have them twice.
     """
-    if not model.output.present:
-        raise HeadError("this model has no output head: it gives vectors, and no logits")
-    like = model.embedding
-    x = torch.from_numpy(np.ascontiguousarray(streams)).to(device=like.device, dtype=like.dtype)
-    return model.logits(x).float().cpu()
+    found = {}
+    for one in fields(new):
+        axis, there = one.metadata.get("lane"), getattr(new, one.name)
+        if axis is None or there is None or one.name == "patterns":
+            continue
+        had = np.moveaxis(getattr(before, one.name), axis, 0)[old]
+        found[one.name] = np.concatenate([np.moveaxis(had, 0, axis), there], axis=axis)
+    return replace(new, **found)
 
 
-@torch.no_grad()
-def said(logits: Tensor) -> Said:
-    """Of logits (depth, lane, vocab)."""
-    best = logits.topk(min(GUESSES, logits.shape[-1]), dim=-1)
-    chances = (best.values - logits.logsumexp(-1, keepdim=True)).exp()
-    return Said(best.indices.numpy(), chances.numpy())
-
-
-@torch.no_grad()
-def outlook(logits: Tensor) -> Outlook:
-    """Of one lane's logits (depth, vocab)."""
-    order = logits.topk(min(KEPT, logits.shape[-1]), dim=-1)
-    others = logits.scatter(-1, order.indices, -torch.inf)
-    rest = np.stack([_added_up(row) for row in others])
-    return Outlook(order.indices.numpy(), order.values.numpy(), rest)
-
-
-def _added_up(logits: Tensor) -> np.ndarray:
-    """ln sum exp(logit / T) at TEMPERATURES: (vocab,) -> (temperature,). One row at a time stays in the
-    processor's cache: a third of the time of all rows at once.
+def _wider(before: Lanes, new: Lanes, old: slice, drawn: int) -> np.ndarray | None:
+    """Rows of the older lanes give nothing to the later ones; lanes that are not drawn any more are among the
+    earlier tokens.
     """
-    most = float(logits.max())
-    if most == -math.inf:
-        return np.full(len(TEMPERATURES), -np.inf, dtype=np.float32)
-    below, scaled = logits - most, torch.empty_like(logits)
-    sums = [float(torch.mul(below, 1 / t, out=scaled).exp_().sum()) for t in TEMPERATURES]
-    added = [most / t + math.log(s) for t, s in zip(TEMPERATURES, sums, strict=True)]
-    return np.array(added, dtype=np.float32)
+    if before.patterns is None or new.patterns is None:
+        return new.patterns
+    rows = before.patterns[:, :, old]
+    wide = np.zeros((*rows.shape[:3], 1 + drawn), dtype=rows.dtype)
+    wide[..., 0] = rows[..., : 1 + old.start].sum(-1)
+    kept = rows[..., 1 + old.start : 1 + old.stop]
+    wide[..., 1 : 1 + kept.shape[-1]] = kept
+    return np.concatenate([wide, new.patterns], axis=2)

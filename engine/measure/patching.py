@@ -22,6 +22,7 @@ from torch import Tensor
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError, ShapeError
 from engine.measure.contrast import Contrast, Prompts, Runs, both_runs, difference
+from engine.measure.recording import check_climbs
 from engine.model import Transformer
 from engine.parts.cache import LayerCache
 from engine.parts.protocols import Parts
@@ -63,6 +64,7 @@ def patch(model: Transformer, prompts: Prompts, site: Site) -> Steps[Patching]:
     Raises ConfigError where the model has no such activation, and what `both_runs` raises; ShapeError where
     both prompts have the same answer, to the last digit.
     """
+    check_climbs(model.parts)
     if site not in sites(model.config, model.parts):
         raise ConfigError("site", site, "this model has no such activation, so there is nothing to put in")
     runs = both_runs(model, prompts, site)

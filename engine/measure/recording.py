@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from engine.config import ResolvedConfig
-from engine.errors import HeadError, ShapeError
+from engine.errors import ConfigError, HeadError, ShapeError
 from engine.model import Transformer, mask_of
+from engine.parts.cache import KVCache
 from engine.parts.positions import Seams
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Patcher, Recorder, axes_of
@@ -33,6 +34,12 @@ class Recording:
     parts: Parts = field(default=HEALTHY, repr=False)  # what the model was made of
 
     def __getitem__(self, name: str) -> np.ndarray:
+        """Raises KeyError for what this variant does not have, ShapeError for a block that never ran."""
+        if name not in self.arrays and not self.parts.climbs and name.startswith("blocks."):
+            raise ShapeError(
+                f"block {name.split('.')[1]} of this model never ran: its loop over the blocks is a fault,"
+                f" {self.parts.name!r}"
+            )
         return self.arrays[name]
 
     def __contains__(self, name: str) -> bool:
@@ -57,7 +64,7 @@ class Recording:
         """A block's activation in all blocks, bottom first: (layer, ...). Raises KeyError when the blocks do
         not have it.
         """
-        return np.stack([self.arrays[f"blocks.{i}.{name}"] for i in range(self.config.n_layers)])
+        return np.stack([self[f"blocks.{i}.{name}"] for i in range(self.config.n_layers)])
 
     def seen(self) -> np.ndarray:
         """Which keys the model's own mask (and window) let each query look at: (query, key) bool."""
@@ -90,11 +97,13 @@ def record(
     edits: Edits | None = None,
     only: set[str] | None = None,
     positions: bool = True,
+    cache: KVCache | None = None,
 ) -> Recording:
     """The forward pass of one sequence (position,), in the model's own arithmetic, shown as float32.
 
     `edits` change activations on the way (see `engine.probe.Patcher`; tensors there keep their batch axis,
     which is 1). `only` limits what is kept. With `positions` off, the scheme has no say at any of its seams.
+    With a `cache` the ids follow those that it holds, and queries are theirs alone.
     Raises ShapeError for no ids, for an id outside the vocabulary,
     and for more than a learned table holds.
     """
@@ -105,7 +114,8 @@ def record(
         raise ShapeError(f"ids must lie between 0 and {config.vocab_size - 1}, the model's vocabulary")
     recorder = Recorder(only)
     tokens = torch.tensor([list(ids)], device=next(model.parameters()).device)
-    model(tokens, Patcher(edits, recorder) if edits else recorder, seams=None if positions else Seams())
+    probe = Patcher(edits, recorder) if edits else recorder
+    model(tokens, probe, cache, seams=None if positions else Seams())
     arrays = {}
     for name, tensor in recorder.tensors.items():
         kept = tensor[0] if axes_of(name)[0] == "batch" else tensor
@@ -113,6 +123,17 @@ def record(
         array.flags.writeable = False
         arrays[name] = array
     return Recording(config, tuple(ids), arrays, model.parts)
+
+
+def check_climbs(parts: Parts) -> None:
+    """Raises ConfigError for a model that cannot be gone through block by block, since it does not itself."""
+    if not parts.climbs:
+        raise ConfigError(
+            "parts",
+            parts.name,
+            "is a fault in the loop over the blocks: what is measured from one block to the next would not be"
+            " what this model does",
+        )
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:

@@ -197,6 +197,7 @@ class NoMixer(nn.Module):
     sentence: ClassVar[str] = "Tokens never talk."
     scored: ClassVar[bool] = False
     learned: ClassVar[bool] = False
+    settled: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, config: ResolvedConfig) -> None:

@@ -76,10 +76,9 @@ class PreNormBlock(Block):
         cache: LayerCache | None,
     ) -> Tensor:
         x = probe("resid_pre", x)
-        x = probe(
-            "resid_mid", _add(x, parts.mixer(probe("norm1", parts.norm1(x)), seams, mask, probe, cache))
-        )
-        return probe("resid_post", _add(x, parts.ffn(probe("norm2", parts.norm2(x)), probe)))
+        normed = probe("norm1", parts.norm1(x))
+        x = probe("resid_mid", add(x, parts.mixer(normed, seams, mask, probe, cache)))
+        return probe("resid_post", add(x, parts.ffn(probe("norm2", parts.norm2(x)), probe)))
 
 
 class PostNormBlock(Block):
@@ -105,9 +104,9 @@ class PostNormBlock(Block):
         cache: LayerCache | None,
     ) -> Tensor:
         x = probe("resid_pre", x)
-        x = probe("resid_mid", _add(x, parts.mixer(x, seams, mask, probe, cache)))
+        x = probe("resid_mid", add(x, parts.mixer(x, seams, mask, probe, cache)))
         x = probe("norm1", parts.norm1(x))
-        x = probe("resid_post", _add(x, parts.ffn(x, probe)))
+        x = probe("resid_post", add(x, parts.ffn(x, probe)))
         return probe("norm2", parts.norm2(x))
 
 
@@ -137,7 +136,7 @@ class ParallelBlock(Block):
         x = probe("resid_pre", x)
         attn_out = parts.mixer(probe("norm1", parts.norm1(x)), seams, mask, probe, cache)
         ffn_out = parts.ffn(probe("norm2", parts.norm2(x)), probe)
-        return probe("resid_post", _add(_add(x, attn_out), ffn_out))
+        return probe("resid_post", add(add(x, attn_out), ffn_out))
 
     @classmethod
     def formulas(cls) -> dict[str, Formula]:
@@ -185,5 +184,6 @@ def _added(*updates: str) -> Formula:
     return rf"x \leftarrow x{latex}", " + ".join(("stream", *updates))
 
 
-def _add(x: Tensor, update: Tensor | None) -> Tensor:
+def add(x: Tensor, update: Tensor | None) -> Tensor:
+    """The stream with what a sublayer writes; None for nothing."""
     return x if update is None else x + update

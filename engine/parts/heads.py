@@ -37,6 +37,7 @@ class HeadMixer(nn.Module):
     sentence: ClassVar[str] = "Tokens gather from each other."
     scored: ClassVar[bool] = True
     learned: ClassVar[bool] = False
+    settled: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {}
     w_o: nn.Linear | None
 
@@ -70,7 +71,6 @@ class HeadMixer(nn.Module):
         cache: LayerCache | None = None,
         memory: Tensor | None = None,
     ) -> Tensor:
-        batch, length, _ = x.shape
         q, k, v = self.heads(x, memory)
         q = probe("q", q.transpose(1, 2))  # (batch, query, head, d_head) -> (batch, head, query, d_head)
         k = probe("k", k.transpose(1, 2))
@@ -80,12 +80,11 @@ class HeadMixer(nn.Module):
         if cache is not None:  # the keys and values of earlier positions, computed before
             k, v = cache.extend(k, v)
         scores = probe("scores", seams.bias(self.scores(q, k)))  # (batch, head, query, key)
-        masked = probe("masked_scores", scores if mask is None else scores + mask)
-        pattern = probe("pattern", self.weights(masked))
+        masked = probe("masked_scores", self.masked(scores, mask))
+        pattern = probe("pattern", self.weights(masked, mask))
         pattern = F.dropout(pattern, self.dropout, self.training)
         z = probe("z", self.weighted_sum(pattern, v))  # (batch, head, query, d_head)
-        z = z.transpose(1, 2).reshape(batch, length, self.n_heads * self.d_head)
-        return probe("attn_out", F.dropout(self.output(z), self.dropout, self.training))
+        return probe("attn_out", F.dropout(self.output(self.merged(z)), self.dropout, self.training))
 
     def normed(self, x: Tensor, gain: Tensor | None = None) -> Tensor:
         """Queries or keys (..., d_head) as they meet the rotation: with `qk_norm` of length sqrt(d_head),
@@ -93,11 +92,20 @@ class HeadMixer(nn.Module):
         """
         return F.rms_norm(x, (self.d_head,), gain, self.eps) if self.qk_norm else x
 
-    def weights(self, masked: Tensor) -> Tensor:
+    def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        """Scores (..., query, key) with the mask (query, key) added: -inf where nothing may be seen."""
+        return scores if mask is None else scores + mask
+
+    def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
         """Scores (..., query, key) -> how much of each value is taken. Rows sum to 1: attention has no null
-        answer.
+        answer. The mask is in the scores already.
         """
         return masked.softmax(dim=-1)
+
+    def merged(self, z: Tensor) -> Tensor:
+        """(batch, head, query, d_head) -> (batch, query, head * d_head): each token's heads side by side."""
+        batch, _, length, _ = z.shape
+        return z.transpose(1, 2).reshape(batch, length, self.n_heads * self.d_head)
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         """q k^T / sqrt(d_head), or q k^T without `score_scale`. With fewer kv_heads, each key head serves a
@@ -136,6 +144,10 @@ class HeadMixer(nn.Module):
         )
         own = matrix.unflatten(0, (self.n_heads, self.d_head))  # (head, d_head, d_model)
         return torch.einsum("h...d,hdm->h...m", z, own)
+
+    def writes_at(self, z: Tensor, position: int) -> Tensor:
+        """The same at one token of a text: z (head, query, d_head) -> (head, d_model)."""
+        return self.writes(z[:, position])
 
     def constant(self) -> Tensor | None:
         """What is added to the stream whatever the heads hold, (d_model,): the bias of W_O, which no head

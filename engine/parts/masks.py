@@ -12,9 +12,8 @@ def causal_mask(length: int, like: Tensor, start: int = 0) -> Tensor:
     """(query, key): 0 where key <= query, -inf above. Added to the scores *before* the softmax. Queries begin
     at position `start`.
     """
-    return torch.full((length, start + length), -math.inf, dtype=like.dtype, device=like.device).triu(
-        1 + start
-    )
+    mask = like.new_full((length, start + length), -math.inf)
+    return mask.triu(1 + start)
 
 
 def window_mask(length: int, like: Tensor, window: int, start: int = 0) -> Tensor:

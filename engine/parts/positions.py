@@ -100,7 +100,9 @@ class NoPosition(Scheme):
         return Seams()
 
 
-class _Added(Seams):
+class Added(Seams):
+    """A row for each position, added to the embeddings."""
+
     def __init__(self, table: Tensor) -> None:
         self.table = table  # (query, d_model)
 
@@ -108,7 +110,7 @@ class _Added(Seams):
         return self.table
 
     def at(self, place: int) -> Seams:
-        return _Added(self.table[place : place + 1])
+        return Added(self.table[place : place + 1])
 
 
 class Sinusoidal(Scheme):
@@ -129,7 +131,8 @@ class Sinusoidal(Scheme):
         self.d_model = config.d_model
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> Seams:
-        return _Added(sinusoidal_table(length, self.d_model, 10_000.0, start, like.device).to(like.dtype))
+        table = sinusoidal_table(length, self.d_model, 10_000.0, start, like.device)
+        return Added(table.to(like.dtype))
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -175,7 +178,7 @@ class Learned(Scheme):
                 f"{start + length} positions were given, but the learned table has {len(self.weight)}: give"
                 " at most that many tokens"
             )
-        return _Added(self.weight[start : start + length])
+        return Added(self.weight[start : start + length])
 
     @classmethod
     def reach(cls, config: ResolvedConfig) -> int | None:

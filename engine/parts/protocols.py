@@ -6,18 +6,20 @@ the engine, and the screen, need to know of it: nobody else looks at its name or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.cache import LayerCache
+from engine.parts.cache import KVCache, LayerCache
 from engine.parts.costs import Kept, Pass, Product, Weight
 from engine.parts.formula import Formula
+from engine.parts.masks import causal_mask
 from engine.parts.norms import Linearised
 from engine.parts.positions import Seam, Seams
+from engine.parts.stack import each_block
 from engine.probe import Probe
 
 
@@ -106,6 +108,7 @@ class Mixer(Protocol):
     sentence: ClassVar[str]
     scored: ClassVar[bool]  # it compares queries with keys
     learned: ClassVar[bool]  # it has matrices, W_O among them where the configuration says so
+    settled: ClassVar[bool]  # under the causal mask, later tokens change nothing that it wrote before them
     flat: ClassVar[Mapping[str, str]]  # what q, k and v are called before they are cut into heads
 
     def __init__(self, config: ResolvedConfig) -> None: ...
@@ -260,13 +263,31 @@ class Mask(Protocol):
         """
 
 
+class Stack(Protocol):
+    def __call__(
+        self,
+        blocks: Sequence[Wiring],
+        norm: Norm,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: KVCache | None,
+    ) -> Tensor:
+        """The embedded tokens x (batch, query, d_model) -> what the final norm reads, of the same shape.
+        `norm` is that norm, which is not this function's to apply.
+        """
+
+
 Targets = Callable[[Tensor], tuple[Tensor, Tensor]]
 Mode = Callable[[nn.Module, bool], None]
+Spread = Callable[[str, float], float]
+Split = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What a model is built from: a class for each name that a configuration may hold, and three functions.
+    """What a model is built from: a class for each name that a configuration may hold, and six functions.
 
     A deliberate fault is another Parts and nothing else. `name` is how it travels to a worker and into a
     file (`engine.faults.PARTS`).
@@ -279,7 +300,10 @@ class Parts:
     feedforwards: Mapping[str, type[FeedForward]]
     wirings: Mapping[str, type[Wiring]]
     outputs: Mapping[str, type[Output]]
+    stack: Stack  # which blocks read what
     mask: Mask
+    spread: Spread  # a parameter's name and the spread that its recipe says -> that of its first values
+    split: Split  # the texts (token,) to train on and to validate on
     targets: Targets  # windows (batch, position + 1) -> what is read and what is to be predicted
     mode: Mode  # puts a model into training (True) or evaluation (False)
 
@@ -310,32 +334,27 @@ class Parts:
         the stream, nor where nothing is added.
         """
         wiring = self.wiring(config)
-        return not wiring.replaces and not (wiring.ends_normed and self.norm(config).present)
+        normed = wiring.ends_normed and self.norm(config).present
+        return self.climbs and not wiring.replaces and not normed
+
+    @property
+    def climbs(self) -> bool:
+        """Whether each block reads what the one before it left, and all of them run: then a text may also be
+        taken through them one by one.
+        """
+        return self.stack is each_block
+
+    def keeps(self, config: ResolvedConfig) -> bool:
+        """Whether what was written at a place stays as it is while the text grows."""
+        return config.causal and self.mask is causal_mask and self.mixer(config).settled
 
 
-def swapped(
-    parts: Parts,
-    name: str,
-    *,
-    norms: Mapping[str, type[Norm]] | None = None,
-    positions: Mapping[str, type[Position]] | None = None,
-    mixers: Mapping[str, type[Mixer]] | None = None,
-    feedforwards: Mapping[str, type[FeedForward]] | None = None,
-    wirings: Mapping[str, type[Wiring]] | None = None,
-    mask: Mask | None = None,
-    targets: Targets | None = None,
-    mode: Mode | None = None,
-) -> Parts:
-    """`parts` under another name, with some entries in the place of others: `mixers={"attention": Other}`."""
-    return replace(
-        parts,
-        name=name,
-        norms={**parts.norms, **(norms or {})},
-        positions={**parts.positions, **(positions or {})},
-        mixers={**parts.mixers, **(mixers or {})},
-        feedforwards={**parts.feedforwards, **(feedforwards or {})},
-        wirings={**parts.wirings, **(wirings or {})},
-        mask=mask or parts.mask,
-        targets=targets or parts.targets,
-        mode=mode or parts.mode,
-    )
+def swapped(parts: Parts, name: str, **others: Any) -> Parts:
+    """`parts` under another name, with some entries in the place of others: `mixers={"attention": Other}`,
+    and other functions: `mask=other`. Raises TypeError for what is no field of Parts.
+    """
+    changed: dict[str, Any] = {
+        field: {**getattr(parts, field), **other} if isinstance(other, Mapping) else other
+        for field, other in others.items()
+    }
+    return replace(parts, name=name, **changed)

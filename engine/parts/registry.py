@@ -21,6 +21,7 @@ from engine.parts.norms import LayerNorm, NoNorm, RMSNorm
 from engine.parts.output import LinearOutput, MaskedOutput, NoOutput
 from engine.parts.positions import Alibi, Learned, NoPosition, Rope, Sinusoidal, T5Bias
 from engine.parts.protocols import FeedForward, Mixer, Norm, Output, Parts, Position, Wiring, swapped
+from engine.parts.stack import each_block
 
 __all__ = [
     "FEEDFORWARDS",
@@ -33,6 +34,8 @@ __all__ = [
     "Parts",
     "mode",
     "shifted",
+    "split",
+    "spread",
     "swapped",
 ]
 
@@ -83,6 +86,16 @@ def mode(model: nn.Module, training: bool) -> None:
     model.train(training)
 
 
+def spread(name: str, std: float) -> float:
+    """The spread of a parameter's first values: what the recipe says (engine.model.first_std)."""
+    return std
+
+
+def split(train: Tensor, validation: Tensor) -> tuple[Tensor, Tensor]:
+    """What is trained on and what is validated on (token,): two parts of a text that share nothing."""
+    return train, validation
+
+
 HEALTHY = Parts(
     "healthy",
     NORMS,
@@ -91,7 +104,10 @@ HEALTHY = Parts(
     FEEDFORWARDS,
     WIRINGS,
     OUTPUTS,
+    stack=each_block,
     mask=causal_mask,
+    spread=spread,
+    split=split,
     targets=shifted,
     mode=mode,
 )

@@ -78,7 +78,7 @@ def _known(model: Transformer) -> bool:
     c = model.config
     blocks = [part for b in model.blocks for part in (b, b.mixer, b.ffn, b.norm1, b.norm2)]
     drops = model.training and c.dropout > 0
-    odd = drops or c.window > 0
+    odd = drops or c.window > 0 or not model.parts.climbs
     ends = (model.norm_embed or model.norm_final, model.norm_final, model.output)
     return not odd and single_row.known(model.positions, *ends, *blocks)
 

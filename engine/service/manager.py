@@ -12,29 +12,21 @@ import math
 import secrets
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
 
-from torch import Tensor
-
-from engine.checkpoints import Checkpoint, load_state, load_weights, model_with, pack
-from engine.config import ModelConfig
-from engine.errors import CheckpointError, ConfigError, RunError
-from engine.faults import parts_of
-from engine.model import Transformer
-from engine.service import profiles
+from engine.checkpoints import Checkpoint
+from engine.errors import ConfigError, RunError
+from engine.service import places, profiles
+from engine.service.kept import Found
 from engine.service.names import clean_name, free_name
 from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
 from engine.service.scheduler import Scheduler
 from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status
-from engine.tokenizers import from_dict
 from engine.training.records import TrainState
-
-T = TypeVar("T")
 
 __all__ = ["RunManager", "RunSpec", "RunView", "Status"]
 
@@ -90,6 +82,24 @@ class RunManager:
                 self.remove(one, owner)
                 raise
 
+    def start_race(self, specs: Sequence[RunSpec], owner: str, title: str = "") -> tuple[str, ...]:
+        """The ids of new runs that train in turns, in one process, so that their curves grow together: each
+        is an ordinary run, and all together take one place, in the queue and among the running. All are
+        started, or none. Raises as `start`.
+        """
+        profiles.check_race(self.profile, specs)
+        race, started = secrets.token_urlsafe(16), []
+        with self._inside.lock:
+            try:
+                for spec in specs:
+                    name = secrets.token_urlsafe(16)
+                    started.append(self._start(spec, owner, name, race=race, title=clean_name(title)))
+            except (ConfigError, RunError):
+                for run in started:
+                    self.remove(run, owner)
+                raise
+        return tuple(started)
+
     def start_beside(self, run_id: str, spec: RunSpec, owner: str) -> str:
         """As `start`, to make a pair with a run that has ended: only the second is trained."""
         with self._inside.lock:
@@ -98,19 +108,33 @@ class RunManager:
             first.changed()
             return other
 
-    def _start(self, spec: RunSpec, owner: str, name: str, beside: str | None = None) -> str:
+    def _start(
+        self,
+        spec: RunSpec,
+        owner: str,
+        name: str,
+        beside: str | None = None,
+        race: str | None = None,
+        title: str = "",
+    ) -> str:
         spec = replace(spec, name=clean_name(spec.name), text=spec.text if spec.corpus == "text" else None)
         profiles.check(self.profile, spec)
         with self._inside.lock:
             self._check_open()
-            if sum(run.owner == owner for run in self._inside.runs.values()) >= self.profile.max_runs_kept:
+            kept = {run.party for run in self._inside.runs.values() if run.owner == owner}
+            if (race is None or race not in kept) and len(kept) >= self.profile.max_runs_kept:
                 raise RunError(
                     f"You have {self.profile.max_runs_kept} runs, the most that are kept here: remove one"
                     " first."
                 )
             run = Run(name, owner, spec, self._inside.store.make(), self._inside.clock())
-            run.given = self._free_name(spec.name, owner)
-            run.beside = beside
+            run.beside, run.race, run.race_title = beside, race, title
+            if race is None:
+                run.given = self._free_name(spec.name, owner)
+            else:
+                run.listed = self._free_name(
+                    clean_name(f"{title}: {spec.name}" if title else spec.name), owner
+                )
             self._inside.runs[run.id] = run
             try:
                 if spec.text is not None:
@@ -159,6 +183,15 @@ class RunManager:
                 raise
             return run.id
 
+    def revive(self, race_id: str, owner: str) -> None:
+        """Lets all runs of a race go on whose process was lost, from their last snapshots to the ends that
+        they had. One that has no snapshot begins anew. Raises RunError.
+        """
+        with self._inside.lock:
+            for run in places.racing(self._inside.runs, race_id):
+                if self._owned(run.id, owner).lost and not run.active:
+                    self._inside.enqueue(run)
+
     # Looking at runs ----------------------------------------------------------------------------
 
     def view(self, run_id: str) -> RunView | None:
@@ -167,7 +200,7 @@ class RunManager:
         """
         with self._inside.lock:
             run = self._inside.runs.get(run_id)
-            return run.view(self._inside.place(run)) if run else None
+            return run.view(self._place(run)) if run else None
 
     def runs(self, owner: str) -> list[RunView]:
         """An owner's runs, oldest first. Asking counts as a sign of life: what has ended is kept for
@@ -175,9 +208,12 @@ class RunManager:
         """
         with self._inside.lock:
             self._inside.seen[owner] = self._inside.clock()
-            return [
-                run.view(self._inside.place(run)) for run in self._inside.runs.values() if run.owner == owner
-            ]
+            return [run.view(self._place(run)) for run in self._inside.runs.values() if run.owner == owner]
+
+    def race(self, race_id: str) -> tuple[RunView, ...]:
+        """The runs of a race that are still here, in order, for anybody who knows its id."""
+        with self._inside.lock:
+            return tuple(run.view(self._place(run)) for run in places.racing(self._inside.runs, race_id))
 
     def may_control(self, run_id: str, owner: str) -> bool:
         """Whether this owner started it."""
@@ -187,58 +223,41 @@ class RunManager:
 
     def watch(self, run_id: str) -> None:
         """Says that somebody is looking. Lets a run go on that was paused because nobody was; one paused by
-        its owner stays so.
+        its owner stays so. Who looks at one run of a race looks at all.
         """
         with self._inside.lock:
             run = self._inside.runs.get(run_id)
             if run is None or self._inside.closed:
                 return
-            run.last_watched = self._inside.seen[run.owner] = self._inside.clock()
-            if run.status == "paused" and run.by_lease:
-                with suppress(RunError):  # the queue is full: it is tried again at the next look
-                    self._inside.go_on(run)
+            self._inside.seen[run.owner] = self._inside.clock()
+            for mate in places.racing(self._inside.runs, run.race) or [run]:
+                mate.last_watched = self._inside.seen[run.owner]
+                if mate.status == "paused" and mate.by_lease:
+                    with suppress(RunError):  # the queue is full: it is tried again at the next look
+                        self._inside.go_on(mate)
 
     def snapshot(self, run_id: str, step: int) -> TrainState:
         """The state after a step in `view.snapshots`: of the newest whole, of the others the weights alone.
 
         Raises RunError when it is not kept (any more), CheckpointError when it is damaged.
         """
-        return self._read_snapshot(run_id, step, load_state)[0]
+        return self._kept(run_id, step).state()
 
     def model(self, run_id: str, step: int | None = None) -> Checkpoint:
         """The model as it was after a step in `view.snapshots` (the last by default), to look into. Raises as
         `snapshot`.
         """
-        weights, meta = self._read_snapshot(run_id, step, load_weights)
-        model = _model(meta, weights)
-        return Checkpoint(
-            model,
-            model.config,
-            from_dict(meta["tokenizer"]),
-            {"corpus": meta["corpus"], "step": step, "train": meta["train"]},
-        )
+        return self._kept(run_id, step).model()
 
     def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
         """A zip that `engine.checkpoints.unpack` reads: the model after a step (the last snapshot by
         default). Raises as `snapshot`.
         """
-        state, meta = self._read_snapshot(run_id, step, load_state)
-        view = self.view(run_id)
-        evaluations = [asdict(e) for e in view.history.evaluations if e.step <= state.step] if view else []
-        name = view.name if view else ""
-        metrics = {
-            "name": name,
-            "corpus": meta["corpus"],
-            "step": state.step,
-            "seconds": state.seconds,
-            "train": meta["train"],
-            "evaluations": evaluations,
-        }
-        return pack(
-            _model(meta, state.weights()),
-            from_dict(meta["tokenizer"]),
-            metrics,
-        )
+        return self._kept(run_id, step).zipped(self.view(run_id))
+
+    def _kept(self, run_id: str, step: int | None) -> Found:
+        with self._inside.lock:
+            return Found(self._inside.runs.get(run_id), step)
 
     # Steering a run; RunError for somebody who did not start it, or when its state does not allow it
     # -------------------
@@ -300,7 +319,7 @@ class RunManager:
     def rename(self, run_id: str, owner: str, name: str) -> None:
         with self._inside.lock:
             run = self._owned(run_id, owner)
-            run.given = self._free_name(clean_name(name), owner, run)
+            run.given, run.listed = self._free_name(clean_name(name), owner, run), ""
             run.changed()
 
     def remove(self, run_id: str, owner: str) -> None:
@@ -318,7 +337,7 @@ class RunManager:
     def processes(self) -> list[Process]:
         """Every process that has not ended, the spare included."""
         alive = self._inside.workers.alive()
-        return [Process(w.pid, w.job.run if w.job else None, w.ready) for w in alive]
+        return [Process(w.pid, tuple(job.run for job in w.jobs), w.ready) for w in alive]
 
     def files(self, run_id: str) -> RunFiles | None:
         """Where a run's files lie; None when there is no such run (any more)."""
@@ -335,10 +354,15 @@ class RunManager:
 
     # Inside -------------------------------------------------------------------------------------
 
+    def _place(self, run: Run) -> int:
+        return places.place(self._inside.queue, run)
+
     def _free_name(self, name: str, owner: str, own: Run | None = None) -> str:
         """The name, or with a number where another run of this owner has it."""
         runs = self._inside.runs.values()
-        return free_name(name, {run.given for run in runs if run.owner == owner and run is not own})
+        return free_name(
+            name, {run.listed or run.given for run in runs if run.owner == owner and run is not own}
+        )
 
     def _owned(self, run_id: str, owner: str, active: bool = False) -> Run:
         with self._inside.lock:
@@ -368,33 +392,5 @@ class RunManager:
     def _tell(run: Run, command: Command) -> None:
         """Something of a run has changed, and its process is to know."""
         run.changed()
-        if run.worker is not None:
-            run.worker.send(command)
-
-    def _read_snapshot(
-        self, run_id: str, step: int | None, read: Callable[[Path], tuple[T, dict[str, Any]]]
-    ) -> tuple[T, dict[str, Any]]:
-        with self._inside.lock:
-            run = self._inside.runs.get(run_id)
-            if run is None:
-                raise RunError("There is no such run (any more).")
-            step = run.newest if step is None else step
-            saved = run.snapshots.get(step) if step is not None else None
-        if saved is None:
-            raise RunError(
-                "No snapshot of this run was saved yet."
-                if step is None
-                else f"No snapshot of step {step} is kept."
-            )
-        try:
-            return read(saved.path)
-        except CheckpointError:
-            if not saved.path.exists():  # thinned while it was being read
-                raise RunError(f"The snapshot of step {step} is no longer kept.") from None
-            raise
-
-
-def _model(meta: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
-    """A snapshot's model, made of the parts that it was trained with."""
-    parts = parts_of(meta.get("parts", "healthy"))
-    return model_with(ModelConfig.from_dict(meta["model"]), weights, "this snapshot", parts)
+        if run.seat is not None:
+            run.seat.send(command)

@@ -33,25 +33,37 @@ class Job:
     folder: Path  # where its files lie
 
 
+@dataclass(frozen=True)
+class Seat:
+    """A run's part of a process, which may do several trainings in turns."""
+
+    worker: Worker
+    entrant: int  # its number there
+
+    def send(self, command: Command) -> bool:
+        """As `Worker.send`, to this training alone."""
+        return self.worker.send(command, self.entrant)
+
+
 class NoProcess(OSError):
     """As many processes live as may."""
 
 
 class Worker:
-    """One process. `on_message(worker, message)` and `on_exit(worker, code)` are called by its reader thread,
-    and held weakly.
+    """One process. `on_message(worker, entrant, message)` and `on_exit(worker, code)` are called by its
+    reader thread, and held weakly.
     """
 
     def __init__(
         self,
         threads: int,
-        on_message: Callable[[Worker, Message], None],
+        on_message: Callable[[Worker, int, Message], None],
         on_exit: Callable[[Worker, int], None],
     ) -> None:
         self._on_message, self._on_exit = weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit)
         self._lock = threading.Lock()
         self._closed = self._reported = False
-        self.job: Job | None = None  # None for the spare
+        self.jobs: list[Job] = []  # by entrant, those that have ended included; none for the spare
         self.ready = False
         self._errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115  it lives as long as the process, and has no name
         # A process of its own by a command of its own: a multiprocessing child would import app.py again and
@@ -82,9 +94,13 @@ class Worker:
         """Whether its end has not been reported yet."""
         return not self._reported
 
-    def send(self, command: Command) -> bool:
+    def listens(self) -> bool:
+        """Whether it has not been told to end."""
+        return not self._closed and not self._reported
+
+    def send(self, command: Command, entrant: int = 0) -> bool:
         """False when the process is gone or does not read; its end is then reported by `on_exit`."""
-        data = dump(command)
+        data = dump(command, entrant)
         with self._lock:
             if self._closed:
                 return False
@@ -139,11 +155,11 @@ class Worker:
         try:
             for line in self.process.stdout:
                 try:
-                    message = load_message(line)
+                    entrant, message = load_message(line)
                 except ValueError:
                     continue  # the torn last line of a killed process
                 if (on_message := self._on_message()) is not None:
-                    on_message(self, message)
+                    on_message(self, entrant, message)
                     del on_message  # not to keep the manager alive while waiting for the next line
         finally:
             self.kill()
@@ -166,7 +182,7 @@ class Workers:
         threads: int,
         limit: int,
         spare: bool,
-        on_message: Callable[[Worker, Message], None],
+        on_message: Callable[[Worker, int, Message], None],
         on_exit: Callable[[Worker, int], None],
     ) -> None:
         self._arguments = (threads, weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit))
@@ -226,7 +242,7 @@ class Workers:
             if worker is self._spare:
                 self._spare = None
             if (
-                worker.job is None and not worker.ready
+                not worker.jobs and not worker.ready
             ):  # it could not even start: do not try four times a second
                 self._not_before = time.monotonic() + RETRY_DELAY
 

@@ -5,12 +5,13 @@ allowed.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
 from engine.config import ModelConfig, TrainConfig, bpe_size
-from engine.corpora import CORPORA
+from engine.corpora import NAMES
 from engine.errors import ConfigError, RunError
 from engine.faults import parts_of
 from engine.ledger import Pass, activations, parameter_formula
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "GLASSFORMER_PROFILE"
 MB, GB = 2**20, 2**30
+LIBRARIES = 350 * MB  # of memory, in each process
 MAX_PROMPT, MAX_SAMPLE, MAX_NAME = 2_000, 2_000, 80  # characters
 
 
@@ -59,6 +61,9 @@ class Profile:
     max_beside: int = 1  # of a pair, trained beside its other half where all places are taken
     max_queued: int = 20
     max_queued_each: int = 20  # of one owner, so that nobody fills the whole queue
+    race_workers: int = 1  # processes of one race, where there are places for them
+    max_race: int = 8  # runs in one race
+    max_race_seconds: float = 3600.0  # of all its runs, where their budget is time
     max_paused: int = 4  # paused processes kept alive; older ones are saved and ended, and go on from there
     max_runs_kept: int = 20  # of one owner, whatever their state
     threads_per_run: int = 1
@@ -102,6 +107,7 @@ PROFILES: dict[str, Profile] = {
         max_batch_tokens=65_536,
         max_runs=max(1, _cores() - 1),
         max_runs_kept=100,
+        race_workers=max(1, _cores() // 2),
         threads_per_run=_threads(_cores()),
         max_worker_bytes=_memory() * 3 // 4,
         max_pretrained=max(200_000_000, _memory() // 3 // 4),
@@ -119,6 +125,7 @@ PROFILES: dict[str, Profile] = {
         max_vocabulary=2_048,
         max_runs=max(1, _cores() - 1),
         max_queued_each=3,
+        max_race_seconds=120.0,
         max_runs_kept=12,
         threads_per_run=1,
         lease_seconds=15.0,
@@ -163,6 +170,36 @@ def check(profile: Profile, spec: RunSpec) -> None:
     need = estimate_bytes(model, train, parts)
     _check_memory(profile, need, "batch_size", train.batch_size, "would need", "batch, context or model")
     _check_text(profile, spec)
+
+
+def check_race(profile: Profile, specs: Sequence[RunSpec]) -> None:
+    """Raises RunError for a race that is too large here: together its runs may have as many steps as one run,
+    and as much memory. Raises as `check` for each of them.
+    """
+    if not 2 <= len(specs) <= profile.max_race:
+        raise RunError(f"a race has 2 to {profile.max_race} runs here, not {len(specs)}")
+    for spec in specs:
+        check(profile, spec)
+    steps = sum(spec.train.steps for spec in specs if not spec.train.seconds)
+    seconds = sum(spec.train.seconds for spec in specs)
+    if seconds > profile.max_race_seconds:
+        raise RunError(
+            f"this race has {seconds:g} s of computing in all; at most {profile.max_race_seconds:g} are"
+            " allowed here: fewer runs, or less time each"
+        )
+    if steps > profile.max_steps:
+        raise RunError(
+            f"this race has {steps:,} steps in all; at most {profile.max_steps:,} are allowed here, those of"
+            " one run: fewer runs, or fewer steps each"
+        )
+    need = LIBRARIES + sum(
+        estimate_bytes(spec.model, spec.train, parts_of(spec.parts)) - LIBRARIES for spec in specs
+    )
+    if 0 < profile.max_worker_bytes < need:
+        raise RunError(
+            f"this race would need about {need / GB:,.1f} GB of memory; there are"
+            f" {profile.max_worker_bytes / GB:.1f} GB: fewer runs, or smaller ones"
+        )
 
 
 def check_model(profile: Profile, model: ModelConfig, parts: Parts = HEALTHY) -> None:
@@ -223,14 +260,14 @@ def estimate_bytes(model: ModelConfig, train: TrainConfig, parts: Parts = HEALTH
     logits = max(
         tokens * c.vocab_size, min(64 * c.context * c.vocab_size, max(MAX_LOGITS, c.context * c.vocab_size))
     )
-    return 350 * MB + 20 * parameter_formula(c, parts) + ceil(2 * kept) + 16 * logits
+    return LIBRARIES + 20 * parameter_formula(c, parts) + ceil(2 * kept) + 16 * logits
 
 
 def _check_text(profile: Profile, spec: RunSpec) -> None:
     if spec.corpus != "text":
-        if spec.corpus not in CORPORA:
+        if spec.corpus not in NAMES:
             raise RunError(
-                f"no corpus is called {spec.corpus!r}; there are {', '.join(CORPORA)}, and your own text"
+                f"no corpus is called {spec.corpus!r}; there are {', '.join(NAMES)}, and your own text"
             )
         return
     if not spec.text:

@@ -1,7 +1,10 @@
 """What a worker and its manager say to each other: one JSON object a line, never a pickle.
 
 Commands go to the worker: `Train` first, then the others. The end of its input means that the manager is
-gone. Messages come from the worker: `Ready`, `Started`, and then what happens.
+gone, or needs it no more. Messages come from the worker: `Ready`, `Started`, and then what happens.
+
+A process may do several trainings in turns (a race). Each has a number in it, `entrant`, which is said with
+all that concerns it; of the only one it is 0.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.errors import ConfigError
 
 if TYPE_CHECKING:
-    from engine.training.records import HeadScores, Record
+    from engine.training.records import HeadScores, Record, TaskScores
 
 SENT = ("Step", "Evaluation", "Sample", "Done")  # a Snapshot goes to disk, and only its place is told
 
@@ -73,7 +76,12 @@ class Stop:
     """After the current step, with a last look."""
 
 
-Command = Train | Pause | Resume | OneStep | SetLearningRate | SetPrompt | Stop
+@dataclass(frozen=True)
+class Leave:
+    """At once, without a last look: nobody wants to know any more."""
+
+
+Command = Train | Pause | Resume | OneStep | SetLearningRate | SetPrompt | Stop | Leave
 
 # Messages -----------------------------------------------------------------------------------------
 
@@ -130,6 +138,7 @@ COMMANDS: Mapping[str, type[Command]] = {
     "learning_rate": SetLearningRate,
     "prompt": SetPrompt,
     "stop": Stop,
+    "leave": Leave,
 }
 MESSAGES: Mapping[str, type[Message]] = {
     "ready": Ready,
@@ -144,46 +153,48 @@ KINDS: Mapping[type, str] = {said: kind for kinds in (COMMANDS, MESSAGES) for ki
 # On the pipe --------------------------------------------------------------------------------------
 
 
-def dump(said: Command | Message) -> bytes:
+def dump(said: Command | Message, entrant: int = 0) -> bytes:
     """One line, ASCII only: newlines and lone surrogates inside texts are escaped."""
     values = {"items": [encode(r) for r in said.items]} if isinstance(said, Records) else asdict(said)
-    line = json.dumps({"kind": KINDS[type(said)], **values}, separators=(",", ":"))
+    line = json.dumps({"kind": KINDS[type(said)], "entrant": entrant, **values}, separators=(",", ":"))
     return line.encode("ascii") + b"\n"
 
 
-def load_command(line: bytes) -> Command:
-    """The inverse of `dump`, for the worker. Raises ValueError for a line that is not whole, as a killed
-    process leaves it, or is no command.
+def load_command(line: bytes) -> tuple[int, Command]:
+    """The inverse of `dump`, for the worker: (entrant, command). Raises ValueError for a line that is not
+    whole, as a killed process leaves it, or is no command.
     """
-    kind, values = _parts(line)
+    kind, entrant, values = _parts(line)
     try:
         if kind == "train":
             values["model"] = ModelConfig.from_dict(values["model"])
             values["train"] = TrainConfig.from_dict(values["train"])
-        return COMMANDS[kind](**values)
+        return entrant, COMMANDS[kind](**values)
     except (KeyError, TypeError, AttributeError, ConfigError) as error:
         raise ValueError(f"no command: {error}") from error
 
 
-def load_message(line: bytes) -> Message:
-    """The inverse of `dump`, for the manager. Raises ValueError as `load_command` does."""
-    kind, values = _parts(line)
+def load_message(line: bytes) -> tuple[int, Message]:
+    """The inverse of `dump`, for the manager: (entrant, message). Raises ValueError as `load_command`."""
+    kind, entrant, values = _parts(line)
     try:
         if kind == "records":
             values["items"] = tuple(decode(item) for item in values["items"])
-        return MESSAGES[kind](**values)
+        return entrant, MESSAGES[kind](**values)
     except (KeyError, TypeError) as error:
         raise ValueError(f"no message: {error}") from error
 
 
-def _parts(line: bytes) -> tuple[str, dict[str, Any]]:
+def _parts(line: bytes) -> tuple[str, int, dict[str, Any]]:
     said = json.loads(line)
     if not isinstance(said, dict) or not isinstance(kind := said.pop("kind", None), str):
         raise ValueError("what is said is an object with a kind")
-    return kind, said
+    if not isinstance(entrant := said.pop("entrant", 0), int):
+        raise ValueError("an entrant is a number")
+    return kind, entrant, said
 
 
-def encode(record: Record | HeadScores) -> list[Any]:
+def encode(record: Record | HeadScores | TaskScores) -> list[Any]:
     """The name of a record's class and its fields in order; a record inside it likewise."""
     values = (getattr(record, field.name) for field in fields(record))
     return [type(record).__name__, *(encode(v) if _is_record(v) else v for v in values)]
@@ -201,19 +212,20 @@ def decode(values: Sequence[Any]) -> Record:
         raise ValueError(f"no record is called {values[0] if values else None!r}")
     kind, *found = values
     try:
-        if kind == "Evaluation" and found and isinstance(found[-1], list):
-            found[-1] = _head_scores(found[-1])
+        found = [_inside(value) if isinstance(value, list) else value for value in found]
         record: Record = getattr(records, kind)(*found)
     except TypeError as error:
         raise ValueError(str(error)) from error
     return record
 
 
-def _head_scores(values: Sequence[Any]) -> HeadScores:
-    """Raises TypeError for what are none."""
-    from engine.training.records import HeadScores
+def _inside(values: Sequence[Any]) -> HeadScores | TaskScores:
+    """The record inside a record. Raises TypeError for what is none."""
+    from engine.training.records import HeadScores, TaskScores
 
-    if len(values) != 5 or values[0] != "HeadScores":
-        raise TypeError("no scores of heads")
-    induction, previous = (tuple(tuple(row) for row in grid) for grid in values[1:3])
-    return HeadScores(induction, previous, *values[3:])
+    if len(values) == 5 and values[0] == "HeadScores":
+        induction, previous = (tuple(tuple(row) for row in grid) for grid in values[1:3])
+        return HeadScores(induction, previous, *values[3:])
+    if len(values) == 3 and values[0] == "TaskScores":
+        return TaskScores(*values[1:])
+    raise TypeError("no scores of heads or of a task")

@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Literal
 
 from engine.errors import RunError
-from engine.service import budgets, protocol
+from engine.service import budgets, places, protocol
 from engine.service.housekeeping import Housekeeping, shut
-from engine.service.processes import Job, NoProcess, Worker, Workers, describe_exit
+from engine.service.processes import Job, NoProcess, Seat, Worker, Workers, describe_exit
 from engine.service.profiles import GB, Profile
 from engine.service.snapshots import Saved, Store, clear_partial
 from engine.service.state import End, Run
-from engine.training.records import Done, Evaluation, Record, Sample, Step
+from engine.training.records import Done
 
 STOP_GRACE = 30.0  # seconds that a worker has for its last look before it is ended by force
 UNWATCHED = "Paused because nobody was watching. It goes on by itself as soon as somebody looks."
+FROZEN = "The process of the training did not answer any more, and was ended."
 NOT_SAVED = "It could not be saved in time, so it goes on from its last snapshot."
 
 
@@ -52,20 +53,17 @@ class Scheduler:
         housekeeping, workers, store = self._housekeeping, self.workers, self.store
         return lambda: shut(housekeeping, workers, store)
 
-    def place(self, run: Run) -> int:
-        """In the queue: 1 is next, 0 is not queued."""
-        if run.status != "queued":
-            return 0
-        return self.queue.index(run) + 1 if run in self.queue else len(self.queue) + 1
-
     # Waiting and training -----------------------------------------------------------------------
 
     def enqueue(self, run: Run) -> None:
-        if len(self.queue) >= self.profile.max_queued:
+        waiting = places.waiting(self.queue)
+        new = run.party not in waiting
+        if new and len(waiting) >= self.profile.max_queued:
             raise RunError(
-                f"{len(self.queue)} runs are waiting already, the most allowed here: try again in a while."
+                f"{len(waiting)} runs are waiting already, the most allowed here: try again in a while."
             )
-        if sum(other.owner == run.owner for other in self.queue) >= self.profile.max_queued_each:
+        own = {other.party for other in self.queue if other.owner == run.owner}
+        if new and len(own) >= self.profile.max_queued_each:
             raise RunError(
                 f"{self.profile.max_queued_each} of your runs are waiting already, the most for one person"
                 " here: remove one, or wait."
@@ -83,59 +81,50 @@ class Scheduler:
             self._leave_for_lease(run)
         while self.queue and not self.closed:
             free = self.workers.free()
-            ready = [run for run in self.queue if self.admits(run) and (free or run.worker is not None)]
-            if not ready:
+            able = [run for run in self.queue if free or run.seat is not None or self._process_of(run)]
+            if not (ready := [run for run in able if places.admits(self.runs, self.profile, run)]):
                 return  # until a place is free, or a process has ended
             run = ready[0]
             self.queue.remove(run)
-            if run.worker is None:
+            if run.seat is None:
                 self.launch(run)
             else:
                 run.go_on()
-                run.worker.send(protocol.Resume())
-
-    def admits(self, run: Run) -> bool:
-        """Whether there is a place for a run. The second of a pair needs none of its own while the first
-        trains: two that are to be compared are watched together, on one core if need be.
-        """
-        other = self.runs.get(run.beside) if run.beside else None
-        together = other is not None and other.takes_a_place
-        return self.taken() < self.profile.max_runs + (self.profile.max_beside if together else 0)
-
-    def _shares(self, run: Run) -> bool:
-        """Whether the other of its pair trains as well, or is about to be asked for."""
-        other = self.runs.get(run.beside) if run.beside else None
-        return run.beside is not None and (other is None or other.active)
-
-    def taken(self) -> int:
-        """Places in use."""
-        return sum(run.takes_a_place for run in self.runs.values())
+                run.seat.send(protocol.Resume())
 
     def unwatched(self, run: Run) -> bool:
         """Whether nobody has looked for longer than a run goes on without."""
         return self.clock() - run.last_watched > self.profile.lease_seconds
 
     def launch(self, run: Run) -> None:
-        """Gives a run a process, from the newest snapshot if there is one; a paused run's begins paused.
-        Raises NoProcess when there are as many processes as may be.
+        """Gives a run a process, from the newest snapshot if there is one; a paused run's begins paused. The
+        runs of a race share one. Raises NoProcess when there are as many processes as may be.
         """
-        for _ in range(2):  # the spare may have died a moment ago
+        joined = self._process_of(run)
+        for again in (False, True):  # the spare may have died a moment ago
             try:
-                worker = self.workers.take()
-            except NoProcess:
-                raise
+                worker = joined or self.workers.take()
             except OSError as error:
+                if isinstance(error, NoProcess) and not again:
+                    raise
                 sentence = f"No process could be started for the training ({error.strerror or error})."
                 self.end(run, "failed", sentence)
                 return
-            run.worker, worker.job = worker, Job(run.id, run.folder)
+            run.seat = Seat(worker, len(worker.jobs))
+            worker.jobs.append(Job(run.id, run.folder))
             run.begin()
-            if worker.send(run.order(self.profile.threads(self._shares(run)))):
+            if run.seat.send(run.order(self.profile.threads(places.shares(self.runs, self.profile, run)))):
                 return
-            run.worker, worker.job = None, None
-        self.end(
-            run, "failed", "The process for the training ended before it could begin: start the run again."
-        )
+            run.seat = None
+            if joined is not None:  # the race's process is gone, as those in it will hear
+                break
+        sentence = "The process for the training ended before it could begin: start the run again."
+        run.lost = joined is not None
+        self.end(run, "failed", sentence)
+
+    def _process_of(self, run: Run) -> Worker | None:
+        """That of its race, where it is to take turns."""
+        return places.process_of(self.runs, self.profile, run, self.workers.free())
 
     # Pausing and going on -----------------------------------------------------------------------
 
@@ -149,8 +138,8 @@ class Scheduler:
     def _leave(self, run: Run) -> None:
         if run in self.queue:
             self.queue.remove(run)
-        if run.worker is not None and not run.idle:
-            run.worker.send(protocol.Pause())
+        if run.seat is not None and not run.idle:
+            run.seat.send(protocol.Pause())
 
     def _leave_for_lease(self, run: Run) -> None:
         """Pauses a run until somebody looks."""
@@ -169,7 +158,7 @@ class Scheduler:
         had now.
         """
         self.hold(run)
-        if run.worker is None:
+        if run.seat is None:
             try:
                 self.launch(run)
             except NoProcess:
@@ -177,18 +166,25 @@ class Scheduler:
                     "All processes of this server are in use: try again when another run has ended."
                 ) from None
             self._park(but=run)
-        if run.worker is not None:
-            run.worker.send(protocol.OneStep())
+        if run.seat is not None:
+            run.seat.send(protocol.OneStep())
 
     def _park(self, but: Run | None = None) -> None:
         """Saves and ends the processes that have been paused longest, when too many are."""
-        waiting = [run for run in self.runs.values() if run.idle and run.status == "paused"]
-        waiting = [run for run in waiting if run.worker is not None and (run.stop_by is None or run.parking)]
+        processes = {
+            run.seat.worker: places.seated(self.runs, run.seat.worker)
+            for run in self.runs.values()
+            if run.seat
+        }
+        waiting = [runs for runs in processes.values() if all(run.waits for run in runs)]
         many = max(0, len(waiting) - self.profile.max_paused)
-        for run in sorted(waiting, key=lambda run: run.paused_at)[:many]:
-            if not run.parking and run is not but and run.worker is not None:
-                run.park(self.clock() + STOP_GRACE)
-                run.worker.send(protocol.Stop())
+        for runs in sorted(waiting, key=lambda runs: max(run.paused_at for run in runs))[:many]:
+            if but in runs:
+                continue
+            for run in runs:
+                if not run.parking and run.seat is not None:
+                    run.park(self.clock() + STOP_GRACE * len(runs))
+                    run.seat.send(protocol.Stop())
 
     def parked(self, run: Run, message: str) -> None:
         """The process of a paused run has ended. It queues where it was to go on meanwhile."""
@@ -206,11 +202,13 @@ class Scheduler:
         """Ends a run after the current step, with a last look if it has a process."""
         if run in self.queue:
             self.queue.remove(run)
-        if run.worker is None:
+        if run.seat is None:
             run.become("stopped")
         else:
-            run.stop(self.clock() + STOP_GRACE)
-            run.worker.send(protocol.Stop())
+            # those of its process that were stopped before it take their last looks first
+            ahead = sum(other.stopping for other in places.seated(self.runs, run.seat.worker))
+            run.stop(self.clock() + STOP_GRACE * (1 + ahead))
+            run.seat.send(protocol.Stop())
 
     def end(
         self, run: Run, status: End | Literal["paused"], message: str = "", by_lease: bool = False
@@ -218,19 +216,28 @@ class Scheduler:
         """Frees a run's process and place."""
         if run in self.queue:
             self.queue.remove(run)
-        worker = run.end(status, message, by_lease)
-        if worker is not None:
-            worker.retire()
+        seat = run.end(status, message, by_lease)
+        if seat is not None and not self._vacated(seat):
+            seat.worker.retire()
         self.dispatch()
 
-    def fail(self, run: Run, sentence: str) -> None:
-        """Ends a run with what went wrong, and what is left of it."""
+    def _vacated(self, seat: Seat) -> bool:
+        """Tells a process that one of its trainings is over. False where it was the last, and the process
+        has nothing to do any more.
+        """
+        return bool(places.seated(self.runs, seat.worker)) and seat.send(protocol.Leave())
+
+    def fail(self, run: Run, sentence: str, lost: bool = False) -> None:
+        """Ends a run with what went wrong, and what is left of it. `lost`: the process did, not the
+        training.
+        """
         kept = (
             " The curve so far is kept, and the training can be continued from its last snapshot (step"
             f" {run.newest:,})."
             if run.newest is not None
             else ""
         )
+        run.lost = lost
         self.end(run, "failed", sentence + (kept or (" The curve so far is kept." if run.step else "")))
 
     def forget(self, run: Run) -> None:
@@ -238,9 +245,9 @@ class Scheduler:
         self.runs.pop(run.id, None)
         if run in self.queue:
             self.queue.remove(run)
-        worker, run.worker = run.worker, None
-        if worker is not None:
-            worker.kill()
+        seat, run.seat = run.seat, None
+        if seat is not None and not self._vacated(seat):
+            seat.worker.kill()
         self.store.remove(run.folder)
 
     # Housekeeping -------------------------------------------------------------------------------
@@ -256,7 +263,7 @@ class Scheduler:
             owners = {run.owner for run in self.runs.values()}
             self.seen = {owner: when for owner, when in self.seen.items() if owner in owners}
             self.dispatch()
-            idle = self.taken() == 0
+            idle = places.taken(self.runs) == 0
         self.workers.trim()
         self.workers.keep_spare(idle)
 
@@ -276,31 +283,43 @@ class Scheduler:
 
     def _lose_patience(self, run: Run) -> None:
         """Its process was asked to end, and has not."""
-        if run.worker is not None:
-            run.worker.kill()
+        mates = (
+            []
+            if run.seat is None
+            else [mate for mate in places.seated(self.runs, run.seat.worker) if mate is not run]
+        )
+        if run.seat is not None:
+            run.seat.worker.kill()
         if run.parking:
             self.parked(run, NOT_SAVED)
         else:
             self.end(run, "stopped", "The training did not stop in time, and its process was ended.")
+        for mate in mates:
+            if mate.parking:
+                self.parked(mate, NOT_SAVED)
+            elif mate.seat is not None:
+                self.fail(mate, FROZEN, lost=True)
 
     def _check_memory(self, run: Run) -> None:
         limit = self.profile.max_worker_bytes
-        if limit and run.worker is not None and (used := run.worker.resident_bytes()) > limit:
-            worker = run.worker
-            sentence = (
-                f"The training used {used / GB:.1f} GB of memory; {limit / GB:.1f} GB are allowed here."
-            )
-            self.fail(run, f"{sentence} A smaller batch, context or model needs less.")
+        if limit and run.seat is not None and (used := run.seat.worker.resident_bytes()) > limit:
+            worker = run.seat.worker
+            runs = places.seated(self.runs, worker)
+            what = "The training" if len(runs) == 1 else f"The {len(runs)} trainings of this race together"
+            sentence = f"{what} used {used / GB:.1f} GB of memory; {limit / GB:.1f} GB are allowed here."
+            for each in runs:
+                self.fail(each, f"{sentence} A smaller batch, context or model needs less.")
             worker.kill()
 
     # What the workers say -----------------------------------------------------------------------
 
-    def _on_message(self, worker: Worker, message: protocol.Message) -> None:
+    def _on_message(self, worker: Worker, entrant: int, message: protocol.Message) -> None:
         with self.lock:
             if isinstance(message, protocol.Ready):
                 worker.ready = True
-            run = self.runs.get(worker.job.run) if worker.job is not None else None
-            if run is not None and run.worker is worker and not self.closed:
+            run = self.runs.get(worker.jobs[entrant].run) if 0 <= entrant < len(worker.jobs) else None
+            # what a training says that nobody waits for any more, or that has another process now, is late
+            if run is not None and run.seat == Seat(worker, entrant) and not self.closed:
                 self._hear(run, message)
 
     def _hear(self, run: Run, message: protocol.Message) -> None:
@@ -312,7 +331,10 @@ class Scheduler:
                 run.changed()
             case protocol.Records(items):
                 for record in items:
-                    self._take_in(run, record)
+                    if isinstance(record, Done):
+                        self._done(run, record)
+                    else:
+                        run.take_in(record)
             case protocol.Kept(step, path) if step < (run.newest or 0) and step not in run.snapshots:
                 Path(path).unlink(missing_ok=True)  # made smaller while it was being thinned out here
             case protocol.Kept(step, path, size):
@@ -323,16 +345,6 @@ class Scheduler:
                 run.warn(text)
             case protocol.Failed(text):
                 self.fail(run, text)
-
-    def _take_in(self, run: Run, record: Record) -> None:
-        match record:
-            case Done():
-                self._done(run, record)
-            case Step() | Evaluation() | Sample():
-                run.history.add(record)
-                if isinstance(record, Step):
-                    run.step, run.seconds = record.step, record.seconds
-                run.changed()
 
     def _done(self, run: Run, done: Done) -> None:
         run.step, run.seconds = done.step, done.seconds
@@ -348,16 +360,16 @@ class Scheduler:
         with self.lock:
             if self.closed:
                 return
-            if worker.job is not None:
-                self._lost(worker, worker.job, code)
+            for entrant, job in enumerate(worker.jobs):
+                self._lost(Seat(worker, entrant), job, code)
             self.dispatch()  # somebody may have waited for a process to end
 
-    def _lost(self, worker: Worker, job: Job, code: int) -> None:
-        """What is left of a process that has ended is cleared away, and the run that it still had fails."""
+    def _lost(self, seat: Seat, job: Job, code: int) -> None:
+        """What is left of a process that has ended is cleared away, and a run that it still had fails."""
         run = self.runs.get(job.run)
         if run is None:  # removed while it was writing
             self.store.remove(job.folder)
-        elif run.worker is None or run.worker is worker:
+        elif run.seat is None or run.seat.worker is seat.worker:
             clear_partial(job.folder)
-        if run is not None and run.worker is worker:
-            self.fail(run, describe_exit(code, worker.last_words()))
+        if run is not None and run.seat == seat:
+            self.fail(run, describe_exit(code, seat.worker.last_words()), lost=True)

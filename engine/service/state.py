@@ -11,10 +11,11 @@ from engine.config import ModelConfig, TrainConfig
 from engine.faults import parts_of
 from engine.ledger import parameter_formula
 from engine.service.history import History, HistoryLog, best
-from engine.service.processes import Worker
+from engine.service.processes import Seat
 from engine.service.protocol import Train
 from engine.service.snapshots import Saved
-from engine.training.records import Evaluation
+from engine.training.optim import spent
+from engine.training.records import Evaluation, Record, Step
 
 Status = Literal["queued", "starting", "running", "paused", "finished", "stopped", "failed"]
 End = Literal["finished", "stopped", "failed"]
@@ -65,6 +66,14 @@ class Change:
         if self.what == "learning_rate":
             return f"learning rate {self.value:g}"
         return f"{self.value:,.0f} further steps"
+
+
+def budget(train: TrainConfig, steps: int, changes: Sequence[Change]) -> TrainConfig:
+    """The settings of a run with the steps that it has by now. Whom somebody lets go on by hand, no clock
+    stops any more.
+    """
+    by_hand = any(change.what == "steps" for change in changes)
+    return replace(train, steps=steps, seconds=0.0 if by_hand else train.seconds)
 
 
 def changed_name(given: str, changes: Sequence[Change]) -> str:
@@ -123,22 +132,30 @@ class RunView:
     given: str = ""  # the name without what was done by hand
     changes: tuple[Change, ...] = ()  # by hand, in order
     beside: str | None = None  # the other run of a pair
+    race: str | None = None  # the id that all runs of a race have in common
+    race_title: str = ""
+    lost: bool = False  # it failed because its process was lost: the training itself may go on
 
     @property
     def active(self) -> bool:
         return self.status in ACTIVE
 
     @property
+    def budget(self) -> TrainConfig:
+        """What it trains by, with the steps as they are now."""
+        return budget(self.spec.train, self.total_steps, self.changes)
+
+    @property
     def share(self) -> float:
-        """Of the steps that are done, 0 to 1."""
-        return min(1.0, self.step / max(self.total_steps, 1))
+        """Of its budget, 0 to 1: of the steps, or of the seconds."""
+        return min(1.0, spent(self.budget, self.step, self.seconds))
 
     @property
     def seconds_left(self) -> float | None:
         """At the pace so far; None before the first step, and where nothing is left or goes on."""
-        if not (self.active and 0 < self.step < self.total_steps):
+        if not (self.active and self.step and 0 < self.share < 1):
             return None
-        return self.seconds / self.step * (self.total_steps - self.step)
+        return self.seconds / self.share * (1 - self.share)
 
     @property
     def best(self) -> Evaluation | None:
@@ -164,7 +181,7 @@ class Process:
     """A worker process as others may see it."""
 
     pid: int
-    run: str | None  # whose training it does; None: the spare
+    runs: tuple[str, ...]  # whose trainings it does, or did; none: the spare
     ready: bool  # torch is imported
 
 
@@ -183,7 +200,11 @@ class Run:
     folder: Path
     last_watched: float
     given: str = ""  # its name without what was done by hand
+    listed: str = ""  # its name among all runs, where that is another: those of a race are alike in each
     beside: str | None = None  # the other run of a pair
+    race: str | None = None  # the id that all runs of a race have in common
+    race_title: str = ""
+    lost: bool = False  # it failed because its process was lost
     changes: list[Change] = field(default_factory=list)
     status: Status = "queued"
     message: str = ""
@@ -195,7 +216,7 @@ class Run:
     learning_rate: float | None = None  # set by hand; kept when another process goes on
     prompt: str | None = None
     text_file: Path | None = None
-    worker: Worker | None = None
+    seat: Seat | None = None  # its part of a process
     idle: bool = False
     by_lease: bool = False  # paused because nobody watched
     parking: bool = False  # its paused process is being saved and ended
@@ -217,7 +238,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        return changed_name(self.given, self.changes)
+        return changed_name(self.listed or self.given, self.changes)
 
     def note(self, what: Literal["learning_rate", "steps"], value: float) -> None:
         """Keeps what was done by hand. Of several at one step the last counts."""
@@ -237,9 +258,25 @@ class Run:
         return self.stop_by is not None and not self.parking
 
     @property
+    def party(self) -> str:
+        """What waits, and is counted, as one: a race, or the run alone."""
+        return self.race or self.id
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is paused and its process, which lives, is not asked for anything."""
+        asked = self.stop_by is not None and not self.parking
+        return self.seat is not None and self.idle and self.status == "paused" and not asked
+
+    @property
     def takes_a_place(self) -> bool:
         """Whether its process is among those that train."""
-        return self.worker is not None and not self.idle
+        return self.seat is not None and not self.idle
+
+    @property
+    def trains(self) -> bool:
+        """Whether it has a place of its own right: not only for its last look, out of a pause."""
+        return self.takes_a_place and self.status != "paused"
 
     def become(self, status: Status, message: str = "", *, by_lease: bool = False) -> None:
         """The one way from a status to another. Raises ValueError where FOLLOWS knows no such way, which is a
@@ -253,6 +290,13 @@ class Run:
     def changed(self) -> None:
         """Makes the next view a new one."""
         self.version += 1
+
+    def take_in(self, record: Record) -> None:
+        """A record of its training becomes part of its history."""
+        self.history.add(record)
+        if isinstance(record, Step):
+            self.step, self.seconds = record.step, record.seconds
+        self.changed()
 
     def begin(self) -> None:
         """A process is given to it, which goes on from the newest snapshot; a paused run's begins paused."""
@@ -272,7 +316,7 @@ class Run:
     def hold(self, now: float, message: str = "", by_lease: bool = False) -> None:
         """Gives up its place, and keeps its process."""
         self.become("paused", message, by_lease=by_lease)
-        self.idle, self.paused_at = self.worker is not None, now
+        self.idle, self.paused_at = self.seat is not None, now
 
     def park(self, by: float) -> None:
         """Its waiting process is to save and end."""
@@ -284,12 +328,12 @@ class Run:
         self.parking, self.idle, self.stop_by = False, False, by
         self.changed()
 
-    def end(self, status: Status, message: str = "", by_lease: bool = False) -> Worker | None:
+    def end(self, status: Status, message: str = "", by_lease: bool = False) -> Seat | None:
         """It has no process any more: it ended, or is paused without one. Returns the one that it had."""
-        worker, self.worker = self.worker, None
+        seat, self.seat = self.seat, None
         self.idle, self.parking, self.stop_by = False, False, None
         self.become(status, message, by_lease=by_lease)
-        return worker
+        return seat
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:
@@ -300,7 +344,7 @@ class Run:
         """The first command for a process that begins, or goes on from the newest snapshot."""
         return Train(
             model=self.spec.model,
-            train=replace(self.spec.train, steps=self.total_steps),
+            train=budget(self.spec.train, self.total_steps, self.changes),
             corpus=self.spec.corpus,
             text=str(self.text_file) if self.text_file else None,
             folder=str(self.folder),
@@ -340,5 +384,8 @@ class Run:
                 given=self.given,
                 changes=tuple(self.changes),
                 beside=self.beside,
+                race=self.race,
+                race_title=self.race_title,
+                lost=self.lost and self.status == "failed",
             )
         return self._view

@@ -1,5 +1,5 @@
-"""One training in a process of its own: `python -m engine.service.worker THREADS`, started and driven by
-engine.service.manager.
+"""Trainings in a process of their own: `python -m engine.service.worker THREADS`, started and driven by
+engine.service.manager. Usually one; those of a race take turns (engine.training.race).
 
 This process is the only place that sets what is process-wide (threads, allocator). Its reader thread must
 never run a torch operation: a second thread that has would halve the speed of a two-thread training.
@@ -13,17 +13,17 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from engine.service import protocol
 from engine.service.protocol import Command, Message, dump, load_command
 
 if TYPE_CHECKING:
     from engine.corpora import Corpus
-    from engine.training.records import Record, Snapshot, TrainState
+    from engine.training.race import Entrant, Race
+    from engine.training.records import Record, Snapshot
 
 # a page that somebody is waiting for goes first; on a machine with nothing else to do this costs nothing
 NICENESS = 10
@@ -31,26 +31,26 @@ FLUSH_SECONDS = 0.05  # steps are sent in bundles: a fast training makes hundred
 
 
 class Outbox:
-    """Records and messages to the manager, in order, a bundle at a time."""
+    """Records and messages to the manager, those of one training in order, a bundle at a time."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._records: list[Record] = []
+        self._records: dict[int, list[Record]] = {}  # by entrant
         self._flushed = time.monotonic()
 
-    def add(self, record: Record, at_once: bool) -> None:
-        self._records.append(record)
+    def add(self, record: Record, at_once: bool, entrant: int = 0) -> None:
+        self._records.setdefault(entrant, []).append(record)
         if at_once or time.monotonic() - self._flushed >= FLUSH_SECONDS:
             self.flush()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message, entrant: int = 0) -> None:
         self.flush()
-        self._write(dump(message))
+        self._write(dump(message, entrant))
 
     def flush(self) -> None:
-        if self._records:
-            self._write(dump(protocol.Records(tuple(self._records))))
-            self._records = []
+        for entrant, records in self._records.items():
+            self._write(dump(protocol.Records(tuple(records)), entrant))
+        self._records = {}
         self._flushed = time.monotonic()
 
     def _write(self, data: bytes) -> None:
@@ -63,12 +63,12 @@ class Outbox:
 
 
 class Session:
-    """One training: its order, its commands, and whether it is paused."""
+    """One training: its order, what was told to it, and whether it is paused."""
 
-    def __init__(self, order: protocol.Train, commands: queue.SimpleQueue[Command], outbox: Outbox) -> None:
+    def __init__(self, entrant: int, order: protocol.Train, corpus: Corpus, outbox: Outbox) -> None:
         from engine.training.records import Control
 
-        self.order, self.commands, self.outbox = order, commands, outbox
+        self.number, self.order, self.corpus, self.outbox = entrant, order, corpus, outbox
         self.model, self.config = order.model, order.train
         self.parts = order.parts
         self.control = Control(learning_rate=order.learning_rate, prompt=order.prompt)
@@ -78,55 +78,21 @@ class Session:
         # what a pause still lets through: the evaluation, sample and snapshot of the step just done
         self.looks_due = 0
 
-    def run(self) -> None:
-        """Trains and reports. Raises whatever goes wrong."""
-        import torch
+    @property
+    def waits(self) -> bool:
+        """Whether it does nothing until it is told to go on."""
+        return self.paused and not self.steps_wanted and not self.looks_due
 
-        from engine.numerics import choose
-
-        if self.order.threads:
-            torch.set_num_threads(self.order.threads)
-        corpus = self._corpus()
-        records = self._records(corpus)
-        self.outbox.send(protocol.Started(choose(self.config.precision).sentence))
-        while True:
-            self._obey()
-            record = next(records, None)
-            if record is None:
-                return
-            self._report(record, corpus)
-
-    def _corpus(self) -> Corpus:
-        from engine import corpora
-
-        tokenizer = self.config.tokenizer
-        if self.order.text:
-            text = Path(self.order.text).read_bytes().decode("utf-8", "surrogatepass")
-            return corpora.from_text(text, tokenizer=tokenizer)
-        return corpora.load(self.order.corpus, tokenizer=tokenizer)
-
-    def _records(self, corpus: Corpus) -> Iterator[Record]:
+    def entrant(self) -> Entrant:
+        """What the race is to train."""
         from engine.checkpoints import load_state
-        from engine.training.train import train
+        from engine.training.race import Entrant
 
-        state: TrainState | None = load_state(self.order.resume)[0] if self.order.resume else None
-        return train(self.model, self.config, corpus, control=self.control, resume=state, parts=self.parts)
+        state = load_state(self.order.resume)[0] if self.order.resume else None
+        return Entrant(self.model, self.config, self.corpus, self.parts, self.control, state)
 
-    def _obey(self) -> None:
-        """Carries out the commands that have come; while paused, waits for them without using the
-        processor.
-        """
-        while True:
-            waiting = self.paused and not self.steps_wanted and not self.looks_due
-            if waiting:
-                self.outbox.flush()
-            try:
-                command = self.commands.get(block=waiting)
-            except queue.Empty:
-                return
-            self._carry_out(command)
-
-    def _carry_out(self, command: Command) -> None:
+    def obey(self, command: Command) -> None:
+        """Carries out a command."""
         match command:
             case protocol.Pause() if not self.control.stop:
                 self.paused, self.steps_wanted = True, 0
@@ -141,7 +107,9 @@ class Session:
             case protocol.Stop():
                 self.paused, self.control.stop = False, True
 
-    def _report(self, record: Record, corpus: Corpus) -> None:
+    def report(self, record: Record) -> None:
+        """Tells the manager what happened; snapshots go to disk."""
+        from engine.training.optim import spent
         from engine.training.records import Snapshot, Step
         from engine.training.train import look_due, snapshot_due
 
@@ -150,7 +118,7 @@ class Session:
             due = look_due(c, "eval", record.step) + look_due(c, "sample", record.step)
             self.looks_due = due + snapshot_due(c, record.step)
             self.steps_wanted = max(0, self.steps_wanted - 1)
-            if record.step >= c.steps:
+            if spent(c, record.step, record.seconds) >= 1:
                 self.paused = False  # only the last look remains
         else:
             self.looks_due = max(0, self.looks_due - 1)
@@ -158,13 +126,16 @@ class Session:
             text = (
                 f"After step {record.step:,} the model gave no numbers any more: no snapshot of it is kept."
             )
-            self.outbox.send(protocol.Warned(text))
+            self.say(protocol.Warned(text))
         elif isinstance(record, Snapshot):
-            self._save(record, corpus)
+            self._save(record)
         else:
-            self.outbox.add(record, at_once=self.paused or not isinstance(record, Step))
+            self.outbox.add(record, self.paused or not isinstance(record, Step), self.number)
 
-    def _save(self, snapshot: Snapshot, corpus: Corpus) -> None:
+    def say(self, message: Message) -> None:
+        self.outbox.send(message, self.number)
+
+    def _save(self, snapshot: Snapshot) -> None:
         """Writes a snapshot whole or not at all; a full disk does not end the training."""
         from safetensors import SafetensorError
 
@@ -175,8 +146,8 @@ class Session:
             "model": self.model.to_dict(),
             "train": self.config.to_dict(),
             "parts": self.parts,
-            "tokenizer": corpus.tokenizer.to_dict(),
-            "corpus": corpus.name,
+            "tokenizer": self.corpus.tokenizer.to_dict(),
+            "corpus": self.corpus.name,
         }
         try:
             size = save_state(path, snapshot.state, meta)
@@ -185,9 +156,9 @@ class Session:
                 (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
             )
             text = f"A snapshot could not be saved ({why}). Training goes on without it."
-            self.outbox.send(protocol.Warned(text))
+            self.say(protocol.Warned(text))
         else:
-            self.outbox.send(protocol.Kept(snapshot.step, str(path), size))
+            self.say(protocol.Kept(snapshot.step, str(path), size))
             self._slim(path)
 
     def _slim(self, newest: Path) -> None:
@@ -206,7 +177,96 @@ class Session:
             size = slim_state(before)
         except (OSError, SafetensorError, CheckpointError, MemoryError):
             return  # thinned out meanwhile, or the disk is full: it stays as it is
-        self.outbox.send(protocol.Kept(int(before.stem.removeprefix("step-")), str(before), size))
+        self.say(protocol.Kept(int(before.stem.removeprefix("step-")), str(before), size))
+
+
+class Sessions:
+    """All trainings of this process, in turns. A first order makes it a training; further ones, a race."""
+
+    def __init__(self, commands: queue.SimpleQueue[tuple[int, Command]], outbox: Outbox) -> None:
+        from engine.training.race import Race
+
+        self.commands, self.outbox = commands, outbox
+        self.race: Race = Race()
+        self.sessions: dict[int, Session] = {}
+        self._corpora: dict[tuple[str, str, bytes], Corpus] = {}
+
+    def run(self) -> NoReturn:
+        """Trains and reports until there is nobody who would tell it what to do (`_read`)."""
+        while True:
+            self._obey()
+            who = self.race.turn(lambda who: self.sessions[who].waits)
+            if who is not None:
+                self._take_turn(who)
+
+    def _take_turn(self, who: int) -> None:
+        try:
+            record = self.race.next(who)
+            if record is None:
+                self._forget(who)
+            else:
+                self.sessions[who].report(record)
+        except Exception as error:
+            self._failed(who, error)
+
+    def _obey(self) -> None:
+        """Carries out the commands that have come; where all are paused, waits for them without using the
+        processor.
+        """
+        while True:
+            waiting = all(session.waits for session in self.sessions.values())
+            if waiting:
+                self.outbox.flush()
+            try:
+                who, command = self.commands.get(block=waiting)
+            except queue.Empty:
+                return
+            if isinstance(command, protocol.Train):
+                self._enter(who, command)
+            elif isinstance(command, protocol.Leave):
+                self._forget(who)
+            elif who in self.sessions:  # else it has just ended
+                self.sessions[who].obey(command)
+
+    def _enter(self, who: int, order: protocol.Train) -> None:
+        import torch
+
+        from engine.numerics import choose
+
+        if order.threads:
+            torch.set_num_threads(order.threads)
+        try:
+            session = Session(who, order, self._corpus(order), self.outbox)
+            self.race.enter(who, session.entrant())
+        except Exception as error:
+            self._failed(who, error)
+        else:
+            self.sessions[who] = session
+            session.say(protocol.Started(choose(order.train.precision).sentence))
+
+    def _corpus(self, order: protocol.Train) -> Corpus:
+        """Its text, cut; entrants with the same share one."""
+        from engine import corpora
+
+        own = Path(order.text).read_bytes() if order.text else b""
+        key = order.corpus, order.train.tokenizer, own
+        if key not in self._corpora:
+            self._corpora[key] = (
+                corpora.from_text(own.decode("utf-8", "surrogatepass"), tokenizer=order.train.tokenizer)
+                if order.text
+                else corpora.load(order.corpus, tokenizer=order.train.tokenizer)
+            )
+        return self._corpora[key]
+
+    def _failed(self, who: int, error: Exception) -> None:
+        """Said of the one training; the others go on."""
+        traceback.print_exception(error)
+        self._forget(who)
+        self.outbox.send(protocol.Failed(explain(error)), who)
+
+    def _forget(self, who: int) -> None:
+        self.race.leave(who)
+        self.sessions.pop(who, None)
 
 
 def explain(error: Exception) -> str:
@@ -232,7 +292,7 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
-def _read(commands: queue.SimpleQueue[Command]) -> None:
+def _read(commands: queue.SimpleQueue[tuple[int, Command]]) -> None:
     """Passes commands on. The end of the input means that the manager has ended, however it did: then so does
     this process.
     """
@@ -269,25 +329,21 @@ def _prepare(threads: int) -> None:
 
 
 def main() -> None:
-    """Reads an order, trains, reports and ends. Never returns to the interpreter's own shutdown, which could
-    hang on the reader.
+    """Reads orders, trains and reports, until its input ends. Never returns to the interpreter's own
+    shutdown, which could hang on the reader.
     """
     outbox = Outbox(os.dup(1))
     os.dup2(2, 1)  # a library that prints must not speak the protocol
     sys.stdout = sys.stderr
-    commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
+    commands: queue.SimpleQueue[tuple[int, Command]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(commands,), daemon=True).start()
     _prepare(int(sys.argv[1]))
     outbox.send(protocol.Ready())
-    order = commands.get()
-    assert isinstance(order, protocol.Train), "the order comes first"
     try:
-        Session(order, commands, outbox).run()
-    except Exception as error:
+        Sessions(commands, outbox).run()
+    except BaseException:
         traceback.print_exc()
-        outbox.send(protocol.Failed(explain(error)))
-    outbox.flush()
-    os._exit(0)
+        os._exit(1)
 
 
 if __name__ == "__main__":

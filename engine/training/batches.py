@@ -76,6 +76,11 @@ def masked_batch(windows: Tensor, rate: float, mask_id: int, generator: torch.Ge
     return Batch(windows.masked_fill(hidden, mask_id), windows.masked_fill(~hidden, -1))
 
 
+def graded(batch: Batch, counts: Tensor | None) -> Batch:
+    """A batch in which only the places that count, bool (position,), are to be predicted."""
+    return batch if counts is None else Batch(batch.inputs, batch.targets.masked_fill(~counts, -1))
+
+
 class Batches:
     """Where windows come from. A batch depends on the seed and the step alone, so that a resumed training
     sees the same ones.
@@ -87,7 +92,7 @@ class Batches:
         check_length(corpus, model.context)
         self.targets = targets
         self.corpus, self.length, self.config = corpus, model.context, config
-        self.mask_id = corpus.vocab_size
+        self.mask_id, self.period = corpus.vocab_size, corpus.period
         of = torch.from_numpy(corpus.token_characters)
         self._characters = None if bool((of == 1).all()) else of
 
@@ -97,11 +102,13 @@ class Batches:
         return len(self.corpus.train) - self.length
 
     def starts(self, step: int) -> tuple[Tensor, torch.Generator]:
-        """The random places (batch_size,), 0 .. bound - 1, at which the windows of a step start; and the
-        generator, which goes on from there.
+        """The random places (batch_size,), 0 .. bound - 1, at which the windows of a step start (in a
+        synthetic task, where a problem does); and the generator, which goes on from there.
         """
         generator = torch.Generator().manual_seed((self.config.seed * 1_000_003 + step) % 2**63)
-        return torch.randint(self.bound, (self.config.batch_size,), generator=generator), generator
+        places = -(-self.bound // self.period)  # multiples of the period below the bound
+        starts = torch.randint(places, (self.config.batch_size,), generator=generator) * self.period
+        return starts, generator
 
     def at(self, step: int) -> Batch:
         """A random training batch, (batch_size, context); of its windows a share repeat their own beginning,
@@ -123,7 +130,8 @@ class Batches:
         length = min(
             self.length, len(tokens) - 1
         )  # the last tenth of a short text may be shorter than a window
-        starts = torch.arange(0, len(tokens) - length, length)
+        apart = -(-length // self.period) * self.period
+        starts = torch.arange(0, len(tokens) - length, apart)
         sampled = 0 < limit < len(starts) * length
         if sampled:
             starts = starts[torch.linspace(0, len(starts) - 1, max(1, limit // length)).long()]
@@ -131,9 +139,9 @@ class Batches:
         size = max(1, min(size, MAX_LOGITS // (length * self.corpus.vocab_size)))
         for some in starts.split(size):
             yield self._make(tokens, some, length, generator)
-        end = len(starts) * length
+        end = len(starts) * apart
         rest = len(tokens) - end - (self.config.objective == "next_token")  # the last token is a target only
-        if rest and not sampled:
+        if rest > 0 and not sampled:
             yield self._make(tokens, torch.tensor([end]), rest, generator)
 
     def _make(
@@ -145,4 +153,4 @@ class Batches:
             windows = with_repeats(windows, repeat, self.corpus.vocab_size, generator).tokens
         if masked:
             return masked_batch(windows, self.config.mask_rate, self.mask_id, generator)
-        return next_token_batch(windows, self.targets)
+        return graded(next_token_batch(windows, self.targets), self.corpus.graded(length))

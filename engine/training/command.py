@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+import platform
 from pathlib import Path
+
+import torch
 
 
 def places(description: str | None) -> argparse.ArgumentParser:
@@ -17,3 +21,24 @@ def places(description: str | None) -> argparse.ArgumentParser:
         help="where the resumable state lies (default: the user's cache folder)",
     )
     return parser
+
+
+def machine() -> dict[str, str | int]:
+    """What something was made on, to stand beside it."""
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count() or 0,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+
+
+def processor() -> str:
+    """The graphics card where there is one, else the processor, by its maker's name."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

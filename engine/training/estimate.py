@@ -1,4 +1,10 @@
-"""How long a training will take: floating-point operations from the configs, and a speed that is known."""
+"""How long a training will take: its work from the configs, and a speed that is known.
+
+Work is counted in floating-point operations of products. At these sizes products are about half of a step, so
+what else it does is counted as the operations that a product would do meanwhile: numbers that are written,
+read and added to between products (MOVED each), and starting a layer's operations (LAYER). The three follow
+eight recipes on one thread of an Intel Xeon (Sapphire Rapids) within 10% in float32, 30% in bfloat16.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +15,23 @@ import torch
 
 from engine import numerics
 from engine.config import ModelConfig, TrainConfig
-from engine.ledger import ledger
+from engine.ledger import Pass, activations, ledger
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.training.train import early
 
-# Share of one thread's float32 product rate that whole training steps reach for each thread at these sizes:
-# assumed, for a first guess. After a first run its own speed is the guide (`Pace`).
-EFFICIENCY = {"bfloat16": 0.8, "float32": 0.45}
+MOVED = 560.0  # operations for each number that backward keeps
+LAYER = 1.6e8  # operations for each layer of a step
+# Muon's Newton-Schulz iterations: operations for each parameter of a matrix and each unit of its shorter
+# side, five times two products of the Gram matrix and one that applies it (30 for square ones, 22.5 for 4:1).
+NEWTON_SCHULZ = 25
+# Share of one thread's float32 product rate that this work goes through at: for a first guess. After a first
+# run its own speed is the guide (`Pace`).
+EFFICIENCY = {"bfloat16": 1.5, "float32": 0.9}
 SECOND_THREAD = 0.65  # what each further thread adds
 # Seconds for each layer of one token of a sample: one at a time, products are too small to be fast.
 SAMPLED_TOKEN = 2e-4
+HEADS_SCORED = 6e-3  # seconds for each layer whose heads are scored at a look
 
 
 def tokens_a_step(model: ModelConfig, train: TrainConfig) -> int:
@@ -34,14 +46,32 @@ def forward_flops(model: ModelConfig, parts: Parts = HEALTHY) -> int:
     return ledger(replace(model, window=0), parts=parts).flops().forward
 
 
-def total_flops(
+def forward_work(model: ModelConfig, train: TrainConfig, parts: Parts = HEALTHY) -> float:
+    """Operations of one token's forward pass, with those that stand for moving its numbers: a third of what
+    is moved in training, where backward goes over them twice.
+    """
+    c = model.resolved()
+    kept = activations(c, Pass(train.batch_size, c.context), parts).values()
+    return forward_flops(model, parts) + MOVED * sum(each.size(4) / 4 for each in kept) / 3
+
+
+def step_work(model: ModelConfig, train: TrainConfig, parts: Parts = HEALTHY) -> float:
+    """Of one update of the weights: backward costs twice forward; then the optimiser."""
+    muon = NEWTON_SCHULZ * ledger(model, parts=parts).in_blocks * model.d_model
+    return (
+        3 * forward_work(model, train, parts) * tokens_a_step(model, train)
+        + LAYER * model.n_layers
+        + (muon if train.optimizer == "muon" else 0)
+    )
+
+
+def total_work(
     model: ModelConfig, train: TrainConfig, validation_tokens: int = 0, parts: Parts = HEALTHY
-) -> int:
-    """Of a whole training: backward costs twice forward; evaluations are forward passes over both splits."""
-    forward = forward_flops(model, parts)
+) -> float:
+    """Of a whole training; evaluations are forward passes over both splits."""
     looks = 1 + looks_taken(train.steps, train.eval_every, train.look_early)
     read = min(train.eval_tokens or validation_tokens, validation_tokens)
-    return 3 * forward * train.steps * tokens_a_step(model, train) + forward * (
+    return train.steps * step_work(model, train, parts) + forward_work(model, train, parts) * (
         2 * read * looks + validation_tokens
     )
 
@@ -66,6 +96,12 @@ def sampling_seconds(model: ModelConfig, train: TrainConfig) -> float:
     return samples * train.sample_length * model.n_layers * SAMPLED_TOKEN
 
 
+def scoring_seconds(model: ModelConfig, train: TrainConfig) -> float:
+    """Spent on scoring every head, where that is done: at each look, and twice at the end."""
+    looks = 3 + looks_taken(train.steps, train.eval_every, train.look_early)
+    return looks * model.n_layers * HEADS_SCORED if train.repeat else 0.0
+
+
 @dataclass(frozen=True)
 class Pace:
     """How far a training came, and in what time: of the whole run, whose last moment may have been slow."""
@@ -77,14 +113,14 @@ class Pace:
     parts: Parts = HEALTHY
 
     @property
-    def flops_a_second(self) -> float:
+    def work_a_second(self) -> float:
         """0 for a training that has not begun."""
-        read = self.steps * tokens_a_step(self.model, self.train)
-        return 3 * forward_flops(self.model, self.parts) * read / self.seconds if self.seconds > 0 else 0.0
+        done = self.steps * step_work(self.model, self.train, self.parts)
+        return done / self.seconds if self.seconds > 0 else 0.0
 
 
 def threads_rate(one: float, threads: int, native_bfloat16: bool) -> float:
-    """Floating-point operations a second of a training, from those of one thread's float32 products."""
+    """Work a second of a training, from the rate of one thread's float32 products."""
     share = EFFICIENCY["bfloat16" if native_bfloat16 else "float32"]
     return one * share * (1 + SECOND_THREAD * (threads - 1))
 
@@ -92,12 +128,13 @@ def threads_rate(one: float, threads: int, native_bfloat16: bool) -> float:
 def seconds(
     model: ModelConfig, train: TrainConfig, validation_tokens: int, rate: float, parts: Parts = HEALTHY
 ) -> float:
-    """From the first step to the end, at `rate` floating-point operations a second."""
-    return total_flops(model, train, validation_tokens, parts) / rate + sampling_seconds(model, train)
+    """From the first step to the end, at a `rate` of work a second."""
+    beside = sampling_seconds(model, train) + scoring_seconds(model, train)
+    return total_work(model, train, validation_tokens, parts) / rate + beside
 
 
 def cpu_rate(threads: int, precision: str) -> float | None:
-    """Floating-point operations a second that a training on this machine's processor may reach, by a short
+    """Work a second that a training on this machine's processor may reach, by a short
     measurement on one thread; None where a GPU trains, whose speed is not measured in a server.
     """
     if numerics.pick_device().type != "cpu":

@@ -212,15 +212,26 @@ def orthogonalise(g: Tensor, steps: int = 5) -> Tensor:
     return x.transpose(1, 2) if tall else x
 
 
-def learning_rate_factor(config: TrainConfig, step: int) -> float:
-    """What the peak learning rate is multiplied by at a step (counted from 0): linear warm-up, then the
-    schedule. It would come to `min_lr_fraction` at step `config.steps`, one after the last.
+def spent(config: TrainConfig, step: int, seconds: float) -> float:
+    """Share of a training's budget that is spent after so many steps and seconds of computing; 1 is all.
+
+    >>> spent(TrainConfig(steps=100, seconds=10.0), 25, 5.0)
+    0.5
+    """
+    return max(step / config.steps, seconds / config.seconds if config.seconds else 0.0)
+
+
+def learning_rate_factor(config: TrainConfig, step: int, seconds: float = 0.0) -> float:
+    """What the peak learning rate is multiplied by at a step (counted from 0) after so many seconds: linear
+    warm-up, then the schedule. It would come to `min_lr_fraction` at step `config.steps`, one after the last,
+    or when the seconds are over.
     """
     if step < config.warmup_steps:
         return (step + 1) / config.warmup_steps
     if config.schedule == "constant":
         return 1.0
     span = max(1, config.steps - config.warmup_steps)
-    progress = min(1.0, (step - config.warmup_steps) / span)
+    gone = (step - config.warmup_steps) / span
+    progress = min(1.0, max(gone, spent(config, 0, seconds)))
     fall = 1 - progress if config.schedule == "linear" else 0.5 * (1 + math.cos(math.pi * progress))
     return config.min_lr_fraction + (1 - config.min_lr_fraction) * fall

@@ -1,8 +1,8 @@
 """Trains the shipped checkpoints: `python -m engine.training.pretrain NAME [--into checkpoints] [--work
 FOLDER]`.
 
-NAME is one of RECIPES, one of POSITION_RECIPES (such as `positions/rope`), or `positions` for all of these,
-one after another.
+NAME is one of RECIPES, one of POSITION_RECIPES (such as `positions/rope`) or of TASK_RECIPES (`tasks/sort`),
+or `positions` or `tasks` for all of these, one after another.
 
 Resumable: every few hundred steps the whole training state goes to the work folder, and the same command
 goes on from there. The weights that are shipped are those with the lowest validation loss seen on the way.
@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import platform
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,13 +26,16 @@ from engine.checkpoints import load, load_state, model_with, save, save_state, w
 from engine.config import ModelConfig, Position, TrainConfig
 from engine.errors import CheckpointError, ConfigError
 from engine.measure.extrapolation import TIMES, curve, position_losses, window_starts
+from engine.measure.task_scores import task_scores
 from engine.model import Transformer
 from engine.numerics import choose, keep_memory
 from engine.presets import PRESETS
+from engine.tasks import TASKS
 from engine.training.batches import Batches
-from engine.training.command import places
+from engine.training.command import machine, places
 from engine.training.evaluation import measure
 from engine.training.records import Evaluation, Snapshot, Step
+from engine.training.tasks import recipe
 from engine.training.train import train
 
 log = logging.getLogger("glassformer.pretrain")
@@ -90,7 +91,17 @@ POSITION_RECIPES: dict[str, Recipe] = {
     for scheme in get_args(Position)
 }
 
-_ALL = RECIPES | POSITION_RECIPES
+# A small model for each synthetic task, at the settings that the training page offers for it.
+TASK_RECIPES: dict[str, Recipe] = {
+    f"tasks/{name}": Recipe(model, replace(train, sample_every=0, snapshot_every=train.eval_every), name)
+    for name, task in TASKS.items()
+    for model, train in [recipe(task)]
+}
+
+_ALL = RECIPES | POSITION_RECIPES | TASK_RECIPES
+
+SEVERAL = {"positions": [*POSITION_RECIPES], "tasks": [*TASK_RECIPES]}
+ASKED_AT_THE_END = 1000  # problems of each split that the shipped models of tasks are asked
 
 
 def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> Mapping[str, Any]:
@@ -103,7 +114,7 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
     (work / name).parent.mkdir(parents=True, exist_ok=True)
     latest, best, curve_file = work / f"{name}.state", work / f"{name}.best", work / f"{name}.curve.json"
     made_by = {"model": config.to_dict(), "train": recipe.train.to_dict()}
-    resume, curve = None, []
+    resume, curve, began = None, [], time.process_time()
     if latest.exists():
         resume, found = load_state(latest)
         if _filled_in(found) != made_by:
@@ -117,7 +128,9 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
                 "train_loss": round(record.train_loss, 4),
                 "validation_loss": round(record.validation_loss, 4),
             }
-            curve.append({"step": record.step, **losses, "seconds": round(record.seconds, 1)})
+            curve.append(
+                {"step": record.step, **losses, "seconds": round(record.seconds, 1)} | _solved(record)
+            )
             log.info("%s: %s", name, curve[-1])
         elif isinstance(record, Snapshot):
             save_state(latest, record.state, made_by)
@@ -135,6 +148,7 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
     state, _ = load_state(best)
     # bfloat16 on disk: half the size, and the loss is measured again on what is really stored.
     rounded = {key: t.bfloat16().float() for key, t in state.weights().items()}
+    spent = {"cpu_seconds": round(time.process_time() - began, 1)} if resume is None else {}
     model = model_with(config, rounded, name)
     loss = measure(model, Batches(corpus, config, recipe.train), corpus.validation)
     unit = "character" if corpus.kind == "char" else "token"
@@ -148,23 +162,26 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
         ),
         "step": state.step,
         "seconds": round(state.seconds, 1),
+        **spent,  # of the whole training and its looks; unlike seconds not a matter of what else runs
         "chosen": "the snapshot with the lowest validation loss of those in `curve`",
         "train": recipe.train.to_dict(),
         "numerics": choose(recipe.train.precision).sentence,
-        "machine": {
-            "processor": _processor(),
-            "cores": os.cpu_count(),
-            "threads": torch.get_num_threads(),
-            "torch": torch.__version__,
-        },
+        "machine": machine(),
         "date": time.strftime("%Y-%m-%d"),
         "curve": curve,
     }
+    if (solved := task_scores(model, corpus, ASKED_AT_THE_END)) is not None:
+        metrics["solved"] = {"train": solved.train, "validation": solved.validation}
     if name in POSITION_RECIPES:
         metrics["extrapolation"] = _extrapolation(model, corpus.validation)
     save(into / name, model, corpus.tokenizer, metrics, torch.bfloat16)
     load(into / name)  # what was written can be read
     return metrics
+
+
+def _solved(look: Evaluation) -> dict[str, float]:
+    """The shares of a task's problems that are solved, as they stand in a curve."""
+    return {} if look.task is None else {"train_solved": look.task.train, "solved": look.task.validation}
 
 
 def _filled_in(made_by: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,21 +206,13 @@ def _extrapolation(model: Transformer, tokens: torch.Tensor) -> dict[str, Any]:
     return curve(losses, starts, context).to_dict() | {"measured": how}
 
 
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
 def main() -> None:
     parser = places(__doc__)
-    parser.add_argument("name", choices=[*_ALL, "positions"])
+    parser.add_argument("name", choices=[*_ALL, *SEVERAL])
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     keep_memory()
-    for name in POSITION_RECIPES if options.name == "positions" else [options.name]:
+    for name in SEVERAL.get(options.name, [options.name]):
         try:
             metrics = pretrain(name, options.into, options.work or corpora.cache_folder() / "pretrain")
         except CheckpointError as error:

@@ -43,6 +43,16 @@ class HeadScores:
 
 
 @dataclass(frozen=True)
+class TaskScores:
+    """Share, 0 to 1, of a synthetic task's problems that are solved (engine.measure.task_scores): of those
+    trained on, and of those held out.
+    """
+
+    train: float
+    validation: float
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Mean loss over the same windows of the training and the validation split each time."""
 
@@ -54,6 +64,7 @@ class Evaluation:
     train_bits: float | None = None  # the same losses in bits per character
     validation_bits: float | None = None
     heads: HeadScores | None = None  # where the text repeats itself (TrainConfig.repeat), and heads can copy
+    task: TaskScores | None = None  # where the text is a synthetic task
 
 
 @dataclass(frozen=True)

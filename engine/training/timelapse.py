@@ -1,11 +1,10 @@
 """Takes the time-lapse that comes with the app: `python -m engine.training.timelapse [--into checkpoints]
 [--work FOLDER]`.
 
-One training of the preset "induction" on Tiny Shakespeare, whose model is kept at STEPS: from noise to
-Shakespeare, and on the way heads form that copy, and one that reads the letter before. They rise together:
-at step 480 and at step 520 they have half of the weight. Resumable: at
-every step that is kept the whole training state goes to the work folder, and the same command goes on from
-there.
+One training of the preset "induction" on Tiny Shakespeare, on for longer, whose model is kept at STEPS: from
+noise to Shakespeare, and on the way a head forms that reads the letter before (half of its weight at step
+200), and then one that copies (step 330). Resumable: at every step that is kept the whole training state goes
+to the work folder, and the same command goes on from there.
 """
 
 from __future__ import annotations
@@ -42,20 +41,22 @@ log = logging.getLogger("glassformer.timelapse")
 NAME, PRESET = "timelapse", "induction"
 # Denser where things happen: the first words, then heads that form one after the other.
 STEPS = (
-    *(0, 1, 2, 4, 8, 16, 32, 64, 100, 150, 200, 250, 300, 325, 350, 375),
-    *range(400, 600, 20),
-    *(600, 625, 650, 700, 750, 800, 850, 900, 950, 1000),
+    *(0, 1, 2, 4, 8, 16, 32, 64),
+    *range(80, 260, 20),
+    *range(260, 360, 10),
+    *(360, 380, 400, 450, 500, 600, 700, 850, 1000),
 )
 DECIMALS = 4
 
 
 def recipe() -> tuple[ModelConfig, TrainConfig]:
-    """The preset's, in float32 wherever it is trained, and without looks on the way: the models that are
-    kept are measured instead.
+    """The preset's, in float32 wherever it is trained, until it also writes better (loss on unseen text 1.8
+    instead of 1.9), and without looks on the way: the models that are kept are measured instead.
     """
     preset = PRESETS[PRESET]
     settings = replace(
         cast(TrainConfig, preset.train),
+        steps=STEPS[-1],
         precision="float32",
         eval_every=0,
         sample_every=0,

@@ -12,6 +12,7 @@ import copy
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
@@ -21,13 +22,15 @@ from engine.corpora import Corpus, check_length
 from engine.errors import CheckpointError, ConfigError
 from engine.faults import parts_of
 from engine.measure.head_scores import head_scores
+from engine.measure.task_scores import task_scores
 from engine.model import Transformer, build
 from engine.numerics import choose
 from engine.parts.protocols import Parts
 from engine.sample import complete
+from engine.tasks import Task
 from engine.training.batches import Batches
 from engine.training.evaluation import loss_of, measure
-from engine.training.optim import Optimiser, learning_rate_factor
+from engine.training.optim import Optimiser, learning_rate_factor, spent
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
 
 KINDS = {"char": "characters", "byte": "bytes", "bpe": "BPE tokens"}
@@ -60,6 +63,24 @@ def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
             f" {KINDS[corpus.kind]}{mask}",
         )
     check_length(corpus, model.context)
+    if corpus.task is not None:
+        _check_task(model, config, corpus.task)
+
+
+def _check_task(model: ModelConfig, config: TrainConfig, task: Task) -> None:
+    """A problem is read whole and in order, as it is."""
+    if config.objective != "next_token":
+        raise ConfigError("objective", config.objective, f"must be next_token for the task {task.title}")
+    if config.repeat:
+        raise ConfigError(
+            "repeat", config.repeat, f"must be 0 for the task {task.title}: its windows are problems"
+        )
+    if model.context < task.length:
+        raise ConfigError(
+            "context",
+            model.context,
+            f"must be at least {task.length} for the task {task.title}: a problem with its line break",
+        )
 
 
 def warning(model: ModelConfig, config: TrainConfig) -> str:
@@ -108,9 +129,11 @@ class _Training:
         device: str | torch.device,
         parts: Parts,
     ) -> None:
+        train, validation = parts.split(corpus.train, corpus.validation)
+        corpus = replace(corpus, train=train, validation=validation)
         self.config, self.corpus, self.control = config, corpus, control
         self.numerics = choose(config.precision, device)
-        self.model = build(model_config, config.seed, parts=parts).to(self.numerics.device)
+        self.model = build(model_config, config.seed, parts=parts, init=config.init).to(self.numerics.device)
         parts.mode(self.model, True)
         self.optimiser = Optimiser(self.model, config, self.numerics)
         self.batches = Batches(corpus, model_config, config, parts.targets)
@@ -121,7 +144,7 @@ class _Training:
         if resume is not None:
             self._restore(resume)
         yield from self._look(complete=False, every=True)
-        while self.step < self.config.steps and not self.control.stop:
+        while not (self._over() or self.control.stop):
             record = self._one_step()
             if not (
                 math.isfinite(record.loss) and math.isfinite(record.grad_norm)
@@ -139,24 +162,28 @@ class _Training:
                 yield Done(self.step, "diverged", message, self.seconds)
                 return
             yield record
-            if self.step < self.config.steps and not self.control.stop:
+            if not (self._over() or self.control.stop):
                 yield from self._look(complete=False)
         config = self.config
         if config.eval_every and config.eval_tokens and self.looked != self.step:
             # the curve of quick looks goes on to its end, beside the other kind that follows
             yield self._evaluation(complete=False)
         yield from self._look(complete=True, every=True)
-        stopped = self.step < self.config.steps
-        message = (
-            f"stopped at step {self.step} of {self.config.steps}"
-            if stopped
-            else f"all {self.config.steps} steps done"
-        )
-        yield Done(self.step, "stopped" if stopped else "finished", message, self.seconds)
+        if not self._over():
+            message = f"stopped at step {self.step} of {self.config.steps}"
+            yield Done(self.step, "stopped", message, self.seconds)
+        else:
+            early = f"its {config.seconds:g} s are over, after {self.step} steps"
+            message = f"all {config.steps} steps done" if self.step >= config.steps else early
+            yield Done(self.step, "finished", message, self.seconds)
+
+    def _over(self) -> bool:
+        """Whether its budget is spent."""
+        return spent(self.config, self.step, self.seconds) >= 1
 
     def _one_step(self) -> Step:
         started = time.perf_counter()
-        factor = learning_rate_factor(self.config, self.step)
+        factor = learning_rate_factor(self.config, self.step, self.seconds)
         if self.control.learning_rate is not None:  # a new peak, changed by hand; Muon's moves in proportion
             factor *= self.control.learning_rate / max(self.config.learning_rate, 1e-12)
         batch = self.batches.at(self.step)
@@ -214,6 +241,7 @@ class _Training:
                 self.model, self.batches, self.corpus.train, limit or len(self.corpus.validation)
             )
             validation = measure(self.model, self.batches, self.corpus.validation, 0 if complete else limit)
+            solved = task_scores(self.model, self.corpus)
         return Evaluation(
             self.step,
             training.nats,
@@ -223,6 +251,7 @@ class _Training:
             training.bits,
             validation.bits,
             head_scores(self._in_float32(), self.corpus.tokenizer) if self.config.repeat else None,
+            solved,
         )
 
     def _in_float32(self) -> Transformer:
@@ -236,6 +265,9 @@ class _Training:
         unknown = set(self.corpus.tokenizer.unknown(prompt))
         prompt = "".join(c for c in prompt if c not in unknown)  # what the model really sees
         seed = self.config.seed + self.step
+        task = self.corpus.task
+        if task is not None and not task.stream:
+            return Sample(self.step, prompt, self._problems(task, prompt, seed))
         text = complete(
             self._in_float32(),
             self.corpus.tokenizer,
@@ -245,6 +277,26 @@ class _Training:
             seed,
         )
         return Sample(self.step, prompt, text)
+
+    def _problems(self, task: Task, prompt: str, seed: int) -> str:
+        """What follows the prompt when it makes up problems, one a line, and solves them: each from the
+        beginning of a window, as it learned them.
+        """
+        model, start = self._in_float32(), prompt.strip("\n")[: task.length - 2]
+        left, count = task.length - 1 - len(start), max(1, self.config.sample_length // task.length)
+        lines = [
+            start
+            + complete(
+                model,
+                self.corpus.tokenizer,
+                "\n" + start,
+                left,
+                self.config.sample_temperature,
+                seed + 1000 * i,
+            )
+            for i in range(count)
+        ]
+        return "\n".join(lines)[len(start) :] + "\n"
 
     def _restore(self, state: TrainState) -> None:
         try:

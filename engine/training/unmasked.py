@@ -57,7 +57,7 @@ def learn(model_config: ModelConfig, config: TrainConfig, corpus: Corpus) -> Ite
     mask, which `engine.training.train` guards against.
     """
     numerics = choose("float32", "cpu")
-    model = build(model_config, config.seed)
+    model = build(model_config, config.seed, init=config.init)
     HEALTHY.mode(model, True)
     optimiser, batches = Optimiser(model, config, numerics), Batches(corpus, model_config, config)
     for step in range(config.steps + 1):

@@ -124,20 +124,6 @@ def test_pointing_tells_and_a_click_leads_to_the_place(page, app_url):
     expect(page.locator(".gf-heads-large")).to_be_visible()
 
 
-def test_the_keyboard_reaches_lanes_and_blocks(page, app_url):
-    opened(page, app_url, f"?model={CLASSIC}&text=To+be")
-    canvas = page.locator(".gf-live-stage > canvas")
-    canvas.focus()
-    page.keyboard.press("ArrowUp")
-    expect(page.locator(".gf-live-card")).to_contain_text("From “b”")
-    for _ in range(5):
-        page.keyboard.press("ArrowLeft")
-    expect(page.locator(".gf-live-card")).to_contain_text("of block 0")
-    page.keyboard.press("ArrowRight")
-    expect(page.locator(".gf-live-card")).to_contain_text("of block 1")
-    assert "block 1" in canvas.get_attribute("aria-label")
-
-
 def test_training_time_goes_from_noise_to_words(page, app_url):
     problems = opened(page, app_url)
     time = page.get_by_role("slider", name="Training time: the step whose model is shown")

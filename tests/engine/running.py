@@ -92,13 +92,13 @@ def settled(manager: RunManager, run_id: str) -> RunView:
 
 def pid(manager: RunManager, run_id: str) -> int:
     """Of the process that does a run's training."""
-    (process,) = [process for process in manager.processes() if process.run == run_id]
+    (process,) = [process for process in manager.processes() if run_id in process.runs]
     return process.pid
 
 
 def warm_spare(manager: RunManager) -> int:
     """The process of the spare, once it is ready."""
-    return wait(lambda: next((p.pid for p in manager.processes() if p.run is None and p.ready), 0))
+    return wait(lambda: next((p.pid for p in manager.processes() if not p.runs and p.ready), 0))
 
 
 def files(manager: RunManager, run_id: str) -> RunFiles:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.config import ModelConfig
+from engine.config import ModelConfig, SampleConfig
 from engine.errors import ConfigError, ShapeError
 from engine.faults import PARTS
 from engine.ledger import parameter_formula
@@ -28,6 +28,7 @@ from engine.parts.positions import NoPosition
 from engine.parts.protocols import Parts, swapped
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, MIXERS, NORMS, POSITIONS, WIRINGS
 from engine.sample import Decoder
+from engine.sample.generate import steps
 from pages.start.home.map_drawing import model_map
 from tests.engine.helpers import tiny
 from tests.engine.toys import TOYS, BareNorm, DoubledAttention, LogBias, PlainProducts, RunningMean
@@ -71,7 +72,23 @@ RICH = [  # every part at once with all that it may have
     Case("t5", dict(position="t5", norm="rmsnorm", score_scale=False)),
     Case("masked head", dict(output_head="masked", norm_bias=True, tie_embeddings=False)),
 ]
-FAULTS = [Case(name, {}, parts) for name, parts in PARTS.items() if parts is not HEALTHY]
+FAULTS = [
+    *(
+        Case(name, {"position": "sinusoidal"} if name == "positions_twice" else {}, parts)
+        for name, parts in PARTS.items()
+        if parts is not HEALTHY
+    ),
+    *(
+        Case(f"raw values, {name}", fields, PARTS["raw_values"])
+        for name, fields in (
+            ("one matrix", dict(mixer="shared_qk")),
+            ("no w_o", dict(output_projection=False, position="rope")),
+            ("qk-norm", dict(qk_norm=True, qk_gain=True, mixer="shared_qk")),
+        )
+    ),
+]
+NEVER_RAN = "first_block_only"
+FORWARD = ("norms", "positions", "mixers", "feedforwards", "wirings", "outputs", "stack")
 MADE = [
     *(Case(f"toy {kind}", {}, parts) for kind, parts in TOYS.items()),
     Case("plain products", {}, swapped(HEALTHY, "plain products", mixers={"attention": PlainProducts})),
@@ -105,6 +122,12 @@ def has_heads(model: Transformer) -> bool:
 @every
 def test_reading_with_a_cache_is_the_model_s_own_forward(case: Case) -> None:
     model = model_of(case)
+    if not model.keeps:  # what comes later changes what was before: then nothing is kept
+        changed = record(model, (*IDS[:-1], 7)).logits[:-1]
+        assert np.abs(changed - record(model, IDS).logits[:-1]).max() > 1e-3
+        with pytest.raises(ShapeError, match="later"):
+            Decoder(model)
+        return
     with torch.inference_mode():
         whole = model(torch.tensor([IDS]))[0]
         decoder = Decoder(model)
@@ -121,9 +144,25 @@ def test_the_engine_s_own_parts_go_the_short_way(case: Case) -> None:
     assert Decoder(model_of(case))._row is not None
 
 
+@every
+def test_what_is_written_is_the_model_s_own_whether_it_keeps_or_not(case: Case) -> None:
+    """Each id is the likeliest after the forward pass of all before it."""
+    model, seen = model_of(case), list(IDS[:3])
+    if not model.output.present:
+        return
+    for record_of in steps(model, seen, 4, SampleConfig(temperature=0)):
+        with torch.inference_mode():
+            wanted = model(torch.tensor([seen]))[0, -1]
+        np.testing.assert_allclose(record_of.logits, wanted, atol=1e-5)
+        seen.append(record_of.token)
+
+
 @pytest.mark.parametrize("case", [*FAULTS, *MADE], ids=lambda case: case.name)
 def test_a_part_that_is_not_known_exactly_goes_the_long_way(case: Case) -> None:
-    assert Decoder(model_of(case))._row is None
+    model = model_of(case)
+    if model.keeps:
+        same = all(getattr(case.parts, name) == getattr(HEALTHY, name) for name in FORWARD)
+        assert (Decoder(model)._row is None) != same
 
 
 def test_an_attention_that_is_not_scaled_changes_what_is_generated() -> None:
@@ -221,6 +260,12 @@ def test_a_part_that_cannot_be_taken_apart_is_refused(parts: Parts, said: str) -
 @every
 def test_the_stream_s_last_state_is_what_the_final_norm_reads(case: Case) -> None:
     recording = record(model_of(case), IDS)
+    if case.name == NEVER_RAN:
+        with pytest.raises(ShapeError, match="block 1 of this model never ran"):
+            outputs(recording)
+        return
+    if case.name == "norm_in_loop":  # each block's output is normed before it is read on
+        return
     np.testing.assert_array_equal(states(recording)[-1].array, outputs(recording)[-1])
 
 
@@ -235,9 +280,10 @@ def test_stages_are_the_recording(case: Case) -> None:
         with pytest.raises((ConfigError, KeyError)):
             stages(model, recording, 0, 0)
         return
-    block = "blocks.1."
+    layer = 0 if case.name == NEVER_RAN else 1
+    block = f"blocks.{layer}."
     for head in range(4):
-        found = stages(model, recording, 1, head)
+        found = stages(model, recording, layer, head)
         scores = found.scaled if found.bias is None else found.scaled + found.bias
         for name, ours in (
             ("scores", scores),
@@ -246,8 +292,8 @@ def test_stages_are_the_recording(case: Case) -> None:
             ("z", found.z),
         ):
             np.testing.assert_allclose(ours, recording[block + name][head], atol=1e-5, err_msg=name)
-    written = sum(stages(model, recording, 1, head).written for head in range(4))
-    constant = model.blocks[1].mixer.constant()
+    written = sum(stages(model, recording, layer, head).written for head in range(4))
+    constant = model.blocks[layer].mixer.constant()
     whole = written if constant is None else written + constant.numpy()
     np.testing.assert_allclose(whole, recording[block + "attn_out"], atol=1e-5)
 
@@ -275,7 +321,7 @@ def test_prepared_tables_and_the_mask_go_down_as_their_own_work(case: Case) -> N
     names = [step.bare for step in trace(case.config, len(IDS), case.parts)]
     enters = case.parts.position(model.config).enters
     mixes = has_heads(model)
-    assert names.count("mask") == 1
+    assert names.count("mask") == (case.name != "no_mask")
     assert names.count("position") == (1 if {"rotate", "bias"} & set(enters) else 0)
     assert ("pos_embed" in names) == ("embed" in enters)
     assert names.count("pattern") == (2 if mixes else 0)

@@ -9,15 +9,22 @@ import pytest
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
 from engine.training.estimate import (
+    HEADS_SCORED,
+    LAYER,
+    MOVED,
+    NEWTON_SCHULZ,
     SAMPLED_TOKEN,
     Pace,
     forward_flops,
+    forward_work,
     product_rate,
     sampling_seconds,
+    scoring_seconds,
     seconds,
+    step_work,
     threads_rate,
     tokens_a_step,
-    total_flops,
+    total_work,
 )
 
 MODEL = ModelConfig(
@@ -55,14 +62,31 @@ def test_a_window_saves_the_engine_nothing():
     assert forward_flops(replace(MODEL, window=4)) == forward_flops(MODEL)
 
 
+def test_what_is_moved_is_counted_beside_what_is_multiplied():
+    """Of a model without attention and without a network only the final norm and the output keep anything:
+    the norm its input and two numbers a token, the output its input and the probabilities.
+    """
+    bare = replace(MODEL, mixer="none", ffn="none")
+    moved = (forward_work(bare, TRAIN) - forward_flops(bare)) * 3 / MOVED
+    assert 64 + 65 <= moved <= 3 * (64 + 65) + 2
+    more = forward_work(replace(MODEL, n_layers=4), TRAIN) - forward_work(MODEL, TRAIN)
+    again = forward_work(replace(MODEL, n_layers=5), TRAIN) - forward_work(MODEL, TRAIN)
+    assert again == pytest.approx(2 * more), "each layer as much as another"
+
+
 def test_all_of_a_training():
-    one = forward_flops(MODEL)
+    one = forward_work(MODEL, TRAIN)
     read = 100 * 8 * 32
     assert tokens_a_step(MODEL, TRAIN) == 8 * 32
-    assert total_flops(MODEL, TRAIN, 5000) == 3 * one * read + one * (2 * 1000 * 5 + 5000)
-    assert (
-        total_flops(MODEL, replace(TRAIN, eval_tokens=0, eval_every=0), 5000) == 3 * one * read + one * 15000
-    )
+    whole = 3 * one * read + 100 * LAYER * 3
+    assert total_work(MODEL, TRAIN, 5000) == pytest.approx(whole + one * (2 * 1000 * 5 + 5000))
+    rare = replace(TRAIN, eval_tokens=0, eval_every=0)
+    assert total_work(MODEL, rare, 5000) == pytest.approx(whole + one * 15000)
+    blocks = 3 * (4 * 64 * 64 + 2 * 64 * 256 + 2 * 64)  # matrices, and the gains of two norms
+    muon = step_work(MODEL, replace(TRAIN, optimizer="muon")) - step_work(MODEL, TRAIN)
+    assert muon == pytest.approx(NEWTON_SCHULZ * blocks * 64)
+    assert scoring_seconds(MODEL, TRAIN) == 0
+    assert scoring_seconds(MODEL, replace(TRAIN, repeat=0.2)) == pytest.approx((4 + 3) * 3 * HEADS_SCORED)
     assert sampling_seconds(MODEL, TRAIN) == pytest.approx(3 * 40 * 3 * SAMPLED_TOKEN)
     assert sampling_seconds(MODEL, replace(TRAIN, sample_every=0)) == 0
 
@@ -70,11 +94,11 @@ def test_all_of_a_training():
 def test_the_last_runs_pace_foretells_its_own_length():
     quiet = replace(TRAIN, sample_every=0, eval_every=0, eval_tokens=1)
     pace = Pace(MODEL, quiet, steps=50, seconds=7.0)
-    assert seconds(MODEL, quiet, 0, pace.flops_a_second) == pytest.approx(14.0)
-    assert Pace(MODEL, quiet, 0, 0.0).flops_a_second == 0
+    assert seconds(MODEL, quiet, 0, pace.work_a_second) == pytest.approx(14.0)
+    assert Pace(MODEL, quiet, 0, 0.0).work_a_second == 0
 
 
 def test_threads_and_precision():
-    assert threads_rate(1e9, 1, False) == 0.45e9 and threads_rate(1e9, 1, True) == 0.8e9
-    assert threads_rate(1e9, 3, False) == pytest.approx(0.45e9 * 2.3)
+    assert threads_rate(1e9, 1, False) == 0.9e9 and threads_rate(1e9, 1, True) == 1.5e9
+    assert threads_rate(1e9, 3, False) == pytest.approx(0.9e9 * 2.3)
     assert product_rate() > 1e8

@@ -11,7 +11,7 @@ import torch
 from engine import checkpoints
 from engine.config import SampleConfig
 from engine.errors import HeadError
-from engine.measure import living
+from engine.measure import living, living_places, living_said
 from engine.measure.lens import logit_lens
 from engine.measure.recording import record
 from engine.pretrained import library, sources
@@ -89,11 +89,11 @@ def test_what_is_said_is_the_lens_and_the_outlook_is_the_samplers(name, text):
     found = living.read(model, ids)
     shown = len(found.lanes.stream[0])
     lens = logit_lens(model, record(model, ids))
-    logits = living.depth_logits(model, found.streams)
-    said = living.said(logits)
+    logits = living_said.depth_logits(model, found.streams)
+    said = living_said.said(logits)
     np.testing.assert_array_equal(said.tokens, lens.likeliest[:, -shown:, :3])
     np.testing.assert_allclose(said.chances, lens.here[:, -shown:, :3], rtol=1e-4)
-    last = living.outlook(logits[:, -1])
+    last = living_said.outlook(logits[:, -1])
     np.testing.assert_allclose(found.logits, logits[-1, -1], atol=1e-4)
     for temperature in (0.1, 0.7, 1.0, 2.0):
         for top_k in (0, 5, 40):
@@ -110,20 +110,20 @@ def shares(last, depth, temperature, top_k):
     powers = np.where(kept, np.exp((logits - logits[0]) / temperature), 0.0)
     beyond = 0.0
     if not top_k:
-        at = [abs(t - temperature) < 1e-9 for t in living.TEMPERATURES].index(True)
+        at = [abs(t - temperature) < 1e-9 for t in living_said.TEMPERATURES].index(True)
         beyond = float(np.exp(float(last.rest[depth, at]) - logits[0] / temperature))
     return powers / (powers.sum() + beyond)
 
 
 def test_the_rest_is_all_that_is_not_kept():
     logits = torch.linspace(-3, 3, 400)[torch.randperm(400, generator=torch.Generator().manual_seed(1))]
-    found = living.outlook(logits[None])
+    found = living_said.outlook(logits[None])
     assert found.tokens.shape == (1, 128) and found.rest.shape == (1, 20)
     others = sorted(logits.tolist())[: 400 - 128]
     for at, t in ((0, 0.1), (9, 1.0), (19, 2.0)):
         wanted = np.log(sum(np.exp(np.float64(one) / t) for one in others))
         assert found.rest[0, at] == pytest.approx(wanted, rel=1e-5)
-    assert (living.outlook(logits[None, :128]).rest == -np.inf).all()  # nothing is left
+    assert (living_said.outlook(logits[None, :128]).rest == -np.inf).all()  # nothing is left
 
 
 @pytest.mark.parametrize(
@@ -146,16 +146,16 @@ def test_every_kind_of_model_has_lanes(fields):
     assert found.lanes.stream.shape == (3, 5, 16)
     assert (found.lanes.patterns is None) == (fields.get("mixer") == "none")
     assert (found.lanes.neurons is None) == (fields.get("ffn") == "none")
-    assert living.said(living.depth_logits(model, found.streams)).tokens.shape == (3, 5, 3)
+    assert living_said.said(living_said.depth_logits(model, found.streams)).tokens.shape == (3, 5, 3)
 
 
 def test_a_width_that_is_no_multiple_is_cut_as_evenly_as_can_be():
-    assert set(np.diff(living.edges(20))) == {1, 2} and living.edges(20)[-1] == 20
+    assert set(np.diff(living_places.edges(20))) == {1, 2} and living_places.edges(20)[-1] == 20
     vector = np.arange(20.0)
-    at = living.edges(20)
+    at = living_places.edges(20)
     wanted = [vector[a:b].mean() for a, b in pairwise(at)]
-    np.testing.assert_allclose(living.strips(vector), wanted)
-    assert living.edges(7).tolist() == list(range(8))
+    np.testing.assert_allclose(living_places.strips(vector)[0], wanted)
+    assert living_places.edges(7).tolist() == list(range(8))
 
 
 def test_what_is_typical_is_not_the_one_lane_that_is_huge():
@@ -167,4 +167,4 @@ def test_without_an_output_head_nothing_is_said():
     model = loud(tiny())
     model.output.present = False
     with pytest.raises(HeadError):
-        living.depth_logits(model, np.zeros((3, 1, 16), dtype=np.float32))
+        living_said.depth_logits(model, np.zeros((3, 1, 16), dtype=np.float32))

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config import Ffn, Mixer, ModelConfig, Norm, Position, SampleConfig, Wiring
+from engine.config import Ffn, Init, Mixer, ModelConfig, Norm, Position, SampleConfig, Wiring
 from engine.errors import ConfigError, ShapeError
 from engine.ledger import parameter_formula
 from engine.model import build, count_parameters
@@ -201,6 +201,33 @@ def test_initial_weights_are_the_documented_ones() -> None:
             expected = 0.02 / math.sqrt(2 * 8) if name.endswith(("w_o.weight", "w_out.weight")) else 0.02
             assert parameter.std().item() == pytest.approx(expected, rel=0.05), name
             assert abs(parameter.mean().item()) < 6 * expected / math.sqrt(parameter.numel()), name
+
+
+@pytest.mark.parametrize(
+    ("init", "table", "matrix", "write"),
+    [
+        ("scaled", 0.02, 0.02, 0.02 / math.sqrt(6)),
+        ("plain", 0.02, 0.02, 0.02),
+        ("fan_in", 0.02, 1 / math.sqrt(64), 1 / math.sqrt(64)),
+        ("normal", 1.0, 1 / math.sqrt(64), 1 / math.sqrt(64)),
+    ],
+)
+def test_first_weights_as_a_training_asks_for_them(
+    init: Init, table: float, matrix: float, write: float
+) -> None:
+    config = ModelConfig(vocab_size=300, d_model=64, n_layers=3, context=128, tie_embeddings=False)
+    found = {name: p.std().item() for name, p in build(config, init=init).named_parameters()}
+    second = write if init in ("scaled", "plain") else 1 / math.sqrt(256)  # w_out reads d_ff numbers
+    expected = {
+        "embedding": table,
+        "positions.weight": table,
+        "unembedding": matrix,
+        "blocks.1.mixer.w_qkv.weight": matrix,
+        "blocks.1.mixer.w_o.weight": write,
+        "blocks.2.ffn.w_in.weight": matrix,
+        "blocks.2.ffn.w_out.weight": second,
+    }
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=0.05)
 
 
 def test_the_seed_decides_the_weights_and_leaves_torch_alone() -> None:

@@ -21,7 +21,7 @@ FIELDS = {field.name for kind in (ModelConfig, TrainConfig) for field in datacla
 
 
 def test_the_promised_names() -> None:
-    assert TRAINABLE == ["fast", "classic", "modern", "mini", "induction"]
+    assert TRAINABLE == ["fast", "classic", "modern", "mini", "induction", "task", "grokking"]
     assert {
         "gpt2",
         "gpt2-medium",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from engine.errors import ConfigError, RunError
+from engine.service import places
 from engine.service.manager import RunManager
 from engine.service.state import Change
 from tests.engine.running import LONG, PROFILE, SHORT, ended, look, reached, spec, wait
@@ -73,7 +74,9 @@ def test_what_has_ended_is_the_first_of_a_pair_of_which_only_the_second_is_train
     other = manager.start_beside(one, spec(SHORT, name="b"), ME)
     assert (look(manager, one).beside, look(manager, other).beside) == (other, one)
     inside = manager._inside
-    assert not inside._shares(inside.runs[other]), "the first needs no threads any more"
+    assert not places.shares(inside.runs, inside.profile, inside.runs[other]), (
+        "the first needs no threads any more"
+    )
     assert ended(manager, other).status == "finished"
     assert look(manager, one).history.steps.tolist() == before.history.steps.tolist()
     with pytest.raises(RunError):

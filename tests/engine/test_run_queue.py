@@ -90,7 +90,7 @@ def test_too_many_paused_processes_are_saved_and_go_on_exactly(make: Callable[..
     reached(manager, run, 20)
     worker = pid(manager, run)
     manager.pause(run, ME)
-    wait(lambda: all(process.run != run for process in manager.processes()))
+    wait(lambda: all(run not in process.runs for process in manager.processes()))
     wait(lambda: not lives(worker), 5)
     parked = look(manager, run)
     assert parked.status == "paused" and parked.snapshots[-1] == parked.step < exact.steps

@@ -21,7 +21,19 @@ from engine.service.processes import Job
 from engine.service.protocol import Command, Failed, Kept, Message, Records, Started, Stop
 from engine.service.state import ACTIVE, FOLLOWS, Run
 from engine.training.records import Done, Step
-from tests.engine.running import LONG, OWN_PID, PROFILE, Clock, look, reached, settled, spec, wait, workers_of
+from tests.engine.running import (
+    LONG,
+    OWN_PID,
+    PROFILE,
+    SHORT,
+    Clock,
+    look,
+    reached,
+    settled,
+    spec,
+    wait,
+    workers_of,
+)
 
 STATES: tuple[Status, ...] = get_args(Status)
 
@@ -78,22 +90,28 @@ class Puppet:
 
     def __init__(self, threads: int, on_message: Callable[..., None], on_exit: Callable[..., None]) -> None:
         self._said, self._on_exit = on_message, on_exit
-        self.job: Job | None = None
+        self.jobs: list[Job] = []
         self.ready = True
         self.pid = next(NUMBERS)
         self.heard: list[Command] = []
+        self.told: set[tuple[int, Command]] = set()
         self.ending = self.gone = False
         self.reader = threading.current_thread()
         type(self).alive.add(self)
         type(self).most = max(type(self).most, len(type(self).alive))
 
-    def send(self, command: Command) -> bool:
+    @property
+    def job(self) -> Job | None:
+        return self.jobs[0] if self.jobs else None
+
+    def send(self, command: Command, entrant: int = 0) -> bool:
         self.heard.append(command)
+        self.told.add((entrant, command))
         return not self.ending
 
-    def say(self, *messages: Message) -> None:
+    def say(self, *messages: Message, entrant: int = 0) -> None:
         for message in messages:
-            self._said(self, message)
+            self._said(self, entrant, message)
 
     def retire(self) -> None:
         self.ending = True
@@ -105,6 +123,9 @@ class Puppet:
         self.ending = self.gone = True
         type(self).alive.discard(self)
         self._on_exit(self, code)
+
+    def listens(self) -> bool:
+        return not self.ending
 
     def lives(self) -> bool:
         return not self.gone
@@ -135,23 +156,28 @@ def _happen(manager: RunManager, puppet: Puppet, random: Random) -> None:
     if puppet.ending or puppet.job is None:
         puppet.end(random.choice([0, -9]))
         return
-    done = Done(3, "stopped" if Stop() in puppet.heard else "finished", "", 1.0)
-    kept = Kept(5, str(puppet.job.folder / "step-000000005.safetensors"), 10)
+    who = random.randrange(len(puppet.jobs)) if len(puppet.jobs) > 1 else 0
+    done = Done(3, "stopped" if (who, Stop()) in puppet.told else "finished", "", 1.0)
+    kept = Kept(5, str(puppet.jobs[who].folder / "step-000000005.safetensors"), 10)
+    step = Records((Step(1, 2.0, 1.0, 0.1, 10, 0.1),))
     happen: list[Callable[[], None]] = [
-        lambda: puppet.say(Started("float32")),
-        lambda: puppet.say(Started("float32"), Records((Step(1, 2.0, 1.0, 0.1, 10, 0.1),)), kept),
-        lambda: puppet.say(Started("float32"), Records((done,))),
-        lambda: puppet.say(Failed("It failed.")),
+        lambda: puppet.say(Started("float32"), entrant=who),
+        lambda: puppet.say(Started("float32"), step, kept, entrant=who),
+        lambda: puppet.say(Started("float32"), Records((done,)), entrant=who),
+        lambda: puppet.say(Failed("It failed."), entrant=who),
         lambda: puppet.end(-9),
     ]
     random.choices(happen, [4, 4, 3, 1, 1])[0]()
 
 
-def _ask(manager: RunManager, owner: str, random: Random) -> None:
+def _ask(manager: RunManager, owner: str, random: Random, races: bool) -> None:
     """Something that a person may ask for."""
     mine = [view.id for view in manager.runs(owner)]
     if not mine or random.random() < 0.2:
-        manager.start(spec(LONG), owner)
+        if races and random.random() < 0.3:
+            manager.start_race([spec(SHORT)] * random.choice([2, 3]), owner)
+        else:
+            manager.start(spec(LONG), owner)
         return
     run = random.choice(mine)
     asked: list[Callable[[], Any]] = [
@@ -178,7 +204,7 @@ def test_whatever_happens_the_limits_hold_and_every_way_of_the_table_is_gone(
         gone.add(way)
 
     monkeypatch.setattr(Run, "become", watched)
-    for seed in range(12):
+    for seed in range(18):
         random, clock = Random(seed), Clock()
         puppets.alive.clear()
         puppets.most = 0
@@ -188,7 +214,7 @@ def test_whatever_happens_the_limits_hold_and_every_way_of_the_table_is_gone(
             turn = random.random()
             if turn < 0.45:
                 with suppress(RunError):
-                    _ask(manager, random.choice("abcd"), random)
+                    _ask(manager, random.choice("abcd"), random, races=seed >= 12)
             elif turn < 0.85:
                 if puppets.alive:
                     _happen(manager, random.choice(sorted(puppets.alive, key=lambda p: p.pid)), random)
@@ -197,7 +223,9 @@ def test_whatever_happens_the_limits_hold_and_every_way_of_the_table_is_gone(
                 manager.tick()
             views = [view for owner in "abcd" for view in manager.runs(owner)]
             assert len(puppets.alive) <= limit and len(manager.processes()) == len(puppets.alive)
-            assert sum(v.status in ("starting", "running") for v in views) <= 2
+            assert len({v.race or v.id for v in views if v.status in ("starting", "running")}) <= 2
+            runs = [run for run in manager._inside.runs.values() if run.status in ("starting", "running")]
+            assert len({run.seat.worker for run in runs if run.seat}) <= 2, "a race is in one process"
             places = {v.place for v in views} - {0}
             assert places == set(range(1, len(places) + 1))
         assert puppets.most <= limit
@@ -217,11 +245,12 @@ def _nobody_waits_for_ever(manager: RunManager, puppets: type[Puppet]) -> None:
             if puppet.ending:
                 puppet.end()
             elif puppet.job is not None:
-                status = {view.id: view.status for view in views}.get(puppet.job.run)
-                if status in ("starting", "running"):
-                    puppet.say(Started("float32"), Records((Done(9, "finished", "", 1.0),)))
-                elif Stop() in puppet.heard:
-                    puppet.say(Records((Done(9, "stopped", "", 1.0),)))
+                now = {view.id: view.status for view in views}
+                for who, job in enumerate(puppet.jobs):
+                    if now.get(job.run) in ("starting", "running"):
+                        puppet.say(Started("float32"), Records((Done(9, "finished", "", 1.0),)), entrant=who)
+                    elif (who, Stop()) in puppet.told:
+                        puppet.say(Records((Done(9, "stopped", "", 1.0),)), entrant=who)
         manager.tick()
     raise AssertionError("somebody waits for ever")
 

@@ -251,6 +251,11 @@ def test_the_shipped_one_is_its_recipe_and_small_enough(shipped: Lapse) -> None:
     assert shipped.config == replace(model, vocab_size=65).resolved() and shipped.train == settings
     assert shipped.steps == STEPS and 35 <= len(STEPS) <= 40
     size = sum(path.stat().st_size for path in SHIPPED.iterdir())
+    reads, copies = (
+        next(one.step for one in shipped.formed if one.kind == kind) for kind in ("previous", "induction")
+    )
+    between = [step for step in STEPS if reads < step < copies]
+    assert len(between) >= 5, "first a head reads the token before, and some snapshots later one copies"
     assert size <= 16e6 and len(list(SHIPPED.iterdir())) == len(STEPS) + 3
 
 

@@ -80,6 +80,12 @@ def test_the_same_seed_gives_the_same_losses(precision: str) -> None:
     assert only(first, Sample) == only(again, Sample)
 
 
+@pytest.mark.parametrize(("init", "std"), [("scaled", 0.02), ("normal", 1.0)])
+def test_the_first_weights_are_drawn_as_the_training_says(init: str, std: float) -> None:
+    first = only(run(steps=1, init=init), Snapshot)[0]
+    assert first.state.weights()["embedding"].std().item() == pytest.approx(std, rel=0.1)
+
+
 def test_looking_does_not_change_what_is_learned() -> None:
     assert losses(run(dropout_model := replace(MODEL, dropout=0.2))) == losses(
         run(dropout_model, eval_every=3, sample_every=1, snapshot_every=7)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,6 +17,7 @@ from engine.service.protocol import (
     Command,
     Failed,
     Kept,
+    Leave,
     Message,
     OneStep,
     Pause,
@@ -56,15 +58,23 @@ def _pipes(worker: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
     return worker.stdin, worker.stdout
 
 
+def _until_done(answers: IO[bytes]) -> Iterator[bytes]:
+    """What is said until the training is over: the process then waits for its input to end."""
+    for line in answers:
+        yield line
+        if b'"Done"' in line:
+            return
+
+
 def test_a_worker_speaks_only_the_protocol_and_imports_no_screen(tmp_path: Path) -> None:
     with (tmp_path / "imports").open("wb") as imports:
         worker = _worker("-X", "importtime", stderr=imports)
         commands, answers = _pipes(worker)
         commands.write(_order(tmp_path))
         commands.flush()
-        messages = [load_message(line) for line in answers]  # raises for anything else
-        assert worker.wait(timeout=10) == 0
+        messages = [load_message(line)[1] for line in _until_done(answers)]  # raises for anything else
         commands.close()
+        assert worker.wait(timeout=10) == 0
         answers.close()
     assert [type(m) for m in messages[:2]] == [Ready, Started]
     records = [record for m in messages if isinstance(m, Records) for record in m.items]
@@ -89,7 +99,7 @@ def test_a_fast_trainings_steps_are_sent_in_bundles(monkeypatch: pytest.MonkeyPa
     outbox.add(Done(100, "finished", "", 1.0), at_once=True)
     os.close(writing)
     with open(reading, "rb") as lines:
-        bundles = [load_message(line) for line in lines]
+        bundles = [load_message(line)[1] for line in lines]
     assert 7 <= len(bundles) <= 9, "one each 50 ms of these 400, and the last"
     assert [r for b in bundles if isinstance(b, Records) for r in b.items][:-1] == steps
 
@@ -99,7 +109,7 @@ def test_a_worker_ends_with_its_input(when: str) -> None:
     worker = _worker(stderr=subprocess.DEVNULL)
     commands, answers = _pipes(worker)
     if when == "ready":
-        assert load_message(answers.readline()) == Ready()
+        assert load_message(answers.readline()) == (0, Ready())
     commands.close()
     assert worker.wait(timeout=5) == 0
     answers.close()
@@ -113,11 +123,11 @@ def test_a_worker_ends_with_its_input(when: str) -> None:
 def test_records_survive_the_pipe(record: Record) -> None:
     line = dump(Records((record,)))
     assert line.count(b"\n") == 1 and line.isascii()
-    assert load_message(line) == Records((record,))
+    assert load_message(line) == (0, Records((record,)))
 
 
 def test_a_diverged_loss_survives_the_pipe() -> None:
-    said = load_message(dump(Records((Step(1, float("nan"), 1.0, 1.0, 1, 1.0),))))
+    _, said = load_message(dump(Records((Step(1, float("nan"), 1.0, 1.0, 1, 1.0),))))
     assert isinstance(said, Records)
     (got,) = said.items
     assert isinstance(got, Step) and got.loss != got.loss
@@ -125,11 +135,11 @@ def test_a_diverged_loss_survives_the_pipe() -> None:
 
 @pytest.mark.parametrize("command", [
     Train(MODEL, SHORT, "text", "a \ud800 path", "folder", "resume", 0.1, "\u2028", True), Train(MODEL, SHORT, "python", None, "f"),
-    Pause(), Resume(), OneStep(), SetLearningRate(1e-3), SetPrompt("\n \ud800"), Stop(),
+    Pause(), Resume(), OneStep(), SetLearningRate(1e-3), SetPrompt("\n \ud800"), Stop(), Leave(),
 ])  # fmt: skip
 def test_commands_survive_the_pipe(command: Command) -> None:
-    line = dump(command)
-    assert line.count(b"\n") == 1 and line.isascii() and load_command(line) == command
+    line = dump(command, 3)
+    assert line.count(b"\n") == 1 and line.isascii() and load_command(line) == (3, command)
     with pytest.raises(ValueError):
         load_message(line)
 
@@ -138,8 +148,8 @@ def test_commands_survive_the_pipe(command: Command) -> None:
     "message", [Ready(), Started("float32"), Kept(3, "path", 5), Warned("a"), Failed("b")]
 )
 def test_messages_survive_the_pipe(message: Message) -> None:
-    line = dump(message)
-    assert load_message(line) == message
+    line = dump(message, 3)
+    assert load_message(line) == (3, message)
     with pytest.raises(ValueError):
         load_command(line)
 
@@ -147,6 +157,7 @@ def test_messages_survive_the_pipe(message: Message) -> None:
 @pytest.mark.parametrize("line", [
     b'{"kind": "rec', b"", b"[1]", b"{}", b'{"kind": 3}', b'{"kind": "nothing"}', b'{"kind": "stop", "now": 1}', b'{"kind": "train"}',
     b'{"kind": "train", "model": 3, "train": {}, "corpus": "", "text": "", "folder": ""}', b'{"kind": "snapshot"}', b'{"kind": "records"}',
+    b'{"kind": "stop", "entrant": "0"}', b'{"kind": "ready", "entrant": null}',
 ])  # fmt: skip
 def test_torn_lines_are_refused(line: bytes) -> None:
     for load in (load_command, load_message):

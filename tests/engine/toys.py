@@ -129,7 +129,7 @@ class SharpMixer(HeadMixer):
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return super().scores(q, k) * (1 + 30 * self.sharpness[:, :, None])
 
-    def weights(self, masked: Tensor) -> Tensor:
+    def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
         return (2 * masked).softmax(-1)
 
 
@@ -141,6 +141,7 @@ class RunningMean(nn.Module):
     sentence: ClassVar[str] = "Every token takes the average of what came before."
     scored: ClassVar[bool] = False
     learned: ClassVar[bool] = False
+    settled: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, config: ResolvedConfig) -> None:

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
 import { card } from "../../ui/assets/livemap_card.js"
-import { between, decisive, fill, guessed, hit, layout, outlookAt, target, telling, unpack, weight } from "../../ui/assets/livemap_state.js"
+import { between, boxOf, decisive, fill, guessed, has, hit, layout, outlookAt, stations, target, telling, unpack, weight } from "../../ui/assets/livemap_state.js"
 
 const fixed = JSON.parse(readFileSync(new URL("./livemap.json", import.meta.url), "utf8")), p = unpack(fixed.picture)
 const near = (a, b, by) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`)
@@ -52,12 +52,13 @@ test("the strongest of a row, the most telling head and the decisive block", () 
 for (const tall of [false, true]) {
   test(`a ${tall ? "narrow" : "wide"} layout keeps its order and everything can be pointed at`, () => {
     for (const [layers, lanes] of [[1, 1], [2, 16], [30, 5], [80, 16]]) for (const focus of new Set([0, layers - 1])) {
-      const g = layout({ along: tall ? 640 : 780, across: tall ? 366 : 326, lanes, earlier: lanes === 16, layers, focus, tall })
+      const g = layout({ along: tall ? 640 : 780, across: tall ? 366 : 326, lanes, earlier: lanes === 16, layers, focus, tall, there: has(p) })
       assert.equal(g.strips.length, layers + 1)
       const ends = g.blocks.flat()
       assert.ok(ends.every((s, i) => i === 0 || s >= ends[i - 1] - 1e-6))
-      near(ends.at(-1), g.words[0], 1e-6)
-      const inner = [g.from, ...g.arcs, ...g.attention, ...g.middle, ...g.neurons, ...g.feedforward, ...g.strips[focus + 1]]
+      if (g.final) assert.ok(ends.at(-1) < g.final[0] && g.final[1] < g.words[0] && g.words[0] - ends.at(-1) < 24)
+      else near(ends.at(-1), g.words[0], 1e-6)
+      const inner = [g.from, ...(g.before ?? []), ...g.arcs, ...g.attention, ...g.middle, ...(g.between ?? []), ...g.neurons, ...g.feedforward, ...g.strips[focus + 1]]
       assert.ok(inner.every((s, i) => i === 0 || s >= inner[i - 1] - 1e-6), `${inner}`)
       for (let lane = 0; lane < lanes; lane++) {
         assert.equal(g.at(g.lane(lane)), lane)
@@ -66,13 +67,20 @@ for (const tall of [false, true]) {
       assert.equal(hit({ ...p, layers }, g, g.words[0] + 5, g.lane(0)).kind, "guess")
       assert.equal(hit({ ...p, layers }, g, g.labels - 5, g.lane(0)).kind, "token")
       assert.equal(hit({ ...p, layers }, g, g.arcs[0] + 1, g.lane(0)).kind, "head")
+      // Everything of a lane is found at its middle, and its box is there.
+      for (const [spot, [from, to]] of stations({ ...p, layers }, g, 0)) {
+        assert.deepEqual(hit({ ...p, layers }, g, (from + to) / 2, g.lane(0)), spot)
+        const box = boxOf({ ...p, layers }, g, spot)
+        assert.deepEqual(box.slice(0, 2), [from, to])
+        assert.ok(box[2] < g.lane(0) && box[3] > g.lane(0))
+      }
       if (layers > 1) assert.equal(hit({ ...p, layers }, g, g.blocks[focus ? 0 : 1][0] + 1, g.lane(0)).layer, focus ? 0 : 1)
     }
   })
 }
 
 test("between two layouts is half of the way, and another text has none", () => {
-  const of = (focus, lanes) => layout({ along: 780, across: 326, lanes, earlier: false, layers: 4, focus, tall: false })
+  const of = (focus, lanes) => layout({ along: 780, across: 326, lanes, earlier: false, layers: 4, focus, tall: false, there: has(p) })
   const [a, b] = [of(0, 5), of(3, 5)]
   near(between(a, b, 0.5).from, (a.from + b.from) / 2, 1e-9)
   assert.equal(between(a, b, 1), b)
@@ -87,7 +95,7 @@ test("a card says what is there with its numbers", () => {
   assert.equal(head.name, "blocks.1.pattern")
   assert.equal(head.shape, "(head, query, key) = (4, 20, 20)")
   assert.ok(head.text.startsWith(`w${p.ids[15]}>${key < 0 ? "4 earlier" : `w${p.ids[key]}`} `))
-  assert.deepEqual(head.ask, { part: "attention", token: 19, layer: 1, head: 2 })
+  assert.deepEqual(head.ask, { part: "attention", token: 19, layer: 1, name: "blocks.1.pattern", head: 2, row: true })
   const neuron = card(self, { kind: "neuron", layer: 0, lane: 3, rank: 1 })
   assert.equal(neuron.ask.neuron, p.neurons[(0 * 16 + 3) * 6 + 1])
   const stream = card(self, { kind: "stream", layer: 1, depth: 2, lane: 7 })

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { panels, stack } from "../../ui/assets/plot_narrow.js"
+import { panels, slim, stack } from "../../ui/assets/plot_narrow.js"
 
 const note = (x, text) => ({ xref: "paper", yref: "paper", x, y: 1.01, text })
 const row = () => ({
@@ -44,4 +44,23 @@ test("what is no plain row of equal panels is left alone", () => {
     assert.deepEqual(panels(layout), [])
     assert.equal(stack(layout, 360), 1)
   }
+})
+
+test("on a phone names leave the chart's side for a legend, and lines have short names", () => {
+  const figure = () => ({
+    margin: { r: 160 }, showlegend: false, meta: { narrow: { margin: { r: 10 }, showlegend: true } },
+    annotations: [
+      { name: "wide", text: "2.17 two layers" }, { name: "narrow:bigram 2.48", text: "the letter before (bigram): 2.48" }, { text: "as it is" },
+    ],
+  })
+  const wide = figure()
+  slim(wide, 800)
+  assert.deepEqual(wide, figure())
+  const phone = figure()
+  slim(phone, 360)
+  assert.deepEqual([phone.margin, phone.showlegend], [{ r: 10 }, true])
+  assert.deepEqual(phone.annotations.map((note) => note.text), ["bigram 2.48", "as it is"])
+  const plain = { margin: { r: 160 }, annotations: [{ name: "wide", text: "stays" }] }
+  slim(plain, 360)
+  assert.equal(plain.annotations.length, 1)
 })

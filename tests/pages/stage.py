@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -105,6 +106,16 @@ class StageManager:
         self.change(other, beside=one)
         return one, other
 
+    def start_race(self, specs: Sequence[RunSpec], owner: str, title: str = "") -> tuple[str, ...]:
+        name = f"race-{len(self.views)}"
+        runs = tuple(self.start(spec, owner) for spec in specs)
+        for run in runs:
+            self.change(run, race=name, race_title=title)
+        return runs
+
+    def race(self, race: str) -> tuple[RunView, ...]:
+        return tuple(view for view in self.views.values() if view.race == race)
+
     def start_beside(self, run: str, spec: RunSpec, owner: str) -> str:
         other = self.start(spec, owner)
         self.change(run, beside=other)
@@ -158,6 +169,7 @@ class StageManager:
             "restart",
             "extend",
             "checkpoint",
+            "revive",
         ):
             raise AttributeError(what)
 

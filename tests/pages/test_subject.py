@@ -15,6 +15,7 @@ from engine.pretrained import sources
 from engine.progress import Progress
 from engine.service.history import SMOOTH, HistoryLog, losses_at
 from engine.service.state import RunSpec
+from engine.tasks import TASKS
 from engine.tokenizers.char import CharTokenizer
 from engine.training.records import Step
 from tests.engine.pretrained.test_gguf import FACTS, a_llama, plain, written
@@ -22,8 +23,9 @@ from tests.engine.pretrained.test_library import WORDS
 from tests.pages.stage import StageManager, open_page, view_of
 from ui import fetching, models, subject
 from ui.fields import TRAINABLE
-from ui.models import FIRST_MODEL, LAPSES, SHIPPED
+from ui.models import FIRST_MODEL, LAPSES, SHIPPED, lapse_of
 from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, MAX_TEXT, read, show_token
+from ui.site import ROOT
 from ui.step import NEWEST
 from ui.subject import Subject
 
@@ -113,13 +115,15 @@ def test_it_opens_on_the_first_shipped_model_and_the_first_example(manager):
 def test_every_model_can_be_chosen(manager):
     page = opened()
     published = [f"pretrained-{name}" for name in sources.available()]
-    wanted = [*SHIPPED, *LAPSES, *published, *(f"untrained-{name}" for name in TRAINABLE)]
+    last = {name: lapse_of(name).steps[-1] for name in LAPSES}
+    tasks = [f"task-{name}" for name in TASKS if (ROOT / "checkpoints" / "tasks" / name).is_dir()]
+    wanted = [*SHIPPED, *LAPSES, *tasks, *published, *(f"untrained-{name}" for name in TRAINABLE)]
     assert len(page.selectbox(key="subject_model").options) == len(wanted)
     for name in wanted:
         page.selectbox(key="subject_model").select(name).run()
         got = given(page)
         assert (
-            got["key"] == [name, 1000 if name in LAPSES else NEWEST]
+            got["key"] == [name, last.get(name, NEWEST)]
             and got["shape"][0] == len(got["ids"])
             and in_url(page, "model") == name
         )

@@ -52,7 +52,7 @@ def first_half(kind: str) -> dict[str, int]:
     return found
 
 
-@pytest.mark.parametrize(("asked", "step"), [("480", 480), ("0", 0), ("7", 8), (None, 1000)])
+@pytest.mark.parametrize(("asked", "step"), [("340", 340), ("0", 0), ("7", 8), (None, 1000)])
 def test_the_time_lapse_is_looked_into_at_any_of_its_steps(
     manager: StageManager, scrubbed: list[dict[str, Any]], asked: str | None, step: int
 ) -> None:
@@ -121,10 +121,10 @@ def test_a_training_without_scores_has_no_marks(
 
 
 def test_what_is_said_of_it_tells_that_its_text_repeats(manager: StageManager) -> None:
-    found = models.model_of(NAME, 520, (0, 520))
-    assert models.repeat_of(found) == 0.5
+    found = models.model_of(NAME, 340, (0, 340))
+    assert models.repeat_of(found) == 0.35
     said_of = models.facts_help(found, 36)
-    assert said_of and "36 of its steps" in said_of and "50% of the windows" in said_of
+    assert said_of and "36 of its steps" in said_of and "35% of the windows" in said_of
 
 
 def test_a_damaged_time_lapse_is_a_sentence(
@@ -134,12 +134,12 @@ def test_a_damaged_time_lapse_is_a_sentence(
         ROOT / "checkpoints" / "shakespeare-classic", tmp_path / "checkpoints" / models.FIRST_MODEL
     )
     folder = shutil.copytree(FOLDER, tmp_path / "checkpoints" / NAME)
-    (folder / "step-000520.safetensors").write_bytes(b"")
+    (folder / "step-000340.safetensors").write_bytes(b"")
     monkeypatch.setattr(models, "ROOT", tmp_path)
     models.lapse_of.clear()
     models._snapshot.clear()
-    page = opened(model=NAME, step="520")
-    assert not page.exception and "000520.safetensors is damaged" in said(page).replace("\\", "")
+    page = opened(model=NAME, step="340")
+    assert not page.exception and "000340.safetensors is damaged" in said(page).replace("\\", "")
     models.lapse_of.clear()
 
 
@@ -162,5 +162,5 @@ def test_the_view_of_induction_says_why_no_head_copies_yet(manager: StageManager
         return " ".join(str(one.value) for one in page.markdown)
 
     early, late = answer("100"), answer("1000")
-    assert "**50%** of the windows that it learns from repeat" in early and "No induction head" in early
+    assert "**35%** of the windows that it learns from repeat" in early and "No induction head" in early
     assert "No induction head" not in late and "look at what came after the same token" in late

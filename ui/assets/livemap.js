@@ -6,9 +6,11 @@ import { card } from "./livemap_card.js"
 import { createCourse, endCourse, pause, takeCourse } from "./livemap_course.js"
 import { paint, textures } from "./livemap_draw.js"
 import { createPanel, drawBars, fly } from "./livemap_panel.js"
-import { between, decisive, fill, hit, layout, outlookAt, telling, touched, unpack, weight } from "./livemap_state.js"
-import { ramp } from "./shared/colours.js"
-import { button, resize, within, write } from "./shared/dom.js"
+import { further, listen } from "./livemap_further.js"
+import { choose, drawHeads, headPlace } from "./livemap_heads.js"
+import { keys, leave, ring, standAt } from "./livemap_keys.js"
+import { between, decisive, fill, has, hit, layout, outlookAt, telling, unpack } from "./livemap_state.js"
+import { button, within, write } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { keepInLink, playButton, still } from "./shared/play.js"
 import { chance, whole } from "./shared/numbers.js"
@@ -16,28 +18,31 @@ import { paint as paintColours, sideOf, themed } from "./shared/theme.js"
 
 const TYPED_MS = 5 // after a key the server is asked, one thing at a time
 const PATIENCE_MS = 6000 // an answer that has not come by then is not waited for any longer
+const REST_MS = 400
 const SWEEP_MS = 700, MOVE_MS = 220, FADE_MS = 200 // a first text runs through; another block opens; a step gives way to the next
 const HIGH = 326, HIGHEST = 600, AROUND = 394, TALL = 640, NARROW = 640 // pixels; what stands around the map
 const MOST = 500 // tokens that are written on and on
 const KEPT = ["home_block", "home_head", "home_depth", "home_temperature", "home_top_k"]
 
+let born = 0
+
 function create(place) {
-  const root = within(place, "div", "gf-live"), find = (name) => /** @type {any} */ (root.querySelector(name))
+  const id = `gf-live-${++born}`, root = within(place, "div", "gf-live"), find = (name) => /** @type {any} */ (root.querySelector(name))
   root.innerHTML = `
     <form class="gf-live-type"><input type="text" class="gf-live-text" autocomplete="off" spellcheck="false" enterkeyhint="done"><span class="gf-live-examples" role="group" aria-label="Examples"></span></form>
     <p class="gf-live-notes" aria-live="polite"></p>
     <div class="gf-live-main">
-      <div class="gf-live-stage"><canvas tabindex="0" role="img"></canvas><div class="gf-live-heads" role="group"></div><div class="gf-live-depth"></div></div>
+      <div class="gf-live-stage"><canvas tabindex="0" role="application" aria-describedby="${id}"></canvas><div class="gf-live-heads" role="group"></div><div class="gf-live-depth"></div></div>
       <div class="gf-live-panel"></div>
     </div>
-    <div class="gf-live-card"><div class="gf-live-said"><b></b> <code></code><p></p></div></div>
+    <div class="gf-live-card"><div class="gf-live-said" id="${id}" aria-live="polite" aria-atomic="true"><b></b> <code></code><p></p></div></div>
     <div class="gf-live-course" role="group"></div>
     <p class="gf-live-summary" aria-live="polite"></p>`
   /** @type {any} */
   const self = {
     root, field: find("input"), examples: find(".gf-live-examples"), notes: find(".gf-live-notes"), stage: find(".gf-live-stage"), canvas: find("canvas"),
     heads: find(".gf-live-heads"), box: find(".gf-live-card"), summary: find(".gf-live-summary"), buttons: [], p: null, name: "", g: null, tall: false,
-    lane: 0, head: 0, focus: 0, depth: 0, temperature: 1, topK: 0, hover: null, sweep: 1, fresh: 0, frame: 0, timer: 0, asks: 0, client: Math.random().toString(36).slice(2, 10),
+    lane: 0, head: 0, focus: 0, depth: 0, temperature: 1, topK: 0, hover: null, keyed: false, spot: null, sweep: 1, fresh: 0, frame: 0, timer: 0, asks: 0, client: Math.random().toString(36).slice(2, 10),
     waiting: null, next: null, playing: false, written: 0, wrote: "", keepers: Object.fromEntries(KEPT.map((key) => [key, keepInLink()])), brush: null,
   }
   self.brush = self.canvas.getContext("2d")
@@ -46,7 +51,7 @@ function create(place) {
   self.box.append(self.look)
   self.does = {
     ask: (what) => ask(self, what), write: () => writeOne(self), play: () => toggle(self), changed: () => changed(self),
-    point: (spot) => point(self, spot), follow: (spot) => follow(self, card(self, spot)), show: (picture) => show(self, picture), stop: (depth) => stopAt(self, depth),
+    point: (spot) => point(self, spot), open: (layer) => open(self, layer), choose: (head) => choose(self, head), keep: (name, value) => keep(self, name, value), refresh: () => refresh(self), act: (spot) => act(self, spot, false), follow: (spot) => follow(self, card(self, spot)), show: (picture) => show(self, picture), stop: (depth) => stopAt(self, depth),
   }
   self.course = createCourse(self, find(".gf-live-course"))
   createPanel(self, find(".gf-live-panel"), find(".gf-live-depth"))
@@ -56,18 +61,19 @@ function create(place) {
     const box = self.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top
     return self.tall ? hit(self.p, self.g, y, x) : hit(self.p, self.g, x, y)
   }
-  self.canvas.onpointermove = (event) => { if (event.pointerType !== "touch") point(self, spot(event)) }
-  self.canvas.onpointerleave = () => { self.hover = null; refresh(self) }
+  self.canvas.onpointermove = (event) => { if (event.pointerType !== "touch") { self.keyed = false; point(self, spot(event)) } }
+  self.canvas.onpointerleave = () => { if (!self.keyed) { self.hover = null; refresh(self) } }
   self.canvas.onclick = (event) => {
     const found = spot(event)
     if (!found) return
-    if (found.kind === "block" || (found.layer !== undefined && found.layer !== self.focus)) return open(self, found.layer)
-    if (event.pointerType === "touch" || found.kind === "token") return point(self, found)
-    follow(self, card(self, found))
+    act(self, found, event.pointerType === "touch")
   }
   self.canvas.onkeydown = (event) => keys(self, event)
+  self.canvas.onfocus = () => { if (self.canvas.matches(":focus-visible")) standAt(self) }
+  self.canvas.onblur = () => leave(self)
   self.observer = new ResizeObserver(() => { if (self.p && root.clientWidth) { place_(self); refresh(self) } })
   self.observer.observe(root)
+  self.deaf = listen((found) => more(self, found))
   return self
 }
 
@@ -81,7 +87,7 @@ function place_(self) {
   Object.assign(self.canvas, { width: Math.round(wide * ratio), height: Math.round(high * ratio) })
   Object.assign(self.canvas.style, { width: `${wide}px`, height: `${high}px` })
   const size = self.tall ? { along: high, across: wide } : { along: wide, across: high }
-  self.goal = layout({ ...size, lanes: p.lanes, earlier: p.earlier > 0, layers: p.layers, focus: self.focus, tall: self.tall })
+  self.goal = layout({ ...size, lanes: p.lanes, earlier: p.earlier > 0, layers: p.layers, focus: self.focus, tall: self.tall, there: has(p) })
   self.g = self.goal
 }
 
@@ -109,6 +115,7 @@ function tick(self, time) {
     self.brush.globalAlpha = 1
   } else self.ghost = null
   headPlace(self)
+  ring(self)
   tell(self)
   self.root.dataset.frames = String(Number(self.root.dataset.frames ?? 0) + 1)
   if (moved < 1 || self.sweep < 1 || faded < 1) refresh(self)
@@ -119,55 +126,19 @@ function sweep(self, fresh) {
   Object.assign(self, { sweptAt: performance.now(), sweep: 0, fresh })
 }
 
-// The small patterns lie over the canvas, where the open block is.
-function headPlace(self) {
-  const { g, heads, tall } = self
-  const box = tall ? [4, g.from + 4, g.across - 8, 42] : [g.from + 8, 22, g.to - g.from - 16, 40]
-  const room = Math.floor(box[2] / Math.max(1, self.p.heads)) - 4, size = Math.max(12, Math.min(34, room))
-  Object.assign(heads.style, { left: `${box[0]}px`, top: `${box[1]}px`, width: `${box[2]}px` })
-  heads.style.setProperty("--size", `${size}px`)
-}
-
-function drawHeads(self) {
-  const { p } = self, side = sideOf(self.root), colours = ramp(self.palette, side)
-  self.heads.hidden = !p.patterns
-  resize(self.buttons, p.patterns ? p.heads : 0, (head) => {
-    const made = button("", "", () => {})
-    // A finger cannot point without pressing: the card's own button leads on then.
-    made.onclick = (event) => { if (!touched(event)) follow(self, card(self, { kind: "head", layer: self.focus })) }
-    within(made, "canvas")
-    made.onpointerenter = made.onfocus = () => { choose(self, head); point(self, { kind: "head", layer: self.focus }) }
-    made.onpointerleave = made.onblur = () => point(self, null)
-    return self.heads.appendChild(made)
-  })
-  self.buttons.forEach((made, head) => {
-    const canvas = made.firstChild, n = p.lanes
-    if (canvas.width !== n) canvas.width = canvas.height = n
-    const brush = canvas.getContext("2d"), image = brush.createImageData(n, n)
-    for (let q = 0; q < n; q++) for (let k = 0; k < n; k++) {
-      const [r, g, b] = colours[Math.round(255 * weight(p, self.focus, head, q, k))], at = 4 * (q * n + k)
-      image.data.set([r, g, b, 255], at)
-    }
-    brush.putImageData(image, 0, 0)
-    made.setAttribute("aria-pressed", String(head === self.head))
-    made.setAttribute("aria-label", fill(self.panel.head, { head, block: self.focus }))
-  })
-}
-
-function choose(self, head) {
-  if (head === self.head) return
-  self.head = head
-  keep(self, "home_head", head)
-  self.buttons.forEach((made, i) => made.setAttribute("aria-pressed", String(i === head)))
-  refresh(self)
-}
-
 function point(self, spot) {
   self.hover = spot
   if (spot) self.part = null // what the link had pointed at has been read
   if (spot && spot.lane >= 0 && spot.kind !== "neuron") self.lane = spot.lane
   self.canvas.style.cursor = spot ? "pointer" : "default"
   refresh(self)
+}
+
+/** A closed block opens; everything else leads to the page that explains it. A finger is told first. */
+function act(self, spot, finger) {
+  if (spot.layer !== undefined && spot.layer !== self.focus && ["block", "stream"].includes(spot.kind)) return open(self, spot.layer)
+  if (finger) return point(self, spot)
+  follow(self, card(self, spot))
 }
 
 function open(self, layer, byHand = true) {
@@ -196,6 +167,8 @@ function changed(self) {
   keep(self, "home_top_k", self.topK)
   drawBars(self)
   refresh(self)
+  clearTimeout(self.summing)
+  self.summing = setTimeout(() => summarise(self), REST_MS) // who listens is told when the hand rests
 }
 
 const keep = (self, name, value) => self.keepers[name].keep(name, value)
@@ -209,29 +182,21 @@ function tell(self) {
   const counted = found.parameters ? fill(self.panel.parameters, { count: found.parameters }) : ""
   write(text, [found.text, counted].filter(Boolean).join(" "))
   self.box.style.setProperty("--part", `var(--gf-${self.parts[found.part]?.colour ?? "residual"})`)
-  self.box.dataset.part = found.part
+  Object.assign(self.box.dataset, { part: found.part, kind: spot.kind })
   write(self.look, self.panel.look)
   self.look.setAttribute("aria-label", `${self.panel.look}: ${found.title}`)
 }
 
+/** All of it in a sentence: as it stands, with the step, the depth and the settings that are chosen. */
 function summarise(self) {
-  const { p } = self, found = outlookAt(p, p.layers, 1, 0)
-  const guesses = found ? Array.from(found.tokens.subarray(0, 3), (id, i) => `“${p.words[id]}” ${chance(found.p[i])}`).join(", ") : "–"
-  const said = fill(self.panel.summary, { title: self.model.title, count: p.earlier + p.lanes, guesses, block: self.focus, head: self.head, word: p.words[p.ids[self.lane]] })
+  const { p, panel, model } = self, found = outlookAt(p, self.depth, self.temperature, self.topK)
+  const guesses = found ? Array.from(found.tokens.subarray(0, 3), (id, i) => `“${p.words[id] ?? `#${id}`}” ${chance(found.p[i])}`).join(", ") : "–"
+  const said = fill(panel.summary, {
+    title: model.step === null ? model.title : fill(panel.at_step, { title: model.title, step: whole(model.step) }), count: whole(p.earlier + p.lanes), guesses, block: self.focus, head: self.head, word: p.words[p.ids[self.lane]],
+    where: self.depth ? fill(panel.block, { block: self.depth - 1 }) : panel.embedding, temperature: self.temperature.toFixed(1), top_k: self.topK || panel.all,
+  })
   write(self.summary, said)
-  self.canvas.setAttribute("aria-label", said)
-}
-
-// Keys: up and down from lane to lane, left and right from block to block, Enter to the page.
-function keys(self, event) {
-  const { p } = self, along = self.tall ? { ArrowDown: 1, ArrowUp: -1 } : { ArrowRight: 1, ArrowLeft: -1 }, across = self.tall ? { ArrowRight: 1, ArrowLeft: -1 } : { ArrowDown: 1, ArrowUp: -1 }
-  if (event.key in along) open(self, Math.max(0, Math.min(p.layers - 1, self.focus + along[event.key])))
-  else if (event.key in across) point(self, { kind: p.patterns ? "head" : "token", layer: self.focus, lane: Math.max(0, Math.min(p.lanes - 1, self.lane + across[event.key])) })
-  else if (event.key === "Enter") follow(self, self.told)
-  else return
-  event.preventDefault()
-  summarise(self)
-  refresh(self)
+  self.canvas.setAttribute("aria-label", panel.map)
 }
 
 // Asking: one thing at a time ---------------------------------------------------------------------------------------------
@@ -250,7 +215,6 @@ function goOn(self) {
   self.next = null
   if (next) ask(self, next)
   else if (self.playing) self.again = setTimeout(() => writeOne(self), still() ? 300 : 60)
-  else if (self.p && !self.p.whole) self.later = setTimeout(() => { if (!self.waiting) ask(self, { do: "more", name: self.p.name }) }, 80)
 }
 
 function typed(self) {
@@ -293,7 +257,7 @@ function fromLink(self, data) {
 function take(self, data, fresh) {
   if (self.p && !self.course.box.hidden && data.course?.on && data.picture.name !== self.p.name && data.text_id === self.course.textId) fade(self)
   const before = self.p, another = data.picture.name !== before?.name
-  self.p = unpack(data.picture)
+  hold(self, { ...data.picture, ...(data.picture.whole ? {} : further(data.picture.name)) })
   const { p } = self, grew = Boolean(before) && before.ids.length > 0 && data.wrote && data.wrote.id === data.answered && data.wrote.id !== self.wrote
   const sizes = !before || before.layers !== p.layers || before.heads !== p.heads || data.model.title !== self.title
   self.title = data.model.title
@@ -318,6 +282,22 @@ function take(self, data, fresh) {
   }
 }
 
+function hold(self, sent) {
+  self.sent = sent
+  self.p = unpack(sent)
+  self.root.dataset.whole = String(sent.whole)
+}
+
+// What the server found out since it sent the picture: the other depths.
+function more(self, found) {
+  if (!self.p || found.name !== self.p.name || self.p.whole) return
+  hold(self, { ...self.sent, ...found })
+  if (self.course.on) self.course.cache.set(found.name, self.sent)
+  drawBars(self)
+  if (!self.playing && !self.course.playing) summarise(self)
+  refresh(self)
+}
+
 // What is drawn now fades while the next step of a training is drawn below it.
 function fade(self) {
   if (still() || !self.canvas.width || self.sweep < 1) return
@@ -330,7 +310,7 @@ function fade(self) {
 // Another step of the same training, which was here already.
 function show(self, picture) {
   fade(self)
-  self.p = unpack(picture)
+  hold(self, picture)
   place_(self)
   self.textures = textures(self.p, self.palette, sideOf(self.root))
   drawHeads(self)
@@ -346,7 +326,7 @@ function show(self, picture) {
 function update(self, data, fresh) {
   const side = paintColours(self.root, data.palette), pick = (name) => data.palette[name][side]
   self.colours = {
-    attention: pick("attention"), feedforward: pick("feedforward"), residual: pick("residual"), output: pick("output"),
+    attention: pick("attention"), feedforward: pick("feedforward"), residual: pick("residual"), output: pick("output"), norm: pick("norm"), position: pick("position"), focus: themed(self.root, "primary-color", "#2F55A4"),
     text: themed(self.root, "text-color", "#18202c"), paper: themed(self.root, "background-color", "#fff"), panel: themed(self.root, "secondary-background-color", "#f0f2f6"),
     faint: side ? "#A4ADB9" : "#5B6472",
   }
@@ -370,14 +350,16 @@ function update(self, data, fresh) {
   if (self.waiting && data.answered === self.waiting.id) { self.waiting = null; clearTimeout(self.retry); goOn(self) }
   else if (!self.waiting) goOn(self)
   takeCourse(self, data)
+  self.box.firstChild.setAttribute("aria-live", self.playing || self.course.playing ? "off" : "polite")
   self.root.dataset.answered = data.answered ?? ""
 }
 
 function remove(self) {
   self.observer.disconnect()
+  self.deaf()
   endCourse(self)
   cancelAnimationFrame(self.frame)
-  for (const timer of [self.timer, self.retry, self.again, self.later]) clearTimeout(timer)
+  for (const timer of [self.timer, self.retry, self.again, self.summing]) clearTimeout(timer)
   for (const keeper of Object.values(self.keepers)) keeper.stop()
 }
 

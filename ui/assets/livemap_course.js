@@ -4,11 +4,14 @@
 import { fill } from "./livemap_state.js"
 import { marked, place, points, wanted, words } from "./scrubber_state.js"
 import { button, vector, within, write } from "./shared/dom.js"
+import { picture } from "./shared/picture.js"
 import { playButton, still } from "./shared/play.js"
+import { filmed } from "./shared/shots.js"
 
 const REST_MS = 130 // while it plays, a picture stands so long at least
 const SETTLE_MS = 450 // pictures that are here already are shown without the server, which is told when the hand rests
 const REMEMBERED = 48 // pictures
+const LOOK_MS = 40, AGAIN_MS = 8_000, PATIENCE_MS = 60_000 // while it is filmed: is the picture there, or did the question get lost?
 
 /** Makes it, once. */
 export function createCourse(self, box) {
@@ -21,6 +24,10 @@ export function createCourse(self, box) {
   }
   course.play = box.insertBefore(button("▶", "", () => (course.playing ? pause(self) : play(self))), course.title)
   course.back = box.appendChild(button("", "", () => { pause(self); self.does.ask({ do: "back" }) }))
+  course.film = box.appendChild(button("Film", "", () => film(self)))
+  course.film.title = "Save this picture through the training, as a page that runs alone or as a GIF"
+  const main = /** @type {HTMLElement} */ (self.root.querySelector(".gf-live-main"))
+  filmed(main, () => ({ drawing: picture(main) }))
   Object.assign(course.range, { type: "range", min: "0", step: "1" })
   course.range.oninput = () => { pause(self); go(self, Number(course.range.value)) }
   return course
@@ -90,9 +97,9 @@ function drawCourse(self) {
   course.range.max = String(Math.max(last, 0))
   course.range.value = String(course.index)
   course.range.setAttribute("aria-label", panel.time)
-  const said = course.on ? words({ steps: course.steps, losses: course.losses, marks: course.marked, run: "" }, course.index) : fill(panel.models, { count: course.steps.length })
-  course.range.setAttribute("aria-valuetext", said)
-  write(course.where, said)
+  const where = course.on ? said(course) : fill(panel.models, { count: course.steps.length })
+  course.range.setAttribute("aria-valuetext", where)
+  write(course.where, where)
   course.box.classList.toggle("gf-on", course.on)
   const text = (some) => some.map((p) => p.map((n) => n.toFixed(1)).join(",")).join(" "), line = points(course.losses)
   course.line.setAttribute("points", text(line))
@@ -115,6 +122,33 @@ function drawCourse(self) {
     course.back.setAttribute("aria-label", course.back.title)
   }
 }
+
+// Every step as it is drawn once its picture is there and has faded in.
+async function film(self) {
+  const { course } = self, { on, steps } = course, before = course.index
+  pause(self)
+  course.film.disabled = true
+  const show = async (step) => {
+    const index = place(steps, step), since = performance.now()
+    let asked = since
+    go(self, index)
+    while (!course.on || self.p.name !== nameAt(course, index) || self.ghost || self.sweep < 1) {
+      if (performance.now() - since > PATIENCE_MS) throw new Error("no picture")
+      if (performance.now() - asked > AGAIN_MS) { asked = performance.now(); go(self, index) }
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    }
+    return said(course)
+  }
+  const back = () => (on ? go(self, before) : self.does.ask({ do: "back" }))
+  try {
+    const { film: make } = await import("./film.js")
+    await make(self.root, { name: course.model, steps, marks: course.marked.map((mark) => mark.step), library: "", show, back })
+  } finally {
+    course.film.disabled = false
+  }
+}
+
+const said = (course) => words({ steps: course.steps, losses: course.losses, marks: course.marked, run: "" }, course.index)
 
 export function endCourse(self) {
   clearTimeout(self.course.turn)

@@ -2,7 +2,7 @@
 // The living map on its canvas. Everything is drawn along and across the lanes; on a narrow page the two change places.
 
 import { channels } from "./shared/colours.js"
-import { guessed, weight } from "./livemap_state.js"
+import { boxOf, guessed, weight } from "./livemap_state.js"
 
 /**
  * 255 colours for -127 ... 127 from the palette's signed scale.
@@ -43,11 +43,13 @@ export function textures(p, palette, side) {
   return {
     stream: texture(p.stream, p.layers + 1, rows, colours), middle: texture(p.middle, p.layers, rows, colours),
     attention: texture(p.attention, p.layers, rows, colours), feedforward: texture(p.feedforward, p.layers, rows, colours),
+    before: texture(p.norms.attention, p.layers, rows, colours), between: texture(p.norms.feedforward, p.layers, rows, colours), final: texture(p.norms.final, 1, rows, colours),
+    entering: texture(p.entering, 2, rows, colours),
   }
 }
 
 /**
- * Draws all of it. `view` is { p, g, tall, textures, colours, font, lane, head, depth, hover, sweep, fresh }: `sweep` (0 to 1) is
+ * Draws all of it. `view` is { p, g, tall, textures, colours, font, lane, head, depth, hover, keyed, sweep, fresh }: `sweep` (0 to 1) is
  * how far the lanes from `fresh` on have come.
  * @param {CanvasRenderingContext2D} brush
  * @param {any} view
@@ -68,7 +70,9 @@ export function paint(brush, view, ratio) {
   for (let lane = 0; lane < view.p.lanes; lane++) drawLane(pen, lane)
   if (view.p.patterns) arcs(pen)
   if (view.p.neurons) neurons(pen)
+  if (g.place) places(pen)
   cursor(pen)
+  outline(pen)
   labels(pen)
 }
 
@@ -100,12 +104,46 @@ function drawLane(pen, lane) {
   brush.globalAlpha = 1
   const strip = (image, column, [from, to]) => image && brush.drawImage(image, column, lane * p.cells, 1, p.cells, from, c - g.thick / 2, to - from, g.thick)
   g.strips.forEach((range, depth) => strip(made.stream, depth, range))
-  for (const [name, range] of /** @type {const} */ ([["attention", g.attention], ["middle", g.middle], ["feedforward", g.feedforward]])) strip(made[name], g.focus, range)
+  for (const [name, range] of /** @type {const} */ ([["before", g.before], ["attention", g.attention], ["middle", g.middle], ["between", g.between], ["feedforward", g.feedforward]])) if (range) strip(made[name], g.focus, range)
+  g.entering.forEach((range, i) => strip(made.entering, i, range))
+  if (g.final) strip(made.final, 0, g.final)
+  for (const range of [g.before, g.between, g.final]) if (range) framed(brush, range, c, g.thick, colours.norm)
+  if (g.entering.length) framed(brush, g.entering[1], c, g.thick, colours.position)
   for (const [there, colour, [, from], [to]] of [[made.attention, colours.attention, g.attention, made.middle ? g.middle : g.feedforward], [made.feedforward, colours.feedforward, g.feedforward, g.strips[g.focus + 1]]]) {
     if (there && g.thick >= 6) plus(brush, Math.min((from + to) / 2, from + 8), c, colour)
   }
-  outline(pen, lane, c)
   brush.restore()
+}
+
+// What a strip is of, where that is no part of the stream and nothing that is added to it: a line in the part's colour.
+function framed(brush, [from, to], c, thick, colour) {
+  brush.strokeStyle = colour
+  brush.lineWidth = 1
+  brush.strokeRect(from, c - thick / 2, to - from, thick)
+}
+
+// Where a token stands, as attention is told: a hand that turns, or what the token before gets added, the longer the less.
+function places({ brush, g, p, head, colours }) {
+  const [from, to] = /** @type {[number, number]} */ (g.place), middle = (from + to) / 2, radius = Math.min((to - from) / 2, g.thick / 2)
+  brush.strokeStyle = brush.fillStyle = colours.position
+  brush.lineWidth = 1.5
+  for (let lane = 0; lane < p.lanes; lane++) {
+    const c = g.lane(lane)
+    brush.beginPath()
+    if (p.turned) {
+      const angle = (p.turned[lane] * Math.PI) / 180
+      brush.arc(middle, c, radius, 0, 7)
+      brush.moveTo(middle, c)
+      brush.lineTo(middle + radius * Math.cos(angle), c - radius * Math.sin(angle))
+      brush.stroke()
+    } else {
+      const [near, far] = [0, 1].map((i) => p.added[(head * p.lanes + lane) * 2 + i]), share = far ? Math.min(1, Math.abs(near / far)) : 0
+      brush.moveTo(from, c + g.thick / 2)
+      brush.lineTo(to, c + g.thick / 2)
+      brush.lineTo(to, c + g.thick / 2 - g.thick * Math.max(0.1, share))
+      brush.fill()
+    }
+  }
 }
 
 function plus(brush, s, c, colour) {
@@ -119,14 +157,19 @@ function plus(brush, s, c, colour) {
   brush.stroke()
 }
 
-// A line around what is pointed at.
-function outline({ brush, g, hover, colours }, lane, c) {
-  if (!hover || hover.lane !== lane) return
-  const range = { embedding: g.strips[0], stream: g.strips[hover.depth], attn_out: g.attention, middle: g.middle, ffn_out: g.feedforward }[hover.kind]
-  if (!range) return
-  brush.strokeStyle = colours.text
-  brush.lineWidth = 1.5
-  brush.strokeRect(range[0] - 1, c - g.thick / 2 - 1, range[1] - range[0] + 2, g.thick + 2)
+// A line around what is pointed at; a thick one in the page's colour where the keyboard is.
+function outline({ brush, g, p, hover, colours, keyed }) {
+  const box = hover && boxOf(p, g, hover)
+  if (!box) return
+  const [from, to, low, high] = box, by = keyed ? 3 : 1
+  brush.lineWidth = keyed ? 5 : 1.5
+  brush.strokeStyle = keyed ? colours.paper : colours.text
+  if (!keyed && ["head", "token", "guess", "block", "earlier"].includes(hover.kind)) return // these answer in other ways
+  brush.strokeRect(from - by, low - by, to - from + 2 * by, high - low + 2 * by)
+  if (!keyed) return
+  brush.lineWidth = 2.5
+  brush.strokeStyle = colours.focus
+  brush.strokeRect(from - by, low - by, to - from + 2 * by, high - low + 2 * by)
 }
 
 // Who looks at whom: thick where much weight goes; the chosen lane's own in full colour.
@@ -158,7 +201,7 @@ function arcs(pen) {
   }
 }
 
-function neurons({ brush, g, p, colours, reach, fresh, hover }) {
+function neurons({ brush, g, p, colours, reach, fresh }) {
   const each = p.neurons.length / p.layers / p.lanes, [from, to] = g.neurons, wide = (to - from) / each
   const begin = g.focus * p.lanes * each
   const most = Math.max(p.loud[g.focus], 1e-9)
@@ -171,10 +214,6 @@ function neurons({ brush, g, p, colours, reach, fresh, hover }) {
       brush.lineWidth = 1
       if (value >= 0) brush.fillRect(s + 1, low - high, wide - 3, high)
       else brush.strokeRect(s + 1.5, low - high + 0.5, wide - 4, Math.max(1, high - 1))
-      if (hover?.kind === "neuron" && hover.lane === lane && hover.rank === i) {
-        brush.strokeStyle = colours.text
-        brush.strokeRect(s - 0.5, g.lane(lane) - g.thick / 2 - 1, wide, g.thick + 2)
-      }
     }
   }
 }
@@ -248,8 +287,9 @@ function heads({ brush, g, p, tall, colours, font, marks }) {
   if (tall) return
   const y = g.top - 10
   const first = g.focus === 0 // then the open block leaves no room to the right
-  write(brush, marks.embed, first ? g.strips[0][1] - 2 : g.strips[0][0], y, 60, first ? "right" : "left")
-  write(brush, marks.tokens, g.labels - (first ? 24 : 8), y, 100, "right")
+  const own = !g.entering.length && first
+  write(brush, marks.embed, own ? g.strips[0][1] - 2 : g.labels, y, 60, own ? "right" : "left")
+  write(brush, marks.tokens, g.labels - (own ? 24 : 8), y, 100, "right")
   write(brush, marks.guesses, g.words[0] + 6, y, g.words[1] - g.words[0], "left")
   const every = g.blocks.length > 8 ? 5 : 1
   g.blocks.forEach(([from, to], layer) => { if (layer !== g.focus && layer % every === 0 && (layer > 0 || every === 1) && Math.abs(layer - g.focus) > (every > 1 ? 1 : 0)) write(brush, String(layer), (from + to) / 2, y, 40, "center") })

@@ -29,6 +29,7 @@ export function createPanel(self, place, below) {
     top_k: slider(pair, "top_k", { min: "0", max: "50", step: "1" }, (value) => { self.topK = value; self.does.changed() }),
   }
   const row = within(place, "div", "gf-live-write")
+  row.dataset.unsaved = "" // no part of a picture
   self.write = row.appendChild(button("", "", () => self.does.write()))
   self.write.className = "gf-live-primary"
   self.play = row.appendChild(button("▶", "", () => self.does.play()))
@@ -43,6 +44,7 @@ export function drawBars(self) {
   resize(self.rows, count, () => {
     const made = element("button"), token = within(made, "span", "gf-live-token"), field = within(made, "span", "gf-live-field"), bar = within(field, "i"), share = within(made, "span", "gf-live-share")
     made.type = "button"
+    made.onkeydown = (event) => walk(self, made, event)
     self.list.append(made)
     const row = { made, token, bar, share, id: -1, remove: () => made.remove() }
     made.onclick = (event) => { if (!touched(event)) self.does.follow({ kind: "bar", token: row.id }) }
@@ -50,6 +52,7 @@ export function drawBars(self) {
     made.onpointerleave = made.onblur = () => self.does.point(null)
     return row
   })
+  if (!self.rows.some(({ made }) => made === document.activeElement)) self.rows.forEach(({ made }, i) => { made.tabIndex = i ? -1 : 0 }) // one stop of the Tab key
   if (found) {
     const most = Math.max(found.p[0], 1e-9)
     self.rows.forEach((row, i) => {
@@ -66,6 +69,16 @@ export function drawBars(self) {
   self.others.hidden = !found
   self.list.dataset.chances = found ? Array.from(found.p.subarray(0, count), (x) => x.toFixed(5)).join(" ") : ""
   settings(self)
+}
+
+// Up and down from bar to bar.
+function walk(self, made, event) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], next = step && self.rows[self.rows.findIndex((row) => row.made === made) + step]
+  if (!step) return
+  event.preventDefault()
+  if (!next) return
+  for (const row of self.rows) row.made.tabIndex = row === next ? 0 : -1
+  next.made.focus()
 }
 
 function settings(self) {

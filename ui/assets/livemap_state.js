@@ -16,16 +16,19 @@ export const touched = (event) => event.pointerType === "touch"
  * @returns {Picture}
  */
 export function unpack(sent) {
-  const signed = (text) => (text === null ? null : numbers(text, Int8Array))
+  const signed = (text) => (text ? numbers(text, Int8Array) : null), floats = (text) => (text ? numbers(text, Float32Array) : null), whole = (text) => (text ? numbers(text, Uint32Array) : null)
+  const every = (some, make) => Object.fromEntries(Object.entries(some).map(([name, text]) => [name, make(text)]))
   const { outlook } = sent
   return {
     ...sent,
     lanes: sent.ids.length,
+    words: { ...sent.names, ...sent.words },
     stream: signed(sent.stream), middle: signed(sent.middle), attention: signed(sent.attention), feedforward: signed(sent.feedforward),
+    sizes: floats(sent.sizes), middle_sizes: floats(sent.middle_sizes), norms: every(sent.norms, signed), norm_sizes: every(sent.norm_sizes, floats),
+    entering: signed(sent.entering), entering_sizes: floats(sent.entering_sizes), turned: floats(sent.turned), added: floats(sent.added),
     patterns: sent.patterns === null ? null : bytes(sent.patterns),
-    neurons: sent.neurons === null ? null : numbers(sent.neurons, Uint32Array),
-    active: sent.active === null ? null : numbers(sent.active, Float32Array),
-    guesses: numbers(sent.guesses, Uint32Array), chances: numbers(sent.chances, Float32Array),
+    neurons: whole(sent.neurons), active: floats(sent.active),
+    guesses: numbers(sent.guesses, Uint32Array), chances: numbers(sent.chances, Float32Array), last_guesses: whole(sent.last_guesses), last_chances: floats(sent.last_chances),
     outlook: outlook && { ...outlook, tokens: numbers(outlook.tokens, Uint32Array), logits: numbers(outlook.logits, Float32Array), rest: numbers(outlook.rest, Float32Array) },
   }
 }
@@ -42,10 +45,11 @@ export const weight = (p, layer, head, lane, key) => p.patterns[((layer * p.head
  * @returns {[number, number][]}
  */
 export function guessed(p, depth, lane) {
-  const place = p.known.indexOf(lane)
-  if (place < 0) return []
-  const each = p.guesses.length / p.known.length / (p.layers + 1), from = (place * (p.layers + 1) + depth) * each
-  return Array.from({ length: each }, (_, i) => [p.guesses[from + i], p.chances[from + i]])
+  const place = p.known.indexOf(lane), last = place < 0 && depth === p.layers && p.last_guesses
+  if (place < 0 && !last) return []
+  const [tokens, chances] = last ? [p.last_guesses, p.last_chances] : [p.guesses, p.chances]
+  const each = last ? tokens.length / p.lanes : tokens.length / p.known.length / (p.layers + 1), from = (last ? lane : place * (p.layers + 1) + depth) * each
+  return Array.from({ length: each }, (_, i) => [tokens[from + i], chances[from + i]])
 }
 
 /**
@@ -108,33 +112,50 @@ export function decisive(p) {
 /** A template's {names} filled in. @param {string} template @param {Record<string, any>} values */
 export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (all, name) => (name in values ? String(values[name]) : all))
 
-const STRIP = 16, SUM = 15, LAST = 20, EDGE = 6, FIXED = 4 + EDGE + STRIP + SUM + STRIP + EDGE + EDGE + STRIP + SUM + LAST
+const STRIP = 16, SUM = 15, LAST = 20, EDGE = 6, THIN = 10, GAP = 4, LEAST = 40, FIXED = 4 + EDGE + STRIP + SUM + STRIP + EDGE + EDGE + STRIP + SUM + LAST
+
+const NONE = { entering: false, before: false, place: false, between: false, final: false }
+
+/**
+ * What a model has beside the stream and what is added to it: a place's vector before the blocks, norms, what tells the place.
+ * @param {Picture} p
+ */
+export const has = (p) => ({ entering: Boolean(p.entering), before: Boolean(p.norms.attention), place: Boolean(p.turned ?? p.added), between: Boolean(p.norms.feedforward), final: Boolean(p.norms.final) })
 
 /**
  * Where everything lies: along the lanes (`s`) and across them (`c`). On a wide page lanes run to the right, on a narrow one
  * down. `strips[depth]` is [from, to] of the stream at that depth; the open block takes the most room.
- * @param {{ along: number, across: number, lanes: number, earlier: boolean, layers: number, focus: number, tall: boolean }} of
+ * @param {{ along: number, across: number, lanes: number, earlier: boolean, layers: number, focus: number, tall: boolean, there: ReturnType<typeof has> }} of
  */
-export function layout({ along, across, lanes, earlier, layers, focus, tall }) {
+export function layout({ along, across, lanes, earlier, layers, focus, tall, there }) {
   const labels = tall ? 96 : 132, words = tall ? 104 : 118, top = tall ? 4 : 64, band = tall ? 48 : 0
-  const track = along - labels - words, embed = Math.max(12, Math.min(36, track * 0.05)), wanted = tall ? 270 : Math.max(320, 0.42 * track)
+  const begins = labels + (there.entering ? 2 * (THIN + GAP) : 0), ends = along - words - (there.final ? THIN + 2 * GAP : 0)
+  const track = ends - begins, embed = Math.max(12, Math.min(36, track * 0.05)), wanted = tall ? 300 : Math.max(350, 0.42 * track)
   const each = layers > 1 ? Math.max(3, Math.min(Math.max(64, 0.17 * track), (track - embed - wanted) / (layers - 1))) : 0
   const wide = track - embed - each * (layers - 1)
   const rows = lanes + (earlier ? 0.8 : 0), pitch = Math.min(tall ? 46 : Math.max(56, across / 7), (across - top - (tall ? 4 : 8)) / rows)
   const first = top + (tall ? (across - top - pitch * rows) / 2 : 0) + (earlier ? 0.8 * pitch : 0)
-  const strips = [[labels, labels + embed]], blocks = []
-  let s = labels + embed
+  const strips = [[begins, begins + embed]], blocks = []
+  let s = begins + embed
   for (let layer = 0; layer < layers; layer++) {
     const end = s + (layer === focus ? wide : each)
     blocks.push([s, end])
     strips.push(layer === focus ? [end - LAST, end] : [s, end])
     s = end
   }
-  const [from, to] = blocks[focus], room = wide - FIXED - band, active = Math.min(0.4 * room, 190), arcs = [from + 4 + band, from + 4 + band + room - active]
+  const [from, to] = blocks[focus]
+  /** A thin column, where there is one; of very deep models on a phone there is room for none, and what begins behind it. @returns {[number[] | null, number]} */
+  const thin = (is, at) => (is ? [[at, at + THIN], at + THIN + GAP] : [null, at])
+  const thins = [there.before, there.place, there.between].filter(Boolean).length
+  if (Object.values(there).some(Boolean) && wide - FIXED - band - thins * (THIN + GAP) < LEAST) return layout({ along, across, lanes, earlier, layers, focus, tall, there: NONE })
+  const [before, past] = thin(there.before, from + 4 + band), [place, inner] = thin(there.place, past)
+  const room = to - inner - (FIXED - 4) - (there.between ? THIN + GAP : 0), active = Math.min(0.4 * room, 190), arcs = [inner, inner + room - active]
   const attention = [arcs[1] + EDGE, arcs[1] + EDGE + STRIP], middle = [attention[1] + SUM, attention[1] + SUM + STRIP]
-  const neurons = [middle[1] + EDGE, middle[1] + EDGE + active], feedforward = [neurons[1] + EDGE, neurons[1] + EDGE + STRIP]
+  const [second, next] = thin(there.between, middle[1] + GAP)
+  const neurons = second ? [next, next + active + (EDGE - GAP)] : [middle[1] + EDGE, middle[1] + EDGE + active], feedforward = [neurons[1] + EDGE, neurons[1] + EDGE + STRIP]
   return {
     along, across, labels, words: [along - words, along], top, band, pitch, thick: Math.max(3, Math.min(60, pitch * 0.72)), strips, blocks, focus, from, to,
+    entering: there.entering ? [[labels, labels + THIN], [labels + THIN + GAP, labels + 2 * THIN + GAP]] : [], before, place, between: second, final: there.final ? [ends + GAP, ends + GAP + THIN] : null,
     arcs, attention, middle, neurons, feedforward, lanes, earlier,
     /** The middle of a lane; of -1, the earlier tokens. */
     lane: (i) => (i < 0 ? first - 0.45 * pitch : first + (i + 0.5) * pitch),
@@ -150,7 +171,32 @@ export function between(a, b, part) {
   return /** @type {any} */ (Object.fromEntries(Object.keys(b).map((key) => [key, key === "focus" ? b.focus : mix(a[key], b[key])])))
 }
 
-const inside = (range, s) => s >= range[0] && s <= range[1]
+const inside = (range, s) => Boolean(range) && s >= range[0] && s <= range[1]
+
+const each = (p) => (p.neurons ? p.neurons.length / p.layers / p.lanes : 0)
+
+/**
+ * Everything of a lane that can be pointed at, in the order in which it is met: [what it is, its range along the lane].
+ * @param {Picture} p
+ * @param {ReturnType<typeof layout>} g
+ * @param {number} lane
+ * @returns {[any, number[]][]}
+ */
+export function stations(p, g, lane) {
+  const { focus } = g, wide = (g.neurons[1] - g.neurons[0]) / Math.max(1, each(p))
+  /** @type {[any, number[] | null][]} */
+  const met = [[{ kind: "token" }, [0, g.labels - 1]], [{ kind: "embed" }, g.entering[0]], [{ kind: "pos_embed" }, g.entering[1]], [{ kind: "embedding", depth: 0 }, g.strips[0]]]
+  for (let layer = 0; layer < p.layers; layer++) {
+    if (layer === focus) {
+      met.push([{ kind: "norm", of: "attention" }, g.before], [{ kind: "place" }, g.place], [{ kind: "head" }, p.patterns && g.arcs], [{ kind: "attn_out" }, p.attention && g.attention], [{ kind: "middle" }, p.middle && g.middle], [{ kind: "norm", of: "feedforward" }, g.between])
+      for (let rank = 0; rank < each(p); rank++) met.push([{ kind: "neuron", rank }, [g.neurons[0] + rank * wide, g.neurons[0] + (rank + 1) * wide]])
+      met.push([{ kind: "ffn_out" }, p.feedforward && g.feedforward])
+    }
+    met.push([{ kind: "stream", depth: layer + 1, layer }, g.strips[layer + 1]])
+  }
+  met.push([{ kind: "norm_final" }, g.final], [{ kind: "guess" }, g.words])
+  return /** @type {[any, number[]][]} */ (met.filter(([, range]) => range).map(([spot, range]) => [{ layer: focus, ...spot, lane }, range]))
+}
 
 /**
  * What lies at a place: { kind, lane, depth, layer, ... }, or null.
@@ -158,22 +204,28 @@ const inside = (range, s) => s >= range[0] && s <= range[1]
  * @param {ReturnType<typeof layout>} g
  */
 export function hit(p, g, s, c) {
-  const lane = g.at(c), { focus } = g
+  const lane = g.at(c)
   if (g.earlier && lane < 0 && s < g.labels && c > g.top - 4 && c < g.lane(0)) return { kind: "earlier" }
   const block = g.blocks.findIndex((range) => inside(range, s))
   if (lane < 0) return block >= 0 ? { kind: "block", layer: block } : null
-  if (s < g.labels) return { kind: "token", lane }
-  if (inside(g.words, s)) return { kind: "guess", lane }
-  if (inside(g.strips[0], s)) return { kind: "embedding", lane, depth: 0 }
-  if (block !== focus) return block >= 0 ? { kind: "stream", lane, depth: block + 1, layer: block } : null
-  if (p.patterns && s < g.attention[0]) return { kind: "head", lane, layer: focus }
-  if (p.attention && inside(g.attention, s)) return { kind: "attn_out", lane, layer: focus }
-  if (p.middle && inside(g.middle, s)) return { kind: "middle", lane, layer: focus }
-  if (p.neurons && inside(g.neurons, s)) {
-    const each = p.neurons.length / p.layers / p.lanes, rank = Math.min(each - 1, Math.floor(((s - g.neurons[0]) / (g.neurons[1] - g.neurons[0])) * each))
-    return { kind: "neuron", lane, layer: focus, rank }
-  }
-  if (p.feedforward && inside(g.feedforward, s)) return { kind: "ffn_out", lane, layer: focus }
-  if (inside(g.strips[focus + 1], s)) return { kind: "stream", lane, depth: focus + 1, layer: focus }
-  return { kind: "block", layer: focus }
+  const found = stations(p, g, lane).find(([, range]) => inside(range, s))
+  return found ? found[0] : block >= 0 ? { kind: "block", layer: block, lane } : null
 }
+
+/**
+ * The box around what is pointed at: [from, to] along and [from, to] across; null for what is not on the canvas.
+ * @param {Picture} p
+ * @param {ReturnType<typeof layout>} g
+ * @param {any} spot
+ * @returns {[number, number, number, number] | null}
+ */
+export function boxOf(p, g, spot) {
+  if (spot.kind === "earlier") return g.earlier ? [0, g.labels - 1, g.lane(-1) - 0.35 * g.pitch, g.lane(-1) + 0.35 * g.pitch] : null
+  if (spot.kind === "block") return [g.blocks[spot.layer][0], g.blocks[spot.layer][1], 2, g.across - 2]
+  if (!(spot.lane >= 0)) return null
+  const found = stations(p, g, spot.lane).find(([one]) => same(one, spot)), half = g.thick / 2
+  return found ? [found[1][0], found[1][1], g.lane(spot.lane) - half, g.lane(spot.lane) + half] : null
+}
+
+/** Whether two are of one kind, wherever they lie across. */
+export const same = (a, b) => a.kind === b.kind && ["rank", "depth", "of"].every((key) => a[key] === b[key])

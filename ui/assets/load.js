@@ -5,7 +5,7 @@
 
 // What the components share is fetched at once, beside a component's own module, and not one after the other as the imports
 // in them would have it. A failure is the component's to tell.
-const SHARED = ["colours", "csv", "dom", "keys", "mount", "numbers", "picture", "play", "save", "theme"]
+const SHARED = ["colours", "csv", "dom", "keys", "mount", "numbers", "picture", "play", "save", "shots", "theme"]
 for (const name of SHARED) import(`./shared/${name}.js`).catch(() => {})
 
 /**

@@ -3,11 +3,12 @@
 
 import { csvOfColumns } from "./shared/csv.js"
 import { element, within } from "./shared/dom.js"
-import { stack } from "./plot_narrow.js"
+import { slim, stack } from "./plot_narrow.js"
 import { component } from "./shared/mount.js"
 import { numbers } from "./shared/numbers.js"
 import { still } from "./shared/play.js"
 import { asCsv, download, toolbar } from "./shared/save.js"
+import { filmed } from "./shared/shots.js"
 import { isDark, rgb, themed } from "./shared/theme.js"
 
 const NEAR = 200 // pixels above and below the window that count as in sight
@@ -41,6 +42,7 @@ function create(place) {
   /** @type {any} */
   const self = { root, figure, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, pointer: null, page: null, width: 0, taller: 1 }
   self.tools = root.appendChild(toolbar({ CSV: () => saveTable(self), PNG: () => savePicture(self, "png"), SVG: () => savePicture(self, "svg") }))
+  filmed(root, () => (self.message && self.width ? prepared(self) : null))
   // A redraw in the middle of a drag would end the drag, so it waits for the hand to let go.
   figure.addEventListener("pointerdown", () => { self.held = true })
   self.release = () => {
@@ -126,21 +128,27 @@ function soon(self) {
   waiting.add(self)
 }
 
+// What Plotly is given: in the page's colours, and as wide as its place.
+function prepared({ message, page, width }) {
+  const { data, layout } = coloured(message.figure, message.palette, page.dark)
+  layout.template = template(page)
+  slim(layout, width)
+  const taller = stack(layout, width)
+  layout.autosize = !width
+  layout.width = width || undefined
+  layout.height = message.height * taller
+  if (still()) delete layout.transition
+  return { data, layout, taller }
+}
+
 function draw(self) {
   if (self.held) { self.pending = true; return }
   self.pending = self.late = false
-  const { figure, message, page } = self
-  const { data, layout } = coloured(message.figure, message.palette, page.dark)
-  layout.template = template(page)
-  const traces = data.map(withNames)
+  const { figure } = self
   // Plotly would ask the page for the size of the figure, which is known.
   self.width ||= figure.offsetWidth
-  const taller = stack(layout, self.width)
+  const { data, layout, taller } = prepared(self), traces = data.map(withNames)
   if (taller !== self.taller) heighten(self, taller)
-  layout.autosize = !self.width
-  layout.width = self.width || undefined
-  layout.height = message.height * taller
-  if (still()) delete layout.transition
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false // a finger scrolls the page
   self.drawing = plotly().react(figure, traces, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })
   if (!self.drawn) {

@@ -4,7 +4,7 @@
 import { within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { asker, playButton } from "./shared/play.js"
-import { after, marked, points, wanted, words } from "./scrubber_state.js"
+import { after, marked, place, points, wanted, words } from "./scrubber_state.js"
 
 /**
  * What is sent.
@@ -14,28 +14,30 @@ import { after, marked, points, wanted, words } from "./scrubber_state.js"
  * @property {import("./scrubber_state.js").Mark[]} marks
  * @property {number} shown the step that the page has drawn, or NEWEST
  * @property {string} run
+ * @property {string} library the name of Plotly's library below static/
  */
 
 const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
 const REST_MS = 120 // while it plays, a picture stands so long at least
 
-function create(place) {
-  const root = within(place, "div", "gf-scrubber")
+function create(parent) {
+  const root = within(parent, "div", "gf-scrubber")
   root.innerHTML = `
     <button type="button" class="gf-scrub-play"></button>
     <div class="gf-scrub-track"><svg preserveAspectRatio="none" viewBox="0 0 1000 100" aria-hidden="true"><polyline class="gf-scrub-line"/><polyline class="gf-scrub-done"/></svg>
       <div class="gf-scrub-marks" aria-hidden="true"></div>
       <input type="range" min="0" step="1"></div>
-    <output class="gf-scrub-where"></output>`
+    <output class="gf-scrub-where"></output><button type="button" class="gf-scrub-film" title="Save this view through the training, as a page that runs alone or as a GIF">Film</button>`
   const find = (name) => root.querySelector(name)
   const self = {
-    root, button: find("button"), slider: find("input"), line: find(".gf-scrub-line"), done: find(".gf-scrub-done"), where: find("output"),
-    marks: [], marked: find(".gf-scrub-marks"), steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null,
+    root, button: find(".gf-scrub-play"), film: find(".gf-scrub-film"), slider: find("input"), line: find(".gf-scrub-line"), done: find(".gf-scrub-done"), where: find("output"),
+    marks: [], marked: find(".gf-scrub-marks"), steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null, shown: NaN, library: "", drew: () => {},
   }
   self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), ANSWER_MS) // an event: the server keeps the step (ui/step.py)
   self.slider.setAttribute("aria-label", "Training time: the step whose model is shown")
   self.slider.oninput = () => { stop(self); go(self, Number(self.slider.value)) }
   self.button.onclick = () => (self.playing ? stop(self) : play(self))
+  self.film.onclick = () => filmed(self)
   stop(self)
   return self
 }
@@ -64,13 +66,41 @@ function go(self, index) {
   self.question.ask()
 }
 
+const PATIENCE_MS = 60_000 // for one picture of a film
+const AGAIN_MS = 8_000 // a question that got lost is asked again by then
+
+async function filmed(self) {
+  stop(self)
+  self.film.disabled = true
+  const before = wanted(self.steps, self.index), { steps, marks, run, library } = self
+  const show = (step) => new Promise((resolve, reject) => {
+    const timer = setTimeout(() => { clearInterval(again); reject(new Error("no picture")) }, PATIENCE_MS)
+    const again = setInterval(() => { self.question.forget(); self.question.settle(null); self.question.ask() }, AGAIN_MS)
+    self.drew = () => {
+      if (self.question.waiting() || self.shown !== wanted(self.steps, self.index)) return
+      clearTimeout(timer)
+      clearInterval(again)
+      self.drew = () => {}
+      resolve(words(self, self.index))
+    }
+    go(self, place(self.steps, step))
+    self.drew()
+  })
+  try {
+    const { film } = await import("./film.js")
+    await film(self.root, { name: run, steps, marks: marks.map(({ step }) => step), library, show, back: () => go(self, place(self.steps, before)) })
+  } finally {
+    self.film.disabled = false
+  }
+}
+
 function draw(self) {
   const { steps, losses, index, slider } = self
   const last = steps.length - 1
   slider.max = String(Math.max(last, 0))
   slider.value = String(index)
   slider.disabled = last < 1
-  self.button.disabled = last < 1
+  self.button.disabled = self.film.hidden = last < 1
   const said = words(self, index)
   self.where.textContent = said
   slider.setAttribute("aria-valuetext", said)
@@ -88,11 +118,12 @@ function draw(self) {
 function update(self, data, fresh) {
   const moving = !fresh && self.run === data.run && self.question.waiting()
   self.index = after(self, data, moving)
-  Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses })
+  Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown, library: data.library })
   mark(self, data.marks ?? [])
   if (!moving) self.question.settle(data.shown)
   if (self.question.answered(data.shown) && self.playing) setTimeout(() => advance(self), REST_MS)
   draw(self)
+  self.drew()
 }
 
 /** Names at the steps where something happened; they are drawn again only where they are others. */

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ui import step as training_step
 from ui import widgets
+from ui.players import served
 from ui.players.component import mounted
 
 
@@ -40,7 +41,7 @@ def scrubber(
         if isinstance(asked, int) and not isinstance(asked, bool) and asked >= training_step.NEWEST:
             training_step.move(model, asked)
 
-    mounted("scrubber")(
+    mounted("scrubber", styles=("scrubber", "film"))(
         key=key,
         data={
             "steps": list(steps),
@@ -48,6 +49,7 @@ def scrubber(
             "marks": [mark._asdict() for mark in marks],
             "shown": shown,
             "run": model,
+            "library": served.library(),
         },
         on_step_change=moved,
     )

@@ -3,53 +3,154 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from engine.measure.shapes import trace
 from ui import site
+from ui.reading import most_tokens, read
 from ui.step import NEWEST
 from ui.subject import Subject
 
 LISTED = 4096  # tokens that Embeddings has in a list; of more, one is typed, and a bare word in quotes
+# The view of Positions about each scheme, and what that calls a token's place.
+SCHEMES = {
+    "rope": ({"positions_view": "rope", "rope_topic": "arrows"}, "rope_query"),
+    "sinusoidal": ({"positions_view": "sinusoidal", "sinusoid_part": "clock"}, "clock_position"),
+    "learned": ({"positions_view": "learned"}, None),
+    "alibi": ({"positions_view": "alibi"}, None),
+    "t5": ({"positions_view": "t5"}, None),
+}
 
 
-def target(
-    ask: Mapping[str, Any], subject: Subject, step: int
-) -> tuple[str, dict[str, str], dict[str, int | str]]:
-    """(path of the page, what its address says, what its controls hold). A part that no page explains leads
-    to Shapes. The text goes along from page to page by itself.
+@dataclass(frozen=True)
+class Place:
+    """What a page calls the place that was clicked: in its address, and what its controls `held` (they also
+    stand in the address). What else the page remembers of another place is to be `forgotten`.
     """
+
+    said: Mapping[str, str] = field(default_factory=dict)
+    held: Mapping[str, int | str] = field(default_factory=dict)
+    forgotten: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Target:
+    """A page, its address, what its controls hold, and what is forgotten of earlier visits."""
+
+    path: str
+    query: Mapping[str, str]
+    held: Mapping[str, int | str]
+    forgotten: tuple[str, ...]
+
+
+def target(ask: Mapping[str, Any], subject: Subject, step: int) -> Target:
+    """A part that no page explains leads to Shapes. The text goes along from page to page by itself."""
     part = str(ask.get("part"))
     pages = site.explanations()
     path = pages.get(part, pages["norm1"])
-    said, held = _place(part, ask, subject)
-    query = {"model": subject.key[0]} | said | {key: str(value) for key, value in held.items()}
+    found = _place(part, ask, subject) if part in PLACES else _step(ask, subject)
+    query = {"model": subject.key[0], **found.said, **{key: str(value) for key, value in found.held.items()}}
     if step != NEWEST:
         query["step"] = str(step)
-    return path, query, held
+    # A component keeps what was chosen in it: an address says nothing to it until that is gone.
+    return Target(path, query, found.held, (*found.said, *found.forgotten))
 
 
-def _place(
-    part: str, ask: Mapping[str, Any], subject: Subject
-) -> tuple[dict[str, str], dict[str, int | str]]:
-    """What a page calls the place that was clicked, counted from 0."""
-    c = subject.config
-    layer = _below(ask.get("layer"), c.n_layers)
-    if part == "attention":
-        head = _below(ask.get("head"), c.n_heads)
-        return {"attention_view": "heads"}, {"attention_layer": layer, "attention_head": head}
-    if part == "feedforward":
-        neuron = _below(ask.get("neuron"), c.d_ff)
-        return {"feedforward_view": "neurons"}, {"feedforward_layer": layer, "feedforward_neuron": neuron}
-    token = _below(ask.get("token"), len(subject.ids))
-    if part.startswith("sum_"):
-        return {"residual_view": "lens", "residual_token": str(token)}, {}
-    if part == "embedding":
-        word = subject.labels[token]
-        exact = c.vocab_size <= LISTED or word.startswith("␣")
-        return {"embed_view": "lookup"}, {"embed_token": word if exact else f'"{word}"'}
-    return {}, {}
+def _place(part: str, ask: Mapping[str, Any], subject: Subject) -> Place:
+    """Layers, heads, neurons and tokens are counted from 0."""
+    layer = _below(ask.get("layer"), subject.config.n_layers)
+    token = _token(ask, subject)
+    return PLACES[part](ask, subject, layer, token)
 
 
-def _below(value: object, bound: int) -> int:
-    """The index that a browser sent; 0 for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < bound else 0
+def _attention(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+    """A head among the others; where a row of it was clicked, how its weights come about."""
+    head = _below(ask.get("head"), subject.config.n_heads)
+    held: dict[str, int | str] = {"attention_layer": layer, "attention_head": head}
+    if ask.get("row") is True:
+        held["attention_stage"] = "softmax"
+    view = "steps" if ask.get("row") is True else "heads"
+    return Place({"attention_view": view, "attention_query": str(token)}, held, ("attention_key",))
+
+
+def _feedforward(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+    neuron = _below(ask.get("neuron"), subject.config.d_ff)
+    held = {"feedforward_layer": layer, "feedforward_neuron": neuron}
+    return Place({"feedforward_view": "neurons", "feedforward_token": str(token)}, held)
+
+
+def _residual(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+    depth = _below(ask.get("depth"), subject.config.n_layers + 1, subject.config.n_layers)
+    return Place({"residual_view": "lens", "residual_token": str(token), "residual_cell": f"{depth}-{token}"})
+
+
+def _embedding(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+    word = subject.vocabulary[_reread(subject)[token]]
+    exact = subject.config.vocab_size <= LISTED or word.startswith("␣")
+    held = {"embed_token": word if exact else f'"{word}"'}
+    return Place({"embed_view": "lookup", "embed_position": str(token)}, held)
+
+
+def _position(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+    view, name = SCHEMES.get(subject.config.position, ({}, None))
+    return Place(view | ({} if name is None else {name: str(token)}))
+
+
+def _tokens(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+    return Place({"tokens_view": "compare"}, {"compare_text": subject.text})
+
+
+def _softmax(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+    """The same temperature and top-k, and no other cut."""
+    said = {"sampling_view": "stages", "sampling_position": str(token), "sampling_top_p": "1"}
+    for name in ("temperature", "top_k"):
+        value = ask.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            said[f"sampling_{name}"] = f"{value:g}"
+    return Place(said, forgotten=("sampler",))
+
+
+PLACES = {
+    "attention": _attention,
+    "feedforward": _feedforward,
+    "sum_position": _residual,
+    "sum_attention": _residual,
+    "sum_feedforward": _residual,
+    "sum_both": _residual,
+    "embedding": _embedding,
+    "position": _position,
+    "tokens": _tokens,
+    "softmax": _softmax,
+}
+
+
+def _step(ask: Mapping[str, Any], subject: Subject) -> Place:
+    """The step of the forward pass that makes what was clicked, on Shapes; its first view where there is
+    none of that name.
+    """
+    steps = trace(subject.config, len(_reread(subject)), subject.model.parts)
+    at = next((i for i, step in enumerate(steps) if step.name == ask.get("name")), None)
+    said = {"shapes_view": "pass"} | ({} if at is None else {"shapes_step": str(at)})
+    return Place(said, {"shapes_source": "own"}, ("shapes_walk", "shapes_traced"))
+
+
+def _reread(subject: Subject) -> tuple[int, ...]:
+    """The text as other pages cut it: the tokens of one that grew here may be others."""
+    return read(subject.text, subject.tokenizer, most_tokens(subject.config))[0]
+
+
+def _token(ask: Mapping[str, Any], subject: Subject) -> int:
+    """Where the other pages have the token that was clicked: where its last letter is."""
+    token, again = _below(ask.get("token"), len(subject.ids)), _reread(subject)
+    if again == subject.ids:
+        return token
+    end = len(subject.tokenizer.decode(list(subject.ids[: token + 1])))
+    lengths = (len(subject.tokenizer.decode(list(again[: i + 1]))) for i in range(len(again)))
+    return next((i for i, length in enumerate(lengths) if length >= end), len(again) - 1)
+
+
+def _below(value: object, bound: int, otherwise: int = 0) -> int:
+    """The index that a browser sent; `otherwise` for what is none."""
+    found = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < bound
+    return int(value) if found else otherwise  # type: ignore[call-overload]

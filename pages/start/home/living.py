@@ -12,53 +12,60 @@ import streamlit as st
 from engine.config import SampleConfig
 from engine.errors import ConfigError
 from engine.measure.lens import first_settled
+from engine.measure.living_said import Said
 from engine.sample.stages import draw, stages
 from pages.start.home import links, words
 from pages.start.home.map_text import describe
-from pages.start.home.packing import KEY, living_map, packed
-from pages.start.home.reading import HELD, Heard, Looked, grown, hear, look, reading_of
+from pages.start.home.packing import KEY, living_map, living_map_further, packed, spoken
+from pages.start.home.reading import HELD, Heard, Looked, at_once, grown, in_full, last_lane, look, reading_of
 from ui import explain, site, widgets
 from ui import step as training_step
 from ui.models import LAPSES, REAL_MODEL
 from ui.reading import ENGLISH, MAX_TEXT
-from ui.subject import choose_subject, wait_for_snapshots
+from ui.step import NEWEST
+from ui.subject import Subject, choose_subject, wait_for_snapshots
 from ui.timeline import timeline_of
 
-SHOWN, ANSWERED, MORE, WROTE, GO, BEFORE = (
-    "home_shown",
-    "home_answered",
-    "home_more",
-    "home_wrote",
-    "home_go",
-    "home_before",
-)
+SHOWN, ANSWERED, WROTE, GO, BEFORE = "home_shown", "home_answered", "home_wrote", "home_go", "home_before"
 START = {"temperature": 1.0, "top_k": 0}
 
 
 def draw_living(place: Any) -> None:
-    """`place` is that of the question; beside it the bar says which model is looked into."""
+    """`place` is that of the question; beside it the bar says which model is looked into.
+
+    The map is drawn as soon as the bars are known. What a large model says at every depth after every token
+    follows in the same run, and a next question ends it.
+    """
     with place:
         choice = choose_subject(words.FIRST_LETTERS, REAL_MODEL)
-    looked = look(choice.name, choice.text or "")
+    looked = look(choice.name, choice.text or "", choice.letters)
     subject = looked.subject
     if (go := st.session_state.pop(GO, None)) is not None:
-        path, query, held = links.target(go, subject, looked.step)
-        st.session_state.update(held)
-        st.switch_page(path, query_params=query)
-    reading = reading_of(subject.key, subject.ids, subject.model)
+        leads = links.target(go, subject, looked.step)
+        for key in leads.forgotten:
+            st.session_state.pop(key, None)
+        st.session_state.update(leads.held)
+        st.switch_page(leads.path, query_params=leads.query)
+    reading = reading_of(subject)
+    if st.session_state.get(SHOWN, ("", ""))[0] != choice.name:
+        last_lane(subject, reading)  # which block is open at first depends on it
+    heard = at_once(subject, reading)
+    st.session_state[SHOWN] = (choice.name, choice.text or "")
     text_id = f"{hash(subject.ids):x}"
     name = f"{subject.key[0]}@{subject.key[1]} {text_id}"
-    heard = hear(looked, reading, st.session_state.get(MORE) == name)
-    st.session_state[SHOWN] = (choice.name, choice.text or "")
-    living_map(
-        packed(name, reading, heard.said, heard.outlook, heard.depths, subject.vocabulary)
-        | {"whole": heard.whole},
-        _rest(looked) | {"text_id": text_id},
-        _asked,
-    )
-    explain.answer(_answer(looked, heard))
+    picture = packed(reading, subject.vocabulary) | _spoken(name, heard, subject)
+    living_map(picture, _rest(looked) | {"text_id": text_id}, _asked)
+    explain.answer(_answer(looked, last_lane(subject, reading)))
+    if not heard.whole:
+        with st.container(key="living_map_further_place"):
+            living_map_further(_spoken(name, in_full(subject, reading), subject))
     if looked.course is not None and looked.course.run is not None and looked.course.active:
         st.fragment(wait_for_snapshots, run_every=1.0)(looked.course.run, looked.course.steps)
+
+
+def _spoken(name: str, heard: Heard, subject: Subject) -> dict[str, Any]:
+    said = spoken(name, heard.last, heard.said, heard.outlook, heard.depths, subject.vocabulary)
+    return said | {"whole": heard.whole}
 
 
 def _rest(looked: Looked) -> dict[str, Any]:
@@ -72,6 +79,8 @@ def _rest(looked: Looked) -> dict[str, Any]:
             "vocab": subject.config.vocab_size,
             "d_model": subject.config.d_model,
             "d_ff": subject.config.d_ff,
+            "ends_normed": subject.model.parts.wiring(subject.config).ends_normed,
+            "step": None if subject.key[1] == NEWEST else subject.key[1],
         },
         "parts": {
             name: {
@@ -115,11 +124,10 @@ def _course(looked: Looked) -> dict[str, Any] | None:
     }
 
 
-def _answer(looked: Looked, heard: Heard) -> str:
+def _answer(looked: Looked, last: Said | None) -> str:
     subject = looked.subject
-    if not heard.said:
+    if last is None:
         return words.vectors(len(subject.ids), subject.config.d_model)
-    last = heard.said[max(heard.said)]
     guess = last.tokens[:, 0, :1]  # (depth, 1)
     settled = int(first_settled(guess)[0])
     vocabulary = subject.vocabulary
@@ -150,8 +158,6 @@ def _asked() -> None:
         st.session_state["text_length"] = len(typed)
     elif what == "write":
         _write(name, text, ask)
-    elif what == "more":
-        st.session_state[MORE] = str(ask.get("name"))[:200]
     elif what == "step":
         _travel(name, text, ask.get("model"), ask.get("step"))
     elif what == "back" and BEFORE in st.session_state:
@@ -178,7 +184,7 @@ def _write(name: str, text: str, ask: Mapping[str, Any]) -> None:
     """Draws a token with the reader's settings and puts it behind the text."""
     looked = look(name, text)
     subject = looked.subject
-    reading = reading_of(subject.key, subject.ids, subject.model)
+    reading = reading_of(subject)
     if reading.logits is None or not subject.config.causal:
         return
     probabilities = stages(reading.logits, settings(ask))[-1].probabilities

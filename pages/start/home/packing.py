@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.living import TEMPERATURES, Lanes, Outlook, Reading, Said, typical
+from engine.measure.living import Reading, typical
+from engine.measure.living_said import TEMPERATURES, Outlook, Said
 from ui.figures import theme
 from ui.players.component import mounted
 
-KEY = "living_map"
+KEY, FURTHER = "living_map", "living_map_further"
 BARS = 14  # tokens that are drawn as bars, at most
+SIGNED = ("stream", "middle", "attention", "feedforward")
 
 
 def living_map(picture: Mapping[str, Any], rest: Mapping[str, Any], asked: Callable[[], None]) -> None:
@@ -23,47 +25,48 @@ def living_map(picture: Mapping[str, Any], rest: Mapping[str, Any], asked: Calla
     is called.
     """
     data = {"picture": picture, "palette": theme.palette(), **rest}
-    mounted("livemap", styles=("livemap", "scrubber"))(key=KEY, data=data, on_ask_change=asked)
+    mounted("livemap", styles=("livemap", "scrubber", "film"))(key=KEY, data=data, on_ask_change=asked)
 
 
-def packed(
-    name: str,
-    reading: Reading,
-    said: Mapping[int, Said],
-    outlook: Outlook | None,
-    depths: Sequence[int],
-    vocabulary: Sequence[str],
-) -> dict[str, Any]:
-    """A text as it is sent. `name` tells it from all others; `said` holds what is known of it so far, by
-    lane; `outlook` is of the `depths`.
+def living_map_further(picture: Mapping[str, Any]) -> None:
+    """Tells the map that was drawn in the same run what was found since; nothing of it is seen by itself."""
+    mounted("livemap_further", styles=("livemap",))(key=FURTHER, data=dict(picture))
+
+
+def packed(reading: Reading, vocabulary: Sequence[str]) -> dict[str, Any]:
+    """What is drawn of a text, but for what is said of it.
 
     Whole numbers are uint32, weights uint8 of 255, strips int8 of 127 times what is typical, the rest
     float32.
     """
     lanes = reading.lanes
     shown = reading.ids[lanes.earlier :]
-    known = sorted(said)
-    heads = 0 if lanes.patterns is None else lanes.patterns.shape[1]
-    words: set[int] = {*shown, *(int(i) for one in said.values() for i in one.tokens.ravel())}
-    if outlook is not None:
-        words |= {int(i) for i in outlook.tokens[:, :BARS].ravel()}
     return {
-        "name": name,
         "ids": list(map(int, shown)),
         "earlier": lanes.earlier,
         "layers": lanes.stream.shape[0] - 1,
-        "heads": heads,
+        "heads": 0 if lanes.patterns is None else lanes.patterns.shape[1],
         "cells": lanes.stream.shape[-1],
         "pooled": list(lanes.pooled),
-        **_strips(lanes),
+        **{name: _strips(getattr(lanes, name)) for name in SIGNED},
+        "loud": [] if lanes.active is None else [float(f"{one:.4g}") for one in typical(lanes.active)],
+        "sizes": _floats(lanes.sizes),  # (depth, lane)
+        "middle_sizes": _floats(lanes.middle_sizes),  # (layer, lane)
+        "norms": {
+            name: _strips(getattr(lanes.norms, name)) for name in ("attention", "feedforward", "final")
+        },
+        "norm_sizes": {
+            name: _floats(getattr(lanes.norms, f"{name}_sizes"))
+            for name in ("attention", "feedforward", "final")
+        },
+        "entering": _strips(lanes.placed.entering),  # (2, lane, cell): embed, pos_embed
+        "entering_sizes": _floats(lanes.placed.entering_sizes),
+        "turned": _floats(lanes.placed.turned),  # (2, lane)
+        "added": _floats(lanes.placed.added),  # (head, lane, 2)
         "patterns": None if lanes.patterns is None else _bytes(lanes.patterns * 255),
         "neurons": None if lanes.neurons is None else _b64(lanes.neurons, np.uint32),
-        "active": None if lanes.active is None else _b64(lanes.active, np.float32),
-        "known": known,
-        "guesses": _b64(_stack(said[i].tokens for i in known), np.uint32),  # (known, depth, guess)
-        "chances": _b64(_stack(said[i].chances for i in known), np.float32),
-        "outlook": None if outlook is None else _outlook(outlook, depths),
-        "words": {str(i): vocabulary[i] for i in sorted(words)},
+        "active": _floats(lanes.active),
+        "names": {str(i): vocabulary[i] for i in sorted(set(shown))},
         "shapes": {
             key: f"({', '.join(axes)}) = ({', '.join(f'{n:,}' for n in sizes)})"
             for key, (axes, sizes) in reading.shapes.items()
@@ -71,19 +74,39 @@ def packed(
     }
 
 
-def _strips(lanes: Lanes) -> dict[str, Any]:
-    """Each depth's in a scale of its own: of what is typical there."""
-    found: dict[str, Any] = {}
-    for name in ("stream", "middle", "attention", "feedforward"):
-        strips = getattr(lanes, name)
-        if strips is None:
-            found[name] = None
-            continue
-        scale = np.maximum(typical(strips), 1e-12)
-        found[name] = _signed(strips / scale[:, None, None])
-    if lanes.active is not None:
-        found["loud"] = [float(f"{one:.4g}") for one in typical(lanes.active)]
-    return found
+def spoken(
+    name: str,
+    last: Said | None,
+    said: Mapping[int, Said],
+    outlook: Outlook | None,
+    depths: Sequence[int],
+    vocabulary: Sequence[str],
+) -> dict[str, Any]:
+    """What is said of the text of a `name`, so far: `last` after each lane at the end, `said` at every depth
+    by lane, the `outlook` at the `depths`.
+    """
+    known = sorted(said)
+    words = {int(i) for one in (*said.values(), *([last] if last else [])) for i in one.tokens.ravel()}
+    if outlook is not None:
+        words |= {int(i) for i in outlook.tokens[:, :BARS].ravel()}
+    return {
+        "name": name,
+        "known": known,
+        "guesses": _b64(_stack(said[i].tokens for i in known), np.uint32),  # (known, depth, guess)
+        "chances": _b64(_stack(said[i].chances for i in known), np.float32),
+        "last_guesses": None if last is None else _b64(last.tokens, np.uint32),  # (lane, guess)
+        "last_chances": None if last is None else _b64(last.chances, np.float32),
+        "outlook": None if outlook is None else _outlook(outlook, depths),
+        "words": {str(i): vocabulary[i] for i in sorted(words)},
+    }
+
+
+def _strips(strips: np.ndarray | None) -> str | None:
+    """Each row's in a scale of its own: of what is typical there."""
+    if strips is None:
+        return None
+    scale = np.maximum(typical(strips), 1e-12)
+    return _b64(np.rint(np.clip(strips / scale[:, None, None], -1, 1) * 127), np.int8)
 
 
 def _outlook(outlook: Outlook, depths: Sequence[int]) -> dict[str, Any]:
@@ -102,8 +125,8 @@ def _stack(arrays: Iterable[np.ndarray]) -> np.ndarray:
     return np.stack(found) if found else np.zeros(0)
 
 
-def _signed(values: np.ndarray) -> str:
-    return _b64(np.rint(np.clip(values, -1, 1) * 127), np.int8)
+def _floats(values: np.ndarray | None) -> str | None:
+    return None if values is None else _b64(values, np.float32)
 
 
 def _bytes(values: np.ndarray) -> str:

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from engine.measure.living import depth_logits, lanes, outlook, read
+from engine.measure.living import lanes, read
+from engine.measure.living_said import depth_logits, outlook
 from pages.start.home import words
 from pages.start.home.choice import choose_preset
 from pages.start.home.living import draw_living

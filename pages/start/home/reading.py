@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
 from engine.measure import living
+from engine.measure.living_said import Outlook, Said, depth_logits, outlook, said
 from engine.model import Transformer
+from pages.start.home.words import forgotten
 from ui import state
 from ui import step as training_step
 from ui.fields import visible
@@ -18,18 +19,20 @@ from ui.reading import MAX_TEXT, most_tokens, read
 from ui.subject import LARGE, Subject, seen
 from ui.timeline import Timeline, timeline_of
 
-HELD, SAID = "home_ids", "home_said"
+HELD, SAID, BEFORE = "home_ids", "home_said", "home_before_reading"
 REMEMBERED = 2000  # lanes of which it is remembered what is said
-SECONDS = 0.25  # that one answer spends on the lanes before the last
 
 
 @dataclass(frozen=True)
 class Held:
-    """A text that grew token by token: its ids are not always those that its text is cut into."""
+    """A text that grew token by token: its ids are not always those that its text is cut into. `forgotten`
+    tokens were left out before it, all in all, to make room.
+    """
 
     name: str
     text: str
     ids: tuple[int, ...]
+    forgotten: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +45,10 @@ class Looked:
     notes: tuple[str, ...]
 
 
-def look(name: str, text: str) -> Looked:
-    """The model of a name at the step that is looked at, reading a text."""
+def look(name: str, text: str, letters: int = 0) -> Looked:
+    """The model of a name at the step that is looked at, reading a text, which is what was taken of so many
+    `letters` (0: all of it).
+    """
     run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
     course = timeline_of(name)
     steps = course.steps if course else ()
@@ -53,8 +58,10 @@ def look(name: str, text: str) -> Looked:
     held = st.session_state.get(HELD)
     if isinstance(held, Held) and held.name == name and held.text == text:
         ids, shown = held.ids, text
+        if held.forgotten:
+            notes = [forgotten(held.forgotten, most_tokens(found.config), found.config.context)]
     else:
-        ids, shown, notes = read(text, found.tokenizer, most_tokens(found.config))
+        ids, shown, notes = read(text, found.tokenizer, most_tokens(found.config), letters)
     subject = seen(name, run, step, steps, found, shown, ids)
     return Looked(subject, course, step, tuple(notes))
 
@@ -63,69 +70,125 @@ def grown(looked: Looked, token: int) -> Held:
     """The text with one token more. Where there is no room for more, its first half is forgotten."""
     subject = looked.subject
     limit = most_tokens(subject.config)
+    before = st.session_state.get(HELD)
+    gone = before.forgotten if isinstance(before, Held) and before.ids == subject.ids else 0
     ids = (*subject.ids, token)
     if len(ids) > limit:
-        ids = ids[-max(1, limit // 2) :]
+        kept = max(1, limit // 2)
+        gone += len(ids) - kept
+        ids = ids[-kept:]
     text = visible(subject.tokenizer.decode(list(ids)))[:MAX_TEXT]
-    return Held(subject.key[0], text, ids)
+    return Held(subject.key[0], text, ids, gone)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def reading_of(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) -> living.Reading:
-    return living.read(_model, ids)
+def reading_of(subject: Subject) -> living.Reading:
+    """What was found of the text before is used again where it is the same text's beginning; it is worth the
+    trouble in a large model only.
+    """
+    large = _large(subject)
+    key, before = st.session_state.get(BEFORE, (None, None))
+    found = _reading(subject.key, subject.ids, subject.model, before if key == subject.key else None, large)
+    if large:
+        st.session_state[BEFORE] = (subject.key, found)
+    return found
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _reading(
+    key: tuple[str, int],
+    ids: tuple[int, ...],
+    _model: Transformer,
+    _before: living.Reading | None,
+    _keep: bool,
+) -> living.Reading:
+    return living.read(_model, ids, _before, _keep)
+
+
+def _large(subject: Subject) -> bool:
+    """Whether what it says at all depths takes longer than a person should wait for the bars."""
+    return subject.config.vocab_size * subject.config.n_layers > LARGE
 
 
 @dataclass(frozen=True, eq=False)
 class Heard:
-    """What is known of a reading: by lane what is said after it, the outlook at `depths`, and whether that is
-    all there is to know.
+    """What is known of a reading: `last`, what is said after each lane at the end; by lane what is said at
+    every depth; the outlook at `depths`; and whether that is all there is to know.
     """
 
-    said: Mapping[int, living.Said]
-    outlook: living.Outlook | None
+    last: Said | None
+    said: Mapping[int, Said]
+    outlook: Outlook | None
     depths: tuple[int, ...]
     whole: bool
 
 
-def hear(looked: Looked, reading: living.Reading, whole: bool) -> Heard:
-    """The last lane first, and of a large model only that until the `whole` is asked for."""
-    subject = looked.subject
+def at_once(subject: Subject, reading: living.Reading) -> Heard:
+    """What the bars need, and what is known already. Of a small model that is everything."""
     depths, shown = reading.streams.shape[:2]
-    large = subject.config.vocab_size * subject.config.n_layers > LARGE
-    everything = whole or not large
-    if not subject.model.output.present:
-        return Heard({}, None, (), True)
-    places = tuple(range(depths)) if everything else (depths - 1,)
-    outlook = _outlook(subject.key, subject.ids, places, subject.model)
-    said = _said(looked, reading, everything, large)
-    return Heard(said, outlook, places, everything and len(said) == shown)
+    if reading.logits is None:
+        return Heard(None, {}, None, (), True)
+    if not _large(subject):
+        return in_full(subject, reading)
+    known = {lane: one for lane in range(shown) if (one := _remembered(subject, reading, lane)) is not None}
+    if len(known) == shown:
+        return in_full(subject, reading)
+    return Heard(reading.said, known, reading.end, (depths - 1,), False)
+
+
+def last_lane(subject: Subject, reading: living.Reading) -> Said | None:
+    """What is said after the last lane at every depth."""
+    if reading.logits is None:
+        return None
+    found = _ends(subject.key, subject.ids, reading, subject.model)[0]
+    _remember(subject, reading, reading.streams.shape[1] - 1, found)
+    return found
+
+
+def in_full(subject: Subject, reading: living.Reading) -> Heard:
+    """All there is to know, the last lane first. Another question of the reader's ends it between two lanes:
+    what was found by then is remembered.
+    """
+    depths, shown = reading.streams.shape[:2]
+    if reading.logits is None:
+        return Heard(None, {}, None, (), True)
+    said_last, ending = _ends(subject.key, subject.ids, reading, subject.model)
+    found = {shown - 1: said_last}
+    _remember(subject, reading, shown - 1, said_last)
+    for lane in range(shown - 2, -1, -1):
+        known = _remembered(subject, reading, lane)
+        if known is None:
+            known = said(depth_logits(subject.model, reading.streams[:, lane : lane + 1]))
+        found[lane] = known
+        _remember(subject, reading, lane, known)
+    return Heard(reading.said, found, ending, tuple(range(depths)), True)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _outlook(
-    key: tuple[str, int], ids: tuple[int, ...], depths: tuple[int, ...], _model: Transformer
-) -> living.Outlook:
-    streams = reading_of(key, ids, _model).streams[list(depths), -1:]
-    return living.outlook(living.depth_logits(_model, streams)[:, 0])
+def _ends(
+    key: tuple[str, int], ids: tuple[int, ...], _reading: living.Reading, _model: Transformer
+) -> tuple[Said, Outlook]:
+    """Of the last lane at every depth: what is said, and the outlook."""
+    logits = depth_logits(_model, _reading.streams[:, -1:])
+    return said(logits), outlook(logits[:, 0])
 
 
-def _said(looked: Looked, reading: living.Reading, everything: bool, large: bool) -> dict[int, living.Said]:
-    """By lane. What is said after a token of a causal model depends on nothing behind it, so what was found
-    of a shorter text still holds.
+def _name(subject: Subject, reading: living.Reading, lane: int) -> tuple[object, ...]:
+    """What is said after a token of a causal model depends on nothing behind it, so what was found of a
+    shorter text still holds.
     """
-    subject, shown = looked.subject, reading.streams.shape[1]
+    behind = reading.lanes.earlier + lane + 1 if subject.config.causal else len(subject.ids)
+    return subject.key, subject.ids[:behind], -1 if subject.config.causal else lane
+
+
+def _remembered(subject: Subject, reading: living.Reading, lane: int) -> Said | None:
+    memory: dict[tuple[object, ...], Said] = st.session_state.setdefault(SAID, {})
+    return memory.get(_name(subject, reading, lane))
+
+
+def _remember(subject: Subject, reading: living.Reading, lane: int, found: Said) -> None:
+    """What was asked for last is the last to go."""
     memory = st.session_state.setdefault(SAID, {})
-    found, begun = {}, time.perf_counter()
-    for lane in range(shown - 1, -1, -1):
-        behind = reading.lanes.earlier + lane + 1 if subject.config.causal else len(subject.ids)
-        key = (subject.key, subject.ids[:behind], lane if not subject.config.causal else -1)
-        known = memory.pop(key, None)
-        late = large and time.perf_counter() - begun > SECONDS
-        if known is None and (lane == shown - 1 or (everything and not late)):
-            logits = living.depth_logits(subject.model, reading.streams[:, lane : lane + 1])
-            known = living.said(logits)
-        if known is not None:
-            found[lane] = memory[key] = known  # the last that was asked for is the last to go
+    memory.pop(name := _name(subject, reading, lane), None)
+    memory[name] = found
     while len(memory) > REMEMBERED:
         memory.pop(next(iter(memory)))
-    return found

@@ -58,7 +58,43 @@ SAY = {
         "What the neurons add to “{word}”",
         "All {d_ff} of block {block} together, {pooled} to a stripe.",
     ),
+    "entered": (
+        "“{word}” enters the blocks",
+        "The token's vector and its place's, added: {d_model} numbers of size {size}.",
+    ),
+    "norm_embed": (
+        "“{word}” enters the blocks",
+        "The token's vector and what was added to it, normalised once: {d_model} numbers of size {size}.",
+    ),
+    "pos_embed": (
+        "Place {place} as a vector",
+        "{d_model} numbers of size {size}, added to the token's own, which have {own}.",
+    ),
+    "turned": (
+        "Place {place} as a turn",
+        "In every head queries and keys are turned: at “{word}” the fastest pair of their numbers by {fast}°,"
+        " the slowest by {slow}°.",
+    ),
+    "added": (
+        "Distance, as head {head} counts it",
+        "At “{word}” it adds {near} to the score of the token before and {far} to that of the first.",
+    ),
+    "norm": (
+        "{norm} of block {block}",
+        "“{word}” comes in with size {before} and leaves with {after}: the root mean square of its {d_model}"
+        " numbers.",
+    ),
+    "norm_final": (
+        "{norm}",
+        "After all blocks “{word}” has size {before}; for the output it is made {after}, the root mean square"
+        " of its {d_model} numbers.",
+    ),
     "block": ("Block {block}", "Click to open it here: its heads, its neurons, what they add."),
+    "opened": (
+        "Block {block}, open",
+        "{heads} heads carry numbers from lane to lane, {d_ff} neurons work on each. “{word}” came in with"
+        " size {before} and leaves with {after}.",
+    ),
     "guess": (
         "After “{word}”, stopped after {where}",
         "The final norm and the table of all words, held to this depth: “{guess}” {chance}, then {others}.",
@@ -97,9 +133,21 @@ PANEL = {
     "silent": "This model gives vectors: it writes nothing.",
     "filler": "This model fills gaps and does not write on.",
     "wrote": "Drawn: “{word}”, which had {chance}.",
-    "summary": "{title} read {count} tokens. Likeliest next: {guesses}. Open: block {block}, head {head},"
-    " from “{word}”.",
+    "summary": "{title} read {count} tokens. Stopped after {where}, at temperature {temperature} and top-k"
+    " {top_k}, likeliest next: {guesses}. Open: block {block}, head {head}, from “{word}”.",
+    "at_step": "{title}, at step {step},",
+    "map": "The text on its way through the model. Arrows move, Page Up and Page Down open blocks, Enter"
+    " leads on.",
 }
+
+
+def forgotten(count: int, limit: int, context: int) -> str:
+    """Of a text that was written on beyond what there is room for."""
+    room = "This model's context is" if limit == context else "This page has room for"
+    return (
+        f"{room} {limit} tokens. Whenever they are full, the older half is forgotten: {count:,}"
+        f" token{'' if count == 1 else 's'} of this text so far."
+    )
 
 
 def answer(*, read: str, causal: bool, word: str, chance: float, settled: int, before: str) -> str:

@@ -13,12 +13,15 @@ from engine.corpora import Corpus
 from engine.errors import ConfigError, CorpusError
 from engine.service import profiles
 from engine.service.profiles import Profile
+from engine.tasks import TASKS
+from engine.training.tasks import recipe
+from pages.start.train import words_tasks
 from ui import state, widgets
-from ui.controls import tokenizer_control
+from ui.controls import fill, tokenizer_control
 from ui.fields import label_of
 from ui.text.markdown import safe
 
-SOURCES = ("shakespeare", "python", "paste", "upload")
+SOURCES = ("shakespeare", "python", "paste", "upload", "task")
 OWN = ("paste", "upload")
 EXCERPT = 280  # characters
 
@@ -39,7 +42,10 @@ class Data:
 def data_group(profile: Profile) -> Data:
     """The data controls. The choice is in the URL; a text of one's own is not: it is too long for a link."""
     with st.expander("Data", icon=":material/menu_book:"):
-        hint = "Tiny Shakespeare, the Python manual, or your own text, pasted or uploaded (UTF-8)."
+        hint = (
+            "Tiny Shakespeare, the Python manual, your own text, pasted or uploaded (UTF-8), or problems with"
+            " answers that can be checked."
+        )
         source = widgets.one_of("Text", SOURCES, "data", hint=hint, width="stretch", wrap=True)
         cut = tokenizer_control()
         data = replace(_chosen(source, profile, cut), tokenizer=cut)
@@ -61,7 +67,34 @@ def _chosen(source: str, profile: Profile, cut: str) -> Data:
             None,
             f"**{label_of(error.field)}** {safe(cut[:40])}: {error.allowed}.",
         )
+    if source == "task":
+        return _task(cut)
     return _own(source, profile, cut) if source in OWN else _built_in(source, cut)
+
+
+def _task(cut: str) -> Data:
+    """One of the synthetic tasks, and the way to settings that solve it."""
+    titles = {name: task.title for name, task in TASKS.items()}
+    name = widgets.one_of("Task", titles, "task", kind="pills", wrap=True)
+    st.caption(TASKS[name].rule)
+    st.button(
+        "Settings that solve it",
+        icon=":material/task_alt:",
+        on_click=_settle,
+        args=(name,),
+        key="task_settings",
+        help=words_tasks.settings(TASKS[name]),
+    )
+    try:
+        return Data(name, None, state.corpus(name, cut))
+    except CorpusError as error:
+        return Data(name, None, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
+
+
+def _settle(name: str) -> None:
+    """Puts the recipe of a task into the controls."""
+    model, train = recipe(TASKS[name])
+    fill(model.to_dict() | train.to_dict())
 
 
 def _built_in(source: str, cut: str) -> Data:
@@ -177,6 +210,10 @@ def _describe(corpus: Corpus) -> None:
     split = (
         f"Train on the first **{len(corpus.train):,}**, validate on the last **{len(corpus.validation):,}**."
     )
+    if corpus.task is not None:
+        st.markdown(words_tasks.described(corpus.task, *_counts(corpus)))
+        st.code(corpus.text[:EXCERPT].strip(), language=None, wrap_lines=True)
+        return
     if corpus.kind == "char":
         st.markdown(f"**{corpus.characters:,}** characters, **{corpus.vocab_size}** distinct. {split}")
         st.code(visible_text(corpus.text[:EXCERPT]), language=None, wrap_lines=True)
@@ -189,6 +226,12 @@ def _describe(corpus: Corpus) -> None:
     )
     st.caption("The beginning, with a bar between tokens:")
     st.code(_cut_text(corpus), language=None, wrap_lines=True)
+
+
+def _counts(corpus: Corpus) -> tuple[int, int]:
+    """Of a task: its problems, or the letters of its stream."""
+    stream = corpus.task is not None and corpus.task.stream
+    return (len(corpus.train), len(corpus.validation)) if stream else corpus.problems
 
 
 def _fewer(corpus: Corpus) -> str:

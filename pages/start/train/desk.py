@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine.presets import Preset
 from engine.service.state import RunView
-from pages.start.train import heads, words, words_heads
+from pages.start.train import heads, tasks, words, words_heads, words_tasks
 from pages.start.train.asking import refusal, selected, start, start_beside, start_pair
 from pages.start.train.beside import trained_already
 from pages.start.train.curves import loss_curves
@@ -44,13 +44,16 @@ def draw_desk() -> None:
     preset = header("Train", preset_picker)
     st.html(ASSETS / "panel.css")
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
-        st.header(heads.question(preset) or words.QUESTION, anchor=False)
+        question = st.empty()
         drawer = st.popover("Settings", icon=":material/tune:")
     with st.container(
         key="train_desk"
     ):  # on a phone a run stands before what starts the next one (panel.css)
         with st.container(key="train_controls"):
             chosen = _controls(preset, drawer)
+        task = tasks.task_of(chosen.spec)
+        asked = words_tasks.question(task) if task else heads.question(preset)
+        question.header(asked or words.QUESTION, anchor=False)
         shown = selected()
         with st.container(key="train_run"), boundary():
             if shown is None:
@@ -133,23 +136,34 @@ def _before(chosen: Setup) -> None:
         return
     spec = chosen.spec
     word, lines = token_word(spec.train.tokenizer), baselines(spec)
-    left, right = st.columns(2, gap="medium")
+    repeats, task = spec.train.repeat > 0, tasks.task_of(spec)
+    lapse = heads.shipped() if repeats and task is None else None
+    left, right = st.columns(2 if lapse is None else [8, 5], gap="medium")
+    found = None
     with left:
-        plot(
-            loss_curves(None, lines, vocabulary(spec), end=float(spec.train.steps), token=word),
-            key="empty_chart",
-            height=TALL,
-            alt="An empty chart of loss against step, with lines for what predictors without a network reach",
-        )
+        if lapse is not None:
+            found = heads.went(lapse, TALL - 50)
+        else:
+            plot(
+                loss_curves(None, lines, vocabulary(spec), end=float(spec.train.steps), token=word),
+                key="empty_chart",
+                height=TALL,
+                alt="An empty chart of loss against step, with lines for what predictors without a network"
+                " reach",
+            )
     with right:
-        repeats = spec.train.repeat > 0
         st.markdown(words_heads.READS if repeats else "**The text that it reads**")
         corpus = corpus_of(spec)
         read = (heads.windows(spec, corpus, WINDOWS) if repeats else corpus.text[:READ]) if corpus else ""
         with st.container(height=TALL - 50, border=False):
             st.code(whole(read), language=None, wrap_lines=not repeats)
-    noun = "letter" if word == "character" else word
-    if "uniform" in lines:
+    noun, task = "letter" if word == "character" else word, tasks.task_of(spec)
+    if found is not None:
+        explain.answer(words_heads.before_another(found, spec.train.repeat, spec.train.steps))
+    elif "uniform" in lines and task is not None:
+        floor = task.floor(spec.model.context)
+        explain.answer(words_tasks.before(task, floor, lines["uniform"], spec.train.steps))
+    elif "uniform" in lines:
         explain.answer(
             words_heads.before(spec.train.repeat, lines["uniform"], spec.train.steps)
             if repeats

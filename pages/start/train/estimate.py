@@ -36,7 +36,7 @@ def estimate(
         pace = arithmetic.Pace(
             last.spec.model, last.spec.train, last.step, last.seconds, parts_of(last.spec.parts)
         )
-        rate, source = pace.flops_a_second, "from the speed of your last run"
+        rate, source = pace.work_a_second, "from the speed of your last run"
     else:
         measured = _cpu_rate(profile.threads_per_run, train.precision)
         if measured is None:

@@ -1,4 +1,5 @@
-"""Heads that form while it trains: the score of every head beside the loss, and what the best one looks at.
+"""Heads that form while it trains: the score of every head beside the loss, and what two of them look at: the
+one that most reads the letter before, and the one that copies most.
 
 Shown for a run whose text repeats itself (TrainConfig.repeat): there heads learn to copy.
 """
@@ -6,24 +7,29 @@ Shown for a run whose text repeats itself (TrainConfig.repeat): there heads lear
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import streamlit as st
 
 from engine.corpora import Corpus
 from engine.errors import GlassformerError
-from engine.measure.head_scores import Grown, Twice, formed, grown, patterns_twice
+from engine.measure.habits import Named
+from engine.measure.head_scores import Grown, Kind, Twice, formed, grown, patterns_twice
 from engine.presets import Preset
 from engine.service.state import RunSpec, RunView
 from engine.tokenizers import token_bytes
+from engine.training.lapse import Lapse
 from engine.training.repeats import parted
 from engine.training.shifted import shifted_batch
 from pages.start.train import heads_figures as figures
 from pages.start.train import words_heads as words
+from ui import widgets
 from ui.fields import NEWLINE
-from ui.models import RUN, model_after
+from ui.models import LAPSES, RUN, lapse_of, model_after
 from ui.players.plot import plot
 from ui.text.tokens import show_bytes
 
+SHIPPED = next(iter(LAPSES))
 ACROSS = 52  # letters of a window that are shown in a line
 
 
@@ -54,37 +60,90 @@ def answer(found: Grown) -> str:
     return words.copies(found) if found.is_formed else words.none_yet(found)
 
 
+def looked_at(view: RunView, other: RunView | None) -> tuple[RunView, Grown] | None:
+    """The run whose heads are shown, and what they do: of a pair the one that is chosen, above them."""
+    found = {one.id: (one, heads) for one in (view, other) if one is not None and (heads := scored(one))}
+    if len(found) < 2:
+        return next(iter(found.values()), None)
+    ids = dict(zip(("first", "second"), found.values(), strict=True))
+    names = {name: one.given or one.name for name, (one, _) in ids.items()}
+    return ids[widgets.one_of("Heads of", names, "heads_of")]
+
+
+def both(view: RunView, other: RunView) -> str:
+    """What the heads of a pair do; nothing where those of one are not scored."""
+    one, two = scored(view), scored(other)
+    return words.both((view.given or view.name, other.given or other.name), (one, two)) if one and two else ""
+
+
 def heads(view: RunView, found: Grown, height: int) -> None:
-    """Scores and the losses of both readings by step; beside them what the best head looks at."""
+    """Scores and the losses of both readings by step; beside them what the two best heads look at."""
     course, pattern = st.columns([8, 5], gap="small")
     looks = [(look.step, look.heads) for look in view.history.evaluations if look.heads is not None]
     with course:
-        plot(
-            figures.scores(looks, formed(looks), found.head, float(view.total_steps)),
-            key="head_scores",
-            height=height,
-            alt=words.scores_alt(found),
-            name="head-scores",
-            data=figures.scores_table(looks),
-        )
+        _scores(looks, found, view.total_steps, height)
     with pattern:
-        _pattern(view, found, height)
+        _patterns(RUN + view.id, view.snapshots, found, height)
 
 
-def _pattern(view: RunView, found: Grown, height: int) -> None:
-    """The best head on random letters read twice, at the newest snapshot."""
-    step = max((step for step in view.snapshots if step <= found.step), default=None)
-    seen = _seen(RUN + view.id, step) if step is not None else None
+def shipped() -> Lapse | None:
+    """The training that comes with the app, in which heads form; None where it is missing or damaged."""
+    try:
+        found = lapse_of(SHIPPED)
+    except GlassformerError:
+        return None
+    return found if grown(found.looks) else None
+
+
+def went(lapse: Lapse, height: int) -> Grown | None:
+    """Draws what stands there before the first run: how it went in the shipped training."""
+    found = grown(lapse.looks)
+    if found is None:
+        return None
+    st.markdown(words.went(lapse.config, lapse.train))
+    course, pattern = st.columns([8, 5], gap="small")
+    with course:
+        looks = [(look.step, look.heads) for look in lapse.looks if look.heads is not None]
+        _scores(looks, found, lapse.train.steps, height)
+    with pattern:
+        _patterns(SHIPPED, lapse.steps, found, height)
+    return found
+
+
+def _scores(looks: figures.Looks, found: Grown, steps: int, height: int) -> None:
+    plot(
+        figures.scores(looks, formed(looks), found.head, float(steps)),
+        key="head_scores",
+        height=height,
+        alt=words.scores_alt(found),
+        name="head-scores",
+        data=figures.scores_table(looks),
+    )
+
+
+def _patterns(name: str, steps: Sequence[int], found: Grown, height: int) -> None:
+    """The best reader of the letter before and the best copier, at the newest of the `steps` that are kept of
+    the training of that `name`.
+    """
+    step = max((step for step in steps if step <= found.step), default=None)
+    seen = _seen(name, step) if step is not None else None
     if seen is None or step is None:
         return
     labels, twice = seen
-    st.caption(words.pattern_title(found.head, step))
+    st.caption(words.patterns_title(step))
+    best: dict[Kind, Named] = {"previous": found.previous, "induction": found.head}
     plot(
-        figures.pattern(twice.patterns[found.head.layer, found.head.head], labels),
-        key="head_pattern",
-        height=height - 60,
-        alt=words.pattern_alt(found.head, step),
-        name="head-pattern",
+        figures.patterns(
+            {
+                kind: (words.pattern_title(kind, one), twice.patterns[one.layer, one.head])
+                for kind, one in best.items()
+            },
+            labels,
+        ),
+        key="head_patterns",
+        height=height - 40,
+        alt=words.patterns_alt(found, step),
+        name="head-patterns",
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.measure.habits import Named
-from engine.measure.head_scores import HALF, Formed
+from engine.measure.head_scores import HALF, Formed, Kind
 from engine.training.records import HeadScores
 from ui.figures import specs as go
 from ui.figures.patterns import named_cells, placed
@@ -16,7 +16,11 @@ from ui.figures.theme import SEQUENTIAL, base_layout, colour
 
 NEAR = 0.08  # of the steps: names of heads that formed so shortly after one another would touch
 APART = 2.0  # nats: then there is room between the curves for the name of the lower one
-KINDS = {"induction": ("copies", "attention"), "previous": ("reads the letter before", "run1")}
+PANEL = 0.86  # of a panel's height is below its title
+KINDS: Mapping[Kind, tuple[str, str]] = {
+    "induction": ("copies", "attention"),
+    "previous": ("reads the letter before", "run1"),
+}
 Looks = Sequence[tuple[int, HeadScores]]
 
 
@@ -95,14 +99,15 @@ def _rows(found: Sequence[Formed], end: float) -> list[int]:
 def _named(one: Formed, looks: Looks, row: int) -> dict[str, Any]:
     """A head's name where its score first passed a half."""
     heads = dict(looks)[one.step]
+    side = 1 if one.kind == "induction" else -1  # below its curve and above: they cross
     return {
         "x": one.step,
         "y": getattr(heads, one.kind)[one.layer][one.head],
         "text": f"{one.layer}.{one.head}",
         "showarrow": True,
         "arrowhead": 0,
-        "ax": -28,
-        "ay": -12 - 16 * row,
+        "ax": side * 28,
+        "ay": side * (12 + 16 * row),
         "arrowwidth": 1,
         "arrowcolor": colour(KINDS[one.kind][1]),
         "font": {"color": colour(KINDS[one.kind][1]), "size": 13},
@@ -154,37 +159,79 @@ def scores_table(looks: Looks) -> dict[str, Any]:
     return table
 
 
-def pattern(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:
-    """weights (query, key) of a sequence read twice; lines part the first reading from the second."""
-    half = len(labels) / 2 - 0.5
-    heat = {
-        "type": "heatmap",
-        "z": weights.astype(np.float32),
-        "zmin": 0,
-        "zmax": 1,
-        "colorscale": SEQUENTIAL,
-        "showscale": False,
-        **named_cells([f"{name} looks" for name in placed(labels)], placed(labels), " at "),
-        "hovertemplate": "%{hovertext}<br>weight %{z:.2f}<extra></extra>",
-    }
-    line = {"color": colour("quiet"), "width": 1, "dash": "dot"}
-    edge = len(labels) - 0.5
-    axis = {"showticklabels": False, "showgrid": False, "zeroline": False, "ticks": ""}
-    layout = base_layout(
-        margin={"l": 24, "r": 4, "t": 4, "b": 24},
-        showlegend=False,
-        xaxis={"title": {"text": "at this letter"}, "constrain": "domain", **axis},
-        yaxis={
-            "title": {"text": "this letter looks"},
-            "autorange": "reversed",
-            "scaleanchor": "x",
-            "constrain": "domain",
-            "constraintoward": "top",
-            **axis,
-        },
-        shapes=[
-            {"type": "line", "x0": half, "x1": half, "y0": -0.5, "y1": edge, "line": line},
-            {"type": "line", "x0": -0.5, "x1": edge, "y0": half, "y1": half, "line": line},
-        ],
+def patterns(heads: Mapping[Kind, tuple[str, np.ndarray]], labels: Sequence[str]) -> go.Figure:
+    """A panel each, one below the other: its title and its weights (query, key) of a sequence read twice, of
+    which lines part the first reading from the second.
+    """
+    names, each = placed(labels), 1 / len(heads)
+    traces: list[dict[str, Any]] = []
+    layout: dict[str, Any] = {}
+    notes, shapes = [], []
+    for i, (kind, (title, weights)) in enumerate(heads.items()):
+        mark = "" if i == 0 else str(i + 1)
+        top = 1 - i * each
+        traces.append(
+            {
+                "type": "heatmap",
+                "z": weights.astype(np.float32),
+                "zmin": 0,
+                "zmax": 1,
+                "colorscale": SEQUENTIAL,
+                "showscale": False,
+                "xaxis": f"x{mark}",
+                "yaxis": f"y{mark}",
+                **named_cells([f"{name} looks" for name in names], names, " at "),
+                "hovertemplate": "%{hovertext}<br>weight %{z:.2f}<extra></extra>",
+            }
+        )
+        layout |= _panel(mark, [top - 0.98 * each, top - (1 - PANEL) * each])
+        notes.append(
+            {
+                "text": title,
+                "x": 0.5,
+                "y": top,
+                "xref": "paper",
+                "yref": "paper",
+                "yanchor": "top",
+                "showarrow": False,
+                "font": {"color": colour(KINDS[kind][1]), "size": 13},
+            }
+        )
+        shapes += _parted(len(labels), mark)
+    margin = {"l": 22, "r": 4, "t": 2, "b": 2}
+    return go.Figure(
+        {
+            "data": traces,
+            "layout": base_layout(
+                margin=margin, showlegend=False, annotations=notes, shapes=shapes, **layout
+            ),
+        }
     )
-    return go.Figure({"data": [heat], "layout": layout})
+
+
+def _panel(mark: str, domain: list[float]) -> dict[str, Any]:
+    """The axes of one panel: square cells, nothing written but what looks."""
+    axis = {"showticklabels": False, "showgrid": False, "zeroline": False, "ticks": ""}
+    across = {"anchor": f"y{mark}", "constrain": "domain", **axis}
+    down = {
+        "title": {"text": "looks", "font": {"size": 12}},
+        "anchor": f"x{mark}",
+        "domain": domain,
+        "autorange": "reversed",
+        "scaleanchor": f"x{mark}",
+        "constrain": "domain",
+        "constraintoward": "top",
+        **axis,
+    }
+    return {f"xaxis{mark}": across, f"yaxis{mark}": down}
+
+
+def _parted(count: int, mark: str) -> list[dict[str, Any]]:
+    """Lines between the first reading and the second."""
+    half, edge = count / 2 - 0.5, count - 0.5
+    line = {"color": colour("quiet"), "width": 1, "dash": "dot"}
+    shape = {"type": "line", "xref": f"x{mark}", "yref": f"y{mark}", "line": line}
+    return [
+        {**shape, "x0": half, "x1": half, "y0": -0.5, "y1": edge},
+        {**shape, "x0": -0.5, "x1": edge, "y0": half, "y1": half},
+    ]

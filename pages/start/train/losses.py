@@ -11,12 +11,13 @@ import streamlit as st
 
 from engine.corpora import Corpus
 from engine.errors import ConfigError, CorpusError
-from engine.numerics import perplexity
+from engine.numerics import in_bits, perplexity
 from engine.service.state import RunSpec, RunView
 from engine.training.records import Evaluation
 from pages.start.train import curve_points, curves, words
 from pages.start.train.beside import laid_over
 from pages.start.train.data import own_corpus
+from pages.start.train.tasks import floor
 from ui import state, widgets
 from ui.players.plot import plot
 from ui.text.markdown import token_word
@@ -109,7 +110,14 @@ def baselines(spec: RunSpec, unit: curve_points.Unit = "nats") -> Mapping[str, f
     corpus = corpus_of(spec)
     if corpus is None:
         return {}
-    return corpus.baselines if unit == "nats" else corpus.baselines_in_bits
+    lines = corpus.baselines if unit == "nats" else corpus.baselines_in_bits
+    if corpus.task is None:
+        return lines
+    lowest = {name: in_bits(nats) if unit == "bits" else nats for name, nats in floor(spec).items()}
+    if corpus.task.stream:
+        return {**lines, **lowest}
+    # what often follows what says little of a random question: those lines would lie on one another
+    return {"uniform": lines["uniform"], **lowest}
 
 
 def _loss_words(view: RunView, unit: curve_points.Unit) -> str:

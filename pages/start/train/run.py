@@ -6,10 +6,12 @@ import math
 
 import streamlit as st
 
+from engine.measure.head_scores import Grown
 from engine.service.state import RunView
+from engine.tasks import Task
 from engine.training.compare import compared
 from engine.training.train import warning
-from pages.start.train import heads, words
+from pages.start.train import heads, tasks, words
 from pages.start.train.asking import refusal, start
 from pages.start.train.beside import other_of
 from pages.start.train.losses import bits, losses, number, vocabulary
@@ -54,20 +56,26 @@ def _panel(run_id: str, polling: bool) -> None:
     mine = manager.may_control(run_id, state.owner())
     _line(view, other, mine)
     refusal()
-    found = heads.scored(view)
-    chart, beside = st.columns(2 if found is None else [5, 8], gap="medium")
+    with_heads = heads.scored(view) is not None or (other is not None and heads.scored(other) is not None)
+    task = tasks.task_of(view.spec)
+    parts = [5, 8] if with_heads else [1, 1] if task is None else [5, 5, 4]
+    chart, *middle, beside = st.columns(parts, gap="medium")
     with chart:
         notes = losses(view, other, HEIGHT)
+    if task is not None and middle:
+        with middle[0]:
+            tasks.solved(view, task, HEIGHT + 50)
     with beside:
-        if found is None:
+        shown = heads.looked_at(view, other)
+        if shown is None:
             samples([view, *([other] if other else [])], key="own_text", height=HEIGHT + 50)
         else:
-            heads.heads(view, found, HEIGHT + 50)
-    explain.answer(heads.answer(found) if found is not None and other is None else _answer(view, other))
+            heads.heads(*shown, HEIGHT + (0 if other else 50))
+    explain.answer(_said(view, other, shown[1] if shown is not None else None, task))
     for note in notes:
         st.caption(note)
     _troubles(view, other)
-    explain.measure_it(_measured, view, other, found is not None)
+    explain.measure_it(_measured, view, other, with_heads)
     explain.by_hand(by_hand, view)
     if view.active:
         bar(view, mine)
@@ -102,13 +110,22 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> None:
         )
 
 
+def _said(view: RunView, other: RunView | None, found: Grown | None, task: Task | None) -> str:
+    """Of one run what it is about: heads that form, or a task."""
+    if other is None and found is not None:
+        return heads.answer(found)
+    alone = tasks.answer(view, task) if other is None and task is not None else None
+    return alone or _answer(view, other)
+
+
 def _answer(view: RunView, other: RunView | None) -> str:
     noun = _noun(view)
     if other is not None:
         found = compared(view.history.evaluations, other.history.evaluations)
         names = view.given or view.name, other.given or other.name
         leaks = bool(warning(other.spec.model, other.spec.train))
-        return words.pair(*names, found, noun, leaks) if found else words.pair_waits(*names)
+        heads_too = heads.both(view, other)
+        return f"{words.pair(*names, found, noun, leaks)} {heads_too}" if found else words.pair_waits(*names)
     if not view.history.evaluations:
         return words.starting(noun)
     look = view.history.evaluations[-1]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from engine.service.history import thin
 from engine.service.state import RunView
 from engine.training.records import Sample
+from pages.start.train.tasks import task_of, written
 from ui.players.component import mounted
 
 MAX_SENT = 60_000  # characters in one update
@@ -19,7 +20,7 @@ def samples(views: Sequence[RunView], *, key: str, height: int = 240) -> None:
     """Shows the newest samples, or those that the reader went back to: new ones do not take these away.
 
     A masked model's text already contains its prompt. Very long histories are sent thinned, the first and the
-    newest always.
+    newest always. Problems of a task are marked right or wrong.
     """
     sent = [{"name": view.name, "samples": _sent(view, MAX_SENT // len(views))} for view in views]
     mounted("samples")(
@@ -39,5 +40,7 @@ def _sent(view: RunView, most: int) -> list[dict[str, object]]:
     items: Sequence[Sample] = view.history.samples
     while len(items) > 2 and sum(len(s.prompt) + len(s.text) for s in items) > most:
         items = thin(items)
-    masked = view.spec.train.objective == "masked"
+    masked, task = view.spec.train.objective == "masked", task_of(view.spec)
+    if task is not None:
+        return [{"step": s.step, "prompt": "", "text": written(task, s.prompt, s.text)} for s in items]
     return [{"step": s.step, "prompt": "" if masked else s.prompt, "text": s.text} for s in items]

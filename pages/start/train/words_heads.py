@@ -4,8 +4,11 @@ values that it is given.
 
 from __future__ import annotations
 
+from engine.config import ModelConfig, TrainConfig
 from engine.measure.habits import Named
-from engine.measure.head_scores import Grown
+from engine.measure.head_scores import Grown, Kind
+from ui.text.markdown import safe
+from ui.timeline import DOES
 
 QUESTION = "Watch it happen: when does a head learn to copy?"
 
@@ -22,27 +25,72 @@ def before(share: float, guess: float, steps: int) -> str:
     )
 
 
+def went(model: ModelConfig, train: TrainConfig) -> str:
+    """Above the training that comes with the app."""
+    return (
+        f"**How it went once**, stored: {model.n_layers} layers, {model.d_model} wide, {train.repeat:.0%} of"
+        f" the windows repeated, seed {train.seed}, {train.steps:,} steps"
+    )
+
+
+def before_another(found: Grown, share: float, steps: int) -> str:
+    """Before the first run, beside one that is stored."""
+    return (
+        f"{order(found)}. Random letters then cost {found.first_loss:.2f} nats, and"
+        f" **{found.second_loss:.2f}** when they come again. **{share:.0%}** of your windows repeat their"
+        f" beginning: press **Train**, and see in {steps:,} steps whether it happens again."
+    )
+
+
 def _name(head: Named) -> str:
     return f"{head.layer}.{head.head}"
 
 
 def none_yet(found: Grown) -> str:
     """No head copies."""
+    reads = ""
+    if found.previous_formed is not None:
+        with_what = f"(**{found.previous.value:.2f}**)"
+        reads = f" Head {_name(found.previous)} already reads the letter before {with_what}."
     return (
         f"At step **{found.step:,}** no head copies yet: head {_name(found.head)} gives most,"
-        f" **{found.head.value:.2f}** of its weight, to the place after the first occurrence. Random letters"
-        f" cost {found.first_loss:.2f} nats, and **{found.second_loss:.2f}** when they come again."
+        f" **{found.head.value:.2f}** of its weight, to the place after the first occurrence.{reads} Random"
+        f" letters cost {found.first_loss:.2f} nats, and **{found.second_loss:.2f}** when they come again."
     )
 
 
 def copies(found: Grown) -> str:
-    """A head copies: since when, and what that does to the loss."""
+    """A head copies: what formed below it, since when it copies, and what that does to the loss."""
     return (
-        f"At step **{found.step:,}** head **{_name(found.head)}** looks at the place after the first"
-        f" occurrence with **{found.head.value:.2f}** of its weight; at step {found.since:,},"
-        f" {found.seconds:.0f} s of training before, with {found.before:.2f}. Random letters cost"
+        f"{order(found)}: **{found.head.value:.2f}** of its weight, {found.before:.2f} at step"
+        f" {found.since:,}, {found.seconds:.0f} s of training before. Random letters cost"
         f" {found.first_loss:.2f} nats, and **{found.second_loss:.2f}** when they come again."
     )
+
+
+def order(found: Grown) -> str:
+    """Which of the two formed first: the beginning of a sentence."""
+    reads, copies = f"head **{_name(found.previous)}**", f"head **{_name(found.head)}**"
+    if found.previous_formed is None or found.formed is None:
+        return f"At step **{found.step:,}** {copies} copies"
+    if found.previous_formed < found.formed:
+        return (
+            f"First {reads} learned to read the letter before (step {found.previous_formed:,}), then {copies}"
+            f" to copy (step **{found.formed:,}**)"
+        )
+    return (
+        f"By step {found.previous_formed:,} {reads} reads the letter before, and {copies} copies, since step"
+        f" **{found.formed:,}**"
+    )
+
+
+def both(names: tuple[str, str], found: tuple[Grown, Grown]) -> str:
+    """What the best heads of two runs do."""
+    said = (
+        f"{safe(name)}: head {_name(one.head)} with **{one.head.value:.2f}** of its weight"
+        for name, one in zip(names, found, strict=True)
+    )
+    return f"Best at copying: {'; '.join(said)}."
 
 
 def scores_alt(found: Grown) -> str:
@@ -53,14 +101,21 @@ def scores_alt(found: Grown) -> str:
     )
 
 
-def pattern_title(head: Named, step: int) -> str:
-    """Above the small pattern."""
-    return f"What head **{_name(head)}** looks at, step {step:,}: random letters, then the same again"
+def patterns_title(step: int) -> str:
+    """Above the small patterns."""
+    return f"Step **{step:,}**: random letters, then the same again"
 
 
-def pattern_alt(head: Named, step: int) -> str:
-    """For who cannot see it."""
+def pattern_title(kind: Kind, head: Named) -> str:
+    """Of one of them."""
+    return f"{_name(head)} {DOES[kind]}: {head.value:.2f}"
+
+
+def patterns_alt(found: Grown, step: int) -> str:
+    """For who cannot see them."""
     return (
-        f"Weights of head {_name(head)} at step {step:,} on random letters read twice: in the second reading"
-        " a head that copies shows a diagonal one place after the first occurrence."
+        f"What two heads look at, at step {step:,}, on random letters read twice. Head"
+        f" {_name(found.previous)} gives {found.previous.value:.2f} of its weight to the letter before: a"
+        f" diagonal just below the middle. Head {_name(found.head)} gives {found.head.value:.2f} to the place"
+        " after the first occurrence: a diagonal in the second reading."
     )

@@ -55,6 +55,7 @@ def only_this(monkeypatch: pytest.MonkeyPatch, found: Checkpoint, name: str) -> 
     """The bar offers one model, under that name."""
     monkeypatch.setattr(models, "SHIPPED", {})
     monkeypatch.setattr(models, "LAPSES", {})
+    monkeypatch.setattr(models, "TASKS", {})
     monkeypatch.setattr(models, "TRAINABLE", [name])
     monkeypatch.setattr(models, "_untrained", lambda preset: found)
     monkeypatch.setattr(models.sources, "available", list)

@@ -37,6 +37,7 @@ def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
     monkeypatch.setattr(models, "SHIPPED", {})
     monkeypatch.setattr(models, "LAPSES", {})
+    monkeypatch.setattr(models, "TASKS", {})
     monkeypatch.setattr(models.sources, "available", list)
     monkeypatch.setattr(models, "TRAINABLE", ["feedforward-numbers"])
     monkeypatch.setattr(models, "_untrained", lambda preset: found)

@@ -30,6 +30,7 @@ def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     found = Checkpoint(MODEL, MODEL.config, CharTokenizer(ALPHABET), {})
     monkeypatch.setattr(models, "SHIPPED", {})
     monkeypatch.setattr(models, "LAPSES", {})
+    monkeypatch.setattr(models, "TASKS", {})
     monkeypatch.setattr(models.sources, "available", list)
     monkeypatch.setattr(models, "TRAINABLE", ["shapes-numbers"])
     monkeypatch.setattr(models, "_untrained", lambda preset: found)

@@ -18,6 +18,10 @@ def test_the_answer_says_the_steps_and_what_is_left(drawn):
     assert list(table["back"]) == list(range(1, 16))
     for name, layer in (("RNN", "rnn"), ("LSTM", "lstm"), ("attention", "attention")):
         assert table[name] == pytest.approx(carried(layer, 16).influence)
+    lines = {line["name"]: line for line in drawn["reference_before"].traces}
+    for name in ("RNN", "LSTM", "attention"):  # what is drawn is what is measured, against the distance
+        assert lines[name]["y"] == pytest.approx(list(table[name]))
+        assert list(lines[name]["x"]) == list(range(1, 16))
     answer = said(page)
     assert "needs **16 steps, one after the other**" in answer and "attention needs **1**" in answer
     assert f"keeps {number(float(np.asarray(table['RNN'])[-1]))} of a neighbour's influence" in answer

@@ -15,9 +15,10 @@ from streamlit.testing.v1 import AppTest
 from engine import checkpoints
 from engine.measure.lens import logit_lens
 from engine.measure.recording import record
+from engine.measure.shapes import trace
 from pages.start.home import living, words
 from pages.start.home.links import target
-from pages.start.home.reading import Held, grown, look
+from pages.start.home.reading import HELD, Held, grown, look
 from tests.conftest import ROOT
 from tests.pages.real import REAL, carried
 from tests.pages.start.test_home_packing import array
@@ -41,9 +42,9 @@ def home(text: str | None = None, model: str = CLASSIC, **query: str) -> AppTest
     return app
 
 
-def sent(app: AppTest) -> dict[str, Any]:
+def sent(app: AppTest, component: str = "livemap") -> dict[str, Any]:
     element = next(
-        e for e in app.get("bidi_component") if e.proto.component_name.endswith("glassformer_livemap")
+        e for e in app.get("bidi_component") if e.proto.component_name.endswith(f"glassformer_{component}")
     )
     return json.loads(element.proto.json)
 
@@ -83,11 +84,25 @@ def test_the_real_model_is_what_home_shows_first() -> None:
     assert not app.exception
     data = sent(app)
     assert app.query_params["model"] in (REAL, [REAL])
-    assert "".join(data["picture"]["words"][str(i)] for i in data["picture"]["ids"]) == (
+    assert "".join(data["picture"]["names"][str(i)] for i in data["picture"]["ids"]) == (
         "The␣capital␣of␣France␣is"
     )
     assert "**“␣Paris” with " in answer(app)
-    assert not data["picture"]["whole"] and data["picture"]["known"] == [4]  # the rest when it is asked for
+    further = sent(app, "livemap_further")
+    assert not data["picture"]["whole"] and data["picture"]["known"] == [4]  # the rest comes in the same run
+    assert data["picture"]["outlook"]["depths"] == [30] and further["outlook"]["depths"] == list(range(31))
+    assert further["name"] == data["picture"]["name"] and further["whole"] and further["known"] == [*range(5)]
+
+
+def test_without_the_real_model_a_small_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models.sources, "available", list)
+    app = AppTest.from_file(APP, default_timeout=60).run()
+    assert not app.exception
+    data = sent(app)
+    assert app.query_params["model"] in (CLASSIC, [CLASSIC])
+    letters = "".join(data["picture"]["names"][str(i)] for i in data["picture"]["ids"])
+    assert letters == words.FIRST_LETTERS.replace("\n", "⏎").replace(" ", "␣")
+    assert set(data["examples"]) == set(words.LETTERS) and data["picture"]["whole"]
 
 
 HOSTILE = [
@@ -118,7 +133,7 @@ def test_any_text_is_drawn_or_said(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "😀", "שלום עולם", "word " * 2000])
 def test_any_text_is_read_by_the_real_model(text: str) -> None:
     picture = sent(home(text, REAL))["picture"]
-    assert picture["ids"] and set(map(str, picture["ids"])) <= picture["words"].keys()
+    assert picture["ids"] and set(map(str, picture["ids"])) <= (picture["names"] | picture["words"]).keys()
 
 
 def test_models_that_lack_something_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,23 +271,49 @@ def test_the_course_is_the_shipped_one() -> None:
         (
             {"part": "attention", "layer": 2, "head": 3, "token": 1},
             "inside/attention",
-            {"attention_view": "heads", "attention_layer": 2, "attention_head": 3},
+            {"attention_view": "heads", "attention_layer": 2, "attention_head": 3, "attention_query": "1"},
         ),
         (
-            {"part": "feedforward", "layer": 1, "neuron": 17},
+            {"part": "attention", "layer": 1, "head": 2, "token": 4, "row": True},
+            "inside/attention",
+            {"attention_view": "steps", "attention_stage": "softmax", "attention_query": "4"},
+        ),
+        (
+            {"part": "feedforward", "layer": 1, "neuron": 17, "token": 3},
             "inside/feedforward",
-            {"feedforward_layer": 1, "feedforward_neuron": 17},
+            {"feedforward_layer": 1, "feedforward_neuron": 17, "feedforward_token": "3"},
         ),
         (
-            {"part": "sum_feedforward", "token": 4},
+            {"part": "sum_feedforward", "token": 4, "depth": 2},
             "inside/residual",
-            {"residual_view": "lens", "residual_token": "4"},
+            {"residual_view": "lens", "residual_token": "4", "residual_cell": "2-4"},
         ),
-        ({"part": "embedding", "token": 0}, "input/embeddings", {"embed_token": "T"}),
-        ({"part": "tokens"}, "input/tokens", {}),
-        ({"part": "softmax"}, "output/sampling", {}),
+        ({"part": "sum_attention", "token": 4}, "inside/residual", {"residual_cell": "4-4"}),
+        (
+            {"part": "embedding", "token": 3},
+            "input/embeddings",
+            {"embed_view": "lookup", "embed_token": "b", "embed_position": "3"},
+        ),
+        ({"part": "position", "token": 3}, "input/positions", {"positions_view": "learned"}),
+        ({"part": "tokens"}, "input/tokens", {"tokens_view": "compare", "compare_text": "To be"}),
+        (
+            {"part": "softmax", "token": 4, "temperature": 0.3, "top_k": 5},
+            "output/sampling",
+            {
+                "sampling_position": "4",
+                "sampling_temperature": "0.3",
+                "sampling_top_k": "5",
+                "sampling_top_p": "1",
+            },
+        ),
+        (
+            {"part": "norm2", "name": "blocks.1.norm2"},
+            "inside/shapes",
+            {"shapes_view": "pass", "shapes_step": "of blocks.1.norm2"},
+        ),
+        ({"part": "norm_final", "name": "norm_final"}, "inside/shapes", {"shapes_step": "of norm_final"}),
         ({"part": "attention", "layer": 99, "head": "x"}, "inside/attention", {"attention_layer": 0}),
-        ({"part": "no such part"}, "inside/shapes", {}),
+        ({"part": "no such part"}, "inside/shapes", {"shapes_view": "pass"}),
         ({}, "inside/shapes", {}),
     ],
 )
@@ -280,8 +321,63 @@ def test_a_part_leads_to_its_page_with_this_text_and_this_place(
     asked: Any, ask: dict[str, Any], page: str, wanted: dict[str, Any]
 ) -> None:
     subject = look(CLASSIC, "To be").subject
-    path, query, held = target(ask, subject, 40)
-    assert path == f"pages/{page}/page.py"
+    leads = target(ask, subject, 40)
+    query, held = dict(leads.query), dict(leads.held)
+    if "shapes_step" in wanted:
+        names = [step.name for step in trace(subject.config, 5)]
+        wanted = wanted | {"shapes_step": str(names.index(str(wanted["shapes_step"]).removeprefix("of ")))}
+    assert leads.path == f"pages/{page}/page.py"
     assert query["model"] == CLASSIC and query["step"] == "40"
     assert wanted.items() <= (query | held).items() and all(query[key] == str(held[key]) for key in held)
-    assert "step" not in target(ask, subject, NEWEST)[1]
+    assert "step" not in target(ask, subject, NEWEST).query
+    # A component keeps what was chosen in it: what the address says is told to one that remembers nothing.
+    assert {key for key in query if key.endswith(("_token", "_query", "_position"))} <= {
+        *leads.forgotten,
+        *held,
+    }
+
+
+@carried
+def test_a_token_that_grew_is_found_where_the_text_is_cut_again(asked: Any) -> None:
+    """Three tokens that the tokenizer would never make of their text: the page behind a link makes one."""
+    found = models.model_of(REAL, NEWEST, ())
+    whole = found.tokenizer.encode("The capital")
+    pieces = [i for letter in "The capital" for i in found.tokenizer.encode(letter)]
+    st.session_state[HELD] = Held(REAL, "The capital", tuple(pieces))
+    subject = look(REAL, "The capital").subject
+    assert len(subject.ids) > len(whole)
+    for token, wanted in ((0, 0), (2, 0), (3, 1), (len(pieces) - 1, len(whole) - 1)):
+        query = target({"part": "sum_feedforward", "token": token}, subject, NEWEST).query
+        assert query["residual_token"] == str(wanted)
+
+
+# What was left out ------------------------------------------------------------------------------
+
+
+def test_what_was_cut_is_said_with_the_letters_that_there_were() -> None:
+    """2,000 of 10,000 letters are taken; of their tokens as many as there is room for."""
+    app = home()
+    app.session_state["text"] = ("To be. " * 1500)[:2000]
+    app.session_state["text_length"] = 10_500
+    app.run()
+    said = " ".join(sent(app)["notes"])
+    assert "The text has 10,500 characters; the first 2,000 are taken." in said
+    context = models.model_of(CLASSIC, NEWEST, ()).config.context
+    assert f"They are 2,000 tokens; the first {min(context, 128)} are used" in said
+    assert "The text has 2,000 tokens" not in said
+
+
+def test_what_was_forgotten_is_said_and_counted(asked: Any) -> None:
+    room = min(128, checkpoints_context())
+    text = "a" * room
+    for _ in range(room + 2):
+        state = asked(text, do="write", temperature=1.0, top_k=1)
+        text = state["text"]
+    # the first write finds no room and keeps half of it; half of it is written until it is full again
+    gone = (room + 1 - room // 2) * (1 + (room + 1) // (room - room // 2 + 1))
+    assert state[HELD].forgotten == gone
+    assert len(text) + gone == 2 * room + 2
+    notes = look(CLASSIC, text).notes
+    assert notes == (words.forgotten(gone, room, checkpoints_context()),)
+    assert f"{gone:,} tokens of this text so far" in notes[0] and f"{room} tokens" in notes[0]
+    assert look(CLASSIC, "another").notes == ()

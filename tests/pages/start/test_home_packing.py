@@ -16,10 +16,10 @@ import pytest
 import torch
 
 from engine.config import SampleConfig
-from engine.measure import living
+from engine.measure import living, living_said
 from engine.measure.recording import record
 from engine.sample.stages import stages
-from pages.start.home.packing import packed
+from pages.start.home.packing import packed, spoken
 from tests.engine.helpers import loud, tiny
 from tests.engine.test_measure_living import REAL, SHIPPED, TEXTS, opened
 
@@ -30,10 +30,13 @@ IDS = [7 * i % 300 for i in range(3, 23)]
 def picture(model: Any, ids: list[int], words: list[str]) -> dict[str, Any]:
     """All that can be known of a text, as it is sent."""
     reading = living.read(model, ids)
-    logits = living.depth_logits(model, reading.streams)
-    said = {lane: living.said(logits[:, lane : lane + 1]) for lane in range(logits.shape[1])}
+    logits = living_said.depth_logits(model, reading.streams)
+    said = {lane: living_said.said(logits[:, lane : lane + 1]) for lane in range(logits.shape[1])}
     depths = range(logits.shape[0])
-    return packed("name", reading, said, living.outlook(logits[:, -1]), depths, words)
+    outlook = living_said.outlook(logits[:, -1])
+    return (
+        packed(reading, words) | spoken("name", reading.said, said, outlook, depths, words) | {"whole": True}
+    )
 
 
 def array(text: str, kind: Any, *shape: int) -> np.ndarray:
@@ -95,7 +98,7 @@ def test_numbers_have_words_where_they_are_shown() -> None:
     sent = picture(made(), IDS, words)
     shown = array(sent["outlook"]["tokens"], "<u4", 3)[:, :14]
     for token in {*sent["ids"], *array(sent["guesses"], "<u4").ravel().tolist(), *shown.ravel().tolist()}:
-        assert sent["words"][str(token)] == f"w{token}"
+        assert (sent["names"] | sent["words"])[str(token)] == f"w{token}"
     assert sent["shapes"]["pattern"] == "(head, query, key) = (4, 20, 20)"
     assert sent["shapes"]["resid_post"] == "(query, d_model) = (20, 16)"
 
@@ -108,7 +111,7 @@ def values() -> dict[str, Any]:
     """A small picture, and what is to be read from it: by the engine's own functions."""
     model = made()
     sent, full = picture(model, IDS, [f"w{i}" for i in range(300)]), record(model, IDS)
-    logits = living.depth_logits(model, living.read(model, IDS).streams)
+    logits = living_said.depth_logits(model, living.read(model, IDS).streams)
     outlooks = []
     for depth, temperature, top_k in ((2, 1.0, 0), (2, 0.3, 0), (1, 2.0, 7), (0, 0.7, 50), (2, 1.6, 1)):
         last = stages(logits[depth, -1], SampleConfig(temperature=temperature, top_k=top_k))[-1]

@@ -4,6 +4,7 @@
 import { csv } from "./csv.js"
 import { element } from "./dom.js"
 import { picture } from "./picture.js"
+import { filmed } from "./shots.js"
 
 /**
  * The buttons, for the caller to put where they hide nothing. `name` begins the files' names; `rows` are the lines of the
@@ -15,6 +16,7 @@ import { picture } from "./picture.js"
  */
 export function saveTools(root, name, rows, drawing = () => picture(root)) {
   root.classList.add("gf-saves")
+  filmed(root, () => ({ drawing: drawing() }))
   root.addEventListener("touchstart", () => root.classList.add("gf-touched"), { passive: true })
   return toolbar({
     CSV: () => download(`${name()}.csv`, asCsv(csv(rows()))),
@@ -62,18 +64,20 @@ export function download(name, blob) {
 }
 
 /**
- * An SVG as a PNG of twice its size.
+ * An SVG as a PNG of twice its size, or of so many times; or of another kind, where the browser makes it.
  * @param {string} text
  * @param {number} width
  * @param {number} height
+ * @param {number} [times]
+ * @param {string} [kind]
  * @returns {Promise<Blob | null>}
  */
-async function pixels(text, width, height) {
-  const scale = Math.min(2, 16000 / Math.max(width, height), Math.sqrt(2e8 / (width * height))) // larger ones browsers do not make
+export async function pixels(text, width, height, times = 2, kind = "image/png") {
+  const scale = Math.min(times, 16000 / Math.max(width, height), Math.sqrt(2e8 / (width * height))) // larger ones browsers do not make
   const image = new Image(), canvas = element("canvas")
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}` // not a blob's address: that would forbid to read the canvas
   await image.decode()
   Object.assign(canvas, { width: Math.round(width * scale), height: Math.round(height * scale) })
   canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height)
-  return new Promise((resolve) => canvas.toBlob(resolve))
+  return new Promise((resolve) => canvas.toBlob(resolve, kind, 0.9))
 }

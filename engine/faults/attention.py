@@ -1,0 +1,107 @@
+"""Attention with a line or two gone wrong. Each method stands in the place of one in `engine.parts.heads`,
+whose lines it has but for those that make the fault.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from engine.config import ResolvedConfig
+from engine.parts.attention import Attention
+from engine.parts.formula import Formula
+
+
+class UnscaledAttention(Attention):
+    """Attention whose scores are q·k as they are. Their spread grows with sqrt(d_head), so the softmax is
+    sharp from the start and little gradient passes it (Vaswani et al. 2017, 3.2.1).
+    """
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        batch, _, length, d_head = q.shape
+        # The queries of one group are stacked, so that grouping is a reshape and no key is copied.
+        q = q.reshape(batch * self.n_kv_heads, -1, d_head)
+        k = k.reshape(batch * self.n_kv_heads, -1, d_head)
+        scores = torch.baddbmm(q.new_empty(1, 1, 1), q, k.transpose(1, 2), beta=0)
+        return scores.view(batch, self.n_heads, length, -1)
+
+    @classmethod
+    def score(cls, config: ResolvedConfig) -> Formula:
+        return r"\mathrm{scores} = q\,k^\top", "q · kᵀ"
+
+
+class MaskAfterSoftmax(Attention):
+    """Attention that takes the softmax over all keys and hides those that come later afterwards: a row no
+    longer sums to 1, and what is missing tells of the keys that are hidden.
+    """
+
+    settled: ClassVar[bool] = False
+
+    def masked(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        return scores
+
+    def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
+        pattern = masked.softmax(dim=-1)
+        return pattern if mask is None else pattern.masked_fill(mask < 0, 0)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"A_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} e^{s_{ij'}}} \text{ where } j \le i, \text{ else } 0"
+        said = "softmax over key, then 0 where the mask hides a key"
+        return super().formulas(config) | {"pattern": (latex, said)}
+
+
+class SoftmaxOverQueries(Attention):
+    """Attention whose softmax runs along the wrong axis: the columns of the pattern sum to 1 and not its
+    rows, so that a key is shared out among the queries, those of later tokens among them.
+    """
+
+    settled: ClassVar[bool] = False
+
+    def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
+        return masked.softmax(dim=-2)
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"A_{ij} = \frac{e^{m_{ij}}}{\sum_{i'} e^{m_{i'j}}}"
+        return super().formulas(config) | {"pattern": (latex, "softmax over query")}
+
+
+class HalfSoftmax(Attention):
+    """Attention whose softmax is written out in float16, whose largest number is 65,504: e^x is infinite from
+    a score of 11.1 on, and infinite over infinite is no number.
+    """
+
+    def weights(self, masked: Tensor, mask: Tensor | None = None) -> Tensor:
+        powers = masked.half().exp()
+        return (powers / powers.sum(-1, keepdim=True)).to(masked.dtype)
+
+
+class NoTranspose(Attention):
+    """Attention whose heads are reshaped into a token's vector without being brought side by side first: a
+    token gets what heads made for other tokens.
+    """
+
+    settled: ClassVar[bool] = False
+
+    def merged(self, z: Tensor) -> Tensor:
+        batch, _, length, _ = z.shape
+        return z.reshape(batch, length, self.n_heads * self.d_head)
+
+    def writes(self, z: Tensor) -> Tensor:
+        """z (head, query, d_head): each head's numbers at the tokens and in the rows of W_O where they really
+        land.
+        """
+        alone = torch.diag_embed(z.movedim(0, -1)).movedim((-1, -2), (0, 1))  # (head, head, query, d_head)
+        merged = self.merged(alone)  # (head, query, head * d_head)
+        return merged if self.w_o is None else merged @ self.w_o.weight.to(z.dtype).t()
+
+    def writes_at(self, z: Tensor, position: int) -> Tensor:
+        return self.writes(z)[:, position]
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        latex = r"(H, T, d_{head}) \to (T, H\,d_{head}) \text{ as the numbers lie}"
+        return super().formulas(config) | {"z_merged": (latex, "reshaped as it lies, heads before tokens")}

@@ -1,0 +1,124 @@
+"""Questions that a race answers: the same training but for one thing. Small models, as everywhere here: what
+is found holds for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.config import Init, ModelConfig, TrainConfig, Wiring
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One side of a question. `warm` has its learning rate rise from zero, where that is the question."""
+
+    title: str
+    model: ModelConfig
+    train: TrainConfig
+
+
+@dataclass(frozen=True)
+class Question:
+    """`title` on the button, `asks` in full; `varied` is what differs, as the answer calls it."""
+
+    title: str
+    asks: str
+    varied: str
+    contestants: tuple[Contestant, ...]
+
+
+_MODEL = ModelConfig(
+    vocab_size=65, context=64, d_model=64, n_layers=2, n_heads=4, position="rope", ffn="relu"
+)
+_TRAIN = TrainConfig(
+    steps=300,
+    batch_size=16,
+    learning_rate=5e-3,
+    weight_decay=0.0,
+    schedule="linear",
+    min_lr_fraction=0.0,
+    warmup_steps=10,
+    eval_every=25,
+    eval_tokens=4096,
+    sample_every=150,
+    snapshot_every=150,
+)
+# Constant rate and few steps: what is asked is how a training begins.
+_BEGINNING = replace(_TRAIN, steps=150, batch_size=8, schedule="constant", warmup_steps=0)
+WARM_UP = 100
+NORM_DEPTHS = (4, 12, 24)
+
+
+def _heads() -> Iterator[Contestant]:
+    for n in (1, 2, 4, 8, 16):
+        yield Contestant(f"{n} head{'s' if n > 1 else ''}", replace(_MODEL, n_heads=n), _TRAIN)
+
+
+def _widths() -> Iterator[Contestant]:
+    for times in (1, 2, 4, 8):
+        model = replace(_MODEL, d_ff=times * _MODEL.d_model)
+        yield Contestant(f"d_ff {times}x", model, _TRAIN)
+
+
+def _shapes() -> Iterator[Contestant]:
+    """12 L d^2 is 196,608 for all three."""
+    for layers, width in ((1, 128), (4, 64), (16, 32)):
+        model = replace(_MODEL, n_layers=layers, d_model=width)
+        title = f"{layers} layer{'s' if layers > 1 else ''}, {width} wide"
+        yield Contestant(title, model, _TRAIN)
+
+
+def _norms(depth: int) -> Iterator[Contestant]:
+    """24 layers with weights of 1/sqrt(inputs), a lower rate and fewer steps, the others as they come: all as
+    they were tried before a page said anything about them.
+    """
+    deep = depth == max(NORM_DEPTHS)
+    how: dict[str, Any] = {"learning_rate": 3e-3}
+    if deep:
+        how = {"learning_rate": 1e-3, "init": "fan_in", "steps": 100}
+    kinds: tuple[Wiring, ...] = ("pre", "post")
+    for wiring in kinds:
+        for warm in (0, WARM_UP):
+            model = replace(_MODEL, n_layers=depth, wiring=wiring)
+            train = replace(_BEGINNING, warmup_steps=warm, **how)
+            yield Contestant(f"{wiring}-norm{', warm-up' if warm else ''}", model, train)
+
+
+def _cuts() -> Iterator[Contestant]:
+    for cut, title in (("char", "letters"), ("bpe:512", "512 tokens"), ("bpe:1024", "1,024 tokens")):
+        size = 65 if cut == "char" else int(cut.partition(":")[2])
+        train = replace(_TRAIN, tokenizer=cut)
+        yield Contestant(title, replace(_MODEL, vocab_size=size), train)
+
+
+def _inits() -> Iterator[Contestant]:
+    """Not tied: tables at 1 would make the first logits as large as sqrt(d_model)."""
+    inits: tuple[Init, ...] = ("scaled", "plain", "fan_in", "normal")
+    for init in inits:
+        model = replace(_MODEL, n_layers=4, tie_embeddings=False)
+        yield Contestant(init, model, replace(_TRAIN, init=init))
+
+
+QUESTIONS: dict[str, Question] = {
+    "heads": Question("Heads", "How many heads, at the same width?", "heads", tuple(_heads())),
+    "widths": Question(
+        "Feed-forward", "How wide should the feed-forward network be?", "widths", tuple(_widths())
+    ),
+    "shapes": Question(
+        "Deep or wide", "Deep or wide, with as many parameters in the blocks?", "shapes", tuple(_shapes())
+    ),
+    **{
+        f"norms-{depth}": Question(
+            f"Norm, {depth} layers",
+            f"Norm before or after, with and without warm-up, at {depth} layers?",
+            "ways",
+            tuple(_norms(depth)),
+        )
+        for depth in NORM_DEPTHS
+    },
+    "cuts": Question("Letters or tokens", "Letters or tokens, in bits a letter?", "ways", tuple(_cuts())),
+    "inits": Question("First weights", "How should the first weights be drawn?", "ways", tuple(_inits())),
+}

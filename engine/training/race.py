@@ -1,0 +1,132 @@
+"""Several trainings at once, in turns: each does a slice of its budget and makes room for the one that is
+behind, so that all curves grow together, on one core if need be.
+
+    for who, record in race([Entrant(small, TrainConfig(), text), Entrant(large, TrainConfig(), text)]):
+        ...
+
+A training is what it would be alone: its weights, batches and dropout depend on its seed and step, never on
+who had the turn before. With one seed, batch size and context the entrants read the very same windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from engine.config import ModelConfig, TrainConfig
+from engine.corpora import Corpus
+from engine.training.optim import spent
+from engine.training.records import Control, Done, Record, Step, TrainState
+from engine.training.train import train
+
+SLICES = 100  # of a budget: as finely as a curve on a screen shows it
+# a training of many steps changes more often: curves that stand still for seconds look dead
+SLICE_SECONDS = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """What is trained, and how far it had come; `control` may be changed meanwhile, and concerns no other."""
+
+    model: ModelConfig
+    train: TrainConfig
+    corpus: Corpus
+    parts: str = "healthy"
+    control: Control = field(default_factory=Control)
+    resume: TrainState | None = None
+
+
+class _Runner:
+    """An entrant on its way."""
+
+    def __init__(self, entrant: Entrant, device: str | torch.device) -> None:
+        e = entrant
+        self.control, self.config = e.control, e.train
+        self.step, self.seconds = (e.resume.step, e.resume.seconds) if e.resume else (0, 0.0)
+        self.records = train(
+            e.model, e.train, e.corpus, control=e.control, resume=e.resume, device=device, parts=e.parts
+        )
+
+    @property
+    def share(self) -> float:
+        """Of its budget that is spent. Whoever is stopped has the end before it, and goes first."""
+        return -1.0 if self.control.stop else spent(self.config, self.step, self.seconds)
+
+    def next(self) -> Record | None:
+        """None after the last."""
+        record = next(self.records, None)
+        if isinstance(record, Step | Done):
+            self.step, self.seconds = record.step, record.seconds
+        return record
+
+
+class Race:
+    """Who is in it, and whose turn it is. `race` below is all of it in one loop; who pauses one of several,
+    or lets others join later, asks for the turns one by one.
+    """
+
+    def __init__(self, device: str | torch.device = "auto") -> None:
+        self._device = device
+        self._runners: dict[int, _Runner] = {}
+        self._turn: tuple[int, float, float] | None = None  # who; share and seconds when the slice began
+
+    def enter(self, who: int, entrant: Entrant) -> None:
+        """Lets one more take part. Raises ConfigError or CorpusError at once, as `train` does."""
+        self._runners[who] = _Runner(entrant, self._device)
+
+    def leave(self, who: int) -> None:
+        """Takes one out, without a last look; its memory is freed."""
+        self._runners.pop(who, None)
+
+    def turn(self, waits: Callable[[int], bool] = lambda who: False) -> int | None:
+        """Whose turn it is among those who do not wait: still the last one's while its slice lasts, else that
+        of whoever has spent the smallest share of the budget. None where nobody can go on.
+        """
+        ready = [who for who in self._runners if not waits(who)]
+        if not ready:
+            return None
+        if self._turn is not None and self._turn[0] in ready and not self._over(*self._turn):
+            return self._turn[0]
+        who = min(ready, key=lambda each: self._runners[each].share)
+        self._turn = (who, self._runners[who].share, self._runners[who].seconds)
+        return who
+
+    def _over(self, who: int, share: float, seconds: float) -> bool:
+        runner = self._runners[who]
+        spent = runner.share - share >= 1 / SLICES or runner.seconds - seconds >= SLICE_SECONDS
+        stopped = any(other.control.stop for other in self._runners.values()) and not runner.control.stop
+        return spent or stopped
+
+    def next(self, who: int) -> Record | None:
+        """The next record of one; None when it is through, and out of the race. Raises whatever goes wrong in
+        that training, which then is out; the others are not touched.
+        """
+        try:
+            record = self._runners[who].next()
+        except BaseException:
+            self.leave(who)
+            raise
+        if record is None:
+            self.leave(who)
+        return record
+
+
+def race(entrants: Sequence[Entrant], *, device: str | torch.device = "auto") -> Iterator[tuple[int, Record]]:
+    """All records of several trainings, each with the place of its entrant in `entrants`, in turns: at any
+    time all have spent about the same share of their budgets. One that diverges, or is stopped by its
+    `control`, ends with its own Done, and the others go on. Raises ConfigError or CorpusError before the
+    first record, when one of them cannot be trained.
+    """
+    field_of = Race(device)
+    for who, entrant in enumerate(entrants):
+        field_of.enter(who, entrant)
+    return _records(field_of)
+
+
+def _records(field_of: Race) -> Iterator[tuple[int, Record]]:
+    while (who := field_of.turn()) is not None:
+        record = field_of.next(who)
+        if record is not None:
+            yield who, record

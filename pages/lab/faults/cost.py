@@ -1,0 +1,89 @@
+"""The view "Cost": a fault and its healthy twin side by side, with what both write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import streamlit as st
+
+from engine import corpora
+from engine.corpora import Corpus
+from engine.errors import CheckpointError
+from engine.faults import FAULTS, Fault
+from engine.service.bugs import CORPUS, Bug, found, shipped, specs
+from engine.service.state import RunView
+from pages.lab.faults import words
+from pages.lab.faults.patterns import draw_patterns
+from ui import state, widgets
+from ui.look import Words
+from ui.race import show_race
+
+FIRST = "no_mask"
+HEIGHT = 262  # of the chart, pixels
+TEXT = 100  # of what one of the two writes
+CHOSEN = "fault"
+
+
+def draw_cost() -> None:
+    fault = choose()
+    bug, corpus = _shipped(fault.name), _corpus()
+    text = corpus.text[: fault.letters] if fault.letters else None
+    vocab_size = bug.race.runs[0].spec.model.vocab_size if bug else _vocab_size(text or corpus.text)
+    show_race(
+        f"fault_{fault.name}",
+        fault.title,
+        specs(fault, vocab_size, text),
+        say=lambda views: words.answer(found(views, corpus.text)),
+        stored=bug.read(text) if bug else None,
+        height=HEIGHT,
+        beside=partial(_beside, corpus.text),
+        more=partial(_more, fault, bug),
+    )
+
+
+def choose() -> Fault:
+    """The fault, with the lines that make it."""
+    left, right = st.columns([2, 3], gap="medium", vertical_alignment="center")
+    titles = {name: fault.title for name, fault in FAULTS.items()}
+    name = widgets.one_of("Mistake", titles, CHOSEN, first=FIRST, kind="list", place=left, hint=words.LATER)
+    right.code(FAULTS[name].diff.text, language="diff", wrap_lines=True)
+    return FAULTS[name]
+
+
+def told() -> Words:
+    """Of the fault that is shown."""
+    return words.explained(FAULTS.get(st.session_state.get(CHOSEN, FIRST), FAULTS[FIRST]))
+
+
+def _corpus() -> Corpus:
+    """Tiny Shakespeare; where it is not here and cannot be fetched, the text that every Python carries."""
+    return state.corpus(CORPUS if corpora.shakespeare_path() else "python")
+
+
+def _vocab_size(text: str) -> int:
+    return corpora.from_text(text).vocab_size
+
+
+@st.cache_resource(max_entries=len(FAULTS), show_spinner=False)
+def _shipped(name: str) -> Bug | None:
+    """None where it did not come with the app, or was made of other settings."""
+    try:
+        return shipped(name)
+    except CheckpointError:
+        return None
+
+
+def _beside(text: str, views: Sequence[RunView]) -> None:
+    """What both write, one under the other."""
+    if len(views) < 2:
+        return
+    both = found(views, text)
+    for side, broken in ((both.healthy, False), (both.broken, True)):
+        st.markdown(words.written(side, broken))
+        st.code(words.shown(side.text), language=None, wrap_lines=True, height=TEXT)
+
+
+def _more(fault: Fault, bug: Bug | None, views: Sequence[RunView]) -> None:
+    st.caption(f"{words.where(fault)} {words.recipe(fault)}")
+    draw_patterns(views, bug)

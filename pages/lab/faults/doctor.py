@@ -1,0 +1,130 @@
+"""The view "The doctor": every check on the model of the bar, and on the same with a bug put into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from engine import corpora
+from engine.config import TrainConfig
+from engine.corpora import Corpus
+from engine.doctor.case import Case, Course
+from engine.doctor.check import Finding
+from engine.doctor.checks import CHECKS, examine
+from engine.doctor.grafted import fitting, grafted
+from engine.service.state import RunView
+from pages.lab.faults import words_doctor as words
+from ui import explain, models, state, widgets
+from ui.slow import measured
+from ui.subject import Subject
+
+NONE = "none"
+QUICK = tuple(name for name, check in CHECKS.items() if not check.slow)
+SLOW = tuple(name for name, check in CHECKS.items() if check.slow)
+
+
+def draw_doctor(subject: Subject) -> None:
+    """Two columns of checks, the answer, and one of them in words."""
+    left, right = st.columns([3, 1], gap="medium")
+    with right:
+        bugs = {} if subject.is_pretrained else fitting(subject.model)
+        bug = widgets.one_of(
+            words.BUG, {NONE: words.NO_BUG} | bugs, "doctor_bug", kind="list", hint=words.BUG_HINT
+        )
+        slow = not subject.is_pretrained and widgets.switch(
+            words.SLOW, False, "doctor_slow", hint=words.SLOW_HINT
+        )
+        names = {name: CHECKS[name].title for name in CHECKS}
+        chosen = widgets.one_of(words.CHECK, names, "doctor_check", kind="list")
+    found = _examined(subject, bug, slow)
+    if found is None:
+        return
+    with left:
+        _table(found)
+    with right:
+        one = next((f for f in found if f.check == chosen), None)
+        if one is not None:
+            st.caption(words.of_check(CHECKS[chosen], one))
+    explain.answer(words.examined(found, CHECKS))
+    explain.measure_it(_more, found)
+
+
+def _examined(subject: Subject, bug: str, slow: bool) -> tuple[Finding, ...] | None:
+    """The findings, quick ones first; None while they are being made."""
+    case = _case(subject, bug)
+    key = ("doctor", subject.key, bug, case.course is not None and len(case.course.losses))
+    found = measured((*key, "quick"), lambda: examine(case, QUICK), words.EXAMINING)
+    if found is None or not slow:
+        return found
+    more = measured((*key, "slow"), lambda: examine(case, SLOW), words.EXAMINING)
+    return None if more is None else tuple(sorted((*found, *more), key=lambda f: list(CHECKS).index(f.check)))
+
+
+def _case(subject: Subject, bug: str) -> Case:
+    """What lies on the table: the model, its text and its training as far as they are here."""
+    name, step = subject.key
+    model = grafted(subject.model, bug) if bug != NONE else subject.model
+    if name.startswith(models.RUN):
+        run = state.manager().view(name.removeprefix(models.RUN))
+        if run is not None:
+            return Case(model, None, _text_of(run, subject), run.spec.train, _course(run, step))
+    if subject.is_pretrained:
+        return Case(model)
+    corpus = state.corpus(subject.corpus) if subject.corpus else None
+    if corpus is not None and corpus.vocab_size != subject.tokenizer.vocab_size:
+        corpus = None
+    return Case(model, None, corpus, _settings(name))
+
+
+def _settings(name: str) -> TrainConfig | None:
+    """How a model that comes with the app was trained."""
+    known = models.trained_as(name)
+    return None if known is None else TrainConfig.from_dict(known)
+
+
+def _text_of(run: RunView, subject: Subject) -> Corpus | None:
+    cut = run.spec.train.tokenizer
+    if run.spec.text is not None:
+        return corpora.from_text(run.spec.text, tokenizer=cut)
+    return state.corpus(subject.corpus, cut) if subject.corpus else None
+
+
+def _course(run: RunView, step: int) -> Course:
+    """How the run went, up to the step that is looked at."""
+    history = run.history
+    kept = history.steps <= step
+    looks = tuple(e for e in history.evaluations if e.step <= step)
+    return Course(history.steps[kept], history.losses[kept].astype("float64"), looks, run.status == "failed")
+
+
+def _table(found: Sequence[Finding]) -> None:
+    """A row each; two columns of them."""
+    half = (len(found) + 1) // 2
+    for column, some in zip(st.columns(2, gap="small"), (found[:half], found[half:]), strict=True):
+        rows = [
+            {
+                "": words.MARKS[f.verdict],
+                "check": CHECKS[f.check].title,
+                "number": words.number(CHECKS[f.check], f),
+                "should be": words.should_be(CHECKS[f.check]),
+            }
+            for f in some
+        ]
+        column.table(pd.DataFrame(rows).set_index(""), border="horizontal")
+
+
+def _more(found: Sequence[Finding]) -> None:
+    """Every sentence, with its limit and what it cost."""
+    rows = [
+        {
+            "": words.MARKS[f.verdict],
+            "question": CHECKS[f.check].question,
+            "found": f.sentence,
+            "limit": CHECKS[f.check].reason,
+            words.COST: f"{f.seconds:.2f}",
+        }
+        for f in found
+    ]
+    st.table(pd.DataFrame(rows).set_index(""), border="horizontal")

@@ -1,0 +1,167 @@
+"""Figures of the doctor's views. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.doctor.check import Check
+from engine.doctor.patient import Patient
+from engine.doctor.story import Told
+from engine.doctor.table import Chart
+from ui.figures import specs as go
+from ui.figures.theme import base_layout, colour
+
+VALUES = {"not applicable": 0.0, "pass": 0.5, "fail": 1.0}
+SCALE = [  # nothing to ask, passed, failed
+    [0.0, colour("quiet", 8)],
+    [0.34, colour("quiet", 8)],
+    [0.34, colour("run0", 25)],
+    [0.67, colour("run0", 25)],
+    [0.67, colour("run4")],
+    [1.0, colour("run4")],
+]
+SHORT = 27  # letters of a row's label
+LINES = {"mended": "run0", "both": "run4", "spread": "run3", "mask": "run1", "told": "run2"}
+
+
+def grid(
+    charts: Mapping[str, Chart], titles: Mapping[str, str], checks: Mapping[str, Check], chosen: str
+) -> go.Figure:
+    """(fault, check): whether the check fails. The row of the chosen fault is framed."""
+    names = list(charts)[::-1]
+    verdicts = [[_verdict(charts[name], check) for check in checks] for name in names]
+    row = names.index(chosen)
+    trace = go.Heatmap(
+        z=np.array([[VALUES[v] for v in line] for line in verdicts], dtype=np.float32),
+        x=list(range(len(checks))),
+        y=list(range(len(names))),
+        zmin=0.0,
+        zmax=1.0,
+        colorscale=SCALE,
+        showscale=False,
+        xgap=2,
+        ygap=2,
+        customdata=[[name] * len(checks) for name in names],
+        text=[
+            [
+                f"{titles[name]}<br>{check.title}: {verdict}"
+                for check, verdict in zip(checks.values(), line, strict=True)
+            ]
+            for name, line in zip(names, verdicts, strict=True)
+        ],
+        hovertemplate="%{text}<extra></extra>",
+    )
+    frame = {
+        "type": "rect",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "yref": "y",
+        "y0": row - 0.5,
+        "y1": row + 0.5,
+        "line": {"color": colour("residual"), "width": 2},
+    }
+    layout = base_layout(
+        margin={"l": 170, "r": 52, "t": 116, "b": 8},
+        xaxis=_every(list(checks), [check.title for check in checks.values()])
+        | {"side": "top", "tickangle": -55},
+        yaxis=_every(names, [_short(titles[name]) for name in names]),
+        shapes=[frame],
+        showlegend=False,
+    )
+    return go.Figure({"data": [trace], "layout": layout})
+
+
+def _verdict(chart: Chart, check: str) -> str:
+    found = chart.findings.get(check)
+    return "not applicable" if found is None else found.verdict
+
+
+def _every(names: Sequence[str], written: Sequence[str]) -> dict[str, Any]:
+    """An axis that names every row or column, and keeps its room."""
+    return {
+        "tickmode": "array",
+        "tickvals": list(range(len(names))),
+        "ticktext": list(written),
+        "tickfont": {"size": 10},
+        "automargin": False,
+        "fixedrange": True,
+        "showgrid": False,
+        "zeroline": False,
+    }
+
+
+def _short(title: str) -> str:
+    """A title that leaves room for the grid on a phone; the list above it has it whole."""
+    return title if len(title) <= SHORT else f"{title[: SHORT - 1].rstrip()}…"
+
+
+def curves(patient: Patient, names: Mapping[str, str]) -> go.Figure:
+    """Training and validation loss over the steps, with the line of counting letters."""
+    chart = patient.chart
+    looks = chart.evaluations
+    traces = [
+        _line(chart.steps, chart.losses, names["losses"], "training"),
+        _line([e.step for e in looks], [e.validation_loss for e in looks], names["validation"], "validation"),
+    ]
+    return go.Figure({"data": traces, "layout": _losses(chart.counting, "counting letters")})
+
+
+def course(told: Sequence[Told], names: Mapping[str, str], line: float, said: str) -> go.Figure:
+    """The losses of some stages over their steps."""
+    traces = [_line(one.points, one.losses, names[one.name], LINES[one.name]) for one in told]
+    return go.Figure({"data": traces, "layout": _losses(line, said)})
+
+
+def gradient_norms(told: Sequence[Told], names: Mapping[str, str]) -> go.Figure:
+    """The norm of the whole gradient over the steps, on a logarithmic scale."""
+    traces = [_line(one.points, one.norms, names[one.name], LINES[one.name]) for one in told]
+    layout = base_layout(
+        xaxis={"title": {"text": "step"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": "norm of the gradient"}, "type": "log", "dtick": 1},
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def _line(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, name: str, of: str) -> go.Trace:
+    return go.Scatter(
+        x=np.asarray(x),
+        y=np.asarray(y),
+        mode="lines",
+        name=name,
+        line={"color": colour(of), "width": 2.5},
+        hovertemplate=f"{name}, step %{{x}}: %{{y:.2f}}<extra></extra>",
+    )
+
+
+def _losses(line: float, said: str) -> dict[str, object]:
+    return base_layout(
+        xaxis={"title": {"text": "step"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": "loss, nats"}, "rangemode": "tozero"},
+        shapes=[
+            {
+                "type": "line",
+                "xref": "paper",
+                "x0": 0,
+                "x1": 1,
+                "y0": line,
+                "y1": line,
+                "line": {"color": colour("quiet"), "dash": "dot", "width": 1.5},
+            }
+        ],
+        annotations=[
+            {
+                "text": said,
+                "xref": "paper",
+                "x": 1,
+                "xanchor": "right",
+                "y": line,
+                "yanchor": "bottom",
+                "showarrow": False,
+                "font": {"size": 12},
+            }
+        ],
+    )

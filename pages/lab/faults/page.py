@@ -1,0 +1,74 @@
+"""The bug lab: what each mistake costs, and which checks would have caught it."""
+
+from engine.doctor.case import apart
+from engine.doctor.checks import examine
+from engine.doctor.course import what_it_writes
+from engine.doctor.forward import sees_the_future
+from engine.doctor.start import gradients_by_block, stream_gradients
+from engine.doctor.story import play, unscaled
+from engine.doctor.table import case_of, examined, trained
+from engine.faults import Fault
+from engine.faults.masks import transposed_mask
+from engine.service.bugs import found, specs
+from pages.lab.faults import words, words_doctor
+from pages.lab.faults.cost import draw_cost, told
+from pages.lab.faults.doctor import draw_doctor
+from pages.lab.faults.patient import draw_patient
+from pages.lab.faults.story import draw_story
+from pages.lab.faults.which import draw_which
+from ui.look import Page, View, show
+
+Q = words_doctor.QUESTIONS
+show(
+    Page(
+        "Bug lab",
+        "bugs_view",
+        (
+            View(
+                "cost",
+                "Cost",
+                draw_cost,
+                told,
+                (Fault, specs, found),
+                needs_model=False,
+                question=words.QUESTIONS["cost"],
+            ),
+            View(
+                "doctor",
+                "The doctor",
+                draw_doctor,
+                words_doctor.DOCTOR,
+                (examine, sees_the_future, gradients_by_block, apart),
+                own_text=True,
+                question=Q["doctor"],
+            ),
+            View(
+                "which",
+                "Which check?",
+                draw_which,
+                words_doctor.WHICH,
+                (trained, case_of, examined),
+                needs_model=False,
+                question=Q["which"],
+            ),
+            View(
+                "patient",
+                "Mystery patient",
+                draw_patient,
+                words_doctor.PATIENT,
+                (what_it_writes, case_of),
+                needs_model=False,
+                question=Q["patient"],
+            ),
+            View(
+                "story",
+                "A story",
+                draw_story,
+                words_doctor.STORY,
+                (play, transposed_mask, unscaled, stream_gradients),
+                needs_model=False,
+                question=Q["story"],
+            ),
+        ),
+    )
+)

@@ -1,0 +1,140 @@
+"""The view "A story": a model that does not learn, and two causes found one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from engine import corpora
+from engine.doctor.story import READ, STAGES, Told, baselines, later, play, shipped
+from pages.lab.faults import words_doctor as words
+from pages.lab.faults.doctor_figures import course, gradient_norms
+from ui import explain, state, widgets
+from ui.figures.patterns import pattern_heatmap
+from ui.players.plot import plot
+from ui.slow import measured
+
+HEIGHT = 400
+LIVE_STEPS = 200
+
+
+def draw_story() -> None:
+    """One picture for each chapter."""
+    told, lines = shipped(), baselines()
+    there = {name: said for name, said in words.CHAPTERS.items() if all(n in told for n in SHOWN[name])}
+    chapter = widgets.one_of(words.STEP, there, "story_step", hidden=True, wrap=True)
+    says: dict[str, Callable[[], str]] = {
+        "stuck": lambda: words.stuck(told["both"], lines["unigram"]),
+        "norms": lambda: words.norms(told["both"], told["mended"]),
+        "cheats": lambda: words.cheats(told["mask"]),
+        "shapes": lambda: words.shapes(told["mask"], later(told["mask"])),
+        "mended": lambda: words.mended(told["mended"]),
+        "told": lambda: words.as_told(told["told"], told["mask"]),
+    }
+    _figure(chapter, told, lines)
+    explain.answer(says[chapter]())
+    explain.measure_it(_more, chapter, told)
+
+
+def _figure(chapter: str, told: Mapping[str, Told], lines: Mapping[str, float]) -> None:
+    """Losses, gradient norms, or the pattern."""
+    if chapter == "norms":
+        some = [told["both"], told["mended"]]
+        plot(
+            gradient_norms([_until(one, 500) for one in some], words.NAMES),
+            key="story_norms",
+            height=HEIGHT,
+            name="gradient-norms",
+            data={"step": some[0].points, "norm": some[0].norms},
+            alt=words.story_alt([words.NAMES[one.name] for one in some], "The norm of the gradient"),
+        )
+        return
+    if chapter == "shapes":
+        labels = list(READ.replace("\n", "↵"))
+        left, right = st.columns(2, gap="medium")
+        for place, name in ((left, "mask"), (right, "mended")):
+            with place:
+                plot(
+                    pattern_heatmap(told[name].pattern, labels),
+                    key=f"story_pattern_{name}",
+                    height=HEIGHT,
+                    name="pattern",
+                    data={"query": labels} | dict(zip(range(len(labels)), told[name].pattern.T, strict=True)),
+                    alt=words.pattern_alt(words.NAMES[name]),
+                )
+                st.caption(words.NAMES[name])
+        return
+    shown = [_until(told[name], 2000 if chapter == "mended" else 500) for name in SHOWN[chapter]]
+    line = lines["unigram"] if chapter == "stuck" else lines["bigram"]
+    plot(
+        course(shown, words.NAMES, line, words.LINES["unigram" if chapter == "stuck" else "bigram"]),
+        key="story_course",
+        height=HEIGHT,
+        name="story",
+        data={"step": shown[0].points, "loss": shown[0].losses},
+        alt=words.story_alt([words.NAMES[one.name] for one in shown], "The loss"),
+    )
+
+
+SHOWN = {  # the models of each chapter
+    "stuck": ("both",),
+    "norms": ("both", "mended"),
+    "cheats": ("both", "mask"),
+    "shapes": ("mask", "mended"),
+    "mended": ("both", "mask", "mended"),
+    "told": ("told", "mask", "mended"),
+}
+
+
+def _until(one: Told, step: int) -> Told:
+    """Its first steps."""
+    count = int((one.points <= step).sum())
+    return replace(one, losses=one.losses[:count], norms=one.norms[:count])
+
+
+def _more(chapter: str, told: Mapping[str, Told]) -> None:
+    """What each model wrote on its way, the gradient of each block, and the same training here and now."""
+    names = SHOWN[chapter]
+    rows = [
+        {
+            "model": words.NAMES[name],
+            "step": f"{look.step:,}",
+            "loss": f"{look.loss:.2f}",
+            "the likeliest letters": words.begins(look.greedy, 60),
+            "drawn": words.begins(look.drawn, 60),
+        }
+        for name in names
+        for look in told[name].looks
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, height=300)
+    st.table(
+        pd.DataFrame(
+            {
+                f"block {i}": [f"{told[name].blocks[i]:.2g}" for name in names]
+                for i in range(len(told["both"].blocks))
+            },
+            index=[words.NAMES[name] for name in names],
+        ),
+        border="horizontal",
+    )
+    st.caption(words.BLOCKS)
+    st.caption(words.STORY_MADE)
+    name = names[-1]
+    if widgets.switch(words.LIVE, False, "story_live", hint=words.LIVE_HINT):
+        corpus = state.corpus(corpora.default_name())
+        found = measured(
+            ("story", name, corpus.name), lambda: play(STAGES[name], corpus, LIVE_STEPS), words.LIVE_DOING
+        )
+        if found is not None:
+            plot(
+                course([found], words.NAMES, baselines()["bigram"], words.LINES["bigram"]),
+                key="story_live_course",
+                height=260,
+                name="story-live",
+                data={"step": found.points, "loss": found.losses},
+                alt=words.story_alt([words.NAMES[name]], "The loss, trained now"),
+            )
+            st.caption(words.again(found, _until(told[name], LIVE_STEPS)))

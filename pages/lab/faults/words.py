@@ -1,0 +1,97 @@
+"""What the bug lab says. Whole sentences (Markdown), from values that they are given."""
+
+from __future__ import annotations
+
+from engine.faults import Fault
+from engine.service.bugs import Finding, Side
+from ui.look import Words
+from ui.text.markdown import safe
+from ui.text.tokens import show_characters
+
+QUESTIONS = {"cost": "What does this mistake cost?"}
+LATER = "Causal and padding mask swapped: comes with the encoder-decoder, the first model here that has both."
+QUOTED = 24  # letters of what a model writes, in a sentence
+
+
+def answer(finding: Finding) -> str:
+    """What the loss says of the mistake, and what the texts say."""
+    healthy, broken = finding.healthy, finding.broken
+    if finding.kind == "unknown":
+        return "Neither has been measured yet: **0** losses to compare."
+    if finding.kind == "dies":
+        return (
+            f"With the bug the training **dies at step {broken.died:,}**: the loss is no number any more. The"
+            f" healthy twin stands at **{healthy.loss:.2f}** and writes {quoted(healthy)}."
+        )
+    losses = f"**{broken.loss:.2f}** with the bug, **{healthy.loss:.2f}** healthy"
+    return f"Loss {losses}: {_verdict(finding)} {_texts(healthy, broken)}"
+
+
+def _verdict(finding: Finding) -> str:
+    if finding.kind == "hides":
+        return "the loss does not show it."
+    if finding.kind == "flatters":
+        return "the bug looks **better**."
+    return f"it costs **{finding.cost:.2f} nats**."
+
+
+def _texts(healthy: Side, broken: Side) -> str:
+    return (
+        f"It writes {quoted(broken)}, of which **{percent(broken.words)}** lies in words; of the healthy"
+        f" twin's {quoted(healthy)} **{percent(healthy.words)}** does."
+    )
+
+
+def quoted(side: Side) -> str:
+    """The beginning of what it writes; of blanks alone, as signs that can be seen."""
+    text = " ".join(side.text.split()) or show_characters(side.text)
+    return f"“{safe(text[:QUOTED])}…”" if text else "nothing yet"
+
+
+def shown(text: str) -> str:
+    """What is written, without its empty lines: the whole of it stands in the fold."""
+    return "\n".join(line for line in text.splitlines() if line.strip()) or show_characters(text)
+
+
+def percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def written(side: Side, broken: bool) -> str:
+    """The heading of what one of the two writes."""
+    who = "With the bug" if broken else "Healthy"
+    return f"**{who}** writes · {percent(side.words)} of it in words"
+
+
+def explained(fault: Fault) -> Words:
+    """What is seen, why it happens, and what mends it."""
+    return Words(fault.symptom, fault.story, f"**The fix.** {fault.fix}")
+
+
+def where(fault: Fault) -> str:
+    return f"The lines stand in `{fault.diff.place}`."
+
+
+def recipe(fault: Fault) -> str:
+    """What both are trained with."""
+    model, train, _ = fault.healthy()
+    depth = "1 block" if model.n_layers == 1 else f"{model.n_layers} blocks"
+    text = f"the first {fault.letters:,} letters of Tiny Shakespeare" if fault.letters else "Tiny Shakespeare"
+    return (
+        f"Both: {depth} of {model.d_model} numbers, {model.n_heads} heads, {train.steps} steps of"
+        f" {train.batch_size} windows of {model.context} letters of {text}, from one seed."
+    )
+
+
+def patterns(layer: int, head: int) -> str:
+    return f"What head {head} of block {layer} looks at: the healthy model, then the one with the bug."
+
+
+def pattern_alt(broken: bool, layer: int, head: int) -> str:
+    who = "the model with the bug" if broken else "the healthy model"
+    return f"Attention pattern of head {head} of block {layer} of {who}: queries down, keys across"
+
+
+def no_pattern(broken: bool) -> str:
+    who = "The model with the bug" if broken else "The healthy model"
+    return f"{who} has no weights that are numbers: there is nothing to see."

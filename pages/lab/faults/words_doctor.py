@@ -1,0 +1,337 @@
+"""What the doctor's views say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from engine.doctor.check import Check, Finding, shown
+from engine.doctor.patient import Patient
+from engine.doctor.story import STEPS, Told
+from engine.doctor.table import Chart
+from engine.faults import Diff, Fault
+from ui.look import Words
+from ui.text.markdown import safe
+
+QUESTIONS = {
+    "doctor": "Is this model what it should be?",
+    "which": "Which check finds which bug?",
+    "patient": "What is wrong with this model?",
+    "story": "Why does the loss not fall?",
+}
+MARKS = {"pass": ":green[:material/check_circle:]", "fail": ":red[:material/cancel:]", "not applicable": "–"}
+CHECK, BUG, NO_BUG = "Check", "Put a bug into it", "none"
+BUG_HINT = (
+    "The same weights, in a model with this fault in its parts. Faults that act before the first step change"
+    " nothing in a model that is trained."
+)
+SLOW = "Learn one batch by heart, too"
+SLOW_HINT = "It begins the model anew and trains it on one batch: some seconds."
+EXAMINING = "Examining"
+
+
+def examined(findings: Sequence[Finding], checks: Mapping[str, Check]) -> str:
+    """How many checks passed, and what the first that did not says."""
+    asked = [f for f in findings if f.verdict != "not applicable"]
+    failed = [f for f in asked if f.verdict == "fail"]
+    if not failed:
+        return (
+            f"**All {len(asked)} checks** that can be done on this model pass: none of them finds a bug"
+            f" in it."
+        )
+    first = failed[0]
+    counted = f"**{len(failed)} of {len(asked)} checks fail.** {checks[first.check].title}: {first.sentence}"
+    return counted
+
+
+def of_check(check: Check, found: Finding) -> str:
+    """One check in words: its question, what it found, and why the limit lies there."""
+    return f"**{check.question}** {found.sentence}\n\n*Why that limit?* {check.reason}"
+
+
+def number(check: Check, found: Finding) -> str:
+    """The number of a check as its sentence writes it."""
+    return "" if found.number is None else shown(found.number, check.written)
+
+
+def should_be(check: Check) -> str:
+    """What a healthy model gives, in short.
+
+    >>> from engine.doctor.checks import CHECKS
+    >>> [should_be(CHECKS[name]) for name in ("future", "spread", "targets", "learned")]
+    ['0', '0.67 to 1.50', '100%', 'below -0.20']
+    """
+    if check.slack or check.low == check.high:
+        return shown(check.high if check.low == check.high else 0.0, check.written)
+    if math.isinf(check.low):
+        return f"below {shown(check.high, check.written)}"
+    if math.isinf(check.high):
+        return "above 0"
+    if check.low == 0.0:
+        return f"below {shown(check.high, check.written)}"
+    return f"{shown(check.low, check.written)} to {shown(check.high, check.written)}"
+
+
+COST = "seconds"
+DOCTOR = Words(
+    see="Every check does one small experiment on the model of the bar and holds one number against one"
+    " limit."
+    " A dash: there is nothing to ask here, and the check says why.",
+    why="A Transformer with a bug often trains, only worse. Its loss does not say so; these experiments do,"
+    " and"
+    " most of them take less than a second.",
+    attempt="Put “The mask is missing” into it. Then choose a run of yours, or the time-lapse at step 0.",
+)
+
+
+# Which check finds which bug ---------------------------------------------------------------------
+
+FAULT = "Fault"
+
+
+def found_by(title: str, chart: Chart, checks: Mapping[str, Check]) -> str:
+    """How many checks find a fault, and what the quickest of them says."""
+    caught = chart.caught_by
+    asked = [name for name, found in chart.findings.items() if found.verdict != "not applicable"]
+    if not caught:
+        return f"**{title}**: none of {len(asked)} checks fires. That is how it should be."
+    quickest = min(caught, key=lambda name: checks[name].minutes)
+    said = chart.findings[quickest].sentence
+    return (
+        f"**{title}** is found by **{len(caught)} of {len(asked)} checks**. The quickest is"
+        f" “{checks[quickest].title}”: {said}"
+    )
+
+
+def which_alt(charts: Mapping[str, Chart], checks: Mapping[str, Check]) -> str:
+    return (
+        f"A grid of {len(charts)} models, one healthy and the others with one fault each, and {len(checks)}"
+        " checks; a cell is dark where the check fails on the model."
+    )
+
+
+WHICH = Words(
+    see="A row is a model that was trained with one fault in it, a column a check. Dark: the check fails."
+    " The first row is the healthy model.",
+    why="No check finds everything. Comparing with a second program finds most, and costs most; changing a"
+    " token finds every leak in two minutes.",
+    attempt="Click a row. Look for faults that the loss alone would never have shown.",
+)
+MADE = (
+    "Made by `python -m engine.doctor.table`: each fault was trained once on Tiny Shakespeare and examined;"
+    " nothing in this grid is typed in."
+)
+
+
+# The mystery patient -----------------------------------------------------------------------------
+
+SEED, SEED_HINT = "Patient", "The same number gives everybody the same patient."
+NEXT = "Next"
+ORDER = "Order a test"
+DIAGNOSIS, NOT_YET = "Your diagnosis", "choose one"
+NAME_IT = "Name it"
+CURVE = {"losses": "training text", "validation": "unseen text"}
+
+
+def offered(check: Check) -> str:
+    """A test that can be ordered, with what it costs."""
+    return f"{check.title} · {check.minutes} min"
+
+
+def would_show(fault: Fault) -> str:
+    """What a bug looks like: of whichever is chosen, whatever the patient has."""
+    return f"If so: {fault.symptom}" if fault.symptom else "If so: nothing that a test would find."
+
+
+def before(patient: Patient, spent: int) -> str:
+    """What can be seen without a test."""
+    chart, left = patient.chart, patient.budget - spent
+    last = chart.evaluations[-1]
+    return (
+        f"This model ended at **{last.validation_loss:.2f} nats** on unseen text, where counting letters"
+        f" gives"
+        f" {chart.counting:.2f}. You have **{left} minutes** left for tests. What is wrong with it?"
+    )
+
+
+def told(patient: Patient, named: str, title: str, spent: int) -> str:
+    """Right or wrong, and what it was."""
+    truth = f"**{title}**"
+    if named == patient.name:
+        return f"Right, in **{spent} minutes** of tests: {truth}."
+    return f"Not quite. After {spent} minutes of tests, it was: {truth}."
+
+
+def enough(chart: Chart, checks: Mapping[str, Check]) -> str:
+    """The least that would have found it."""
+    caught = chart.caught_by
+    if not caught:
+        return "No test fires on a healthy model: you needed to stop looking."
+    quickest = min(caught, key=lambda name: checks[name].minutes)
+    return (
+        f"The quickest test that fires is “{checks[quickest].title}”, {checks[quickest].minutes} minutes;"
+        f" in all"
+        f" {len(caught)} do."
+    )
+
+
+def diffs(fault: Fault) -> tuple[Diff, ...]:
+    """The lines that make it."""
+    return (fault.diff,)
+
+
+def reveal(fault: Fault) -> str:
+    return (
+        f"**What is seen.** {fault.symptom}\n\n**How it comes about.** {fault.story}\n\n**The fix.**"
+        f" {fault.fix}"
+    )
+
+
+def result(check: Check, found: Finding) -> tuple[str, str, str]:
+    """A row of the table of results."""
+    return MARKS[found.verdict], check.title, found.sentence
+
+
+def patient_alt(patient: Patient) -> str:
+    chart = patient.chart
+    return (
+        f"The loss on training text over {chart.steps[-1]:,} steps, ending at {chart.losses[-1]:.2f} nats,"
+        f" and on"
+        f" unseen text, ending at {chart.evaluations[-1].validation_loss:.2f}; a line marks counting letters,"
+        f" {chart.counting:.2f}."
+    )
+
+
+PATIENT = Words(
+    see="The curves of a training and what the model wrote. Somewhere in it there may be one bug, or none.",
+    why="In practice nobody tells you where the bug is. What you can afford to try, and in which order, is"
+    " the"
+    " skill.",
+    attempt="Look at the writing beside the loss before you order anything. Then order the cheapest test that"
+    " would tell your two best guesses apart.",
+)
+
+
+# The story ---------------------------------------------------------------------------------------
+
+STEP = "Step"
+CHAPTERS = {
+    "stuck": "1 It is stuck",
+    "norms": "2 Gradients",
+    "cheats": "3 Too good",
+    "shapes": "4 The mask",
+    "mended": "5 Mended",
+    "told": "6 As it is told",
+}
+NAMES = {
+    "both": "both bugs",
+    "spread": "weights unscaled",
+    "mask": "mask transposed",
+    "told": "mask transposed, writes unscaled",
+    "mended": "both mended",
+}
+
+
+def stuck(both: Told, counting: float) -> str:
+    last = both.last
+    return (
+        f"After {last.step:,} steps the loss is **{last.loss:.2f}**, hardly better than counting letters"
+        f" ({counting:.2f}), and it writes “{begins(last.greedy)}”. It is stuck."
+    )
+
+
+def norms(both: Told, mended: Told) -> str:
+    return (
+        f"Before the first step the gradient at the bottom of the stack is **{both.growth:,.0f} times** the"
+        f" one"
+        f" at its top; started by the book it is {mended.growth:.1f} times. The weights came from"
+        " `torch.randn`, and nobody made them smaller."
+    )
+
+
+def cheats(mask: Told) -> str:
+    last = mask.last
+    return (
+        f"With small weights the loss falls to **{last.loss:.3f}** in {last.step:,} steps. Nobody can guess"
+        f" text"
+        f" that well, and it writes “{begins(last.greedy)}”."
+    )
+
+
+def shapes(mask: Told, future: float) -> str:
+    n = len(mask.pattern)
+    return (
+        f"Every shape is right: the pattern is ({n}, {n}), and so is a mask that lies on the wrong side."
+        f" Printed, it shows **{future:.0%}** of all weight on later letters: the mask is transposed."
+    )
+
+
+def mended(told: Told) -> str:
+    last = told.last
+    return (
+        f"With both mended it is at **{last.loss:.2f}** nats after {last.step:,} steps, on text that it never"
+        f" saw, and writes “{begins(last.drawn)}”."
+    )
+
+
+def as_told(told: Told, mask: Told) -> str:
+    there = next(look for look in mask.looks if look.step == told.last.step)
+    return (
+        "Told with writes that are only not scaled by depth, the story is another here: with the mask"
+        f" transposed the loss falls to **{told.last.loss:.3f}** all the same, as with the mask alone"
+        f" ({there.loss:.3f})."
+    )
+
+
+LINES = {"unigram": "counting letters", "bigram": "counting pairs"}
+BLOCKS = "The norm of the gradient of each block's weights, before the first step."
+
+
+def again(found: Told, stored: Told) -> str:
+    """The live training beside the stored one."""
+    return (
+        f"Trained now: {found.losses[-1]:.2f} nats after {found.points[-1]:,} steps; stored,"
+        f" {stored.losses[-1]:.2f}."
+    )
+
+
+def pattern_alt(name: str) -> str:
+    return (
+        f"Who looks at whom in the first head of the last block, {name}: queries go down, keys across;"
+        f" above the"
+        " diagonal lies what comes later."
+    )
+
+
+def as_written(text: str) -> str:
+    """A text with its line breaks visible, so that blank lines are seen."""
+    return text.replace("\n", "↵\n")
+
+
+def begins(text: str, most: int = 28) -> str:
+    """The beginning of a text on one line, line breaks visible."""
+    line = text.replace("\n", "↵")
+    return safe(line if len(line) <= most else line[:most].rstrip() + " …")
+
+
+def story_alt(names: Sequence[str], what: str) -> str:
+    return f"{what} over the steps of the training, a line each for: {', '.join(names)}."
+
+
+LIVE = "Train this again, now"
+LIVE_HINT = "The same model from the same weights for 200 steps, here and now."
+LIVE_DOING = "Training"
+STORY = Words(
+    see="Six steps of one afternoon. Each shows what was printed, and the answer says what follows from it.",
+    why="A bug can hide another: while the weights are too large, nobody sees that the mask leaks.",
+    attempt="Train a step again, now, under “Measure it”: the same weights and windows give the same curve.",
+)
+STORY_MADE = (
+    f"Made by `python -m engine.doctor.story`: the preset “Classic”, {STEPS:,} steps at the learning rates of"
+    " that training, the faulty ones stopped after 500. The texts that tell the story say: output “the the"
+    " the"
+    " the”, loss stuck at 4.2, causes a transposed mask and unscaled writes. At 4.17 nats a model of 65"
+    " letters"
+    " knows nothing, and cannot know “the”; always taking the likeliest letter, a healthy young model"
+    " writes it."
+)

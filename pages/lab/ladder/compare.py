@@ -1,0 +1,44 @@
+"""The view "Compare": one thing varied, everything else alike; raced on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from engine.errors import CorpusError
+from engine.measure.ngrams import baselines
+from engine.presets.raced import QUESTIONS
+from engine.service.climbing import finish
+from engine.service.lab_races import question_specs
+from engine.service.standings import standings
+from engine.service.state import RunView
+from pages.lab.ladder import words_compare as words
+from pages.lab.ladder.shared import stored
+from ui import state, widgets
+from ui.race import show_race
+
+KEY = "ladder_question"
+
+
+def draw_compare() -> None:
+    """A list of questions; the race that answers it."""
+    titles = {name: question.asks for name, question in QUESTIONS.items()}
+    name = widgets.one_of(words.QUESTION, titles, KEY, kind="list", hidden=True, width=560)
+    question = QUESTIONS[name]
+    cuts = {c.train.tokenizer for c in question.contestants}
+
+    def say(views: Sequence[RunView]) -> str:
+        unit: Literal["nats", "bits"] = "bits" if len(cuts) > 1 else "nats"
+        return words.answer(name, finish(standings(views), unit, _lines(unit == "bits")))
+
+    show_race(
+        f"question_{name}", question.title, question_specs(name), say=say, stored=stored(name), height=350
+    )
+
+
+def _lines(bits: bool) -> Mapping[str, float]:
+    """What counting reaches; nothing where the text is not here."""
+    try:
+        return dict(baselines(state.corpus("shakespeare"), bits))
+    except CorpusError:
+        return {}

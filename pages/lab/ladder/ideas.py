@@ -1,0 +1,88 @@
+"""The view "Ideas": all rungs, what each adds in the configuration and in the code, and what it buys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+import streamlit as st
+
+from engine.errors import CorpusError
+from engine.measure.ladder_lines import lines
+from engine.measure.ngrams import baselines
+from engine.presets.ladder import LADDER
+from engine.service.climbing import idea, losses
+from engine.service.lab_races import RUNGS, SEEDS
+from engine.service.standings import standings
+from engine.service.stored import Stored
+from pages.lab.ladder import words
+from pages.lab.ladder.ideas_figure import rungs
+from pages.lab.ladder.shared import seeds, stored
+from ui import explain, race_words, state, widgets
+from ui.players.plot import plot
+
+HEIGHT = 440
+FIRST = "positions"
+
+
+def draw_ideas() -> None:
+    """A point for each rung; beside it the difference from the one below."""
+    race = stored(RUNGS)
+    found = losses(race.runs) if race else {}
+    picture, beside = st.columns([3, 2], gap="medium")
+    titles = {name: rung.title for name, rung in LADDER.items()}
+    with beside:
+        name = widgets.one_of(words.RUNG, titles, "ladder_rung", first=FIRST, kind="list")
+        _difference(name)
+    with picture:
+        if not found:
+            st.info(words.NOT_STORED)
+        plot(
+            rungs(found, name, _lines()),
+            key="ladder_ideas",
+            height=HEIGHT,
+            alt=words.ladder_alt(found),
+            data=pd.DataFrame({"rung": [titles[n] for n in found], "nats": list(found.values())}),
+            name="rungs",
+        )
+    explain.answer(words.idea_answer(idea(name, found, seeds), name, found.get(name)))
+    if race:
+        explain.measure_it(_table, race)
+
+
+def _difference(name: str) -> None:
+    """What is new: in words, in the configuration, in the code."""
+    rung = LADDER[name]
+    st.markdown(rung.idea)
+    if rung.below is None:
+        st.caption(words.LOWEST)
+    else:
+        below = LADDER[rung.below]
+        said = [words.change(field, getattr(below.model, field), new) for field, new in rung.changes.items()]
+        if rung.parts != below.parts:
+            said.append(words.parts_change(below.parts, rung.parts))
+        st.markdown("  \n".join(said))
+    source = lines(name)
+    if source:
+        st.code(source, language="python", height=190)
+    else:
+        st.caption(words.NOTHING_NEW)
+
+
+def _lines() -> Mapping[str, float]:
+    """What counting reaches on the text of the stored race; nothing where that is not here."""
+    try:
+        return dict(baselines(state.corpus("shakespeare")))
+    except CorpusError:
+        return {}
+
+
+def _table(race: Stored) -> None:
+    """The race's table, and the rungs with other seeds."""
+    st.dataframe(pd.DataFrame(race_words.table(standings(race.runs))), hide_index=True)
+    st.caption(race_words.made(race.made))
+    titles = {name: rung.title for name, rung in LADDER.items() if seeds(name)}
+    if titles:
+        st.caption(words.SEEDS)
+        rows = {f"seed {seed}": [seeds(name)[at] for name in titles] for at, seed in enumerate(SEEDS)}
+        st.dataframe(pd.DataFrame({"rung": list(titles.values())} | rows), hide_index=True)

@@ -1,0 +1,104 @@
+"""The rungs and their losses. A pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.presets.ladder import LADDER
+from ui.figures import specs as go
+from ui.figures.theme import base_layout, colour
+
+MOST = 3.75  # nats: what is beyond stands at the right edge, with its number
+LINES = {"unigram": "letters counted", "bigram": "pairs", "trigram": "triples"}
+
+
+def rungs(found: Mapping[str, float], chosen: str, lines: Mapping[str, float]) -> go.Figure:
+    """`found` (rung -> loss), lowest rung at the bottom; `lines` (n-gram -> loss) across; the chosen rung's
+    step from the one below as a bar.
+    """
+    names = list(found)
+    rows = {name: i for i, name in enumerate(names)}
+    quiet, loud = colour("quiet"), colour("validation")
+    traces = [
+        go.Scatter(
+            x=[min(found[name], MOST) for name in names],
+            y=list(rows.values()),
+            mode="markers+text",
+            text=[_written(found[name]) for name in names],
+            textposition=[_beside(name, chosen, found) for name in names],
+            textfont={"size": 12},
+            marker={
+                "size": [15 if name == chosen else 10 for name in names],
+                "color": [loud if name == chosen else quiet for name in names],
+            },
+            customdata=[f"{LADDER[name].title}: {found[name]:.3f} nats" for name in names],
+            hovertemplate="%{customdata}<extra></extra>",
+            cliponaxis=False,
+        )
+    ]
+    below = LADDER[chosen].below
+    if below is not None and chosen in found and below in found:
+        traces.insert(
+            0,
+            go.Scatter(
+                x=[min(found[name], MOST) for name in (below, below, chosen)],
+                y=[rows[below], rows[chosen], rows[chosen]],
+                mode="lines",
+                line={"color": loud, "width": 4},
+                hoverinfo="skip",
+            ),
+        )
+    shown = {name: at for name, at in lines.items() if name in LINES}
+    layout = base_layout(
+        margin={"l": 140, "r": 40, "t": 24, "b": 40},
+        showlegend=False,
+        xaxis={
+            "title": {"text": "loss on unseen text (nats a letter)"},
+            "range": [min([*found.values(), 2.0]) - 0.22, MOST + 0.25],
+            "zeroline": False,
+        },
+        yaxis={
+            "tickmode": "array",
+            "tickvals": list(rows.values()),
+            "ticktext": [f"<b>{LADDER[n].title}</b>" if n == chosen else LADDER[n].title for n in names],
+            "range": [-0.8, len(names) - 0.3],
+            "showgrid": False,
+            "zeroline": False,
+        },
+        shapes=[
+            {
+                "type": "line",
+                "x0": at,
+                "x1": at,
+                "y0": 0,
+                "y1": 1,
+                "yref": "paper",
+                "line": {"color": quiet, "width": 1.2, "dash": "dot"},
+                "layer": "below",
+            }
+            for at in shown.values()
+        ],
+        annotations=[
+            {
+                "x": at,
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "text": LINES[name],
+                "showarrow": False,
+                "font": {"size": 12, "color": quiet},
+            }
+            for name, at in shown.items()
+        ],
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def _written(loss: float) -> str:
+    return f"{loss:.2f}" if loss <= MOST else f"exploded: {loss:,.0f}"
+
+
+def _beside(name: str, chosen: str, found: Mapping[str, float]) -> str:
+    """The side of a point on which its number is free: not over the chosen step, nor out of the picture."""
+    from_right = name == chosen and found[name] < found.get(LADDER[name].below or "", 0.0)
+    return "middle left" if from_right or found[name] > MOST else "middle right"

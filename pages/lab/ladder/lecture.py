@@ -1,0 +1,53 @@
+"""The view "Lecture": a lecture's experiment and ours, rung by rung."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from engine.errors import CheckpointError
+from engine.presets.ladder import LECTURE
+from engine.training.ladder import Experiment, Overfit, of_checkpoint, shipped
+from pages.lab.ladder import words_lecture as words
+from pages.lab.ladder.lecture_figure import beside, over_steps, readings
+from ui import explain, widgets
+from ui.players.plot import plot
+
+HEIGHT = 420
+OURS = "shakespeare-modern"
+
+
+def draw_lecture() -> None:
+    """What was published, beside what was measured here; or the curves."""
+    try:
+        found = shipped()
+    except CheckpointError as error:
+        st.info(str(error))
+        return
+    shown = widgets.one_of(words.SHOWN, words.SHOWS, "ladder_lecture", hidden=True)
+    figure = beside(found) if shown == "ends" else over_steps(found)
+    plot(
+        figure,
+        key=f"ladder_lecture_{shown}",
+        height=HEIGHT,
+        alt=words.alt(found),
+        data=pd.DataFrame(words.table(found)),
+        name="lecture",
+    )
+    own = of_checkpoint(OURS, found.letters)
+    explain.answer(words.answer(found, own))
+    explain.measure_it(_measured, found, own)
+
+
+def _measured(found: Experiment, own: Overfit) -> None:
+    """The table, what each wrote, and a training that goes on learning what it has read."""
+    st.dataframe(pd.DataFrame(words.table(found)), hide_index=True)
+    st.caption(words.made(found))
+    plot(readings(own), key="ladder_readings", height=280, alt=words.readings(own), name="readings")
+    st.caption(words.readings(own))
+    wrote = {name: each for name, each in found.rungs.items() if each.text}
+    if wrote:
+        titles = {name: LECTURE[name].rung.title for name in wrote}
+        name = widgets.one_of(words.WROTE, titles, "ladder_wrote", kind="list")
+        st.caption(words.wrote(wrote[name]))
+        st.code(wrote[name].text, language=None, wrap_lines=True)

@@ -1,0 +1,127 @@
+"""The lecture's losses beside ours; curves. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.presets.ladder import LECTURE
+from engine.training.ladder import Experiment, Overfit
+from pages.lab.ladder.words_lecture import row_label
+from ui.figures import specs as go
+from ui.figures.theme import base_layout, colour
+
+SHADES = ("run0", "run1", "run2", "run3", "run4", "run5", "validation", "training")
+
+
+def beside(found: Experiment) -> go.Figure:
+    """A row for each rung of the lecture, in the order of its cost; losses across."""
+    names = list(LECTURE)[::-1]
+    rows = {name: i for i, name in enumerate(names)}
+    published = [name for name in names if LECTURE[name].loss is not None]
+    ran = [name for name in names if name in found.rungs]
+
+    def points(label: str, xs: Sequence[float | None], at: Sequence[str], **marker: object) -> go.Trace:
+        return go.Scatter(
+            x=list(xs),
+            y=[rows[name] for name in at],
+            mode="markers",
+            name=label,
+            marker={"size": 12} | marker,
+            customdata=[LECTURE[name].rung.title for name in at],
+            hovertemplate=f"%{{customdata}}, {label}: %{{x:.3f}}<extra></extra>",
+            cliponaxis=False,
+        )
+
+    loud, quiet = colour("training"), colour("quiet")
+    traces = [
+        points(
+            "published (training)",
+            [LECTURE[n].loss for n in published],
+            published,
+            symbol="diamond-open",
+            size=15,
+            color=quiet,
+            line={"width": 2},
+        ),
+        points("ours, training", [found.rungs[n].train[-1] for n in ran], ran, color=loud),
+        points(
+            "ours, unseen text",
+            [found.rungs[n].validation[-1] for n in ran],
+            ran,
+            symbol="circle-open",
+            color=colour("validation"),
+            line={"width": 2},
+        ),
+    ]
+    layout = base_layout(
+        margin={"l": 210, "r": 20, "t": 30, "b": 40},
+        legend={"orientation": "h", "y": 1.02, "x": 0, "yanchor": "bottom"},
+        xaxis={"title": {"text": "loss (nats a letter)"}, "zeroline": False},
+        yaxis={
+            "tickmode": "array",
+            "tickvals": list(rows.values()),
+            "ticktext": [row_label(name, found.rungs.get(name)) for name in names],
+            "range": [-0.7, len(names) - 0.3],
+            "zeroline": False,
+        },
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def over_steps(found: Experiment) -> go.Figure:
+    """For each rung that was run: full on what it learns from, dashed on unseen text; diamonds published."""
+    traces = []
+    end = max((each.of for each in found.rungs.values()), default=1)
+    for index, (name, each) in enumerate(found.rungs.items()):
+        shade, title = colour(SHADES[index % len(SHADES)]), LECTURE[name].rung.title
+        for losses, dash, label in ((each.train, "solid", "training"), (each.validation, "dash", "unseen")):
+            traces.append(
+                go.Scatter(
+                    x=list(each.steps)[1:],
+                    y=list(losses)[1:],
+                    mode="lines",
+                    name=f"{title}, {label}",
+                    line={"color": shade, "width": 2, "dash": dash},
+                    hovertemplate=f"{title}, {label}: %{{y:.3f}}<extra></extra>",
+                )
+            )
+        if each.published is not None:
+            traces.append(
+                go.Scatter(
+                    x=[end],
+                    y=[each.published],
+                    mode="markers",
+                    name=f"{title}, published",
+                    marker={"symbol": "diamond-open", "size": 14, "color": shade, "line": {"width": 2}},
+                    cliponaxis=False,
+                )
+            )
+    layout = base_layout(
+        margin={"l": 50, "r": 20, "t": 10, "b": 40},
+        legend={"orientation": "v", "x": 1.01, "xanchor": "left", "y": 1, "yanchor": "top"},
+        xaxis={"title": {"text": "steps"}, "range": [0, end], "zeroline": False},
+        yaxis={"title": {"text": "loss (nats a letter)"}},
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def readings(own: Overfit) -> go.Figure:
+    """Both losses of one training over how often its text was read."""
+    traces = [
+        go.Scatter(
+            x=list(own.passes)[1:],
+            y=list(losses)[1:],
+            mode="lines+markers",
+            name=label,
+            line={"color": colour(shade), "width": 2.5},
+        )
+        for losses, label, shade in (
+            (own.train, "on what it learns from", "training"),
+            (own.validation, "on unseen text", "validation"),
+        )
+    ]
+    layout = base_layout(
+        xaxis={"title": {"text": "readings of the text"}, "zeroline": False},
+        yaxis={"title": {"text": "loss (nats a letter)"}},
+    )
+    return go.Figure({"data": traces, "layout": layout})

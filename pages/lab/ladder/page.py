@@ -1,0 +1,56 @@
+"""The ladder: from a table of pairs to a Transformer, one idea a rung."""
+
+from engine.measure.following import counted, expected
+from engine.measure.raw_similarity import self_term
+from engine.presets.ladder import Rung
+from engine.training.ladder import climb
+from engine.training.race import race
+from pages.lab.ladder import words, words_compare, words_lecture, words_pairs, words_self
+from pages.lab.ladder.compare import draw_compare
+from pages.lab.ladder.ideas import draw_ideas
+from pages.lab.ladder.lecture import draw_lecture
+from pages.lab.ladder.pairs import draw_pairs
+from pages.lab.ladder.race import draw_race
+from pages.lab.ladder.self_term import draw_self
+from ui.look import Page, View, show
+
+show(
+    Page(
+        "Ladder",
+        "ladder_view",
+        (
+            View("ideas", "Ideas", draw_ideas, words.IDEAS, (Rung,), False, question=words.ASK_IDEAS),
+            View("race", "Race", draw_race, words.RACE, (race,), False, question=words.ASK_RACE),
+            View(
+                "pairs",
+                "Pairs",
+                draw_pairs,
+                words_pairs.WORDS,
+                (counted, expected),
+                False,
+                question=words_pairs.ASK,
+            ),
+            View(
+                "self", "Self-term", draw_self, words_self.WORDS, (self_term,), False, question=words_self.ASK
+            ),
+            View(
+                "lecture",
+                "Lecture",
+                draw_lecture,
+                words_lecture.WORDS,
+                (climb,),
+                False,
+                question=words_lecture.ASK,
+            ),
+            View(
+                "compare",
+                "Compare",
+                draw_compare,
+                words_compare.WORDS,
+                (race,),
+                False,
+                question=words_compare.ASK,
+            ),
+        ),
+    )
+)

@@ -1,0 +1,63 @@
+"""The view "Pairs": what a table of pairs learned, and what it cannot learn."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from engine.errors import CheckpointError
+from engine.training.pairs import DOUBLE, SEEING, SINGLE, TABLE, Expectations, shipped
+from pages.lab.ladder import words_pairs as words
+from pages.lab.ladder.pairs_figure import panels
+from ui import explain, widgets
+from ui.players.plot import plot
+
+HEIGHT = 400
+TOP = 5
+
+
+def draw_pairs() -> None:
+    """Six small bar charts: after four letters, and after two pairs of letters."""
+    try:
+        found = shipped()
+    except CheckpointError as error:
+        st.info(str(error))
+        return
+    other = widgets.one_of(words.BESIDE, words.RUNGS, "ladder_seeing", first=SEEING[-1])
+    plot(
+        panels(found, other, TOP),
+        key="ladder_pairs",
+        height=HEIGHT,
+        alt=words.alt(found, other),
+        data=_shares(found, other),
+        name="pairs",
+    )
+    explain.answer(words.answer(found, other))
+    explain.measure_it(_measured, found)
+
+
+def _shares(found: Expectations, other: str) -> pd.DataFrame:
+    rows = [
+        {"after": given, "letter": letter}
+        | {source: found.of(source, given, letter) for source in ("text", TABLE, other)}
+        for given in (*SINGLE, *DOUBLE)
+        for letter in found.top(given, TOP)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _measured(found: Expectations) -> None:
+    """How differently each goes on after the two pairs, and its loss."""
+    sources = (TABLE, *SEEING)
+    st.table(
+        pd.DataFrame(
+            {
+                words.APART: [f"{found.apart(s):.3f}" for s in ("text", *sources)],
+                words.LOSS: ["", *(f"{found.losses[s]:.3f}" for s in sources)],
+            },
+            index=[words.TEXT, *(words.name(s) for s in sources)],
+        ),
+        border="horizontal",
+    )
+    st.caption(words.MEASURED)
+    st.caption(words.made(found))

@@ -1,0 +1,73 @@
+"""The view "Race": any rungs side by side, live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from engine import corpora
+from engine.errors import CorpusError
+from engine.measure.ngrams import baselines
+from engine.presets.ladder import FIRST_FOUR, LADDER, RACE_TRAINING
+from engine.service.climbing import finish
+from engine.service.lab_races import RUNGS, rung_specs
+from engine.service.standings import standings
+from engine.service.state import RunView
+from pages.lab.ladder import words
+from pages.lab.ladder.shared import stored
+from ui import state, widgets
+from ui.race import show_race
+from ui.text.markdown import safe
+
+STEPS = (150, 300, 600, 1200)
+KEY, TYPED = "ladder", "ladder_typed"
+MOST = 8
+
+
+def draw_race() -> None:
+    """The rungs that are raced, the text, the steps; the race."""
+    titles = {name: rung.title for name, rung in LADDER.items()}
+    which, rest = st.columns([5, 3], gap="medium", vertical_alignment="bottom")
+    with which:
+        names = widgets.some_of(
+            words.RUNGS, titles, "ladder_rungs", first=FIRST_FOUR, kind="list", max_selections=MOST
+        )
+    with rest, st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        steps = widgets.one_of(
+            "Steps",
+            {n: f"{n:,} steps" for n in STEPS},
+            "ladder_steps",
+            first=RACE_TRAINING.steps,
+            kind="list",
+        )
+        text = widgets.one_of(words.TEXT, words.TEXTS, "ladder_text", kind="list")
+    typed = _typed() if text == "text" else None
+    if text == "text" and not typed:
+        st.info(words.TOO_SHORT)
+        text, typed = "shakespeare", None
+    if len(names) < 2:
+        st.info(words.FEW)
+        names = list(FIRST_FOUR)
+    try:
+        corpus = corpora.from_text(typed) if typed else state.corpus(text)
+        size = corpus.vocab_size
+        lines = dict(baselines(corpus))
+    except CorpusError as error:
+        st.warning(safe(str(error)))
+        size, lines = 65, {}
+        typed = None
+    specs = rung_specs(names, text, typed, size, steps=steps)
+
+    def say(views: Sequence[RunView]) -> str:
+        return words.race_answer(finish(standings(views), "nats", lines))
+
+    show_race(KEY, "The ladder", specs, say=say, stored=stored(RUNGS), height=330)
+
+
+def _typed() -> str | None:
+    # Streamlit's own: a text of somebody's is for nobody's link.
+    return (
+        st.text_area(words.YOURS, key=TYPED, height=80, persist_state="session", placeholder=words.YOURS_HINT)
+        or None
+    )

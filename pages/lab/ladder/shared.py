@@ -1,0 +1,23 @@
+"""The stored race of all rungs, where it is there."""
+
+from __future__ import annotations
+
+from engine.errors import CheckpointError
+from engine.service.lab_races import seed_losses, shipped
+from engine.service.stored import Stored
+
+
+def stored(name: str) -> Stored | None:
+    """A race that comes with the app; None where its file is missing or broken."""
+    try:
+        return shipped(name)
+    except CheckpointError:
+        return None
+
+
+def seeds(rung: str) -> tuple[float, ...]:
+    """A rung's losses with several seeds; none where they were not measured."""
+    try:
+        return seed_losses(rung)
+    except CheckpointError:
+        return ()

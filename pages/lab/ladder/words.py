@@ -1,0 +1,135 @@
+"""What the ladder says: of an idea, and of a race of rungs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.presets.ladder import LADDER
+from engine.service.climbing import Finish, Idea
+from engine.service.standings import Standing
+from ui.fields import label_of, show
+from ui.look import Words
+
+ASK_IDEAS = "What does each idea buy?"
+ASK_RACE = "Which rung learns most in the same time?"
+RUNG = "Rung"
+RUNGS = "Rungs in the race"
+TEXT = "Text"
+TEXTS = {"shakespeare": "Tiny Shakespeare", "python": "Python manual", "text": "your own"}
+YOURS = "Your text"
+YOURS_HINT = (
+    "Some thousand letters or more: nine tenths are learned from, the rest is what the loss is measured on."
+)
+TOO_SHORT = "Paste a text of some thousand letters under **Text**, and press **Race**."
+NOTHING_NEW = "No new line: only a number differs."
+NOT_STORED = "There is no stored race here: `python -m engine.pretrain races ladder` makes it."
+SEEDS = (
+    "The same trainings with other seeds: first weights and batches differ. Losses on all unseen text, nats."
+)
+LOWEST = "The lowest rung: nothing lies below it."
+FEW = "Choose at least two rungs."
+EXPLAINED = {"parts": "values", "healthy": "a matrix of their own", "raw_values": "the stream itself"}
+
+
+def change(field: str, before: object, after: object) -> str:
+    """A line of the difference between two rungs."""
+    return f"{label_of(field)}: {show(before)} → **{show(after)}**"
+
+
+def parts_change(before: str, after: str) -> str:
+    return f"Values: {EXPLAINED.get(before, before)} → **{EXPLAINED.get(after, after)}**"
+
+
+def idea_answer(found: Idea | None, name: str, loss: float | None) -> str:
+    """What the chosen rung bought."""
+    rung = LADDER[name]
+    if found is None:
+        said = f": **{loss:.2f} nats**" if loss is not None else ""
+        return f"**{rung.title}** is where the ladder begins{said}. {rung.idea}"
+    below = LADDER[str(rung.below)].title
+    numbers = f"{found.before:,.2f} → **{found.after:,.2f} nats**"
+    said = {
+        "better": f"**{rung.title}** on top of *{below}*: {numbers}, better{_seeds(found)}.",
+        "worse": f"**{rung.title}** on top of *{below}*: {numbers}, worse{_seeds(found)}.",
+        "alike": f"**{rung.title}** on top of *{below}*: {numbers}, no more than two seeds may differ by.",
+        "exploded": f"**{rung.title}** on top of *{below}*: {numbers}, it explodes.",
+    }[found.verdict]
+    remark = EXPLODES if found.verdict == "exploded" else REMARKS.get(name, "")
+    return f"{said} {remark}".rstrip()
+
+
+def _seeds(found: Idea) -> str:
+    return f" with each of {found.seeds} seeds" if found.seeds else ""
+
+
+EXPLODES = (
+    "Without a norm the stream of eight layers is so large from the start that this learning rate throws it"
+    " off."
+)
+REMARKS: Mapping[str, str] = {
+    "mean": "An average forgets which letter came last, and that one says most.",
+    "similarity": "Every letter mostly finds itself: it is the table of pairs again.",
+    "one-matrix": "With one matrix for both sides a letter still mostly finds itself.",
+    "two-matrices": "It may look elsewhere now, and so no longer keeps its last letter.",
+    "values": "Still no better than the table: only what was gathered goes on, not the letter's own vector.",
+    "attention-1": "A residual keeps the last letter and adds what was gathered to it.",
+    "block-1": "After listening, each letter thinks for itself.",
+    "positions": "Without them it sees a bag of letters. No idea above the table of pairs buys as much.",
+    "heads": "At 64 numbers, four heads have 16 each; several heads pay in larger models.",
+    "norm": "Norms buy depth and high rates; at four layers they only slow the start.",
+    "modern": "RoPE, RMSNorm, SwiGLU and normed queries and keys, all at once.",
+}
+
+IDEAS = Words(
+    see=(
+        "Each row is a small model, trained alike: 64 numbers a letter, 64 letters at once, 300 steps. Its"
+        " point is the loss on text that it never saw; dotted lines are what counting reaches. The bar is"
+        " what the chosen rung adds to the one it stands on."
+    ),
+    why=(
+        "A Transformer is no single invention. Each part was added to mend something, and here each can be"
+        " left out. Losses are those of a short training of a small model: what is small here, norms and"
+        " heads, may be large in a large one."
+    ),
+    attempt=(
+        "Choose *Average* and then *Raw similarity*: why is one so bad and the other the table again? Then"
+        " *Positions*. Then race the ones you doubt."
+    ),
+)
+RACE = Words(
+    see=(
+        "A curve for each rung, on text that it never learned from, all on the same batches. Dotted: what"
+        " counting letters, pairs and triples reaches."
+    ),
+    why=(
+        "The line of pairs (bigram) is where a model begins that looks at more than the last letter. A full"
+        " block without positions hardly crosses it in this time; with positions it does."
+    ),
+    attempt=("Add *Modern parts*. Take another text. Twice the steps: which curves are still falling?"),
+)
+
+
+def race_answer(found: Finish | None) -> str:
+    """Who is ahead, and who knows more than pairs."""
+    if found is None:
+        return "As soon as two of them have been measured, it is said here who is ahead."
+    first = "The race ends with" if found.complete else "So far"
+    ranked = " < ".join(_one(line) for line in found.order)
+    said = f"{first} {ranked} nats."
+    if found.bigram is None:
+        return said
+    above = [line.name for line in found.below_bigram]
+    line = f"the line of pairs at {found.bigram:.2f}"
+    if not above:
+        return f"{said} None is below {line} yet."
+    who = " and ".join(above) if len(above) < 3 else f"{len(above)} of {len(found.order)}"
+    return f"{said} Below {line}: {who}."
+
+
+def _one(line: Standing) -> str:
+    return f"{line.name} **{line.loss:.2f}**"
+
+
+def ladder_alt(found: Mapping[str, float]) -> str:
+    said = ", ".join(f"{LADDER[name].title} {loss:.2f}" for name, loss in found.items())
+    return f"Loss on unseen text by rung, nats a letter: {said}."

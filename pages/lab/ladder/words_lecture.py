@@ -1,0 +1,138 @@
+"""What the view about the lecture's experiment says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.presets.ladder import LECTURE
+from engine.training.ladder import NEAR, Climbed, Experiment, Overfit
+from ui.look import Words
+from ui.text.markdown import safe
+
+ASK = "Does the lecture's ladder come out the same here?"
+SHOWN = "Shown"
+SHOWS = {"ends": "end values", "curves": "curves"}
+WROTE = "Written after its training"
+WORDS = Words(
+    see=(
+        "A lecture trains each of these for 10,000 steps: 64 windows of 128 letters of Tiny Shakespeare a"
+        " step, 256 numbers a letter, one head, no norm, no output matrix, no positions, Adam at 3e-4."
+        " Diamonds are the losses that it shows; points are ours: full on what was learned from, open on"
+        " text never seen."
+    ),
+    why=(
+        "The lecture's numbers are losses on the text that it trains on, and 10,000 such steps read that"
+        " text more than eighty times. A model with millions of parameters learns it by heart by then: its"
+        " loss there goes on falling while it guesses unseen text no better, or worse. Lower is only better"
+        " on unseen text."
+    ),
+    attempt=(
+        "Open *Measure it*: a model of ours, where the two losses part. Look at *curves*: a table of pairs"
+        " has nothing to learn by heart, so its two lines stay together."
+    ),
+)
+
+
+def answer(found: Experiment, own: Overfit) -> str:
+    """How far ours is the same, and what the best of the published numbers is."""
+    last = LECTURE["block-8"]
+    title = last.rung.title.lower()
+    said = [_agreement(found)]
+    deepest = found.rungs.get("block-8")
+    if deepest is not None and deepest.finished:
+        said.append(
+            f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read {found.passes:.0f} times:"
+            f" here {deepest.train[-1]:.2f}, and on unseen text **{deepest.validation[-1]:.2f}**."
+        )
+    else:
+        said.append(
+            f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read **{found.passes:.0f} times**"
+            f" (that rung was not run here). Our `{own.name}`, after {own.passes[-1]:.0f} readings, is at"
+            f" {own.train[-1]:.2f} there and at **{own.validation[-1]:.2f}** on unseen text."
+        )
+    return " ".join(said)
+
+
+def _agreement(found: Experiment) -> str:
+    compared = found.compared
+    if not compared:
+        return "No rung with a published number has been run to its end here."
+    if len(compared) == 1:
+        (name,) = compared
+        each = found.rungs[name]
+        verdict = f"within {NEAR:g} nats" if each.agrees else f"{each.off:+.2f} nats off"
+        return (
+            f"*{LECTURE[name].rung.title}* ends at **{each.train[-1]:.2f}**, the lecture says"
+            f" {each.published:.2f}: {verdict}."
+        )
+    return f"**{len(found.agreeing)} of {len(compared)}** published losses come out within {NEAR:g} nats."
+
+
+def table(found: Experiment) -> dict[str, list[Any]]:
+    """Columns: a row for each rung of the lecture, run or not."""
+    rows: list[tuple[Any, ...]] = []
+    for name, published in LECTURE.items():
+        each = found.rungs.get(name)
+        rows.append(
+            (
+                published.rung.title,
+                published.parameters or (each.parameters if each else None),
+                _published(name),
+                each.train[-1] if each else None,
+                each.validation[-1] if each else None,
+                _reached(each),
+            )
+        )
+    names = ("rung", "parameters", "published, training", "ours, training", "ours, unseen", "steps")
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _published(name: str) -> str:
+    found = LECTURE[name]
+    if found.loss is None:
+        return "no number"
+    return f"about {found.loss:.1f}" if found.about else f"{found.loss:.2f}"
+
+
+def _reached(each: Climbed | None) -> str:
+    if each is None:
+        return "not run"
+    return f"{each.of:,}" if each.finished else f"{each.steps[-1]:,} of {each.of:,}"
+
+
+def row_label(name: str, each: Climbed | None) -> str:
+    """Beside a row of the figure."""
+    title = LECTURE[name].rung.title
+    if each is None:
+        return f"{title} (not run)"
+    return title if each.finished else f"{title} ({each.steps[-1]:,} steps)"
+
+
+def alt(found: Experiment) -> str:
+    said = [
+        f"{LECTURE[name].rung.title}: {each.train[-1]:.2f} on what it learned from,"
+        f" {each.validation[-1]:.2f} unseen, published {_published(name)}"
+        for name, each in found.rungs.items()
+    ]
+    return f"Losses in nats a letter. {'; '.join(said)}. Not run: {len(found.missing)} rungs."
+
+
+def made(found: Experiment) -> str:
+    about = found.made
+    return (
+        f"`{about['command']}`, {safe(str(about['date']))}, on {safe(str(about['machine']['processor']))}:"
+        f" {safe(str(about['measured']))}. It goes on where it stopped; on a GPU all of it takes minutes."
+    )
+
+
+def readings(own: Overfit) -> str:
+    return (
+        f"`{own.name}`, which comes with the app: after {own.passes[-1]:.1f} readings of its text the loss"
+        f" is {own.train[-1]:.2f} on what it has read and {own.validation[-1]:.2f} on what it has not,"
+        f" {own.gap:.2f} apart. Both still fall here; where the second turns, learning by heart begins to"
+        " cost."
+    )
+
+
+def wrote(each: Climbed) -> str:
+    return f"300 letters at temperature 0.8; the newest that was written, at up to {each.steps[-1]:,} steps."

@@ -1,0 +1,67 @@
+"""What the view about a table of pairs says."""
+
+from __future__ import annotations
+
+from engine.presets.ladder import LADDER
+from engine.training.pairs import DOUBLE, SEEING, TABLE, Expectations
+from ui.look import Words
+from ui.text.markdown import safe
+
+ASK = "What does a table of pairs know, and what not?"
+BESIDE = "Beside the table of pairs"
+TEXT = "the text"
+APART = "after th and after sh apart by"
+LOSS = "loss on unseen text (nats)"
+RUNGS = {name: LADDER[name].title for name in SEEING}
+MEASURED = (
+    "How far apart the two are: half the sum of all differences of shares (total variation): 0 where they"
+    " go on alike, 1 where they have no letter in common. Shares of the text are counted in what is learned"
+    " from; those of a model are its mean probabilities at 256 places of unseen text."
+)
+WORDS = Words(
+    see=(
+        "What comes next after one letter, and after two: how often in the text, and how probable for the"
+        " models. The first four charts are what a table of pairs can know. In the last two it has read *h*"
+        " both times, so its bars are the same."
+    ),
+    why=(
+        "The lowest rung holds one row for each letter: what follows it. Training finds nothing else than"
+        " counting would. Whoever wants to know more must look further back: that is what attention is for."
+    ),
+    attempt=(
+        "Set *Attention, 1 layer* beside it: without positions it knows that a *t* was there, but not that"
+        " it stands right before the *h*, and hardly tells the two apart."
+    ),
+)
+
+
+def name(source: str) -> str:
+    return LADDER[source].title
+
+
+def answer(found: Expectations, other: str) -> str:
+    """After th and after sh: the text, the table, and the rung beside it."""
+    first, second = DOUBLE
+    shares = [[found.of(source, given, "e") for given in DOUBLE] for source in ("text", TABLE, other)]
+    text, table, seeing = ([f"{share:.0%}" for share in each] for each in shares)
+    one = f"After **{first}** comes an e in **{text[0]}** of all cases, after **{second}** in **{text[1]}**"
+    pairs = f"the table of pairs says **{table[0]}** both times"
+    if found.apart(other) < ALIKE:
+        return f"{one}; {pairs}, and {name(other).lower()} hardly does better: {seeing[0]} and {seeing[1]}."
+    return f"{one}; {pairs}, *{name(other).lower()}* **{seeing[0]}** and **{seeing[1]}**."
+
+
+ALIKE = 0.05  # a rung that tells the two apart by less than this hardly tells them apart
+
+
+def alt(found: Expectations, other: str) -> str:
+    said = ", ".join(
+        f"after {given}: e {found.of('text', given, 'e'):.0%} in the text, {found.of(TABLE, given, 'e'):.0%}"
+        f" for the table, {found.of(other, given, 'e'):.0%} for {name(other)}"
+        for given in DOUBLE
+    )
+    return f"Shares of the next letter after t, e, a blank, a line break, th and sh; {said}."
+
+
+def made(found: Expectations) -> str:
+    return f"Made by {safe(found.made)}."

@@ -1,0 +1,57 @@
+"""What the view about a letter's score with itself says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.measure.raw_similarity import SelfTerm
+from ui.look import Words
+
+ASK = "Why does a letter look at itself?"
+WIDTH = "Numbers in a vector"
+SHOWN = "Shown"
+SHOWS = {"weights": "weights", "scores": "scores"}
+SEED = "Draw"
+NAMES = {"similarity": "raw similarity", "one-matrix": "one matrix", "two-matrices": "queries and keys"}
+OWN, OTHERS, KEPT = "score with itself", "score with others (size)", "weight that stays"
+MEASURED = (
+    "Untrained models: embeddings drawn from N(0, 1), matrices from N(0, 1/width). A score is q · k /"
+    " √width. *Size* is the root of the mean square. The weight that stays counts further copies of the"
+    " same letter as itself."
+)
+WORDS = Words(
+    see=(
+        "Three rungs before any training, reading the same letters: row by row what each letter looks at. A"
+        " vector's product with itself is the sum of its squares, about as large as it has numbers; with"
+        " another vector, pluses and minuses cancel."
+    ),
+    why=(
+        "Divided by √width, the score with itself is still about √width, and the softmax gives it"
+        " everything: the model sees its last letter alone. One matrix for both sides changes nothing,"
+        " since Wx is compared with Wx. Queries and keys of their own take the special place away, and"
+        " training can put it where it is useful."
+    ),
+    attempt=(
+        "Set the width to 4: how much is left for others? Then draw others: is *queries and keys* ever"
+        " diagonal?"
+    ),
+)
+
+
+def answer(found: Sequence[SelfTerm]) -> str:
+    raw, one, two = found
+    return (
+        f"With {raw.d_model} numbers a letter scores **{raw.own:.1f}** with itself (√{raw.d_model} is"
+        f" {raw.root:g}), and about {raw.others:.1f} with others: **{raw.kept:.0%}** of its weight stays."
+        f" One matrix for both sides: {one.own:.1f} and {one.kept:.0%}. Two of them: {two.own:.1f} and"
+        f" **{two.kept:.0%}**; shared evenly it would be {two.fair:.0%}."
+    )
+
+
+def title(each: SelfTerm) -> str:
+    return f"{NAMES[each.kind]}: {each.kept:.0%} stays"
+
+
+def alt(found: Sequence[SelfTerm]) -> str:
+    said = ", ".join(f"{NAMES[each.kind]} {each.own:.1f}, {each.kept:.0%} of the weight" for each in found)
+    return f"Untrained rungs at width {found[0].d_model}; a letter's score with itself: {said}."

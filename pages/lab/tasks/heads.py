@@ -1,0 +1,101 @@
+"""The view of heads: who looks at the place that the next letter of the answer comes from."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from engine.checkpoints import Checkpoint
+from engine.measure.task_heads import Looking, Seen, looking, seen, solved_without
+from engine.measure.task_scores import lines_of
+from engine.tasks import TASKS, Task
+from pages.lab.tasks import figures, words
+from pages.lab.tasks.shipped import choose_task, look_inside, shipped
+from ui import explain, state, widgets
+from ui.players.plot import plot
+
+HEIGHT, BARS = 430, 250
+LOOKED_AT = 40  # problems over which a score is a mean, and that are asked without a head
+ALIGNED = [name for name, task in TASKS.items() if task.sources is not None]
+
+
+def draw_heads() -> None:
+    """The pattern of a head on a problem; beside it the score of every head."""
+    task = choose_task(ALIGNED)
+    found, _, _ = shipped(task)
+    scored = _looking(task.name, found)
+    if scored is None:
+        st.info(words.NO_PATTERN)
+        return
+    best = {f"{one.layer}.{one.head}": words.head_option(one) for one in scored.best}
+    picture, beside = st.columns([3, 2], gap="medium")
+    with beside:
+        row = st.container(horizontal=True, gap="small", vertical_alignment="bottom")
+        chosen = widgets.one_of("Head", best, "task_head", kind="list", place=row)
+        which = widgets.whole("Problem", 0, LOOKED_AT - 1, 0, "task_problem", place=row, width=130)
+        layer, head = map(int, chosen.split("."))
+        plot(
+            figures.scores(scored.scores, scored.even, (layer, head)),
+            key="task_scores",
+            height=BARS,
+            alt=words.scores_alt(scored),
+            name=f"heads-{task.name}",
+            data=figures.heads_table(scored.scores),
+        )
+        look_inside(task)
+    shown = _seen(task.name, which, found)
+    with picture:
+        plot(
+            figures.looked_at(shown, layer, head),
+            key="task_pattern",
+            height=HEIGHT,
+            alt=words.pattern_alt(task, layer, head),
+            name=f"head-{chosen}",
+        )
+    score = float(scored.scores[layer, head])
+    without, whole = _without(task.name, ((layer, head),), found), _without(task.name, (), found)
+    said = words.does_it(chosen, score, scored.even, without, whole)
+    alike = tuple((one.layer, one.head) for one in scored.strong)
+    if len(alike) > 1 and (layer, head) in alike:
+        said += words.and_others(len(alike), _without(task.name, alike, found))
+    explain.answer(said)
+    explain.measure_it(_measured, task, found, scored)
+
+
+def _measured(task: Task, found: Checkpoint, scored: Looking) -> None:
+    """Every head: where it looks, and what is left without it."""
+    st.markdown(words.heads_method(task, scored, LOOKED_AT))
+    rows = [
+        {
+            "head": f"{one.layer}.{one.head}",
+            "weight on the source": one.value,
+            "solved without it": _without(task.name, ((one.layer, one.head),), found),
+        }
+        for one in scored.best
+    ]
+    share = st.column_config.NumberColumn(format="percent")
+    columns = {"weight on the source": share, "solved without it": share}
+    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=columns, key="task_heads_table")
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _looking(name: str, _found: Checkpoint) -> Looking | None:
+    task = TASKS[name]
+    lines = lines_of(state.corpus(name).validation, task.length, LOOKED_AT)
+    return looking(_found.model, _found.tokenizer, task, lines)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _seen(name: str, which: int, _found: Checkpoint) -> Seen:
+    """One of the held-out problems, with its right answer."""
+    task = TASKS[name]
+    line = lines_of(state.corpus(name).validation, task.length, LOOKED_AT)[which, 1:-1]
+    return seen(_found.model, _found.tokenizer, task, _found.tokenizer.decode(line.tolist()))
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _without(name: str, heads: tuple[tuple[int, int], ...], _found: Checkpoint) -> float:
+    """The share that is solved without some heads."""
+    task = TASKS[name]
+    lines = lines_of(state.corpus(name).validation, task.length, LOOKED_AT)
+    return solved_without(_found.model, _found.tokenizer, task, lines, heads)

@@ -1,0 +1,57 @@
+"""Tasks: problems whose answers can be checked and whose best possible loss is known."""
+
+from engine.measure.task_heads import looking, solved_without
+from engine.measure.task_scores import answered
+from engine.tasks.lines import adding, remainders
+from engine.training.tasks import recipe
+from pages.lab.tasks import words
+from pages.lab.tasks.grokking import draw_grokking
+from pages.lab.tasks.heads import draw_heads
+from pages.lab.tasks.order import draw_order
+from pages.lab.tasks.solve import draw_solve
+from ui.look import Page, View, show
+
+show(
+    Page(
+        "Tasks",
+        "tasks_view",
+        (
+            View(
+                "solve",
+                "Solved?",
+                draw_solve,
+                words.SOLVE,
+                (answered, recipe),
+                needs_model=False,
+                question=words.SOLVE_QUESTION,
+            ),
+            View(
+                "heads",
+                "Which head",
+                draw_heads,
+                words.HEADS,
+                (looking, solved_without),
+                needs_model=False,
+                question=words.HEADS_QUESTION,
+            ),
+            View(
+                "order",
+                "Digits",
+                draw_order,
+                words.ORDER,
+                (adding,),
+                needs_model=False,
+                question=words.ORDER_QUESTION,
+            ),
+            View(
+                "grokking",
+                "Grokking",
+                draw_grokking,
+                words.GROKKING,
+                (remainders,),
+                needs_model=False,
+                question=words.GROKKING_QUESTION,
+            ),
+        ),
+    )
+)

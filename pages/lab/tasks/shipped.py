@@ -1,0 +1,59 @@
+"""The small models that come with the tasks, how they were trained, and a training of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from engine.checkpoints import Checkpoint
+from engine.corpora import Corpus
+from engine.errors import GlassformerError
+from engine.measure.task_curve import TaskCurve, task_curve
+from engine.service.lab_races import task_spec
+from engine.tasks import TASKS, Task
+from pages.lab.tasks import words
+from ui import site, state, widgets
+from ui.models import TASK, task_model
+from ui.text.markdown import safe
+
+
+def choose_task(names: Sequence[str]) -> Task:
+    """One of some tasks; the choice goes along from view to view."""
+    titles = {name: TASKS[name].title for name in names}
+    return TASKS[widgets.one_of("Task", titles, "task", kind="pills", hidden=True, wrap=True)]
+
+
+def shipped(task: Task) -> tuple[Checkpoint, TaskCurve, Corpus]:
+    """A task's model, its curve and the task's problems."""
+    found = task_model(task.name)
+    return found, task_curve(found.metrics), state.corpus(task.name)
+
+
+def train_it(task: Task) -> None:
+    """The button that trains it live, on the training page."""
+    if st.session_state.pop("train_task", None) == task.name:
+        try:
+            run = state.manager().start(task_spec(task.name), state.owner())
+        except GlassformerError as error:
+            st.error(safe(str(error)))
+        else:
+            st.session_state["run_id"] = st.session_state["run_in_hand"] = run
+            entry = site.entry_of("train")
+            assert entry is not None
+            st.switch_page(entry.path, query_params={"run": run, "data": "task", "task": task.name})
+    st.button(
+        "Train it live",
+        icon=":material/play_arrow:",
+        key="train_task_live",
+        on_click=lambda: st.session_state.update(train_task=task.name),
+        help=words.live(task),
+    )
+
+
+def look_inside(task: Task) -> None:
+    """The way to the pages that look inside, with this model."""
+    entry = site.entry_of("attention")
+    pressed = st.button("Look inside", icon=":material/search:", type="tertiary", key="task_look_inside")
+    if pressed and entry is not None:
+        st.switch_page(entry.path, query_params={"model": TASK + task.name})

@@ -1,0 +1,110 @@
+"""The view of a task: how it was learned, and what its model answers."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from engine.checkpoints import Checkpoint
+from engine.errors import TaskError
+from engine.measure.task_curve import TaskCurve
+from engine.measure.task_scores import Answered, answered, ask, lines_of
+from engine.sample import complete
+from engine.tasks import TASKS, Task, marked
+from pages.lab.tasks import figures, words
+from pages.lab.tasks.shipped import choose_task, look_inside, shipped, train_it
+from ui import explain, state, widgets
+from ui.players.plot import plot
+from ui.text.markdown import safe
+
+HEIGHT = 372
+SHOWN = 6  # held-out problems
+WRITTEN = 158  # letters of a stream
+MOST_SHIFT = 30  # sets of problems
+
+
+def draw_solve() -> None:
+    """The chart, and beside it problems with the model's answers."""
+    task = choose_task(list(TASKS))
+    found, curve, _ = shipped(task)
+    chart, beside = st.columns([5, 3], gap="medium")
+    floor = task.floor(found.config.context)
+    with chart:
+        plot(
+            figures.learned(curve, floor),
+            key="task_learned",
+            height=HEIGHT,
+            alt=words.learned_alt(task, curve, floor),
+            name=f"task-{task.name}",
+            data=pd.DataFrame(vars(curve)),
+        )
+    with beside:
+        if task.stream:
+            _stream(task, found)
+        else:
+            _problems(task, found)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            train_it(task)
+            look_inside(task)
+    share = found.metrics["solved"]["validation"]
+    explain.answer(words.solved(task, share, found.metrics["validation_loss"], floor))
+    explain.measure_it(_measured, task, found, curve)
+    explain.by_hand(_by_hand, task, found.config.context)
+
+
+def _problems(task: Task, found: Checkpoint) -> None:
+    """Held-out problems and one's own, as the model finishes them."""
+    own = st.text_input(
+        words.own_label(task),
+        "",
+        key="task_line",
+        max_chars=60,
+        placeholder=words.example(task),
+        **widgets.KEPT,
+    ).strip()
+    which = widgets.whole("Problems that it never saw", 0, MOST_SHIFT, 0, "task_problems")
+    st.code(words.marked(_answers(task.name, which, found)), language=None)
+    if own:
+        _own(task, found, own)
+
+
+def _own(task: Task, found: Checkpoint, own: str) -> None:
+    """A problem that somebody typed."""
+    try:
+        one = ask(found.model, found.tokenizer, task, own)
+    except TaskError as error:
+        st.caption(f":material/info: {safe(words.refused(str(error)))}")
+    else:
+        st.code(words.marked([one]), language=None)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _answers(name: str, which: int, _found: Checkpoint) -> list[Answered]:
+    """Of one of the sets of problems, spread over those that are held out."""
+    task = TASKS[name]
+    lines = lines_of(state.corpus(name).validation, task.length, SHOWN * (MOST_SHIFT + 1))
+    return answered(_found.model, _found.tokenizer, task, lines[which :: MOST_SHIFT + 1][:SHOWN])
+
+
+def _stream(task: Task, found: Checkpoint) -> None:
+    """What a model of a stream writes, and which of its letters the source could never have written."""
+    written = _written(task.name, found)
+    st.markdown(words.STREAM)
+    st.code(words.pieces(written), language=None)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _written(name: str, _found: Checkpoint) -> list[tuple[str, bool]]:
+    task = TASKS[name]
+    start = state.corpus(name).text[:2]
+    text = complete(_found.model, _found.tokenizer, start, WRITTEN, 1.0, seed=0)
+    return marked(task, start + text)
+
+
+def _measured(task: Task, found: Checkpoint, curve: TaskCurve) -> None:
+    """When it was solved, by which recipe."""
+    st.markdown(words.when(task, curve, found.metrics))
+
+
+def _by_hand(task: Task, context: int) -> None:
+    st.markdown(words.floor_by_hand(task, context, task.floor(context)))

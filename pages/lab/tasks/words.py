@@ -1,0 +1,271 @@
+"""What the page of tasks says. Every function returns whole sentences (Markdown), from values that it is
+given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.measure.habits import Named
+from engine.measure.task_curve import SOLVED, TaskCurve, first_solved
+from engine.measure.task_heads import HALF, Looking
+from engine.measure.task_scores import Answered
+from engine.service.state import RunView
+from engine.tasks import Task
+from ui.look import Words
+
+SOLVE_QUESTION = "Has it found the rule, or only learned examples by heart?"
+SOLVE = Words(
+    see=(
+        "Above, the share of problems that it answers right from the first letter to the last: problems it"
+        " trains on, and others, held out, that it never sees. Below, the loss. The dashed line is the floor:"
+        " what even somebody who knows the source cannot guess, because it is drawn at random."
+    ),
+    why=(
+        "Of Shakespeare nobody knows the best possible loss, or what a right answer is. Here both are known"
+        " exactly: a loss that ends above 0 may be perfect, and a held-out problem solved is a rule found."
+    ),
+    attempt=(
+        "Type a problem of your own. Compare Copy with Reverse: the same letters, but one is learned in a"
+        " fraction of the steps. Then train one live, and pull its learning rate up."
+    ),
+)
+HEADS_QUESTION = "Which head does the work?"
+HEADS = Words(
+    see=(
+        "What one head looks at while it reads a problem: each row is a place that looks. Framed are the"
+        " places where the next letter of the answer really comes from. The bars: how much of its weight each"
+        " head gives to them, over many problems."
+    ),
+    why=(
+        "Attention can show the algorithm: a falling diagonal copies, a rising one reverses. A pattern alone"
+        " is no proof, so the head is switched off. Where no head looks at the sources, the problem was"
+        " solved in another way than the one we had in mind."
+    ),
+    attempt=(
+        "Take Reverse, then Copy, then Addition: which digits? Sort and Repeat are solved, and no head looks"
+        " at a source: in a circle of different letters the next one is also the one not seen for longest."
+        " Some heads look elsewhere and are needed all the same: open *Measure it*."
+    ),
+)
+ORDER_QUESTION = "Is adding easier with the last digit first?"
+ORDER = Words(
+    see=(
+        "Two trainings that differ in nothing but the order in which the sum is written: its first digit"
+        " first, as we write it, or its last digit first."
+    ),
+    why=(
+        "Adding works from the right: the last digit needs two digits, the next one two and a carry. Whoever"
+        " writes the first digit first must have done all carries before (Lee et al. 2023, “Teaching"
+        " arithmetic to small transformers”)."
+    ),
+    attempt=(
+        "Race them yourself. One seed proves little: with three digits the lead is some hundred steps, and"
+        " two layers can look at all columns at once. Then see under *Which head* who looks at which digits."
+    ),
+)
+GROKKING_QUESTION = "Does it know sums by heart before it finds the rule?"
+GROKKING = Words(
+    see=(
+        "Sums on a clock. Some pairs are trained on, the others never. Above, the share of right answers;"
+        " below, the loss of the answers alone, so its floor is 0. The recipe is the one that worked: of"
+        " about ten that were tried, one seed each, most found the rule in part or not at all, and none"
+        " showed a jump as late as the paper's."
+    ),
+    why=(
+        "Knowing all examples by heart is not the end of learning: weight decay keeps pushing towards smaller"
+        " weights, and the rule needs smaller ones than the list (Power et al. 2022, “Grokking”)."
+    ),
+    attempt="Train it live without weight decay, or with fewer pairs to train on, and compare.",
+)
+NO_PATTERN = "This model has no heads that look at other places."
+AXES = {"log": "powers of ten", "plain": "evenly"}
+RIGHT, WRONG = "✓ right", "✗ wrong"
+STREAM = "What it writes. A piece is wrong where one of its letters can never follow the two before it:"
+
+
+def live(task: Task) -> str:
+    """Of the button."""
+    long = "some minutes" if task.answers_only else "less than a minute"
+    return f"Trains it now, on the training page: on two cores {long}."
+
+
+def example(task: Task) -> str:
+    return f"your own: {task.form}"
+
+
+def own_label(task: Task) -> str:
+    return f"{task.rule} Try it: {task.form}"
+
+
+def marked(found: Sequence[Answered]) -> str:
+    """A line each: a sign and a word, the problem, and the right answer beside a wrong one."""
+    return "\n".join(
+        f"{RIGHT if one.right else WRONG}  {one.question} {one.written}"
+        + (f"   (right: {one.wanted})" if one.wanted and not one.right else "")
+        for one in found
+    )
+
+
+def pieces(found: Sequence[tuple[str, bool]]) -> str:
+    """A line each, with a sign and a word."""
+    return "\n".join(f"{RIGHT if good else WRONG}  {piece}" for piece, good in found)
+
+
+def refused(why: str) -> str:
+    return f"{why[0].upper()}{why[1:]}."
+
+
+def solved(task: Task, share: float, loss: float, floor: float) -> str:
+    """What a trained model can do."""
+    if task.stream:
+        return (
+            f"It names the likeliest next letter at **{share:.0%}** of the places. Its loss ends at"
+            f" **{loss:.3f}** nats; the floor is {floor:.3f}, the source's own randomness."
+        )
+    why = "the answer follows from the question" if task.answers_only else "what is asked is random"
+    return (
+        f"It solves **{percent(share)}** of the problems that it never saw. Its loss ends at **{loss:.3f}**"
+        f" nats; no model gets below {floor:.3f}, for {why}."
+    )
+
+
+def percent(share: float) -> str:
+    """Nearly all is not all.
+
+    >>> percent(1.0), percent(0.9996), percent(0.5)
+    ('100%', '99.9%', '50.0%')
+    """
+    return "100%" if share == 1 else f"{min(share, 0.999):.1%}"
+
+
+def learned_alt(task: Task, curve: TaskCurve, floor: float) -> str:
+    return (
+        f"{task.title}: the share of held-out problems solved by step, {curve.solved[-1]:.0%} at the end, and"
+        f" the loss, {curve.validation_loss[-1]:.3f} nats at the end, above a floor of {floor:.3f}."
+    )
+
+
+def when(task: Task, curve: TaskCurve, metrics: Mapping[str, Any]) -> str:
+    """How it was trained, and when it was solved."""
+    step, train = curve.step_of(SOLVED), metrics["train"]
+    found = (
+        f"{SOLVED:.0%} of the held-out problems were solved after **{step:,}** steps."
+        if step is not None
+        else f"{SOLVED:.0%} of the held-out problems were not solved at any look."
+    )
+    cpu = metrics.get("cpu_seconds")
+    spent = f" and {cpu:,.0f} seconds of one core, looks included" if cpu else ""
+    return (
+        f"{found} Trained with seed {train['seed']}, {train['steps']:,} steps of {train['batch_size']}"
+        f" windows by {train['optimizer']}{spent}, by the command `python -m engine.training.pretrain"
+        f" tasks/{task.name}` on {metrics['date']} ({metrics['machine']['processor']})."
+    )
+
+
+def floor_by_hand(task: Task, context: int, floor: float) -> str:
+    """Where the floor comes from."""
+    if task.stream:
+        return (
+            f"Two letters before give {task.entropies[-1]:.4f} nats for the next one (the entropy rate); the"
+            f" first letter of a window has only one before it: {task.entropies[0]:.4f}. Over a window of"
+            f" {context}: $({task.entropies[0]:.4f} + {context - 1} \\cdot {task.entropies[-1]:.4f}) /"
+            f" {context} = {floor:.4f}$."
+        )
+    if task.answers_only:
+        return "Only the answer counts in the loss, and it follows from the question: the floor is $0$."
+    return (
+        f"Nats at each of the {task.length} places of a problem, the line break last:"
+        f" {', '.join(f'{entropy:.2f}' for entropy in task.entropies)}. Their mean is the floor,"
+        f" **{floor:.4f}**: what follows from the question costs nothing."
+    )
+
+
+def head_option(one: Named) -> str:
+    return f"{one.layer}.{one.head} ({one.value:.0%})"
+
+
+def scores_alt(scored: Looking) -> str:
+    best = scored.best[0]
+    return (
+        f"Weight that each head gives to the source of the next letter: head {best.layer}.{best.head} gives"
+        f" most, {best.value:.0%}; an even spread would be {scored.even:.0%}."
+    )
+
+
+def pattern_alt(task: Task, layer: int, head: int) -> str:
+    return f"What head {layer}.{head} looks at in a problem of {task.title}; the sources are framed."
+
+
+def does_it(head: str, score: float, even: float, without: float, whole: float) -> str:
+    """What a head does, and what is left without it."""
+    if score < HALF:
+        return (
+            f"Head **{head}** gives **{score:.0%}** of its weight to the places that the answer's letters"
+            f" come from (an even spread: {even:.0%}). Switched off, **{without:.0%}** of the problems are"
+            f" solved instead of {whole:.0%}: what it does for them, it does elsewhere."
+        )
+    return (
+        f"Choosing the answer's letters, head **{head}** gives **{score:.0%}** of its weight to the places"
+        f" that they come from (an even spread: {even:.0%}). Switched off, **{without:.0%}** of the problems"
+        f" are solved instead of {whole:.0%}."
+    )
+
+
+def and_others(count: int, without: float) -> str:
+    """Where several heads look there: what is left without any of them."""
+    return f" Without all **{count}** that look there: **{without:.0%}**."
+
+
+def heads_method(task: Task, scored: Looking, asked: int) -> str:
+    return (
+        f"Over {scored.problems} held-out problems of {task.title}: the mean weight on the source of each"
+        f" letter of the answer, and the share of {asked} problems solved while the head writes nothing."
+    )
+
+
+def order(views: Sequence[RunView]) -> str:
+    """The two orders of digits, as last validated."""
+    said = []
+    for view in views:
+        name, looks = view.given or view.name, view.history.evaluations
+        first, newest = first_solved(looks), looks[-1] if looks else None
+        if first is not None:
+            said.append(f"{name}: {SOLVED:.0%} of new sums were right first at step **{first:,}**")
+        elif newest is not None and newest.task is not None:
+            so_far = f"**{newest.task.validation:.0%}** of new sums are right"
+            said.append(f"{name}: {so_far} after {newest.step:,} steps")
+        else:
+            said.append(f"{name}: not looked at yet")
+    return "; ".join(said) + "."
+
+
+def grokking_alt(curve: TaskCurve) -> str:
+    return (
+        f"Share of sums answered right by step: at the end {curve.train_solved[-1]:.0%} of those trained on"
+        f" and {curve.solved[-1]:.0%} of the others; below, both losses."
+    )
+
+
+def grokked(by_heart: int | None, understood: int | None, curve: TaskCurve) -> str:
+    """When it knew its sums, and when the others."""
+    if by_heart is None:
+        return f"At its end it knows **{curve.train_solved[-1]:.0%}** of the sums that it trains on."
+    first = f"After **{by_heart:,}** steps it knows {SOLVED:.0%} of its own sums by heart"
+    if understood is None:
+        return f"{first}; of the others it never finds more than **{curve.best_solved:.0%}**."
+    early = curve.solved_after(by_heart)
+    return (
+        f"{first}, and of those that it never saw only **{early:.0%}**. It finds the rule after"
+        f" **{understood:,}** steps: {SOLVED:.0%} of those too."
+    )
+
+
+def grokking_recipe(task: Task, metrics: Mapping[str, Any], train: int, validation: int) -> str:
+    settings = metrics["train"]
+    return (
+        f"**{train:,}** pairs are trained on and **{validation:,}** held out; a + b and b + a are on the same"
+        f" side. Weight decay **{settings['weight_decay']:g}**, learning rate {settings['learning_rate']:g},"
+        f" {settings['batch_size']} sums a step, seed {settings['seed']}."
+    )

@@ -1,0 +1,57 @@
+"""Arrays -> the share of a task's problems that are solved, by step. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ui.figures import specs as go
+from ui.figures.theme import base_layout, colour
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A curve: `shares` (look,), 0 to 1, after `steps` (look,). `shade` is a colour's name."""
+
+    name: str
+    steps: np.ndarray
+    shares: np.ndarray
+    shade: str
+    dash: str = "solid"
+
+
+def solved_curves(curves: Sequence[Solved], end: float, *, log: bool = False) -> go.Figure:
+    """Share solved against step, each curve with its newest value. `log`: steps from 1 on, in powers of ten,
+    where much is learned long after the rest.
+    """
+    traces: list[dict[str, Any]] = []
+    for curve in curves:
+        some = curve.steps > 0 if log else curve.steps >= 0
+        share = f" {curve.shares[-1]:.0%}" if len(curve.shares) else ""
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "x": curve.steps[some],
+                "y": curve.shares[some],
+                "name": f"{curve.name}{share}",
+                "line": {"color": colour(curve.shade), "width": 3, "dash": curve.dash},
+                "marker": {"size": 6},
+                "cliponaxis": False,
+                "hovertemplate": "%{y:.0%} after step %{x:,}<extra></extra>",
+            }
+        )
+    scale = {"type": "log", "range": [1, float(np.log10(max(end, 20.0)))]} if log else {"range": [0, end]}
+    layout = base_layout(
+        uirevision="solved",
+        margin={"l": 52, "r": 14, "t": 8, "b": 40},
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 13}},
+        hovermode="closest",
+        xaxis={"title": {"text": "step"}, "showgrid": False} | scale,
+        yaxis={"title": {"text": "problems solved"}, "range": [-0.02, 1.03], "tickformat": ".0%"},
+    )
+    return go.Figure({"data": traces, "layout": layout})

@@ -1,0 +1,62 @@
+"""A run that trains on a synthetic task: the share of problems solved beside the loss, and what it writes,
+marked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from engine.service.state import RunSpec, RunView
+from engine.tasks import TASKS, Task, marked
+from engine.training.records import Evaluation
+from pages.start.train import words_tasks as words
+from pages.start.train.solved_figures import Solved, solved_curves
+from ui.players.plot import plot
+
+
+def task_of(spec: RunSpec) -> Task | None:
+    """The task that a run trains on; None for a text."""
+    return TASKS.get(spec.corpus)
+
+
+def floor(spec: RunSpec) -> Mapping[str, float]:
+    """The floor of its loss as a line of the chart, nats per token; nothing for a text."""
+    task = task_of(spec)
+    lowest = task.floor(spec.model.context) if task else math.nan
+    return {words.FLOOR: lowest} if math.isfinite(lowest) else {}
+
+
+def solved(view: RunView, task: Task, height: int) -> None:
+    """The accuracy by step, of held-out problems and of those trained on."""
+    looks = [look for look in view.history.evaluations if look.task is not None]
+    steps = np.array([look.step for look in looks])
+    parts = {
+        "held out": ("validation", [look.task.validation for look in looks if look.task]),
+        "trained on": ("training", [look.task.train for look in looks if look.task]),
+    }
+    plot(
+        solved_curves(
+            [Solved(name, steps, np.array(shares), shade) for name, (shade, shares) in parts.items()],
+            float(view.total_steps),
+        ),
+        key="solved_chart",
+        alt=words.alt(task, looks[-1] if looks else None),
+        height=height,
+        data=pd.DataFrame({"step": steps, **{name: shares for name, (_, shares) in parts.items()}}),
+        name="solved",
+    )
+
+
+def written(task: Task, prompt: str, text: str) -> str:
+    """A sample with each of its lines marked."""
+    return "\n" + words.marks(marked(task, (prompt + text).lstrip("\n")))
+
+
+def answer(view: RunView, task: Task) -> str | None:
+    """The sentence that goes with it; None before the first look."""
+    looks: list[Evaluation] = list(view.history.evaluations)
+    return words.after(task, looks[-1], task.floor(view.spec.model.context)) if looks else None

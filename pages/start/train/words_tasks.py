@@ -1,0 +1,84 @@
+"""What is said of a run that trains on a synthetic task. Every function returns whole sentences (Markdown),
+from values that it is given.
+"""
+
+from __future__ import annotations
+
+import math
+
+from engine.tasks import Task
+from engine.training.records import Evaluation
+
+RIGHT, WRONG = "✓ right", "✗ wrong"  # a sign and a word, for whoever sees no colours
+FLOOR = "the floor"
+
+
+def question(task: Task) -> str:
+    return f"When does it find the rule? {task.rule}"
+
+
+def settings(task: Task) -> str:
+    """Of the button."""
+    long = "some minutes: it learns by heart long before it understands" if task.answers_only else "a minute"
+    return (
+        f"Puts a small model and a training that solve {task.title} into the controls; on two cores about"
+        f" {long}."
+    )
+
+
+def described(task: Task, train: int, validation: int) -> str:
+    """Below the choice of a task: how many problems, of a stream letters, there are of both kinds."""
+    if task.stream:
+        return (
+            f"**{train:,}** letters to train on and **{validation:,}** held out, from a source whose entropy"
+            f" rate is **{task.entropies[-1]:.3f}** nats a letter."
+        )
+    return (
+        f"**{train:,}** problems to train on and **{validation:,}** others,"
+        f" held out, of **{task.length}** characters each, line break included."
+    )
+
+
+def before(task: Task, floor: float, uniform: float, steps: int) -> str:
+    """Before the first run."""
+    why = (
+        "the source itself is a game of dice"
+        if task.stream
+        else "the answer follows from the question"
+        if task.answers_only
+        else "what is asked is random, and only the answer follows from it"
+    )
+    return (
+        f"It begins at {uniform:.2f} nats, and no model can get below **{floor:.2f}**: {why}. Press"
+        f" **Train**: does it find the rule in {steps:,} steps?"
+    )
+
+
+def after(task: Task, look: Evaluation, floor: float) -> str:
+    """As last validated."""
+    if look.task is None or not math.isfinite(look.validation_loss):
+        return f"At step **{look.step:,}** its loss is no number any more: the training has failed."
+    solved = (
+        f"names the likeliest next letter at **{look.task.validation:.0%}** of the places"
+        if task.stream
+        else f"solves **{look.task.validation:.0%}** of the problems that it never saw"
+        f" ({look.task.train:.0%} of those it trained on)"
+    )
+    return (
+        f"After **{look.step:,}** steps it {solved}. Its loss is **{look.validation_loss:.3f}** nats; no"
+        f" model gets below {floor:.3f}."
+    )
+
+
+def marks(lines: list[tuple[str, bool]]) -> str:
+    """What it wrote, each line with a sign and a word."""
+    return "\n".join(f"{RIGHT if good else WRONG}  {line}" for line, good in lines)
+
+
+def alt(task: Task, look: Evaluation | None) -> str:
+    if look is None or look.task is None:
+        return f"Share of {task.title} solved by step: nothing measured yet."
+    return (
+        f"Share of {task.title} solved by step: {look.task.validation:.0%} of held-out problems and"
+        f" {look.task.train:.0%} of those trained on after step {look.step}."
+    )

@@ -1,0 +1,367 @@
+"""The running map on Home in a real Chromium: every place can be reached, tells what it is, and leads on to itself."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from engine import checkpoints
+from engine.measure.recording import record
+from tests.browser.conftest import open_fold, settled
+from tests.browser.server import ROOT
+from tests.browser.test_home_living import ANSWERED, CLASSIC, bars, field, opened, shares, slide, typed
+from tests.pages.real import REAL, carried
+
+HERE = f"?model={CLASSIC}&text=To+be&home_block=2&home_head=3"
+# Points at the canvas, along the lane whose word is `lane` from the top, until the card is of that kind. Returns where.
+FIND = """async ({ kind, lane, lanes }) => {
+  const canvas = document.querySelector('.gf-live-stage > canvas'), card = document.querySelector('.gf-live-card'), box = canvas.getBoundingClientRect()
+  const at = async (x, y) => {
+    canvas.dispatchEvent(new PointerEvent('pointermove', { clientX: box.left + x, clientY: box.top + y, pointerType: 'mouse', bubbles: true }))
+    await new Promise(requestAnimationFrame)
+    await new Promise(requestAnimationFrame)
+    return canvas.style.cursor === 'pointer' ? card.dataset.kind : 'nothing'
+  }
+  const rows = []
+  for (let y = 60; y < box.height; y += 4) if (await at(6, y) === 'token') rows.push(y)
+  const y = rows[Math.floor(((lane + 0.5) * rows.length) / lanes)]
+  for (let x = 2; x < box.width; x += 4) if (await at(x, y) === kind) return [box.left + x, box.top + y]
+  return null
+}"""
+
+
+def click(page, kind, lane, lanes=5):
+    """Clicks on a place of a lane; what the card had said of it."""
+    found = page.evaluate(FIND, {"kind": kind, "lane": lane, "lanes": lanes})
+    assert found is not None, f"no {kind} is drawn"
+    page.mouse.move(*found)
+    page.wait_for_function("kind => document.querySelector('.gf-live-card').dataset.kind === kind", arg=kind)
+    said = page.locator(".gf-live-said").inner_text()
+    page.mouse.click(*found)
+    page.wait_for_url(re.compile(r"/[a-z]+\?"), timeout=30_000)
+    settled(page)
+    return said
+
+
+def chosen(page, label):
+    """The token that is chosen in a strip."""
+    strip = page.get_by_label(label, exact=False).first
+    strip.wait_for()
+    return strip.locator("[aria-selected=true]").inner_text()
+
+
+@pytest.fixture(scope="module")
+def full():
+    found = checkpoints.load(ROOT / "checkpoints" / CLASSIC)
+    return record(found.model, found.tokenizer.encode("To be"))
+
+
+def test_a_neuron_leads_to_itself_at_its_token(page, app_url, full):
+    opened(page, app_url, HERE)
+    said = click(page, "neuron", 3)
+    neuron = int(re.search(r"Neuron (\d+) of block 2", said)[1])
+    post = full["blocks.2.ffn_post"][3]
+    assert abs(post[neuron]) >= sorted(abs(post))[-6]
+    expect(page).to_have_url(re.compile(f"/feedforward.*feedforward_neuron={neuron}"))
+    assert page.get_by_label("Neuron", exact=True).input_value() == str(neuron)
+    assert page.get_by_label("Layer", exact=True).input_value() == "2"
+    open_fold(page, "Measure it")
+    assert chosen(page, "The text, shaded by").startswith("b")
+
+
+def test_a_strip_leads_to_its_depth_of_its_token(page, app_url):
+    opened(page, app_url, HERE)
+    said = click(page, "middle", 1)
+    assert "blocks.2.resid_mid" in said
+    expect(page).to_have_url(re.compile("/residual.*residual_token=1"))
+    assert chosen(page, "After which token").startswith("o")
+    open_fold(page, "Measure it")
+    expect(page.get_by_text("after block 2").first).to_be_visible()
+    expect(page).to_have_url(re.compile("residual_cell=3-1"))
+
+
+def test_an_arc_leads_to_how_its_weights_come_about(page, app_url, full):
+    opened(page, app_url, HERE)
+    said = click(page, "head", 4)
+    key = int(full["blocks.2.pattern"][3, 4].argmax())
+    assert f"From “e” it looks most at “{'To␣be'[key]}”" in said
+    expect(page).to_have_url(re.compile("/attention.*attention_view=steps"))
+    expect(page.locator(".st-key-answer")).to_contain_text("e")
+    for part in ("attention_layer=2", "attention_head=3", "attention_query=4"):
+        expect(page).to_have_url(re.compile(part))
+    assert chosen(page, "The token that looks").startswith("e")
+
+
+def test_a_vector_a_norm_a_token_and_a_place_lead_to_theirs(page, app_url):
+    for kind, lane, where, seen in (
+        ("embed", 3, "embeddings.*embed_position=3", "b"),
+        ("pos_embed", 2, "positions.*positions_view=learned", None),
+        ("norm", 1, "shapes.*shapes_step=", "blocks.2.norm1"),
+        ("norm_final", 1, "shapes.*shapes_step=", "norm_final"),
+        ("token", 0, "tokens.*compare_text=To", None),
+    ):
+        opened(page, app_url, HERE)
+        said = click(page, kind, lane)
+        expect(page).to_have_url(re.compile(where), timeout=30_000)
+        assert "(query" in said and re.search(r"\d", said)
+        if seen == "b":
+            assert chosen(page, "Position whose row").startswith("b")
+        elif seen:
+            expect(
+                page.locator("[aria-current=true], [aria-selected=true]")
+                .filter(has_text=seen.split(".")[-1])
+                .first
+            ).to_be_visible()
+
+
+def test_a_bar_leads_to_the_same_probabilities(page, app_url):
+    """Also where another place, another temperature had been chosen on Sampling before."""
+    page.goto(f"{app_url}/sampling?model={CLASSIC}&text=To+be&sampling_position=1&sampling_temperature=1.7")
+    settled(page)
+    page.get_by_role("link", name="Home").first.click()
+    page.locator(".gf-live-bars button").first.wait_for(timeout=60_000)
+    settled(page)
+    slide(page, "temperature", 0.5)
+    slide(page, "top_k", 3)
+    page.locator(".gf-live-bars button").first.click()
+    expect(page).to_have_url(re.compile("/sampling"), timeout=30_000)
+    settled(page)
+    for part in ("sampling_position=4", "sampling_temperature=0.5", "sampling_top_k=3", "sampling_top_p=1"):
+        expect(page).to_have_url(re.compile(part))
+    assert chosen(page, "The position whose logits").startswith("e")
+    most = shares("To be", 0.5, 3)[0]
+    expect(page.locator(".gf-sampler")).to_contain_text(re.compile(f"{100 * most:.0f}|{most:.2f}"))
+
+
+def test_one_stop_of_the_tab_key_and_arrows_to_everything(page, app_url, full):
+    problems = opened(page, app_url, HERE)
+    field(page).focus()
+    stops = []
+    for _ in range(24):
+        page.keyboard.press("Tab")
+        stops.append(
+            page.evaluate(
+                """() => { const e = document.activeElement, l = e.closest('.gf-live'); return !l ? '' : e.matches('canvas') ? 'map'
+                  : e.closest('.gf-live-bars') ? 'bar' : e.closest('.gf-live-heads') ? 'head' : e.dataset.name ?? e.textContent }"""
+            )
+        )
+    assert stops.count("map") == 1 and stops.count("bar") == 1 and "head" not in stops
+    canvas, card = page.locator(".gf-live-stage > canvas"), page.locator(".gf-live-card")
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    kinds, press = [], page.keyboard.press
+    press("Home")
+    for _ in range(40):
+        kind = card.get_attribute("data-kind")
+        if kinds and kind == kinds[-1][0] and kind == "guess":
+            break
+        kinds.append((kind, card.inner_text()))
+        press("ArrowRight")
+        page.wait_for_timeout(40)
+    met = [kind for kind, _ in kinds]
+    assert met == [
+        *("token", "embed", "pos_embed", "embedding", "stream", "stream"),
+        *("norm", "head", "attn_out", "middle", "norm", *["neuron"] * 6, "ffn_out", "stream", "stream"),
+        *("norm_final", "guess"),
+    ]
+    texts = dict(kinds)
+    assert "tokens (query) = (5)" in texts["token"] and "Number" in texts["token"]
+    press("Home")
+    press("ArrowUp")
+    expect(card).to_contain_text("“b”")
+    press("ArrowDown")
+    for _ in range(5):
+        press("ArrowUp")
+    expect(card).to_contain_text("Block 2, open")
+    size = float((full["blocks.2.resid_post"][0].astype(float) ** 2).mean() ** 0.5)
+    expect(card).to_contain_text(f"{size:.3g}")
+    expect(card).to_contain_text("(query, d_model) = (5, 128) → (query, d_model) = (5, 128)")
+    press("ArrowRight")
+    press("ArrowRight")
+    expect(card).to_contain_text("Head 1 of block 2")
+    assert page.locator(".gf-live-heads .gf-ring").count() == 1
+    press("PageUp")
+    expect(card).to_contain_text("Head 1 of block 1")
+    press("ArrowDown")
+    press("End")
+    expect(card).to_contain_text("After “T”")
+    expect(page.locator(".gf-live-said")).to_have_attribute("aria-live", "polite")
+    press("Enter")
+    expect(page).to_have_url(re.compile("/residual.*residual_token=0"), timeout=30_000)
+    assert problems == []
+
+
+def test_the_ring_is_seen_where_the_keyboard_is(page, app_url):
+    opened(page, app_url, HERE)
+    primary = """() => {
+      const canvas = document.querySelector('.gf-live-stage > canvas'), probe = document.createElement('canvas').getContext('2d')
+      probe.fillStyle = getComputedStyle(document.querySelector('.gf-live')).getPropertyValue('--st-primary-color').trim()
+      probe.fillRect(0, 0, 1, 1)
+      const [r, g, b] = probe.getImageData(0, 0, 1, 1).data, { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+      let found = 0
+      for (let i = 0; i < data.length; i += 4) found += Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 12
+      return found
+    }"""
+    page.locator(".gf-live-depth input").focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Home")
+    page.wait_for_timeout(300)
+    with_ring = page.evaluate(primary)
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(300)
+    assert with_ring - page.evaluate(primary) > 150
+
+
+def test_what_is_read_aloud_follows_the_settings(page, app_url):
+    opened(page, app_url, f"?model={CLASSIC}&text=To+be")
+    summary = page.locator(".gf-live-summary")
+    expect(summary).to_contain_text("Stopped after block 3, at temperature 1.0 and top-k all")
+    slide(page, "temperature", 0.5)
+    slide(page, "top_k", 2)
+    first, second = shares("To be", 0.5, 2)
+    expect(summary).to_contain_text("at temperature 0.5 and top-k 2")
+    expect(summary).to_contain_text(re.compile(rf"{100 * first:.1f}%.*{100 * second:.1f}%.* 0\.0%"))
+    slide(page, "depth", 0)
+    expect(summary).to_contain_text("Stopped after embedding")
+    opened(page, app_url, "?model=timelapse&step=64&text=hark,+hark,+har")
+    expect(summary).to_contain_text("at step 64,")
+
+
+HOSTILE = {
+    "": "The text is empty",
+    "😀🎉": "None of these characters",
+    "x" * 10_000: "10,000 characters; the first 2,000 are taken",
+    "שלום עולם": "left out",
+    "é1 a": "left out",
+    "a": "",
+    "<script>alert(1)</script>": "left out",
+    "   ": "",
+}
+
+
+def test_any_text_is_drawn_or_said(page, app_url):
+    problems = opened(page, app_url)
+    for text, said in HOSTILE.items():
+        typed(page, text)
+        assert sum(bars(page)) > 0.5, text[:20]
+        notes = page.locator(".gf-live-notes")
+        assert (said in notes.inner_text()) if said else not notes.is_visible(), text[:20]
+        assert page.locator(".st-key-answer").inner_text().startswith("After")
+        wide, high = page.evaluate("[document.documentElement.scrollWidth, innerHeight]")
+        assert wide <= 1280
+        assert page.locator(".st-key-answer").bounding_box()["y"] < high
+    assert problems == []
+
+
+@carried
+def test_any_text_is_drawn_by_the_real_model_and_each_token_asks_once(page, app_url):
+    asked, received = [], []
+    page.on(
+        "websocket",
+        lambda socket: (
+            socket.on("framesent", lambda sent: asked.append(sent if b'"do"' in bytes(sent) else b"")),
+            socket.on("framereceived", lambda sent: received.append(len(sent))),
+        ),
+    )
+    problems = opened(page, app_url, f"?model={REAL}")
+    for text in ("😀🎉", "שלום עולם", "word " * 2000, "The moon"):
+        typed(page, text)
+        assert sum(bars(page)) > 0.05
+    page.wait_for_function("document.querySelector('.gf-live').dataset.whole === 'true'")
+    for _ in range(3):
+        asked.clear()
+        received.clear()
+        last = page.locator(".gf-live").get_attribute("data-answered")
+        page.get_by_role("button", name="Write", exact=True).click()
+        page.wait_for_function(ANSWERED, arg=last)
+        page.wait_for_function("document.querySelector('.gf-live').dataset.whole === 'true'")
+        settled(page)
+        assert len([one for one in asked if one]) == 1
+        assert sum(received) <= 600_000
+    slide(page, "depth", 3)  # all depths are there, and nobody is asked for them
+    asked.clear()
+    assert sum(bars(page)) > 0 and not [one for one in asked if one]
+    assert problems == []
+
+
+def test_a_small_models_token_is_small_and_asked_for_once(page, app_url):
+    asked, received = [], []
+    page.on(
+        "websocket",
+        lambda socket: (
+            socket.on("framesent", lambda sent: asked.append(1 if b'"do"' in bytes(sent) else 0)),
+            socket.on("framereceived", lambda sent: received.append(len(sent))),
+        ),
+    )
+    opened(page, app_url, f"?model={CLASSIC}&text={'To+be+or+not+' * 4}")
+    for _ in range(2):
+        asked.clear()
+        received.clear()
+        last = page.locator(".gf-live").get_attribute("data-answered")
+        page.get_by_role("button", name="Write", exact=True).click()
+        page.wait_for_function(ANSWERED, arg=last)
+        settled(page)
+        assert sum(asked) == 1 and sum(received) <= 300_000
+
+
+def test_a_run_is_watched_while_it_trains(page, app_url):
+    page.goto(
+        f"{app_url}/train?data=python&d_model=32&n_layers=2&steps=4000&eval_every=0&sample_every=0&snapshot_every=40"
+    )
+    button = page.get_by_role("button", name="Train", exact=True)
+    button.wait_for(timeout=60_000)
+    settled(page)
+    button.click()
+    page.wait_for_url(re.compile("run="), timeout=60_000)
+    run = "run-" + re.search("run=([^&]+)", page.url)[1]
+    page.wait_for_timeout(3000)
+    problems = opened(page, app_url, f"?model={run}&text=The+")
+    steps = page.locator(".gf-live-course input")
+    first = int(steps.get_attribute("max"))
+    page.wait_for_function(
+        "(n) => Number(document.querySelector('.gf-live-course input').max) > n", arg=first, timeout=60_000
+    )
+    assert sum(bars(page)) > 0.5
+    expect(page.locator(".gf-live-summary")).to_contain_text("at step")
+    steps.evaluate("(range) => { range.value = 0; range.dispatchEvent(new Event('input')) }")
+    expect(page).to_have_url(re.compile(r"step=0"), timeout=30_000)
+    settled(page)
+    untrained = bars(page)
+    assert max(untrained) < 0.2
+    page.wait_for_timeout(2500)  # the step that was chosen stays, however far the training is
+    assert bars(page) == untrained
+    page.goto(f"{app_url}/train?run={run.removeprefix('run-')}")
+    settled(page)
+    stop = page.get_by_role("button", name=re.compile("^(Stop|End)")).first
+    if stop.count():
+        stop.click()
+    assert problems == []
+
+
+def test_the_training_is_played_from_beginning_to_end(page, app_url):
+    problems = opened(page, app_url, "?model=timelapse&step=0&text=hark,+hark,+har")
+    play = page.get_by_role("button", name="Play the training")
+    track = page.locator(".gf-live-course input")
+    last = int(track.get_attribute("max"))
+    play.click()
+    page.wait_for_function(
+        "Number(document.querySelector('.gf-live-course input').value) >= 6", timeout=30_000
+    )
+    page.locator(".gf-live-course button").first.click()  # it pauses
+    page.wait_for_timeout(800)
+    at = track.input_value()
+    page.wait_for_timeout(600)
+    assert track.input_value() == at
+    track.evaluate("(range) => { range.value = range.max - 4; range.dispatchEvent(new Event('input')) }")
+    settled(page)
+    page.get_by_role("button", name="Play the training").click()
+    page.wait_for_function(
+        "(n) => Number(document.querySelector('.gf-live-course input').value) === n", arg=last, timeout=60_000
+    )
+    expect(page.get_by_role("button", name="Play the training")).to_be_visible()  # it stops at the end
+    page.wait_for_function(
+        "Number(document.querySelector('.gf-live-bars').dataset.chances.split(' ')[0]) > 0.8", timeout=30_000
+    )
+    assert problems == []

@@ -1,0 +1,174 @@
+"""Every fault of the lab is caught by a check, and what is stored was found so."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.config import ModelConfig, TrainConfig
+from engine.doctor import table
+from engine.doctor.case import Case
+from engine.doctor.checks import CHECKS, examine
+from engine.doctor.table import HEALTHY, PATH, Chart, read, subject_of
+from engine.faults import FAULTS, parts_of
+from engine.model import build
+from engine.progress import finish
+from engine.training.records import Step
+from engine.training.train import train
+from tests.engine.helpers import verse
+
+CORPUS = verse()
+ROWS: dict[str, Any] = json.loads(PATH.read_text("utf-8"))["rows"]
+# Which check is meant for which fault: the others may find it, too.
+FOUND_BY = {
+    "no_mask": "future",
+    "transposed_mask": "future",
+    "leaky_mask": "future",
+    "mask_after_softmax": "rows",
+    "unscaled_scores": "spread",
+    "softmax_over_queries": "rows",
+    "half_softmax": "range",
+    "no_transpose": "reference",
+    "keys_not_normed": "reference",
+    "no_positions": "order",
+    "positions_twice": "reference",
+    "no_residual": "reference",
+    "first_block_only": "shapes",
+    "norm_in_loop": "reference",
+    "unscaled_writes": "gradients",
+    "no_clipping": "clipped",
+    "loud_embedding": "first_loss",
+    "reshaped_tie": "reference",
+    "not_shifted": "targets",
+    "shifted_by_two": "targets",
+    "dropout_left_on": "twice",
+    "overlapping_split": "unseen",
+}
+OVER_A_TRAINING = {"post_norm_no_warmup", "learning_rate_30x"}
+
+
+def test_every_fault_has_its_check() -> None:
+    assert set(FOUND_BY) | OVER_A_TRAINING == set(FAULTS)
+
+
+@pytest.mark.parametrize("name", FOUND_BY)
+def test_a_fault_is_found_before_any_training(name: str) -> None:
+    """In the model as it begins, a small one with a few hundred letters to read."""
+    fault = FAULTS[name]
+    small = ModelConfig(
+        context=16, d_model=32, n_layers=2, n_heads=4, position="rope", vocab_size=CORPUS.vocab_size
+    )
+    how = TrainConfig(steps=20, batch_size=4, precision="float32")
+    meant, _, _ = fault.healthy(small, how)
+    config, settings, parts = fault.faulty(small, how)
+    model = build(config, parts=parts_of(parts), init=settings.init)
+    case = Case(model, meant, CORPUS, settings)
+    check = CHECKS[FOUND_BY[name]]
+    found = finish(examine(case, [check.name]))[0]
+    assert found.verdict == "fail", found
+    healthy = Case(build(meant), meant, CORPUS, fault.healthy(small, how)[1])
+    if name != "overlapping_split":  # the verses repeat themselves anyhow
+        assert finish(examine(healthy, [check.name]))[0].verdict == "pass"
+
+
+def test_a_rate_too_high_is_found_by_its_training() -> None:
+    fault = FAULTS["learning_rate_30x"]
+    small = ModelConfig(
+        context=16, d_model=32, n_layers=2, n_heads=4, position="rope", vocab_size=CORPUS.vocab_size
+    )
+    how = TrainConfig(steps=20, batch_size=4, precision="float32", learning_rate=3e-3, warmup_steps=0)
+    healthy, faulty = fault.healthy(small, how), fault.faulty(small, how)
+    numbers = []
+    for config, settings, parts in (healthy, faulty):
+        case = Case(build(config, parts=parts_of(parts)), small, CORPUS, settings)
+        numbers.append(finish(examine(case, ["one_batch"]))[0].number)
+    assert numbers[0] < 0.3 and not numbers[1] < 10 * numbers[0]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_is_stored_is_whole(name: str) -> None:
+    chart = read(name, ROWS[name])
+    assert isinstance(chart, Chart) and list(chart.findings) == list(CHECKS)
+    assert len(chart.losses) == len(chart.steps) and chart.steps[0] == table.STRIDE
+    assert chart.samples and chart.evaluations
+    assert bool(chart.caught_by) == (name != HEALTHY), chart.caught_by
+    for found in chart.findings.values():
+        assert found.sentence and (found.number is None) >= (found.verdict == "not applicable")
+        check = CHECKS[found.check]
+        if found.number is not None:
+            inside = check.low <= found.number <= check.high
+            assert inside == (found.verdict == "pass"), found
+
+
+def test_a_part_of_what_is_stored_is_found_again() -> None:
+    """The first loss and the targets need no training: the fault's own start and batch give the stored numbers."""
+    from engine import corpora
+
+    try:
+        corpus = corpora.load("shakespeare")
+    except Exception:
+        pytest.skip("Tiny Shakespeare is not here")
+    for name in sorted(set(ROWS) & {HEALTHY, "not_shifted", "unscaled_scores", "shifted_by_two"}):
+        fault = subject_of(name)
+        config, settings, parts = fault.faulty()
+        config = replace(config, vocab_size=corpus.vocab_size)
+        case = Case(build(config, parts=parts_of(parts)), None, corpus, settings)
+        for found in finish(examine(case, ["first_loss", "targets", "spread"])):
+            stored = ROWS[name]["findings"][found.check]
+            assert found.verdict == stored[0]
+            assert found.number == pytest.approx(stored[1], rel=1e-3, abs=1e-3), (name, found.check)
+
+
+def test_the_command_makes_what_is_read(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a small text, for two models; what was trained is not trained again."""
+    small = ModelConfig(context=16, d_model=32, n_layers=1, n_heads=2, vocab_size=CORPUS.vocab_size)
+    how = TrainConfig(
+        steps=30, batch_size=4, precision="float32", sample_every=30, sample_length=8, sample_prompt="\n"
+    )
+    faulty = FAULTS["transposed_mask"]
+    pairs = {HEALTHY: subject_of(HEALTHY), "transposed_mask": faulty}
+    monkeypatch.setattr(table, "subject_of", lambda name: Small(pairs[name], small, how))
+    times: list[str] = []
+    real = table.trained
+    monkeypatch.setattr(
+        table, "trained", lambda fault, corpus: times.append(fault.name) or real(fault, corpus)
+    )
+    for _ in range(2):
+        table.make(tmp_path, tmp_path / "work", CORPUS, list(pairs), [])
+    assert times == [HEALTHY, "transposed_mask"]
+    rows = json.loads((tmp_path / table.NAME).read_text("utf-8"))["rows"]
+    chart = read("transposed_mask", rows["transposed_mask"])
+    assert "future" in chart.caught_by and "future" not in read(HEALTHY, rows[HEALTHY]).caught_by
+    assert chart.counting == pytest.approx(CORPUS.baselines["unigram"], abs=1e-4)
+    assert chart.samples[-1].step == 30 and len(chart.losses) == 30 // table.STRIDE
+
+
+class Small:
+    """A fault in a small model."""
+
+    def __init__(self, fault: Any, model: ModelConfig, train: TrainConfig) -> None:
+        self.fault, self.sizes = fault, (model, train)
+        self.name, self.parts, self.letters = fault.name, fault.parts, 0
+
+    def healthy(self) -> Any:
+        return self.fault.healthy(*self.sizes)
+
+    def faulty(self) -> Any:
+        return self.fault.faulty(*self.sizes)
+
+
+def test_a_curve_is_the_mean_of_its_steps() -> None:
+    small = ModelConfig(context=16, d_model=32, n_layers=1, n_heads=2, vocab_size=CORPUS.vocab_size)
+    how = TrainConfig(steps=12, batch_size=4, precision="float32", sample_every=12, sample_length=4)
+    fault = Small(subject_of(HEALTHY), small, how)
+    losses = [
+        r.loss for r in train(small, replace(how, **table.LOOKS), CORPUS, device="cpu") if isinstance(r, Step)
+    ]  # type: ignore[arg-type]
+    state, went = table.trained(fault, CORPUS)  # type: ignore[arg-type]
+    row = table.examined(fault, state, went, CORPUS)  # type: ignore[arg-type]
+    wanted = np.array(losses[:10]).reshape(2, 5).mean(1)
+    assert row["losses"] == pytest.approx(wanted, abs=1e-3)

@@ -1,0 +1,140 @@
+"""No check fires on a healthy model, whatever it is made of, before and after a training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import corpora
+from engine.config import ModelConfig, TrainConfig
+from engine.doctor.case import Case, Course
+from engine.doctor.checks import CHECKS, examine
+from engine.errors import CorpusError
+from engine.model import build
+from engine.presets import PRESETS
+from engine.presets.own import OWN
+from engine.progress import finish
+from engine.training.lapse import open_lapse
+from engine.training.records import Evaluation, Snapshot, Step
+from engine.training.train import train
+from tests.engine.helpers import loud, verse
+
+CORPUS = verse()
+BASE = ModelConfig(
+    vocab_size=CORPUS.vocab_size, context=16, d_model=32, n_layers=2, n_heads=4, position="rope"
+)
+QUICK = [name for name, check in CHECKS.items() if not check.slow]
+UNSEEN = [
+    name for name in QUICK if name != "unseen"
+]  # the verses repeat themselves: that is the text's doing
+KINDS: dict[str, dict[str, Any]] = {
+    **{f"wiring {w}": {"wiring": w} for w in ("pre", "post", "parallel")},
+    **{f"position {p}": {"position": p} for p in ("none", "sinusoidal", "learned", "rope", "alibi", "t5")},
+    **{
+        f"ffn {f}": {"ffn": f}
+        for f in ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none")
+    },
+    **{f"norm {n}": {"norm": n} for n in ("layernorm", "rmsnorm", "none")},
+    **{f"mixer {m}": {"mixer": m} for m in ("none", "mean", "similarity", "shared_qk")},
+    **{f"average, {p}": {"mixer": "mean", "position": p} for p in ("none", "learned", "alibi", "t5")},
+    "grouped": {"n_kv_heads": 2},
+    "one key head": {"n_kv_heads": 1},
+    "untied": {"tie_embeddings": False},
+    "biases": {"attention_bias": True, "ffn_bias": True, "norm_bias": True},
+    "window": {"window": 5},
+    "normed queries": {"qk_norm": True, "qk_gain": True},
+    "twelve blocks": {"n_layers": 12},
+    "one block": {"n_layers": 1},
+    "dropout": {"dropout": 0.2},
+    "no output projection": {"output_projection": False},
+    "wide heads": {"d_head": 16},
+    "many heads": {"n_heads": 16},
+    "T5's": {"position": "t5", "score_scale": False, "norm": "rmsnorm"},
+    "scaled embedding": {"embedding_scale": True},
+    "normed embedding": {"embedding_norm": True},
+    "an encoder": {"causal": False, "vocab_size": CORPUS.vocab_size + 1},
+    "short": {"context": 4},
+}
+
+
+def settings(config: ModelConfig, **rest: Any) -> TrainConfig:
+    objective = "next_token" if config.causal else "masked"
+    return TrainConfig(
+        **{
+            "steps": 40,
+            "batch_size": 4,
+            "learning_rate": 3e-3,
+            "warmup_steps": 5,
+            "precision": "float32",
+            "eval_every": 0,
+            "sample_every": 0,
+            "objective": objective,
+        }
+        | rest
+    )
+
+
+def fired(case: Case, names: list[str] = UNSEEN) -> list[str]:
+    return [f"{f.check}: {f.sentence}" for f in finish(examine(case, names)) if f.verdict == "fail"]
+
+
+def untrained() -> Iterator[tuple[ModelConfig, int]]:
+    for i, fields in enumerate(KINDS.values()):
+        yield replace(BASE, **fields), i % 3
+
+
+@pytest.mark.parametrize(("config", "seed"), untrained(), ids=KINDS)
+def test_no_check_fires_before_a_training(config: ModelConfig, seed: int) -> None:
+    case = Case(build(config, seed), corpus=CORPUS, train=settings(config, seed=seed))
+    assert fired(case) == []
+
+
+@pytest.mark.parametrize("config", [replace(BASE, **fields) for fields in KINDS.values()], ids=KINDS)
+def test_no_check_of_the_model_fires_when_weights_are_large(config: ModelConfig) -> None:
+    model = [name for name in UNSEEN if CHECKS[name].needs == "model"]
+    assert fired(Case(loud(config, 1)), model) == []
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("kind", ["wiring pre", "wiring post", "position learned", "grouped"])
+def test_no_check_fires_after_one(kind: str, seed: int) -> None:
+    config = replace(BASE, **KINDS[kind])
+    how = settings(config, steps=300, batch_size=8, seed=seed)
+    losses, looks = [], []
+    for record in train(config, how, CORPUS, device="cpu"):
+        if isinstance(record, Step):
+            losses.append(record.loss)
+        if isinstance(record, Evaluation):
+            looks.append(record)
+        if isinstance(record, Snapshot):
+            state = record.state
+    model = build(config)
+    model.load_state_dict(state.weights())
+    course = Course(np.arange(1, 301), np.array(losses), tuple(looks))
+    names = [name for name in CHECKS if name not in ("unseen", "gap")]  # of a text that repeats itself
+    found = finish(examine(Case(model, corpus=CORPUS, train=how, course=course), names))
+    assert [f"{f.check}: {f.sentence}" for f in found if f.verdict == "fail"] == []
+    assert sum(f.verdict == "pass" for f in found) >= 14
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_no_check_fires_on_a_preset(name: str) -> None:
+    preset = PRESETS[name]
+    config = replace(preset.model, vocab_size=CORPUS.vocab_size)
+    assert fired(Case(build(config), corpus=CORPUS, train=preset.train)) == []
+
+
+@pytest.mark.parametrize("step", [0, 8, 100, 600, 1000])
+def test_no_check_fires_at_any_age(step: int) -> None:
+    """On the time-lapse that comes with the app: a young model writes noise, and is healthy."""
+    try:
+        corpus = corpora.load("shakespeare")
+    except CorpusError:
+        pytest.skip("Tiny Shakespeare is not here")
+    lapse = open_lapse(Path(__file__).parents[3] / "checkpoints" / "timelapse")
+    assert fired(Case(lapse.at(step).model, corpus=corpus, train=lapse.train), QUICK) == []

@@ -1,0 +1,210 @@
+"""What comes with the bug lab: made by the command, of today's settings, and it shows what is said of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.corpora import load, shakespeare_path
+from engine.errors import CheckpointError
+from engine.faults import FAULTS
+from engine.measure.known_words import known_share, words_of
+from engine.model import build
+from engine.service import bugs
+from engine.service.bugs import CLOSE, FOLDER, found, patterns, shipped, specs
+from engine.service.state import RunView
+from engine.service.stored import Stored, run_race
+from engine.training.records import Step
+from engine.training.train import train
+from tests.engine.helpers import tiny, verse
+
+TEXT = "to be or not to be"
+PLACE = shakespeare_path()
+WORDS = PLACE.read_text("utf-8") if PLACE else load("python").text
+SHOWN = {name: path for name in FAULTS if (path := FOLDER / f"{name}.json").is_file()}
+
+
+def test_a_share_of_words_is_counted_by_hand() -> None:
+    words = words_of("To be, or not\nto BE 'twas o'er a")
+    assert words == {"to", "be", "or", "not", "twas", "o'er"}
+    assert known_share("To be::", words) == 4 / 6  # T o b e, of six visible
+    assert known_share("tobe a or", words) == 2 / 7  # one letter alone is no word
+    assert known_share(" \n", words) == 0.0
+
+
+@pytest.fixture(scope="module")
+def raced() -> tuple[RunView, ...]:
+    """A fault beside its twin, as small as can be."""
+    corpus = verse()
+    order = replace(
+        specs(FAULTS["no_mask"])[0].train, steps=12, eval_every=4, eval_tokens=512, sample_every=12
+    )
+    small = tiny(vocab_size=corpus.vocab_size, context=32, d_model=32, position="rope")
+    return run_race(
+        [
+            replace(spec, corpus="text", text=corpus.text, model=small, train=order)
+            for spec in specs(FAULTS["no_mask"])
+        ],
+        "a test",
+        "cpu",
+    ).runs
+
+
+def test_what_is_found_is_read_off_the_runs(raced: tuple[RunView, ...]) -> None:
+    both = found(raced, TEXT)
+    ends = [view.history.evaluations[-1] for view in raced]
+    assert all(end.complete for end in ends)
+    assert (both.healthy.loss, both.broken.loss) == tuple(end.validation_loss for end in ends)
+    assert both.cost == ends[1].validation_loss - ends[0].validation_loss
+    for side, view in zip((both.healthy, both.broken), raced, strict=True):
+        assert side.text == view.history.samples[-1].text and side.step == 12 and side.died is None
+        assert side.words == known_share(side.text, {"to", "be", "or", "not"})
+
+
+@pytest.mark.parametrize(
+    ("losses", "died", "kind"),
+    [
+        ((2.0, 2.0 + CLOSE / 2), False, "hides"),
+        ((2.0, 1.0), False, "flatters"),
+        ((2.0, 2.5), False, "costs"),
+        ((2.0, math.nan), False, "unknown"),
+        ((2.0, 1.9), True, "dies"),
+    ],
+)
+def test_what_a_loss_says(
+    raced: tuple[RunView, ...], losses: tuple[float, float], died: bool, kind: str
+) -> None:
+    changed = []
+    for view, loss in zip(raced, losses, strict=True):
+        looks = tuple(replace(e, validation_loss=loss) for e in view.history.evaluations)
+        changed.append(replace(view, history=replace(view.history, evaluations=looks)))
+    if died:  # after its look at step 8
+        looks = changed[1].history.evaluations
+        cut = replace(changed[1].history, evaluations=tuple(e for e in looks if e.step <= 8))
+        changed[1] = replace(changed[1], status="failed", step=9, history=cut)
+    both = found(changed, TEXT)
+    assert both.kind == kind and both.broken.died == (9 if died else None)
+    if died:
+        assert both.healthy.step == 12 and both.healthy.loss == losses[0]
+
+
+def test_patterns_are_the_model_s_own() -> None:
+    model = build(tiny(vocab_size=verse().vocab_size, context=32, n_layers=6)).eval()
+    made = patterns(model, verse().tokenizer, "ten green")
+    assert made.layers == (0, 1, 3, 5) and made.tokens == tuple("ten green")
+    assert made.weights.shape == (4, 4, 9, 9)
+    np.testing.assert_allclose(made.weights.sum(-1), 1, atol=1e-5)
+    assert not np.triu(made.weights[2, 1], 1).any()
+
+
+def test_patterns_survive_the_file() -> None:
+    made = bugs.Patterns(("a", "b"), (0, 2), np.random.default_rng(0).random((2, 3, 2, 2), np.float32))
+    again = bugs._opened(bugs._packed(made) or {})
+    assert again.tokens == made.tokens and again.layers == made.layers
+    np.testing.assert_allclose(again.weights, made.weights, atol=0.5 / 255 + 1e-6)
+
+
+def test_a_clock_says_what_a_step_costs(raced: tuple[RunView, ...]) -> None:
+    costs = {"healthy": 0.5, "no_mask": 0.25}
+    timed = bugs.clocked(Stored("a test", raced), lambda spec: costs[spec.parts])
+    assert [view.seconds for view in timed.runs] == [6.0, 3.0]  # of 12 steps
+    assert timed.runs[1].history.rows["seconds"].tolist() == [0.25 * step for step in range(1, 13)]
+    assert [look.seconds for look in timed.runs[0].history.evaluations] == [
+        0.5 * look.step for look in raced[0].history.evaluations
+    ]
+    losses = [view.history.rows["loss"].tolist() for view in (raced[0], timed.runs[0])]
+    assert losses[0] == losses[1]
+
+
+def test_a_step_is_timed() -> None:
+    took = bugs.seconds_a_step(
+        replace(specs(FAULTS["no_mask"])[1], model=tiny(vocab_size=verse().vocab_size)), verse(), 3
+    )
+    assert 0 < took < 5
+
+
+# --- what is shipped ----------------------------------------------------------------------------
+
+
+def test_every_fault_has_its_race() -> None:
+    assert set(SHOWN) == set(FAULTS)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_stored_race_is_of_today_s_settings(name: str) -> None:
+    bug = shipped(name)
+    healthy, broken = bug.race.runs
+    assert healthy.status == "finished" and healthy.step == healthy.spec.train.steps
+    assert broken.spec.parts == FAULTS[name].parts and healthy.spec.parts == "healthy"
+    assert healthy.history.samples and broken.history.samples and len(bug.patterns) == 2
+    assert SHOWN[name].stat().st_size < 120_000
+
+
+def test_a_race_of_other_settings_is_refused(tmp_path: Path) -> None:
+    data = (FOLDER / "no_mask.json").read_text("utf-8")
+    (tmp_path / "no_mask.json").write_text(data.replace('"d_model":64', '"d_model":32'), "utf-8")
+    with pytest.raises(CheckpointError, match=r"other settings.*engine\.service\.bugs no_mask"):
+        shipped("no_mask", tmp_path)
+    with pytest.raises(CheckpointError):
+        shipped("not_shifted", tmp_path)
+
+
+KINDS = {
+    "flatters": {
+        *("no_mask", "transposed_mask", "leaky_mask", "mask_after_softmax", "softmax_over_queries"),
+        *("not_shifted", "overlapping_split"),
+    },
+    "dies": {"half_softmax"},
+    "costs": {
+        *("unscaled_scores", "no_transpose", "keys_not_normed", "no_positions", "no_residual"),
+        *("first_block_only", "loud_embedding", "learning_rate_30x", "no_clipping", "shifted_by_two"),
+        *("dropout_left_on", "post_norm_no_warmup"),
+    },
+    "hides": {"unscaled_writes", "norm_in_loop"},
+}
+CHEATS = {"no_mask", "transposed_mask", "mask_after_softmax", "softmax_over_queries", "not_shifted"}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_stored_race_shows_what_is_said_of_it(name: str) -> None:
+    """A cheat has a better loss and says nothing; which others cost, flatter or die."""
+    both = found(shipped(name).race.runs, WORDS)
+    for kind, names in KINDS.items():
+        assert (name in names) <= (both.kind == kind), both
+    if name in CHEATS:
+        assert both.broken.words < both.healthy.words / 2
+
+
+def test_the_loud_embedding_starts_where_it_is_said_to() -> None:
+    healthy, broken = (run.history.evaluations[0] for run in shipped("loud_embedding").race.runs)
+    assert healthy.validation_loss == pytest.approx(math.log(65), abs=0.1)
+    assert "62" in FAULTS["loud_embedding"].symptom and broken.validation_loss == pytest.approx(62, abs=0.5)
+
+
+def test_the_leak_halves_the_loss_and_not_the_text() -> None:
+    both = found(shipped("leaky_mask").race.runs, WORDS)
+    assert both.broken.loss / both.healthy.loss == pytest.approx(0.5, abs=0.1)
+    assert both.broken.words == pytest.approx(both.healthy.words, abs=0.15)
+
+
+@pytest.mark.skipif(PLACE is None, reason="Tiny Shakespeare is not here")
+@pytest.mark.parametrize("name", ["leaky_mask", "keys_not_normed"])
+def test_a_stored_race_can_be_run_again(name: str) -> None:
+    """Its first steps, on the same text and from the same seed."""
+    corpus = load("shakespeare")
+    for view in shipped(name).race.runs:
+        rows = view.history.rows
+        wanted = {int(row["step"]): float(row["loss"]) for row in rows[:6]}
+        order = replace(view.spec.train, eval_every=0, eval_tokens=64, sample_every=0, look_early=False)
+        short = replace(corpus, validation=corpus.validation[:129])
+        steps: dict[int, float] = {}
+        for event in train(view.spec.model, order, short, device="cpu", parts=view.spec.parts):
+            if isinstance(event, Step):
+                steps[event.step] = event.loss
+            if len(steps) == max(wanted):
+                break
+        assert {step: steps[step] for step in wanted} == pytest.approx(wanted, abs=2e-3)

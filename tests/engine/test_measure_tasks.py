@@ -1,0 +1,210 @@
+"""What a model answers to a task's questions, and which head does it: held against a second way to write and to
+look.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from engine import corpora
+from engine.config import ModelConfig
+from engine.corpora import Corpus
+from engine.errors import CheckpointError, TaskError
+from engine.measure.ablation import Switches, edits_for
+from engine.measure.task_curve import first_solved, task_curve
+from engine.measure.task_heads import looking, seen, solved_without, targets
+from engine.measure.task_scores import answered, ask, lines_of, share_right, task_scores
+from engine.model import Transformer
+from engine.probe import Patcher, Recorder
+from engine.sample import complete
+from engine.tasks import TASKS
+from engine.training.records import Evaluation, TaskScores
+from tests.engine.helpers import loud
+
+TASK = TASKS["sort"]
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return corpora.load("sort")
+
+
+@pytest.fixture(scope="module")
+def model(corpus: Corpus) -> Transformer:
+    config = ModelConfig(
+        corpus.vocab_size, context=18, d_model=16, n_layers=2, n_heads=2, tie_embeddings=False
+    )
+    return loud(config, seed=3, factor=6.0)
+
+
+def test_problems_are_taken_whole_from_all_over_a_split(corpus: Corpus) -> None:
+    lines = lines_of(corpus.validation, 18, 7)
+    texts = [corpus.tokenizer.decode(row) for row in lines.tolist()]
+    assert all(text[0] == text[-1] == "\n" and TASK.right(text[1:-1]) for text in texts)
+    every = corpus.text.strip("\n").split("\n")
+    held_out = [line for line in every if line][-2000:]
+    assert texts[0][1:-1] == held_out[0] and texts[-1][1:-1] == held_out[-1]
+    assert len(set(texts)) == 7
+    assert len(lines_of(corpus.validation, 18, 10**6)) == 2000
+
+
+def test_it_writes_what_sampling_without_a_die_writes(model: Transformer, corpus: Corpus) -> None:
+    lines = lines_of(corpus.validation, 18, 12)
+    found = answered(model, corpus.tokenizer, TASK, lines)
+    for one, row in zip(found, lines.tolist(), strict=True):
+        question = corpus.tokenizer.decode(row[:10])
+        alone = complete(model, corpus.tokenizer, question, 8, 0.0, seed=0)
+        assert one.line == question[1:] + alone and one.written == alone
+        assert one.question == question[1:] and one.asked == 9
+        assert one.wanted == "".join(sorted(question[1:9]))
+        assert one.right == (alone == one.wanted)
+    assert not any(one.right for one in found)  # it has learned nothing
+    assert share_right(found) == 0.0 and share_right([replace(found[0], right=True), *found[1:4]]) == 0.25
+
+
+def test_what_somebody_asks(model: Transformer, corpus: Corpus) -> None:
+    one = ask(model, corpus.tokenizer, TASK, " hgfedcba ")
+    assert one.question == "hgfedcba>" and one.wanted == "abcdefgh" and len(one.written) == 8
+    for typed in ("", "abc", "é" * 8, "x" * 10_000, "<b>bold</b>", "abcdefg\n"):
+        with pytest.raises(TaskError, match="8 letters from a to h"):
+            ask(model, corpus.tokenizer, TASK, typed)
+
+
+def test_scores_of_both_splits(model: Transformer, corpus: Corpus) -> None:
+    """A model that was made to answer as it is asked: the weights do not matter, the counting does."""
+    found = task_scores(model, corpus, asked=10)
+    assert found is not None and (found.train, found.validation) == (0.0, 0.0)
+    model.train()
+    task_scores(model, corpus, asked=2)
+    assert model.training
+    model.eval()
+    assert task_scores(model, replace(corpus, task=None)) is None
+    short = loud(ModelConfig(corpus.vocab_size, context=17, d_model=16, n_layers=1, n_heads=2))
+    assert task_scores(short, corpus) is None
+    both_ways = loud(
+        ModelConfig(corpus.vocab_size, context=18, d_model=16, n_layers=1, n_heads=2, causal=False)
+    )
+    assert task_scores(both_ways, corpus) is None
+
+
+def test_of_a_stream_the_likeliest_letter_is_asked() -> None:
+    """By a model that is none: it knows the source's table, and is wrong on purpose after `aX`."""
+    corpus = corpora.load("markov")
+    task, letters = TASKS["markov"], corpus.tokenizer
+
+    class Knows(Transformer):
+        def forward(self, tokens, *rest, **more):  # type: ignore[no-untyped-def, override]
+            logits = torch.zeros(*tokens.shape, corpus.vocab_size)
+            for row, line in enumerate(tokens.tolist()):
+                text = letters.decode(line)
+                for i in range(1, len(text)):
+                    best = task.answer(text[: i + 1])  # type: ignore[misc]
+                    wrong = text[i - 1] == "a"
+                    logits[row, i, (letters.encode(best)[0] + wrong) % corpus.vocab_size] = 1.0
+            return logits
+
+    model = Knows(ModelConfig(corpus.vocab_size, context=16, d_model=8, n_layers=1, n_heads=1).resolved())
+    found = task_scores(model, corpus)
+    assert found is not None
+    rows = lines_of(corpus.validation, 16, 20)[:, :-1]
+    before = [letters.decode([t]) for row in rows.tolist() for t in row[:-1]]
+    assert found.validation == pytest.approx(1 - before.count("a") / len(before))
+    assert 0.5 < found.validation < 1.0
+
+
+def test_who_looks_at_the_source(model: Transformer, corpus: Corpus) -> None:
+    lines = lines_of(corpus.validation, 18, 5)
+    found = looking(model, corpus.tokenizer, TASK, lines)
+    assert found is not None and found.problems == 5
+    sums, even = np.zeros((2, 2)), 0.0
+    for row in lines.tolist():
+        text = corpus.tokenizer.decode(row)  # "\n", question, ">", answer, "\n"
+        recorder = Recorder({"pattern"})
+        with torch.inference_mode():
+            model(torch.tensor([row[:-1]]), recorder)
+        for place in range(10, 18):  # of the answer's letters in the window
+            same = [i for i in range(1, 9) if text[i] == text[place]]
+            even += len(same) / place / 40
+            for layer in range(2):
+                pattern = recorder[f"blocks.{layer}.pattern"][0]
+                for head in range(2):
+                    sums[layer, head] += sum(float(pattern[head, place - 1, i]) for i in same) / 40
+    assert found.scores == pytest.approx(sums, abs=1e-5)
+    assert found.even == pytest.approx(even)
+    best = found.best[0]
+    assert [one.value >= 0.5 for one in found.best].count(True) == len(found.strong)
+    assert best.value == pytest.approx(sums.max()) and sums[best.layer, best.head] == sums.max()
+
+
+def test_where_a_letter_is_chosen_and_comes_from(model: Transformer, corpus: Corpus) -> None:
+    assert targets(TASKS["reverse"], "abcdefgh>hgfedcba")[:2] == [(9, (8,)), (10, (7,))]
+    assert targets(TASKS["brackets"], "([]([]))[]()()()")[-1] == (15, (15,))
+    one = seen(model, corpus.tokenizer, TASK, "hgfedcba>abcdefgh")
+    assert one.letters == tuple("\nhgfedcba>abcdefgh")
+    assert one.patterns.shape == (2, 2, 18, 18)
+    assert one.targets[0] == (9, (8,))
+    blind = loud(ModelConfig(corpus.vocab_size, context=18, d_model=16, n_layers=1, n_heads=1, mixer="none"))
+    assert looking(blind, corpus.tokenizer, TASK, lines_of(corpus.validation, 18, 2)) is None
+    assert looking(model, corpus.tokenizer, TASKS["markov"], lines_of(corpus.validation, 18, 2)) is None
+
+
+def test_a_head_that_writes_nothing(model: Transformer, corpus: Corpus) -> None:
+    """As if the rows of W_O that read it were zero."""
+    lines = lines_of(corpus.validation, 18, 8)
+    other = copy.deepcopy(model)
+    weight = dict(other.named_parameters())["blocks.1.mixer.w_o.weight"]
+    with torch.no_grad():
+        weight[:, 8:] = 0.0
+    off = Patcher(edits_for(model, Switches(heads_off=((1, 1),))))
+    found = answered(model, corpus.tokenizer, TASK, lines, off)
+    assert found == answered(other, corpus.tokenizer, TASK, lines)
+    assert found != answered(model, corpus.tokenizer, TASK, lines)
+    assert solved_without(model, corpus.tokenizer, TASK, lines, [(1, 1)]) == share_right(found)
+
+
+def test_when_it_was_solved() -> None:
+    points = [(0, 0.0, 0.0), (10, 0.96, 0.2), (20, 0.9, 0.97), (30, 1.0, 0.94)]
+    curve = task_curve(
+        {
+            "curve": [
+                {"step": s, "train_loss": 1.0, "validation_loss": 2.0, "train_solved": t, "solved": v}
+                for s, t, v in points
+            ]
+        }
+    )
+    assert curve.step_of(0.95) == 20 and curve.step_of(0.95, trained_on=True) == 10
+    assert curve.step_of(0.99) is None
+    assert curve.solved_after(10) == 0.2 and curve.solved_after(29) == 0.97 and curve.best_solved == 0.97
+    looks = [Evaluation(s, 1.0, 1.0, 0.0, False, task=TaskScores(t, v)) for s, t, v in points]
+    assert first_solved(looks) == 20 and first_solved(looks, 0.99) is None
+    assert first_solved([Evaluation(0, 1.0, 1.0, 0.0, False)]) is None
+    for broken in ({}, {"curve": [{"step": 1}]}, {"curve": 3}):
+        with pytest.raises(CheckpointError):
+            task_curve(broken)
+
+
+def test_what_was_learned_by_heart_is_solved_of_one_split_alone(corpus: Corpus) -> None:
+    """By a model that is a list of the training problems with even sums of their letters."""
+    lines = [line for line in corpus.text.split("\n") if line][:18_000]
+    known = {line[:9]: line for line in lines if sum(map(ord, line[:8])) % 2 == 0}
+
+    class ByHeart(Transformer):
+        def forward(self, tokens, *rest, **more):  # type: ignore[no-untyped-def, override]
+            logits = torch.zeros(*tokens.shape, corpus.vocab_size)
+            for row, line in enumerate(tokens.tolist()):
+                text = corpus.tokenizer.decode(line)[1:]
+                whole = known.get(text[:9], ">" * 18)
+                logits[row, -1, corpus.tokenizer.encode(whole[len(text)])[0]] = 1.0
+            return logits
+
+    model = ByHeart(ModelConfig(corpus.vocab_size, context=18, d_model=8, n_layers=1, n_heads=1).resolved())
+    found = task_scores(model, corpus)
+    chosen = [lines[int(i)] for i in torch.linspace(0, 17_999, 100).long()]
+    assert found is not None and found.validation == 0.0
+    assert found.train == sum(line[:9] in known for line in chosen) / 100
+    assert 0.3 < found.train < 0.7

@@ -1,0 +1,321 @@
+"""A race in the run service: ordinary runs, in turns, in one process and one place."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import ConfigError, RunError
+from engine.service.manager import RunManager
+from engine.service.profiles import estimate_bytes
+from tests.engine import running
+from tests.engine.running import (
+    MODEL,
+    PROFILE,
+    SHORT,
+    Clock,
+    ended,
+    files,
+    lives,
+    look,
+    pid,
+    reached,
+    settled,
+    spec,
+    wait,
+)
+
+ME = "me"
+LONG = replace(running.LONG, steps=30_000)
+WIDE = replace(MODEL, d_model=32)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
+    made: list[RunManager] = []
+
+    def make(clock: Clock | None = None, **fields: Any) -> RunManager:
+        rest = {} if clock is None else {"clock": clock}
+        made.append(RunManager(replace(PROFILE, **{"max_runs": 1} | fields), tmp_path, spare=False, **rest))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def trio(manager: RunManager, owner: str = ME) -> tuple[str, ...]:
+    """Three long runs."""
+    return manager.start_race(
+        [spec(LONG, name="a"), spec(LONG, WIDE, name="b"), spec(LONG, name="c")], owner, "which?"
+    )
+
+
+def race_of(manager: RunManager, run: str) -> str:
+    race = look(manager, run).race
+    assert race is not None
+    return race
+
+
+def test_a_race_is_ordinary_runs_in_one_process(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    alone = ended(manager, manager.start(spec(SHORT), ME))
+    runs = manager.start_race([spec(SHORT, name="a"), spec(SHORT, WIDE, name="b"), spec(SHORT)], ME, "which?")
+    processes = {pid(manager, run) for run in runs}
+    assert len(processes) == 1
+    views = [ended(manager, run) for run in runs]
+    assert [view.status for view in views] == ["finished"] * 3
+    assert len({view.race for view in views}) == 1 and alone.race is None
+    assert [view.race_title for view in views] == ["which?"] * 3
+    assert [view.id for view in manager.race(race_of(manager, runs[0]))] == list(runs)
+    assert views[2].history.losses.tolist() == alone.history.losses.tolist(), "as if it were alone"
+    assert [view.snapshots for view in views] == [alone.snapshots] * 3
+    assert manager.model(runs[1]).config.d_model == 32
+    assert len({files(manager, run).folder for run in runs}) == 3
+    wait(lambda: not any(lives(process) for process in processes))
+
+
+def test_all_grow_together_in_one_place_and_others_wait(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    runs = trio(manager)
+    other = manager.start(spec(LONG, name="alone"), "another")
+    second = trio(manager, "a third")
+    for run in runs:
+        reached(manager, run, 300)
+    shares = [look(manager, run).share for run in runs]
+    assert max(shares) - min(shares) < 0.1
+    assert len(manager.processes()) == 1
+    assert [look(manager, run).place for run in (other, *second)] == [1, 2, 2, 2], "a race waits as one"
+    for run in runs:
+        manager.stop(run, ME)
+    reached(manager, other, 5)
+    assert [look(manager, run).status for run in runs] == ["stopped"] * 3
+    assert all(look(manager, run).snapshots for run in runs)
+
+
+def test_one_is_paused_stepped_and_cancelled_and_the_others_go_on(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    one, two, three = trio(manager)
+    for run in (one, two, three):
+        reached(manager, run, 20)
+    manager.pause(one, ME)
+    at = settled_step(manager, one)
+    reached(manager, two, look(manager, two).step + 100)
+    assert look(manager, one).step == at and look(manager, one).status == "paused"
+    manager.step(one, ME)
+    wait(lambda: look(manager, one).step == at + 1)
+    manager.stop(two, ME)
+    assert ended(manager, two).status == "stopped" and look(manager, two).history.evaluations[-1].complete
+    reached(manager, three, look(manager, three).step + 100)
+    manager.resume(one, ME)
+    reached(manager, one, at + 50)
+    manager.remove(three, ME)
+    assert not manager.view(three) and len(manager.race(race_of(manager, one))) == 2
+    reached(manager, one, look(manager, one).step + 50)
+    assert len(manager.processes()) == 1
+
+
+def settled_step(manager: RunManager, run: str) -> int:
+    """Where a paused run stands, once its last records have come."""
+    wait(lambda: look(manager, run).status == "paused")
+    before = -1
+    while before != (now := look(manager, run).step):
+        before = now
+        reached_any(manager, run)
+    return before
+
+
+def reached_any(manager: RunManager, run: str) -> None:
+    """A moment in which the others do some steps."""
+    others = [v for v in manager.race(race_of(manager, run)) if v.id != run and v.status == "running"]
+    for other in others:
+        reached(manager, other.id, other.step + 20)
+
+
+def test_all_paused_use_no_place_and_go_on_in_the_same_process(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    runs = trio(manager)
+    for run in runs:
+        reached(manager, run, 10)
+    process = pid(manager, runs[0])
+    for run in runs:
+        manager.pause(run, ME)
+    steps = [settled(manager, run).step for run in runs]
+    other = manager.start(spec(LONG), "another")
+    reached(manager, other, 5)
+    for run in runs:
+        manager.resume(run, ME)
+    assert [look(manager, run).place for run in runs] == [1, 1, 1]
+    assert [look(manager, run).step for run in runs] == steps
+    manager.stop(other, "another")
+    for run, step in zip(runs, steps, strict=True):
+        reached(manager, run, step + 5)
+    assert {pid(manager, run) for run in runs} == {process}
+
+
+def test_unwatched_all_are_paused_and_one_look_lets_all_go_on(make: Callable[..., RunManager]) -> None:
+    clock = Clock()
+    manager = make(clock, lease_seconds=15, max_paused=0)
+    runs = trio(manager)
+    for run in runs:
+        reached(manager, run, 10)
+    clock.now += 10
+    manager.watch(runs[1])
+    clock.now += 10
+    manager.tick()
+    assert all(look(manager, run).active and look(manager, run).status != "paused" for run in runs)
+    clock.now += 16
+    manager.tick()
+    assert [look(manager, run).status for run in runs] == ["paused"] * 3
+    manager.tick()  # no process may be kept: it saves all, and ends
+    wait(lambda: not manager.processes())
+    steps = [max(look(manager, run).snapshots) for run in runs]
+    assert min(steps) >= 10
+    manager.watch(runs[2])
+    for run, step in zip(runs, steps, strict=True):
+        reached(manager, run, step + 5)
+    assert len({pid(manager, run) for run in runs}) == 1 and len(manager.processes()) == 1
+
+
+def test_a_killed_process_ends_the_race_which_goes_on_from_its_snapshots(
+    make: Callable[..., RunManager],
+) -> None:
+    manager = make()
+    runs = trio(manager)
+    reached(manager, runs[2], 5)
+    manager.stop(runs[2], ME)
+    stopped = ended(manager, runs[2])
+    for run in runs[:2]:
+        reached(manager, run, 450)
+    os.kill(pid(manager, runs[0]), signal.SIGKILL)
+    views = [ended(manager, run) for run in runs]
+    assert [view.status for view in views] == ["failed", "failed", "stopped"]
+    assert all("signal 9" in view.message for view in views[:2])
+    assert not any(list(files(manager, run).folder.glob(".*")) for run in runs)
+    before = [view.history for view in views]
+    with pytest.raises(RunError, match="another browser"):
+        manager.revive(race_of(manager, runs[0]), "a stranger")
+    manager.revive(race_of(manager, runs[0]), ME)
+    for run, view in zip(runs[:2], views[:2], strict=True):
+        last = max(view.snapshots)
+        again = reached(manager, run, last + 60)
+        assert again.changes == () and again.total_steps == LONG.steps, "nothing was done by hand"
+        assert (np.diff(again.history.steps) > 0).all()
+    assert len({pid(manager, run) for run in runs[:2]}) == 1
+    for run, earlier in zip(runs[:2], before[:2], strict=True):
+        losses = dict(zip(earlier.steps.tolist(), earlier.losses.tolist(), strict=True))
+        now = look(manager, run).history
+        both = [
+            (losses[s], x)
+            for s, x in zip(now.steps.tolist(), now.losses.tolist(), strict=True)
+            if s in losses
+        ]
+        assert both and all(one == other for one, other in both)
+    assert look(manager, runs[2]).version == stopped.version, "who was stopped stays so"
+
+
+def test_one_that_diverges_fails_alone(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    wild = replace(SHORT, steps=2000, learning_rate=1e3)
+    runs = manager.start_race([spec(wild, name="wild"), spec(SHORT, name="calm")], ME)
+    views = [ended(manager, run) for run in runs]
+    assert [view.status for view in views] == ["failed", "finished"]
+    assert "diverged" in views[0].message and views[1].message == ""
+
+
+def test_a_race_over_its_memory_is_ended_whole(make: Callable[..., RunManager]) -> None:
+    manager = make(max_worker_bytes=2**30)
+    runs = trio(manager)
+    for run in runs:
+        reached(manager, run, 5)
+    process = pid(manager, runs[0])
+    manager.profile = replace(manager.profile, max_worker_bytes=50 * 2**20)
+    views = [ended(manager, run) for run in runs]
+    assert [view.status for view in views] == ["failed"] * 3
+    assert all("3 trainings of this race together" in view.message for view in views)
+    wait(lambda: not lives(process), 5)
+
+
+def test_a_process_that_does_not_stop_is_ended_and_said_to_all(
+    make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.service.scheduler.STOP_GRACE", 0.5)
+    manager = make()
+    runs = trio(manager)
+    for run in runs:
+        reached(manager, run, 5)
+    process = pid(manager, runs[0])
+    os.kill(process, signal.SIGSTOP)
+    manager.stop(runs[1], ME)
+    views = [ended(manager, run) for run in runs]
+    assert [view.status for view in views] == ["failed", "stopped", "failed"]
+    assert "did not answer" in views[0].message and "did not stop in time" in views[1].message
+    wait(lambda: not lives(process), 5)
+
+
+def test_what_a_race_may_ask_for(make: Callable[..., RunManager]) -> None:
+    manager = make(max_race=3, max_steps=1000, max_race_seconds=10)
+    ask = manager.start_race
+    with pytest.raises(RunError, match="2 to 3 runs here, not 1"):
+        ask([spec(SHORT)], ME)
+    with pytest.raises(RunError, match="2 to 3 runs here, not 4"):
+        ask([spec(SHORT)] * 4, ME)
+    half = replace(SHORT, steps=501)
+    with pytest.raises(RunError, match="1,002 steps in all; at most 1,000"):
+        ask([spec(half), spec(half)], ME)
+    timed = replace(SHORT, steps=1000, seconds=5.5)
+    with pytest.raises(RunError, match=r"11 s of computing in all; at most 10"):
+        ask([spec(timed), spec(timed)], ME)
+    with pytest.raises(ConfigError, match="steps"):
+        ask([spec(replace(SHORT, steps=1001)), spec(SHORT)], ME)
+    large = replace(MODEL, d_model=128, n_layers=4)
+    need = estimate_bytes(large, SHORT)
+    libraries = 350 * 2**20  # are needed once
+    manager.profile = replace(manager.profile, max_worker_bytes=2 * need - libraries)
+    started = ask([spec(SHORT, large), spec(SHORT, large)], ME)
+    assert len(started) == 2
+    for run in started:
+        manager.remove(run, ME)
+    manager.profile = replace(manager.profile, max_worker_bytes=2 * need - libraries - 1)
+    with pytest.raises(RunError, match="GB of memory"):
+        ask([spec(SHORT, large), spec(SHORT, large)], ME)
+    assert manager.runs(ME) == []
+
+
+def test_a_race_counts_as_one_among_the_runs_that_are_kept(make: Callable[..., RunManager]) -> None:
+    manager = make(max_runs_kept=2, max_queued_each=1)
+    trio(manager)
+    trio(manager)
+    with pytest.raises(RunError, match="remove one first"):
+        trio(manager)
+    assert len(manager.runs(ME)) == 6, "all of it, or none"
+
+
+def test_time_as_a_budget_ends_all_at_about_the_same_second(make: Callable[..., RunManager]) -> None:
+    manager = make()
+    timed = replace(LONG, seconds=0.4, snapshot_every=0)
+    runs = manager.start_race([spec(timed, name="a"), spec(timed, replace(MODEL, n_layers=4), name="b")], ME)
+    views = [ended(manager, run) for run in runs]
+    assert [view.status for view in views] == ["finished"] * 2
+    assert all(0.4 <= view.seconds < 1.0 and view.share == 1.0 for view in views)
+    assert views[0].step > views[1].step, "the deeper one is slower"
+    manager.extend(runs[0], ME, 20)
+    assert ended(manager, runs[0]).step == views[0].step + 20, "by hand it goes on, the clock or not"
+
+
+def test_where_there_are_places_a_race_is_spread_over_processes(make: Callable[..., RunManager]) -> None:
+    manager = make(max_runs=3, race_workers=2)
+    runs = trio(manager)
+    for run in runs:
+        reached(manager, run, 50)
+    assert len({pid(manager, run) for run in runs}) == 2
+    manager.stop(runs[1], ME)
+    ended(manager, runs[1])
+    reached(manager, runs[0], look(manager, runs[0]).step + 50)

@@ -1,0 +1,170 @@
+"""The numbers of a race: its table, its curves, its texts; and a race that is stored and read again."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.config import ModelConfig, TrainConfig
+from engine.corpora import from_text
+from engine.errors import CheckpointError
+from engine.measure.ngrams import baselines
+from engine.model import build
+from engine.service import standings
+from engine.service.state import RunSpec, RunView
+from engine.service.stored import load_race, run_race
+from engine.training.records import Evaluation, Sample, Step
+from tests.engine.running import MODEL, SHORT, TEXT, spec
+from tests.pages.stage import view_of
+
+TWO = ModelConfig(vocab_size=29, context=8, d_model=16, n_layers=2, n_heads=2)
+TRAIN = TrainConfig(steps=200, batch_size=3)
+
+
+def run(name: str = "a", **rest: object) -> RunView:
+    return view_of(RunSpec(TWO, TRAIN, "python", name=name), name, "finished", **rest)  # type: ignore[arg-type]
+
+
+def test_a_line_of_the_table_by_hand() -> None:
+    """view_of: 40 steps, ends at 2.1 on the whole validation split and 2.05 on the training split."""
+    found = standings.standing(run())
+    assert (found.loss, found.training_loss, found.complete) == (2.1, 2.05, True)
+    assert found.gap == pytest.approx(0.05)
+    assert found.perplexity == pytest.approx(math.exp(2.1)) and found.bits == pytest.approx(2.1 / math.log(2))
+    assert found.parameters == sum(p.numel() for p in build(TWO).parameters())
+    assert found.tokens == 40 * 3 * 8 and found.seconds == pytest.approx(0.8)
+    # products of one token, 2 operations a weight: q, k, v, o of 16 x 16 and two of 16 x 64 in each of two
+    # layers, scores and sums with 8 keys, the unembedding; three times as many for training
+    forward = 2 * (2 * (4 * 16 * 16 + 2 * 16 * 64) + 2 * (2 * 8 * 16) + 16 * 29)
+    assert found.flops == 3 * forward * found.tokens
+
+
+def test_before_the_first_look_there_is_no_number() -> None:
+    view = replace(run(), history=replace(run().history, evaluations=()))
+    found = standings.standing(view)
+    assert math.isnan(found.loss) and math.isnan(found.bits) and not found.complete
+
+
+@pytest.mark.parametrize(
+    ("along", "each"), [("steps", 1.0), ("tokens", 24.0), ("seconds", 0.02), ("flops", None)]
+)
+def test_curves_against_each_axis(along: standings.Along, each: float | None) -> None:
+    view = run()
+    each = 24.0 * standings.flops_a_token(view) if each is None else each
+    course = standings.course(view, along)
+    assert course.at.tolist() == pytest.approx([each * n for n in range(1, 41)])
+    assert course.losses.tolist() == pytest.approx([2 + 2 / n for n in range(1, 41)])
+    assert course.looked_at.tolist() == [0.0] and course.looked.tolist() == [4.2]
+    assert course.end_at.tolist() == pytest.approx([40 * each]) and course.end.tolist() == [2.1]
+    assert course.newest == pytest.approx((40 * each, 2.1))
+    assert standings.end_of([view, run("b", steps=10)], along) == pytest.approx(200 * each)
+
+
+def test_curves_in_bits_and_thinned() -> None:
+    course = standings.course(run(), "steps", "bits", points=5)
+    assert course.at.tolist() == [1, 10, 20, 30, 40]
+    assert course.losses.tolist() == pytest.approx([(2 + 2 / n) / math.log(2) for n in (1, 10, 20, 30, 40)])
+    assert course.end.tolist() == pytest.approx([2.1 / math.log(2)])
+
+
+def test_where_every_look_is_at_the_whole_split_they_are_one_curve() -> None:
+    looks = (Evaluation(0, 4.0, 4.1, 0.0, True), Evaluation(40, 2.0, 2.2, 0.8, True))
+    view = replace(run(), history=replace(run().history, evaluations=looks))
+    course = standings.course(view, "steps")
+    assert course.looked.tolist() == [4.1, 2.2] and not len(course.end)
+
+
+def test_smoothing_is_the_mean_of_the_last_losses() -> None:
+    losses = np.random.default_rng(0).normal(3.0, 0.4, 50).astype(np.float32)
+    found = standings.smoothed(losses, 7)
+    wanted = [float(np.mean(losses[max(0, i - 6) : i + 1])) for i in range(50)]
+    assert found.tolist() == pytest.approx(wanted, rel=1e-5)
+    assert standings.smoothed(losses, 1) is losses
+
+
+def test_what_is_left_of_a_race_is_the_sum_of_its_turns() -> None:
+    """Each has done 40 of 200 steps in 0.8 s, so 3.2 s are before it; they take turns."""
+    going = [replace(run(name), status="running") for name in "ab"]
+    assert standings.left([*going, run("c")]) == pytest.approx(6.4)
+
+
+def test_texts_are_those_of_the_last_step_that_all_have() -> None:
+    def wrote(name: str, *steps: int) -> RunView:
+        samples = tuple(Sample(step, "\n", f"{name}{step}") for step in steps)
+        return replace(run(name), history=replace(run().history, samples=samples))
+
+    found = standings.written([wrote("a", 0, 50, 100), wrote("b", 0, 50), wrote("c", 0, 50, 75)])
+    assert [(name, sample.text) for name, sample in found] == [("a", "a50"), ("b", "b50"), ("c", "c50")]
+    apart = standings.written([wrote("a", 100), wrote("b", 50), wrote("c")])
+    assert [(name, sample.text) for name, sample in apart] == [("a", "a100"), ("b", "b50")]
+
+
+def test_the_table_of_all_curves() -> None:
+    found = standings.table([run("a", steps=3), run("b", steps=2)])
+    assert found["run"].tolist() == ["a"] * 4 + ["b"] * 3
+    assert found["step"].tolist() == [0, 1, 2, 3, 0, 1, 2]
+    assert found["tokens"].tolist() == [0, 24, 48, 72, 0, 24, 48]
+    assert found["batch_loss"][1:4].tolist() == pytest.approx([4.0, 3.0, 2 + 2 / 3])
+    assert math.isnan(found["batch_loss"][0]) and math.isnan(found["validation_loss"][1])
+    assert [found["validation_loss"][i] for i in (0, 3, 6)] == [4.2, 2.1, 2.1]
+
+
+def test_the_lines_without_a_network_by_counting() -> None:
+    corpus = from_text("abracadabra " * 12)
+    train, validation = corpus.train.tolist(), corpus.validation.tolist()
+    v = corpus.vocab_size
+    found = dict(baselines(corpus))
+    assert found["uniform"] == pytest.approx(math.log(v))
+    for given, name in ((0, "unigram"), (1, "bigram"), (2, "trigram")):
+        grams = [tuple(train[i : i + given + 1]) for i in range(len(train) - given)]
+        told = [tuple(validation[i : i + given + 1]) for i in range(len(validation) - given)]
+        losses = [-math.log((grams.count(g) + 1) / (sum(h[:-1] == g[:-1] for h in grams) + v)) for g in told]
+        assert found[name] == pytest.approx(sum(losses) / len(losses)), name
+    bits = dict(baselines(corpus, bits=True))
+    assert bits == pytest.approx({name: nats / math.log(2) for name, nats in found.items()})
+
+
+def test_a_stored_race_is_read_as_it_was(tmp_path: Path) -> None:
+    wild = replace(SHORT, learning_rate=1e6, grad_clip=0.0)
+    specs = [spec(SHORT, name="a"), spec(SHORT, replace(MODEL, d_model=32), name="b"), spec(wild, name="c")]
+    made = run_race(specs, "a test")
+    made.save(tmp_path / "race.json")
+    assert (tmp_path / "race.json").stat().st_size < 60_000
+    read = load_race(tmp_path / "race.json")
+    assert read.made == "a test" and [view.status for view in read.runs] == ["finished", "finished", "failed"]
+    for before, after, asked in zip(made.runs, read.runs, specs, strict=True):
+        assert after.spec.model == asked.model and after.spec.train == asked.train
+        assert after.history.steps.tolist() == before.history.steps.tolist()
+        assert after.history.losses == pytest.approx(before.history.losses, rel=1e-4, nan_ok=True)
+        assert after.history.tokens.tolist() == before.history.tokens.tolist()
+        one, other = standings.standing(before), standings.standing(after)
+        assert repr(replace(other, seconds=0)) == repr(replace(one, seconds=0))
+        assert after.history.samples == before.history.samples
+        assert not after.active and after.id == "" and after.race is None
+    assert made.runs[0].history.losses[:3] == pytest.approx(
+        [r.loss for r in _alone(specs[0]) if isinstance(r, Step)][:3]
+    )
+    for broken in ("{}", '{"made": "x", "runs": [{"name": 3}]}', "not json"):
+        (tmp_path / "broken.json").write_text(broken)
+        with pytest.raises(CheckpointError, match=r"broken\.json holds no race"):
+            load_race(tmp_path / "broken.json")
+    with pytest.raises(CheckpointError):
+        load_race(tmp_path / "none.json")
+
+
+def _alone(asked: RunSpec) -> list[object]:
+    from engine.training.train import train
+
+    return list(train(asked.model, asked.train, from_text(TEXT)))
+
+
+def test_a_long_curve_is_stored_in_few_points(tmp_path: Path) -> None:
+    made = run_race([spec(replace(SHORT, steps=450, eval_every=0, sample_every=0))], "a test")
+    made.save(tmp_path / "race.json")
+    (values,) = json.loads((tmp_path / "race.json").read_text())["runs"]
+    assert len(values["curve"]["step"]) == 200 and values["curve"]["step"][-1] == 450

@@ -1,0 +1,292 @@
+"""Synthetic tasks: the floor held against enumeration, the answers against Python's own, held-out problems apart."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+
+from engine.tasks import MODULUS, SIGNS, TASKS, Task, marked, problems
+from engine.tasks.lines import adding, remainders, repeating, rewriting
+from engine.tasks.sources import brackets, chain, markov, stationary
+
+LINES = [task for task in TASKS.values() if not task.stream]
+
+
+def named(task: Task) -> str:
+    return task.name
+
+
+def by_place(lines: Iterable[tuple[str, float]], places: int) -> list[float]:
+    """The entropy of each place given those before, from every line with its probability: by counting alone."""
+    chances: list[dict[str, float]] = [defaultdict(float) for _ in range(places + 1)]
+    for line, p in lines:
+        for end in range(places + 1):
+            chances[end][line[:end]] += p
+    return [
+        -sum(p * math.log(p / chances[end - 1][start[:-1]]) for start, p in chances[end].items())
+        for end in range(1, places + 1)
+    ]
+
+
+def all_equal(lines: list[str]) -> list[tuple[str, float]]:
+    return [(line, 1 / len(lines)) for line in lines]
+
+
+def balanced(word: str) -> bool:
+    """By taking pairs out until nothing is left."""
+    before = None
+    while before != word:
+        before, word = word, word.replace("()", "").replace("[]", "")
+    return not word
+
+
+def small_reverse() -> tuple[Task, list[tuple[str, float]]]:
+    task = rewriting("r", "R", "", "abc", 3, lambda q: range(len(q))[::-1])
+    return task, all_equal([f"{''.join(q)}>{''.join(q[::-1])}" for q in itertools.product("abc", repeat=3)])
+
+
+def small_repeat() -> tuple[Task, list[tuple[str, float]]]:
+    task = repeating("r", "R", "", "abcde", 2, 4, 9)
+    lines = []
+    for period in (2, 3, 4):
+        pieces = list(itertools.permutations("abcde", period))
+        lines += [(("".join(piece) * 9)[:9], 1 / 3 / len(pieces)) for piece in pieces]
+    return task, lines
+
+
+def small_adding() -> tuple[Task, list[tuple[str, float]]]:
+    task = adding("a", "A", "", 2, backwards=False)
+    chance = {n: (n < 10) / 2 / 10 + 1 / 2 / 100 for n in range(100)}
+    lines = [(f"{a:02d}+{b:02d}={a + b:03d}", chance[a] * chance[b]) for a in chance for b in chance]
+    return task, lines
+
+
+def small_brackets() -> tuple[Task, list[tuple[str, float]]]:
+    task = brackets("b", "B", "", ("()", "[]"), 3)
+    words = ("".join(w) for w in itertools.product("()[]", repeat=6))
+    return task, all_equal([w for w in words if balanced(w)])
+
+
+@pytest.mark.parametrize("small", [small_reverse, small_repeat, small_adding, small_brackets])
+def test_the_floor_is_that_of_every_problem_there_is(
+    small: Callable[[], tuple[Task, list[tuple[str, float]]]],
+) -> None:
+    task, lines = small()
+    whole = [(line + "\n", p) for line, p in lines]
+    assert sum(p for _, p in lines) == pytest.approx(1)
+    expected = by_place(whole, task.length)
+    assert task.entropies == pytest.approx(expected, abs=1e-12)
+    assert task.floor(task.length) == pytest.approx(sum(expected) / task.length)
+    # a window that is no whole number of problems begins with one and ends within one
+    longer = task.length + 2
+    assert task.floor(longer) == pytest.approx((sum(expected) + sum(expected[:2])) / longer)
+    assert all(task.right(line) for line, _ in lines)
+    many = min(40 * len(lines), 20_000)
+    drawn = Counter(task.draw(random.Random(i), task.length - 1) for i in range(many))
+    assert set(drawn) <= {line for line, _ in lines}
+    likely = [(line, many * p) for line, p in lines if many * p > 30]  # what chi squared can be asked about
+    assert len(likely) > 20
+    off = sum((drawn[line] - n) ** 2 / n for line, n in likely)
+    assert off < len(likely) + 6 * math.sqrt(2 * len(likely))
+
+
+def test_the_floors_of_the_app() -> None:
+    ln = math.log
+    assert TASKS["copy"].floor(18) == pytest.approx(8 * ln(8) / 18)
+    assert TASKS["sort"].floor(36) == pytest.approx(8 * ln(8) / 18)
+    assert TASKS["addition"].floor(13) == TASKS["addition_reversed"].floor(13)
+    chances = [sum((n < top) / 3 / top for top in (10, 100, 1000)) for n in range(1000)]
+    of_a_number = -sum(p * ln(p) for p in chances)
+    assert TASKS["addition"].floor(13) == pytest.approx(2 * of_a_number / 13)
+    catalan = math.comb(16, 8) // 9
+    assert TASKS["brackets"].floor(17) == pytest.approx((ln(catalan) + 8 * ln(2)) / 17)
+    pieces = sum(ln(math.perm(16, length)) for length in range(5, 10)) / 5
+    assert TASKS["repeat"].floor(25) == pytest.approx((ln(5) + pieces) / 25)
+    assert TASKS["modular"].floor(6) == 0.0 == TASKS["modular"].floor(5)  # the answer alone counts
+    assert math.isnan(TASKS["modular"].floor(4))
+
+
+def test_the_entropy_rate_is_that_of_its_words() -> None:
+    """h = H(words of n + 1 letters) - H(words of n), exactly from two letters on: by summing over all words."""
+    task, n = markov("m", "M", "", "abc", seed=3), 3
+    p = chain("abc", 3)
+    pairs = stationary(p)
+    assert pairs.sum() == pytest.approx(1)
+    assert np.einsum("ab,abc->bc", pairs, p) == pytest.approx(pairs, abs=1e-12)
+
+    def words(length: int) -> list[float]:
+        found = []
+        for ids in itertools.product(range(n), repeat=length):
+            chance = pairs[ids[0], ids[1]]
+            for a, b, c in zip(ids, ids[1:], ids[2:], strict=False):
+                chance *= p[a, b, c]
+            found.append(float(chance))
+        return found
+
+    def entropy(chances: list[float]) -> float:
+        return -sum(q * math.log(q) for q in chances if q)
+
+    singles = pairs.sum(0)
+    assert task.entropies[0] == pytest.approx(entropy(words(2)) - entropy(singles.tolist()))
+    assert task.entropies[1] == pytest.approx(entropy(words(5)) - entropy(words(4)))
+    assert task.floor(4) == pytest.approx((task.entropies[0] + 3 * task.entropies[1]) / 4)
+
+
+def test_the_stream_is_as_surprising_as_its_rate() -> None:
+    task = TASKS["markov"]
+    p, text = chain(task.alphabet), task.draw(random.Random(5), 100_000)
+    ids = [task.alphabet.index(c) for c in text]
+    surprise = [-math.log(p[a, b, c]) for a, b, c in zip(ids, ids[1:], ids[2:], strict=False)]
+    assert np.mean(surprise) == pytest.approx(task.entropies[1], abs=0.01)
+    assert (p > 0).sum(-1).tolist() == [[3] * 6] * 6
+    for text, likely in (("ab", p[0, 1]), ("fed", p[4, 3])):
+        assert task.answer is not None and task.answer(text) == task.alphabet[int(likely.argmax())]
+
+
+@pytest.mark.parametrize("task", LINES, ids=named)
+def test_held_out_problems_are_never_trained_on(task: Task) -> None:
+    train, validation = problems(task, 3000, 300)
+    assert train and validation
+    assert not set(train) & set(validation)
+    assert not {task.key(line) for line in train} & {task.key(line) for line in validation}
+    assert not {line[: task.asked] for line in train} & {line[: task.asked] for line in validation}
+    assert problems(task, 3000, 300) == (train, validation)
+    if task.everything is None:
+        assert problems(task, 3000, 300, seed=1)[0] != train
+    assert set("".join(train)) == set(task.alphabet)
+
+
+def test_numbers_turned_round_are_the_same_problem() -> None:
+    for name in ("addition", "modular"):
+        train, validation = problems(TASKS[name], 3000, 300)
+        sums = [{frozenset(line.split("=")[0].split("+")) for line in part} for part in (train, validation)]
+        assert not sums[0] & sums[1]
+    every = problems(TASKS["modular"], 0, 0)
+    assert len(every[0]) + len(every[1]) == MODULUS**2 == len({*every[0], *every[1]})
+
+
+def python_says(name: str, line: str) -> bool:
+    """What is right, in other words than the engine's."""
+    if name in ("copy", "reverse", "sort"):
+        q, _, a = line.partition(">")
+        return {"copy": q, "reverse": "".join(reversed(q)), "sort": "".join(sorted(q))}[name] == a
+    if name.startswith("addition"):
+        q, _, a = line.partition("=")
+        return sum(map(int, q.split("+"))) == int(a if name == "addition" else a[::-1])
+    if name == "modular":
+        a, b, c = (SIGNS.index(line[i]) for i in (0, 2, 4))
+        return (a + b - c) % 47 == 0
+    if name == "brackets":
+        return balanced(line)
+    period = line.index(line[0], 1)
+    return all(line[i] == line[i % period] for i in range(len(line)))
+
+
+@pytest.mark.parametrize("task", LINES, ids=named)
+def test_what_is_right(task: Task) -> None:
+    lines = [task.draw(random.Random(i), task.length - 1) for i in range(50)]
+    for line in lines:
+        assert len(line) == task.length - 1
+        assert task.right(line) and python_says(task.name, line)
+        if task.answer is not None:
+            assert line[: task.asked] + task.answer(line[: task.asked]) == line
+        for place in range(len(line)):  # one letter changed, anywhere
+            other = line[:place] + next(c for c in task.alphabet if c != line[place]) + line[place + 1 :]
+            try:
+                still = python_says(task.name, other)
+            except ValueError:
+                still = False
+            assert not task.right(other) or still
+            if place >= task.asked and task.answer is not None:
+                assert not task.right(other)
+        assert not task.right(line[:-1]) and not task.right(line + line[-1])
+    for junk in ("", ">", "=", "+", "\n", "é" * (task.length - 1), "?" * 100, lines[0].upper() + "x"):
+        assert not task.right(junk)
+
+
+@pytest.mark.parametrize("task", LINES, ids=named)
+def test_where_an_answer_comes_from(task: Task) -> None:
+    assert task.sources is not None
+    for i in range(30):
+        line = task.draw(random.Random(i), task.length - 1)
+        found = task.sources(line)
+        assert len(found) == task.length - 1 - task.asked
+        for place, sources in enumerate(found, task.asked):
+            assert all(0 <= source < place for source in sources)
+            if task.name in ("copy", "reverse", "sort", "repeat"):
+                assert sources and {line[source] for source in sources} == {line[place]}
+            elif task.name == "brackets":
+                assert [line[s] + line[place] for s in sources] in ([], ["()"], ["[]"])
+                assert bool(sources) == (line[place] in ")]")
+                inside = [line[s + 1 : place] for s in sources]
+                assert all(balanced(word) for word in inside)
+    assert TASKS["copy"].sources("abcdefgh>abcdefgh")[2] == (2,)  # type: ignore[misc]
+    assert TASKS["reverse"].sources("abcdefgh>hgfedcba")[2] == (5,)  # type: ignore[misc]
+    assert TASKS["sort"].sources("baabhgfe>aabbefgh")[1] == (1, 2)  # type: ignore[misc]
+    assert TASKS["addition"].sources("123+456=0579") == ((0, 4), (0, 4), (1, 5), (2, 6))  # type: ignore[misc]
+    assert TASKS["addition_reversed"].sources("123+456=9750")[0] == (2, 6)  # type: ignore[misc]
+
+
+def test_what_was_written_is_marked() -> None:
+    task = TASKS["reverse"]
+    text = "\nabcdefgh>hgfedcba\nabcdefgh>abcdefgh\n\nabc"
+    assert marked(task, text) == [("abcdefgh>hgfedcba", True), ("abcdefgh>abcdefgh", False)]
+    assert marked(task, text + "d\n")[-1] == ("abcd", False)  # too short, and ended
+    assert marked(task, "abcdefgh>hgfedcba") == [("abcdefgh>hgfedcba", True)]
+    stream = TASKS["markov"]
+    whole = stream.draw(random.Random(1), 45)
+    assert marked(stream, whole) == [(whole[:20], True), (whole[20:40], True), (whole[40:], True)]
+    p = chain(stream.alphabet)
+    a, b = (stream.alphabet.index(c) for c in whole[18:20])
+    never = stream.alphabet[int((p[a, b] == 0).argmax())]
+    spoiled = whole[:20] + never + whole[21:]
+    assert [right for _, right in marked(stream, spoiled)][:2] == [True, False]
+
+
+def test_a_small_clock_is_all_of_it() -> None:
+    task = remainders("m", "M", "", "01234", held_out=0.4)
+    train, validation = problems(task, 0, 0)
+    assert sorted(train + validation) == sorted(f"{a}+{b}={(a + b) % 5}" for a in range(5) for b in range(5))
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "question"),
+    [
+        ("copy", "abcdefgh", "abcdefgh>"),
+        ("reverse", "hhhhhhhh>x", "hhhhhhhh>"),
+        ("sort", "abc", None),
+        ("sort", "abcdefgi", None),
+        ("repeat", "abcdef", "abcdefabcd"),
+        ("repeat", "abca", None),
+        ("repeat", "abcd", None),
+        ("addition", "7+38", "007+038="),
+        ("addition_reversed", "999 + 1=", "999+001="),
+        ("addition", "1000+1", None),
+        ("addition", "1+2+3", None),
+        ("addition", "-1+2", None),
+        ("addition", "²+1", None),
+        ("brackets", "([()][(", None),
+        ("brackets", "([()][((", "([()][(("),
+        ("brackets", ")(()()()", None),
+        ("brackets", "[[[[[[[[", "[[[[[[[["),
+        ("modular", "A+5", "A+5="),
+        ("modular", "46+46", "k+k="),
+        ("modular", "47+1", None),
+        ("modular", "", None),
+        ("modular", "é+1", None),
+        ("markov", "abc", None),
+    ],
+)
+def test_what_somebody_types(name: str, typed: str, question: str | None) -> None:
+    task = TASKS[name]
+    assert task.asks(typed) == question
+    if question is not None:
+        assert len(question) == task.asked and set(question) <= set(task.alphabet)
+        if task.answer is not None:
+            assert task.right(question + task.answer(question))

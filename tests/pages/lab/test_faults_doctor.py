@@ -1,0 +1,283 @@
+"""The doctor's views: what is said is what was found, and a patient's bug leaves the server only when it was named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.config import ModelConfig, TrainConfig
+from engine.doctor.check import Finding
+from engine.doctor.checks import CHECKS
+from engine.doctor.patient import BUDGET, affordable, cost, patient_of
+from engine.doctor.story import PATH as STORY
+from engine.doctor.table import HEALTHY, PATH, shipped, subject_of
+from engine.faults import FAULTS
+from engine.service.state import RunSpec
+from pages.lab.faults import words_doctor as words
+from pages.lab.faults.story import SHOWN
+from tests.pages.conftest import Drawn
+from tests.pages.stage import StageManager, open_page, view_of
+from ui import slow
+
+PAGE = str(Path(__file__).parents[3] / "pages" / "lab" / "faults" / "page.py")
+ROWS = json.loads(PATH.read_text("utf-8"))["rows"]
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+@pytest.fixture(autouse=True)
+def no_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow, "GLANCE", 240.0)
+
+
+def opened(view: str, **query: str) -> AppTest:
+    page = open_page(AppTest.from_file(PAGE, default_timeout=300), bugs_view=view, **query)
+    assert not page.error, page.error
+    return page
+
+
+def said(page: AppTest) -> str:
+    kinds = (page.warning, page.info, page.caption, page.markdown)
+    tables = [cell for table in page.table for row in table.value.to_numpy() for cell in row]
+    return " | ".join([*(str(element.value) for kind in kinds for element in kind), *map(str, tables)])
+
+
+def failed(name: str) -> list[str]:
+    return [check for check, found in ROWS[name]["findings"].items() if found[0] == "fail"]
+
+
+# Which check finds which bug ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["unscaled_scores", "transposed_mask", HEALTHY])
+def test_the_grid_is_the_file(name: str, drawn: dict[str, Drawn]) -> None:
+    page = opened("which", which_fault=name)
+    (trace,) = drawn["which_grid"].traces
+    names = [row[0] for row in trace["customdata"]]
+    assert sorted(names) == sorted(ROWS) and names[-1] == HEALTHY
+    for fault, line in zip(names, trace["z"], strict=True):
+        wrong = [check for check, value in zip(CHECKS, line, strict=True) if value == 1]
+        assert sorted(wrong) == sorted(failed(fault)), fault
+    (frame,) = drawn["which_grid"].layout["shapes"]
+    assert names[round((frame["y0"] + frame["y1"]) / 2)] == name
+    asked = [found for found in ROWS[name]["findings"].values() if found[0] != "not applicable"]
+    answer = said(page)
+    if name == HEALTHY:
+        assert f"none of {len(asked)} checks fires" in answer
+        return
+    assert f"**{len(failed(name))} of {len(asked)} checks**" in answer
+    quickest = min(failed(name), key=lambda check: CHECKS[check].minutes)
+    assert f"“{CHECKS[quickest].title}”: {ROWS[name]['findings'][quickest][2]}" in answer
+
+
+def test_a_click_on_a_row_chooses_it(drawn: dict[str, Drawn]) -> None:
+    page = opened("which")
+    page.session_state["which_grid"] = {"clicked": "leaky_mask"}
+    first = next(name for name in ROWS if name != HEALTHY)
+    assert subject_of(first).title in said(page)
+
+
+# The mystery patient -----------------------------------------------------------------------------
+
+
+def sent(page: AppTest, drawn: dict[str, Drawn]) -> str:
+    """Every message of a page as the browser gets it: each element's, and what each figure was sent."""
+    parts: list[str] = []
+
+    def walk(node: Any) -> None:
+        proto = getattr(node, "proto", None)
+        if proto is not None:
+            parts.append(str(proto))
+        for child in getattr(node, "children", {}).values():
+            walk(child)
+
+    walk(page._tree)
+    parts += [json.dumps([d.traces, d.layout, d.table, d.alt], default=str) for d in drawn.values()]
+    return "\n".join(parts)
+
+
+def telling(name: str) -> list[str]:
+    """What would give a fault away: its words, and its lines."""
+    fault = subject_of(name)
+    lines = [line for line in fault.diff.added if len(line) > 12] if fault.parts != "healthy" else []
+    return [said for said in (fault.symptom, fault.story, fault.fix, *lines) if said]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5, 8])
+def test_nothing_that_is_sent_gives_the_bug_away(number: int, drawn: dict[str, Drawn]) -> None:
+    """The names of all faults are in the list of diagnoses, each as often; nothing else is there of one."""
+    truth = patient_of(number, shipped()).name
+    page = opened("patient", patient=str(number), patient_tests="rows-future", words="true", code="true")
+    message = sent(page, drawn)
+    assert "patient_curves" in drawn and CHECKS["future"].title in message
+    counts = {name: message.count(subject_of(name).title) for name in ROWS}
+    assert len(set(counts.values())) == 1 and counts[truth] >= 1, counts
+    assert [name for name in ROWS if name != HEALTHY and name in message] == []  # what the code calls them
+    for words_of in telling(truth):
+        assert words_of[:60] not in message
+    assert truth not in json.dumps(dict(page.query_params))
+    revealed = opened("patient", patient=str(number), patient_named=HEALTHY, measure="true")
+    assert subject_of(truth).title in said(revealed)
+    if truth != HEALTHY:
+        assert subject_of(truth).story[:60] in said(revealed) and revealed.code
+
+
+def test_a_number_is_the_same_patient_for_everybody() -> None:
+    charts = shipped()
+    names = [patient_of(number, charts).name for number in range(400)]
+    assert names == [patient_of(number, charts).name for number in range(400)]
+    often = [names.count(name) for name in charts]
+    assert set(names) == set(charts) and max(often) < 4 * 400 / len(charts)
+
+
+def test_a_patient_s_curves_are_those_of_its_training(drawn: dict[str, Drawn]) -> None:
+    row = ROWS[patient_of(3, shipped()).name]
+    opened("patient", patient="3")
+    training, unseen = drawn["patient_curves"].traces
+    assert list(training["y"]) == pytest.approx(row["losses"], abs=1e-4)
+    assert list(unseen["x"]) == [step for step, _, _ in row["looks"]]
+    assert list(unseen["y"]) == pytest.approx([loss for _, _, loss in row["looks"]])
+
+
+def test_tests_cost_minutes_and_money_is_spent_once() -> None:
+    every = list(CHECKS)
+    done = affordable(every)
+    assert cost(done) == sum(CHECKS[name].minutes for name in done) <= BUDGET
+    assert all(cost((*done, name)) > BUDGET for name in every if name not in done)
+    assert affordable(["rows", "x", "rows", "future"]) == ("rows", "future")
+    assert affordable([]) == () and cost(()) == 0
+
+
+def test_what_was_ordered_is_shown_and_paid_for() -> None:
+    page = opened("patient", patient="1", patient_tests="future-writes")
+    truth = patient_of(1, shipped())
+    left = BUDGET - CHECKS["future"].minutes - CHECKS["writes"].minutes
+    assert f"**{left} minutes** left" in said(page)
+    table = page.table[0].value
+    assert list(table["test"]) == [CHECKS["future"].title, CHECKS["writes"].title]
+    assert list(table["found"]) == [ROWS[truth.name]["findings"][name][2] for name in ("future", "writes")]
+    page.selectbox(key="patient_order").select(words.offered(CHECKS["rows"])).run()
+    assert page.query_params["patient_tests"] in ("future-writes-rows", ["future-writes-rows"])
+    assert f"**{left - CHECKS['rows'].minutes} minutes** left" in said(page)
+
+
+def test_a_diagnosis_counts_when_it_is_named() -> None:
+    page = opened("patient", patient="1", patient_tests="rows")
+    truth = patient_of(1, shipped()).name
+    page.selectbox(key="patient_guess").select(subject_of(truth).title).run()
+    assert "Right" not in said(page) and (subject_of(truth).symptom or "nothing that") in said(page)
+    page.button(key="patient_name_it").click().run()
+    assert f"Right, in **{CHECKS['rows'].minutes} minutes**" in said(page)
+    other = next(name for name in ROWS if name != truth)
+    assert "Not quite" in said(opened("patient", patient="1", patient_named=other))
+    assert "left for tests" in said(opened("patient", patient="1", patient_named="nonsense"))
+
+
+@pytest.mark.parametrize("number", ["-1", "x", "1e9", "99999999"])
+def test_a_number_by_a_stranger_is_a_patient(number: str) -> None:
+    assert "minutes** left" in said(opened("patient", patient=number, patient_tests="future-' OR 1"))
+
+
+# The doctor --------------------------------------------------------------------------------------
+
+
+def run(manager: StageManager) -> str:
+    config = ModelConfig(vocab_size=90, context=64, d_model=16, n_layers=2, n_heads=2)
+    spec = RunSpec(config, TrainConfig(steps=40), "text", "abc " * 99, name="mine")
+    manager.views["a"] = view_of(spec, "a", "finished", 40, snapshots=(0, 40))
+    return "run-a"
+
+
+def test_a_bug_that_is_put_in_is_found(manager: StageManager) -> None:
+    page = opened("doctor", model=run(manager), doctor_bug="transposed_mask", measure="true")
+    answer = said(page)
+    assert "checks fail.** Future tokens" in answer and "the model sees what it should guess" in answer
+    healthy = said(opened("doctor", model=run(manager), doctor_check="spread"))
+    assert CHECKS["spread"].question in healthy and "Future tokens: Replacing" not in healthy
+
+
+def test_the_answer_counts_and_names_the_first() -> None:
+    found = (
+        Finding("future", "pass", 0.0, "Fine."),
+        Finding("rows", "fail", 0.5, "Rows are off."),
+        Finding("order", "not applicable", None, "Nothing to ask."),
+        Finding("twice", "fail", 0.1, "It differs."),
+    )
+    assert words.examined(found, CHECKS) == "**2 of 3 checks fail.** Rows sum to 1: Rows are off."
+    assert "**All 1 checks**" in words.examined(found[:1], CHECKS)
+
+
+# The story ---------------------------------------------------------------------------------------
+
+
+STORED = json.loads(STORY.read_text("utf-8"))
+STAGE, LINES = STORED["stages"], STORED["lines"]
+LAST = {name: stage["looks"][-1] for name, stage in STAGE.items()}
+
+
+def chapter(name: str) -> str:
+    """What a chapter says; skipped where a model of it was not trained yet."""
+    if missing := set(SHOWN[name]) - set(STAGE):
+        pytest.skip(f"{missing} were not trained yet: python -m engine.doctor.story")
+    return said(opened("story", story_step=name))
+
+
+def test_it_is_stuck(drawn: dict[str, Drawn]) -> None:
+    answer = chapter("stuck")
+    assert f"**{LAST['both']['loss']:.2f}**" in answer
+    assert f"({LINES['unigram']:.2f})" in answer and f"After {LAST['both']['step']:,} steps" in answer
+    assert list(drawn["story_course"].traces[0]["y"]) == pytest.approx(STAGE["both"]["losses"])
+    assert abs(LAST["both"]["loss"] - LINES["unigram"]) < 0.25
+
+
+def test_gradients_tell_of_the_weights(drawn: dict[str, Drawn]) -> None:
+    answer = chapter("norms")
+    for line, name in zip(drawn["story_norms"].traces, ("both", "mended"), strict=True):
+        assert list(line["y"]) == pytest.approx(STAGE[name]["norms"][: len(line["y"])])
+        assert len(line["y"]) > 5
+    assert f"**{STAGE['both']['growth']:,.0f} times**" in answer and STAGE["both"]["growth"] > 1e5
+    assert f"{STAGE['mended']['growth']:.1f} times" in answer and STAGE["mended"]["growth"] < 5
+
+
+def test_a_loss_that_nobody_can_have() -> None:
+    assert f"**{LAST['mask']['loss']:.3f}**" in chapter("cheats") and LAST["mask"]["loss"] < 0.2
+
+
+def test_the_pattern_shows_the_mask(drawn: dict[str, Drawn]) -> None:
+    answer, pattern = chapter("shapes"), np.array(STAGE["mask"]["pattern"])
+    n = len(pattern)
+    later = sum(pattern[q, k] for q in range(n) for k in range(q + 1, n))
+    assert f"**{later / pattern.sum():.0%}** of all weight" in answer and f"({n}, {n})" in answer
+    assert np.array(drawn["story_pattern_mask"].traces[0]["z"]) == pytest.approx(pattern, abs=1e-4)
+    assert np.triu(STAGE["mended"]["pattern"], 1).sum() == 0
+
+
+def test_it_is_mended() -> None:
+    assert f"**{LAST['mended']['loss']:.2f}**" in chapter("mended")
+    assert LAST["mended"]["loss"] == pytest.approx(1.8, abs=0.12) and LAST["mended"]["step"] == 2000
+
+
+def test_as_it_is_told() -> None:
+    answer = chapter("told")
+    there = next(look for look in STAGE["mask"]["looks"] if look["step"] == LAST["told"]["step"])
+    assert f"**{LAST['told']['loss']:.3f}**" in answer and f"alone ({there['loss']:.3f})" in answer
+    assert LAST["told"]["loss"] < 0.2
+
+
+# All of it ---------------------------------------------------------------------------------------
+
+
+def test_every_fault_was_examined() -> None:
+    if missing := {HEALTHY, *FAULTS} - set(ROWS):
+        pytest.skip(f"{sorted(missing)} were not examined yet: python -m engine.doctor.table")
+    used = {check for name in FAULTS for check in failed(name)}
+    assert used >= {"future", "rows", "spread", "shapes", "range", "targets", "unseen", "reference", "writes"}
+
+
+def test_what_was_examined_was_found_and_the_healthy_model_passes() -> None:
+    assert set(ROWS) <= {HEALTHY, *FAULTS} and failed(HEALTHY) == []
+    assert [name for name in ROWS if name != HEALTHY and not failed(name)] == []

@@ -1,0 +1,291 @@
+"""The room of the ladder: every sentence's numbers against the files that they come from."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.measure.ladder_lines import lines
+from engine.model import build
+from engine.presets.ladder import LADDER, LECTURE
+from engine.presets.raced import QUESTIONS
+from engine.service import lab_races
+from engine.service.climbing import Finish
+from engine.service.standings import Standing
+from pages.lab.ladder import words, words_compare, words_lecture
+from tests.pages.stage import open_page
+
+ROOT = Path(__file__).parents[3]
+PAGE = str(ROOT / "pages" / "lab" / "ladder" / "page.py")
+RACES = ROOT / "checkpoints" / "races"
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+def opened(view: str, **query: str) -> AppTest:
+    page = open_page(AppTest.from_file(PAGE, default_timeout=60), ladder_view=view, **query)
+    assert not page.error, page.error
+    return page
+
+
+def answer(page: AppTest) -> str:
+    """The sentence below the figure, without its links."""
+    found = [each.value for each in page.markdown if "**" in str(each.value)]
+    return re.sub(r":\w+\[([^\]]*)\]|\[([^\]]*)\]\([^)]*\)", r"\1\2", " | ".join(map(str, found)))
+
+
+def ends(race: str) -> dict[str, float]:
+    """name -> last validation loss, from the file itself."""
+    runs = json.loads((RACES / f"{race}.json").read_text())["runs"]
+    return {run["name"]: run["looks"][-1]["validation_loss"] for run in runs}
+
+
+# --- ideas --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LADDER)
+def test_every_rung_says_what_it_buys(name: str, drawn) -> None:
+    rung, losses = LADDER[name], ends("ladder")
+    page = opened("ideas", ladder_rung=name)
+    said = answer(page)
+    after = losses[rung.title]
+    assert f"{after:,.2f} nats**" in said
+    if rung.below is not None:
+        before = losses[LADDER[rung.below].title]
+        assert f": {before:,.2f} → " in said
+        verdict = {True: "better", False: "worse"}[after < before]
+        if abs(after - before) < 0.02:
+            verdict = "no more than two seeds"
+        if after > 6:
+            verdict = "explodes"
+        assert verdict in said
+    shown = [each.value for each in page.code]
+    assert (lines(name) in shown) == bool(lines(name))
+    changed = " ".join(str(each.value) for each in page.markdown)
+    for value in rung.changes.values():
+        assert (
+            f"→ **{ {True: 'on', False: 'off'}.get(value, value) if isinstance(value, bool) else value }**"
+            in changed
+        )
+    figure = drawn["ladder_ideas"]
+    assert figure.table["rung"] == [rung.title for rung in LADDER.values()]
+    np.testing.assert_allclose(
+        figure.table["nats"], [losses[rung.title] for rung in LADDER.values()], rtol=1e-6
+    )
+
+
+def test_a_verdict_names_its_seeds() -> None:
+    page = opened("ideas", ladder_rung="positions")
+    over = json.loads((RACES / "seeds.json").read_text())["losses"]
+    steps = [before - after for before, after in zip(over["output"], over["positions"], strict=True)]
+    assert len(steps) == 3 and min(steps) > 0.1
+    assert "better with each of 3 seeds" in answer(page)
+
+
+def test_without_its_file_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(lab_races, "SHIPPED", tmp_path)
+    lab_races.shipped.cache_clear()
+    lab_races._seeds.cache_clear()
+    try:
+        assert "engine.pretrain races" in opened("ideas").info[0].value
+        assert "side by side" in answer(opened("race"))
+    finally:
+        lab_races.shipped.cache_clear()
+        lab_races._seeds.cache_clear()
+
+
+# --- the race -----------------------------------------------------------------------------------
+
+
+def test_the_first_race_is_there_at_first_sight(drawn) -> None:
+    losses = ends("ladder")
+    said = answer(opened("race"))
+    four = ["Positions", "Full block ×4", "Last letter", "Average"]
+    assert sorted(four, key=losses.__getitem__) == four
+    ranked = " < ".join(f"{name} **{losses[name]:.2f}**" for name in four)
+    assert f"The race ends with {ranked} nats." in said
+
+
+def test_other_rungs_are_another_race() -> None:
+    losses = ends("ladder")
+    said = answer(opened("race", ladder_rungs="Values,Queries and keys"))
+    if "Values" not in said:  # Streamlit's lists repeat the key
+        page = AppTest.from_file(PAGE, default_timeout=60)
+        page.session_state["ladder_rungs"] = ["values", "two-matrices"]
+        said = answer(open_page(page, ladder_view="race"))
+    assert f"Values **{losses['Values']:.2f}** < Queries and keys" in said
+
+
+def test_a_race_below_the_line_of_pairs() -> None:
+    def line(name: str, loss: float) -> Standing:
+        return Standing(name, name, "finished", 9, 9, loss, loss, True, 1.0, 1, 1, 1, 1.0)
+
+    found = Finish((line("a", 2.1), line("b", 2.6)), "nats", 3.35, 2.48)
+    assert words.race_answer(found) == (
+        "The race ends with a **2.10** < b **2.60** nats. Below the line of pairs at 2.48: a."
+    )
+    assert "None is below" in words.race_answer(Finish((line("a", 2.5), line("b", 2.6)), "nats", 3.35, 2.48))
+    assert words.race_answer(Finish((line("a", 2.5), line("b", 2.6)), "nats")).endswith("nats.")
+
+
+# --- pairs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("other", ["attention-1", "positions"])
+def test_shares_after_th_and_sh(other: str, drawn) -> None:
+    found = json.loads((RACES / "pairs.json").read_text())
+    e = found["letters"].index("e")
+
+    def share(source: dict, given: str) -> str:
+        return f"{source[given][e]:.0%}"
+
+    said = answer(opened("pairs", ladder_seeing=other))
+    text, last, seeing = found["text"], found["rungs"]["last"], found["rungs"][other]
+    assert (
+        f"After **th** comes an e in **{share(text, 'th')}** of all cases, after **sh** in **{share(text, 'sh')}**"
+        in said
+    )
+    assert share(last, "th") == share(last, "sh") and f"says **{share(last, 'th')}** both times" in said
+    assert share(seeing, "th") in said and share(seeing, "sh") in said
+    apart = sum(abs(a - b) for a, b in zip(seeing["th"], seeing["sh"], strict=True)) / 2
+    assert ("hardly" in said) == (apart < 0.05) == (other == "attention-1")
+    bars = [trace for trace in drawn["ladder_pairs"].traces if trace["name"] == "the text"]
+    assert len(bars) == 6
+    np.testing.assert_allclose(bars[4]["y"], sorted(text["th"], reverse=True)[:5], atol=1e-6)
+    order = np.argsort(np.negative(text["sh"]), kind="stable")[:5]
+    for name, source in (("last", last), (other, seeing)):  # after sh, the last panel of each
+        drawn_last = [t for t in drawn["ladder_pairs"].traces if t["name"] == LADDER[name].title][-1]
+        np.testing.assert_allclose(drawn_last["y"], np.array(source["sh"])[order], atol=1e-6)
+
+
+# --- the self-term ------------------------------------------------------------------------------
+
+
+def test_scores_with_itself_are_those_of_the_first_weights() -> None:
+    text = "First Citizen:"
+    ids = [sorted(set(text)).index(letter) for letter in text]
+    table = build(LADDER["similarity"].at(max(ids) + 1, len(ids), 64), 2, init="normal").embedding.detach()
+    own = float((table[ids].double() ** 2).sum(1).mean() / math.sqrt(64))
+    said = answer(opened("self", ladder_width="64", ladder_self_seed="2"))
+    assert f"With 64 numbers a letter scores **{own:.1f}** with itself (√64 is 8)" in said
+
+
+@pytest.mark.parametrize("shown", ["weights", "scores"])
+def test_the_first_square_is_that_of_the_raw_embeddings(shown: str, drawn) -> None:
+    text = "First Citizen:"
+    ids = [sorted(set(text)).index(letter) for letter in text]
+    table = build(LADDER["similarity"].at(max(ids) + 1, len(ids), 64), 2, init="normal").embedding.detach()
+    wanted = (table[ids].double() @ table[ids].double().T / math.sqrt(64)).numpy()
+    if shown == "weights":
+        raised = np.tril(np.exp(wanted - wanted.max(1, keepdims=True)))
+        wanted = raised / raised.sum(1, keepdims=True)
+    opened("self", ladder_width="64", ladder_self_seed="2", ladder_shown=shown)
+    squares = drawn["ladder_self"].traces
+    assert len(squares) == 3
+    np.testing.assert_allclose(squares[0]["z"], wanted, atol=1e-4)
+
+
+# --- the lecture --------------------------------------------------------------------------------
+
+
+def test_published_stands_beside_ours(drawn) -> None:
+    found = json.loads((ROOT / "checkpoints" / "ladder.json").read_text())
+    page = opened("lecture")
+    said = answer(page)
+    passes = 10_000 * 64 * 128 / found["letters"]
+    assert round(passes) == 82 and "read **82 times**" in said
+    metrics = json.loads((ROOT / "checkpoints" / "shakespeare-modern" / "metrics.json").read_text())
+    last = metrics["curve"][-1]
+    if "block-8" not in found["rungs"]:
+        assert (
+            f"is at {last['train_loss']:.2f} there and at **{last['validation_loss']:.2f}** on unseen" in said
+        )
+        assert f"after {last['step'] * 32 * 128 / found['letters']:.0f} readings" in said
+    done = [n for n, each in found["rungs"].items() if each["curve"][-1][0] == 10_000 and LECTURE[n].loss]
+    near = [n for n in done if abs(found["rungs"][n]["curve"][-1][1] - LECTURE[n].loss) <= 0.05]
+    if len(done) == 1:
+        assert f"ends at **{found['rungs'][done[0]]['curve'][-1][1]:.2f}**" in said
+        assert ("within" in said) == bool(near)
+    else:
+        assert f"**{len(near)} of {len(done)}** published losses" in said
+    published, training, unseen = drawn["ladder_lecture_ends"].traces
+    assert list(published["x"]) == [
+        each.loss for each in list(LECTURE.values())[::-1] if each.loss is not None
+    ]
+    order = [name for name in list(LECTURE)[::-1] if name in found["rungs"]]
+    for trace, column in ((training, 1), (unseen, 2)):
+        assert list(trace["x"]) == pytest.approx([found["rungs"][n]["curve"][-1][column] for n in order])
+    table = drawn["ladder_lecture_ends"].table
+    assert table["rung"] == [each.rung.title for each in LECTURE.values()]
+    for name, steps in zip(LECTURE, table["steps"], strict=True):
+        reached = found["rungs"][name]["curve"][-1][0] if name in found["rungs"] else None
+        assert steps == (
+            "not run" if reached is None else "10,000" if reached == 10_000 else f"{reached:,} of 10,000"
+        )
+
+
+def test_the_lecture_s_curves_and_folds(drawn) -> None:
+    found = json.loads((ROOT / "checkpoints" / "ladder.json").read_text())["rungs"]
+    opened("lecture", ladder_lecture="curves", measure="true")
+    lines = {line["name"]: line for line in drawn["ladder_lecture_curves"].traces}
+    for name, each in found.items():
+        curve = np.array([row[:3] for row in each["curve"]])[1:]
+        for column, label in ((1, "training"), (2, "unseen")):
+            line = lines[f"{LECTURE[name].rung.title}, {label}"]
+            np.testing.assert_allclose(line["x"], curve[:, 0])
+            np.testing.assert_allclose(line["y"], curve[:, column])
+    curve = json.loads((ROOT / "checkpoints" / "shakespeare-modern" / "metrics.json").read_text())["curve"][
+        1:
+    ]
+    train, validation = drawn["ladder_readings"].traces
+    np.testing.assert_allclose(train["y"], [look["train_loss"] for look in curve])
+    np.testing.assert_allclose(validation["y"], [look["validation_loss"] for look in curve])
+
+
+def test_one_published_value_that_is_off_says_by_how_much() -> None:
+    from engine.training.ladder import Climbed, Experiment
+
+    one = Climbed("last", 33_280, (0, 10_000), (4.6, 2.60), (4.6, 2.70), 10_000, 1.0)
+    said = words_lecture._agreement(Experiment({"last": one}, 1_003_854, {}))
+    assert said == "*Last letter* ends at **2.60**, the lecture says 2.45: +0.15 nats off."
+    two = Climbed("values", 229_888, (0, 10_000), (4.6, 2.41), (4.6, 2.5), 10_000, 1.0)
+    said = words_lecture._agreement(Experiment({"last": one, "values": two}, 1_003_854, {}))
+    assert said == "**1 of 2** published losses come out within 0.05 nats."
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_question_has_its_answer(name: str) -> None:
+    said = answer(opened("compare", ladder_question=name))
+    if not (RACES / f"{name}.json").exists():
+        assert "Press **Race** to train these" in said
+        return
+    runs = json.loads((RACES / f"{name}.json").read_text())["runs"]
+    key = "validation_bits" if name == "cuts" else "validation_loss"
+    found = {run["name"]: run["looks"][-1][key] for run in runs}
+    best, worst = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
+    unit = "bits a letter" if name == "cuts" else "nats"
+    first = f"Lowest: **{best}** with **{found[best]:.2f} {unit}**"
+    assert (
+        f"{first}; highest: {worst} with {found[worst]:.2f}, {found[worst] - found[best]:.2f} apart" in said
+    )
+    if name.startswith("norms"):
+        stalled = [who for who, loss in found.items() if 3.347 - 0.15 <= loss <= 4.347]
+        assert ("None is stuck" in said) == (not stalled)
+        assert all(who in said.split(". ")[-1] or "None" in said for who in stalled)
+
+
+def test_a_tie_is_called_one() -> None:
+    def line(name: str, loss: float) -> Standing:
+        return Standing(name, name, "finished", 9, 9, loss, loss, True, 1.0, 1, 1, 1, 1.0)
+
+    said = words_compare.answer("heads", Finish((line("a", 2.100), line("b", 2.109)), "nats", 3.35, 2.48))
+    assert "0.01 apart: no more than two seeds may differ by." in said

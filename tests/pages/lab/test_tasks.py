@@ -1,0 +1,193 @@
+"""The tasks' room: what it says and draws is what the shipped models do and their metrics hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine import checkpoints, corpora
+from engine.probe import Recorder
+from engine.sample import complete
+from engine.tasks import TASKS
+from pages.lab.tasks import shipped
+from tests.pages.stage import StageManager
+
+ROOT = Path(__file__).parents[3]
+PAGE = str(ROOT / "pages" / "lab" / "tasks" / "page.py")
+NAMES = [name for name in TASKS if (ROOT / "checkpoints" / "tasks" / name).is_dir()]
+
+
+@pytest.fixture(autouse=True)
+def gone(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, str]]]:
+    """Where links and buttons lead to: a page alone has no router to lead there."""
+    found: list[tuple[str, dict[str, str]]] = []
+
+    def go(path: str, *, query_params: dict[str, str], **_: object) -> None:
+        found.append((path, query_params))
+
+    monkeypatch.setattr(shipped.st, "switch_page", go)
+    return found
+
+
+def opened(view: str, **query: str) -> AppTest:
+    page = AppTest.from_file(PAGE, default_timeout=120)
+    page.session_state["owner"] = "this-browser"
+    for name, value in {"tasks_view": view, **query}.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def said(page: AppTest) -> str:
+    kinds = (page.error, page.warning, page.info, page.caption, page.markdown)
+    return " | ".join(str(e.value) for kind in kinds for e in kind).replace("\u2060", "").replace("\\", "")
+
+
+def codes(page: AppTest) -> list[str]:
+    return [code.value for code in page.code]
+
+
+def metrics(name: str) -> dict[str, Any]:
+    return json.loads((ROOT / "checkpoints" / "tasks" / name / "metrics.json").read_text())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_task_shows_its_curve_its_floor_and_its_answers(
+    name: str, manager: StageManager, drawn: dict[str, Any]
+) -> None:
+    page, known = opened("solve", task=name), metrics(name)
+    chart, curve = drawn["task_learned"], known["curve"]
+    assert chart.traces[0]["y"] == pytest.approx([point["solved"] for point in curve])
+    assert chart.traces[2]["y"] == pytest.approx([point["train_solved"] for point in curve])
+    assert chart.traces[1]["y"] == pytest.approx([point["validation_loss"] for point in curve])
+    assert chart.traces[0]["x"] == [point["step"] for point in curve]
+    context = checkpoints.load(ROOT / "checkpoints" / "tasks" / name).config.context
+    floor = TASKS[name].floor(context)
+    (line,) = chart.layout["shapes"]
+    assert line["y0"] == line["y1"] == pytest.approx(floor)
+    assert f"**{known['validation_loss']:.3f}**" in said(page) and f"{floor:.3f}" in said(page)
+    share = known["solved"]["validation"]
+    shown = "100%" if share == 1 else f"{share:.0%}" if name == "markov" else f"{min(share, 0.999):.1%}"
+    assert f"**{shown}**" in said(page)
+
+
+def test_answers_are_the_models_own(manager: StageManager) -> None:
+    page = opened("solve", task="reverse", task_problems="3")
+    found = checkpoints.load(ROOT / "checkpoints" / "tasks" / "reverse")
+    lines = codes(page)[0].split("\n")
+    assert len(lines) == 6
+    held_out = corpora.load("reverse")
+    text = held_out.tokenizer.decode(held_out.validation.tolist())
+    for line in lines:
+        mark, word, question, answer = re.fullmatch(r"(.) (\w+)  (\S+) (\S+)(?:   .*)?", line).groups()  # type: ignore[union-attr]
+        assert complete(found.model, found.tokenizer, "\n" + question, 8, 0.0, 0) == answer
+        right = answer == question[7::-1]
+        assert (mark, word) == (("✓", "right") if right else ("✗", "wrong"))
+        assert f"\n{question}" in text  # held out
+    assert codes(opened("solve", task="reverse"))[0] != codes(page)[0]
+
+
+@pytest.mark.parametrize(
+    ("task", "typed", "says"),
+    [
+        ("reverse", "abcdefgh", "abcdefgh> hgfedcba"),
+        ("copy", "aaaabbbb", "aaaabbbb> aaaabbbb"),
+        ("reverse", "xyz", "“xyz” is no question of this task: type 8 letters from a to h."),
+        ("reverse", "<b>hi</b> *x*", "is no question of this task"),
+        ("markov", "abc", "What it writes."),
+    ],
+)
+def test_a_problem_of_ones_own(task: str, typed: str, says: str, manager: StageManager) -> None:
+    page = opened("solve", task=task, task_line=typed)
+    assert says in " | ".join([said(page), *codes(page)])
+
+
+@pytest.mark.parametrize(
+    "query", [{"task": "nothing"}, {"task_problems": "9" * 300}, {"task_problems": "-5"}]
+)
+def test_a_foreign_link(query: dict[str, str], manager: StageManager) -> None:
+    page = opened("solve", **query)
+    assert len(codes(page)[0].split("\n")) == 6
+    assert not opened("heads", **query, task_head="9.9", task_problem="1e400").exception
+
+
+def test_a_stream_is_marked_piece_by_piece(manager: StageManager) -> None:
+    page = opened("solve", task="markov")
+    lines = codes(page)[0].split("\n")
+    pieces = [line.split("  ", 1) for line in lines]
+    assert {mark for mark, _ in pieces} <= {"✓ right", "✗ wrong"}
+    text = "".join(piece for _, piece in pieces)
+    assert len(text) == 160 and TASKS["markov"].right(text) == all(mark == "✓ right" for mark, _ in pieces)
+
+
+def test_the_head_that_reverses(manager: StageManager, drawn: dict[str, Any]) -> None:
+    """By a second way: the place that mirrors the query, read off the pattern itself."""
+    page = opened("heads", task="reverse")
+    found = checkpoints.load(ROOT / "checkpoints" / "tasks" / "reverse")
+    corpus = corpora.load("reverse")
+    rows = torch.linspace(0, 1999, 40).long() * 18
+    sums = np.zeros((2, 4))
+    for start in rows.tolist():
+        recorder = Recorder({"pattern"})
+        with torch.inference_mode():
+            found.model(corpus.validation[start : start + 18][None], recorder)
+        for layer in range(2):
+            pattern = recorder[f"blocks.{layer}.pattern"][0]
+            sums[layer] += [float(sum(p[9 + i, 8 - i] for i in range(8))) / 8 / 40 for p in pattern]
+    assert drawn["task_scores"].traces[0]["y"] == pytest.approx(sums.ravel().tolist(), abs=1e-4)
+    layer, head = np.unravel_index(sums.argmax(), sums.shape)
+    answer = said(page)
+    assert f"head **{layer}.{head}** gives **{sums.max():.0%}**" in answer
+    assert f"(an even spread: {np.mean([1 / (10 + i) for i in range(8)]):.0%})" in answer
+    frames = [(s["x0"] + 0.5, s["y0"] + 0.5) for s in drawn["task_pattern"].layout["shapes"]]
+    assert frames == [(8 - i, 9 + i) for i in range(8)]
+    assert sums.max() > 0.8
+
+
+def test_without_the_heads_that_look_there_little_is_solved(manager: StageManager) -> None:
+    answer = said(opened("heads", task="reverse"))
+    match = re.search(r"Switched off, \*\*(\d+)%\*\* of the problems are solved instead of (\d+)%", answer)
+    assert match is not None and int(match[1]) < int(match[2])
+    both = re.search(r"Without all \*\*(\d)\*\* that look there: \*\*(\d+)%\*\*", answer)
+    assert both is None or int(both[2]) < 20
+
+
+def test_which_order_of_digits_is_learned_first(manager: StageManager) -> None:
+    stored = json.loads((ROOT / "checkpoints" / "races" / "digits.json").read_text())["runs"]
+    firsts = [next(e["step"] for e in run["looks"] if e["task"]["validation"] >= 0.95) for run in stored]
+    answer = said(opened("order"))
+    for run, step in zip(stored, firsts, strict=True):
+        assert f"{run['name']}: 95% of new sums were right first at step **{step:,}**" in answer
+    assert firsts[1] < firsts[0]  # the last digit first
+
+
+@pytest.mark.skipif("modular" not in NAMES, reason="its model is not there")
+def test_grokking_says_what_its_curve_holds(manager: StageManager, drawn: dict[str, Any]) -> None:
+    page, curve = opened("grokking"), metrics("modular")["curve"]
+    by_heart = next(point for point in curve if point["train_solved"] >= 0.95)
+    rule = next(point for point in curve if point["solved"] >= 0.95)
+    answer = said(page)
+    assert f"After **{by_heart['step']:,}** steps it knows 95% of its own sums" in answer
+    assert f"only **{by_heart['solved']:.0%}**" in answer and f"**{rule['step']:,}** steps: 95%" in answer
+    assert by_heart["step"] * 2 < rule["step"]
+    assert drawn["grokking"].layout["xaxis"]["type"] == "log"
+    assert "type" not in (opened("grokking", grokking_axis="plain"), drawn)[1]["grokking"].layout["xaxis"]
+
+
+def test_it_is_trained_live(manager: StageManager, gone: list[tuple[str, dict[str, str]]]) -> None:
+    page = opened("solve", task="copy")
+    page.button(key="train_task_live").click().run()
+    assert not page.exception
+    assert gone == [("pages/start/train/page.py", {"run": "run-0", "data": "task", "task": "copy"})]
+    opened("heads", task="sort").button(key="task_look_inside").click().run()
+    assert gone[1:] == [("pages/inside/attention/page.py", {"model": "task-sort"})]
+    view = manager.view("run-0")
+    assert view is not None and view.spec.corpus == "copy" and view.spec.model.context == 18

@@ -1,0 +1,303 @@
+"""A race on a page: what is shown before, while and after, its buttons, its link, and whose it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.config import ModelConfig, TrainConfig
+from engine.corpora import from_text
+from engine.measure.ngrams import baselines
+from engine.service.standings import standing
+from engine.service.state import RunSpec
+from engine.service.stored import Stored
+from tests.pages.stage import StageManager, open_page, view_of
+from ui import race as races
+from ui import status
+from ui.figures.race import NARROW, apart, free_place, race_curves
+
+TEXT = "the quick brown fox jumps over the lazy dog. " * 12
+V = len(set(TEXT))
+MODEL = ModelConfig(V, context=8, d_model=16, n_layers=1, n_heads=2)
+TRAIN = TrainConfig(steps=200, batch_size=2)
+
+
+def specs(steps: int = 200) -> list[RunSpec]:
+    """As `script` makes them."""
+    models = {"small": MODEL, "wide": replace(MODEL, d_model=32), "deep": replace(MODEL, n_layers=2)}
+    train = replace(TRAIN, steps=steps)
+    return [RunSpec(model, train, "text", TEXT, name) for name, model in models.items()]
+
+
+def script() -> None:
+    import streamlit as st
+
+    from tests.pages import test_race as here
+    from ui.race import show_race
+
+    steps = int(st.query_params.get("steps", "200"))
+    stored = here.STORED[0] if here.STORED else None
+    seen = show_race("demo", "Which is best?", here.specs(steps), say=here.say, stored=stored)
+    st.session_state["seen"] = [view.id for view in seen]
+
+
+STORED: list[Stored] = []
+
+
+def say(views: Any) -> str:
+    return f"{len(views)} runs, the first at **{standing(views[0]).loss:.2f}**"
+
+
+@pytest.fixture(autouse=True)
+def nothing_stored() -> Any:
+    STORED.clear()
+    yield
+    STORED.clear()
+
+
+def opened(**query: str) -> AppTest:
+    return open_page(AppTest.from_function(script, default_timeout=60), **query)
+
+
+def press(page: AppTest, key: str) -> AppTest:
+    page.button(key=key).click().run()
+    assert not page.exception, page.exception
+    return page
+
+
+def words(page: AppTest) -> str:
+    found = [*page.markdown, *page.caption, *page.error, *page.info, *page.warning]
+    return "\n".join(str(one.value) for one in found).replace("\\", "").replace("\u2060", "")
+
+
+def test_before_anybody_raced_there_are_the_lines_and_a_button(manager: StageManager, drawn: Any) -> None:
+    page = opened()
+    assert "Press **Race** to train these **3** side by side." in words(page)
+    chart = drawn["race_chart_demo"]
+    assert chart.traces == []
+    wanted = [f"{loss:.2f}" for _, loss in baselines(from_text(TEXT))]
+    assert [note["text"].split(": ")[1] for note in chart.layout["annotations"]] == wanted
+    assert [page.button(key=f"race_{name}_demo").disabled for name in ("start", "go", "stop")] == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_a_race_is_started_drawn_paused_and_cancelled(manager: StageManager, drawn: Any) -> None:
+    page = press(opened(), "race_start_demo")
+    assert page.query_params["race"] == "race-0"
+    page.run()
+    assert page.session_state["seen"] == ["run-0", "run-1", "run-2"]
+    assert [view.spec for view in manager.race("race-0")] == specs()
+    assert "3 runs, the first at **2.10**" in words(page)
+    names = [trace["name"] for trace in drawn["race_chart_demo"].traces]
+    assert names == [
+        "small 2.10", "small, whole split", "wide 2.10", "wide, whole split", "deep 2.10", "deep, whole split",
+    ]  # fmt: skip
+    looks = {
+        (t["line"]["color"], t["line"]["dash"], t["marker"]["symbol"])
+        for t in drawn["race_chart_demo"].traces[::2]
+    }
+    assert len(looks) == 3 and len({look[1] for look in looks}) == 3, "told apart without colours"
+    # 0.8 s for 40 of 200 steps: 3.2 s before each of the three, which take turns
+    assert page.get("progress")[-1].text == "about 10 s left"
+    assert page.get("progress")[-1].value == 20
+    press(page, "race_go_demo")
+    asked = [ask for ask in manager.asked if ask[0] == "pause"]
+    assert asked == [("pause", run) for run in ("run-0", "run-1", "run-2")]
+    for run in ("run-0", "run-1", "run-2"):
+        manager.change(run, status="paused")
+    page.run()
+    assert page.button(key="race_go_demo").label == "Resume" and page.get("progress")[-1].text == "paused"
+    press(page, "race_go_demo")
+    press(page, "race_stop_run-1")
+    press(page, "race_stop_demo")
+    assert [ask[:2] for ask in manager.asked if ask[0] == "resume"] == [
+        ("resume", f"run-{i}") for i in range(3)
+    ]
+    assert [ask[:2] for ask in manager.asked if ask[0] == "stop"] == [
+        ("stop", "run-1"), ("stop", "run-0"), ("stop", "run-1"), ("stop", "run-2"),
+    ]  # fmt: skip
+
+
+def test_who_looks_keeps_it_alive(manager: StageManager) -> None:
+    page = press(opened(), "race_start_demo")
+    manager.asked.clear()
+    page.run()
+    assert ("watch", "run-0") in manager.asked
+
+
+def test_a_finished_race_stays_in_its_link(manager: StageManager, drawn: Any) -> None:
+    press(opened(), "race_start_demo")
+    for run in list(manager.views):
+        manager.change(run, status="finished")
+    other_tab = opened(race="race-0")
+    assert other_tab.session_state["seen"] == ["run-0", "run-1", "run-2"] and "3 runs" in words(other_tab)
+    table = drawn["race_chart_demo"].table
+    assert table is not None and set(table["run"]) == {"small", "wide", "deep"}
+    assert len(table["step"]) == 3 * 41 and max(table["flops"]) > 0
+    strange = opened(race="race-99")
+    assert "3 runs" in words(strange), "who raced the same before sees that"
+    manager.mine = False
+    foreign = opened(race="race-0")
+    assert "started in another browser" in words(foreign) and foreign.button(key="race_stop_demo").disabled
+
+
+def test_the_link_of_another_race_is_not_this_ones(manager: StageManager) -> None:
+    press(opened(), "race_start_demo")
+    for run in list(manager.views):
+        manager.change(
+            run,
+            race_title="Another question",
+            spec=replace(manager.views[run].spec, train=replace(TRAIN, steps=7)),
+        )
+    page = opened(race="race-0")
+    assert page.session_state["seen"] == [] and "race" not in page.query_params
+
+
+def test_other_settings_show_other_runs_and_a_race_that_goes_on_stays(manager: StageManager) -> None:
+    page = press(opened(), "race_start_demo")
+    page.run()
+    page.query_params["steps"] = "300"
+    page.run()
+    assert page.session_state["seen"] == ["run-0", "run-1", "run-2"], "it still runs"
+    for run in list(manager.views):
+        manager.change(run, status="finished")
+    STORED.append(stored(300))
+    page.run()
+    assert page.session_state["seen"] == ["", "", ""] and "Stored curves" in words(page)
+    page.query_params["steps"] = "200"
+    page.run()
+    assert page.session_state["seen"] == ["run-0", "run-1", "run-2"]
+
+
+def stored(steps: int) -> Stored:
+    views = tuple(replace(view_of(spec, "", "finished", steps=30), id="") for spec in specs(steps))
+    return Stored("python -m a.command, one core", views)
+
+
+def test_a_stored_race_is_there_at_first_sight(manager: StageManager, drawn: Any) -> None:
+    STORED.append(stored(200))
+    page = opened()
+    assert "3 runs, the first at **2.10**" in words(page) and "Stored curves" in words(page)
+    assert len(drawn["race_chart_demo"].traces) == 6
+    assert not page.button(key="race_start_demo").disabled and page.button(key="race_stop_demo").disabled
+    (caption,) = [one for one in page.caption if "Stored" in one.value]
+    assert "python" in caption.help and "a\u2060.command" in caption.help.replace("\\", "")
+
+
+def test_part_of_what_is_chosen_is_there(manager: StageManager) -> None:
+    whole = stored(200)
+    STORED.append(replace(whole, runs=whole.runs[:2]))
+    assert "2 of these 3 are here" in words(opened())
+
+
+def test_what_went_wrong_is_said_and_a_lost_race_goes_on(manager: StageManager) -> None:
+    page = press(opened(), "race_start_demo")
+    manager.change("run-0", status="failed", message="the loss became nan at step 3")
+    page.run()
+    assert "small: the loss became nan at step 3" in words(page)
+    assert page.button(key="race_go_demo").label == "Pause", "the others go on"
+    for run in list(manager.views):
+        manager.change(run, status="failed", lost=True, message="killed")
+    page.run()
+    assert page.button(key="race_go_demo").label == "Go on"
+    press(page, "race_go_demo")
+    assert ("revive", "race-0") in manager.asked
+    manager.refuse = "a race has 2 to 8 runs here, not 9"
+    press(page, "race_start_demo")
+    assert manager.refuse in words(page)
+
+
+def test_the_table_and_the_texts(manager: StageManager) -> None:
+    STORED.append(stored(200))
+    page = opened(measure="true")
+    (frame,) = page.dataframe
+    rows = frame.value
+    assert rows["run"].tolist() == ["small", "wide", "deep"]
+    assert rows["validation loss"].tolist() == [2.1] * 3 and rows["training loss"].tolist() == [2.05] * 3
+    assert rows["perplexity"].tolist() == pytest.approx([math.exp(2.1)] * 3)
+    assert rows["bits / character"].tolist() == pytest.approx([2.1 / math.log(2)] * 3)
+    assert rows["parameters"].tolist()[0] == f"{view_of(specs()[0], 'x').parameters:,}"
+    assert "**wide** after step 30" in words(page) and page.code[0].value.strip() == "ROMEO: what light"
+
+
+def test_the_axis_the_curves_and_smoothing(manager: StageManager, drawn: Any) -> None:
+    STORED.append(stored(200))
+    opened(race_axis="tokens")
+    assert drawn["race_chart_demo"].layout["xaxis"]["range"] == [0, 200 * 2 * 8]
+    opened(race_curves="training", race_smooth="true")
+    chart = drawn["race_chart_demo"]
+    assert [trace["name"] for trace in chart.traces] == [
+        f"{n}, each batch" for n in ("small", "wide", "deep")
+    ]
+    raw = [2 + 2 / step for step in range(1, 31)]
+    assert chart.traces[0]["y"][-1] == pytest.approx(sum(raw[-20:]) / 20, rel=1e-5)
+    names = [note["text"] for note in chart.layout["annotations"] if note.get("name") == "wide"]
+    assert names[0].startswith(f"<b>{sum(raw[-20:]) / 20:.2f}</b>")
+    opened(race_curves="both")
+    assert len(drawn["race_chart_demo"].traces) == 9
+
+
+def test_names_at_the_ends_never_overlap() -> None:
+    for wanted in ([50.0] * 5, [0.0, 1.0, 2.0], [99.0, 99.5, 100.0], [10.0, 90.0]):
+        found = apart(wanted, 100.0, 17.0)
+        assert all(b - a >= 17.0 - 1e-9 for a, b in pairwise(found)) and max(found) <= 100.0
+    assert apart([10.0, 90.0], 100.0, 17.0) == [10.0, 90.0], "who has room stays at its curve"
+
+
+def test_a_line_is_named_where_no_curve_runs() -> None:
+    import numpy as np
+
+    x = np.linspace(0, 800, 100)
+    above = [(x, np.full(100, 92.0))]  # just above the line at 100
+    assert free_place([], [], 100.0, 200.0) == ("right", True)
+    assert free_place(above, [], 100.0, 200.0) == ("right", False)
+    at_right = [(x, np.where(x > 550, 92.0, 300.0)), (x, np.where(x > 550, 108.0, 300.0))]
+    assert free_place(at_right, [], 100.0, 200.0)[0] == "left"
+    assert free_place([], [90.0], 100.0, 200.0) == ("right", False), "another line is there"
+
+
+def test_the_chart_tells_a_phone_what_to_leave_out() -> None:
+    from engine.service.standings import course
+
+    figure = race_curves([course(view_of(specs()[0], "a"), "steps")], {"bigram": 2.48})
+    notes = figure.arrangement["annotations"]
+    assert [note["name"] for note in notes] == ["narrow:bigram 2.48", "wide"]
+    assert figure.arrangement["meta"] == {"narrow": NARROW}
+
+
+def test_the_sidebar_shows_a_race_as_one_and_leads_back(manager: StageManager) -> None:
+    def sidebar() -> None:
+        from ui.status import sidebar_status
+
+        sidebar_status()
+
+    def looked(**query: str) -> AppTest:
+        page = AppTest.from_function(sidebar, default_timeout=60)
+        page.session_state["owner"] = "this-browser"
+        for name, value in query.items():
+            page.query_params[name] = value
+        return page.run()  # in this bare script no page can be linked to, in the app it can
+
+    press(opened(), "race_start_demo")
+    manager.asked.clear()
+    page = looked()
+    (bar,) = page.sidebar.get("progress")
+    assert bar.text == "3 trainings in turns · 20%" and ("watch", "run-0") in manager.asked
+    assert "**Which is best?**" in words(page).replace("\\", "")
+    assert not looked(race="race-0").get("progress"), "the page shows it"
+    for run in list(manager.views):
+        manager.change(run, status="finished")
+    assert not looked().get("progress")
+
+
+def test_the_look_of_a_race_is_shipped() -> None:
+    assert (Path(races.__file__).parent / "assets" / "race.css").is_file() and status.RACE == "race"

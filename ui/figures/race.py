@@ -1,0 +1,251 @@
+"""The curves of a race -> one figure. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from engine.service.standings import Along, Course, Unit
+from ui.figures import specs as go
+from ui.figures.labels import plain, short
+from ui.figures.theme import base_layout, colour
+
+Curves = Literal["validation", "training", "both"]
+SHADES = ("validation", "training", "run0", "run1", "run2", "run4", "run3", "run5")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "cross", "triangle-down")
+AXES: Mapping[Along, str] = {
+    "steps": "steps",
+    "tokens": "tokens read",
+    "seconds": "seconds of training",
+    "flops": "floating-point operations",
+}
+LETTER = 7  # pixels, about
+LONGEST = 22  # letters of a name beside its curve
+LINE = 17  # pixels of a label
+LINES = {
+    "uniform": "knowing nothing",
+    "unigram": "how often each {token} occurs",
+    "bigram": "the {token} before (bigram)",
+    "trigram": "the two before (trigram)",
+    "floor": "the floor of this task",
+}
+SHORT = {"uniform": "chance", "floor": "floor"}  # on a phone; the others go by their own names
+WIDE = 800  # pixels: about what the chart is wide
+# what is other on a phone: names stand in a legend, for beside the chart there is no room (plot_narrow.js)
+NARROW = {
+    "margin": {"l": 44, "r": 10, "t": 64, "b": 42},
+    "showlegend": True,
+    "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom"},
+}
+
+
+def race_curves(
+    courses: Sequence[Course],
+    lines: Mapping[str, float],
+    *,
+    along: Along = "steps",
+    curves: Curves = "validation",
+    unit: Unit = "nats",
+    token: str = "character",
+    end: float = 0.0,
+    height: int = 360,
+) -> go.Figure:
+    """`courses` in one chart, `lines` (name -> loss) across it, and at the right the name of each at its end.
+    `height` is the figure's, in pixels: labels are kept apart by it.
+    """
+    word = "letter" if token == "character" else token
+    y_range = loss_range(courses, lines)
+    ends = [end, *(float(at[-1]) for c in courses for at in (c.at, c.looked_at, c.end_at) if len(at))]
+    traces = [trace for i, each in enumerate(courses) for trace in _traces(each, i, curves)]
+    inside = height - 8 - 42
+    longest = max((len(short(each.name, LONGEST)) for each in courses), default=0)
+    layout = base_layout(
+        uirevision=f"race-{along}-{unit}",
+        margin={"l": 48, "r": 24 + LETTER * (5 + longest), "t": 8, "b": 42},
+        showlegend=False,
+        meta={"narrow": NARROW},
+        hovermode="closest",
+        xaxis={
+            "title": {"text": AXES[along]},
+            "range": [0, max(ends) or 1],
+            "showgrid": False,
+            "exponentformat": "SI",
+        },
+        yaxis={
+            "title": {"text": f"loss (nats per {token})" if unit == "nats" else "loss (bits per character)"},
+            "range": y_range,
+        },
+        shapes=[_across(y) for y in lines.values()],
+        annotations=[
+            *_across_labels(lines, word, courses, curves, max(ends) or 1, y_range, inside),
+            *_names(courses, y_range, inside, curves),
+        ],
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def loss_range(courses: Sequence[Course], lines: Mapping[str, float]) -> list[float]:
+    """From the lowest loss to a little above knowing nothing; what explodes runs out of the picture."""
+    top = max(lines.values(), default=4.5)
+    found = np.concatenate(
+        [np.zeros(0), *(np.asarray(y) for c in courses for y in (c.losses, c.looked, c.end))]
+    )
+    found = found[np.isfinite(found)]
+    lowest = min([*lines.values(), *([float(found.min())] if found.size else [])], default=0.0)
+    return [max(0.0, math.floor((lowest - 0.1) * 4) / 4), top * 1.05]
+
+
+def _traces(each: Course, index: int, curves: Curves) -> list[dict[str, Any]]:
+    shade, name = colour(SHADES[index % len(SHADES)]), plain(each.name)
+    dash = DASHES[index % len(DASHES)]
+    found = []
+    if curves != "validation":
+        thin = {"color": shade, "width": 1.3, "dash": "solid"}
+        rest = {"line": thin, "opacity": 0.6, "mode": "lines", "showlegend": curves == "training"}
+        found.append(_line(each.at, each.losses, f"{name}, each batch", **rest))
+    if curves != "training":
+        thick = {"color": shade, "width": 2.5, "dash": dash}
+        mark = {"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 7, "color": shade}
+        newest = f" {each.newest[1]:.2f}" if each.newest else ""  # for the legend, where there is one
+        rest = {"line": thick, "marker": mark, "mode": "lines+markers"}
+        found.append(_line(each.looked_at, each.looked, name, **rest) | {"name": name + newest})
+        if len(each.end):
+            mark = mark | {
+                "size": 11,
+                "line": {"width": 2, "color": shade},
+                "symbol": f"{mark['symbol']}-open",
+            }
+            rest = {"marker": mark, "mode": "markers", "showlegend": False}
+            found.append(_line(each.end_at, each.end, f"{name}, whole split", **rest))
+    return found
+
+
+def _line(x: np.ndarray, y: np.ndarray, name: str, **rest: Any) -> dict[str, Any]:
+    small = {"x": np.asarray(x, np.float32), "y": np.asarray(y, np.float32)}
+    hover = {"hovertemplate": f"{name}: %{{y:.3f}}<extra></extra>"}
+    return {"type": "scatter", "name": name, "cliponaxis": False} | small | hover | rest
+
+
+def _across(y: float) -> dict[str, Any]:
+    line = {"color": colour("quiet"), "width": 1.2, "dash": "dot"}
+    return {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": y,
+        "y1": y,
+        "line": line,
+        "layer": "below",
+    }
+
+
+def _across_labels(
+    lines: Mapping[str, float],
+    word: str,
+    courses: Sequence[Course],
+    curves: Curves,
+    end: float,
+    y_range: list[float],
+    inside: int,
+) -> list[dict[str, Any]]:
+    """The name of each line, above it or below, where the fewest curves run through it."""
+    scale = inside / (y_range[1] - y_range[0])
+    points = [
+        (np.asarray(at, np.float64) / end * WIDE, (y_range[1] - np.asarray(y, np.float64)) * scale)
+        for each in courses
+        for at, y, there in (
+            (each.looked_at, each.looked, curves != "training"),
+            (each.at, each.losses, curves != "validation"),
+        )
+        if there and len(at)
+    ]
+    found = []
+    for name, y in lines.items():
+        text = f"{LINES[name].format(token=word)}: {y:.2f}"
+        top, width = (y_range[1] - y) * scale, LETTER * len(text)
+        others = [(y_range[1] - other) * scale for other in lines.values() if other != y]
+        at, above = free_place(points, others, top, width)
+        found.append(_said(text, y, at, above) | {"name": f"narrow:{SHORT.get(name, name)} {y:.2f}"})
+    return found
+
+
+def free_place(
+    points: Sequence[tuple[np.ndarray, np.ndarray]], others: Sequence[float], line: float, width: float
+) -> tuple[Literal["right", "center", "left"], bool]:
+    """Where a label `width` pixels wide stands at a line (pixels from the top), and whether above it: the
+    first place with the fewest points of curves (pixels from the left, from the top) and other lines in it.
+    """
+
+    def crowd(at: str, above: bool) -> int:
+        start = {"right": WIDE - width, "center": (WIDE - width) / 2, "left": 0.0}[at]
+        low, high = (line - LINE, line) if above else (line, line + LINE)
+        along = np.linspace(start, start + width, 24)
+        hit = sum(int(((low < (y := _at(x, ys, along))) & (y < high)).sum()) for x, ys in points)
+        return hit + 24 * sum(low < other < high for other in others)
+
+    sides: tuple[Literal["right", "center", "left"], ...] = ("right", "left", "center")
+    return min(((at, above) for above in (True, False) for at in sides), key=lambda place: crowd(*place))
+
+
+def _at(x: np.ndarray, y: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """A curve's height there; NaN beyond its ends, and where it is no number."""
+    found: np.ndarray = np.interp(along, x, y, left=np.nan, right=np.nan)
+    return found
+
+
+def _said(words: str, y: float, at: Literal["right", "center", "left"], above: bool) -> dict[str, Any]:
+    look = {"font": {"color": colour("quiet"), "size": 12}, "yanchor": "bottom" if above else "top"}
+    x, shift = {"right": (1.0, 0), "center": (0.5, 0), "left": (0.0, 4)}[at]
+    place = {"xref": "paper", "x": x, "xanchor": at, "xshift": shift, "y": y}
+    return place | {"text": words, "showarrow": False} | look
+
+
+def _names(
+    courses: Sequence[Course], y_range: list[float], inside: int, curves: Curves
+) -> list[dict[str, Any]]:
+    """At the right of the chart, each at the height of its curve's end, apart where they would overlap."""
+    ends = []
+    for index, each in enumerate(courses):
+        newest = each.newest if curves != "training" else None
+        last = newest[1] if newest else float(each.losses[-1]) if len(each.losses) else math.nan
+        if math.isfinite(last):
+            ends.append((last, index, each.name))
+    scale = inside / (y_range[1] - y_range[0])
+    wanted = [(y_range[1] - min(max(y, y_range[0]), y_range[1])) * scale for y, _, _ in sorted(ends)[::-1]]
+    return [
+        {
+            "xref": "paper",
+            "x": 1,
+            "xshift": 11,
+            "name": "wide",
+            "yref": "paper",
+            "y": 1 - place / inside,
+            "text": f"<b>{y:.2f}</b> {plain(short(name, LONGEST))}",
+            "showarrow": False,
+            "xanchor": "left",
+            "yanchor": "middle",
+            "font": {"color": colour(SHADES[index % len(SHADES)]), "size": 13},
+        }
+        for place, (y, index, name) in zip(apart(wanted, inside), sorted(ends)[::-1], strict=True)
+    ]
+
+
+def apart(wanted: Sequence[float], inside: float, least: float = LINE) -> list[float]:
+    """Places (pixels from the top, rising) as near to the wanted ones as lines `least` high allow, all within
+    the chart.
+
+    >>> apart([10.0, 12.0, 60.0], 100.0, 16.0)
+    [10.0, 26.0, 60.0]
+    """
+    found: list[float] = []
+    for place in wanted:
+        found.append(max(place, found[-1] + least) if found else place)
+    for i in range(len(found) - 1, -1, -1):
+        below = found[i + 1] - least if i + 1 < len(found) else inside
+        found[i] = min(found[i], below)
+    return found

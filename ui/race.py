@@ -1,0 +1,207 @@
+"""A race on a page: several trainings side by side, live, or a shipped one until somebody starts theirs.
+
+views = show_race("rungs", "The ladder", specs, say=words.answer, stored=load_race(PATH))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from engine.corpora import Corpus, from_text
+from engine.errors import ConfigError, CorpusError
+from engine.measure.ngrams import baselines
+from engine.numerics import in_bits
+from engine.service import standings
+from engine.service.state import RunSpec, RunView
+from engine.service.stored import Stored
+from ui import explain, race_words, state, widgets
+from ui.figures.race import Curves, race_curves
+from ui.players.plot import plot
+from ui.players.served import ASSETS
+from ui.race_desk import buttons, in_hand, progress, troubles
+from ui.status import POLL_SECONDS
+from ui.text.markdown import token_word
+
+HEIGHT = 360  # of the chart
+SMOOTH = 20  # batches, where smoothing is asked for
+Say = Callable[[Sequence[RunView]], str]
+Draw = Callable[[Sequence[RunView]], None]
+
+
+def show_race(
+    key: str,
+    title: str,
+    specs: Sequence[RunSpec],
+    *,
+    say: Say,
+    stored: Stored | None = None,
+    height: int = HEIGHT,
+    beside: Draw | None = None,
+    more: Draw | None = None,
+) -> Sequence[RunView]:
+    """Draws the button that starts it, the chart, the answer that `say` makes of the runs, and, folded, the
+    table and a text of each. `key` tells this race from others in the session, `title` in a link; `specs` are
+    what the button starts. Until then, what is shown of each is its run in `stored`. `beside` draws more of
+    the runs at the chart's right, `more` in the fold. Returns what is shown.
+    """
+    views = _shown(key, title, specs, stored)
+    going = any(view.active for view in views)
+    st.html(ASSETS / "race.css")
+    st.fragment(_panel, run_every=POLL_SECONDS if going else None)(
+        key, title, specs, say, stored, height, going, beside=beside, more=more
+    )
+    return views
+
+
+def shown(
+    raced: Sequence[RunView], earlier: Sequence[RunView], specs: Sequence[RunSpec], stored: Stored | None
+) -> tuple[RunView, ...]:
+    """For each of `specs` its run: in the race in hand, among the earlier runs, or in what is stored; nothing
+    where there is none. A race that goes on is shown whatever the controls say by now, and so is one whose
+    link came without the settings.
+    """
+    known = [*raced, *reversed(earlier), *(stored.runs if stored else ())]
+    found = [next((view for view in known if view.spec.same_recipe(spec)), None) for spec in specs]
+    of_race = any(view.spec.same_recipe(spec) for view in raced for spec in specs)
+    if raced and not of_race and (any(view.active for view in raced) or not any(found)):
+        return tuple(raced)
+    return tuple(view for view in found if view is not None)
+
+
+def _shown(key: str, title: str, specs: Sequence[RunSpec], stored: Stored | None) -> tuple[RunView, ...]:
+    race_id = in_hand(key, title)
+    raced = state.manager().race(race_id) if race_id else ()
+    mine = [
+        run for run in state.manager().runs(state.owner()) if run.status == "finished" and not run.changes
+    ]
+    return shown(raced, mine, specs, stored)
+
+
+def _panel(
+    key: str,
+    title: str,
+    specs: Sequence[RunSpec],
+    say: Say,
+    stored: Stored | None,
+    height: int,
+    polling: bool,
+    *,
+    beside: Draw | None,
+    more: Draw | None,
+) -> None:
+    views = _shown(key, title, specs, stored)
+    live = [view for view in views if view.race]
+    for view in live:
+        if view.active:
+            state.manager().watch(view.id)
+    if any(view.active for view in views) != polling:
+        st.rerun()
+    with st.container(key="race_panel"):
+        along, curves, smooth = _line(key, title, specs, views, stored)
+        chart, side = st.columns([5, 3], gap="medium") if beside else (st.container(), None)
+        with chart:
+            _chart(key, views, specs, along, curves, smooth, height)
+        if beside and side:
+            with side:
+                beside(views)
+        explain.answer(say(views) if views else race_words.before(len(specs)))
+        troubles(live)
+        explain.measure_it(_measured, views, more)
+
+
+def _line(
+    key: str, title: str, specs: Sequence[RunSpec], views: Sequence[RunView], stored: Stored | None
+) -> tuple[standings.Along, Curves, bool]:
+    """The buttons, how the curves are drawn, and how far they are."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="race_line"):
+        buttons(key, title, specs, [view for view in views if view.race])
+        along = widgets.one_of("Against", race_words.AXES, "race_axis", kind="list", hidden=True, width=130)
+        curves = widgets.one_of(
+            "Curves", race_words.CURVES, "race_curves", kind="list", hidden=True, width=160
+        )
+        smooth = widgets.switch("Smooth", False, "race_smooth") if curves != "validation" else False
+        progress(views, specs, stored)
+    return along, curves, smooth
+
+
+def _chart(
+    key: str,
+    views: Sequence[RunView],
+    specs: Sequence[RunSpec],
+    along: standings.Along,
+    curves: Curves,
+    smooth: bool,
+    height: int,
+) -> None:
+    cuts = {one.train.tokenizer for one in ([view.spec for view in views] or specs)}
+    unit: standings.Unit = "bits" if len(cuts) > 1 else "nats"
+    found = [standings.course(view, along, unit, SMOOTH if smooth else 1) for view in views]
+    going = any(view.active for view in views)
+    figure = race_curves(
+        found,
+        _lines(views[0].spec if views else specs[0], unit),
+        along=along,
+        curves=curves,
+        unit=unit,
+        token=token_word(min(cuts)),
+        end=standings.end_of(views, along),
+        height=height,
+    )
+    plot(
+        figure,
+        key=f"race_chart_{key}",
+        alt=race_words.alt(standings.standings(views)),
+        height=height,
+        data=None if going or not views else standings.table(views),  # too much to send at every look
+        name="race",
+    )
+
+
+def _lines(spec: RunSpec, unit: standings.Unit) -> dict[str, float]:
+    """What predictors without a network reach on the text; nothing where it is not here."""
+    try:
+        corpus = _corpus_of(spec)
+    except (CorpusError, ConfigError):
+        return {}
+    return {**dict(baselines(corpus, unit == "bits")), **_floor(corpus, spec.model.context, unit)}
+
+
+def _corpus_of(spec: RunSpec) -> Corpus:
+    if spec.corpus == "text" and spec.text is not None:
+        return _own_text(spec.text, spec.train.tokenizer)
+    return state.corpus(spec.corpus, spec.train.tokenizer)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _own_text(text: str, tokenizer: str) -> Corpus:
+    return from_text(text, tokenizer=tokenizer)
+
+
+def _floor(corpus: Corpus, context: int, unit: standings.Unit) -> dict[str, float]:
+    """The lowest loss that a model can reach, where the text is a task and it is known."""
+    if corpus.task is None:
+        return {}
+    lowest = corpus.task.floor(context)
+    return {"floor": in_bits(lowest) if unit == "bits" else lowest}
+
+
+def _measured(views: Sequence[RunView], more: Draw | None) -> None:
+    """The table, and a text of each under the same prompt and seed."""
+    if more:
+        more(views)
+    if not views:
+        st.caption(race_words.NOTHING)
+        return
+    forms = {name: st.column_config.NumberColumn(format=form) for name, form in race_words.FORMS.items()}
+    lines = race_words.table(standings.standings(views))
+    st.dataframe(pd.DataFrame(lines), hide_index=True, column_config=forms, key="race_table")
+    st.caption(race_words.MEANT)
+    written = standings.written(views)
+    places = st.columns(2)
+    for index, (name, sample) in enumerate(written):
+        with places[index % 2]:
+            st.markdown(race_words.wrote(name, sample.step))
+            st.code(sample.prompt + sample.text, language=None, wrap_lines=True)

@@ -1,0 +1,183 @@
+"""The desk of a race: which one is in hand, its buttons, how far it is, and each of its runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import streamlit as st
+from streamlit.errors import StreamlitPageNotFoundError
+
+from engine.errors import GlassformerError
+from engine.service import standings
+from engine.service.names import clean_name
+from engine.service.state import RunSpec, RunView
+from engine.service.stored import Stored
+from ui import race_words, site, state, widgets
+from ui.status import RACE, remember_place
+from ui.text.markdown import safe
+
+REFUSAL_SECONDS = 10.0  # that a refusal stays: the panel is drawn again several times a second
+GO_WIDTH = 118  # of Pause, Resume and Go on, which share a place
+REFUSED = "race_refused"
+
+
+def in_hand(key: str, title: str) -> str | None:
+    """The id of the race that this part of the page shows: the link's, where it is one of this title, else
+    the one started here before. The link then says so; another part's race stands in it no longer.
+    """
+    manager, place = state.manager(), f"race_{key}"
+    named = state.from_url(RACE)
+    found = manager.race(named) if named else ()
+    if found and found[0].race_title == clean_name(title):
+        st.session_state[place] = named
+    kept: str | None = st.session_state.get(place)
+    if kept is not None and not manager.race(kept):
+        kept = st.session_state[place] = None
+    if kept is not None and named != kept:
+        st.query_params[RACE] = kept
+    elif kept is None and found:
+        st.query_params.pop(RACE, None)
+    return kept
+
+
+def buttons(key: str, title: str, specs: Sequence[RunSpec], live: Sequence[RunView]) -> None:
+    """Every button stays in its place and is greyed out where it has no sense, so that nothing jumps."""
+    manager, active = state.manager(), [view.id for view in live if view.active]
+    mine = bool(live) and manager.may_control(live[0].id, state.owner())
+    st.button(
+        "Race",
+        type="primary",
+        icon=":material/flag:",
+        key=f"race_start_{key}",
+        disabled=bool(active) and mine,
+        on_click=start,
+        args=(key, title, tuple(specs)),
+    )
+    _go(key, live, active, mine)
+    st.button(
+        "Cancel",
+        icon=":material/stop:",
+        key=f"race_stop_{key}",
+        disabled=not (mine and active),
+        on_click=each,
+        args=(manager.stop, active),
+        help=race_words.CANCEL,
+    )
+    with st.popover("Each", icon=":material/format_list_bulleted:", disabled=not live):
+        for view in live:
+            _one(view, mine)
+
+
+def _go(key: str, live: Sequence[RunView], active: Sequence[str], mine: bool) -> None:
+    """Pause, resume; go on where the process was lost."""
+    manager = state.manager()
+    lost = next((view.race for view in live if view.lost), None)
+    what: Callable[..., None]
+    about: tuple[object, ...]
+    paused = bool(active) and all(view.status == "paused" for view in live if view.active)
+    if lost is not None and not active:
+        label, icon, what, about = "Go on", "play_arrow", _revive, (lost,)
+    elif paused:
+        label, icon, what, about = "Resume", "play_arrow", each, (manager.resume, active)
+    else:
+        label, icon, what, about = "Pause", "pause", each, (manager.pause, active)
+    st.button(
+        label,
+        icon=f":material/{icon}:",
+        key=f"race_go_{key}",
+        disabled=not (mine and (active or lost)),
+        on_click=what,
+        args=about,
+        width=GO_WIDTH,
+    )
+
+
+def _one(view: RunView, mine: bool) -> None:
+    """A run of the race: how far it is, its own pause and end, and the ways into it."""
+    manager = state.manager()
+    paused = view.status == "paused"
+    st.progress(view.share, text=race_words.one(view))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button(
+            "Resume" if paused else "Pause",
+            key=f"race_go_{view.id}",
+            disabled=not (mine and view.active),
+            on_click=each,
+            args=(manager.resume if paused else manager.pause, [view.id]),
+        )
+        st.button(
+            "Cancel",
+            key=f"race_stop_{view.id}",
+            disabled=not (mine and view.active),
+            on_click=each,
+            args=(manager.stop, [view.id]),
+        )
+        _link("train", "Its own page", ":material/show_chart:", {"run": view.id})
+        if view.snapshots:
+            _link("attention", "Look inside", ":material/search:", {"model": f"run-{view.id}"})
+
+
+def _link(url: str, label: str, icon: str, about: dict[str, str]) -> None:
+    entry = site.entry_of(url)
+    if entry is not None:
+        with suppress(StreamlitPageNotFoundError):  # this page is run alone, without app.py
+            st.page_link(entry.path, label=label, icon=icon, query_params=about)
+
+
+def progress(views: Sequence[RunView], specs: Sequence[RunSpec], stored: Stored | None) -> None:
+    """How far it is; where nothing runs, what is shown instead."""
+    live = [view for view in views if view.race]
+    if any(view.active for view in live):
+        share = sum(view.share for view in live) / len(live)
+        st.progress(share, text=race_words.progress(live, standings.left(live)), width="stretch")
+    elif views and len(views) < len(specs):
+        st.caption(race_words.missing(len(views), len(specs)), width="stretch")
+    elif stored is not None and views and not any(view.id for view in views):
+        st.caption(race_words.STORED, help=race_words.made(stored.made), width="stretch")
+    elif live and not any(view.spec.same_recipe(spec) for view in live for spec in specs):
+        st.caption(race_words.OTHER, width="stretch")
+
+
+def troubles(live: Sequence[RunView]) -> None:
+    """What went wrong, what was refused, and whose race it is."""
+    sentence, since = st.session_state.get(REFUSED, ("", 0.0))
+    if sentence and time.monotonic() - since < REFUSAL_SECONDS:
+        st.error(safe(sentence))
+    for view in live:
+        if view.message and view.status in ("failed", "paused"):
+            (st.error if view.status == "failed" else st.info)(race_words.trouble(view))
+        for warning in view.warnings:
+            st.warning(race_words.warned(view, warning))
+    if live and not state.manager().may_control(live[0].id, state.owner()):
+        st.caption(race_words.STRANGER)
+
+
+def start(key: str, title: str, specs: Sequence[RunSpec]) -> None:
+    """Starts a race, and makes it the one in hand. A refusal becomes a sentence on the page."""
+    runs = _carry_out(state.manager().start_race, specs, state.owner(), title)
+    view = state.manager().view(runs[0]) if isinstance(runs, tuple) else None
+    if view is not None and view.race is not None:
+        st.session_state[f"race_{key}"] = st.query_params[RACE] = view.race
+        remember_place(view.race, widgets.page_drawn())
+
+
+def _revive(race: str) -> None:
+    _carry_out(state.manager().revive, race, state.owner())
+
+
+def each(what: Callable[[str, str], object], runs: Sequence[str]) -> None:
+    """Carries out a button for some runs of a race; one that has just ended needs it no more."""
+    for run in runs:
+        with suppress(GlassformerError):
+            what(run, state.owner())
+
+
+def _carry_out(what: Callable[..., object], *arguments: object) -> object:
+    st.session_state.pop(REFUSED, None)
+    try:
+        return what(*arguments)
+    except GlassformerError as error:
+        st.session_state[REFUSED] = (str(error), time.monotonic())
+        return None

@@ -1,0 +1,115 @@
+"""What a race says around its chart. Whole sentences (Markdown), from values that they are given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.service.standings import Along, Standing, name_of
+from engine.service.state import RunView
+from ui.figures.race import Curves
+from ui.status import STATUS
+from ui.text.markdown import safe
+from ui.text.numbers import duration, flop
+
+AXES: Mapping[Along, str] = {
+    "steps": "by steps",
+    "tokens": "by tokens",
+    "seconds": "by seconds",
+    "flops": "by FLOPs",
+}
+CURVES: Mapping[Curves, str] = {
+    "validation": "validation loss",
+    "training": "training loss",
+    "both": "both losses",
+}
+
+
+FORMS: Mapping[str, str] = {
+    "validation loss": "%.3f",
+    "training loss": "%.3f",
+    "perplexity": "%.2f",
+    "bits / character": "%.3f",
+    "seconds": "%.1f",
+}
+MEANT = (
+    "Losses are means in nats per token, on text that the model does not train on and on text that it does;"
+    " perplexity is e to the first. FLOPs are those of the training: forward, and twice that for backward."
+)
+NOTHING = "Nothing has been raced yet."
+CANCEL = "Ends all after the step they are at; what they have learned by then is kept."
+STORED = "Stored curves"
+OTHER = "A race of other settings than those chosen now."
+STRANGER = "This race was started in another browser: you can watch it, and start your own."
+
+
+def before(count: int) -> str:
+    """Before anybody has raced."""
+    return f"Press **Race** to train these **{count}** side by side."
+
+
+def made(how: str) -> str:
+    """Where stored curves come from."""
+    return f"Made before, by: {safe(how)}. **Race** trains them here."
+
+
+def missing(shown: int, asked: int) -> str:
+    """Some of what is chosen has not been trained."""
+    return f"{shown} of these {asked} are here: **Race** trains all."
+
+
+def trouble(view: RunView) -> str:
+    """What ended or paused a run."""
+    return f"{safe(name_of(view))}: {safe(view.message)}"
+
+
+def warned(view: RunView, warning: str) -> str:
+    """What went wrong without ending a run."""
+    return f"{safe(name_of(view))}: {safe(warning)}"
+
+
+def progress(views: Sequence[RunView], left: float) -> str:
+    """How far the runs of a race are; `left` are the seconds that they have before them, as far as known."""
+    going = [view for view in views if view.active]
+    if all(view.status == "queued" for view in going) and going[0].place:
+        return f"waiting, place {going[0].place} in the queue"
+    if all(view.status == "paused" for view in going):
+        return "paused"
+    if all(view.status in ("queued", "starting") for view in going):
+        return "starting"
+    done = f"{len(views) - len(going)} of {len(views)} done · " if len(going) < len(views) else ""
+    return f"{done}about {duration(left)} left" if left else f"{done}last look"
+
+
+def one(view: RunView) -> str:
+    """How far one of them is."""
+    word = STATUS[view.status][2]
+    return f"**{safe(name_of(view))}** · {word} · step {view.step:,} of {view.total_steps:,}"
+
+
+def alt(lines: Sequence[Standing]) -> str:
+    """What the chart shows, read aloud."""
+    ends = [f"{line.name} {line.loss:.2f}" for line in lines if math.isfinite(line.loss)]
+    return "Losses of a race; newest validation losses: " + (", ".join(ends) or "none yet")
+
+
+def table(lines: Sequence[Standing]) -> dict[str, list[Any]]:
+    """Columns of the table."""
+    return {
+        "run": [line.name for line in lines],
+        "validation loss": [line.loss for line in lines],
+        "training loss": [line.training_loss for line in lines],
+        "perplexity": [line.perplexity for line in lines],
+        "bits / character": [line.bits for line in lines],
+        "parameters": [f"{line.parameters:,}" for line in lines],
+        "FLOPs": [flop(line.flops) for line in lines],
+        "seconds": [line.seconds for line in lines],
+        "steps": [f"{line.step:,}" for line in lines],
+        "state": [STATUS[line.status][2] for line in lines],
+    }
+
+
+def wrote(name: str, step: int) -> str:
+    """Above a text."""
+    return f"**{safe(name)}** after step {step:,}"

@@ -41,15 +41,18 @@ OWN: dict[str, Preset] = {
     "fast": derived(
         _CLASSIC,
         "Fast",
-        "From noise to Shakespeare in 200 steps: the classic sizes with everything that makes short trainings"
-        " learn quicker.",
+        "From noise to Shakespeare in 200 steps: narrower than classic, with everything that makes short"
+        " trainings learn quicker.",
         model={
+            "d_model": 96,
+            "n_heads": 2,
+            "d_ff": 288,
             "position": "rope",
             "rope_theta": 200.0,
             "ffn": "relu2",
-            "norm_gain": False,
             "norm_bias": False,
             "qk_norm": True,
+            "qk_gain": True,
             "attention_bias": False,
             "ffn_bias": False,
         },
@@ -95,8 +98,9 @@ OWN: dict[str, Preset] = {
             "position": "RoPE needs no table to be learned first; ALiBi, tried instead, gave 1.953",
             "ffn": "squared ReLU is as cheap as ReLU and learns faster",
             "qk_norm": "bounds the attention scores, so that the high learning rate is safe",
-            "norm_gain": (
-                "the norms have no parameters: fewer small tensors; whether a gain would help was not tried"
+            "d_model": (
+                "fewer operations: 770·10⁹ in all, where the sizes of classic took 1,693·10⁹, for a loss of"
+                " 1.874 on unseen text (mean of three seeds, `python -m benchmarks.recipes`)"
             ),
         },
         source=(

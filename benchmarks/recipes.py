@@ -33,7 +33,7 @@ from engine.training.train import train
 
 Otherwise = tuple[Mapping[str, Any], Mapping[str, Any]]  # what of the model, what of the training
 
-# The sizes that the preset had before: those of `classic`.
+# The sizes that the preset had before, those of `classic`, for 200 steps.
 BEFORE: dict[str, Any] = {"d_model": 128, "n_heads": 4, "d_ff": 512, "norm_gain": False, "qk_gain": False}
 # nanoGPT's recipe for a CPU: 2,000 steps of 12 windows of 64, its sizes those of `classic`.
 NANOGPT_STEPS, NANOGPT_BATCH = 2000, 12
@@ -41,11 +41,11 @@ NANOGPT_STEPS, NANOGPT_BATCH = 2000, 12
 OTHERWISE: Mapping[str, Otherwise] = {
     "as it is": ({}, {}),
     # what it was, and one by one from there
-    "before": (BEFORE, {}),
-    "before, 2 heads": (BEFORE | {"n_heads": 2}, {}),
-    "before, qk_gain": (BEFORE | {"qk_gain": True}, {}),
-    "before, norm_gain": (BEFORE | {"norm_gain": True}, {}),
-    "before, d_model 96": (BEFORE | {"d_model": 96, "d_ff": 384}, {}),
+    "before": (BEFORE, {"steps": 200}),
+    "before, 2 heads": (BEFORE | {"n_heads": 2}, {"steps": 200}),
+    "before, qk_gain": (BEFORE | {"qk_gain": True}, {"steps": 200}),
+    "before, norm_gain": (BEFORE | {"norm_gain": True}, {"steps": 200}),
+    "before, d_model 96": (BEFORE | {"d_model": 96, "d_ff": 384}, {"steps": 200}),
     # sizes
     "d_model 128": ({"d_model": 128, "d_ff": 384}, {}),
     "d_model 80": ({"d_model": 80, "d_ff": 240}, {}),
@@ -82,11 +82,11 @@ OTHERWISE: Mapping[str, Otherwise] = {
     "memory of AdamW 0.95": ({}, {"beta2": 0.95}),
     "cosine": ({}, {"schedule": "cosine"}),
     "constant rate": ({}, {"schedule": "constant"}),
-    "220 steps": ({}, {"steps": 220}),
+    "200 steps": ({}, {"steps": 200}),
     "600 steps": ({}, {"steps": 600}),
     "20 windows": ({}, {"batch_size": 20}),
-    "12 windows, 300 steps": ({}, {"batch_size": 12, "steps": 300}),
-    "24 windows, 150 steps": ({}, {"batch_size": 24, "steps": 150}),
+    "12 windows, 330 steps": ({}, {"batch_size": 12, "steps": 330}),
+    "24 windows, 165 steps": ({}, {"batch_size": 24, "steps": 165}),
     "36 windows of 32": ({"context": 32}, {"batch_size": 36}),
 }
 

@@ -33,25 +33,38 @@ from engine.training.train import train
 
 Otherwise = tuple[Mapping[str, Any], Mapping[str, Any]]  # what of the model, what of the training
 
-# The sizes that the preset had before, those of `classic`, for 200 steps.
+# The sizes that the preset had before, those of `classic`.
 BEFORE: dict[str, Any] = {"d_model": 128, "n_heads": 4, "d_ff": 512, "norm_gain": False, "qk_gain": False}
+SHORTER: dict[str, Any] = {"steps": 200}  # as it was then too
 # nanoGPT's recipe for a CPU: 2,000 steps of 12 windows of 64, its sizes those of `classic`.
 NANOGPT_STEPS, NANOGPT_BATCH = 2000, 12
 
 OTHERWISE: Mapping[str, Otherwise] = {
     "as it is": ({}, {}),
-    # what it was, and one by one from there
-    "before": (BEFORE, {"steps": 200}),
-    "before, 2 heads": (BEFORE | {"n_heads": 2}, {"steps": 200}),
-    "before, qk_gain": (BEFORE | {"qk_gain": True}, {"steps": 200}),
-    "before, norm_gain": (BEFORE | {"norm_gain": True}, {"steps": 200}),
-    "before, d_model 96": (BEFORE | {"d_model": 96, "d_ff": 384}, {"steps": 200}),
+    "200 steps": ({}, SHORTER),
+    "600 steps": ({}, {"steps": 600}),
+    # what it was, and one thing otherwise
+    "before": (BEFORE, SHORTER),
+    "before, 2 heads": (BEFORE | {"n_heads": 2}, SHORTER),
+    "before, 8 heads": (BEFORE | {"n_heads": 8}, SHORTER),
+    "before, qk_gain": (BEFORE | {"qk_gain": True}, SHORTER),
+    "before, norm_gain": (BEFORE | {"norm_gain": True}, SHORTER),
+    "before, d_model 96": (BEFORE | {"d_model": 96, "d_ff": 384}, SHORTER),
+    "before, d_ff 256": (BEFORE | {"d_ff": 256}, SHORTER),
+    "before, 3 layers": (BEFORE | {"n_layers": 3}, SHORTER),
+    "before, untied": (BEFORE | {"tie_embeddings": False}, SHORTER),
+    "before, embedding normed": (BEFORE | {"embedding_norm": True}, SHORTER),
+    "before, Muon's rate 0.03": (BEFORE, SHORTER | {"muon_learning_rate": 0.03}),
+    "before, 12 windows": (BEFORE, {"batch_size": 12, "steps": 240}),
+    "before, 24 windows": (BEFORE, {"batch_size": 24, "steps": 150}),
     # sizes
     "d_model 128": ({"d_model": 128, "d_ff": 384}, {}),
     "d_model 80": ({"d_model": 80, "d_ff": 240}, {}),
     "d_ff 192": ({"d_ff": 192}, {}),
+    "d_ff 192, 200 steps": ({"d_ff": 192}, SHORTER),
     "d_ff 384": ({"d_ff": 384}, {}),
     "3 layers": ({"n_layers": 3}, {}),
+    "3 layers, 200 steps": ({"n_layers": 3}, SHORTER),
     "1 head": ({"n_heads": 1}, {}),
     "3 heads": ({"n_heads": 3}, {}),
     "4 heads": ({"n_heads": 4}, {}),
@@ -68,23 +81,18 @@ OTHERWISE: Mapping[str, Otherwise] = {
     "RoPE base 1,000": ({"rope_theta": 1000.0}, {}),
     "RoPE base 10,000": ({"rope_theta": 10_000.0}, {}),
     "untied": ({"tie_embeddings": False}, {}),
-    "embedding normed": ({"embedding_norm": True}, {}),
     # training
-    "AdamW alone, 6e-3": ({}, {"optimizer": "adamw"}),
+    "AdamW alone": ({}, {"optimizer": "adamw"}),
     "momentum 0.8": ({}, {"muon_momentum": 0.8}),
     "momentum 0.9": ({}, {"muon_momentum": 0.9}),
-    "momentum 0.95": ({}, {"muon_momentum": 0.95}),
+    "momentum 0.9, 200 steps": ({}, SHORTER | {"muon_momentum": 0.9}),
     "Muon's rate 0.015": ({}, {"muon_learning_rate": 0.015}),
     "Muon's rate 0.03": ({}, {"muon_learning_rate": 0.03}),
     "AdamW's rate 3e-3": ({}, {"learning_rate": 3e-3}),
     "AdamW's rate 1.2e-2": ({}, {"learning_rate": 1.2e-2}),
     "warm-up 20": ({}, {"warmup_steps": 20}),
-    "memory of AdamW 0.95": ({}, {"beta2": 0.95}),
     "cosine": ({}, {"schedule": "cosine"}),
     "constant rate": ({}, {"schedule": "constant"}),
-    "200 steps": ({}, {"steps": 200}),
-    "600 steps": ({}, {"steps": 600}),
-    "20 windows": ({}, {"batch_size": 20}),
     "12 windows, 330 steps": ({}, {"batch_size": 12, "steps": 330}),
     "24 windows, 165 steps": ({}, {"batch_size": 24, "steps": 165}),
     "36 windows of 32": ({"context": 32}, {"batch_size": 36}),

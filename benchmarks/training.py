@@ -1,7 +1,7 @@
 """Seconds per training step beside peers of the same size, interleaved in one run, and each step's share of
 the peak of products.
 
-    python -m benchmarks.training [--rounds 20] [--config A B C] [--precision float32 bfloat16]
+    python -m benchmarks.training [--rounds 20] [--config A B C] [--precision float32 bfloat16] [--profile]
 
 Ours is the app's own path: engine.model with its probes in place, engine.training.optim, the `classic`
 architecture (learned positions, LayerNorm, GELU, biases, tied), so that all three models hold the same
@@ -9,7 +9,11 @@ parameters.
 
 The peak is that of a large product, 2048 x 2048 x 2048, in the same arithmetic and by the same library as ours,
 taken anew in every round; a step's share of it is the median over the rounds. It counts the products of a step
-alone, so what a step does between them, and what its smaller products lose, is what is missing to 1.
+alone, so what a step does between them, and what its smaller products lose, is what is missing to 1. Where
+that is, `--profile` says. As found on one thread without AVX-512, in float32: the products of matrices run at
+the peak, those of attention, narrow as a head, at half of it, and a quarter (C) or a seventh (B) of a step is no
+product: GELU, softmax, moving heads about. Fewer passes over the scores would need them unwritten, and they are
+what the app shows.
 
 float32 means float32: where the processor's "medium" products would be bfloat16 (AMX), the engine does not
 use them. What they would give is measured beside it as `medium`, and is no goal.
@@ -151,15 +155,53 @@ def measure(name: str, precision: str, rounds: int) -> list[dict[str, object]]:
     return rows
 
 
+KINDS = {
+    "products of matrices": ("mm", "addmm"),
+    "products of attention": ("bmm", "baddbmm"),
+    "GELU": ("gelu", "gelu_backward"),
+    "softmax": ("_softmax", "_softmax_backward_data"),
+    "norms": ("native_layer_norm", "native_layer_norm_backward"),
+    "moving": ("copy_", "cat", "clone"),
+    "adding and scaling": ("add", "add_", "sum", "mul", "mul_"),
+    "AdamW": ("_fused_adamw_",),
+}
+
+
+def profile(name: str, precision: str, steps: int = 3) -> dict[str, object]:
+    """A row: the share of our own step that each of KINDS takes, and what is left."""
+    config, batch = model_config(name)
+    step = our_step(config, precision)
+    inputs, targets = torch.randint(config.vocab_size, (2, batch, config.context))
+    step(inputs, targets)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as found:
+        for _ in range(steps):
+            step(inputs, targets)
+    spent = {event.key.removeprefix("aten::"): event.self_cpu_time_total for event in found.key_averages()}
+    whole = sum(spent.values())
+    shares = {kind: sum(spent.get(op, 0.0) for op in ops) / whole for kind, ops in KINDS.items()}
+    row: dict[str, object] = {"config": name, "precision": precision}
+    return (
+        row
+        | {kind: f"{share:.1%}" for kind, share in shares.items()}
+        | {"rest": f"{1 - sum(shares.values()):.1%}"}
+    )
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--config", nargs="+", default=["A", "C", "B"], choices=list(CONFIGS))
     parser.add_argument(
         "--precision", nargs="+", default=["float32", "bfloat16"], choices=["float32", "bfloat16"]
     )
+    parser.add_argument("--profile", action="store_true", help="where the time of our own step goes, instead")
     options = parser.parse_args()
     keep_memory()  # for all of them: one process
+    if options.profile:
+        table([profile(name, precision) for name in options.config for precision in options.precision])
+        return
     rows: list[dict[str, object]] = []
     for name in options.config:
         for precision in options.precision:

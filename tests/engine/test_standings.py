@@ -65,6 +65,13 @@ def test_curves_against_each_axis(along: standings.Along, each: float | None) ->
     assert standings.end_of([view, run("b", steps=10)], along) == pytest.approx(200 * each)
 
 
+def test_a_curve_ends_at_the_loss_of_the_whole_split_that_the_table_has() -> None:
+    """The last step is looked at twice: 2.3 on a part of the split, 2.2 on the whole of it."""
+    looks = (Evaluation(20, 2.0, 2.9, 0.4, False), Evaluation(40, 2.0, 2.3, 0.8, False), Evaluation(40, 2.0, 2.2, 0.8, True))
+    view = replace(run(), history=replace(run().history, evaluations=looks))
+    assert standings.course(view, "steps").newest == (40.0, 2.2) and standings.standing(view).loss == 2.2
+
+
 def test_curves_in_bits_and_thinned() -> None:
     course = standings.course(run(), "steps", "bits", points=5)
     assert course.at.tolist() == [1, 10, 20, 30, 40]
@@ -102,6 +109,9 @@ def test_texts_are_those_of_the_last_step_that_all_have() -> None:
     assert [(name, sample.text) for name, sample in found] == [("a", "a50"), ("b", "b50"), ("c", "c50")]
     apart = standings.written([wrote("a", 100), wrote("b", 50), wrote("c")])
     assert [(name, sample.text) for name, sample in apart] == [("a", "a100"), ("b", "b50")]
+    done, ended = (replace(wrote(name, 0, 100, 200), total_steps=40) for name in "ab"), wrote("c", 0)
+    found = standings.written([*done, replace(ended, status="stopped")])
+    assert [sample.text for _, sample in found] == ["a200", "b200", "c0"], "who ended early holds nobody back"
 
 
 def test_the_table_of_all_curves() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 import re
 from pathlib import Path
 
@@ -109,7 +110,7 @@ def test_the_first_race_is_there_at_first_sight(drawn) -> None:
     four = ["Positions", "Full block ×4", "Last letter", "Average"]
     assert sorted(four, key=losses.__getitem__) == four
     ranked = " < ".join(f"{name} **{losses[name]:.2f}**" for name in four)
-    assert f"The race ends with {ranked} nats." in said
+    assert f"At the end, in nats: {ranked}." in said
 
 
 def test_other_rungs_are_another_race() -> None:
@@ -124,14 +125,18 @@ def test_other_rungs_are_another_race() -> None:
 
 def test_a_race_below_the_line_of_pairs() -> None:
     def line(name: str, loss: float) -> Standing:
-        return Standing(name, name, "finished", 9, 9, loss, loss, True, 1.0, 1, 1, 1, 1.0)
+        return Standing(name, name, "finished", 9, 9, loss, loss, True, 1.0, 1, 1, 1, 1.0, 9)
 
     found = Finish((line("a", 2.1), line("b", 2.6)), "nats", 3.35, 2.48)
     assert words.race_answer(found) == (
-        "The race ends with a **2.10** < b **2.60** nats. Below the line of pairs at 2.48: a."
+        "At the end, in nats: a **2.10** < b **2.60**. Below the line of pairs at 2.48: a."
     )
     assert "None is below" in words.race_answer(Finish((line("a", 2.5), line("b", 2.6)), "nats", 3.35, 2.48))
-    assert words.race_answer(Finish((line("a", 2.5), line("b", 2.6)), "nats")).endswith("nats.")
+    assert words.race_answer(Finish((line("a", 2.5), line("b", 2.6)), "nats")).endswith("b **2.60**.")
+    stopped = replace(line("c", 3.0), status="stopped", step=4, total_steps=9)
+    said = words.race_answer(Finish((line("a", 2.1), stopped), "nats"))
+    assert said == "At the end, in nats: a **2.10** < c **3.00**. Ended early: c (at step 4 of 9)."
+    assert "Ended early: c (at" in words_compare.answer("heads", Finish((line("a", 2.1), stopped), "nats"))
 
 
 # --- pairs --------------------------------------------------------------------------------------
@@ -285,7 +290,7 @@ def test_every_question_has_its_answer(name: str) -> None:
 
 def test_a_tie_is_called_one() -> None:
     def line(name: str, loss: float) -> Standing:
-        return Standing(name, name, "finished", 9, 9, loss, loss, True, 1.0, 1, 1, 1, 1.0)
+        return Standing(name, name, "finished", 9, 9, loss, loss, True, 1.0, 1, 1, 1, 1.0, 9)
 
     said = words_compare.answer("heads", Finish((line("a", 2.100), line("b", 2.109)), "nats", 3.35, 2.48))
     assert "0.01 apart: no more than two seeds may differ by." in said

@@ -67,7 +67,11 @@ def test_curves_against_each_axis(along: standings.Along, each: float | None) ->
 
 def test_a_curve_ends_at_the_loss_of_the_whole_split_that_the_table_has() -> None:
     """The last step is looked at twice: 2.3 on a part of the split, 2.2 on the whole of it."""
-    looks = (Evaluation(20, 2.0, 2.9, 0.4, False), Evaluation(40, 2.0, 2.3, 0.8, False), Evaluation(40, 2.0, 2.2, 0.8, True))
+    looks = (
+        Evaluation(20, 2.0, 2.9, 0.4, False),
+        Evaluation(40, 2.0, 2.3, 0.8, False),
+        Evaluation(40, 2.0, 2.2, 0.8, True),
+    )
     view = replace(run(), history=replace(run().history, evaluations=looks))
     assert standings.course(view, "steps").newest == (40.0, 2.2) and standings.standing(view).loss == 2.2
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine import corpora
 from engine.measure.ladder_lines import lines
 from engine.model import build
 from engine.presets.ladder import LADDER, LECTURE
@@ -282,7 +283,7 @@ def test_every_question_has_its_answer(name: str) -> None:
     assert (
         f"{first}; highest: {worst} with {found[worst]:.2f}, {found[worst] - found[best]:.2f} apart" in said
     )
-    if name.startswith("norms"):
+    if name.startswith("norms") and corpora.shakespeare_path():  # whose letters are counted
         stalled = [who for who, loss in found.items() if 3.347 - 0.15 <= loss <= 4.347]
         assert ("None is stuck" in said) == (not stalled)
         assert all(who in said.split(". ")[-1] or "None" in said for who in stalled)

@@ -84,6 +84,7 @@ GROKKING = Words(
     attempt="Train it live without weight decay, or with fewer pairs to train on, and compare.",
 )
 NO_PATTERN = "This model has no heads that look at other places."
+SET = "Six problems that it never saw: set number"
 AXES = {"log": "powers of ten", "plain": "evenly"}
 RIGHT, WRONG = "✓ right", "✗ wrong"
 STREAM = "What it writes. A piece is wrong where one of its letters can never follow the two before it:"

@@ -180,6 +180,13 @@ def test_scores_with_itself_are_those_of_the_first_weights() -> None:
     own = float((table[ids].double() ** 2).sum(1).mean() / math.sqrt(64))
     said = answer(opened("self", ladder_width="64", ladder_self_seed="2"))
     assert f"With 64 numbers a letter scores **{own:.1f}** with itself (√64 is 8)" in said
+    runs = json.loads((RACES / "ladder.json").read_text())["runs"]
+    losses = {run["name"]: run["looks"][-1]["validation_loss"] for run in runs}
+    last, similar = losses["Last letter"], losses["Raw similarity"]
+    assert f"the last letter tells: **{similar:.2f}** and {last:.2f} nats" in said and similar - last > -0.02
+    assert f"that letter is lost: **{losses['Queries and keys']:.2f}**" in said
+    assert f"brings it back: {losses['Attention ×1']:.2f}." in said
+    assert losses["Attention ×1"] < similar < losses["Queries and keys"]
 
 
 @pytest.mark.parametrize("shown", ["weights", "scores"])

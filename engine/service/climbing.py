@@ -104,8 +104,8 @@ class Finish:
 
     @property
     def early(self) -> tuple[Standing, ...]:
-        """Those that were ended before their last step."""
-        return tuple(line for line in self.order if line.ended and line.step < line.total_steps)
+        """Those that were ended, or failed, before their budget was spent."""
+        return tuple(line for line in self.order if line.ended and line.status != "finished")
 
     @property
     def below_bigram(self) -> tuple[Standing, ...]:

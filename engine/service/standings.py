@@ -91,7 +91,7 @@ def written(views: Sequence[RunView]) -> list[tuple[str, Sample]]:
     """(name, what it wrote), all under the same prompt and seed: after the last step at which all of them
     wrote that are going on or came to their end; of one that ended before, its last.
     """
-    whole = [view for view in views if view.active or view.step >= view.total_steps] or views
+    whole = [view for view in views if view.active or view.status == "finished"] or views
     steps = [{sample.step for sample in view.history.samples} for view in whole]
     common = max(set.intersection(*steps), default=None) if steps else None
     found = []
@@ -187,14 +187,16 @@ def course(view: RunView, along: Along, unit: Unit = "nats", smooth: int = 1, po
 
 
 def end_of(views: Sequence[RunView], along: Along) -> float:
-    """Where the axis ends: at the longest budget, so that it holds still while curves grow; for seconds, at
-    the longest at the pace so far.
+    """Where the axis ends: at the longest budget, so that it holds still while curves grow; what the budget
+    does not say, seconds of so many steps or steps in so many seconds, at the pace so far.
     """
     ends = [0.0]
     for view in views:
-        steps = np.array([view.total_steps])
-        pace = view.seconds / view.step if view.step else 0.0
-        ends.append(float(_along(view, along, steps, steps * pace)[0]))
+        if view.step and view.share:
+            steps, seconds = view.step / view.share, view.seconds / view.share
+        else:
+            steps, seconds = 0.0 if view.spec.train.seconds else view.total_steps, view.spec.train.seconds
+        ends.append(float(_along(view, along, np.array([steps]), np.array([seconds]))[0]))
     return max(ends)
 
 

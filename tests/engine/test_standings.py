@@ -76,6 +76,19 @@ def test_a_curve_ends_at_the_loss_of_the_whole_split_that_the_table_has() -> Non
     assert standings.course(view, "steps").newest == (40.0, 2.2) and standings.standing(view).loss == 2.2
 
 
+@pytest.mark.parametrize(
+    ("along", "end"), [("steps", 100.0), ("tokens", 100.0 * 24), ("seconds", 2.0), ("flops", None)]
+)
+def test_where_the_clock_is_the_budget_the_axis_ends_with_it(along: standings.Along, end: float) -> None:
+    """40 steps in 0.8 of 2 s: 100 of them at this pace, whatever the limit of 5,000 steps says."""
+    timed = replace(TRAIN, steps=5_000, seconds=2.0)
+    view = view_of(RunSpec(TWO, timed, "python", name="a"), "a", "running")
+    wanted = 100.0 * 24 * standings.flops_a_token(view) if end is None else end
+    assert standings.end_of([view], along) == pytest.approx(wanted)
+    unborn = replace(view, step=0, seconds=0.0)
+    assert standings.end_of([unborn], along) == (2.0 if along == "seconds" else 0.0)
+
+
 def test_curves_in_bits_and_thinned() -> None:
     course = standings.course(run(), "steps", "bits", points=5)
     assert course.at.tolist() == [1, 10, 20, 30, 40]
@@ -113,8 +126,8 @@ def test_texts_are_those_of_the_last_step_that_all_have() -> None:
     assert [(name, sample.text) for name, sample in found] == [("a", "a50"), ("b", "b50"), ("c", "c50")]
     apart = standings.written([wrote("a", 100), wrote("b", 50), wrote("c")])
     assert [(name, sample.text) for name, sample in apart] == [("a", "a100"), ("b", "b50")]
-    done, ended = (replace(wrote(name, 0, 100, 200), total_steps=40) for name in "ab"), wrote("c", 0)
-    found = standings.written([*done, replace(ended, status="stopped")])
+    ended = replace(wrote("c", 0), status="stopped")
+    found = standings.written([wrote("a", 0, 100, 200), wrote("b", 0, 100, 200), ended])
     assert [sample.text for _, sample in found] == ["a200", "b200", "c0"], "who ended early holds nobody back"
 
 

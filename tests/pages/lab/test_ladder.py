@@ -15,13 +15,16 @@ from streamlit.testing.v1 import AppTest
 from engine import corpora
 from engine.measure.ladder_lines import lines
 from engine.model import build
-from engine.presets.ladder import LADDER, LECTURE
+from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
 from engine.presets.raced import QUESTIONS
-from engine.service import lab_races
+from engine.service import lab_races, profiles
 from engine.service.climbing import Finish
+from engine.service.lab_races import rung_specs
 from engine.service.standings import Standing
+from pages.lab.ladder import race as race_view
 from pages.lab.ladder import words, words_compare, words_lecture
-from tests.pages.stage import open_page
+from tests.pages.stage import open_page, view_of
+from ui import race_words
 
 ROOT = Path(__file__).parents[3]
 PAGE = str(ROOT / "pages" / "lab" / "ladder" / "page.py")
@@ -124,6 +127,27 @@ def test_other_rungs_are_another_race() -> None:
     assert f"Values **{losses['Values']:.2f}** < Queries and keys" in said
 
 
+@pytest.mark.parametrize(
+    ("budget", "steps", "seconds"), [("600", 600, 0.0), ("5s", MOST_STEPS, 5.0), ("nonsense", 300, 0.0)]
+)
+def test_the_budget_is_steps_or_seconds(
+    monkeypatch: pytest.MonkeyPatch, budget: str, steps: int, seconds: float
+) -> None:
+    asked = []
+    monkeypatch.setattr(race_view, "show_race", lambda key, title, specs, **rest: asked.extend(specs))
+    opened("race", ladder_steps=budget)
+    assert len(asked) == 4
+    assert all((spec.train.steps, spec.train.seconds) == (steps, seconds) for spec in asked)
+    for profile in profiles.PROFILES.values():
+        profiles.check_race(profile, asked)
+
+
+def test_how_far_a_run_is_in_its_own_budget() -> None:
+    (steps,), (clock,) = rung_specs(["last"]), rung_specs(["last"], seconds=5.0)
+    assert race_words.one(view_of(steps, "a", "running")).endswith("running · step 40 of 300")
+    assert race_words.one(view_of(clock, "a", "running")).endswith("running · 0.8 of 5 s, step 40")
+
+
 def test_a_race_below_the_line_of_pairs() -> None:
     def line(name: str, loss: float) -> Standing:
         return Standing(name, name, "finished", 9, 9, loss, loss, True, 1.0, 1, 1, 1, 1.0, 9)
@@ -136,7 +160,7 @@ def test_a_race_below_the_line_of_pairs() -> None:
     assert words.race_answer(Finish((line("a", 2.5), line("b", 2.6)), "nats")).endswith("b **2.60**.")
     stopped = replace(line("c", 3.0), status="stopped", step=4, total_steps=9)
     said = words.race_answer(Finish((line("a", 2.1), stopped), "nats"))
-    assert said == "At the end, in nats: a **2.10** < c **3.00**. Ended early: c (at step 4 of 9)."
+    assert said == "At the end, in nats: a **2.10** < c **3.00**. Ended early: c (at step 4)."
     assert "Ended early: c (at" in words_compare.answer("heads", Finish((line("a", 2.1), stopped), "nats"))
 
 

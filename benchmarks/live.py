@@ -13,7 +13,8 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,19 @@ def rate(step: Callable[[], int], seconds: float = 8.0) -> float:
     return (step() - first) / (time.perf_counter() - started)
 
 
+@contextmanager
+def windows(playwright: Any, count: int) -> Iterator[list[Any]]:
+    """Pages that are all in front, each in a browser of its own: in a tab behind another one Chromium draws
+    about once a second, and a press there would be timed by that clock.
+    """
+    with ExitStack() as opened:
+        path = chromium_path(playwright)
+        found = [playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS)) for _ in range(count)]
+        for browser in found:
+            opened.callback(browser.close)
+        yield [browser.new_page(viewport={"width": 1280, "height": 800}) for browser in found]
+
+
 def settled(page: Any) -> None:
     page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=60_000)
 
@@ -113,15 +127,12 @@ def main() -> None:
         tempfile.TemporaryDirectory() as home,
         serve(Path(home), profile=profiles.current().name) as url,
         sync_playwright() as playwright,
+        windows(playwright, 2) as (other, panel),
     ):
-        browser = playwright.chromium.launch(executable_path=chromium_path(playwright), args=list(ARGUMENTS))
-        context = browser.new_context(viewport={"width": 1280, "height": 800})
-        other = context.new_page()
         other.goto(f"{url}/?home_view=published")
         other.wait_for_selector(".map svg")
         settled(other)
         figures["press_ms.without_run"] = presses(other, options.presses)
-        panel = context.new_page()
         panel.goto(f"{url}/train?preset=fast&steps={STEPS}")
         settled(panel)
         panel.get_by_role("button", name="Train", exact=True).click()
@@ -133,7 +144,6 @@ def main() -> None:
             time.perf_counter() - started[0]
         )
         panel.get_by_role("button", name="Stop", exact=True).click()
-        browser.close()
     alone = figures["steps_per_second.unwatched"]
     figures["speed.page_open"] = figures["steps_per_second.page_open"] / alone
     figures["speed.page_open_and_presses"] = figures["steps_per_second.page_open_and_presses"] / alone

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.live import presses, settled
+from benchmarks.live import presses, settled, windows
 from benchmarks.report import Goals, finish, table
 from engine import corpora
 from engine.config import ModelConfig, TrainConfig
@@ -29,7 +29,7 @@ from engine.service import profiles
 from engine.training.race import Entrant, race
 from engine.training.records import Record
 from engine.training.train import train
-from tests.browser.server import ARGUMENTS, chromium_path, serve
+from tests.browser.server import serve
 
 GOALS: Goals = {"cost.cpu": ("<=", 1.05), "press_ms.with_race": ("<=", 300.0)}
 BASE = ModelConfig(vocab_size=65, context=64, d_model=96, n_layers=2, n_heads=4)
@@ -84,15 +84,12 @@ def latency(count: int) -> dict[str, float]:
         tempfile.TemporaryDirectory() as home,
         serve(Path(home), profile=profiles.current().name) as url,
         sync_playwright() as playwright,
+        windows(playwright, 2) as (other, page),
     ):
-        browser = playwright.chromium.launch(executable_path=chromium_path(playwright), args=list(ARGUMENTS))
-        context = browser.new_context(viewport={"width": 1280, "height": 800})
-        other = context.new_page()
         other.goto(f"{url}/?home_view=published")
         other.wait_for_selector(".map svg")
         settled(other)
         without = presses(other, count)
-        page = context.new_page()
         page.goto(f"{url}/ladder?ladder_view=race&ladder_steps=1200")
         settled(page)
         page.get_by_role("button", name="Race", exact=True).last.click()
@@ -100,7 +97,6 @@ def latency(count: int) -> dict[str, float]:
         page.wait_for_timeout(3000)
         during = presses(other, count)
         page.get_by_role("button", name="Cancel", exact=True).first.click()
-        browser.close()
     return {"press_ms.without_race": without, "press_ms.with_race": during}
 
 

@@ -22,7 +22,7 @@ LAYERS = (
     ("engine.config", "engine.probe", "engine.progress", "engine.seq2seq_config"),
     ("engine.tokenizers", "engine.presets", "engine.numerics", "engine.weights", "engine.training.records"),
     ("engine.tasks",),
-    ("engine.corpora", "engine.paired", "engine.parts"),
+    ("engine.corpora", "engine.paired", "engine.paired_data", "engine.parts"),
     ("engine.faults",),
     ("engine.model", "engine.seq2seq", "engine.classifier"),
     ("engine.checkpoints", "engine.ledger", "engine.sample", "engine.pretrained"),

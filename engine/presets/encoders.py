@@ -12,7 +12,7 @@ _BLANKS = derived(
     model={"d_model": 96, "causal": False},
     train={
         "objective": "masked",
-        "steps": 1200,
+        "steps": 800,
         "batch_size": 32,
         "eval_every": 50,
         "sample_every": 50,

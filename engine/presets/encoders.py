@@ -49,8 +49,22 @@ ENCODERS: dict[str, Preset] = {
             "pooler": True,
             "dropout": 0.2,
         },
-        train={"batch_size": 48, "eval_every": 20, "snapshot_every": 20, "sample_prompt": ""},
-        why={"dropout": "four thousand lines are few: it learns them by heart"},
+        train={
+            "steps": 500,
+            "batch_size": 48,
+            "eval_every": 25,
+            "eval_tokens": 16_384,
+            "snapshot_every": 25,
+            "sample_prompt": "",
+        },
+        why={
+            "dropout": "four thousand lines are few: it learns them by heart",
+            "steps": (
+                "share of the held-out lines, tried: 24.5% after 200 steps (16.0% for always naming the one"
+                " who speaks most)"
+            ),
+            "position": "tried: learned positions, 18.7% after 300 of 400 steps",
+        },
         source="Devlin et al. 2018, 4.1, scaled down",
     ),
 }

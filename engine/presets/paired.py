@@ -53,7 +53,9 @@ PAIRED: dict[str, Preset] = {
         "Digit by digit, from numbers in words.",
         model={},
         train={"steps": 400},
-        why={"steps": _TRIED + "96.2% after 300 steps"},
+        why={
+            "steps": _TRIED + "96.2% after 300 steps; of 400, 49% after 150, 84% after 250, 99.5% at the end"
+        },
         source=_BASE.source,
     ),
     "number_words": derived(

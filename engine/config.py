@@ -15,7 +15,7 @@ Wiring = Literal["pre", "post", "parallel", "none"]
 Ffn = Literal["relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"]
 Position = Literal["none", "sinusoidal", "learned", "rope", "alibi", "t5"]
 Mixer = Literal["none", "mean", "similarity", "shared_qk", "attention"]
-OutputHead = Literal["linear", "masked", "none"]
+OutputHead = Literal["linear", "scaled", "masked", "none"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Init = Literal["scaled", "plain", "fan_in", "normal"]
 OptimizerName = Literal["adamw", "muon"]
@@ -84,17 +84,13 @@ class ModelConfig(_Fields):
     ffn: Ffn = "gelu"
     position: Position = "learned"
     rope_theta: float = 10_000.0
-    rope_fraction: float = (
-        1.0  # share of a head's dimensions that RoPE turns; GPT-NeoX and Pythia: the first quarter
-    )
+    rope_fraction: float = 1.0  # share of a head's dimensions that RoPE turns; Pythia: the first quarter
     mixer: Mixer = "attention"
     qk_norm: bool = False
     qk_gain: bool = False  # with qk_norm: a learned gain for each dimension of a head (Qwen3)
     score_scale: bool = True  # scores are divided by sqrt(d_head); T5 divides none
     causal: bool = True
-    window: int = (
-        0  # positions that a token looks back over, itself included (Mistral: 4,096); 0: all of them
-    )
+    window: int = 0  # positions that a token looks back over, itself included (Mistral: 4,096); 0: all
     output_projection: bool = True
     tie_embeddings: bool = True
     attention_bias: bool = False
@@ -107,7 +103,8 @@ class ModelConfig(_Fields):
     embedding_scale: bool = False  # embeddings times sqrt(d_model) (Vaswani et al. 2017, 3.4; Gemma)
     embedding_norm: bool = False  # a norm before the first block (BERT, BLOOM)
     token_types: int = 0  # rows of a table for which text a token belongs to (BERT: 2); 0: no table
-    output_head: OutputHead = "linear"  # none: it hands on its vectors, as BERT's and T5's encoders do
+    output_head: OutputHead = "linear"  # scaled: over sqrt(d_model) (T5); none: it hands on its vectors
+    pooler: bool = False  # a layer on the first token's last vector, for what is asked of a whole text (BERT)
     dropout: float = 0.0
 
     def resolved(self) -> ResolvedConfig:

@@ -3,23 +3,65 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config import Init, ModelConfig, ResolvedConfig
-from engine.errors import ShapeError
+from engine.errors import HeadError, ShapeError
 from engine.parts.cache import KVCache
-from engine.parts.masks import causal_mask, window_mask
+from engine.parts.masks import causal_mask, check_padding, window_mask
 from engine.parts.norms import NoNorm
+from engine.parts.output import Pooler
 from engine.parts.positions import Seams
-from engine.parts.protocols import Norm, Output, Parts, Position
+from engine.parts.protocols import Crossing, Norm, Output, Parts, Position, Wiring
 from engine.parts.registry import HEALTHY
 from engine.probe import Probe, identity
 
 
-class Transformer(nn.Module):
+class Tower(nn.Module):
+    """What lies between an embedding and an output: positions, blocks and the last norm. A Transformer is
+    one; an encoder-decoder (engine.seq2seq) is two over one embedding.
+
+    `crossing`: each block reads a memory too.
+    """
+
+    def __init__(self, config: ResolvedConfig, parts: Parts, crossing: bool = False) -> None:
+        super().__init__()
+        self.parts = parts
+        self.config = c = config
+        self.embedding_scale = math.sqrt(c.d_model) if c.embedding_scale else None
+        self.norm_embed: Norm | None = parts.norm(c)(c) if c.embedding_norm else None
+        self.positions: Position = parts.position(c)(c)
+        block: type[Wiring] | type[Crossing] = parts.crossing(c) if crossing else parts.wiring(c)
+        self.blocks = nn.ModuleList(block(c, parts) for _ in range(c.n_layers))  # type: ignore[misc]
+        self.norm_final: Norm = NoNorm(c) if block.ends_normed else parts.norm(c)(c)
+
+    def scaled(self, x: Tensor) -> Tensor:
+        """Rows of an embedding (batch, position, d_model), times sqrt(d_model) where these are scaled."""
+        return x if self.embedding_scale is None else x * self.embedding_scale
+
+    def entered(self, x: Tensor, seams: Seams, probe: Probe, types: Tensor | None = None) -> Tensor:
+        """Embedded tokens x (batch, position, d_model) as the first block reads them: with their places, and
+        what `types` says of them, of the same shape.
+        """
+        added = seams.embed(x)
+        if added is not None:
+            x = x + probe("pos_embed", added)
+        if types is not None:
+            x = x + probe("type_embed", types)
+        if self.norm_embed is not None:
+            x = probe("norm_embed", self.norm_embed(x))
+        return F.dropout(x, self.config.dropout, self.training)
+
+    def seams(self, length: int, like: Tensor, start: int = 0) -> Seams:
+        """The position scheme, ready for positions start .. start + length - 1."""
+        return self.positions.prepare(length, like, start)
+
+
+class Transformer(Tower):
     """Decoder-only (causal) or encoder-only, by `config.causal`.
 
     `config` is the resolved configuration: every derived field is filled in. `parts` says what stands behind
@@ -27,18 +69,12 @@ class Transformer(nn.Module):
     """
 
     def __init__(self, config: ModelConfig, parts: Parts = HEALTHY) -> None:
-        super().__init__()
-        self.parts = parts
-        self.config = c = config.validate().resolved()
+        super().__init__(config.validate().resolved(), parts)
+        c = self.config
         self.embedding = nn.Parameter(torch.empty(c.vocab_size, c.d_model))
-        self.embedding_scale = math.sqrt(c.d_model) if c.embedding_scale else None
         self.token_types = nn.Parameter(torch.empty(c.token_types, c.d_model)) if c.token_types else None
-        self.norm_embed: Norm | None = parts.norm(c)(c) if c.embedding_norm else None
-        self.positions: Position = parts.position(c)(c)
-        wiring = parts.wiring(c)
-        self.blocks = nn.ModuleList(wiring(c, parts) for _ in range(c.n_layers))  # type: ignore[misc]
-        self.norm_final: Norm = NoNorm(c) if wiring.ends_normed else parts.norm(c)(c)
         self.output: Output = parts.output(c)(c)
+        self.pooler = Pooler(c) if c.pooler else None
         own = self.output.present and not c.tie_embeddings
         self.unembedding = nn.Parameter(torch.empty(c.vocab_size, c.d_model)) if own else None
 
@@ -49,13 +85,16 @@ class Transformer(nn.Module):
         cache: KVCache | None = None,
         seams: Seams | None = None,
         types: Tensor | None = None,
+        padding: Tensor | None = None,
     ) -> Tensor:
         """tokens (batch, position) int64 -> logits (batch, position, vocab); without an output head, the last
         vectors (batch, position, d_model).
 
         `types` say which text each token belongs to, where the model has a table for that; None: all to the
-        first. `seams` stand in for those of the position scheme: with `Seams()` the model is told no places.
-        With a cache, `tokens` follow those that it holds, and it then holds them too (causal models only).
+        first. `padding` (batch, 1, 1, position) is added to all scores: -inf for tokens that are none
+        (engine.parts.masks.padding_mask). `seams` stand in for those of the position scheme: with `Seams()`
+        the model is told no places. With a cache, `tokens` follow those that it holds, and it then holds them
+        too (causal models only).
         Raises ShapeError for another rank or dtype, for no tokens, for types that do not fit, and for more
         positions than a learned table or the cache holds.
         """
@@ -73,14 +112,11 @@ class Transformer(nn.Module):
         if cache is not None:
             self._check(cache, start + length)
         seams = seams or self.seams(length, x, start)
-        added = seams.embed(x)
-        if added is not None:
-            x = x + probe("pos_embed", added)
-        x = self._typed(x, tokens, types, probe)
-        if self.norm_embed is not None:
-            x = probe("norm_embed", self.norm_embed(x))
-        x = F.dropout(x, self.config.dropout, self.training)
+        x = self.entered(x, seams, probe, self._typed(tokens, types))
         mask = self.mask(length, x, start)
+        if padding is not None:
+            check_padding(padding, len(tokens), start + length)
+            mask = padding if mask is None else mask + padding
         x = self.parts.stack(self.blocks, self.norm_final, x, seams, mask, probe, cache)  # type: ignore[arg-type]
         if cache is not None:
             cache.length += length
@@ -90,12 +126,12 @@ class Transformer(nn.Module):
         """tokens (batch, position) -> their rows of the embedding (batch, position, d_model), times
         sqrt(d_model) where these are scaled.
         """
-        x = F.embedding(tokens, self.embedding)
-        return x if self.embedding_scale is None else x * self.embedding_scale
+        return self.scaled(F.embedding(tokens, self.embedding))
 
-    def _typed(self, x: Tensor, tokens: Tensor, types: Tensor | None, probe: Probe) -> Tensor:
+    def _typed(self, tokens: Tensor, types: Tensor | None) -> Tensor | None:
+        """What is added for the types of tokens, (batch, position, d_model); None for nothing."""
         if self.token_types is None and types is None:
-            return x
+            return None
         if self.token_types is None:
             raise ShapeError("this model has no table for the types of tokens: give it none")
         types = torch.zeros_like(tokens) if types is None else types
@@ -103,7 +139,7 @@ class Transformer(nn.Module):
             raise ShapeError(
                 f"types must be of the shape of tokens, {tuple(tokens.shape)}: one for each token"
             )
-        return x + probe("type_embed", F.embedding(types, self.token_types))
+        return F.embedding(types, self.token_types)
 
     def logits(self, x: Tensor, probe: Probe = identity) -> Tensor:
         """What the model says of a stream x (batch, position, d_model): through the final norm and the output
@@ -111,9 +147,13 @@ class Transformer(nn.Module):
         """
         return self.output(probe("norm_final", self.norm_final(x)), self.output_matrix, probe)
 
-    def seams(self, length: int, like: Tensor, start: int = 0) -> Seams:
-        """The position scheme, ready for positions start .. start + length - 1."""
-        return self.positions.prepare(length, like, start)
+    def pooled(self, x: Tensor, probe: Probe = identity) -> Tensor:
+        """The last vectors x (batch, position, d_model), which a model without an output head hands on -> one
+        for each text, (batch, d_model). Raises HeadError for a model without a pooler.
+        """
+        if self.pooler is None:
+            raise HeadError("this model has no pooler: it makes no vector for a whole text")
+        return self.pooler(x, probe)
 
     def mask(self, length: int, like: Tensor, start: int = 0) -> Tensor | None:
         """What is added to the scores of these queries and all keys so far, (query, key); None for nothing:
@@ -182,10 +222,16 @@ def build(
     return model
 
 
-@torch.no_grad()
 def initialise(model: Transformer, seed: int, init: Init = "scaled") -> None:
+    """Gives every parameter its starting value: N(0, `first_std`), gains 1, biases 0."""
+    writes = 2 * model.config.n_layers
+    draw(model, seed, lambda name, p: model.parts.spread(name, first_std(name, p, init, writes)))
+
+
+@torch.no_grad()
+def draw(model: nn.Module, seed: int, std: Callable[[str, Tensor], float]) -> None:
     """Gives every parameter its starting value, drawn on the CPU so that it is the same on every device:
-    N(0, `first_std`), gains 1, biases 0.
+    N(0, std(name, parameter)), gains 1, biases 0.
     """
     generator = torch.Generator().manual_seed(seed)
     for name, parameter in model.named_parameters():
@@ -194,15 +240,16 @@ def initialise(model: Transformer, seed: int, init: Init = "scaled") -> None:
         elif name.endswith("bias"):
             parameter.zero_()
         else:
-            std = model.parts.spread(name, first_std(name, parameter, init, model.config.n_layers))
-            parameter.copy_(torch.empty(parameter.shape).normal_(0.0, std, generator=generator))
+            drawn = torch.empty(parameter.shape).normal_(0.0, std(name, parameter), generator=generator)
+            parameter.copy_(drawn)
 
 
-def first_std(name: str, parameter: Tensor, init: Init, n_layers: int) -> float:
+def first_std(name: str, parameter: Tensor, init: Init, writes: int) -> float:
     """The standard deviation from which a matrix (outputs, inputs) or a table (rows, d_model) is drawn.
+    `writes` are the sublayers that write to its residual stream: two a block.
 
-    scaled  0.02; the two matrices of a block that write to the residual stream (`w_o`, `w_out`)
-            0.02 / sqrt(2 n_layers), so that the sum of all writes keeps its size with depth (GPT-2, Radford
+    scaled  0.02; the matrices of a block that write to the residual stream (`w_o`, `w_out`)
+            0.02 / sqrt(writes), so that the sum of all writes keeps its size with depth (GPT-2, Radford
             et al. 2019, 2.3)
     plain   0.02 for all of them
     fan_in  matrices 1 / sqrt(inputs), so that what they make is as large as what they read (LeCun et al.
@@ -213,8 +260,8 @@ def first_std(name: str, parameter: Tensor, init: Init, n_layers: int) -> float:
         return 1.0 if init == "normal" else 0.02
     if init in ("fan_in", "normal"):
         return 1 / math.sqrt(parameter.shape[1])
-    writes = name.endswith(("w_o.weight", "w_out.weight"))
-    return 0.02 / math.sqrt(2 * n_layers) if writes and init == "scaled" else 0.02
+    to_stream = name.endswith(("w_o.weight", "w_out.weight"))
+    return 0.02 / math.sqrt(writes) if to_stream and init == "scaled" else 0.02
 
 
 def count_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> int:

@@ -42,6 +42,19 @@ AXES: dict[str, tuple[str, ...]] = {
     "z": _HEADS,
     "attn_out": _STREAM,
     "resid_mid": _STREAM,
+    # A decoder's second attention, whose keys are the places of the source: engine.seq2seq.
+    "cross_norm": _STREAM,
+    "cross_q": _HEADS,
+    "cross_k": _KV,
+    "cross_v": _KV,
+    "cross_q_rot": _HEADS,
+    "cross_k_rot": _KV,
+    "cross_scores": _PATTERN,
+    "cross_masked_scores": _PATTERN,
+    "cross_pattern": _PATTERN,
+    "cross_z": _HEADS,
+    "cross_out": _STREAM,
+    "cross_resid": _STREAM,
     "norm2": _STREAM,
     "ffn_pre": _HIDDEN,
     "ffn_gate": _HIDDEN,
@@ -53,6 +66,8 @@ AXES: dict[str, tuple[str, ...]] = {
     "out_post": _STREAM,
     "norm_out": _STREAM,
     "logits": ("batch", "query", "vocab"),
+    "pooled": ("batch", "d_model"),
+    "label_logits": ("batch", "label"),
 }
 
 
@@ -66,6 +81,13 @@ def scoped(probe: Probe, prefix: str) -> Probe:
     if probe is identity:
         return identity
     return lambda name, x: probe(prefix + name, x)
+
+
+def crossing(probe: Probe) -> Probe:
+    """`probe` under the names of a cross-attention: `cross_q` for q, `cross_out` for what it writes."""
+    if probe is identity:
+        return identity
+    return lambda name, x: probe("cross_out" if name == "attn_out" else f"cross_{name}", x)
 
 
 def axes_of(name: str) -> tuple[str, ...]:

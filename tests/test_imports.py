@@ -19,12 +19,12 @@ EVERYTHING = [*ENGINE, *SCREEN]
 # Lowest first. A module may import from its own layer and from those below it; of two names that fit, the longer counts.
 LAYERS = (
     ("engine.errors",),
-    ("engine.config", "engine.probe", "engine.progress"),
+    ("engine.config", "engine.probe", "engine.progress", "engine.seq2seq_config"),
     ("engine.tokenizers", "engine.presets", "engine.numerics", "engine.weights", "engine.training.records"),
     ("engine.tasks",),
-    ("engine.corpora", "engine.parts"),
+    ("engine.corpora", "engine.paired", "engine.parts"),
     ("engine.faults",),
-    ("engine.model",),
+    ("engine.model", "engine.seq2seq", "engine.classifier"),
     ("engine.checkpoints", "engine.ledger", "engine.sample", "engine.pretrained"),
     ("engine.measure",),
     ("engine.reference", "engine.export"),

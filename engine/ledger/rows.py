@@ -10,6 +10,7 @@ from math import prod
 
 from engine.config import Extra, ResolvedConfig
 from engine.parts.costs import Weight
+from engine.parts.output import Pooler
 from engine.parts.registry import HEALTHY, Parts
 
 # How a size is written in a formula.
@@ -109,11 +110,14 @@ def _stack(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
     yield from _of("feedforward", ffn.tensors(c))
     if not parts.wiring(c).ends_normed:
         yield from _of("norm_final", norm.tensors(c))
+    if c.pooler:
+        yield from _of("pooler", Pooler.tensors())
 
 
 def _cross(c: ResolvedConfig, parts: Parts) -> Iterator[Spec]:
     """A decoder block's second attention, whose keys and values come from the encoder, and its norm."""
-    yield from _of("norm_cross", parts.norm(c).tensors(c))
+    if parts.mixer(c).present:
+        yield from _of("norm_cross", parts.norm(c).tensors(c))
     yield from _of("cross_attention", parts.mixer(c).tensors(c))
 
 

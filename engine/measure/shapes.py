@@ -40,10 +40,18 @@ def trace(config: ModelConfig, tokens: int, parts: Parts = HEALTHY) -> tuple[Tra
     model.seams = tape.during("position", model.seams)  # type: ignore[method-assign]
     model.mask = tape.during("mask", model.mask)  # type: ignore[method-assign]
     ids = torch.empty(1, tokens, dtype=torch.int64, device="meta")
+    last: dict[str, Tensor] = {}
+
+    def probe(name: str, x: Tensor) -> Tensor:
+        last[name] = tape.probe(name, x)
+        return last[name]
+
     with torch.inference_mode(), tape:
-        out = model(ids, tape.probe)
+        out = model(ids, probe)
         if model.output.present:
             tape.probe("probabilities", probabilities(out))
+        if model.pooler is not None:
+            model.pooled(last["norm_final"], tape.probe)
     return tuple(_repeat(tape.steps, c.n_layers))
 
 

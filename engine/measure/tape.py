@@ -30,9 +30,9 @@ _PARTS = {
     "residual": ("resid_pre", "resid_mid", "resid_post"),
     "norm": ("norm_embed", "norm1", "norm2", "norm_final", "norm_out"),
     "feedforward": ("ffn_in", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"),
-    "output": ("out_pre", "out_post", "logits", "probabilities"),
+    "output": ("out_pre", "out_post", "logits", "pooled", "probabilities"),
 }
-_LAST = ("norm_final", "out_pre", "out_post", "norm_out", "logits", "probabilities")
+_LAST = ("norm_final", *_PARTS["output"], "norm_out")
 _PART = {name: part for part, names in _PARTS.items() for name in names}
 _VIEWS = frozenset(
     ["unflatten", "split", "chunk", "transpose", "view", "permute", "__getitem__", "flatten", "unsqueeze"]

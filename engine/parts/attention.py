@@ -49,12 +49,14 @@ class Attention(HeadMixer):
 
     def _across(self, x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries from x, keys and values from another text (Vaswani et al. 2017, 3.2.3)."""
-        weights = self.w_qkv.weight.split(self.w_qkv.row_blocks)
-        biases = (None,) * 3 if self.w_qkv.bias is None else self.w_qkv.bias.split(self.w_qkv.row_blocks)
-        q, k, v = (
+        rows = (self.n_heads * self.d_head, 2 * self.n_kv_heads * self.d_head)  # of W_Q; of W_K and W_V
+        weights = self.w_qkv.weight.split(rows)
+        biases = (None, None) if self.w_qkv.bias is None else self.w_qkv.bias.split(rows)
+        q, kv = (
             F.linear(source, weight, bias).unflatten(-1, (-1, self.d_head))
-            for source, weight, bias in zip((x, memory, memory), weights, biases, strict=True)
+            for source, weight, bias in zip((x, memory), weights, biases, strict=True)
         )
+        k, v = kv.split([self.n_kv_heads, self.n_kv_heads], dim=2)
         return q, k, v
 
     @classmethod

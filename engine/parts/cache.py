@@ -46,6 +46,43 @@ class KVCache:
         return going
 
 
+class PairCache:
+    """What a decoder with a memory keeps: keys and values of its own text, which grow, and those of the
+    source, which are made once, at the first pass.
+    """
+
+    def __init__(self, config: ModelConfig, capacity: int, source: int, like: Tensor, batch: int = 1) -> None:
+        self.own = KVCache(config, capacity, like, batch)
+        self.across = KVCache(config, source, like, batch)
+
+    @property
+    def length(self) -> int:
+        """Positions of its own text that are read."""
+        return self.own.length
+
+    @property
+    def capacity(self) -> int:
+        return self.own.capacity
+
+    @property
+    def knows_source(self) -> bool:
+        return self.across.length > 0
+
+    def layer(self, index: int) -> tuple[LayerCache, LayerCache]:
+        return self.own.layer(index), self.across.layer(index)
+
+    def passed(self, length: int) -> None:
+        """`length` further positions are read, and the source is."""
+        self.own.length += length
+        self.across.length = self.across.capacity
+
+    def branch(self, rows: Sequence[int]) -> PairCache:
+        """Row i of the new one is a copy of row rows[i]."""
+        going = PairCache.__new__(PairCache)
+        going.own, going.across = self.own.branch(rows), self.across.branch(rows)
+        return going
+
+
 class LayerCache:
     """One layer's part of a KVCache during one forward pass."""
 

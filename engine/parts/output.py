@@ -47,6 +47,21 @@ class LinearOutput(nn.Module):
         return {"logits": (r"\mathrm{logits} = x\,W_U", "x · W_U")}
 
 
+class ScaledOutput(LinearOutput):
+    """x W_U / sqrt(d_model): T5 makes its last vectors smaller where W_U is its embedding, whose numbers are
+    large (Raffel et al. 2020; the factor is in its code).
+    """
+
+    linear: ClassVar[bool] = False
+
+    def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
+        return probe("logits", F.linear(x * matrix.shape[1] ** -0.5, matrix))
+
+    @classmethod
+    def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
+        return {"logits": (r"\mathrm{logits} = \frac{x\,W_U}{\sqrt{d}}", "x · W_U / √d")}
+
+
 class MaskedOutput(nn.Module):
     """LayerNorm(GELU(x W + b)) W_U + b_U: the head with which BERT guesses hidden tokens (Devlin et al. 2018,
     3.1; the layer before W_U is in its code).
@@ -90,6 +105,24 @@ class MaskedOutput(nn.Module):
             "norm_out": LayerNorm.formula(config),
             "logits": (r"\mathrm{logits} = x\,W_U + b_U", "x · W_U + b"),
         }
+
+
+class Pooler(nn.Module):
+    """tanh(x_0 W + b): one vector for a whole text, made of its first token's last one, which is put there
+    for this (Devlin et al. 2018: [CLS]; the layer is in its code).
+    """
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+        self.w_pool = nn.Linear(config.d_model, config.d_model)
+
+    def forward(self, x: Tensor, probe: Probe) -> Tensor:
+        return probe("pooled", self.w_pool(x[:, 0]).tanh())  # (batch, position, d_model) -> (batch, d_model)
+
+    @classmethod
+    def tensors(cls) -> tuple[Weight, ...]:
+        matrix = Weight("W_pool, on the first token", ("d_model", "d_model"))
+        return matrix, Weight("bias of W_pool", ("d_model",))
 
 
 class NoOutput(nn.Module):

@@ -226,6 +226,33 @@ class Wiring(Protocol):
         """Of `resid_mid` and `resid_post`."""
 
 
+class Crossing(Protocol):
+    """A block of a decoder that reads a memory too. `engine.parts.crossing.DecoderBlock` is one to begin
+    from.
+    """
+
+    ends_normed: ClassVar[bool]
+
+    def __init__(self, config: ResolvedConfig, parts: Parts) -> None: ...
+
+    def __call__(
+        self,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: tuple[LayerCache, LayerCache] | None = None,
+        *,
+        memory: Tensor,
+        across: Tensor | None = None,
+    ) -> Tensor:
+        """x (batch, query, d_model) and memory (batch, source, d_model) -> the shape of x."""
+
+    @classmethod
+    def formulas(cls) -> dict[str, Formula]:
+        """Of `resid_mid`, `cross_resid` and `resid_post`."""
+
+
 class Output(Protocol):
     """Makes logits of the last vectors."""
 
@@ -279,6 +306,7 @@ class Stack(Protocol):
         """
 
 
+DecoderMasks = Callable[[Tensor | None, Tensor], tuple[Tensor | None, Tensor | None]]
 Targets = Callable[[Tensor], tuple[Tensor, Tensor]]
 Mode = Callable[[nn.Module, bool], None]
 Spread = Callable[[str, float], float]
@@ -287,7 +315,7 @@ Split = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What a model is built from: a class for each name that a configuration may hold, and six functions.
+    """What a model is built from: a class for each name that a configuration may hold, and seven functions.
 
     A deliberate fault is another Parts and nothing else. `name` is how it travels to a worker and into a
     file (`engine.faults.PARTS`).
@@ -299,9 +327,11 @@ class Parts:
     mixers: Mapping[str, type[Mixer]]
     feedforwards: Mapping[str, type[FeedForward]]
     wirings: Mapping[str, type[Wiring]]
+    crossings: Mapping[str, type[Crossing]]  # by the names of wirings, where a decoder reads a memory
     outputs: Mapping[str, type[Output]]
     stack: Stack  # which blocks read what
     mask: Mask
+    decoder_masks: DecoderMasks  # the causal and the padding mask -> those of own text and of source
     spread: Spread  # a parameter's name and the spread that its recipe says -> that of its first values
     split: Split  # the texts (token,) to train on and to validate on
     targets: Targets  # windows (batch, position + 1) -> what is read and what is to be predicted
@@ -325,6 +355,9 @@ class Parts:
 
     def wiring(self, config: ResolvedConfig) -> type[Wiring]:
         return self.wirings[config.wiring]
+
+    def crossing(self, config: ResolvedConfig) -> type[Crossing]:
+        return self.crossings[config.wiring]
 
     def output(self, config: ResolvedConfig) -> type[Output]:
         return self.outputs[config.output_head]

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from engine.parts.attention import Attention, Mean, NoMixer, SharedQK, Similarity
 from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock, PreNormBlock
+from engine.parts.crossing import PostNormDecoderBlock, PreNormDecoderBlock
 from engine.parts.feedforward import (
     GeGlu,
     GeGluTanh,
@@ -16,14 +17,25 @@ from engine.parts.feedforward import (
     SquaredRelu,
     SwiGlu,
 )
-from engine.parts.masks import causal_mask
+from engine.parts.masks import causal_mask, decoder_masks
 from engine.parts.norms import LayerNorm, NoNorm, RMSNorm
-from engine.parts.output import LinearOutput, MaskedOutput, NoOutput
+from engine.parts.output import LinearOutput, MaskedOutput, NoOutput, ScaledOutput
 from engine.parts.positions import Alibi, Learned, NoPosition, Rope, Sinusoidal, T5Bias
-from engine.parts.protocols import FeedForward, Mixer, Norm, Output, Parts, Position, Wiring, swapped
+from engine.parts.protocols import (
+    Crossing,
+    FeedForward,
+    Mixer,
+    Norm,
+    Output,
+    Parts,
+    Position,
+    Wiring,
+    swapped,
+)
 from engine.parts.stack import each_block
 
 __all__ = [
+    "CROSSINGS",
     "FEEDFORWARDS",
     "HEALTHY",
     "MIXERS",
@@ -71,7 +83,13 @@ WIRINGS: dict[str, type[Wiring]] = {
     "parallel": ParallelBlock,
     "none": NoResidualBlock,
 }
-OUTPUTS: dict[str, type[Output]] = {"linear": LinearOutput, "masked": MaskedOutput, "none": NoOutput}
+CROSSINGS: dict[str, type[Crossing]] = {"pre": PreNormDecoderBlock, "post": PostNormDecoderBlock}
+OUTPUTS: dict[str, type[Output]] = {
+    "linear": LinearOutput,
+    "scaled": ScaledOutput,
+    "masked": MaskedOutput,
+    "none": NoOutput,
+}
 
 
 def shifted(windows: Tensor) -> tuple[Tensor, Tensor]:
@@ -103,9 +121,11 @@ HEALTHY = Parts(
     MIXERS,
     FEEDFORWARDS,
     WIRINGS,
+    CROSSINGS,
     OUTPUTS,
     stack=each_block,
     mask=causal_mask,
+    decoder_masks=decoder_masks,
     spread=spread,
     split=split,
     targets=shifted,

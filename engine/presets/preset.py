@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.config import Extra, ModelConfig, TrainConfig
+from engine.seq2seq_config import Seq2SeqConfig
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ class Preset:
     published: str = ""
     extras: tuple[Extra, ...] = ()
     encoder: ModelConfig | None = None
+
+    @property
+    def pair(self) -> Seq2SeqConfig | None:
+        """Encoder and decoder together; None where there is no encoder."""
+        return None if self.encoder is None else Seq2SeqConfig(self.encoder, self.model)
 
     @property
     def trainable(self) -> bool:

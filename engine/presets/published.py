@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.config import Extra, ModelConfig
+from engine.config import ModelConfig
 from engine.presets.preset import Preset, derived
 
 _PUBLISHED = Preset("", "", ModelConfig())
@@ -87,8 +87,8 @@ PUBLISHED: dict[str, Preset] = {
     "bert-base": derived(
         _PUBLISHED,
         "BERT base (published)",
-        "12 layers, 768 wide, no mask: an encoder that reads both ways and hands its vectors on. Its"
-        " pooler is counted, and not built.",
+        "12 layers, 768 wide, no mask: an encoder that reads both ways and hands its vectors on,"
+        " and one for the whole text.",
         model={
             "vocab_size": 30_522,
             "context": 512,
@@ -104,14 +104,11 @@ PUBLISHED: dict[str, Preset] = {
             "embedding_norm": True,
             "token_types": 2,
             "output_head": "none",
+            "pooler": True,
             "dropout": 0.1,
         },
         source="Devlin et al. 2018",
         published="110M, without an output head",
-        extras=(
-            Extra("pooler", "W_pool, on the first token", ("d_model", "d_model")),
-            Extra("pooler", "bias of W_pool", ("d_model",)),
-        ),
     ),
     "llama2-7b": _LLAMA2,
     "llama2-13b": derived(
@@ -220,7 +217,7 @@ PUBLISHED: dict[str, Preset] = {
     ),
 }
 
-# Known to the ledger only: `model` is the decoder.
+# `model` is the decoder: engine.presets.Preset.pair puts both together.
 _T5 = ModelConfig(
     vocab_size=32_128,
     context=512,
@@ -236,13 +233,37 @@ _T5 = ModelConfig(
     score_scale=False,
     dropout=0.1,
 )
+_ORIGINAL = ModelConfig(
+    vocab_size=37_000,
+    context=512,
+    d_model=512,
+    n_layers=6,
+    n_heads=8,
+    d_ff=2048,
+    norm_bias=True,
+    wiring="post",
+    ffn="relu",
+    ffn_bias=True,
+    position="sinusoidal",
+    embedding_scale=True,
+    dropout=0.1,
+)
 ENCODER_DECODERS: dict[str, Preset] = {
     "t5-base": Preset(
         "T5 base (published)",
         "12 layers that read and 12 that write, 768 wide, with one embedding for both and for the output.",
-        _T5,
+        replace(_T5, output_head="scaled"),
         source="Raffel et al. 2020; huggingface.co/google-t5/t5-base",
         published="about 220 million",
         encoder=replace(_T5, causal=False, output_head="none"),
+    ),
+    "transformer-base": Preset(
+        "Transformer base of 2017 (published)",
+        "The model of 2017: 6 layers that read and 6 that write, 512 wide, norms after each sum, sine waves"
+        " for places.",
+        _ORIGINAL,
+        source="Vaswani et al. 2017, table 3; its vocabulary is about 37,000 (5.1)",
+        published="65 million",
+        encoder=replace(_ORIGINAL, causal=False, output_head="none"),
     ),
 }

@@ -11,6 +11,7 @@ import numpy as np
 from engine.errors import TokenizerError
 from engine.tokenizers.bpe import BpeTokenizer
 from engine.tokenizers.char import CharTokenizer
+from engine.tokenizers.paired import PairTokenizer
 
 
 class Tokenizer(Protocol):
@@ -46,7 +47,11 @@ class Ending(Protocol):
     def stops(self) -> frozenset[int]: ...
 
 
-KINDS: dict[str, type[CharTokenizer] | type[BpeTokenizer]] = {"char": CharTokenizer, "bpe": BpeTokenizer}
+KINDS: dict[str, type[CharTokenizer] | type[BpeTokenizer] | type[PairTokenizer]] = {
+    "char": CharTokenizer,
+    "bpe": BpeTokenizer,
+    "paired": PairTokenizer,
+}
 
 
 def from_dict(values: Mapping[str, Any]) -> Storable:

@@ -51,7 +51,7 @@ def layout(model: nn.Module) -> list[Slot]:
     def group(name: str, parameter: Tensor) -> str:
         if parameter.dim() < 2:
             return "vector"
-        return "matrix" if name.startswith("blocks.") else "table"
+        return "matrix" if "blocks." in name else "table"
 
     entries = [
         (name, p, group(name, p), stacked.get(name, (p.shape[0],))) for name, p in model.named_parameters()

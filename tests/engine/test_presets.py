@@ -35,7 +35,7 @@ def test_the_promised_names() -> None:
     } <= set(PRESETS)
     assert {"mistral-7b", "llama3-8b", "qwen2.5-0.5b", "gemma-2b", "pythia-70m"} <= set(PRESETS) and set(
         ENCODER_DECODERS
-    ) == {"t5-base"}
+    ) == {"t5-base", "transformer-base"}
 
 
 @pytest.mark.parametrize("name", PRESETS)

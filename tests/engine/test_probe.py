@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
+from engine.classifier import build_classifier
 from engine.errors import ShapeError
 from engine.model import build
 from engine.presets import PRESETS
 from engine.probe import AXES, Patcher, Recorder, axes_of, identity, scoped
+from engine.seq2seq import build_pair
+from engine.seq2seq_config import Seq2SeqConfig
 from tests.engine.helpers import loud, some_tokens, tiny
 
 
@@ -38,7 +41,13 @@ def test_every_name_of_the_vocabulary_is_met_and_no_other() -> None:
     bert = {"causal": False, "token_types": 2, "embedding_norm": True, "output_head": "masked"}
     for fields in ({"position": "learned", "ffn": "swiglu"}, {"position": "rope", "wiring": "post"}, bert):
         seen |= {name.rpartition(".")[2] for name in _record(**fields).tensors}
-    assert seen == {name for name in AXES if not name.startswith("cross_")}
+    pair = build_pair(Seq2SeqConfig.of(tiny())).eval()
+    recorder = Recorder()
+    pair(some_tokens(pair.config.encoder), some_tokens(pair.config.decoder), recorder)
+    seen |= {name.rpartition(".")[2] for name in recorder.tensors}
+    encoder = tiny(causal=False, output_head="none", pooler=True)
+    build_classifier(encoder, 3).eval()(some_tokens(encoder), recorder)
+    assert seen | {"pooled", "label_logits"} == set(AXES) == seen | set(recorder.tensors) & set(AXES)
 
 
 @pytest.mark.parametrize("position", ["none", "sinusoidal", "learned", "rope", "alibi", "t5"])

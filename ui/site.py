@@ -186,6 +186,15 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Models",
+        "models/families/page.py",
+        "Families",
+        ":material/family_history:",
+        "families",
+        "Encoder, decoder, or both; and the few choices that turn one model into another.",
+        also=EVERY_PART,
+    ),
+    Entry(
+        "Models",
         "models/reference/page.py",
         "Reference",
         ":material/difference:",

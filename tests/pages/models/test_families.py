@@ -1,0 +1,115 @@
+"""Families: what its views say and draw, held against the engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.ledger import ledger_of
+from engine.ledger.morph import OFFERED, choices_of, costs, morphed
+from engine.presets.variations import MODELS
+from pages.models.families.drawing import drawing
+from tests.pages.stage import open_page
+
+PAGE = str(Path(__file__).parents[3] / "pages" / "models" / "families" / "page.py")
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+def opened(view: str, **query: str) -> AppTest:
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), families_view=view, **query)
+
+
+def said(page: AppTest) -> str:
+    return " | ".join(str(one.value) for one in (*page.markdown, *page.caption))
+
+
+def query_of(name: str) -> dict[str, str]:
+    return {f"families_{facet}": value for facet, value in choices_of(MODELS[name]).items()}
+
+
+# The machine and its variations ------------------------------------------------------------------
+
+
+def test_it_opens_as_gpt2():
+    told = said(opened("machine"))
+    assert "**This is GPT-2 small**. **124,439,808 parameters**, 265.9 M FLOPs a token among 512" in told
+    assert "18,432 numbers a token in the KV cache" in told
+
+
+def test_a_button_makes_it_another_model(drawn):
+    page = opened("machine")
+    page.button(key="families_make_llama2-7b").click().run()
+    made = costs(morphed(MODELS["gpt2"], choices_of(MODELS["llama2-7b"])))
+    assert (
+        "At GPT-2 small's sizes these are **the 8 choices of LLaMA-2 7B**."
+        f" **{made.parameters:,} parameters** (GPT-2 small: 124.4 M)" in said(page)
+    )
+    parts = drawn["families_machine"].table["part"]
+    assert "SwiGLU, 2,048 wide" in parts and "attention, back only, 12 heads, RoPE" in parts
+    page.selectbox(key="families_size").set_value("llama2-7b").run()
+    assert "**This is LLaMA-2 7B**. **6,738,415,616 parameters**" in said(page)
+
+
+@pytest.mark.parametrize("name", ["t5-base", "bert-base", "pythia-70m"])
+def test_the_drawing_has_every_parameter(drawn, name):
+    """Each tensor stands in a box; what both towers share is in the boxes of both."""
+    opened("machine", families_size=name, **query_of(name))
+    table, preset = drawn["families_machine"].table, MODELS[name]
+    total = sum(table["parameters"])
+    if preset.encoder:  # one embedding, drawn twice
+        total -= preset.model.vocab_size * preset.model.d_model
+    pooler = 768 * 768 + 768 if preset.model.pooler else 0  # no box: it is beside the stream
+    assert total == ledger_of(preset).total - pooler
+
+
+def test_the_memory_goes_from_the_encoder_s_end_to_every_reader():
+    sheet = drawing(ledger_of(MODELS["t5-base"]))
+    (road,) = [line for line in sheet.lines if line.kind == "memory"]
+    reader = next(box for box in sheet.boxes if box.component == "cross_attention")
+    last = max((box for box in sheet.boxes if box.stack == "encoder"), key=lambda box: box.y1)
+    assert road.points[0][1] >= last.y1 and road.points[-1][0] == reader.x0
+    assert reader.y0 < road.points[-1][1] < reader.y1
+    assert all(box.x1 <= sheet.width and box.y1 <= sheet.height for box in sheet.boxes)
+
+
+def test_post_norm_stands_on_the_stream():
+    for name, below in (("bert-base", True), ("gpt2", False)):
+        boxes = {box.component: box for box in drawing(ledger_of(MODELS[name])).boxes}
+        assert (boxes["norm1"].y0 > boxes["attention"].y1) is below
+
+
+def test_side_by_side_is_drawn_side_by_side():
+    boxes = {box.component: box for box in drawing(ledger_of(MODELS["pythia-70m"])).boxes}
+    assert (
+        boxes["attention"].y0 == boxes["feedforward"].y0 and boxes["attention"].x1 < boxes["feedforward"].x0
+    )
+
+
+def test_who_else_chose_so():
+    told = said(opened("machine", families_position="alibi", families_norm="rmsnorm"))
+    assert "none here; BLOOM and MPT" in told and "8 of 13, as T5 and SmolLM2" in told
+    assert "No model of the table; nearest is **GPT-2**, which differs in 1: positions" in said(
+        opened("machine", families_position="alibi")
+    )
+
+
+def test_what_cannot_be_built_gets_a_sentence():
+    told = said(opened("machine", families_family="both", families_wiring="parallel"))
+    assert "These 8 choices do not go together" in told and "no place for cross-attention" in told
+
+
+def test_the_table_has_every_model_and_choice():
+    page = opened("machine", measure="true")
+    (table,) = page.table
+    assert len(table.value) == len(MODELS) and len(table.value.columns) == len(OFFERED) + 3
+    assert table.value.loc["T5 base", "parameters"] == "222,903,552"
+
+
+@pytest.mark.parametrize(
+    "wild", [{"families_size": "nobody"}, {"families_heads": "<b>"}, {"families_view": "x"}]
+)
+def test_a_stranger_s_link_is_no_fault(wild):
+    opened(**({"view": "machine"} | wild if "families_view" not in wild else {"view": "x"}))

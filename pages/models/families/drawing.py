@@ -184,26 +184,30 @@ def said(c: ResolvedConfig) -> dict[str, str]:
 _INSIDE = {"rope": "RoPE", "alibi": "ALiBi", "t5": "distance bias"}
 
 
-def figure(made: Ledger, height: int) -> go.Figure:
-    """The drawing, `height` pixels high. Boxes say their parameters when pointed at."""
+def figure(made: Ledger, height: int, small: bool = False) -> go.Figure:
+    """The drawing, `height` pixels high. Boxes say their parameters when pointed at; in a small one each has
+    one line.
+    """
     sheet = drawing(made)
     shapes = [_frame(one) for one in sheet.frames]
     shapes += [_way(line) for line in sheet.lines]
     shapes += [_circle(x, y) for x, y in sheet.sums]
     shapes += [shape for box in sheet.boxes for shape in _rectangle(box)]
-    size = 11 if made.encoder is None else 10
-    notes = [_text(box.text, (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, size) for box in sheet.boxes]
+    size = 11 if made.encoder is None and not small else 10
+    written = [box.text.partition("<br>")[0] if small else box.text for box in sheet.boxes]
+    middles = [((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2) for box in sheet.boxes]
+    notes = [_text(text, *middle, size) for text, middle in zip(written, middles, strict=True)]
     notes += [_text("+", x, y, size) for x, y in sheet.sums]
     notes += [
-        _text(f"<b>{words}</b>", x1 - 2, y0, 12) | {"xanchor": "right", "yanchor": "top"}
-        for _, y0, x1, _, words in sheet.frames
+        _text(f"<b>{words}</b>", x1 - 2, y1, 12) | {"xanchor": "right", "yanchor": "bottom"}
+        for _, _, x1, y1, words in sheet.frames
     ]
     counts = parameters(made)
     trace = {
         "type": "scatter",
         "mode": "markers",
-        "x": [(box.x0 + box.x1) / 2 for box in sheet.boxes],
-        "y": [(box.y0 + box.y1) / 2 for box in sheet.boxes],
+        "x": [x for x, _ in middles],
+        "y": [y for _, y in middles],
         "marker": {"size": 26, "opacity": 0},
         "customdata": [
             f"{box.text.replace('<br>', ', ')}<br>{counts.get((box.stack, box.component), 0):,} parameters"
@@ -218,7 +222,7 @@ def figure(made: Ledger, height: int) -> go.Figure:
         shapes=shapes,
         annotations=notes,
         xaxis=hidden | {"range": [-2, sheet.width + 2]},
-        yaxis=hidden | {"range": [max(sheet.height + 4, height), -8]},
+        yaxis=hidden | {"range": [max(sheet.height + 4, 0 if small else height), -8]},
     )
     return go.Figure({"data": [trace], "layout": layout})
 

@@ -1,8 +1,11 @@
 """Families: encoder, decoder, and both; and the few choices that tell models apart."""
 
 from engine.ledger.morph import choices_of, morphed
-from pages.models.families import words_machine
+from engine.measure.flows import flows
+from engine.seq2seq import Seq2Seq
+from pages.models.families import words_machine, words_three
 from pages.models.families.machine import draw_machine
+from pages.models.families.three import draw_three
 from ui.look import Page, View, show
 
 show(
@@ -10,6 +13,15 @@ show(
         "Families",
         "families_view",
         (
+            View(
+                "three",
+                "Three",
+                draw_three,
+                words_three.THREE,
+                (flows, Seq2Seq.forward, Seq2Seq.encode, Seq2Seq.decode),
+                False,
+                question=words_three.QUESTION,
+            ),
             View(
                 "machine",
                 "Variations",

@@ -30,6 +30,40 @@ def query_of(name: str) -> dict[str, str]:
     return {f"families_{facet}": value for facet, value in choices_of(MODELS[name]).items()}
 
 
+# The three beside each other ----------------------------------------------------------------------
+
+
+def test_counts_of_the_three():
+    """12 layers, 768 wide, a vocabulary of 32,000 and 512 places: blocks of 12 d², and 4 d² across."""
+    block, ends, table = 12 * 768**2 + 2 * 768, 32_000 * 768 + 768, 512 * 768
+    one = 12 * block + ends + table
+    both = one + 12 * (block + 4 * 768**2 + 768) + table + 768
+    page = opened("three")
+    assert f"**the same machine**, {one:,} parameters" in said(page)
+    assert f"and cross-attention: **{both:,}**" in said(page)
+    (table_,) = page.table
+    assert list(table_.value.loc["parameters"]) == [f"{one:,}", f"{one:,}", f"{both:,}"]
+
+
+def test_who_sees_whom_at_a_step(drawn):
+    """4 words given, 4 written: at step 3 the decoder's sixth row has 6 keys, the third's has 3, and 4 across."""
+    told = said(opened("three", families_show="masks", families_step="3"))
+    assert (
+        "adds a row of **6 pairs**" in told and "adds **3** to what it wrote and **4** to the source" in told
+    )
+    states = drawn["families_masks_decoder"].table["state"]
+    assert states.count("now") == 6 and states.count("done") == 15 and states.count("never") == 21
+    assert drawn["families_masks_encoder"].table["state"] == ["done"] * 16
+    cross = drawn["families_masks_both"].table
+    rows = [state for name, state in zip(cross["matrix"], cross["state"], strict=True) if name == "cross"]
+    assert rows == ["done"] * 8 + ["now"] * 4 + ["later"] * 4
+
+
+def test_the_first_step_reads():
+    told = said(opened("three", families_show="masks", families_step="1"))
+    assert "looks at all **16 pairs** at once" in told and "**10 pairs**" in told and "(1 and 4)" in told
+
+
 # The machine and its variations ------------------------------------------------------------------
 
 

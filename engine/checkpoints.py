@@ -23,7 +23,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine import tokenizers, weights
 from engine.config import ModelConfig, ResolvedConfig
@@ -340,6 +340,15 @@ def model_with(
     that does not fit.
     """
     model = build(config, device="meta", parts=parts)
+    filled(model, tensors, where)
+    parts.mode(model, False)
+    return model.requires_grad_(False)
+
+
+def filled(model: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
+    """Gives a model on the meta device its parameters, in float32. Raises CheckpointError naming the first
+    that does not fit.
+    """
     wanted = {name: p.shape for name, p in model.named_parameters()}
     for name in sorted(wanted.keys() ^ tensors.keys()):
         raise CheckpointError(
@@ -356,8 +365,6 @@ def model_with(
         if not torch.isfinite(found).all():
             raise CheckpointError(f"{where}: {name!r} holds values that are not finite numbers")
     model.load_state_dict({name: t.float() for name, t in tensors.items()}, assign=True)
-    parts.mode(model, False)
-    return model.requires_grad_(False)
 
 
 def json_object(data: bytes, name: str, where: str) -> dict[str, Any]:

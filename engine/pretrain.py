@@ -1,7 +1,7 @@
 """Trains what comes with the app: `python -m engine.pretrain NAME`.
 
 NAME is `ladder` (engine.training.ladder), `races` (engine.service.lab_races), `pairs`
-(engine.training.pairs) or one of the models of
+(engine.training.pairs), `paired` (engine.training.pretrain_paired) or one of the models of
 engine.training.pretrain.
 """
 
@@ -10,11 +10,16 @@ from __future__ import annotations
 import sys
 
 from engine.service import lab_races
-from engine.training import ladder, pairs, pretrain
+from engine.training import ladder, pairs, pretrain, pretrain_paired
 
 
 def main() -> None:
-    commands = {"ladder": ladder.main, "races": lab_races.main, "pairs": pairs.main}
+    commands = {
+        "ladder": ladder.main,
+        "races": lab_races.main,
+        "pairs": pairs.main,
+        "paired": pretrain_paired.main,
+    }
     if sys.argv[1:2] and sys.argv[1] in commands:
         commands[sys.argv[1]](sys.argv[2:])
     else:

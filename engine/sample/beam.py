@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -109,24 +109,48 @@ def searching(
 ) -> Steps[Beam]:
     """The same, with a progress after each step."""
     config = model.config
-    if not 1 <= width <= MAX_WIDTH:
-        raise ConfigError("width", width, f"must be between 1 and {MAX_WIDTH}")
-    if not 1 <= depth <= min(MAX_DEPTH, config.context):
-        raise ConfigError(
-            "depth",
-            depth,
-            f"must be between 1 and {min(MAX_DEPTH, config.context)}: the context holds no more",
-        )
+    check_size(width, depth, config.context)
     if not config.causal or not tokens:
         raise ShapeError("beam search needs a causal model and at least one token to go on from")
     prompt = list(fitting(tokens, depth, config.context))
     cache = KVCache(config, len(prompt) + depth, model.embedding)
     device = model.embedding.device
-    logits = model(torch.tensor([prompt], device=device), cache=cache)[:, -1]
+
+    def read(rows: list[int], ids: list[int]) -> Tensor:
+        nonlocal cache
+        cache = cache.branch(rows)
+        return model(torch.tensor(ids, device=device)[:, None], cache=cache)[:, -1]
+
+    first = model(torch.tensor([prompt], device=device), cache=cache)[:, -1]
+    return (yield from widened(first, read, depth, width, length_penalty, frozenset(stop), shown or width))
+
+
+def check_size(width: int, depth: int, longest: int) -> None:
+    """Raises ConfigError for a width or depth out of range; `longest` is what the model can write."""
+    if not 1 <= width <= MAX_WIDTH:
+        raise ConfigError("width", width, f"must be between 1 and {MAX_WIDTH}")
+    most = min(MAX_DEPTH, longest)
+    if not 1 <= depth <= most:
+        raise ConfigError("depth", depth, f"must be between 1 and {most}: the context holds no more")
+
+
+def widened(
+    logits: Tensor,
+    read: Callable[[list[int], list[int]], Tensor],
+    depth: int,
+    width: int,
+    length_penalty: float,
+    stop: frozenset[int],
+    shown: int,
+) -> Steps[Beam]:
+    """The search itself, whatever writes. logits (1, vocab) are those of the first token; `read` takes the
+    branches that go on, by the rows that they had, each with its newest token, and gives the logits of what
+    follows them (branch, vocab).
+    """
     nodes: list[Node] = []
     live: list[int | None] = [None]
     for step in range(1, depth + 1):
-        made = _expand(nodes, live, logits, step, width, length_penalty, frozenset(stop), shown or width)
+        made = _expand(nodes, live, logits, step, width, length_penalty, stop, shown)
         nodes += made
         rows = {parent: row for row, parent in enumerate(live)}
         going = [node for node in made if node.kept and not node.finished]
@@ -135,8 +159,7 @@ def searching(
         if not live or step == depth:
             break
         yield Progress(step, depth)
-        cache = cache.branch([rows[node.parent] for node in going])
-        logits = model(torch.tensor([[node.token] for node in going], device=device), cache=cache)[:, -1]
+        logits = read([rows[node.parent] for node in going], [node.token for node in going])
     beam = Beam(tuple(nodes), 0)
     return Beam(beam.nodes, beam.ended()[0].index)
 

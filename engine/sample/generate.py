@@ -83,7 +83,7 @@ def steps(
             new = seen[begin:]
             logits = model(torch.tensor([new], device=device))[0, -1]
         logits = logits.float().cpu()
-        seen.append(_choose(logits, sampling, seen, u))
+        seen.append(choose(logits, sampling, seen, u))
         yield Drawn(seen[-1], len(seen) - 1, begin, len(new), logits)
         if seen[-1] in stop:
             return
@@ -212,7 +212,8 @@ def write_each(
     return tuple(texts)
 
 
-def _choose(logits: Tensor, sampling: SampleConfig, seen: list[int], u: float) -> int:
+def choose(logits: Tensor, sampling: SampleConfig, seen: list[int], u: float) -> int:
+    """The token that u in [0, 1) draws from logits (vocab,) after `seen`."""
     if sampling.temperature == 0 and sampling.repetition_penalty == 1:
         return likeliest(logits)
     previous = torch.tensor(seen) if sampling.repetition_penalty != 1 else None

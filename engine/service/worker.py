@@ -109,9 +109,9 @@ class Session:
 
     def report(self, record: Record) -> None:
         """Tells the manager what happened; snapshots go to disk."""
+        from engine.training.loop import look_due, snapshot_due
         from engine.training.optim import spent
         from engine.training.records import Snapshot, Step
-        from engine.training.train import look_due, snapshot_due
 
         if isinstance(record, Step):
             c = self.config

@@ -18,7 +18,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.ledger import Pass, activations, ledger
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
-from engine.training.train import early
+from engine.training.loop import early
 
 MOVED = 560.0  # operations for each number that backward keeps
 LAYER = 1.6e8  # operations for each layer of a step

@@ -1,0 +1,150 @@
+"""Encoder-decoders and classifiers on disk: the four files of engine/checkpoints.py, read as strictly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from torch import nn
+
+from engine.checkpoints import (
+    CONFIG,
+    MAX_LAYERS,
+    METRICS,
+    TOKENIZER,
+    WEIGHTS,
+    filled,
+    json_bytes,
+    json_object,
+    read,
+    stored,
+    write_whole,
+)
+from engine.classifier import Classifier, build_classifier
+from engine.config import ModelConfig
+from engine.errors import CheckpointError, GlassformerError
+from engine.seq2seq import Seq2Seq, build_pair
+from engine.seq2seq_config import Seq2SeqConfig
+from engine.tokenizers.paired import PairTokenizer
+
+M = TypeVar("M", bound=nn.Module)
+
+
+@dataclass(frozen=True)
+class PairCheckpoint:
+    """A trained encoder-decoder. `metrics` says how it was trained and what it reached."""
+
+    model: Seq2Seq
+    tokenizer: PairTokenizer
+    metrics: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LabelCheckpoint:
+    """A trained classifier; `labels` by the place of their logit."""
+
+    model: Classifier
+    tokenizer: PairTokenizer
+    labels: tuple[str, ...]
+    metrics: dict[str, Any]
+
+
+def save_pair(folder: Path, model: Seq2Seq, tokenizer: PairTokenizer, metrics: Mapping[str, Any]) -> None:
+    """Writes the four files, each whole or not at all; weights as bfloat16."""
+    _save(folder, model, model.config.to_dict(), tokenizer, metrics)
+
+
+def save_labels(
+    folder: Path,
+    model: Classifier,
+    labels: tuple[str, ...],
+    tokenizer: PairTokenizer,
+    metrics: Mapping[str, Any],
+) -> None:
+    """As `save_pair`."""
+    _save(folder, model, {"encoder": model.config.to_dict(), "labels": list(labels)}, tokenizer, metrics)
+
+
+def load_pair(folder: Path | str) -> PairCheckpoint:
+    """Reads a folder into a float32 model on the CPU, in evaluation mode.
+
+    Raises CheckpointError when a file is missing, cut short or edited, or is not of this kind of model.
+    """
+    config, tokenizer, metrics = _read(Path(folder))
+    try:
+        parsed = Seq2SeqConfig.from_dict(config).validate()
+    except (GlassformerError, TypeError) as error:
+        raise CheckpointError(f"{folder}: {error}") from error
+    _check_sizes(folder, tokenizer, parsed.encoder, parsed.decoder)
+    model = build_pair(parsed, device="meta")
+    return PairCheckpoint(_with_weights(model, Path(folder)), tokenizer, metrics)
+
+
+def load_labels(folder: Path | str) -> LabelCheckpoint:
+    """As `load_pair`, of a classifier."""
+    config, tokenizer, metrics = _read(Path(folder))
+    labels = config.get("labels")
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise CheckpointError(f"{folder}: {CONFIG} must list the labels")
+    try:
+        parsed = ModelConfig.from_dict(config.get("encoder", {})).validate()
+        _check_sizes(folder, tokenizer, parsed)
+        model = build_classifier(parsed, len(labels), device="meta")
+    except (GlassformerError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"{folder}: {error}") from error
+    return LabelCheckpoint(_with_weights(model, Path(folder)), tokenizer, tuple(labels), metrics)
+
+
+def _save(
+    folder: Path,
+    model: nn.Module,
+    config: Mapping[str, Any],
+    tokenizer: PairTokenizer,
+    metrics: Mapping[str, Any],
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in {
+        WEIGHTS: stored(dict(model.named_parameters()), torch.bfloat16),
+        CONFIG: json_bytes(dict(config)),
+        TOKENIZER: json_bytes(tokenizer.to_dict()),
+        METRICS: json_bytes(dict(metrics)),
+    }.items():
+        write_whole(folder / name, data)
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], PairTokenizer, dict[str, Any]]:
+    """(config, tokenizer, metrics)."""
+    config, values, metrics = (
+        json_object(read(folder / name), name, str(folder)) for name in (CONFIG, TOKENIZER, METRICS)
+    )
+    try:
+        return config, PairTokenizer.from_dict(values), metrics
+    except (GlassformerError, TypeError) as error:
+        raise CheckpointError(f"{folder}: {error}") from error
+
+
+def _check_sizes(folder: Path | str, tokenizer: PairTokenizer, *configs: ModelConfig) -> None:
+    for config in configs:
+        if config.vocab_size != tokenizer.vocab_size:
+            raise CheckpointError(
+                f"{folder}: the config has vocab_size {config.vocab_size}, but the tokenizer knows"
+                f" {tokenizer.vocab_size} tokens"
+            )
+        if config.n_layers > MAX_LAYERS:
+            raise CheckpointError(
+                f"{folder}: n_layers = {config.n_layers:,}; at most {MAX_LAYERS:,} are read"
+            )
+
+
+def _with_weights(model: M, folder: Path) -> M:
+    try:
+        tensors = load_tensors(read(folder / WEIGHTS))
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{folder}: {WEIGHTS} is damaged or cut short ({error})") from error
+    filled(model, tensors, str(folder))
+    return model.eval().requires_grad_(False)

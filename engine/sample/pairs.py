@@ -1,0 +1,132 @@
+"""Targets from an encoder-decoder: the source is read once, then the target is written token by token until
+the model says that it is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from engine.config import SampleConfig
+from engine.errors import ConfigError
+from engine.paired import source_ids
+from engine.progress import finish
+from engine.sample.beam import Beam, check_size, widened
+from engine.sample.generate import Drawn, choose
+from engine.sample.stages import uniform
+from engine.seq2seq import Seq2Seq
+from engine.tokenizers.paired import PairTokenizer
+
+GREEDY = SampleConfig(temperature=0.0)
+
+
+@torch.inference_mode()
+def pair_steps(
+    model: Seq2Seq,
+    source: Sequence[int],
+    length: int | None = None,
+    sampling: SampleConfig = GREEDY,
+    *,
+    cached: bool = True,
+) -> Iterator[Drawn]:
+    """Yields a record for each token that the model writes for one source, `config.end` being the last; at
+    most `length` of them (the decoder's context if None). A record's `position` counts from `config.begin`,
+    which stands at 0.
+
+    `cached` computes keys and values once, those of the source too, instead of anew for every token; the
+    tokens are the same, but for rounding. The same seed gives the same tokens. Raises ConfigError for
+    settings out of range, ShapeError for a source that is empty or too long.
+    """
+    sampling = sampling.validate()
+    room = _room(model, length)
+    device = model.embedding.device
+    memory = model.encode(torch.tensor([list(source)], dtype=torch.int64, device=device))
+    cache = model.cache(memory, room) if cached and model.keeps else None
+    seen = [model.config.begin]
+    for u in uniform(sampling.seed, room).numpy():
+        new = seen if cache is None else seen[cache.length :]
+        logits = model.decode(torch.tensor([new], device=device), memory, cache=cache)[0, -1].float().cpu()
+        seen.append(choose(logits, sampling, seen, u))
+        yield Drawn(seen[-1], len(seen) - 1, 0, len(new), logits)
+        if seen[-1] == model.config.end:
+            return
+
+
+def write_pair(model: Seq2Seq, tokenizer: PairTokenizer, source: str, sampling: SampleConfig = GREEDY) -> str:
+    """What the model writes for a source. Raises CorpusError for an empty one, TokenizerError for a symbol
+    that it does not know, ShapeError for one that is too long.
+    """
+    return tokenizer.decode(
+        [r.token for r in pair_steps(model, source_ids(source, tokenizer), None, sampling)]
+    )
+
+
+@torch.inference_mode()
+def write_targets(
+    model: Seq2Seq, sources: Tensor, length: int | None = None, *, cached: bool = True
+) -> list[list[int]]:
+    """The likeliest token at each step for many sources (batch, source) at once: the ids of each target, with
+    its end where it came to one. As `pair_steps` writes them, but for rounding.
+    """
+    config, room = model.config, _room(model, length)
+    memory = model.encode(sources.to(model.embedding.device))
+    cache = model.cache(memory, room) if cached and model.keeps else None
+    written = memory.padding.new_full((len(sources), 1), config.begin, dtype=torch.int64)
+    over = torch.zeros_like(written[:, 0], dtype=torch.bool)
+    for _ in range(room):
+        new = written if cache is None else written[:, cache.length :]
+        best = model.decode(new, memory, cache=cache)[:, -1].argmax(dim=-1)
+        written = torch.cat((written, best.masked_fill(over, config.pad)[:, None]), dim=1)
+        over |= best == config.end
+        if bool(over.all()):
+            break
+    return [_ended(row, config.end) for row in written[:, 1:].tolist()]
+
+
+@torch.inference_mode()
+def beam_pair(
+    model: Seq2Seq,
+    source: Sequence[int],
+    width: int,
+    *,
+    depth: int | None = None,
+    length_penalty: float = 1.0,
+    shown: int = 0,
+) -> Beam:
+    """Searches for the target with the highest score, as `engine.sample.beam.beam_search` does for a text
+    that goes on; `config.end` ends a branch. Raises ConfigError for a width or depth out of range, ShapeError
+    for a source that is empty or too long.
+    """
+    room = model.config.decoder.context if depth is None else depth
+    check_size(width, room, model.config.decoder.context)
+    device = model.embedding.device
+    memory = model.encode(torch.tensor([list(source)], dtype=torch.int64, device=device))
+    texts = torch.tensor([[model.config.begin]], device=device)
+    cache = model.cache(memory, room) if model.keeps else None
+
+    def read(rows: list[int], ids: list[int]) -> Tensor:
+        nonlocal texts, cache
+        texts = torch.cat((texts[rows], torch.tensor(ids, device=device)[:, None]), dim=1)
+        cache = None if cache is None else cache.branch(rows)
+        return logits()
+
+    def logits() -> Tensor:
+        new = texts if cache is None else texts[:, cache.length :]
+        of_each = memory.rows(torch.zeros(len(texts), dtype=torch.int64, device=device))
+        return model.decode(new, of_each, cache=cache)[:, -1]
+
+    stop = frozenset({model.config.end})
+    return finish(widened(logits(), read, room, width, length_penalty, stop, shown or width))
+
+
+def _room(model: Seq2Seq, length: int | None) -> int:
+    context = model.config.decoder.context
+    if length is not None and not 1 <= length <= context:
+        raise ConfigError("length", length, f"must be between 1 and {context}: the decoder's context")
+    return length or context
+
+
+def _ended(ids: list[int], end: int) -> list[int]:
+    return ids[: ids.index(end) + 1] if end in ids else ids

@@ -1,0 +1,221 @@
+"""The loop of a training, whatever is trained: steps, and looks at their intervals, as records."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Iterator
+from typing import Any, Generic, Literal, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from engine.config import TrainConfig
+from engine.errors import CheckpointError
+from engine.numerics import Numerics
+from engine.parts.protocols import Parts
+from engine.training.optim import Optimiser, learning_rate_factor, spent
+from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState
+
+M = TypeVar("M", bound=nn.Module)
+B = TypeVar("B")
+
+
+class Loop(Generic[M, B]):
+    """Trains `model` as `config` says. What a batch is, its loss, an evaluation and a sample, a subclass
+    says. `drops`: the model draws random numbers as it trains.
+    """
+
+    def __init__(
+        self, model: M, parts: Parts, config: TrainConfig, control: Control, numerics: Numerics, drops: bool
+    ) -> None:
+        self.config, self.control, self.numerics, self.drops = config, control, numerics, drops
+        self.model: M = model.to(numerics.device)
+        parts.mode(self.model, True)
+        self.optimiser = Optimiser(self.model, config, numerics)
+        self.step, self.seconds = 0, 0.0
+        self.looked = -1  # the step of the last quick look
+
+    def batch(self) -> B:
+        """What the next step learns from: of the seed and the step alone, so that going on from a snapshot
+        is the same as never having stopped.
+        """
+        raise NotImplementedError
+
+    def loss(self, batch: B) -> Tensor:
+        """The mean loss of a batch, in nats, with its gradient."""
+        raise NotImplementedError
+
+    def tokens(self, batch: B) -> int:
+        """Tokens read so far, this batch included."""
+        raise NotImplementedError
+
+    def bits(self, loss: float, batch: B) -> float | None:
+        """The loss of a batch in bits per character, where there is such a thing."""
+        return None
+
+    def quick_loss(self) -> float:
+        """The loss of a glance, in evaluation: whether it is a number at all."""
+        raise NotImplementedError
+
+    def evaluation(self, complete: bool) -> Evaluation:
+        raise NotImplementedError
+
+    def sample(self) -> Sample:
+        raise NotImplementedError
+
+    def records(self, resume: TrainState | None) -> Iterator[Record]:
+        if resume is not None:
+            self._restore(resume)
+        yield from self._look(complete=False, every=True)
+        while not (self._over() or self.control.stop):
+            record = self._one_step()
+            if not (
+                math.isfinite(record.loss) and math.isfinite(record.grad_norm)
+            ):  # either way the weights are now lost
+                yield record
+                what = (
+                    f"gradient norm became {record.grad_norm}"
+                    if math.isfinite(record.loss)
+                    else f"loss became {record.loss}"
+                )
+                message = (
+                    f"the {what} at step {record.step}: the training diverged. A lower learning rate or"
+                    " gradient clipping helps"
+                )
+                yield Done(self.step, "diverged", message, self.seconds)
+                return
+            yield record
+            if not (self._over() or self.control.stop):
+                yield from self._look(complete=False)
+        config = self.config
+        if config.eval_every and config.eval_tokens and self.looked != self.step:
+            # the curve of quick looks goes on to its end, beside the other kind that follows
+            yield self.evaluation(complete=False)
+        yield from self._look(complete=True, every=True)
+        if not self._over():
+            message = f"stopped at step {self.step} of {self.config.steps}"
+            yield Done(self.step, "stopped", message, self.seconds)
+        else:
+            early = f"its {config.seconds:g} s are over, after {self.step} steps"
+            message = f"all {config.steps} steps done" if self.step >= config.steps else early
+            yield Done(self.step, "finished", message, self.seconds)
+
+    def _over(self) -> bool:
+        """Whether its budget is spent."""
+        return spent(self.config, self.step, self.seconds) >= 1
+
+    def _one_step(self) -> Step:
+        started = time.perf_counter()
+        factor = learning_rate_factor(self.config, self.step, self.seconds)
+        if self.control.learning_rate is not None:  # a new peak, changed by hand; Muon's moves in proportion
+            factor *= self.control.learning_rate / max(self.config.learning_rate, 1e-12)
+        batch = self.batch()
+        with (
+            self.numerics.scope(),
+            _seeded(self.config.seed, self.step, self.numerics.device, self.drops),
+        ):
+            loss = self.loss(batch)
+            value = float(loss.detach())
+            norm = self.optimiser.update(loss, factor)
+        self.step += 1
+        self.seconds += time.perf_counter() - started
+        return Step(
+            self.step,
+            value,
+            norm,
+            self.config.learning_rate * factor,
+            self.tokens(batch),
+            self.seconds,
+            self.bits(value, batch),
+        )
+
+    def _look(self, complete: bool, every: bool = False) -> Iterator[Record]:
+        """Whatever is due at this step."""
+        config, control = self.config, self.control
+        # Nothing is yielded from inside a scope: while the caller holds a record, torch is as the caller left
+        # it.
+        evaluation = self.evaluation(complete) if every or look_due(config, "eval", self.step) else None
+        if evaluation is not None:
+            yield evaluation
+        if config.sample_every and (every or look_due(config, "sample", self.step)):
+            yield self.sample()
+        if every or control.snapshot or snapshot_due(config, self.step):
+            control.snapshot = False
+            state = TrainState(self.step, self.seconds, self.optimiser.state())
+            yield Snapshot(self.step, state, self._finite(state, evaluation))
+
+    def _finite(self, state: TrainState, evaluation: Evaluation | None) -> bool:
+        """Whether a state can be gone on from: its numbers are finite, and so is the loss that they give (in
+        a diverging training the weights are often still numbers when the logits are none any more).
+        """
+        if not all(bool(tensor.isfinite().all()) for tensor in state.tensors.values()):
+            return False
+        if evaluation is not None:
+            return math.isfinite(evaluation.train_loss) and math.isfinite(evaluation.validation_loss)
+        with self.numerics.scope():
+            return math.isfinite(self.quick_loss())
+
+    def in_float32(self) -> M:
+        """To be looked into or to write with: one row at a time, bfloat16 takes a processor twice as long."""
+        if self.numerics.device.type == "cpu" and self.numerics.dtype != torch.float32:
+            return copy.deepcopy(self.model).float()
+        return self.model
+
+    def _restore(self, state: TrainState) -> None:
+        try:
+            self.optimiser.load_state(state.tensors)
+        except (KeyError, RuntimeError) as error:
+            raise CheckpointError(f"this snapshot is not of this model: {error}") from error
+        self.step, self.seconds = state.step, state.seconds
+
+
+def snapshot_due(config: TrainConfig, step: int) -> bool:
+    """Whether a snapshot is kept after a step: at the interval and, where asked for, after 1, 2, 4, 8 … steps
+    up to it.
+    """
+    early = config.snapshot_early and 0 < step < config.snapshot_every and step & (step - 1) == 0
+    return early or _due(step, config.snapshot_every)
+
+
+def look_due(config: TrainConfig, kind: Literal["eval", "sample"], step: int) -> bool:
+    """Whether the model is validated, or writes, after a step: at the interval and, where asked for, after 1,
+    2, 5, 10, 20, 50 ... steps up to it: most is learned early, and a straight line from the first look to the
+    first interval would hide it.
+    """
+    every = config.eval_every if kind == "eval" else config.sample_every
+    return (config.look_early and early(step, every)) or _due(step, every)
+
+
+def early(step: int, every: int) -> bool:
+    """Whether a step is one of 1, 2, 5, 10, 20, 50 ... below an interval.
+
+    >>> [step for step in range(120) if early(step, 100)]
+    [1, 2, 5, 10, 20, 50]
+    """
+    return 0 < step < every and f"{step}"[0] in "125" and not f"{step}"[1:].strip("0")
+
+
+def _due(step: int, every: int) -> bool:
+    return every > 0 and step % every == 0
+
+
+class _seeded:
+    """Draws of dropout inside depend on seed and step alone; torch's own generators are as before
+    afterwards.
+    """
+
+    def __init__(self, seed: int, step: int, device: torch.device, needed: bool) -> None:
+        devices = [device] if device.type == "cuda" else []
+        self.fork = torch.random.fork_rng(devices=devices) if needed else None
+        self.value = (seed * 1_000_003 + step) % 2**63
+
+    def __enter__(self) -> None:
+        if self.fork is not None:
+            self.fork.__enter__()
+            torch.manual_seed(self.value)
+
+    def __exit__(self, *error: Any) -> None:
+        if self.fork is not None:
+            self.fork.__exit__(*error)

@@ -1,0 +1,159 @@
+"""Trains the shipped encoder-decoders and the classifier: `python -m engine.pretrain paired [NAME ...]
+[--into checkpoints]`. NAME is one of SHIPPED; without names all of them, one after another.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.checkpoints import filled
+from engine.checkpoints_paired import save_labels, save_pair
+from engine.classifier import build_classifier
+from engine.config import TrainConfig
+from engine.measure.alignment import AlignmentScore, model_alignment
+from engine.measure.labelling import labelled_right
+from engine.numerics import choose, keep_memory
+from engine.paired_data import HELD_OUT, LEARNED
+from engine.seq2seq import build_pair
+from engine.tasks.paired import PAIR_TASKS, pairs
+from engine.training.command import machine, places
+from engine.training.paired import label_recipe, pair_recipe
+from engine.training.records import Evaluation, Record, Snapshot, TrainState
+from engine.training.train_pairs import exact, train_labels, train_pairs
+
+log = logging.getLogger("glassformer.pretrain")
+
+SPEAKERS = "speakers"
+SHIPPED = ("dates", "language", "numbers", "reverse", SPEAKERS)
+FOLDER = "paired"  # in checkpoints
+ALIGNED = 200  # held-out pairs whose alignment is looked at
+
+
+def pretrain(name: str, into: Path) -> dict[str, Any]:
+    """Trains one of SHIPPED, writes it into `into/paired/name`, and returns its metrics."""
+    return _labels(into) if name == SPEAKERS else _pair(name, into)
+
+
+def _pair(name: str, into: Path) -> dict[str, Any]:
+    recipe = pair_recipe(name)
+    began = time.process_time()
+    curve, states = followed(train_pairs(recipe.model, _quiet(recipe.train), recipe.text))
+    spent = time.process_time() - began
+    model = build_pair(recipe.model, device="meta")
+    filled(model, rounded(states[-1]), name)
+    model.eval().requires_grad_(False)
+    right = exact(model, recipe.text.rows["validation"])
+    some = pairs(PAIR_TASKS[name], LEARNED, HELD_OUT)[1][:ALIGNED]
+    metrics = {
+        "task": name,
+        "exact": round(sum(right) / len(right), 4),
+        "measured": (
+            f"the share of all {len(right):,} held-out sources whose whole target the model writes right,"
+            " alone, on the stored weights"
+        ),
+        "alignment": alignment_said(model_alignment(model, recipe.text.tokenizer, some)),
+    } | _made(recipe.train, states[-1], spent, curve)
+    save_pair(into / FOLDER / name, model, recipe.text.tokenizer, metrics)
+    return metrics
+
+
+def _labels(into: Path) -> dict[str, Any]:
+    """The weights are those of the look with the lowest loss on the held-out lines: it overfits."""
+    recipe = label_recipe()
+    began = time.process_time()
+    curve, states = followed(train_labels(recipe.model, _quiet(recipe.train), recipe.text))
+    spent = time.process_time() - began
+    losses = {point["step"]: point["validation_loss"] for point in curve}
+    best = min(states, key=lambda state: losses.get(state.step, float("inf")))
+    model = build_classifier(recipe.model, len(recipe.text.labels), device="meta")
+    filled(model, rounded(best), SPEAKERS)
+    model.eval().requires_grad_(False)
+    rows = recipe.text.rows["validation"]
+    metrics = {
+        "task": SPEAKERS,
+        "right": round(labelled_right(model, rows), 4),
+        "majority": round(recipe.majority, 4),
+        "measured": f"the share of all {len(rows):,} held-out lines, on the stored weights",
+        "chosen": "the snapshot with the lowest loss on held-out lines of those in `curve`",
+    } | _made(recipe.train, best, spent, curve)
+    save_labels(into / FOLDER / SPEAKERS, model, recipe.text.labels, recipe.text.tokenizer, metrics)
+    return metrics
+
+
+def _quiet(config: TrainConfig) -> TrainConfig:
+    return replace(config, sample_every=0)
+
+
+def followed(records: Iterator[Record]) -> tuple[list[dict[str, Any]], list[TrainState]]:
+    """(its looks, its snapshots) of a training from beginning to end, each step once."""
+    curve: dict[int, dict[str, Any]] = {}
+    states: dict[int, TrainState] = {}
+    for record in records:
+        if isinstance(record, Evaluation) and record.task is not None:
+            curve[record.step] = {
+                "step": record.step,
+                "train_loss": round(record.train_loss, 4),
+                "validation_loss": round(record.validation_loss, 4),
+                "train_right": round(record.task.train, 4),
+                "right": round(record.task.validation, 4),
+                "seconds": round(record.seconds, 1),
+            }
+            log.info("%s", curve[record.step])
+        elif isinstance(record, Snapshot):
+            states[record.step] = record.state
+    return [*curve.values()], [*states.values()]
+
+
+def rounded(state: TrainState) -> dict[str, torch.Tensor]:
+    """Weights as they are on disk, bfloat16: what is shipped is measured on these."""
+    return {key: tensor.bfloat16().float() for key, tensor in state.weights().items()}
+
+
+def alignment_said(found: AlignmentScore | None) -> dict[str, Any]:
+    """As it stands in metrics."""
+    assert found is not None
+    return {
+        "pairs": ALIGNED,
+        "heads": [[round(float(value), 4) for value in layer] for layer in found.heads],
+        "together": round(found.together, 4),
+        "chance": round(found.chance, 4),
+    }
+
+
+def _made(
+    config: TrainConfig, state: TrainState, spent: float, curve: list[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "step": state.step,
+        "seconds": round(state.seconds, 1),
+        "cpu_seconds": round(spent, 1),
+        "train": config.to_dict(),
+        "numerics": choose(config.precision).sentence,
+        "machine": machine(),
+        "date": time.strftime("%Y-%m-%d"),
+        "curve": curve,
+    }
+
+
+def main(arguments: list[str]) -> None:
+    parser = places(__doc__)
+    parser.add_argument("names", nargs="*", choices=[*SHIPPED, []], default=[])
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    keep_memory()
+    torch.set_num_threads(1)
+    for name in options.names or SHIPPED:
+        metrics = pretrain(name, options.into)
+        log.info(
+            "%s: %s after %s s of computing",
+            name,
+            metrics.get("exact", metrics.get("right")),
+            metrics["cpu_seconds"],
+        )

@@ -1,0 +1,336 @@
+"""Training on pairs: an encoder-decoder on sources with their targets, a classifier on texts with their
+labels. The loop and its records are those of engine.training.train.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.classifier import Classifier, build_classifier
+from engine.config import ModelConfig, SampleConfig, TrainConfig
+from engine.errors import ConfigError
+from engine.faults import parts_of
+from engine.numerics import choose
+from engine.paired import LabelledRows, LabelledText, PairedText, Rows, Split, label_ids, padded, source_ids
+from engine.parts.protocols import Parts, Targets
+from engine.parts.registry import shifted
+from engine.sample.pairs import pair_steps, write_targets
+from engine.seq2seq import Seq2Seq, build_pair
+from engine.seq2seq_config import Seq2SeqConfig
+from engine.tokenizers.paired import BEGIN, END, PAD, PairTokenizer
+from engine.training.loop import Loop
+from engine.training.records import Control, Evaluation, Record, Sample, TaskScores, TrainState
+
+ASKED = 100  # sources of each split that are answered at a quick look, spread evenly over it
+AT_ONCE = 256  # rows of one forward pass of an evaluation
+
+
+@dataclass(frozen=True, eq=False)
+class PairBatch:
+    """sources (batch, source); inputs (batch, query), what the decoder reads; targets (batch, query), what it
+    is to say at each place, -1 where there is nothing to say.
+
+    Teacher forcing: whatever the model would have said, it reads the right target so far (Williams & Zipser
+    1989). So the inputs are the targets, one place later.
+    """
+
+    sources: Tensor = field(repr=False)
+    inputs: Tensor = field(repr=False)
+    targets: Tensor = field(repr=False)
+
+    @property
+    def predicted(self) -> int:
+        """Tokens that are to be said, ends included."""
+        return int((self.targets >= 0).sum())
+
+
+def teacher_forced(rows: Rows, targets: Targets = shifted) -> PairBatch:
+    """Rows as the model learns from them; `targets` makes inputs and targets of BEGIN, a text, END."""
+    read, said = targets(rows.targets)
+    return PairBatch(rows.sources, read, said.masked_fill(said == PAD, -1))
+
+
+def drawn(count: int, config: TrainConfig, step: int) -> Tensor:
+    """The rows of a step's batch (batch_size,), each below `count`: of the seed and the step alone."""
+    generator = torch.Generator().manual_seed((config.seed * 1_000_003 + step) % 2**63)
+    return torch.randint(count, (config.batch_size,), generator=generator)
+
+
+def spread(count: int, wanted: int) -> Tensor:
+    """Up to `wanted` of `count` rows, spread evenly; all of them where 0 are wanted.
+
+    >>> spread(10, 3).tolist(), spread(2, 0).tolist()
+    ([0, 4, 9], [0, 1])
+    """
+    return torch.linspace(0, count - 1, min(count, wanted or count)).long()
+
+
+def pair_loss(model: Seq2Seq, batch: PairBatch) -> Tensor:
+    """Mean cross-entropy in nats per token that is to be said, in float32 whatever the model computes in."""
+    device = model.embedding.device
+    logits = model(batch.sources.to(device), batch.inputs.to(device))  # (batch, query, vocab)
+    return F.cross_entropy(logits.flatten(0, 1).float(), batch.targets.to(device).flatten(), ignore_index=-1)
+
+
+def label_loss(model: Classifier, rows: LabelledRows) -> Tensor:
+    """Mean cross-entropy in nats per text."""
+    device = model.w_label.weight.device
+    return F.cross_entropy(model(rows.texts.to(device)).float(), rows.labels.to(device))
+
+
+def exact(model: Seq2Seq, rows: Rows) -> list[bool]:
+    """Whether the model, writing alone, says the whole target and its end, for each row."""
+    wanted = [[i for i in row if i not in (BEGIN, PAD)] for row in rows.targets.tolist()]
+    right: list[bool] = []
+    for some in torch.arange(len(rows)).split(AT_ONCE):
+        written = write_targets(model, rows.sources[some])
+        right += [said == wanted[row] for said, row in zip(written, some.tolist(), strict=True)]
+    return right
+
+
+def train_pairs(
+    model_config: Seq2SeqConfig,
+    train_config: TrainConfig,
+    text: PairedText,
+    *,
+    control: Control | None = None,
+    resume: TrainState | None = None,
+    device: str | torch.device = "auto",
+    parts: str = "healthy",
+) -> Iterator[Record]:
+    """Trains an encoder-decoder and yields what happens, as engine.training.train does. Losses are nats per
+    token of the targets, their ends included; `Evaluation.task` is the share of sources whose whole target
+    the model writes right, alone. A sample's `prompt` is a source.
+
+    Raises ConfigError at once when the three do not go together.
+    """
+    _check(train_config)
+    longest = text.longest
+    model_config.validate()
+    for name, config, need in zip(
+        ("source", "target"), (model_config.encoder, model_config.decoder), longest, strict=True
+    ):
+        if config.context < need:
+            raise ConfigError("context", config.context, f"must be at least {need} for the longest {name}")
+    _check_vocabulary(model_config.encoder, text)
+    if (model_config.pad, model_config.begin, model_config.end) != (PAD, BEGIN, END):
+        raise ConfigError("begin", model_config.begin, f"pad, begin and end must be {PAD}, {BEGIN} and {END}")
+    made_of = parts_of(parts)
+    return _Pairs(model_config, train_config, text, control or Control(), device, made_of).records(resume)
+
+
+def train_labels(
+    model_config: ModelConfig,
+    train_config: TrainConfig,
+    text: LabelledText,
+    *,
+    control: Control | None = None,
+    resume: TrainState | None = None,
+    device: str | torch.device = "auto",
+    parts: str = "healthy",
+) -> Iterator[Record]:
+    """Trains a classifier and yields what happens. Losses are nats per text; `Evaluation.task` is the share
+    of texts whose label is the likeliest. A sample's `prompt` is a text, and its `text` the label.
+
+    Raises ConfigError at once when the three do not go together.
+    """
+    _check(train_config)
+    need = text.fitted(model_config).context
+    if model_config.context < need:
+        raise ConfigError("context", model_config.context, f"must be at least {need} for the longest text")
+    _check_vocabulary(model_config, text)
+    made_of = parts_of(parts)
+    return _Labels(model_config, train_config, text, control or Control(), device, made_of).records(resume)
+
+
+def _check(config: TrainConfig) -> None:
+    config.validate()
+    if config.objective != "next_token":
+        raise ConfigError(
+            "objective", config.objective, "must be next_token: pairs say what is to be learned"
+        )
+    if config.repeat:
+        raise ConfigError("repeat", config.repeat, "must be 0: pairs are learned as they are")
+
+
+def _check_vocabulary(config: ModelConfig, text: PairedText | LabelledText) -> None:
+    if config.vocab_size != text.vocab_size:
+        raise ConfigError(
+            "vocab_size",
+            config.vocab_size,
+            f"must be {text.vocab_size}, the symbols and signs of {text.title}",
+        )
+
+
+class _Pairs(Loop[Seq2Seq, PairBatch]):
+    def __init__(
+        self,
+        model_config: Seq2SeqConfig,
+        config: TrainConfig,
+        text: PairedText,
+        control: Control,
+        device: str | torch.device,
+        parts: Parts,
+    ) -> None:
+        model = build_pair(model_config, config.seed, parts=parts, init=config.init)
+        drops = max(model_config.encoder.dropout, model_config.decoder.dropout) > 0
+        super().__init__(model, parts, config, control, choose(config.precision, device), drops)
+        self.text = text
+        self.mean_tokens = _mean_tokens(text.rows["train"].sources, text.rows["train"].targets[:, 1:])
+
+    def batch(self) -> PairBatch:
+        rows = self.text.rows["train"]
+        return teacher_forced(rows.of(drawn(len(rows), self.config, self.step)), self.model.parts.targets)
+
+    def loss(self, batch: PairBatch) -> Tensor:
+        return pair_loss(self.model, batch)
+
+    def tokens(self, batch: PairBatch) -> int:
+        return round(self.step * self.config.batch_size * self.mean_tokens)
+
+    def quick_loss(self) -> float:
+        return self._mean("train", 1)
+
+    def _mean(self, split: Split, wanted: int) -> float:
+        """Nats per token, over `wanted` rows of a split."""
+        rows = self.text.rows[split]
+        total, count = 0.0, 0
+        with evaluating(self.model, self.model.parts):
+            for some in spread(len(rows), wanted).split(AT_ONCE):
+                batch = teacher_forced(rows.of(some), self.model.parts.targets)
+                total += float(pair_loss(self.model, batch)) * batch.predicted
+                count += batch.predicted
+        return total / max(count, 1)
+
+    def _right(self, split: Split, wanted: int) -> float:
+        rows = self.text.rows[split]
+        with evaluating(self.in_float32(), self.model.parts) as model:
+            found = exact(model, rows.of(spread(len(rows), wanted)))
+        return sum(found) / len(found)
+
+    def evaluation(self, complete: bool) -> Evaluation:
+        limit = rows_for(self.config.eval_tokens, self.mean_tokens)
+        self.looked = self.looked if complete else self.step
+        with self.numerics.scope():
+            losses = self._mean("train", limit), self._mean("validation", 0 if complete else limit)
+            right = TaskScores(
+                self._right("train", ASKED), self._right("validation", 0 if complete else ASKED)
+            )
+        whole = complete or not limit
+        return Evaluation(self.step, *losses, self.seconds, whole, task=right)
+
+    def sample(self) -> Sample:
+        asked = self.config.sample_prompt if self.control.prompt is None else self.control.prompt
+        source = known(asked, self.text.tokenizer) or self.text.validation[0].source
+        sampling = SampleConfig(self.config.sample_temperature, seed=self.config.seed + self.step)
+        tokenizer = self.text.tokenizer
+        ids = source_ids(source, tokenizer)[-self.model.config.encoder.context :]
+        with evaluating(self.in_float32(), self.model.parts) as model:
+            written = [r.token for r in pair_steps(model, ids, None, sampling)]
+        return Sample(self.step, source, tokenizer.decode(written))
+
+
+class _Labels(Loop[Classifier, LabelledRows]):
+    def __init__(
+        self,
+        model_config: ModelConfig,
+        config: TrainConfig,
+        text: LabelledText,
+        control: Control,
+        device: str | torch.device,
+        parts: Parts,
+    ) -> None:
+        labels = len(text.labels)
+        model = build_classifier(model_config, labels, config.seed, parts=parts, init=config.init)
+        drops = model_config.dropout > 0
+        super().__init__(model, parts, config, control, choose(config.precision, device), drops)
+        self.text = text
+        self.mean_tokens = _mean_tokens(text.rows["train"].texts)
+
+    def batch(self) -> LabelledRows:
+        rows = self.text.rows["train"]
+        return rows.of(drawn(len(rows), self.config, self.step))
+
+    def loss(self, batch: LabelledRows) -> Tensor:
+        return label_loss(self.model, batch)
+
+    def tokens(self, batch: LabelledRows) -> int:
+        return round(self.step * self.config.batch_size * self.mean_tokens)
+
+    def quick_loss(self) -> float:
+        return self._measured("train", 1)[0]
+
+    def _measured(self, split: Split, wanted: int) -> tuple[float, float]:
+        """(nats per text, share of texts that are labelled right), over `wanted` rows of a split."""
+        rows = self.text.rows[split]
+        total, right, chosen = 0.0, 0, spread(len(rows), wanted)
+        with evaluating(self.model, self.model.parts):
+            for some in chosen.split(AT_ONCE):
+                batch = rows.of(some)
+                logits = self.model(batch.texts.to(self.numerics.device)).float().cpu()
+                total += float(F.cross_entropy(logits, batch.labels, reduction="sum"))
+                right += int((logits.argmax(-1) == batch.labels).sum())
+        return total / len(chosen), right / len(chosen)
+
+    def evaluation(self, complete: bool) -> Evaluation:
+        limit = rows_for(self.config.eval_tokens, self.mean_tokens)
+        self.looked = self.looked if complete else self.step
+        with self.numerics.scope():
+            training = self._measured("train", limit)
+            validation = self._measured("validation", 0 if complete else limit)
+        right = TaskScores(training[1], validation[1])
+        whole = complete or not limit
+        return Evaluation(self.step, training[0], validation[0], self.seconds, whole, task=right)
+
+    def sample(self) -> Sample:
+        asked = self.config.sample_prompt if self.control.prompt is None else self.control.prompt
+        text = known(asked, self.text.tokenizer) or self.text.validation[0].text
+        ids = label_ids(text, self.text.tokenizer)[: self.model.config.context]
+        with evaluating(self.in_float32(), self.model.parts) as model:
+            best = int(model(padded([ids]).to(self.numerics.device)).argmax())
+        return Sample(self.step, text, self.text.labels[best])
+
+
+class evaluating:
+    """Inside, a model is in evaluation and keeps no gradients; afterwards it is as it was before."""
+
+    def __init__(self, model: Any, parts: Parts) -> None:
+        self.model, self.mode, self.training = model, parts.mode, model.training
+        self.no_gradient = torch.inference_mode()
+
+    def __enter__(self) -> Any:
+        self.mode(self.model, False)
+        self.no_gradient.__enter__()
+        return self.model
+
+    def __exit__(self, *error: Any) -> None:
+        self.no_gradient.__exit__(*error)
+        self.mode(self.model, self.training)
+
+
+def known(text: str, tokenizer: PairTokenizer) -> str:
+    """A text without the symbols that a vocabulary lacks."""
+    unknown = set(tokenizer.unknown(text))
+    if tokenizer.by == "letters":
+        return "".join(c for c in text if c not in unknown)
+    return " ".join(word for word in text.split() if word not in unknown)
+
+
+def rows_for(tokens: int, each: float) -> int:
+    """How many rows hold about so many tokens; 0 for 0, which is all of them.
+
+    >>> rows_for(100, 9.0), rows_for(1, 9.0), rows_for(0, 9.0)
+    (11, 1, 0)
+    """
+    return max(1, int(tokens / each)) if tokens else 0
+
+
+def _mean_tokens(*rows: Tensor) -> float:
+    """Tokens of a row, all its parts together, on average over the rows."""
+    return sum(float((part != PAD).sum()) / len(part) for part in rows)

@@ -14,6 +14,10 @@ SPARE = {
     "count_parameters": "what the counts of engine/ledger are held against in tests",
     "finish": "runs a slow measurement to its end, in notebooks and tests; the app draws its progress instead",
     "open_model": "opens a published model; its tests call it, no page does yet",
+    "beam_pair": "of the encoder-decoder; for the pages on it, as are the next three",
+    "train_labels": "trains a classifier on the pooled vector",
+    "train_pairs": "trains an encoder-decoder",
+    "write_pair": "what it writes for a source",
     "position_bias": "what a scheme adds to the scores, of any model; for the pages on positions",
 }
 

@@ -42,8 +42,10 @@ SWAPS: dict[str, Mapping[str, Any]] = {
 RUNGS: dict[str, Mapping[str, Any]] = {
     "raw_values": {"mixers": {"shared_qk": OneMatrix, "attention": QueriesAndKeys}},
 }
+# A fault of the encoder-decoder alone (engine.seq2seq): a model with one attention has nothing to swap.
+PAIRED: Mapping[str, Mapping[str, Any]] = {"swapped_masks": {"decoder_masks": masks.swapped_masks}}
 PARTS: Mapping[str, Parts] = {HEALTHY.name: HEALTHY} | {
-    name: swapped(HEALTHY, name, **swaps) for name, swaps in (SWAPS | RUNGS).items()
+    name: swapped(HEALTHY, name, **swaps) for name, swaps in ({**SWAPS, **RUNGS, **PAIRED}).items()
 }
 FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in ALL}
 

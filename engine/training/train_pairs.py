@@ -86,7 +86,7 @@ def label_loss(model: Classifier, rows: LabelledRows) -> Tensor:
 
 def exact(model: Seq2Seq, rows: Rows) -> list[bool]:
     """Whether the model, writing alone, says the whole target and its end, for each row."""
-    wanted = [[i for i in row if i not in (BEGIN, PAD)] for row in rows.targets.tolist()]
+    wanted = [row[1 : row.index(END) + 1] for row in rows.targets.tolist()]
     right: list[bool] = []
     for some in torch.arange(len(rows)).split(AT_ONCE):
         written = write_targets(model, rows.sources[some])

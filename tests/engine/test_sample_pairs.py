@@ -1,0 +1,176 @@
+"""Targets as they are written: with keys and values kept, and by a naive loop that keeps nothing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from engine.config import SampleConfig
+from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
+from engine.faults import PARTS
+from engine.sample.pairs import beam_pair, pair_steps, write_pair, write_targets
+from engine.seq2seq import Seq2Seq
+from engine.tokenizers.paired import PairTokenizer
+from tests.engine.seq2seq_toys import loud_ending, loud_pair, some
+
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"wiring": "post", "position": "sinusoidal", "embedding_scale": True},
+    {"position": "rope", "n_kv_heads": 1, "norm": "rmsnorm", "ffn": "swiglu"},
+    {"position": "t5", "score_scale": False, "output_head": "scaled", "n_kv_heads": 3},
+    {"position": "alibi", "qk_norm": True, "attention_bias": True},
+]
+kinds = pytest.mark.parametrize(
+    "fields", KINDS, ids=lambda fields: "-".join(map(str, fields.values())) or "plain"
+)
+
+
+def naively(model: Seq2Seq, source: list[int], length: int) -> list[int]:
+    """The likeliest token, again and again, each time from the very beginning."""
+    ids = [model.config.begin]
+    while len(ids) <= length:
+        logits = model(torch.tensor([source]), torch.tensor([ids]))[0, -1]
+        ids.append(int(logits.argmax()))
+        if ids[-1] == model.config.end:
+            break
+    return ids[1:]
+
+
+@kinds
+@pytest.mark.parametrize("length", [1, 5, 12])
+def test_greedy_is_the_naive_loop(fields: dict[str, Any], length: int) -> None:
+    model = loud_pair(**fields)
+    sources = [some(1, n, n)[0].tolist() for n in (1, 4, 7, 12)]
+    wanted = [naively(model, source, length) for source in sources]
+    for cached in (True, False):
+        found = [[r.token for r in pair_steps(model, source, length, cached=cached)] for source in sources]
+        assert found == wanted
+    rows = torch.zeros(4, 12, dtype=torch.int64)
+    for row, source in enumerate(sources):
+        rows[row, : len(source)] = torch.tensor(source)
+    assert write_targets(model, rows, length) == wanted == write_targets(model, rows, length, cached=False)
+
+
+@kinds
+def test_kept_keys_give_the_same_logits(fields: dict[str, Any]) -> None:
+    """In pieces of odd sizes, for several sources at once."""
+    model, source, target = loud_pair(**fields), some(3, 7), some(3, 9, 1)
+    source[1, 4:] = 0
+    whole = model(source, target)
+    memory = model.encode(source)
+    cache = model.cache(memory)
+    with torch.inference_mode():
+        pieces = [model.decode(part, memory, cache=cache) for part in target.split([1, 3, 1, 4], dim=1)]
+    torch.testing.assert_close(torch.cat(pieces, dim=1), whole, rtol=1e-4, atol=1e-4)
+    assert cache.length == 9 and cache.knows_source and cache.across.length == 7
+
+
+def test_the_source_is_read_once() -> None:
+    model, read = loud_pair(), []
+    encode = model.encode
+    model.encode = lambda *given, **named: read.append(1) or encode(*given, **named)  # type: ignore[method-assign]
+    keys = []
+    heads = model.decoder.blocks[0].cross.heads
+    model.decoder.blocks[0].cross.heads = lambda x, memory: keys.append(memory.shape[1]) or heads(x, memory)
+    records = list(pair_steps(model, [4, 5, 6], 5))
+    assert len(records) > 1 and read == [1] and keys == [3, *[0] * (len(records) - 1)]
+    assert [r.computed for r in records] == [1] * len(records)
+    assert [r.position for r in records] == list(range(1, len(records) + 1))
+
+
+def test_draws_are_those_of_the_probabilities_and_the_seed() -> None:
+    model = loud_pair(factor=4.0)
+    sampling = [SampleConfig(temperature=1.3, seed=seed) for seed in range(400)]
+    first = [next(iter(pair_steps(model, [4, 5, 6, 7], 1, s))).token for s in sampling]
+    p = (model(torch.tensor([[4, 5, 6, 7]]), torch.tensor([[1]]))[0, -1] / 1.3).softmax(-1)
+    counts = torch.bincount(torch.tensor(first), minlength=13) / 400
+    assert float((counts - p).abs().max()) < 4 * math.sqrt(0.25 / 400)
+    for s in sampling[:3]:
+        one, again, uncached = (
+            [r.token for r in pair_steps(model, [4, 5], 9, s, cached=cached)]
+            for cached in (True, True, False)
+        )
+        assert one == again == uncached
+    assert len({tuple(r.token for r in pair_steps(model, [4, 5], 9, s)) for s in sampling[:20]}) > 5
+
+
+def test_an_end_is_the_last_token() -> None:
+    model = loud_ending()
+    found = write_targets(model, some(40, 5, 3))
+    assert len({len(ids) for ids in found}) > 3, "some of them end, at several places"
+    assert found == [naively(model, source, 12) for source in some(40, 5, 3).tolist()]
+    assert [[r.token for r in pair_steps(model, some(40, 5, 3)[i].tolist())] for i in range(5)] == found[:5]
+    for ids in found:
+        assert len(ids) <= 12 and 2 not in ids[:-1] and (ids[-1] == 2 or len(ids) == 12)
+
+
+def naive_beam(model: Seq2Seq, source: list[int], depth: int, width: int) -> tuple[int, ...]:
+    """The same search over whole targets, each read anew; scores are means."""
+    live: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
+    done: list[tuple[tuple[int, ...], float]] = []
+    for _ in range(depth):
+        made = []
+        for ids, total in live:
+            logits = model(torch.tensor([source]), torch.tensor([[1, *ids]]))[0, -1]
+            for token, value in enumerate(logits.double().log_softmax(-1).tolist()):
+                made.append(((*ids, token), total + value))
+        made.sort(key=lambda one: -one[1])
+        done += [one for one in made[:width] if one[0][-1] == 2]
+        live = [one for one in made if one[0][-1] != 2][:width]
+    return max([*done, *live], key=lambda one: one[1] / len(one[0]))[0]
+
+
+@kinds
+@pytest.mark.parametrize("width", [1, 3])
+def test_beams_are_those_of_a_naive_search(fields: dict[str, Any], width: int) -> None:
+    model = loud_pair(factor=5.0, **fields)
+    for source in ([4, 5, 6], [7]):
+        beam = beam_pair(model, source, width, depth=4)
+        assert beam.path(beam.winner) == naive_beam(model, source, 4, width)
+
+
+def test_a_wide_beam_finds_the_best_of_all() -> None:
+    model, source = loud_pair(factor=5.0), [4, 9]
+    beam = beam_pair(model, source, 64, depth=2, length_penalty=0.0)
+    best: tuple[float, tuple[int, ...]] = (-math.inf, ())
+    for ids in [(2,), *(both for both in itertools.product(range(13), repeat=2) if both[0] != 2)]:
+        logits = model(torch.tensor([source]), torch.tensor([[1, *ids]]))[0].double().log_softmax(-1)
+        best = max(best, (sum(float(logits[i, token]) for i, token in enumerate(ids)), ids))
+    assert beam.path(beam.winner) == best[1]
+    assert beam.nodes[beam.winner].total == pytest.approx(best[0], abs=1e-4)
+
+
+def test_a_faulty_decoder_is_never_cached() -> None:
+    """Where later tokens change earlier ones, what was kept would be wrong."""
+    for name in ("no_mask", "mask_after_softmax"):
+        model = loud_pair(PARTS[name])
+        assert not model.keeps
+        assert [r.token for r in pair_steps(model, [4, 5, 6], 6)] == naively(model, [4, 5, 6], 6)
+        with pytest.raises(ShapeError, match="cannot be kept"):
+            memory = model.encode(some(1, 3))
+            model.decode(some(1, 2), memory, cache=model.cache(memory))
+
+
+def test_bad_input_is_a_sentence() -> None:
+    model, tokenizer = loud_pair(), PairTokenizer(tuple("abcdefghij"))
+    assert isinstance(write_pair(model, tokenizer, "abba"), str)
+    with pytest.raises(CorpusError, match="at least one symbol"):
+        write_pair(model, tokenizer, "")
+    with pytest.raises(TokenizerError, match="lacks 'z'"):
+        write_pair(model, tokenizer, "az")
+    with pytest.raises(ShapeError, match="a source of 13 tokens is too long"):
+        write_pair(model, tokenizer, "a" * 12)
+    for length in (0, 13):
+        with pytest.raises(ConfigError, match="length"):
+            write_targets(model, some(1, 2), length)
+    with pytest.raises(ConfigError, match="depth"):
+        beam_pair(model, [4], 2, depth=13)
+    with pytest.raises(ConfigError, match="width"):
+        beam_pair(model, [4], 0)
+    memory = model.encode(some(1, 3))
+    with pytest.raises(ShapeError, match="a cache of 2 positions, 0 of them filled, cannot take 3 more"):
+        model.decode(some(1, 3), memory, cache=model.cache(memory, 2))

@@ -1,0 +1,331 @@
+"""The encoder-decoder: what reaches what, its masks, its names, its costs, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from engine.config import ModelConfig
+from engine.errors import ConfigError, ShapeError
+from engine.ledger import ledger
+from engine.ledger.memory import activations
+from engine.model import build
+from engine.parts.costs import Pass
+from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
+from engine.parts.protocols import swapped
+from engine.parts.registry import HEALTHY
+from engine.probe import AXES, Patcher, Recorder, axes_of
+from engine.seq2seq import Memory, build_pair
+from engine.seq2seq_config import Seq2SeqConfig
+from engine.training.optim import layout
+from tests.engine.seq2seq_toys import BASE, loud_pair, pair_config, some
+
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"wiring": "post", "position": "sinusoidal", "ffn": "relu", "embedding_scale": True, "norm_bias": True},
+    {"position": "rope", "norm": "rmsnorm", "ffn": "swiglu", "n_kv_heads": 1, "tie_embeddings": False},
+    {"position": "t5", "score_scale": False, "output_head": "scaled"},
+    {"position": "alibi", "attention_bias": True, "embedding_norm": True, "qk_norm": True},
+    {"mixer": "shared_qk", "position": "none"},
+    {"mixer": "mean"},
+    {"mixer": "none"},
+]
+kinds = pytest.mark.parametrize(
+    "fields", KINDS, ids=lambda fields: "-".join(map(str, fields.values())) or "plain"
+)
+
+
+# --- what reaches what --------------------------------------------------------------------------
+
+
+@kinds
+def test_padding_changes_nothing_for_anybody(fields: dict[str, Any]) -> None:
+    """A source alone, and beside a longer one, filled up."""
+    model, target = loud_pair(**fields), torch.cat((torch.tensor([[1]]), some(1, 4)), dim=1)
+    short, long = some(1, 3, 1), some(1, 7, 2)
+    filled = torch.cat((short, torch.zeros(1, 4, dtype=torch.int64)), dim=1)
+    together = model(torch.cat((filled, long)), target.expand(2, -1))
+    torch.testing.assert_close(together[:1], model(short, target), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(together[1:], model(long, target), rtol=1e-4, atol=1e-5)
+
+
+def test_the_source_is_read_both_ways_and_the_target_one_way() -> None:
+    model, source, target = loud_pair(), some(1, 5), torch.tensor([[1, 4, 5, 6]])
+    before, memory = model(source, target), model.encode(source)
+    other = source.clone()
+    other[0, -1] = 3 + (source[0, -1] - 2) % 10
+    changed = model.encode(other).vectors - memory.vectors
+    assert (changed.abs().amax(dim=-1) > 1e-3).all(), "the last token reaches the first place of the source"
+    assert ((model(other, target) - before).abs().amax(dim=-1) > 1e-3).all(), "and every place of the target"
+    later = target.clone()
+    later[0, 2] = 9
+    difference = (model(source, later) - before).abs().amax(dim=-1)[0]
+    assert (difference[:2] == 0).all() and (difference[2:] > 1e-3).all()
+
+
+def test_cross_attention_sees_every_token_and_no_padding() -> None:
+    model, recorder = loud_pair(), Recorder()
+    source, target = some(2, 6), some(2, 3)
+    source[1, 4:] = 0
+    model(source, target, recorder)
+    pattern = recorder["decoder.blocks.2.cross_pattern"]
+    assert pattern.shape == (2, 3, 3, 6)
+    torch.testing.assert_close(pattern.sum(-1), torch.ones(2, 3, 3))
+    assert (pattern[1, ..., 4:] == 0).all() and (pattern[1, ..., :4] > 0).all() and (pattern[0] > 0).all()
+    own = recorder["decoder.blocks.0.pattern"]
+    assert (own.triu(1) == 0).all() and (recorder["encoder.blocks.0.pattern"][0] > 0).all()
+    assert (recorder["encoder.blocks.0.pattern"][1, ..., 4:] == 0).all()
+
+
+def test_keys_of_cross_attention_come_from_the_encoder_alone() -> None:
+    model, source = loud_pair(), some(1, 5)
+    one, other = Recorder(), Recorder()
+    model(source, torch.tensor([[1, 4, 5]]), one)
+    model(source, torch.tensor([[1, 9, 3]]), other)
+    for name in ("cross_k", "cross_v"):
+        assert torch.equal(one[f"decoder.blocks.0.{name}"], other[f"decoder.blocks.0.{name}"])
+    assert not torch.equal(one["decoder.blocks.0.cross_q"], other["decoder.blocks.0.cross_q"])
+    block = model.decoder.blocks[0].cross
+    k = torch.nn.functional.linear(one["encoder.norm_final"], block.w_qkv.weight[18:36])  # W_K
+    torch.testing.assert_close(one["decoder.blocks.0.cross_k"].transpose(1, 2).flatten(2), k)
+
+
+@pytest.mark.parametrize("fields", KINDS[:-2])  # averages need no queries, and without a mixer nobody is read
+def test_gradient_reaches_every_parameter(fields: dict[str, Any]) -> None:
+    model = build_pair(pair_config(**fields), init="fan_in")
+    source, target = some(3, 6), some(3, 5, 3)
+    source[0, 3:] = 0
+    model(source, target).square().mean().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None and bool((parameter.grad != 0).any()), name
+
+
+# --- the masks ----------------------------------------------------------------------------------
+
+
+def test_the_two_masks_by_hand() -> None:
+    like = torch.empty(0)
+    padding = padding_mask(torch.tensor([[5, 6, 0], [7, 0, 0]]), 0, like)
+    assert padding.shape == (2, 1, 1, 3)
+    assert padding[:, 0, 0].tolist() == [[0, 0, -math.inf], [0, -math.inf, -math.inf]]
+    causal = causal_mask(3, like)
+    assert causal.tolist() == [[0, -math.inf, -math.inf], [0, 0, -math.inf], [0, 0, 0]]
+    assert decoder_masks(causal, padding) == (causal, padding)
+
+
+def test_swapped_masks_are_a_sentence() -> None:
+    like = torch.empty(0)
+    causal, padding = causal_mask(3, like), padding_mask(torch.tensor([[5, 6, 0]]), 0, like)
+    check_causal(causal, 3)
+    check_causal(None, 3)
+    check_padding(padding, 1, 3)
+    with pytest.raises(
+        ShapeError, match=r"causal mask must be of shape \(query, key\) = \(3, 3\), not \(1, 1, 1, 3\)"
+    ):
+        check_causal(padding, 3)
+    with pytest.raises(ShapeError, match=r"= \(1, 1, 1, 3\), not \(3, 3\).*is the causal one"):
+        check_padding(causal, 1, 3)
+    model, source, target = loud_pair(), some(1, 3), some(1, 3)
+    with pytest.raises(ShapeError, match="causal one"):
+        model(source, target, padding=causal)
+    memory = model.encode(source)
+    with pytest.raises(ShapeError, match="causal one"):
+        model.decode(target, Memory(memory.vectors, causal))
+    wrong = loud_pair(swapped(HEALTHY, "a mask for each text", mask=lambda n, like, start=0: padding))
+    with pytest.raises(ShapeError, match="every text has the same one"):
+        wrong(source, target)
+
+
+def test_a_padding_mask_of_one_s_own() -> None:
+    """What is hidden by hand is as good as not there."""
+    model, source, target = loud_pair(), some(1, 5), torch.tensor([[1, 4]])
+    hidden = torch.zeros(1, 1, 1, 5)
+    hidden[..., 3:] = -math.inf
+    torch.testing.assert_close(model(source, target, padding=hidden), model(source[:, :3], target))
+    assert not torch.allclose(model(source, target), model(source[:, :3], target))
+
+
+def test_the_encoder_alone_takes_a_padding_mask() -> None:
+    config = replace(BASE, causal=False, output_head="none", pooler=True)
+    model = build(config, init="fan_in").eval().requires_grad_(False)
+    filled = torch.tensor([[4, 5, 6, 0, 0]])
+    mask = padding_mask(filled, 0, model.embedding)
+    torch.testing.assert_close(model(filled, padding=mask)[:, :3], model(filled[:, :3]))
+    assert not torch.allclose(model(filled)[:, :3], model(filled[:, :3]))
+    with pytest.raises(ShapeError, match="must be of shape"):
+        model(filled, padding=causal_mask(5, model.embedding))
+
+
+# --- names, shapes, costs -----------------------------------------------------------------------
+
+
+@kinds
+def test_sizes_are_those_of_the_axes(fields: dict[str, Any]) -> None:
+    model, recorder = loud_pair(**fields), Recorder()
+    model(some(2, 7), some(2, 4), recorder)
+    c = model.config.decoder
+    sizes = {"batch": 2, "d_model": 18, "head": 3, "kv_head": c.n_kv_heads, "d_head": c.d_head}
+    sizes |= {"d_ff": c.d_ff, "vocab": 13}
+    for name, shape in recorder.shapes().items():
+        source = name.startswith("encoder.")
+        bare = name.rpartition(".")[2]
+        keys = 7 if source or bare.startswith("cross_") else 4
+        places = {"query": 7 if source else 4, "key": keys}
+        assert shape == tuple((sizes | places)[axis] for axis in axes_of(name)), name
+
+
+@pytest.mark.parametrize("wiring", ["pre", "post"])
+def test_activations_of_a_decoder_block_come_in_the_order_of_the_data(wiring: str) -> None:
+    model, recorder = loud_pair(wiring=wiring), Recorder()
+    model(some(1, 4), some(1, 3), recorder)
+    at = "decoder.blocks.1."
+    names = [name.removeprefix(at) for name in recorder.tensors if name.startswith(at)]
+    if wiring == "pre":
+        assert names == [name for name in AXES if name in names]
+    crossed = [name for name in names if name.startswith("cross_")]
+    inner = ["q", "k", "v", "q_rot", "k_rot", "scores", "masked_scores", "pattern", "z", "out", "resid"]
+    norm_first = wiring == "pre"
+    wanted = [*(["norm"] if norm_first else []), *inner, *([] if norm_first else ["norm"])]
+    assert crossed == [f"cross_{name}" for name in wanted]
+    stream = recorder[f"{at}resid_mid"] if norm_first else recorder[f"{at}norm1"]
+    torch.testing.assert_close(recorder[f"{at}cross_resid"], stream + recorder[f"{at}cross_out"])
+    norm = model.decoder.blocks[1].norm_cross
+    read = stream if norm_first else recorder[f"{at}cross_resid"]
+    torch.testing.assert_close(recorder[f"{at}cross_norm"], norm(read))
+
+
+def test_a_head_of_the_cross_attention_can_be_silenced() -> None:
+    model, source, target = loud_pair(), some(1, 4), some(1, 3)
+
+    def silent(z: torch.Tensor) -> torch.Tensor:
+        return z * 0
+
+    without = Patcher({f"decoder.blocks.{i}.cross_out": silent for i in range(3)})
+    one, other = (model(some(1, 4, seed), target, without) for seed in (1, 2))
+    assert torch.equal(one, other), "without cross-attention no source reaches the target"
+    assert not torch.allclose(one, model(source, target))
+
+
+@kinds
+def test_the_ledger_counts_what_is_built(fields: dict[str, Any]) -> None:
+    config = pair_config(**fields)
+    built = build_pair(config, device="meta")
+    found = ledger(config.decoder, (), config.encoder)
+    assert found.total == sum(p.numel() for p in built.parameters())
+    cross = sum(p.numel() for n, p in built.named_parameters() if ".cross." in n)
+    assert found.components.get("cross_attention", 0) == cross
+
+
+def test_flops_are_those_of_the_products() -> None:
+    """Of as many tokens that are read as are written."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    config, n = pair_config(), 7
+    model = build_pair(config).eval()
+    with FlopCounterMode(display=False) as counter:
+        model(some(1, n), some(1, n))
+    assert ledger(config.decoder, (), config.encoder).flops(n).forward * n == counter.get_total_flops()
+    kept = activations(config.decoder.resolved(), Pass(1, n), encoder=config.encoder.resolved())
+    assert set(kept) == {"norm", "attention", "feedforward", "output"}
+
+
+def test_shapes_need_no_memory() -> None:
+    """The whole T5, on the meta device, with a padding mask that says nothing."""
+    from engine.presets import ENCODER_DECODERS
+
+    pair = ENCODER_DECODERS["t5-base"].pair
+    assert pair is not None
+    recorder = Recorder({"decoder.blocks.11.cross_pattern", "logits"})
+    ids = torch.empty(1, 5, dtype=torch.int64, device="meta")
+    build_pair(pair, device="meta")(ids, ids[:, :3], recorder, torch.zeros(1, 1, 1, 5, device="meta"))
+    assert recorder.shapes() == {"decoder.blocks.11.cross_pattern": (1, 12, 3, 5), "logits": (1, 3, 32_128)}
+
+
+def test_one_seed_one_model() -> None:
+    one, again, other = (build_pair(pair_config(), seed) for seed in (3, 3, 4))
+    for (name, a), b in zip(one.named_parameters(), again.parameters(), strict=True):
+        assert torch.equal(a, b), name
+    assert not torch.equal(one.embedding, other.embedding)
+    deep, wide = (build_pair(pair_config(n_layers=n, d_model=180, d_ff=999)) for n in (1, 1))
+    del wide
+    writes = deep.decoder.blocks[0].cross.w_o.weight.std()
+    assert float(writes.detach()) == pytest.approx(0.02 / math.sqrt(3 * 2), rel=0.05), (
+        "three writes a block, two blocks"
+    )
+    assert float(deep.encoder.blocks[0].mixer.w_o.weight.detach().std()) == pytest.approx(
+        0.02 / math.sqrt(2), rel=0.05
+    )
+
+
+def test_matrices_of_both_towers_are_matrices_to_the_optimiser() -> None:
+    groups = {slot.name: slot.group for slot in layout(build_pair(pair_config(position="learned")))}
+    assert (
+        groups["encoder.blocks.0.mixer.w_qkv.weight"]
+        == groups["decoder.blocks.0.cross.w_o.weight"]
+        == "matrix"
+    )
+    assert groups["embedding"] == groups["encoder.positions.weight"] == "table"
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"encoder": {"causal": True}}, "causal"),
+        ({"decoder": {"causal": False}}, "causal"),
+        ({"encoder": {"output_head": "linear"}}, "output_head"),
+        ({"decoder": {"output_head": "none"}}, "output_head"),
+        ({"decoder": {"wiring": "parallel"}}, "wiring"),
+        ({"decoder": {"d_model": 36}}, "d_model"),
+        ({"encoder": {"vocab_size": 9}}, "vocab_size"),
+        ({"encoder": {"token_types": 2}}, "token_types"),
+        ({"decoder": {"window": 2}}, "window"),
+        ({"encoder": {"pooler": True}}, "pooler"),
+        ({"decoder": {"n_heads": 4}}, "n_heads"),
+        ({"end": 13}, "end"),
+        ({"end": 1}, "end"),
+        ({"pad": -1}, "pad"),
+    ],
+)
+def test_what_does_not_go_together(changes: dict[str, Any], field: str) -> None:
+    pair = pair_config()
+    made = {
+        name: replace(getattr(pair, name), **value) if isinstance(value, dict) else value
+        for name, value in changes.items()
+    }
+    with pytest.raises(ConfigError) as error:
+        build_pair(replace(pair, **made))
+    assert error.value.field == field
+
+
+def test_a_configuration_as_plain_values() -> None:
+    pair = pair_config(position="t5")
+    assert Seq2SeqConfig.from_dict(pair.to_dict()) == pair
+    with pytest.raises(ConfigError, match="must have the fields"):
+        Seq2SeqConfig.from_dict({"encoder": {}})
+    assert Seq2SeqConfig.of(ModelConfig()).resolved().decoder.d_ff == 512
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "says"),
+    [
+        (torch.zeros(1, 3, dtype=torch.int64), some(1, 2), "a source without a token"),
+        (some(2, 3).masked_fill(torch.tensor([[False], [True]]), 0), some(2, 2), "a source without a token"),
+        (some(1, 0), some(1, 2), "a source of shape .* is empty"),
+        (some(1, 3), some(1, 0), "a target of shape .* is empty"),
+        (some(1, 13), some(1, 2), "a source of 13 tokens is too long: .* at most 12"),
+        (some(1, 3), some(1, 13), "a target of 13 tokens is too long: .* at most 12"),
+        (some(2, 3), some(1, 2), "1 targets do not belong to 2 sources"),
+        (some(1, 3).float(), some(1, 2), "source must be int64"),
+        (some(1, 3), some(1, 2)[0], "target must be int64"),
+    ],
+)
+def test_bad_input_is_a_sentence(source: torch.Tensor, target: torch.Tensor, says: str) -> None:
+    with pytest.raises(ShapeError, match=says):
+        loud_pair(position="rope")(source, target)

@@ -1,0 +1,373 @@
+"""Training on pairs and on labels: what is learned from, what is measured, and that it goes on exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from engine.classifier import build_classifier
+from engine.config import ModelConfig, TrainConfig
+from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
+from engine.faults import PARTS
+from engine.faults.data import not_shifted
+from engine.paired import Labelled, LabelledText, Pair, PairedText, Rows, padded, source_ids
+from engine.sample.pairs import write_targets
+from engine.seq2seq import build_pair
+from engine.tokenizers import from_dict
+from engine.tokenizers.paired import BEGIN, END, PAD, SIGNS, PairTokenizer
+from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
+from engine.training.train_pairs import (
+    drawn,
+    evaluating,
+    exact,
+    known,
+    label_loss,
+    pair_loss,
+    spread,
+    teacher_forced,
+    train_labels,
+    train_pairs,
+)
+from tests.engine.seq2seq_toys import (
+    WORDS,
+    labelling,
+    loud_ending,
+    loud_pair,
+    pair_config,
+    reversing,
+    some,
+)
+
+SMALL = ModelConfig(d_model=32, n_layers=1, n_heads=2)
+TRAIN = TrainConfig(
+    steps=12,
+    batch_size=6,
+    learning_rate=3e-3,
+    warmup_steps=3,
+    precision="float32",
+    eval_every=5,
+    eval_tokens=30,
+    sample_every=6,
+    sample_prompt="cab",
+    sample_temperature=0.0,
+    snapshot_every=4,
+)
+QUICK: dict[str, Any] = dict(steps=150, optimizer="muon", batch_size=9, eval_every=0, snapshot_every=0)
+
+
+def pairs(**changes: Any) -> list[Record]:
+    settings = {name: changes.pop(name) for name in ("resume", "control", "parts") if name in changes}
+    text = reversing()
+    return list(train_pairs(text.fitted(SMALL), replace(TRAIN, **changes), text, device="cpu", **settings))
+
+
+def labels(**changes: Any) -> list[Record]:
+    settings = {name: changes.pop(name) for name in ("resume", "control", "parts") if name in changes}
+    text = labelling()
+    return list(train_labels(text.fitted(SMALL), replace(TRAIN, **changes), text, device="cpu", **settings))
+
+
+def only(records: list[Record], kind: type) -> list[Any]:
+    return [record for record in records if isinstance(record, kind)]
+
+
+# --- the tokenizer ------------------------------------------------------------------------------
+
+
+def test_letters_and_words() -> None:
+    letters = PairTokenizer.train(["cab", "bd"])
+    assert letters.symbols == ("a", "b", "c", "d") and letters.vocab_size == 7 and letters.stops == {END}
+    assert letters.encode("bad") == [4, 3, 6] and letters.decode([BEGIN, 4, 3, END, 6, PAD]) == "ba"
+    words = PairTokenizer.train(["three hundred", "a  three"], by="words")
+    assert words.encode("hundred three") == [4, 5] and words.decode([5, 4, PAD]) == "three hundred"
+    assert words.shown([1, 5, 2, 0]) == ("<begin>", "three", "<end>", "<pad>")
+    assert words.unknown("two three two") == ["two"] and from_dict(words.to_dict()) == words
+    assert tuple(range(len(SIGNS))) == (PAD, BEGIN, END)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "by"),
+    [
+        ((), "letters"),
+        (("a", "a"), "letters"),
+        (("ab",), "letters"),
+        (("a b",), "words"),
+        (("<end>",), "words"),
+        (("a",), "x"),
+    ],
+)
+def test_vocabularies_that_are_none(symbols: tuple[str, ...], by: str) -> None:
+    with pytest.raises(TokenizerError):
+        PairTokenizer(symbols, by)  # type: ignore[arg-type]
+
+
+def test_unknown_symbols_and_ids() -> None:
+    tokenizer = PairTokenizer.train(WORDS)
+    with pytest.raises(TokenizerError, match="3 letters lacks 'x' 'y'"):
+        tokenizer.encode("axby")
+    for ids in ([6], [-1]):
+        with pytest.raises(TokenizerError, match="between 0 and 5"):
+            tokenizer.decode(ids)
+    with pytest.raises(TokenizerError, match="as a list"):
+        from_dict({"kind": "paired", "symbols": "abc", "by": "letters"})
+    assert known("axb", tokenizer) == "ab"
+    assert known("on e off", PairTokenizer(("on", "off"), "words")) == "on off"
+
+
+# --- the rows -----------------------------------------------------------------------------------
+
+
+def test_rows_by_hand() -> None:
+    text = reversing()
+    rows = text.rows["train"]
+    ids = {letter: 3 + place for place, letter in enumerate("abc")}
+    assert rows.sources[:2].tolist() == [[ids["a"], ids["b"], END, PAD], [ids["a"], ids["b"], ids["c"], END]]
+    assert rows.targets[0].tolist() == [BEGIN, ids["b"], ids["a"], END, PAD]
+    assert text.longest == (5, 5) and len(rows) == 9 and len(text.rows["validation"]) == 3
+    fitted = text.fitted(SMALL)
+    assert (fitted.encoder.context, fitted.decoder.context, fitted.decoder.vocab_size) == (5, 5, 6)
+    batch = teacher_forced(rows.of(torch.tensor([0, 1])))
+    assert batch.inputs.tolist() == [[1, 4, 3, 2], [1, 5, 4, 3]]
+    assert batch.targets.tolist() == [[4, 3, 2, -1], [5, 4, 3, 2]] and batch.predicted == 7
+    short = rows.of(torch.tensor([0, 2]))
+    assert short.sources.shape == (2, 3) and short.targets.shape == (2, 4), (
+        "only as long as the longest of these"
+    )
+
+
+def test_what_cannot_be_learned_from() -> None:
+    tokenizer = PairTokenizer(("a", "b"))
+    one, other = (Pair("a", "b"),), (Pair("b", "a"),)
+    with pytest.raises(CorpusError, match="something that is held out"):
+        PairedText("x", "X", tokenizer, one, ())
+    with pytest.raises(CorpusError, match="holds out 'a', which it learns from too"):
+        PairedText("x", "X", tokenizer, one, one)
+    with pytest.raises(CorpusError, match="at least one symbol"):
+        _ = PairedText("x", "X", tokenizer, one, (Pair("", "a"),)).rows
+    with pytest.raises(TokenizerError, match="lacks 'c'"):
+        _ = PairedText("x", "X", tokenizer, one, (Pair("b", "c"),)).rows
+    with pytest.raises(CorpusError, match="'z' is none of the labels"):
+        LabelledText("x", "X", tokenizer, ("y", "n"), (Labelled("a", "y"),), (Labelled("b", "z"),))
+    assert PairedText("x", "X", tokenizer, one, other).vocab_size == 5
+    assert source_ids("ab", tokenizer) == [3, 4, END]
+
+
+def test_batches_are_of_the_seed_and_the_step() -> None:
+    one, again = (drawn(50, TRAIN, 3) for _ in range(2))
+    assert torch.equal(one, again) and one.shape == (6,)
+    assert not torch.equal(one, drawn(50, TRAIN, 4))
+    assert not torch.equal(one, drawn(50, replace(TRAIN, seed=1), 3))
+    many = torch.cat([drawn(5, TRAIN, step) for step in range(200)])
+    assert torch.bincount(many).min() > 1200 / 5 * 0.8
+    assert spread(7, 0).tolist() == list(range(7)) and spread(7, 100).tolist() == list(range(7))
+
+
+# --- losses -------------------------------------------------------------------------------------
+
+
+def test_the_loss_by_hand_and_without_padding() -> None:
+    model, text = loud_pair(factor=3.0), reversing()
+    rows = text.rows["train"]
+    total, count = 0.0, 0
+    for pair in text.train[:4]:
+        source, target = (text.tokenizer.encode(side) for side in (pair.source, pair.target))
+        logits = model(torch.tensor([[*source, END]]), torch.tensor([[BEGIN, *target]]))[0]
+        p = logits.softmax(-1)
+        total -= sum(math.log(float(p[i, token])) for i, token in enumerate([*target, END]))
+        count += len(target) + 1
+    four = teacher_forced(rows.of(torch.arange(4)))
+    assert four.predicted == count
+    assert float(pair_loss(model, four)) == pytest.approx(total / count, rel=1e-4)
+    wider = teacher_forced(type(rows)(F.pad(rows.sources[:4], (0, 3)), F.pad(rows.targets[:4], (0, 4))))
+    assert float(pair_loss(model, wider)) == pytest.approx(total / count, rel=1e-4)
+
+
+def test_faults_of_the_targets_reach_pairs_too() -> None:
+    batch = teacher_forced(reversing().rows["train"].of(torch.tensor([0])), not_shifted)
+    assert torch.equal(batch.inputs, batch.targets)
+
+
+def test_exact_is_all_of_it_and_its_end() -> None:
+    model, sources = loud_ending(), some(40, 5, 3)
+    said = write_targets(model, sources)
+    ended = [ids[-1] == END for ids in said]
+    assert True in ended and False in ended
+    whole = [
+        [BEGIN, *ids] if over else [BEGIN, *ids[:-1], END] for ids, over in zip(said, ended, strict=True)
+    ]
+    assert exact(model, Rows(sources, padded(whole))) == ended
+    first = next(row for row, ids in enumerate(said) if ended[row] and len(ids) > 2)
+    other = 3 if said[first][0] != 3 else 4
+    for wrong in (
+        [BEGIN, *said[first][:-1], 3, END],
+        [BEGIN, *said[first][:-2], END],
+        [BEGIN, other, *said[first][1:]],
+    ):
+        assert exact(model, Rows(sources[first : first + 1], padded([wrong]))) == [False]
+
+
+# --- the training -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", [pairs, labels])
+def test_records_and_their_order(run: Callable[..., list[Record]]) -> None:
+    records = run()
+    assert [r.step for r in only(records, Step)] == list(range(1, 13))
+    assert [(r.step, r.complete) for r in only(records, Evaluation)] == [
+        (0, False),
+        (5, False),
+        (10, False),
+        (12, False),
+        (12, True),
+    ]
+    assert [r.step for r in only(records, Sample)] == [0, 6, 12]
+    assert [r.step for r in only(records, Snapshot)] == [0, 4, 8, 12]
+    done = records[-1]
+    assert isinstance(done, Done) and done.reason == "finished" and done.message == "all 12 steps done"
+    for each in only(records, Evaluation):
+        assert each.task is not None and 0 <= each.task.train <= 1 and math.isfinite(each.validation_loss)
+    tokens = [r.tokens for r in only(records, Step)]
+    assert tokens == sorted(tokens) and tokens[0] > 6
+
+
+@pytest.mark.parametrize("run", [pairs, labels])
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_it_is_the_same_again_and_goes_on_exactly(run: Callable[..., list[Record]], optimizer: str) -> None:
+    whole, again = run(optimizer=optimizer), run(optimizer=optimizer)
+    losses = [r.loss for r in only(whole, Step)]
+    assert losses == [r.loss for r in only(again, Step)]
+    (middle,) = [r for r in only(whole, Snapshot) if r.step == 8]
+    rest = run(optimizer=optimizer, resume=middle.state)
+    assert [r.loss for r in only(rest, Step)] == losses[8:]
+    assert only(rest, Evaluation)[-1].validation_loss == only(whole, Evaluation)[-1].validation_loss
+    assert losses != [r.loss for r in only(run(optimizer=optimizer, seed=1), Step)]
+
+
+@pytest.mark.parametrize("run", [pairs, labels])
+def test_dropout_goes_on_exactly_too(run: Callable[..., list[Record]], monkeypatch: Any) -> None:
+    monkeypatch.setitem(globals(), "SMALL", replace(SMALL, dropout=0.3))
+    whole = run()
+    (middle,) = [r for r in only(whole, Snapshot) if r.step == 8]
+    losses = [r.loss for r in only(whole, Step)]
+    assert [r.loss for r in only(run(resume=middle.state), Step)] == losses[8:]
+
+
+def test_evaluations_are_those_of_the_weights() -> None:
+    """By hand, from the last snapshot."""
+    text, records = reversing(), pairs(steps=60)
+    last, complete = only(records, Snapshot)[-1], only(records, Evaluation)[-1]
+    model = build_pair(text.fitted(SMALL)).requires_grad_(False).eval()
+    model.load_state_dict(last.state.weights())
+    rows = text.rows["validation"]
+    assert complete.validation_loss == pytest.approx(float(pair_loss(model, teacher_forced(rows))), rel=1e-5)
+    assert complete.task is not None
+    for split, share in (("train", complete.task.train), ("validation", complete.task.validation)):
+        assert share == sum(exact(model, text.rows[split])) / len(text.rows[split])  # type: ignore[index]
+    labelled, records = labelling(), labels(steps=60)
+    last, complete = only(records, Snapshot)[-1], only(records, Evaluation)[-1]
+    other = build_classifier(labelled.fitted(SMALL), 3).requires_grad_(False).eval()
+    other.load_state_dict(last.state.weights())
+    rest = labelled.rows["validation"]
+    assert complete.validation_loss == pytest.approx(float(label_loss(other, rest)), rel=1e-5)
+    right = [int(i) for i in other(rest.texts).argmax(-1)] == rest.labels.tolist()
+    assert complete.task is not None and (complete.task.validation == 1.0) is right
+
+
+def test_it_learns() -> None:
+    records = pairs(**QUICK, sample_every=150)
+    last = only(records, Evaluation)[-1]
+    assert last.task is not None and last.task.train == 1.0 and last.train_loss < 0.1
+    sample = only(records, Sample)[-1]
+    assert (sample.prompt, sample.text) == ("cab", "bac")
+    records = labels(**QUICK, sample_every=150, eval_tokens=0)
+    last = only(records, Evaluation)[-1]
+    assert last.task is not None and last.task.train == 1.0
+    assert only(records, Sample)[-1].text == "c"
+
+
+def test_swapped_masks_learn_to_copy_what_they_should_say() -> None:
+    """The loss falls lower than the healthy one's, for it reads the answer; alone it says nothing right."""
+    faulty, healthy = (
+        only(pairs(parts=parts, **QUICK, sample_every=0), Evaluation)[-1]
+        for parts in ("swapped_masks", "healthy")
+    )
+    assert faulty.validation_loss < 0.2 < healthy.validation_loss
+    assert healthy.task is not None and faulty.task is not None
+    assert healthy.task.train == 1.0 and faulty.task.train < 0.5
+
+
+def test_swapped_masks_fit_whatever_their_lengths() -> None:
+    mask = PARTS["swapped_masks"].decoder_masks
+    causal = torch.zeros(2, 3)
+    for source in (1, 3, 5):
+        padding = torch.ones(4, 1, 1, source)
+        own, across = mask(causal, padding)
+        assert own is not None and across is not None
+        assert own.shape == (4, 1, 1, 3) and across.shape == (2, source)
+        assert own[..., : min(source, 3)].eq(1).all() and own[..., source:].eq(0).all()
+    assert mask(None, torch.ones(1, 1, 1, 2))[1] is None
+
+
+def test_a_stop_and_a_prompt_are_heard() -> None:
+    control, text = Control(prompt="zzz"), reversing()
+    records = []
+    for record in train_pairs(text.fitted(SMALL), TRAIN, text, device="cpu", control=control):
+        records.append(record)
+        control.stop = isinstance(record, Step) and record.step == 3
+    assert isinstance(records[-1], Done) and records[-1].message == "stopped at step 3 of 12"
+    assert only(records, Sample)[0].prompt == text.validation[0].source, "nothing of zzz is known"
+
+
+def test_what_does_not_go_together() -> None:
+    text, labelled = reversing(), labelling()
+    fitted = text.fitted(SMALL)
+    for changed, field in (
+        (replace(fitted, encoder=replace(fitted.encoder, context=4)), "context"),
+        (replace(fitted, decoder=replace(fitted.decoder, context=4)), "context"),
+        (pair_config(), "vocab_size"),
+        (replace(fitted, begin=3), "begin"),
+    ):
+        with pytest.raises(ConfigError) as error:
+            train_pairs(changed, TRAIN, text)
+        assert error.value.field == field
+    for settings in ({"objective": "masked"}, {"repeat": 0.5}, {"steps": 0}):
+        with pytest.raises(ConfigError):
+            train_pairs(fitted, replace(TRAIN, **settings), text)  # type: ignore[arg-type]
+    model = labelled.fitted(SMALL)
+    for other, field in (
+        (replace(model, context=3), "context"),
+        (replace(model, vocab_size=99), "vocab_size"),
+        (replace(model, causal=True), "causal"),
+        (replace(model, pooler=False), "pooler"),
+    ):
+        with pytest.raises(ConfigError) as error:
+            train_labels(other, TRAIN, labelled)
+        assert error.value.field == field
+    with pytest.raises(ConfigError, match="at least 2"):
+        build_classifier(model, 1)
+
+
+def test_a_classifier_reads_no_padding_and_only_its_first_vector() -> None:
+    text = labelling()
+    model = build_classifier(text.fitted(SMALL), 3, init="fan_in").eval().requires_grad_(False)
+    rows = text.rows["train"].texts
+    alone = torch.cat([model(row[row != PAD][None]) for row in rows])
+    torch.testing.assert_close(model(rows), alone, rtol=1e-4, atol=1e-5)
+    vectors = model.encoder(rows[:1, :4])
+    pooled = torch.tanh(vectors[:, 0] @ model.encoder.pooler.w_pool.weight.T)  # biases begin at 0
+    torch.testing.assert_close(model(rows[:1, :4]), pooled @ model.w_label.weight.T)
+    with pytest.raises(ShapeError, match="without a token"):
+        model(torch.zeros(1, 3, dtype=torch.int64))
+
+
+def test_evaluating_leaves_a_model_as_it_was() -> None:
+    model = build_pair(reversing().fitted(SMALL)).train()
+    with evaluating(model, PARTS["healthy"]) as inside:
+        assert inside is model and not model.training and torch.is_inference_mode_enabled()
+    assert model.training and not torch.is_inference_mode_enabled()

@@ -105,6 +105,15 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Look inside",
+        "inside/crossattention/page.py",
+        "Cross-attention",
+        ":material/compare_arrows:",
+        "crossattention",
+        "Two texts: what is written looks at what was read, and which mask is whose.",
+        also=("attention",),
+    ),
+    Entry(
+        "Look inside",
         "inside/residual/page.py",
         "Residual stream",
         ":material/stacked_line_chart:",

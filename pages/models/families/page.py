@@ -3,9 +3,11 @@
 from engine.ledger.morph import choices_of, morphed
 from engine.measure.flows import flows
 from engine.seq2seq import Seq2Seq
-from pages.models.families import words_machine, words_three
+from engine.training.reasons import lessons, writing
+from pages.models.families import words_machine, words_three, words_why
 from pages.models.families.machine import draw_machine
 from pages.models.families.three import draw_three
+from pages.models.families.why import draw_why
 from ui.look import Page, View, show
 
 show(
@@ -21,6 +23,15 @@ show(
                 (flows, Seq2Seq.forward, Seq2Seq.encode, Seq2Seq.decode),
                 False,
                 question=words_three.QUESTION,
+            ),
+            View(
+                "why",
+                "Why decoders",
+                draw_why,
+                words_why.WHY,
+                (lessons, writing),
+                False,
+                question=words_why.QUESTION,
             ),
             View(
                 "machine",

@@ -8,8 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.ledger import ledger_of
-from engine.ledger.morph import OFFERED, choices_of, costs, morphed
+from engine.ledger.morph import OFFERED, Size, choices_of, costs, morphed, three
 from engine.presets.variations import MODELS
+from engine.training.reasons import lessons, writing
 from pages.models.families.drawing import drawing
 from tests.pages.stage import open_page
 
@@ -62,6 +63,23 @@ def test_who_sees_whom_at_a_step(drawn):
 def test_the_first_step_reads():
     told = said(opened("three", families_show="masks", families_step="1"))
     assert "looks at all **16 pairs** at once" in told and "**10 pairs**" in told and "(1 and 4)" in told
+
+
+# Why decoders won ---------------------------------------------------------------------------------
+
+
+def test_reasons_are_those_that_were_counted():
+    page = opened("why", why_tokens="32", why_hidden="25")
+    found, work = lessons(32, 0.25), writing(three(Size(12, 768, 12))["decoder"], 32, 32)
+    told = said(page)
+    assert f"draws **32 lessons**, an encoder with 25% hidden {found.encoder:.1f}" in told
+    assert f"**{found.times:.1f} times** as many" in told and f"**{work.times:.0f} times** the work" in told
+    (table,) = page.table
+    rows = table.value
+    assert list(rows.loc["A lesson at every token"])[1:] == [f"{found.encoder:.1f}", "32", "16, the target's"]
+    assert rows.loc["What was read is kept", "Decoder"] == f"{work.kept / 1e9:,.0f} GFLOP"
+    assert "9 as continuations, each at least 99.1% right" in rows.loc["One way to ask", "Decoder"]
+    assert rows.loc["All of it works", "Encoder-decoder"] == "62%"
 
 
 # The machine and its variations ------------------------------------------------------------------

@@ -78,7 +78,7 @@ def load_pair(folder: Path | str) -> PairCheckpoint:
     config, tokenizer, metrics = _read(Path(folder))
     try:
         parsed = Seq2SeqConfig.from_dict(config).validate()
-    except (GlassformerError, TypeError) as error:
+    except (GlassformerError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{folder}: {error}") from error
     _check_sizes(folder, tokenizer, parsed.encoder, parsed.decoder)
     model = build_pair(parsed, device="meta")

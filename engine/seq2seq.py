@@ -136,7 +136,8 @@ class Seq2Seq(nn.Module):
         self, length: int, like: Tensor, start: int, memory: Memory
     ) -> tuple[Tensor | None, Tensor | None]:
         """What is added to the scores of a decoder's two attentions: (its own, those of the source)."""
-        causal = self.parts.mask(length, like, start)
+        alone = length == 1 and self._plain  # it comes last, and sees everything
+        causal = None if alone else self.parts.mask(length, like, start)
         check_causal(causal, length, start)
         check_padding(memory.padding, memory.batch, memory.length)
         return self.parts.decoder_masks(causal, memory.padding)
@@ -146,8 +147,12 @@ class Seq2Seq(nn.Module):
         """Whether keys and values may be kept while a target grows: under the causal mask alone do later
         tokens change nothing before them.
         """
-        healthy = self.parts.mask is causal_mask and self.parts.decoder_masks is decoder_masks
-        return healthy and self.parts.mixer(self.config.decoder).settled
+        return self._plain and self.parts.mixer(self.config.decoder).settled
+
+    @property
+    def _plain(self) -> bool:
+        """Whether the decoder's own text has the causal mask, and no other."""
+        return self.parts.mask is causal_mask and self.parts.decoder_masks is decoder_masks
 
     def cache(self, memory: Memory, capacity: int | None = None) -> PairCache:
         """An empty cache for a target of at most `capacity` tokens (the decoder's context if None)."""

@@ -85,7 +85,11 @@ def progress(views: Sequence[RunView], left: float) -> str:
 def one(view: RunView) -> str:
     """How far one of them is."""
     word = STATUS[view.status][2]
-    return f"**{safe(name_of(view))}** · {word} · step {view.step:,} of {view.total_steps:,}"
+    if view.budget.seconds:
+        far = f"{min(view.seconds, view.budget.seconds):.1f} of {view.budget.seconds:g} s, step {view.step:,}"
+    else:
+        far = f"step {view.step:,} of {view.total_steps:,}"
+    return f"**{safe(name_of(view))}** · {word} · {far}"
 
 
 def alt(lines: Sequence[Standing]) -> str:

@@ -14,8 +14,12 @@ def formula(name: str, c: ResolvedConfig, parts: Parts = HEALTHY) -> Formula:
     return formulas(c, parts)[name]
 
 
-def formulas(c: ResolvedConfig, parts: Parts = HEALTHY) -> dict[str, Formula]:
-    """Those of every activation of a model, and of what no probe sees on the way to one, by bare name."""
+def formulas(
+    c: ResolvedConfig, parts: Parts = HEALTHY, crossing: bool = False, padded: bool = False
+) -> dict[str, Formula]:
+    """Those of every activation of a model, and of what no probe sees on the way to one, by bare name.
+    `crossing`: of a decoder that reads a memory; `padded`: what reads a source knows where it is over.
+    """
     position, norm = parts.position(c), parts.norm(c).formula(c)
     found = {
         **_FIXED,
@@ -31,7 +35,37 @@ def formulas(c: ResolvedConfig, parts: Parts = HEALTHY) -> dict[str, Formula]:
         found[name] = position.turned(found[name], c)
     if "scores" in found:
         found["scores"] = position.biased(found["scores"], c)
-    return found
+    if padded and not c.causal:
+        found["masked_scores"] = _PADDED
+    return found | (_crossed(c, parts) if crossing else {})
+
+
+def _crossed(c: ResolvedConfig, parts: Parts) -> dict[str, Formula]:
+    """Of a decoder's blocks: the mixer's own under the names of a cross-attention. No position turns its
+    queries and keys, or has a say in its scores.
+    """
+    own = parts.mixer(c).formulas(c)
+    found = {f"cross_{'out' if name == 'attn_out' else name}": said for name, said in own.items()}
+    bias, plus = (r" + b", " + b") if c.attention_bias else ("", "")
+    return {
+        **found,
+        **parts.crossing(c).formulas(),
+        "cross_norm": parts.norm(c).formula(c),
+        "cross_masked_scores": _PADDED,
+        "cross_q_flat": (rf"q = x\,W_Q{bias}", f"x · W_Q{plus}: queries from the decoder's stream"),
+        "cross_q_heads": (r"(d) \to (H, d_{head})", "split into heads"),
+        "cross_kv_flat": (
+            rf"[k, v] = m\,[W_K, W_V]{bias}",
+            f"memory · [W_K, W_V]{plus}: keys and values from what the encoder made of the source",
+        ),
+        "cross_kv_heads": (r"(d) \to (H_{kv}, d_{head})", "split into k and v, and each into heads"),
+    }
+
+
+_PADDED: Formula = (
+    r"\mathrm{masked} = \mathrm{scores} + P",
+    "scores + padding mask: −∞ after a source's end",
+)
 
 
 def _entered(c: ResolvedConfig, added: bool) -> dict[str, Formula]:

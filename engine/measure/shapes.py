@@ -21,8 +21,10 @@ from engine.measure.tape import Ran, Shape, Tape, TraceStep
 from engine.model import build, mask_of
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import AXES
+from engine.seq2seq import build_pair
+from engine.seq2seq_config import Seq2SeqConfig
 
-__all__ = ["Ran", "Shape", "TraceStep", "probabilities", "tensor_of", "totals", "trace"]
+__all__ = ["Ran", "Shape", "TraceStep", "probabilities", "tensor_of", "totals", "trace", "trace_pair"]
 
 
 @lru_cache(maxsize=64)
@@ -55,6 +57,37 @@ def trace(config: ModelConfig, tokens: int, parts: Parts = HEALTHY) -> tuple[Tra
     return tuple(_repeat(tape.steps, c.n_layers))
 
 
+@lru_cache(maxsize=32)
+def trace_pair(
+    config: Seq2SeqConfig, source: int, target: int, parts: Parts = HEALTHY
+) -> tuple[TraceStep, ...]:
+    """The same of an encoder-decoder that reads `source` ids and writes after `target` of them. Names begin
+    with `encoder.` or `decoder.`, but for the logits and what is made of them.
+    """
+    c = config.validate().resolved()
+    one = replace(c, encoder=replace(c.encoder, n_layers=1), decoder=replace(c.decoder, n_layers=1))
+    model = build_pair(one, device="meta", parts=parts).eval()
+    tape = Tape(model)
+    for tower in (model.encoder, model.decoder):
+        tower.seams = tape.during("position", tower.seams)  # type: ignore[method-assign]
+    model._masks = tape.during("mask", model._masks)  # type: ignore[method-assign]
+    read, written = (torch.empty(1, n, dtype=torch.int64, device="meta") for n in (source, target))
+    padding = torch.zeros(1, 1, 1, source, device="meta")
+    with torch.inference_mode(), tape:
+        tape.probe("probabilities", probabilities(model(read, written, tape.probe, padding)))
+    below = [s for s in tape.steps if s.tower == "encoder"]
+    top = f"encoder.blocks.{c.encoder.n_layers - 1}."  # a memory that no last norm makes is a block's
+    above = [
+        replace(s, inputs=tuple(replace(i, name=i.name.replace("encoder.blocks.0.", top)) for i in s.inputs))
+        for s in tape.steps
+        if s.tower != "encoder"
+    ]
+    return (
+        *_repeat(below, c.encoder.n_layers, "encoder."),
+        *_repeat(above, c.decoder.n_layers, "decoder."),
+    )
+
+
 def probabilities(logits: Tensor) -> Tensor:
     """logits (batch, query, vocab) -> probabilities of the same shape; each row sums to 1."""
     return logits.softmax(dim=-1)
@@ -72,9 +105,9 @@ def totals(steps: Sequence[TraceStep]) -> dict[str, int]:
     }
 
 
-def _repeat(steps: list[TraceStep], layers: int) -> Iterator[TraceStep]:
-    """The steps of block 0 once for each layer. What the first block read from the input, the next reads from
-    the block below.
+def _repeat(steps: list[TraceStep], layers: int, at: str = "") -> Iterator[TraceStep]:
+    """The steps of block 0 once for each layer; `at` is the tower that they belong to. What the first block
+    read from the input, the next reads from the block below.
     """
     block = [s for s in steps if s.stage == "block"]
     yield from (s for s in steps if s.stage == "input")
@@ -83,8 +116,8 @@ def _repeat(steps: list[TraceStep], layers: int) -> Iterator[TraceStep]:
     )
     left = block[-1].name if block else entered
     for i in range(layers):
-        names = {s.name: f"blocks.{i}.{s.bare}" for s in block} | (
-            {} if i == 0 else {entered: f"blocks.{i - 1}.{left.rpartition('.')[2]}"}
+        names = {s.name: f"{at}blocks.{i}.{s.bare}" for s in block} | (
+            {} if i == 0 else {entered: f"{at}blocks.{i - 1}.{left.rpartition('.')[2]}"}
         )
         for s in block:
             inputs = tuple(replace(shape, name=names.get(shape.name, shape.name)) for shape in s.inputs)
@@ -99,7 +132,7 @@ def _repeat(steps: list[TraceStep], layers: int) -> Iterator[TraceStep]:
                 output=replace(s.output, name=names[s.name]),
                 weights=weights,
             )
-    last = f"blocks.{layers - 1}.{left.rpartition('.')[2]}" if block else left
+    last = f"{at}blocks.{layers - 1}.{left.rpartition('.')[2]}" if block else left
     for s in steps:
         if s.stage == "output":
             yield replace(

@@ -15,9 +15,12 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from engine.config import ResolvedConfig
 from engine.measure.formulas import formulas
 from engine.model import Transformer
 from engine.probe import AXES
+from engine.seq2seq import Seq2Seq
+from engine.seq2seq_config import ResolvedSeq2Seq
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,10 +30,10 @@ _ENGINE = str(Path(__file__).parents[1])
 _PARTS = {
     "embedding": ("tokens", "embed", "type_embed"),
     "position": ("pos_embed", "position"),
-    "residual": ("resid_pre", "resid_mid", "resid_post"),
-    "norm": ("norm_embed", "norm1", "norm2", "norm_final", "norm_out"),
+    "residual": ("resid_pre", "resid_mid", "cross_resid", "resid_post"),
+    "norm": ("norm_embed", "norm1", "cross_norm", "norm2", "norm_final", "norm_out"),
     "feedforward": ("ffn_in", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"),
-    "output": ("out_pre", "out_post", "logits", "pooled", "probabilities"),
+    "output": ("out_pre", "out_post", "out_scaled", "logits", "pooled", "probabilities"),
 }
 _LAST = ("norm_final", *_PARTS["output"], "norm_out")
 _PART = {name: part for part, names in _PARTS.items() for name in names}
@@ -129,6 +132,12 @@ class TraceStep:
         """The name without its block: `pattern` for `blocks.3.pattern`."""
         return self.name.rpartition(".")[2]
 
+    @property
+    def tower(self) -> str:
+        """`encoder` or `decoder`, where there are both; the logits belong to neither."""
+        first = self.name.partition(".")[0]
+        return first if first in ("encoder", "decoder") else ""
+
 
 @dataclass(eq=False)
 class _Operation:
@@ -146,24 +155,40 @@ class Tape(TorchFunctionMode):
     `probe`.
     """
 
-    model: Transformer
+    model: Transformer | Seq2Seq
     steps: list[TraceStep] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__init__()
-        self.config, self.parts = self.model.config, self.model.parts
-        self.formulas = formulas(self.config, self.parts)
+        self.parts, whole = self.model.parts, self.model.config
+        both = isinstance(whole, ResolvedSeq2Seq)
+        # Configurations by how the names of their activations begin.
+        self.towers: dict[str, ResolvedConfig] = (
+            {"encoder.": whole.encoder, "decoder.": whole.decoder}
+            if isinstance(whole, ResolvedSeq2Seq)
+            else {"": whole}
+        )
+        self.formulas = {
+            name: formulas(config, self.parts, crossing=both and config.causal, padded=both)
+            for name, config in self.towers.items()
+        }
         self.role = "forward"  # whose work is being done
         self.operations: list[_Operation] = []  # keeps every tensor alive, so that its id stays its own
         self.made_by: dict[int, _Operation] = {}
         self.known: dict[int, Shape] = {}
-        self.weights = {id(p): (name, p) for name, p in self.model.named_parameters()}
+        self.weights: dict[int, tuple[str, Tensor]] = {
+            id(p): (name, p) for name, p in self.model.named_parameters()
+        }
         self.used: set[str] = set()
         self.told: set[int] = set()  # tensors that are the output of a step
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         inputs, outputs = list(_tensors((args, kwargs))), list(_tensors(result))
+        if func.__name__ == "split" and id(inputs[0]) in self.weights:  # rows of a matrix are weights too
+            name = self.weights[id(inputs[0])][0]
+            self.weights.update((id(out), (f"{name}[{i}]", out)) for i, out in enumerate(outputs))
+            return result
         if outputs and not any(
             out is into for out in outputs for into in inputs
         ):  # what returns its input did nothing
@@ -187,28 +212,41 @@ class Tape(TorchFunctionMode):
         return under_that_name
 
     def probe(self, name: str, x: Tensor) -> Tensor:
-        if name == "blocks.0.resid_pre":
+        if name.endswith("blocks.0.resid_pre"):
             for role in ("position", "mask"):
                 prepared = [o for o in self.operations if o.role == role and not o.claimed]
                 if prepared:
-                    self._emit(role, prepared, prepared[-1].outputs[0])
+                    scope = name.removesuffix("blocks.0.resid_pre")
+                    self._emit(scope + role, prepared, prepared[-1].outputs[0])
         if id(x) not in self.told:
             *before, last = _groups(self._chain(x))
             scope, dot, bare = name.rpartition(".")
             for group in before:
                 self._emit(
-                    scope + dot + self._between(bare, group[-1].name),
+                    scope + dot + self._between(scope, bare, group[-1].name),
                     group,
                     group[-1].outputs[0],
                 )
             self._emit(name, last, x)
         return x
 
-    def _between(self, target: str, operation: str) -> str:
+    def _tower(self, name: str) -> str:
+        """The tower that a name belongs to; the last one, where it belongs to none."""
+        return next((tower for tower in self.towers if name.startswith(tower)), list(self.towers)[-1])
+
+    def _between(self, scope: str, target: str, operation: str) -> str:
         """A name for what no probe sees, on the way to `target`."""
-        if target in ("attn_out", "ffn_pre"):
-            return "z_merged" if target == "attn_out" else "ffn_in"
-        stem = self.parts.mixer(self.config).flat.get(target, "x")
+        named = {
+            "attn_out": "z_merged",
+            "ffn_pre": "ffn_in",
+            "cross_out": "cross_z_merged",
+            "logits": "out_scaled",
+        }
+        if target in named:
+            return named[target]
+        stem = self.parts.mixer(self.towers[self._tower(f"{scope}.")]).flat.get(target, "x")
+        if target.startswith("cross_"):
+            stem = "cross_q" if target == "cross_q" else "cross_kv"
         return f"{stem}_flat" if operation == "linear" else f"{stem}_heads"
 
     def _chain(self, x: Tensor) -> list[_Operation]:
@@ -245,8 +283,10 @@ class Tape(TorchFunctionMode):
         self.told.add(id(x))
         shape = self.known[id(x)] = Shape(name, _axes(bare, x, 0), tuple(x.shape))
         counts = [_flops(o) for o in group]
-        latex, words = self.formulas.get(bare, ("", ""))  # a new part may pass by places that have no name
-        inside = name.startswith("blocks.0.") and bare != "resid_pre"
+        latex, words = self.formulas[self._tower(name)].get(
+            bare, ("", "")
+        )  # a new part may pass by places that have no name
+        inside = "blocks.0." in name and bare != "resid_pre"
         stage: Stage = "block" if inside else "output" if bare in _LAST else "input"
         self.steps.append(
             TraceStep(
@@ -290,8 +330,11 @@ def _axes(bare: str, x: Tensor, place: int) -> tuple[str, ...]:
     if bare in AXES:
         return AXES[bare]
     if bare.endswith("_heads"):
-        return ("batch", "query", "head", "d_head") if place == 0 else ("batch", "key", "kv_head", "d_head")
+        asks = place == 0 and bare != "cross_kv_heads"
+        return ("batch", "query", "head", "d_head") if asks else ("batch", "key", "kv_head", "d_head")
     named: dict[str, tuple[str, ...]] = {
+        "out_scaled": AXES["norm_final"],
+        "cross_kv_flat": ("batch", "key", "2 kv_head × d_head"),
         "qkv_flat": ("batch", "query", "(head + 2 kv_head) × d_head"),
         "ffn_in": ("batch", "query", "2 × d_ff"),
         "mask": ("query", "key"),

@@ -94,6 +94,7 @@ class LayerCache:
         gradient passes.
         """
         stop = self.start + k.shape[2]
-        self.held[0, :, :, self.start : stop] = k.detach()
-        self.held[1, :, :, self.start : stop] = v.detach()
+        if stop > self.start:
+            self.held[0, :, :, self.start : stop] = k.detach()
+            self.held[1, :, :, self.start : stop] = v.detach()
         return self.held[0, :, :, :stop], self.held[1, :, :, :stop]

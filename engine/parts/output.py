@@ -59,7 +59,8 @@ class ScaledOutput(LinearOutput):
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        return {"logits": (r"\mathrm{logits} = \frac{x\,W_U}{\sqrt{d}}", "x · W_U / √d")}
+        scaled = (r"x' = \frac{x}{\sqrt{d}}", "x / √d")
+        return {"out_scaled": scaled, "logits": (r"\mathrm{logits} = x'\,W_U", "x / √d · W_U")}
 
 
 class MaskedOutput(nn.Module):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from engine.presets.encoders import ENCODERS
 from engine.presets.own import OWN
-from engine.presets.paired import PAIRED, SPEAKERS
+from engine.presets.paired import PAIRED
 from engine.presets.preset import Preset
 from engine.presets.published import ENCODER_DECODERS, PUBLISHED
 from engine.presets.taught import TAUGHT
 
-__all__ = ["ENCODER_DECODERS", "PAIRED", "PRESETS", "SPEAKERS", "TAUGHT", "Preset"]
+__all__ = ["ENCODERS", "ENCODER_DECODERS", "PAIRED", "PRESETS", "TAUGHT", "Preset"]
 
 PRESETS: dict[str, Preset] = {**OWN, **PUBLISHED}

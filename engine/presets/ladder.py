@@ -151,6 +151,9 @@ RACE_TRAINING = TrainConfig(
     sample_every=100,
     snapshot_every=100,
 )
+MOST_STEPS = (
+    5_000  # where the clock is the budget: more than a rung does in it, as many as are allowed everywhere
+)
 FIRST_FOUR = ("mean", "last", "block-4", "positions")
 
 

@@ -17,7 +17,7 @@ import torch
 from engine.checkpoints import write_whole
 from engine.errors import CheckpointError
 from engine.numerics import keep_memory
-from engine.presets.ladder import FIRST_FOUR, LADDER, RACE_TRAINING
+from engine.presets.ladder import FIRST_FOUR, LADDER, MOST_STEPS, RACE_TRAINING
 from engine.presets.raced import QUESTIONS
 from engine.service.climbing import losses
 from engine.service.state import RunSpec
@@ -42,9 +42,12 @@ def rung_specs(
     vocab_size: int = LETTERS,
     seed: int = 0,
     steps: int = RACE_TRAINING.steps,
+    seconds: float = 0.0,
 ) -> tuple[RunSpec, ...]:
-    """What a race of rungs trains, in the order given. `steps` are all that else may be changed."""
-    train = replace(RACE_TRAINING, seed=seed, steps=steps)
+    """What a race of rungs trains, in the order given. The budget is all that else may be changed: `steps`,
+    or so many `seconds` of computing each, in which a larger rung does fewer steps.
+    """
+    train = replace(RACE_TRAINING, seed=seed, steps=MOST_STEPS if seconds else steps, seconds=seconds)
     return tuple(
         RunSpec(replace(r.model, vocab_size=vocab_size), train, corpus, text, r.title, r.parts)
         for r in (LADDER[name] for name in names)

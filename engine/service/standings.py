@@ -178,14 +178,16 @@ def course(view: RunView, along: Along, unit: Unit = "nats", smooth: int = 1, po
 
 
 def end_of(views: Sequence[RunView], along: Along) -> float:
-    """Where the axis ends: at the longest budget, so that it holds still while curves grow; for seconds, at
-    the longest at the pace so far.
+    """Where the axis ends: at the longest budget, so that it holds still while curves grow; what the budget
+    does not say, seconds of so many steps or steps in so many seconds, at the pace so far.
     """
     ends = [0.0]
     for view in views:
-        steps = np.array([view.total_steps])
-        pace = view.seconds / view.step if view.step else 0.0
-        ends.append(float(_along(view, along, steps, steps * pace)[0]))
+        if view.step and view.share:
+            steps, seconds = view.step / view.share, view.seconds / view.share
+        else:
+            steps, seconds = 0.0 if view.spec.train.seconds else view.total_steps, view.spec.train.seconds
+        ends.append(float(_along(view, along, np.array([steps]), np.array([seconds]))[0]))
     return max(ends)
 
 

@@ -1,4 +1,4 @@
-"""The loss of a model on a text, in nats a token."""
+"""The loss of a model on a text, in nats a token; and how often its likeliest token is the right one."""
 
 from __future__ import annotations
 
@@ -31,3 +31,18 @@ def measure(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0
         count, characters = count + found.tokens, characters + found.characters
     model.parts.mode(model, training)
     return Loss(total / count if count else math.nan, count, characters)
+
+
+@torch.inference_mode()
+def guessed_right(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> float:
+    """The share, 0 to 1, of the tokens to be predicted that are the likeliest to a model in evaluation mode:
+    over the windows that `measure` reads.
+    """
+    device = next(model.parameters()).device
+    right = count = 0
+    for batch in batches.windows(tokens, limit):
+        asked = batch.targets >= 0
+        named = model(batch.inputs.to(device)).argmax(-1).cpu()
+        right += int((named == batch.targets)[asked].sum())
+        count += int(asked.sum())
+    return right / count if count else math.nan

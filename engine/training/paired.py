@@ -1,5 +1,5 @@
 """How the tasks with a source and a target are trained, and the classifier: the settings of
-engine/presets/paired.py with the vocabulary and the lengths of the task.
+engine/presets/{paired,encoders}.py with the vocabulary and the lengths of the task.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from engine.config import ModelConfig, TrainConfig
 from engine.paired import LabelledText, PairedText
 from engine.paired_data import pair_text, speakers
-from engine.presets import PAIRED, SPEAKERS, Preset
+from engine.presets import ENCODERS, PAIRED, Preset
 from engine.seq2seq_config import Seq2SeqConfig
 
 
@@ -44,7 +44,12 @@ def pair_recipe(name: str) -> PairRecipe:
 def label_recipe() -> LabelRecipe:
     """Of the classifier that says who speaks. Raises CorpusError where Shakespeare cannot be had."""
     found = speakers()
-    return LabelRecipe(found.text.fitted(SPEAKERS.model), _train(SPEAKERS), found.text, found.majority)
+    return LabelRecipe(
+        found.text.fitted(ENCODERS["speakers"].model),
+        _train(ENCODERS["speakers"]),
+        found.text,
+        found.majority,
+    )
 
 
 def _train(preset: Preset) -> TrainConfig:

@@ -1,8 +1,8 @@
 """Trains the shipped checkpoints: `python -m engine.training.pretrain NAME [--into checkpoints] [--work
 FOLDER]`.
 
-NAME is one of RECIPES, one of POSITION_RECIPES (such as `positions/rope`) or of TASK_RECIPES (`tasks/sort`),
-or `positions` or `tasks` for all of these, one after another.
+NAME is one of RECIPES, of POSITION_RECIPES (such as `positions/rope`), of TASK_RECIPES (`tasks/sort`) or of
+ENCODER_RECIPES, or `positions` or `tasks` for all of these, one after another.
 
 Resumable: every few hundred steps the whole training state goes to the work folder, and the same command
 goes on from there. The weights that are shipped are those with the lowest validation loss seen on the way.
@@ -29,11 +29,11 @@ from engine.measure.extrapolation import TIMES, curve, position_losses, window_s
 from engine.measure.task_scores import task_scores
 from engine.model import Transformer
 from engine.numerics import choose, keep_memory
-from engine.presets import PRESETS
+from engine.presets import ENCODERS, PRESETS
 from engine.tasks import TASKS
 from engine.training.batches import Batches
 from engine.training.command import machine, places
-from engine.training.evaluation import measure
+from engine.training.evaluation import guessed_right, measure
 from engine.training.records import Evaluation, Snapshot, Step
 from engine.training.tasks import recipe
 from engine.training.train import train
@@ -98,7 +98,17 @@ TASK_RECIPES: dict[str, Recipe] = {
     for model, train in [recipe(task)]
 }
 
-_ALL = RECIPES | POSITION_RECIPES | TASK_RECIPES
+# An encoder: it fills blanks.
+ENCODER_RECIPES: dict[str, Recipe] = {
+    "encoders/blanks": Recipe(
+        ENCODERS["blanks"].model,
+        replace(
+            cast(TrainConfig, ENCODERS["blanks"].train), sample_every=0, eval_every=200, snapshot_every=200
+        ),
+    )
+}
+
+_ALL = RECIPES | POSITION_RECIPES | TASK_RECIPES | ENCODER_RECIPES
 
 SEVERAL = {"positions": [*POSITION_RECIPES], "tasks": [*TASK_RECIPES]}
 ASKED_AT_THE_END = 1000  # problems of each split that the shipped models of tasks are asked
@@ -110,7 +120,8 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
     """
     recipe = _ALL[name]
     corpus = corpora.load(recipe.corpus, tokenizer=recipe.train.tokenizer)
-    config = replace(recipe.model, vocab_size=corpus.vocab_size).resolved()
+    masked = recipe.train.objective == "masked"
+    config = replace(recipe.model, vocab_size=corpus.vocab_size + masked).resolved()
     (work / name).parent.mkdir(parents=True, exist_ok=True)
     latest, best, curve_file = work / f"{name}.state", work / f"{name}.best", work / f"{name}.curve.json"
     made_by = {"model": config.to_dict(), "train": recipe.train.to_dict()}
@@ -150,8 +161,9 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
     rounded = {key: t.bfloat16().float() for key, t in state.weights().items()}
     spent = {"cpu_seconds": round(time.process_time() - began, 1)} if resume is None else {}
     model = model_with(config, rounded, name)
-    loss = measure(model, Batches(corpus, config, recipe.train), corpus.validation)
-    unit = "character" if corpus.kind == "char" else "token"
+    batches = Batches(corpus, config, recipe.train)
+    loss = measure(model, batches, corpus.validation)
+    unit = ("hidden " if masked else "") + ("character" if corpus.kind == "char" else "token")
     metrics = {
         "corpus": recipe.corpus,
         "validation_loss": round(loss.nats, 4),
@@ -170,13 +182,22 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
         "date": time.strftime("%Y-%m-%d"),
         "curve": curve,
     }
-    if (solved := task_scores(model, corpus, ASKED_AT_THE_END)) is not None:
-        metrics["solved"] = {"train": solved.train, "validation": solved.validation}
-    if name in POSITION_RECIPES:
-        metrics["extrapolation"] = _extrapolation(model, corpus.validation)
+    metrics |= _beside(name, model, batches)
     save(into / name, model, corpus.tokenizer, metrics, torch.bfloat16)
     load(into / name)  # what was written can be read
     return metrics
+
+
+def _beside(name: str, model: Transformer, batches: Batches) -> dict[str, Any]:
+    """What some models are measured by beside their loss."""
+    found: dict[str, Any] = {}
+    if (solved := task_scores(model, batches.corpus, ASKED_AT_THE_END)) is not None:
+        found["solved"] = {"train": solved.train, "validation": solved.validation}
+    if batches.config.objective == "masked":
+        found["guessed_right"] = round(guessed_right(model, batches, batches.corpus.validation), 4)
+    if name in POSITION_RECIPES:
+        found["extrapolation"] = _extrapolation(model, batches.corpus.validation)
+    return found
 
 
 def _solved(look: Evaluation) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from engine.checkpoints import filled
-from engine.checkpoints_paired import save_labels, save_pair
+from engine.checkpoints_paired import load_labels, load_pair, save_labels, save_pair
 from engine.classifier import build_classifier
 from engine.config import TrainConfig
 from engine.measure.alignment import AlignmentScore, model_alignment
@@ -61,6 +61,7 @@ def _pair(name: str, into: Path) -> dict[str, Any]:
         "alignment": alignment_said(model_alignment(model, recipe.text.tokenizer, some)),
     } | _made(recipe.train, states[-1], spent, curve)
     save_pair(into / FOLDER / name, model, recipe.text.tokenizer, metrics)
+    load_pair(into / FOLDER / name)  # what was written can be read
     return metrics
 
 
@@ -84,10 +85,12 @@ def _labels(into: Path) -> dict[str, Any]:
         "chosen": "the snapshot with the lowest loss on held-out lines of those in `curve`",
     } | _made(recipe.train, best, spent, curve)
     save_labels(into / FOLDER / SPEAKERS, model, recipe.text.labels, recipe.text.tokenizer, metrics)
+    load_labels(into / FOLDER / SPEAKERS)
     return metrics
 
 
 def _quiet(config: TrainConfig) -> TrainConfig:
+    """Without samples, which change nothing that is learned."""
     return replace(config, sample_every=0)
 
 

@@ -13,6 +13,7 @@ from engine.config import ModelConfig
 from engine.errors import ConfigError, ShapeError
 from engine.ledger import ledger
 from engine.ledger.memory import activations
+from engine.measure.shapes import totals, trace_pair
 from engine.model import build
 from engine.parts.costs import Pass
 from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
@@ -231,6 +232,48 @@ def test_flops_are_those_of_the_products() -> None:
     assert ledger(config.decoder, (), config.encoder).flops(n).forward * n == counter.get_total_flops()
     kept = activations(config.decoder.resolved(), Pass(1, n), encoder=config.encoder.resolved())
     assert set(kept) == {"norm", "attention", "feedforward", "output"}
+
+
+@kinds
+def test_every_step_is_traced(fields: dict[str, Any]) -> None:
+    """Names, sizes and axes are those of a real pass; each input was made before; nothing is counted twice."""
+    config = pair_config(**fields)
+    steps = trace_pair(config, 7, 4)
+    recorder = Recorder()
+    loud_pair(**fields)(some(1, 7), some(1, 4), recorder)
+    real, made = recorder.shapes(), set()
+    for step in steps:
+        assert all(shape.name in made for shape in step.inputs), step.name
+        made.add(step.name)
+        if step.bare in AXES:
+            assert step.output.sizes == real[step.name] and step.output.axes == AXES[step.bare], step.name
+        assert step.words and step.formula, step.name
+        assert len(step.output.axes) == len(step.output.sizes) or "×" in " ".join(step.output.axes)
+    assert made >= {name for name in real if name.endswith(("cross_pattern", "resid_post", "logits"))} or (
+        fields.get("mixer") == "none"
+    )
+    counts = totals(steps)
+    found = ledger(config.decoder, (), config.encoder)
+    assert counts["parameters"] == found.total
+    kinds = {step.tower for step in steps}
+    assert kinds == {"encoder", "decoder", ""}
+
+
+def test_work_of_a_trace_is_that_of_the_ledger() -> None:
+    """Of as many tokens that are read as are written."""
+    config = pair_config(position="sinusoidal", attention_bias=True)
+    wanted = ledger(config.decoder, (), config.encoder).flops(6).forward * 6
+    assert totals(trace_pair(config, 6, 6))["products"] == wanted
+
+
+def test_the_memory_is_that_of_the_last_block() -> None:
+    (reads,) = {
+        shape.name
+        for step in trace_pair(pair_config(wiring="post"), 5, 3)
+        if step.bare == "cross_kv_flat"
+        for shape in step.inputs
+    }
+    assert reads == "encoder.blocks.1.norm2"
 
 
 def test_shapes_need_no_memory() -> None:

@@ -65,6 +65,19 @@ def test_curves_against_each_axis(along: standings.Along, each: float | None) ->
     assert standings.end_of([view, run("b", steps=10)], along) == pytest.approx(200 * each)
 
 
+@pytest.mark.parametrize(
+    ("along", "end"), [("steps", 100.0), ("tokens", 100.0 * 24), ("seconds", 2.0), ("flops", None)]
+)
+def test_where_the_clock_is_the_budget_the_axis_ends_with_it(along: standings.Along, end: float) -> None:
+    """40 steps in 0.8 of 2 s: 100 of them at this pace, whatever the limit of 5,000 steps says."""
+    timed = replace(TRAIN, steps=5_000, seconds=2.0)
+    view = view_of(RunSpec(TWO, timed, "python", name="a"), "a", "running")
+    wanted = 100.0 * 24 * standings.flops_a_token(view) if end is None else end
+    assert standings.end_of([view], along) == pytest.approx(wanted)
+    unborn = replace(view, step=0, seconds=0.0)
+    assert standings.end_of([unborn], along) == (2.0 if along == "seconds" else 0.0)
+
+
 def test_curves_in_bits_and_thinned() -> None:
     course = standings.course(run(), "steps", "bits", points=5)
     assert course.at.tolist() == [1, 10, 20, 30, 40]

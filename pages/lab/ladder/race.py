@@ -21,6 +21,7 @@ from ui.race import show_race
 from ui.text.markdown import safe
 
 STEPS = (150, 300, 600, 1200)
+SECONDS = (5, 15)  # of computing, each
 KEY, TYPED = "ladder", "ladder_typed"
 MOST = 8
 
@@ -34,12 +35,14 @@ def draw_race() -> None:
             words.RUNGS, titles, "ladder_rungs", first=FIRST_FOUR, kind="list", max_selections=MOST
         )
     with rest, st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        steps = widgets.one_of(
-            "Steps",
-            {n: f"{n:,} steps" for n in STEPS},
+        budgets = {f"{n}": f"{n:,} steps" for n in STEPS} | {f"{n}s": words.seconds(n) for n in SECONDS}
+        budget = widgets.one_of(
+            words.BUDGET,
+            budgets,
             "ladder_steps",
-            first=RACE_TRAINING.steps,
+            first=f"{RACE_TRAINING.steps}",
             kind="list",
+            hint=words.BUDGET_HINT,
         )
         text = widgets.one_of(words.TEXT, words.TEXTS, "ladder_text", kind="list")
     typed = _typed() if text == "text" else None
@@ -57,7 +60,9 @@ def draw_race() -> None:
         st.warning(safe(str(error)))
         size, lines = 65, {}
         typed = None
-    specs = rung_specs(names, text, typed, size, steps=steps)
+    by_clock = budget.endswith("s")
+    steps, seconds = (0, float(budget[:-1])) if by_clock else (int(budget), 0.0)
+    specs = rung_specs(names, text, typed, size, steps=steps, seconds=seconds)
 
     def say(views: Sequence[RunView]) -> str:
         return words.race_answer(finish(standings(views), "nats", lines))

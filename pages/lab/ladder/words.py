@@ -14,6 +14,11 @@ ASK_IDEAS = "What does each idea buy?"
 ASK_RACE = "Which rung learns most in the same time?"
 RUNG = "Rung"
 RUNGS = "Rungs in the race"
+BUDGET = "Budget"
+BUDGET_HINT = (
+    "The same steps for all, or the same seconds of computing: then a small rung does more steps than a large"
+    " one."
+)
 TEXT = "Text"
 TEXTS = {"shakespeare": "Tiny Shakespeare", "python": "Python manual", "text": "your own"}
 YOURS = "Your text"
@@ -29,6 +34,10 @@ SEEDS = (
 LOWEST = "The lowest rung: nothing lies below it."
 FEW = "Choose at least two rungs."
 EXPLAINED = {"parts": "values", "healthy": "a matrix of their own", "raw_values": "the stream itself"}
+
+
+def seconds(count: int) -> str:
+    return f"{count} s each"
 
 
 def change(field: str, before: object, after: object) -> str:

@@ -59,8 +59,8 @@ WHY = Words(
         " in this app. Sizes: 12 layers, 768 wide, a vocabulary of 32,000."
     ),
     why=(
-        "Between 2018 and 2020 the three were rivals; by 2023 nearly every large model was a decoder. Not"
-        " since it understands more: an encoder of equal size labels better."
+        "Between 2018 and 2020 the three were rivals; by 2023 nearly every large model was a decoder. The"
+        " reasons lie in training and in use, not in what such a model could understand."
     ),
     attempt=(
         "Hide more from the encoder: lessons grow, but each has less to go by. Make the text longer and"

@@ -13,13 +13,16 @@ from streamlit.testing.v1 import AppTest
 
 from engine.measure.ladder_lines import lines
 from engine.model import build
-from engine.presets.ladder import LADDER, LECTURE
+from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
 from engine.presets.raced import QUESTIONS
-from engine.service import lab_races
+from engine.service import lab_races, profiles
 from engine.service.climbing import Finish
+from engine.service.lab_races import rung_specs
 from engine.service.standings import Standing
+from pages.lab.ladder import race as race_view
 from pages.lab.ladder import words, words_compare, words_lecture
-from tests.pages.stage import open_page
+from tests.pages.stage import open_page, view_of
+from ui import race_words
 
 ROOT = Path(__file__).parents[3]
 PAGE = str(ROOT / "pages" / "lab" / "ladder" / "page.py")
@@ -120,6 +123,27 @@ def test_other_rungs_are_another_race() -> None:
         page.session_state["ladder_rungs"] = ["values", "two-matrices"]
         said = answer(open_page(page, ladder_view="race"))
     assert f"Values **{losses['Values']:.2f}** < Queries and keys" in said
+
+
+@pytest.mark.parametrize(
+    ("budget", "steps", "seconds"), [("600", 600, 0.0), ("5s", MOST_STEPS, 5.0), ("nonsense", 300, 0.0)]
+)
+def test_the_budget_is_steps_or_seconds(
+    monkeypatch: pytest.MonkeyPatch, budget: str, steps: int, seconds: float
+) -> None:
+    asked = []
+    monkeypatch.setattr(race_view, "show_race", lambda key, title, specs, **rest: asked.extend(specs))
+    opened("race", ladder_steps=budget)
+    assert len(asked) == 4
+    assert all((spec.train.steps, spec.train.seconds) == (steps, seconds) for spec in asked)
+    for profile in profiles.PROFILES.values():
+        profiles.check_race(profile, asked)
+
+
+def test_how_far_a_run_is_in_its_own_budget() -> None:
+    (steps,), (clock,) = rung_specs(["last"]), rung_specs(["last"], seconds=5.0)
+    assert race_words.one(view_of(steps, "a", "running")).endswith("running · step 40 of 300")
+    assert race_words.one(view_of(clock, "a", "running")).endswith("running · 0.8 of 5 s, step 40")
 
 
 def test_a_race_below_the_line_of_pairs() -> None:

@@ -1,0 +1,56 @@
+"""Encoders that are small enough to be trained here: one fills blanks, one says who speaks."""
+
+from __future__ import annotations
+
+from engine.presets.own import OWN
+from engine.presets.preset import Preset, derived
+
+_BLANKS = derived(
+    OWN["fast"],
+    "Fill the blanks",
+    "Three in twenty letters of Shakespeare are hidden, and guessed from both sides, all at once.",
+    model={"d_model": 96, "causal": False},
+    train={
+        "objective": "masked",
+        "steps": 800,
+        "batch_size": 32,
+        "eval_every": 50,
+        "sample_every": 50,
+        "snapshot_every": 50,
+    },
+    why={
+        "steps": (
+            "of the letters only 15% are guessed at a step, a seventh of what a decoder learns from: it takes"
+            " more steps"
+        ),
+    },
+    source="Devlin et al. 2018, scaled down",
+)
+
+ENCODERS: dict[str, Preset] = {
+    "blanks": _BLANKS,
+    "blanks_bpe": derived(
+        _BLANKS,
+        "Fill the blanks, in pieces of words",
+        "The same with tokens of a byte-pair encoding: a blank is a piece of a word.",
+        model={},
+        train={"tokenizer": "bpe:512"},
+        source=_BLANKS.source,
+    ),
+    "speakers": derived(
+        OWN["fast"],
+        "Who speaks?",
+        "One line of Shakespeare in, one of eight speakers out: the vector of its first token says who.",
+        model={
+            "n_layers": 2,
+            "d_model": 64,
+            "causal": False,
+            "output_head": "none",
+            "pooler": True,
+            "dropout": 0.2,
+        },
+        train={"batch_size": 48, "eval_every": 20, "snapshot_every": 20, "sample_prompt": ""},
+        why={"dropout": "four thousand lines are few: it learns them by heart"},
+        source="Devlin et al. 2018, 4.1, scaled down",
+    ),
+}

@@ -1,0 +1,118 @@
+"""The command that makes the shipped encoder-decoders and the classifier, on small recipes; and its measures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.checkpoints_paired import load_labels, load_pair
+from engine.config import ModelConfig, TrainConfig
+from engine.corpora import from_text
+from engine.measure.labelling import labelled_right
+from engine.model import build
+from engine.paired import Labelled, LabelledText
+from engine.paired_data import pair_text
+from engine.presets import ENCODERS, PAIRED
+from engine.seq2seq import build_pair
+from engine.tasks.paired import PAIR_TASKS
+from engine.tokenizers.paired import PairTokenizer
+from engine.training import pretrain_paired
+from engine.training.batches import Batches
+from engine.training.evaluation import guessed_right
+from engine.training.paired import LabelRecipe, PairRecipe, pair_recipe
+from engine.training.train_pairs import exact
+
+SMALL = ModelConfig(d_model=16, n_layers=1, n_heads=2)
+SHORT = TrainConfig(steps=4, batch_size=4, eval_every=2, snapshot_every=2, eval_tokens=0, warmup_steps=1)
+LINES = LabelledText(
+    "t",
+    "T",
+    PairTokenizer.train(["abcd"]),
+    ("x", "y"),
+    tuple(Labelled(text, "xy"[i % 2]) for i, text in enumerate(["a", "b", "ab", "ba", "abc", "cba"])),
+    (Labelled("cab", "x"), Labelled("bac", "y"), Labelled("c", "y")),
+)
+
+
+def test_every_task_has_settings_that_can_be_built() -> None:
+    assert set(PAIRED) == set(PAIR_TASKS)
+    for name in PAIRED:
+        recipe = pair_recipe(name)
+        recipe.train.validate()
+        build_pair(recipe.model, device="meta")
+        source, target = recipe.text.longest
+        assert (recipe.model.encoder.context, recipe.model.decoder.context) == (source, target)
+        assert PAIRED[name].title and PAIRED[name].summary and PAIRED[name].source
+    for preset in ENCODERS.values():
+        assert preset.train is not None
+        preset.train.validate()
+        assert not preset.model.validate().causal
+
+
+def test_a_pair_is_trained_measured_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = pair_text("reverse", 60, 20)
+    recipe = PairRecipe(text.fitted(SMALL), SHORT, text)
+    monkeypatch.setattr(pretrain_paired, "pair_recipe", lambda name: recipe)
+    metrics = pretrain_paired.pretrain("reverse", tmp_path)
+    found = load_pair(tmp_path / "paired" / "reverse")
+    assert found.metrics == metrics and metrics["step"] == 4
+    assert TrainConfig.from_dict(metrics["train"]) == SHORT
+    assert [point["step"] for point in metrics["curve"]] == [0, 2, 4]
+    right = exact(found.model, text.rows["validation"])
+    assert metrics["exact"] == sum(right) / 20
+    assert torch.tensor(metrics["alignment"]["heads"]).shape == (1, 2)
+
+
+def test_a_classifier_is_the_best_of_its_snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = LINES.fitted(SMALL)
+    recipe = LabelRecipe(config, replace(SHORT, steps=40, learning_rate=0.05), LINES, 0.25)
+    monkeypatch.setattr(pretrain_paired, "label_recipe", lambda: recipe)
+    metrics = pretrain_paired.pretrain("speakers", tmp_path)
+    found = load_labels(tmp_path / "paired" / "speakers")
+    assert found.labels == ("x", "y") and found.metrics == metrics
+    best = min(metrics["curve"], key=lambda point: point["validation_loss"])
+    assert metrics["step"] == best["step"] and metrics["majority"] == 0.25
+    assert metrics["right"] == pytest.approx(labelled_right(found.model, LINES.rows["validation"]), abs=1e-4)
+
+
+def test_how_often_a_classifier_is_right() -> None:
+    class Says(torch.nn.Module):
+        """Label 0 for a text that begins with the first symbol, else 1."""
+
+        w_label = torch.nn.Linear(2, 2)
+
+        def forward(self, texts: torch.Tensor) -> torch.Tensor:
+            first = texts[:, 1] == 3
+            return torch.stack([first.float(), (~first).float()], dim=1)
+
+    rows = LINES.rows["train"]  # a, ab, abc begin with a and are of x, x, x
+    assert labelled_right(Says(), rows) == 1.0  # type: ignore[arg-type]
+    assert labelled_right(Says(), LINES.rows["validation"]) == pytest.approx(2 / 3)  # type: ignore[arg-type]
+
+
+def test_how_many_blanks_are_filled() -> None:
+    """A model that says the same everywhere is right where that letter was hidden."""
+    corpus = from_text("ab" * 300, "t")
+    config = ModelConfig(vocab_size=3, context=10, d_model=8, n_heads=2, n_layers=1, causal=False)
+    train = TrainConfig(objective="masked", mask_rate=0.3)
+    model, batches = build(config), Batches(corpus, config, train)
+
+    class Always(torch.nn.Module):
+        def __init__(self, token: int) -> None:
+            super().__init__()
+            self.token, self.weight = token, torch.nn.Parameter(torch.zeros(1))
+
+        def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.one_hot(torch.full_like(tokens, self.token), 3).float()
+
+    hidden = [batch.targets for batch in batches.windows(corpus.validation, 0)]
+    asked = torch.cat([some[some >= 0] for some in hidden])
+    for token in (0, 1):
+        share = float((asked == token).float().mean())
+        found = guessed_right(Always(token), batches, corpus.validation)  # type: ignore[arg-type]
+        assert found == pytest.approx(share) and 0.2 < share < 0.8
+    assert guessed_right(Always(2), batches, corpus.validation) == 0.0  # type: ignore[arg-type]
+    assert 0 <= guessed_right(model, batches, corpus.validation) <= 1

@@ -182,20 +182,6 @@ class ResolvedConfig(ModelConfig):
 
 
 @dataclass(frozen=True)
-class Extra:
-    """Parameters that a published model has beside what ModelConfig can say: known to the ledger, not to the
-    model built here.
-
-    `shape` holds numbers and names of fields, so that it follows a changed configuration; `component` is one
-    of `engine.ledger.COMPONENTS`.
-    """
-
-    component: str
-    name: str
-    shape: tuple[int | str, ...]
-
-
-@dataclass(frozen=True)
 class TrainConfig(_Fields):
     """How a model is trained. Losses are nats per token; `seed` fixes initialisation and batches."""
 

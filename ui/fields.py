@@ -161,7 +161,13 @@ PARTS = (
     Control(
         "output_head",
         "Output head",
-        "linear: one matrix. masked: BERT's, with a layer before it. none: vectors, nothing to train.",
+        "linear: one matrix. scaled: the same over √d_model (T5). masked: BERT's, with a layer before it."
+        " none: vectors, nothing to train.",
+    ),
+    Control(
+        "pooler",
+        "Pooler",
+        "A layer on the first token's last vector, for what is asked of a whole text (BERT).",
     ),
     Control(
         "token_types",

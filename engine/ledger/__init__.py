@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
 
-from engine.config import Extra, ModelConfig, ResolvedConfig
+from engine.config import ModelConfig, ResolvedConfig
 from engine.ledger.flops import Product, products, seen
 from engine.ledger.memory import DTYPES, GB, TRAINED_IN, Memory, activations, kv_numbers
 from engine.ledger.rows import COMPONENTS, PER_BLOCK, SYMBOLS, Row, parameter_rows
@@ -23,7 +23,6 @@ __all__ = [
     "PER_BLOCK",
     "SYMBOLS",
     "TRAINED_IN",
-    "Extra",
     "Flops",
     "Kept",
     "Ledger",
@@ -137,12 +136,11 @@ class Ledger:
 @lru_cache(maxsize=256)
 def ledger(
     config: ModelConfig,
-    extras: tuple[Extra, ...] = (),
     encoder: ModelConfig | None = None,
     parts: Parts = HEALTHY,
 ) -> Ledger:
-    """The ledger of a configuration built from `parts`, with what a `Preset` knows beside it: `extras`, and
-    the `encoder` that a decoder reads.
+    """The ledger of a configuration built from `parts`, with the `encoder` that it reads, where it is a
+    decoder.
 
     >>> ledger(ModelConfig(vocab_size=65, d_model=128, n_layers=4, position="none")).total
     795904
@@ -151,12 +149,12 @@ def ledger(
     """
     c = config.validate().resolved()
     below = None if encoder is None else encoder.validate().resolved()
-    return Ledger(c, parameter_rows(c, extras, below, parts), below, parts)
+    return Ledger(c, parameter_rows(c, below, parts), below, parts)
 
 
 def ledger_of(preset: Preset) -> Ledger:
     """The ledger of a preset, with all that it knows beside its configuration."""
-    return ledger(preset.model, preset.extras, preset.encoder)
+    return ledger(preset.model, preset.encoder)
 
 
 def component_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, int]:

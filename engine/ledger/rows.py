@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
-from engine.config import Extra, ResolvedConfig
+from engine.config import ResolvedConfig
 from engine.parts.costs import Weight
 from engine.parts.output import Pooler
 from engine.parts.registry import HEALTHY, Parts
@@ -66,7 +66,6 @@ class Row:
 
 def parameter_rows(
     c: ResolvedConfig,
-    extras: tuple[Extra, ...] = (),
     encoder: ResolvedConfig | None = None,
     parts: Parts = HEALTHY,
 ) -> tuple[Row, ...]:
@@ -77,8 +76,7 @@ def parameter_rows(
     """
     output = list(_of("unembedding", parts.output(c).tensors(c)))
     if encoder is None:
-        specs = [*_stack(c, parts), *((e.component, Weight(e.name, e.shape)) for e in extras), *output]
-        return _in_order(_row(c, spec) for spec in specs)
+        return _in_order(_row(c, spec) for spec in (*_stack(c, parts), *output))
     below = [_row(encoder, spec, "encoder") for spec in _stack(encoder, parts) if spec != _EMBEDDING]
     stack = [*_stack(c, parts), *_cross(c, parts)]
     above = _in_order(_row(c, spec, "decoder") for spec in stack if spec != _EMBEDDING)
@@ -86,7 +84,7 @@ def parameter_rows(
 
 
 def _in_order(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """By component. Stable: an extra stands at the end of its own."""
+    """By component. Stable: what a part says first stands first."""
     return tuple(sorted(rows, key=lambda row: COMPONENTS.index(row.component)))
 
 

@@ -98,10 +98,11 @@ def largest(ledger: Ledger, most: int = 3) -> tuple[dict[str, int], int]:
 
 
 def beyond_the_map(ledger: Ledger) -> int:
-    """Parameters of parts that the map of a plain decoder or encoder does not draw: BERT's pooler and token
-    types, T5's encoder.
+    """Parameters of parts that the map of a plain decoder or encoder does not draw: BERT's pooler, T5's
+    encoder and what reads it.
     """
-    return ledger.total - sum(component_parameters(ledger.config).values())
+    drawn = component_parameters(ledger.config)
+    return ledger.total - sum(count for name, count in drawn.items() if name != "pooler")
 
 
 def row_share(ledger: Ledger, row: Row) -> float:

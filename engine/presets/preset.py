@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.config import Extra, ModelConfig, TrainConfig
+from engine.config import ModelConfig, TrainConfig
 from engine.seq2seq_config import Seq2SeqConfig
 
 
@@ -14,8 +14,8 @@ class Preset:
     """A model, and for the small ones how it is trained. `why` gives reasons by field name; `source` is where
     published sizes come from.
 
-    `published` is the number of parameters as its makers give it, in words. `extras` are parameters that the
-    model built here does not have; `encoder` is what `model`, then a decoder, reads by cross-attention.
+    `published` is the number of parameters as its makers give it, in words. `encoder` is
+    what `model`, then a decoder, reads by cross-attention.
     """
 
     title: str
@@ -25,7 +25,6 @@ class Preset:
     why: dict[str, str] = field(default_factory=dict)
     source: str | None = None
     published: str = ""
-    extras: tuple[Extra, ...] = ()
     encoder: ModelConfig | None = None
 
     @property

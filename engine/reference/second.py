@@ -45,6 +45,7 @@ FREE = {  # fields that may have any value
     "embedding_scale",
     "embedding_norm",
     "token_types",
+    "pooler",  # of vectors that are written down here: nothing reads it on the way to a logit
     "causal",
     "window",
     "output_projection",

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.config import Extra, ModelConfig
+from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.ledger import (
     COMPONENTS,
@@ -147,7 +147,9 @@ def test_any_legal_configuration_is_counted_as_its_model_is_built(config):
 def test_flops_are_those_that_torch_was_asked_for(config, tokens):
     tokens = min(tokens, config.context)
     whole = replace(config, window=0)  # beyond a window the engine computes what it then hides
-    assert ledger(whole).flops(tokens).forward * tokens == totals(trace(config, tokens))["products"]
+    made = ledger(whole).flops(tokens).forward * tokens
+    made += 2 * config.d_model**2 if config.pooler else 0  # once a text: in no token's row
+    assert made == totals(trace(config, tokens))["products"]
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -294,18 +296,12 @@ def test_every_published_model_has_a_second_opinion():
     }  # PyTorch's own: tests/engine/test_seq2seq.py
 
 
-def test_extras_follow_a_changed_configuration():
-    extras = (
-        Extra("pooler", "W_pool", ("d_model", "d_model")),
-        Extra("pooler", "bias of W_pool", ("d_model",)),
-    )
-    found = ledger(ModelConfig(d_model=16, n_heads=2), extras)
-    assert found.total - ledger(ModelConfig(d_model=16, n_heads=2)).total == 16 * 16 + 16
-    assert (
-        found.components["pooler"] == 16 * 16 + 16
-        and next(row.name for row in found.rows if row.component == "embedding") == "token embedding E"
-    )
-    assert ledger(ModelConfig(), (Extra("pooler", "W", (3, "vocab_size")),)).rows[-2].formula == "3·V"
+def test_a_pooler_follows_a_changed_configuration():
+    small = ModelConfig(d_model=16, n_heads=2)
+    found = ledger(replace(small, pooler=True))
+    assert found.total - ledger(small).total == found.components["pooler"] == 16 * 16 + 16
+    rows = [row for row in found.rows if row.component == "pooler"]
+    assert [row.formula for row in rows] == ["d·d", "d"] and rows[0].name == "W_pool, on the first token"
 
 
 def test_a_formula_says_what_its_number_is():

@@ -19,7 +19,7 @@ from engine.presets import ENCODER_DECODERS, PRESETS
 
 def of(name: str):
     preset = (PRESETS | ENCODER_DECODERS)[name]
-    return ledger(preset.model, preset.extras, preset.encoder)
+    return ledger(preset.model, preset.encoder)
 
 
 SMALL = ModelConfig(vocab_size=65, d_model=64, n_layers=3, n_heads=4, context=32, position="none")

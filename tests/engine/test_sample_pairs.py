@@ -108,6 +108,18 @@ def test_an_end_is_the_last_token() -> None:
         assert len(ids) <= 12 and 2 not in ids[:-1] and (ids[-1] == 2 or len(ids) == 12)
 
 
+def test_it_stops_when_all_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = loud_ending()
+    sources = some(40, 5, 3)
+    lengths = [len(ids) for ids in write_targets(model, sources)]
+    soon = [row for row, length in enumerate(lengths) if length < 8]
+    assert len({lengths[row] for row in soon}) > 1
+    steps, decode = [], model.decode
+    monkeypatch.setattr(model, "decode", lambda *given, **named: steps.append(1) or decode(*given, **named))
+    write_targets(model, sources[soon])
+    assert len(steps) == max(lengths[row] for row in soon)
+
+
 def naive_beam(model: Seq2Seq, source: list[int], depth: int, width: int) -> tuple[int, ...]:
     """The same search over whole targets, each read anew; scores are means."""
     live: list[tuple[tuple[int, ...], float]] = [((), 0.0)]

@@ -215,7 +215,7 @@ def test_a_head_of_the_cross_attention_can_be_silenced() -> None:
 def test_the_ledger_counts_what_is_built(fields: dict[str, Any]) -> None:
     config = pair_config(**fields)
     built = build_pair(config, device="meta")
-    found = ledger(config.decoder, (), config.encoder)
+    found = ledger(config.decoder, config.encoder)
     assert found.total == sum(p.numel() for p in built.parameters())
     cross = sum(p.numel() for n, p in built.named_parameters() if ".cross." in n)
     assert found.components.get("cross_attention", 0) == cross
@@ -229,7 +229,7 @@ def test_flops_are_those_of_the_products() -> None:
     model = build_pair(config).eval()
     with FlopCounterMode(display=False) as counter:
         model(some(1, n), some(1, n))
-    assert ledger(config.decoder, (), config.encoder).flops(n).forward * n == counter.get_total_flops()
+    assert ledger(config.decoder, config.encoder).flops(n).forward * n == counter.get_total_flops()
     kept = activations(config.decoder.resolved(), Pass(1, n), encoder=config.encoder.resolved())
     assert set(kept) == {"norm", "attention", "feedforward", "output"}
 
@@ -253,7 +253,7 @@ def test_every_step_is_traced(fields: dict[str, Any]) -> None:
         fields.get("mixer") == "none"
     )
     counts = totals(steps)
-    found = ledger(config.decoder, (), config.encoder)
+    found = ledger(config.decoder, config.encoder)
     assert counts["parameters"] == found.total
     kinds = {step.tower for step in steps}
     assert kinds == {"encoder", "decoder", ""}
@@ -262,7 +262,7 @@ def test_every_step_is_traced(fields: dict[str, Any]) -> None:
 def test_work_of_a_trace_is_that_of_the_ledger() -> None:
     """Of as many tokens that are read as are written."""
     config = pair_config(position="sinusoidal", attention_bias=True)
-    wanted = ledger(config.decoder, (), config.encoder).flops(6).forward * 6
+    wanted = ledger(config.decoder, config.encoder).flops(6).forward * 6
     assert totals(trace_pair(config, 6, 6))["products"] == wanted
 
 

@@ -59,7 +59,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "qk_gain",
         "embedding_norm",
     ),
-    "Both ends": ("token_types", "output_head"),
+    "Both ends": ("token_types", "output_head", "pooler"),
     "Without parameters": (
         "window",
         "embedding_scale",
@@ -91,7 +91,7 @@ def chosen_model() -> Choice:
         config = ModelConfig(**values).validate()
         encoder = choice.base.encoder
         below = None if encoder is None else replace(config, causal=False, output_head="none")
-        counted = ledger(config, choice.extras, below, choice.base.parts)
+        counted = ledger(config, below, choice.base.parts)
     except ConfigError as error:
         problem.error(
             safe(

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from engine import checkpoints
-from engine.config import Extra, ModelConfig, ResolvedConfig
+from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
 from engine.faults import parts_of
 from engine.ledger import Ledger, ledger, ledger_of
@@ -40,7 +40,6 @@ class Choice:
     base: Ledger
     ledger: Ledger
     changed: Mapping[str, tuple[Any, Any]]
-    extras: tuple[Extra, ...] = ()
 
     @property
     def config(self) -> ResolvedConfig:
@@ -52,7 +51,6 @@ class Choice:
             encoder = self.ledger.encoder
             return ledger(
                 replace(self.config, **fields),
-                self.extras,
                 None if encoder is None else replace(encoder, **fields),
                 self.ledger.parts,
             )
@@ -146,8 +144,6 @@ def plain(name: str) -> Choice:
             + (f" *Published: {preset.published}.*" if preset.published else "")
             + (f" *Source: {preset.source}.*" if preset.source else "")
         )
-        if preset.extras:
-            note += " What the model built here leaves out is counted on this page, as rows of its own."
     elif name.startswith(PRETRAINED):
         note = _published(name.removeprefix(PRETRAINED))
     elif name.startswith(RUN):
@@ -159,7 +155,7 @@ def plain(name: str) -> Choice:
         if preset
         else options().get(name, "A run").removeprefix("Your run: ")
     )
-    return Choice(title, note, counted, counted, {}, preset.extras if preset else ())
+    return Choice(title, note, counted, counted, {})
 
 
 def _published(name: str) -> str:

@@ -11,7 +11,7 @@ from pages.models.reference import words
 from pages.models.reference.variations import ALL
 from ui import explain, widgets
 
-ONE_STACK = {name: preset for name, preset in ALL.items() if not (preset.encoder or preset.extras)}
+ONE_STACK = {name: preset for name, preset in ALL.items() if not (preset.encoder or preset.model.pooler)}
 
 
 def draw_quick() -> None:

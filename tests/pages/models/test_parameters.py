@@ -55,7 +55,7 @@ def sentences(page: AppTest) -> str:
 def test_a_preset_is_counted_with_its_source(name):
     page = opened(model=name)
     preset = ALL[name]
-    assert f"**{ledger(preset.model, preset.extras, preset.encoder).total:,} parameters**" in sentences(page)
+    assert f"**{ledger(preset.model, preset.encoder).total:,} parameters**" in sentences(page)
     assert preset.trainable or preset.source in sentences(page)
 
 

@@ -32,7 +32,7 @@ def test_a_preset_is_drawn_and_counted_as_on_parameters(name):
     home = opened(name)
     assert not home.exception
     drawn, preset = the_map(home), PRESETS[name]
-    counted = ledger(preset.model, preset.extras, preset.encoder)
+    counted = ledger(preset.model, preset.encoder)
     assert drawn["alt"].endswith(
         f"{preset.title}: from tokens through {preset.model.n_layers} blocks to probabilities;"
         f" {counted.total:,} parameters."

@@ -28,6 +28,7 @@ def machine() -> dict[str, object]:
         "cpu": model,
         "cores": cores,
         "threads": torch.get_num_threads(),
+        "used_as": torch.backends.cpu.get_cpu_capability(),  # AVX2 also where it is told to act so
         "torch": torch.__version__,
         "python": platform.python_version(),
     }

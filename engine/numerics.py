@@ -69,10 +69,12 @@ def pick_device() -> torch.device:
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 products are a native instruction there, rather than emulated."""
+    """Whether bfloat16 products are a native instruction there, rather than emulated. A processor that torch
+    is told to use as an older one (ATEN_CPU_CAPABILITY=avx2) is taken for that one.
+    """
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    if device.type == "cpu":
+    if device.type == "cpu" and torch.backends.cpu.get_cpu_capability() not in ("DEFAULT", "AVX2"):
         return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
     return False
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
-from engine.config import ModelConfig, TrainConfig
+from engine.config import LEARNED_MIXERS, ModelConfig, TrainConfig
 from engine.presets import PRESETS, Preset
 from ui.text.markdown import whole
 
@@ -102,7 +102,7 @@ PARTS = (
         "qk_gain",
         "QK-norm gain",
         "With QK-norm: a learned scale for each dimension of queries and of keys, as in Qwen3.",
-        matters=_is("qk_norm", True),
+        matters=lambda values: bool(values["qk_norm"]) and values["mixer"] in LEARNED_MIXERS,
     ),
     Control(
         "score_scale",
@@ -324,8 +324,11 @@ def preset_values(preset: Preset) -> Values:
 
 
 def configs(values: Values, vocab_size: int) -> tuple[ModelConfig, TrainConfig]:
-    """The two configs of a set of values, not yet validated."""
+    """The two configs of a set of values, not yet validated. A gain of queries and keys is left out where its
+    switch is greyed out: nobody could turn it off there.
+    """
     model = {name: value for name, value in values.items() if name in ModelConfig.__dataclass_fields__}
+    model["qk_gain"] = bool(values["qk_gain"]) and CONTROLS["qk_gain"].matters(values)
     train = {name: value for name, value in values.items() if name in TrainConfig.__dataclass_fields__}
     masked = train.get("objective") == "masked"
     return ModelConfig(vocab_size=vocab_size + masked, **model), TrainConfig(**train)

@@ -18,7 +18,7 @@ from engine.service import standings
 from engine.service.state import RunSpec, RunView
 from engine.service.stored import Stored
 from ui import explain, race_words, state, widgets
-from ui.figures.race import Curves, race_curves
+from ui.figures.race import WIDE, Curves, race_curves
 from ui.players.plot import plot
 from ui.players.served import ASSETS
 from ui.race_desk import buttons, in_hand, progress, troubles
@@ -26,6 +26,7 @@ from ui.status import POLL_SECONDS
 from ui.text.markdown import token_word
 
 HEIGHT = 360  # of the chart
+HALF = 420  # pixels: about what the curves have where something stands beside the chart
 SMOOTH = 20  # batches, where smoothing is asked for
 Say = Callable[[Sequence[RunView]], str]
 Draw = Callable[[Sequence[RunView]], None]
@@ -103,7 +104,7 @@ def _panel(
         along, curves, smooth = _line(key, title, specs, views, stored)
         chart, side = st.columns([5, 3], gap="medium") if beside else (st.container(), None)
         with chart:
-            _chart(key, views, specs, along, curves, smooth, height)
+            _chart(key, views, specs, along, curves, smooth, height, WIDE if beside is None else HALF)
         if beside and side:
             with side:
                 beside(views)
@@ -135,6 +136,7 @@ def _chart(
     curves: Curves,
     smooth: bool,
     height: int,
+    wide: int,
 ) -> None:
     cuts = {one.train.tokenizer for one in ([view.spec for view in views] or specs)}
     unit: standings.Unit = "bits" if len(cuts) > 1 else "nats"
@@ -149,6 +151,7 @@ def _chart(
         token=token_word(min(cuts)),
         end=standings.end_of(views, along),
         height=height,
+        wide=wide,
     )
     plot(
         figure,

@@ -99,8 +99,13 @@ class Finish:
 
     @property
     def complete(self) -> bool:
-        """All are at their ends."""
-        return all(line.step >= line.total_steps for line in self.order)
+        """Nobody learns any more."""
+        return all(line.ended for line in self.order)
+
+    @property
+    def early(self) -> tuple[Standing, ...]:
+        """Those that were ended, or failed, before their budget was spent."""
+        return tuple(line for line in self.order if line.ended and line.status != "finished")
 
     @property
     def below_bigram(self) -> tuple[Standing, ...]:
@@ -123,8 +128,9 @@ def finish(
     unit: Literal["nats", "bits"] = "nats",
     baselines: Mapping[str, float] | None = None,
 ) -> Finish | None:
-    """None where fewer than two have been looked at."""
-    known = [line for line in lines if math.isfinite(line.bits if unit == "bits" else line.loss)]
+    """None where fewer than two have learned anything: before the first step, no loss says who is better."""
+    looked = [line for line in lines if line.looked > 0]
+    known = [line for line in looked if math.isfinite(line.bits if unit == "bits" else line.loss)]
     if len(known) < 2:
         return None
     ordered = sorted(known, key=lambda line: line.bits if unit == "bits" else line.loss)

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.faults import parts_of
 from engine.numerics import perplexity
-from engine.service.state import RunView, Status
+from engine.service.state import ACTIVE, RunView, Status
 from engine.training.estimate import forward_flops, tokens_a_step
 from engine.training.records import Evaluation, Sample
 
@@ -40,6 +40,11 @@ class Standing:
     tokens: int
     flops: int
     seconds: float
+    looked: int  # the step of the newest look; 0 before the first step's
+
+    @property
+    def ended(self) -> bool:
+        return self.status not in ACTIVE
 
     @property
     def perplexity(self) -> float:
@@ -73,6 +78,7 @@ def standing(view: RunView) -> Standing:
         tokens,
         flops_a_token(view) * tokens,
         view.seconds,
+        look.step if look else 0,
     )
 
 
@@ -82,14 +88,15 @@ def standings(views: Sequence[RunView]) -> tuple[Standing, ...]:
 
 
 def written(views: Sequence[RunView]) -> list[tuple[str, Sample]]:
-    """(name, what it wrote): after the last step at which all of them wrote, and so under the same prompt and
-    seed; where there is none, the last of each.
+    """(name, what it wrote), all under the same prompt and seed: after the last step at which all of them
+    wrote that are going on or came to their end; of one that ended before, its last.
     """
-    steps = [{sample.step for sample in view.history.samples} for view in views]
+    whole = [view for view in views if view.active or view.status == "finished"] or views
+    steps = [{sample.step for sample in view.history.samples} for view in whole]
     common = max(set.intersection(*steps), default=None) if steps else None
     found = []
     for view in views:
-        some = [s for s in view.history.samples if common is None or s.step == common]
+        some = [s for s in view.history.samples if common is None or s.step <= common]
         found += [(name_of(view), some[-1])] if some else []
     return found
 
@@ -148,13 +155,15 @@ class Course:
 
     @property
     def newest(self) -> tuple[float, float] | None:
-        """Where the validation loss ends, and its value; None before the first look."""
+        """Where the validation loss ends, and its value; None before the first look. Of two looks at one
+        place that at the whole split counts, as in the table.
+        """
         ends = [
             (float(at[-1]), float(losses[-1]))
-            for at, losses in ((self.looked_at, self.looked), (self.end_at, self.end))
+            for at, losses in ((self.end_at, self.end), (self.looked_at, self.looked))
             if len(losses)
         ]
-        return max(ends, default=None)
+        return max(ends, key=lambda end: end[0], default=None)
 
 
 def course(view: RunView, along: Along, unit: Unit = "nats", smooth: int = 1, points: int = 400) -> Course:

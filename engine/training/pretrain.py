@@ -75,16 +75,20 @@ RECIPES: dict[str, Recipe] = {
 
 # Six small models that differ in `position` and in nothing else: same seed, same windows in the same order,
 # same schedule. 4 x 64 wide so that six of them are small enough to be shipped. RoPE at its published base;
-# without QK-norm, as in the published models that use these schemes.
+# without QK-norm, as in the published models that use these schemes. Written out, not taken from a preset:
+# what is shipped was trained by these, and stays.
 POSITION_RECIPES: dict[str, Recipe] = {
     f"positions/{scheme}": Recipe(
-        replace(
-            PRESETS["fast"].model, context=64, d_model=64, position=scheme, rope_theta=10_000.0, qk_norm=False
-        ),
-        replace(
-            cast(TrainConfig, PRESETS["fast"].train),
+        ModelConfig(context=64, d_model=64, ffn="relu2", position=scheme, norm_gain=False),
+        TrainConfig(
             steps=2500,
+            optimizer="muon",
+            muon_momentum=0.85,
+            learning_rate=6e-3,
+            weight_decay=0.0,
             warmup_steps=20,
+            schedule="linear",
+            min_lr_fraction=0.0,
             **_SCHEDULE | {"eval_every": 250, "snapshot_every": 250},
         ),
     )

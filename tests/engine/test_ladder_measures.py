@@ -26,6 +26,7 @@ from engine.presets.ladder import LADDER
 from engine.service.climbing import CLEAR, Finish, Idea, finish, idea, losses
 from engine.service.lab_races import shipped
 from engine.service.standings import Standing
+from engine.service.state import Status
 from engine.training import pairs
 
 TEXT = from_text("she saw the ship that the others wished she had not shown them " * 40)
@@ -170,8 +171,10 @@ def test_the_lines_of_a_rung_run_in_it_and_not_below(name: str) -> None:
 # --- who is ahead -------------------------------------------------------------------------------
 
 
-def line(name: str, loss: float, step: int = 300, bits: float = math.nan) -> Standing:
-    return Standing(name, name, "finished", step, 300, loss, loss, True, bits, 1, 1, 1, 1.0)
+def line(
+    name: str, loss: float, step: int = 300, bits: float = math.nan, status: Status = "finished"
+) -> Standing:
+    return Standing(name, name, status, step, 300, loss, loss, True, bits, 1, 1, 1, 1.0, step)
 
 
 def test_an_idea_is_what_it_saves() -> None:
@@ -196,11 +199,15 @@ def test_a_race_is_ranked() -> None:
     assert found.clear and found.complete
     assert [each.name for each in found.below_bigram] == ["b"]
     assert [each.name for each in found.stalled] == ["c"]
-    half = finish([line("a", 2.6), line("b", 2.61, step=150), line("c", 99.0)], "nats", LINES_OF)
-    assert half is not None and not half.complete and half.stalled == ()
+    going = line("b", 2.61, step=150, status="running")
+    half = finish([line("a", 2.6), going, line("c", 99.0)], "nats", LINES_OF)
+    assert half is not None and not half.complete and half.stalled == () == half.early
+    stopped = finish([line("a", 2.6), line("b", 2.61, step=150, status="stopped")])
+    assert stopped is not None and stopped.complete and [each.name for each in stopped.early] == ["b"]
     close = finish([line("a", 2.6), line("b", 2.61)])
     assert close is not None and not close.clear and close.below_bigram == () == close.stalled
     assert finish([line("a", 2.6)]) is None
+    assert finish([line("a", 2.6), line("b", 4.2, step=0)]) is None, "nobody is ahead before learning"
     bits = finish([line("a", 2.0, bits=3.0), line("b", 4.0, bits=2.9)], "bits")
     assert bits is not None and bits.best.name == "b" and bits.apart == pytest.approx(0.1)
 

@@ -5,6 +5,7 @@ look.
 from __future__ import annotations
 
 import copy
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from engine.errors import CheckpointError, TaskError
 from engine.measure.ablation import Switches, edits_for
 from engine.measure.task_curve import first_solved, task_curve
 from engine.measure.task_heads import looking, seen, solved_without, targets
+from engine.measure.task_rules import out_of_turn, out_of_turn_line
 from engine.measure.task_scores import answered, ask, lines_of, share_right, task_scores
 from engine.model import Transformer
 from engine.probe import Patcher, Recorder
@@ -208,3 +210,29 @@ def test_what_was_learned_by_heart_is_solved_of_one_split_alone(corpus: Corpus) 
     assert found is not None and found.validation == 0.0
     assert found.train == sum(line[:9] in known for line in chosen) / 100
     assert 0.3 < found.train < 0.7
+
+
+def test_a_circle_with_a_letter_out_of_turn_has_two_answers() -> None:
+    draws = random.Random(1)
+    for _ in range(50):
+        read, follows, away = out_of_turn_line(draws, "abcdefghijklmnop")
+        before, wrong = read[:-1], read[-1]
+        assert before[before.index(wrong) + 1] == follows, "as it went before"
+        assert away == min(set(before), key=read.rindex) and follows != away != wrong
+        assert all(before[i] == before[i - len(set(before))] for i in range(len(set(before)), len(before)))
+
+
+class Follower(torch.nn.Module):
+    """Says what followed the last letter before: an induction head, written out."""
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        logits = torch.zeros(*tokens.shape, 17)
+        for row, line in enumerate(tokens.tolist()):
+            logits[row, -1, line[line.index(line[-1]) + 1]] = 1.0
+        return logits
+
+
+def test_an_induction_head_says_what_followed() -> None:
+    tokenizer = corpora.load("repeat").tokenizer
+    found = out_of_turn(Follower(), tokenizer, "abcdefghijklmnop", 60)  # type: ignore[arg-type]
+    assert (found.after, found.longest, found.probes) == (1.0, 0.0, 60)

@@ -65,6 +65,17 @@ def test_curves_against_each_axis(along: standings.Along, each: float | None) ->
     assert standings.end_of([view, run("b", steps=10)], along) == pytest.approx(200 * each)
 
 
+def test_a_curve_ends_at_the_loss_of_the_whole_split_that_the_table_has() -> None:
+    """The last step is looked at twice: 2.3 on a part of the split, 2.2 on the whole of it."""
+    looks = (
+        Evaluation(20, 2.0, 2.9, 0.4, False),
+        Evaluation(40, 2.0, 2.3, 0.8, False),
+        Evaluation(40, 2.0, 2.2, 0.8, True),
+    )
+    view = replace(run(), history=replace(run().history, evaluations=looks))
+    assert standings.course(view, "steps").newest == (40.0, 2.2) and standings.standing(view).loss == 2.2
+
+
 @pytest.mark.parametrize(
     ("along", "end"), [("steps", 100.0), ("tokens", 100.0 * 24), ("seconds", 2.0), ("flops", None)]
 )
@@ -115,6 +126,9 @@ def test_texts_are_those_of_the_last_step_that_all_have() -> None:
     assert [(name, sample.text) for name, sample in found] == [("a", "a50"), ("b", "b50"), ("c", "c50")]
     apart = standings.written([wrote("a", 100), wrote("b", 50), wrote("c")])
     assert [(name, sample.text) for name, sample in apart] == [("a", "a100"), ("b", "b50")]
+    ended = replace(wrote("c", 0), status="stopped")
+    found = standings.written([wrote("a", 0, 100, 200), wrote("b", 0, 100, 200), ended])
+    assert [sample.text for _, sample in found] == ["a200", "b200", "c0"], "who ended early holds nobody back"
 
 
 def test_the_table_of_all_curves() -> None:

@@ -37,8 +37,8 @@ test("marks stand at their steps; names that would touch stand on two sides, or 
   const mark = (step) => ({ step, short: "0.1", words: "" })
   const placed = (marks, wide) => marked([0, 10, 20, 30, 40], marks.map(mark), wide).map(({ step, at, side }) => [step, at, side])
   assert.deepEqual(placed([10, 25, 40], 400), [[10, 25, "right"], [40, 100, "right"]])
-  assert.deepEqual(placed([10, 20], 100), [[10, 25, "left"], [20, 50, "right"]])
-  assert.deepEqual(placed([10, 20, 30], 100), [[10, 25, "left"], [20, 50, "none"], [30, 75, "right"]])
+  assert.deepEqual(placed([10, 20], 80), [[10, 25, "left"], [20, 50, "right"]])
+  assert.deepEqual(placed([10, 20, 30], 80), [[10, 25, "left"], [20, 50, "none"], [30, 75, "right"]])
   assert.deepEqual(marked([0], [mark(0)], 100).map(({ at, side }) => [at, side]), [[0, "right"]])
 })
 

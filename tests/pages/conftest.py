@@ -158,3 +158,11 @@ def nothing_computes_at_the_end() -> Iterator[None]:
     """A thread within PyTorch when Python ends is an abort."""
     yield
     slow._jobs().leave(60)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages wait for what they measure, however slow the machine is: for tests of the result, not of the
+    bar that stands there meanwhile.
+    """
+    monkeypatch.setattr(slow, "GLANCE", 60.0)

@@ -116,6 +116,7 @@ def dead(page: AppTest, key: str, offered: dict[str, list[Any]]) -> list[str]:
     return found
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("entry", PAGES, ids=[entry.url for entry in PAGES])
 def test_every_control_of_every_view_changes_what_is_shown(
     entry: site.Entry, manager: StageManager, offered: dict[str, list[Any]]

@@ -24,7 +24,7 @@ from tests.pages.stage import StageManager, open_page, view_of
 from ui import fetching, models, subject
 from ui.fields import TRAINABLE
 from ui.models import FIRST_MODEL, LAPSES, SHIPPED, lapse_of
-from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, MAX_TEXT, read, show_token
+from ui.reading import ENGLISH, EXAMPLES, FIRST_TEXT, MAX_TEXT, TASK_EXAMPLES, read, show_token
 from ui.site import ROOT
 from ui.step import NEWEST
 from ui.subject import Subject
@@ -127,6 +127,17 @@ def test_every_model_can_be_chosen(manager):
             and got["shape"][0] == len(got["ids"])
             and in_url(page, "model") == name
         )
+
+
+def test_a_task_s_model_is_offered_problems_of_its_task(manager):
+    page = opened(model="task-copy")
+    offered = [one.replace("\\", "") for one in page.button_group(key="text_example").options]
+    assert len(offered) == TASK_EXAMPLES and given(page)["text"].strip() == offered[0] != offered[-1]
+    assert all(TASKS["copy"].right(one) for one in offered), "each with its right answer"
+    page.button_group(key="text_example").set_value(offered[-1]).run()
+    assert given(page)["text"].strip() == offered[-1]
+    page.selectbox(key="subject_model").select(FIRST_MODEL).run()
+    assert given(page)["text"] == FIRST_TEXT, "nobody typed it: it does not stay with another model"
 
 
 @pytest.mark.parametrize(

@@ -53,9 +53,10 @@ def race_curves(
     token: str = "character",
     end: float = 0.0,
     height: int = 360,
+    wide: int = WIDE,
 ) -> go.Figure:
     """`courses` in one chart, `lines` (name -> loss) across it, and at the right the name of each at its end.
-    `height` is the figure's, in pixels: labels are kept apart by it.
+    `height` is the figure's and `wide` about the curves' own width, in pixels: labels are kept apart by them.
     """
     word = "letter" if token == "character" else token
     y_range = loss_range(courses, lines)
@@ -81,7 +82,7 @@ def race_curves(
         },
         shapes=[_across(y) for y in lines.values()],
         annotations=[
-            *_across_labels(lines, word, courses, curves, max(ends) or 1, y_range, inside),
+            *_across_labels(lines, word, courses, curves, max(ends) or 1, y_range, (wide, inside)),
             *_names(courses, y_range, inside, curves),
         ],
     )
@@ -151,12 +152,13 @@ def _across_labels(
     curves: Curves,
     end: float,
     y_range: list[float],
-    inside: int,
+    size: tuple[int, int],
 ) -> list[dict[str, Any]]:
     """The name of each line, above it or below, where the fewest curves run through it."""
+    wide, inside = size
     scale = inside / (y_range[1] - y_range[0])
     points = [
-        (np.asarray(at, np.float64) / end * WIDE, (y_range[1] - np.asarray(y, np.float64)) * scale)
+        (np.asarray(at, np.float64) / end * wide, (y_range[1] - np.asarray(y, np.float64)) * scale)
         for each in courses
         for at, y, there in (
             (each.looked_at, each.looked, curves != "training"),
@@ -169,20 +171,24 @@ def _across_labels(
         text = f"{LINES[name].format(token=word)}: {y:.2f}"
         top, width = (y_range[1] - y) * scale, LETTER * len(text)
         others = [(y_range[1] - other) * scale for other in lines.values() if other != y]
-        at, above = free_place(points, others, top, width)
+        at, above = free_place(points, others, top, width, wide)
         found.append(_said(text, y, at, above) | {"name": f"narrow:{SHORT.get(name, name)} {y:.2f}"})
     return found
 
 
 def free_place(
-    points: Sequence[tuple[np.ndarray, np.ndarray]], others: Sequence[float], line: float, width: float
+    points: Sequence[tuple[np.ndarray, np.ndarray]],
+    others: Sequence[float],
+    line: float,
+    width: float,
+    wide: int = WIDE,
 ) -> tuple[Literal["right", "center", "left"], bool]:
     """Where a label `width` pixels wide stands at a line (pixels from the top), and whether above it: the
     first place with the fewest points of curves (pixels from the left, from the top) and other lines in it.
     """
 
     def crowd(at: str, above: bool) -> int:
-        start = {"right": WIDE - width, "center": (WIDE - width) / 2, "left": 0.0}[at]
+        start = {"right": wide - width, "center": (wide - width) / 2, "left": 0.0}[at]
         low, high = (line - LINE, line) if above else (line, line + LINE)
         along = np.linspace(start, start + width, 24)
         hit = sum(int(((low < (y := _at(x, ys, along))) & (y < high)).sum()) for x, ys in points)

@@ -41,7 +41,7 @@ def draw_doctor(subject: Subject) -> None:
     found = _examined(subject, bug, slow)
     if found is None:
         return
-    with left:
+    with left, st.container(key="doctor_checks"):
         _table(found)
     with right:
         one = next((f for f in found if f.check == chosen), None)

@@ -23,7 +23,8 @@ SCALE = [  # nothing to ask, passed, failed
     [0.67, colour("run4")],
     [1.0, colour("run4")],
 ]
-SHORT = 27  # letters of a row's label
+SHORT = 34  # letters of a row's label; the longest has 36
+NARROW = 9  # pixels: the letters of the grid's names on a phone
 LINES = {"mended": "run0", "both": "run4", "spread": "run3", "mask": "run1", "told": "run2"}
 
 
@@ -64,13 +65,21 @@ def grid(
         "y1": row + 0.5,
         "line": {"color": colour("residual"), "width": 2},
     }
+    columns = _every(list(checks), [check.title for check in checks.values()]) | {"side": "top"}
+    rows = _every(names, [_short(titles[name]) for name in names])
+    small = {"tickfont": {"size": NARROW}}
+    narrow = {  # a column is as wide as a letter is high: its name stands upright
+        "margin": {"l": 184, "r": 4, "t": 112, "b": 8},
+        "xaxis": columns | small | {"tickangle": -90},
+        "yaxis": rows | small,
+    }
     layout = base_layout(
-        margin={"l": 170, "r": 52, "t": 116, "b": 8},
-        xaxis=_every(list(checks), [check.title for check in checks.values()])
-        | {"side": "top", "tickangle": -55},
-        yaxis=_every(names, [_short(titles[name]) for name in names]),
+        margin={"l": 220, "r": 78, "t": 112, "b": 8},
+        xaxis=columns | {"tickangle": -55},
+        yaxis=rows,
         shapes=[frame],
         showlegend=False,
+        meta={"narrow": narrow},
     )
     return go.Figure({"data": [trace], "layout": layout})
 
@@ -86,7 +95,7 @@ def _every(names: Sequence[str], written: Sequence[str]) -> dict[str, Any]:
         "tickmode": "array",
         "tickvals": list(range(len(names))),
         "ticktext": list(written),
-        "tickfont": {"size": 10},
+        "tickfont": {"size": 11},
         "automargin": False,
         "fixedrange": True,
         "showgrid": False,
@@ -95,7 +104,7 @@ def _every(names: Sequence[str], written: Sequence[str]) -> dict[str, Any]:
 
 
 def _short(title: str) -> str:
-    """A title that leaves room for the grid on a phone; the list above it has it whole."""
+    """A title that leaves room for the grid; the list above it has it whole."""
     return title if len(title) <= SHORT else f"{title[: SHORT - 1].rstrip()}…"
 
 

@@ -46,13 +46,15 @@ def draw_patient() -> None:
         if named is None:
             _order(done)
             _diagnose(titles)
+        else:
+            _lines(patient)
     if named is None:
         explain.answer(words.before(patient, cost(done)))
     else:
         explain.answer(words.told(patient, named, titles[patient.name], cost(done)))
     if done:
         _results(patient, done)
-    if named is not None:
+    if named is not None and patient.chart.caught_by:
         explain.measure_it(_truth, patient)
 
 
@@ -107,19 +109,23 @@ def _diagnose(titles: dict[str, str]) -> None:
 
 def _results(patient: Patient, done: tuple[str, ...]) -> None:
     findings = patient.chart.findings
-    rows = [words.result(CHECKS[name], findings[name]) for name in done if name in findings]
-    st.table(pd.DataFrame(rows, columns=["", "test", "found"]).set_index(""), border="horizontal")
+    newest_first = [words.result(CHECKS[name], findings[name]) for name in done[::-1] if name in findings]
+    with st.container(key="patient_results"):
+        st.table(pd.DataFrame(newest_first, columns=["", "test", "found"]).set_index(""), border="horizontal")
+
+
+def _lines(patient: Patient) -> None:
+    """The lines that were wrong."""
+    if patient.chart.caught_by:
+        diff = subject_of(patient.name).diff
+        st.caption(safe(diff.place))
+        st.code(diff.text, language="diff", wrap_lines=True, height="content")
+    st.caption(words.enough(patient.chart, CHECKS))
 
 
 def _truth(patient: Patient) -> None:
-    """What it was: the story, the lines, and the least that would have found it."""
-    fault = subject_of(patient.name)
-    if patient.chart.caught_by:
-        st.markdown(words.reveal(fault))
-        for diff in words.diffs(fault):
-            st.caption(safe(diff.place))
-            st.code(diff.text, language="diff")
-    st.markdown(words.enough(patient.chart, CHECKS))
+    """What it was: the story and the fix."""
+    st.markdown(words.reveal(subject_of(patient.name)))
 
 
 def _another() -> None:

@@ -29,7 +29,7 @@ def draw_which() -> None:
     plot(
         grid(charts, titles, CHECKS, name),
         key="which_grid",
-        height=430,
+        height=412,
         name="checks",
         data={"fault": list(charts)}
         | {check: [_verdict(chart, check) for chart in charts.values()] for check in CHECKS},

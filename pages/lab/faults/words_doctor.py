@@ -9,7 +9,7 @@ from engine.doctor.check import Check, Finding, shown
 from engine.doctor.patient import Patient
 from engine.doctor.story import STEPS, Told
 from engine.doctor.table import Chart
-from engine.faults import Diff, Fault
+from engine.faults import Fault
 from ui.look import Words
 from ui.text.markdown import safe
 
@@ -25,7 +25,7 @@ BUG_HINT = (
     "The same weights, in a model with this fault in its parts. Faults that act before the first step change"
     " nothing in a model that is trained."
 )
-SLOW = "Learn one batch by heart, too"
+SLOW = "With one batch by heart"
 SLOW_HINT = "It begins the model anew and trains it on one batch: some seconds."
 EXAMINING = "Examining"
 
@@ -58,8 +58,8 @@ def should_be(check: Check) -> str:
     """What a healthy model gives, in short.
 
     >>> from engine.doctor.checks import CHECKS
-    >>> [should_be(CHECKS[name]) for name in ("future", "spread", "targets", "learned")]
-    ['0', '0.67 to 1.50', '100%', 'below -0.20']
+    >>> [should_be(CHECKS[name]) for name in ("future", "spread", "targets", "learned", "first_loss")]
+    ['0', '0.67 to 1.50', '100%', 'below -0.20', '±0.50']
     """
     if check.slack or check.low == check.high:
         return shown(check.high if check.low == check.high else 0.0, check.written)
@@ -69,6 +69,8 @@ def should_be(check: Check) -> str:
         return "above 0"
     if check.low == 0.0:
         return f"below {shown(check.high, check.written)}"
+    if check.low == -check.high:
+        return f"±{shown(check.high, check.written).lstrip('+')}"
     return f"{shown(check.low, check.written)} to {shown(check.high, check.written)}"
 
 
@@ -98,8 +100,8 @@ def found_by(title: str, chart: Chart, checks: Mapping[str, Check]) -> str:
     quickest = min(caught, key=lambda name: checks[name].minutes)
     said = chart.findings[quickest].sentence
     return (
-        f"**{title}** is found by **{len(caught)} of {len(asked)} checks**. The quickest is"
-        f" “{checks[quickest].title}”: {said}"
+        f"**{title}** is found by **{len(caught)} of the {len(asked)} checks** that it can be asked. The"
+        f" quickest, “{checks[quickest].title}”: {said}"
     )
 
 
@@ -173,11 +175,6 @@ def enough(chart: Chart, checks: Mapping[str, Check]) -> str:
         f" in all"
         f" {len(caught)} do."
     )
-
-
-def diffs(fault: Fault) -> tuple[Diff, ...]:
-    """The lines that make it."""
-    return (fault.diff,)
 
 
 def reveal(fault: Fault) -> str:

@@ -7,9 +7,12 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.raw_similarity import KINDS, WIDTHS, SelfTerm, self_term
+from engine.service.climbing import losses
+from engine.service.lab_races import RUNGS
 from engine.tokenizers.char import CharTokenizer
 from pages.lab.ladder import words_self as words
 from pages.lab.ladder.self_figure import three
+from pages.lab.ladder.shared import stored
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.reading import show_token
@@ -38,7 +41,8 @@ def draw_self() -> None:
         ),
         name="self-term",
     )
-    explain.answer(words.answer(found))
+    race = stored(RUNGS)
+    explain.answer(words.answer(found, losses(race.runs) if race else {}))
     explain.measure_it(_widths, seed)
 
 

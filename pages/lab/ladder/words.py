@@ -121,10 +121,10 @@ RACE = Words(
 def race_answer(found: Finish | None) -> str:
     """Who is ahead, and who knows more than pairs."""
     if found is None:
-        return "As soon as two of them have been measured, it is said here who is ahead."
-    first = "The race ends with" if found.complete else "So far"
+        return BEFORE
+    first = "At the end" if found.complete else "So far"
     ranked = " < ".join(_one(line) for line in found.order)
-    said = f"{first} {ranked} nats."
+    said = f"{first}, in nats: {ranked}.{ended_early(found)}"
     if found.bigram is None:
         return said
     above = [line.name for line in found.below_bigram]
@@ -137,6 +137,15 @@ def race_answer(found: Finish | None) -> str:
 
 def _one(line: Standing) -> str:
     return f"{line.name} **{line.loss:.2f}**"
+
+
+BEFORE = "As soon as **2** of them have learned a little, it is said here who is ahead."
+
+
+def ended_early(found: Finish) -> str:
+    """Who did not run to the end: its loss is that of fewer steps."""
+    who = [f"{line.name} (at step {line.step:,})" for line in found.early]
+    return f" Ended early: {', '.join(who)}." if who else ""
 
 
 def ladder_alt(found: Mapping[str, float]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.service.climbing import Finish
+from pages.lab.ladder.words import BEFORE, ended_early
 from ui.look import Words
 
 ASK = "What matters, and what does not?"
@@ -34,7 +35,7 @@ REMARKS = {
 def answer(name: str, found: Finish | None) -> str:
     """Best and worst, whether that is more than seeds differ by, and who stalls."""
     if found is None:
-        return "As soon as two of them have been measured, it is said here who is ahead."
+        return BEFORE
     unit = UNITS[found.unit]
     best, worst = found.best, found.worst
     when = "Lowest" if found.complete else "So far lowest"
@@ -43,6 +44,7 @@ def answer(name: str, found: Finish | None) -> str:
         f" {found.loss(worst):.2f}, {found.apart:.2f} apart"
     )
     said += "." if found.clear else ": no more than two seeds may differ by."
+    said += ended_early(found)
     if name.startswith("norms") and found.unigram is not None:
         who = [line.name for line in found.stalled]
         said += f" {_stalled(who)} {found.unigram:.2f}."

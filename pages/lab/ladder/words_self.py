@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.measure.raw_similarity import SelfTerm
 from ui.look import Words
 
-ASK = "Why does a letter look at itself?"
+ASK = "Why is raw similarity no better than the last letter?"
 WIDTH = "Numbers in a vector"
 SHOWN = "Shown"
 SHOWS = {"weights": "weights", "scores": "scores"}
 SEED = "Draw"
+RUNGS = ("last", "similarity", "two-matrices", "attention-1")  # trained, with 64 numbers
 NAMES = {"similarity": "raw similarity", "one-matrix": "one matrix", "two-matrices": "queries and keys"}
 OWN, OTHERS, KEPT = "score with itself", "score with others (size)", "weight that stays"
 MEASURED = (
@@ -32,19 +33,28 @@ WORDS = Words(
         " training can put it where it is useful."
     ),
     attempt=(
-        "Set the width to 4: how much is left for others? Then draw others: is *queries and keys* ever"
-        " diagonal?"
+        "Set the width to 4: how much is left for others? *Q, K* under Attention works out one such score;"
+        " here, *Ideas* says what each of these rungs came to."
     ),
 )
 
 
-def answer(found: Sequence[SelfTerm]) -> str:
-    raw, one, two = found
-    return (
+def answer(found: Sequence[SelfTerm], losses: Mapping[str, float]) -> str:
+    """What stays with the letter itself, and what that made of the trained rungs; `losses` (rung -> nats) may
+    be empty.
+    """
+    raw, _, two = found
+    said = (
         f"With {raw.d_model} numbers a letter scores **{raw.own:.1f}** with itself (√{raw.d_model} is"
         f" {raw.root:g}), and about {raw.others:.1f} with others: **{raw.kept:.0%}** of its weight stays."
-        f" One matrix for both sides: {one.own:.1f} and {one.kept:.0%}. Two of them: {two.own:.1f} and"
-        f" **{two.kept:.0%}**; shared evenly it would be {two.fair:.0%}."
+    )
+    if any(name not in losses for name in RUNGS):
+        return f"{said} With queries and keys of their own it is **{two.kept:.0%}**."
+    last, similar, apart, residual = (f"{losses[name]:.2f}" for name in RUNGS)
+    return (
+        f"{said} So it learned no more than the last letter tells: **{similar}** and {last} nats. With"
+        f" queries and keys **{two.kept:.0%}** stays, and that letter is lost: **{apart}**; a residual brings"
+        f" it back: {residual}."
     )
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from engine.checkpoints import Checkpoint
 from engine.measure.task_heads import Looking, Seen, looking, seen, solved_without
+from engine.measure.task_rules import OutOfTurn, out_of_turn
 from engine.measure.task_scores import lines_of
 from engine.tasks import TASKS, Task
 from pages.lab.tasks import figures, words
@@ -16,6 +17,7 @@ from ui.players.plot import plot
 
 HEIGHT, BARS = 430, 250
 LOOKED_AT = 40  # problems over which a score is a mean, and that are asked without a head
+CIRCLES = {"repeat"}  # tasks whose answers two rules give
 ALIGNED = [name for name, task in TASKS.items() if task.sources is not None]
 
 
@@ -76,6 +78,8 @@ def _measured(task: Task, found: Checkpoint, scored: Looking) -> None:
     share = st.column_config.NumberColumn(format="percent")
     columns = {"weight on the source": share, "solved without it": share}
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=columns, key="task_heads_table")
+    if task.name in CIRCLES:
+        st.markdown(words.turns(_turns(task.name, found)))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -99,3 +103,8 @@ def _without(name: str, heads: tuple[tuple[int, int], ...], _found: Checkpoint) 
     task = TASKS[name]
     lines = lines_of(state.corpus(name).validation, task.length, LOOKED_AT)
     return solved_without(_found.model, _found.tokenizer, task, lines, heads)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _turns(name: str, _found: Checkpoint) -> OutOfTurn:
+    return out_of_turn(_found.model, _found.tokenizer, TASKS[name].alphabet)

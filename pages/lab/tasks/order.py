@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
 from engine.errors import CheckpointError
-from engine.service.lab_races import DIGITS, shipped, specs_of
+from engine.measure.task_rules import by_carries
+from engine.measure.task_scores import lines_of
+from engine.service.lab_races import ADDITIONS, DIGITS, shipped, specs_of
+from engine.service.standings import name_of
+from engine.service.state import RunView
 from engine.service.stored import Stored
+from engine.tasks import TASKS
 from pages.lab.tasks import words
+from ui import state
+from ui.figures.race import DASHES, SHADES
+from ui.figures.solved import Solved, solved_curves
+from ui.models import task_model
+from ui.players.plot import plot
 from ui.race import show_race
+
+HEIGHT = 340
+SUMS = 1000  # that are asked of each model
 
 
 def draw_order() -> None:
-    """The race of both, the stored one until there is another."""
-    show_race(DIGITS, "Order of the digits", specs_of(DIGITS), say=words.order, stored=_stored())
+    """The race of both, the stored one until there is another; beside the losses, who solves how much."""
+    show_race(
+        DIGITS,
+        "Order of the digits",
+        specs_of(DIGITS),
+        say=words.order,
+        stored=_stored(),
+        height=HEIGHT,
+        beside=_solved,
+        more=_carries,
+    )
 
 
 def _stored() -> Stored | None:
@@ -20,3 +48,35 @@ def _stored() -> Stored | None:
         return shipped(DIGITS)
     except CheckpointError:
         return None
+
+
+def _solved(views: Sequence[RunView]) -> None:
+    """The share of new sums that each has right, by step."""
+    curves = []
+    for index, view in enumerate(views):
+        looks = [(look.step, look.task.validation) for look in view.history.evaluations if look.task]
+        steps, shares = (np.array([look[i] for look in looks]) for i in (0, 1))
+        curves.append(Solved(name_of(view), steps, shares, SHADES[index], DASHES[index]))
+    plot(
+        solved_curves(curves, float(max((view.total_steps for view in views), default=1))),
+        key="order_solved",
+        height=HEIGHT,
+        alt=words.order_alt(curves),
+        data=pd.concat(
+            [pd.DataFrame({"run": c.name, "step": c.steps, "solved": c.shares}) for c in curves]
+            or [pd.DataFrame()]
+        ),
+        name="digits-solved",
+    )
+
+
+def _carries(_: Sequence[RunView]) -> None:
+    """What is left to go wrong: sums in which a carry runs on."""
+    st.markdown(words.carries({TASKS[name].title: _by_carries(name) for name in ADDITIONS}, SUMS))
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _by_carries(name: str) -> Mapping[bool, tuple[int, float]]:
+    task, found = TASKS[name], task_model(name)
+    lines = lines_of(state.corpus(name).validation, task.length, SUMS)
+    return by_carries(found.model, found.tokenizer, task, lines)

@@ -1,6 +1,7 @@
 """Tasks: problems whose answers can be checked and whose best possible loss is known."""
 
 from engine.measure.task_heads import looking, solved_without
+from engine.measure.task_rules import by_carries, out_of_turn
 from engine.measure.task_scores import answered
 from engine.tasks.lines import adding, remainders
 from engine.training.tasks import recipe
@@ -30,7 +31,7 @@ show(
                 "Which head",
                 draw_heads,
                 words.HEADS,
-                (looking, solved_without),
+                (looking, solved_without, out_of_turn),
                 needs_model=False,
                 question=words.HEADS_QUESTION,
             ),
@@ -39,7 +40,7 @@ show(
                 "Digits",
                 draw_order,
                 words.ORDER,
-                (adding,),
+                (adding, by_carries),
                 needs_model=False,
                 question=words.ORDER_QUESTION,
             ),

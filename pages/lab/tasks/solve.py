@@ -62,7 +62,7 @@ def _problems(task: Task, found: Checkpoint) -> None:
         placeholder=words.example(task),
         **widgets.KEPT,
     ).strip()
-    which = widgets.whole("Problems that it never saw", 0, MOST_SHIFT, 0, "task_problems")
+    which = widgets.whole(words.SET, 0, MOST_SHIFT, 0, "task_problems")
     st.code(words.marked(_answers(task.name, which, found)), language=None)
     if own:
         _own(task, found, own)

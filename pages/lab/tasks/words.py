@@ -10,9 +10,12 @@ from typing import Any
 from engine.measure.habits import Named
 from engine.measure.task_curve import SOLVED, TaskCurve, first_solved
 from engine.measure.task_heads import HALF, Looking
+from engine.measure.task_rules import OutOfTurn
 from engine.measure.task_scores import Answered
+from engine.service.standings import name_of
 from engine.service.state import RunView
 from engine.tasks import Task
+from ui.figures.solved import Solved
 from ui.look import Words
 
 SOLVE_QUESTION = "Has it found the rule, or only learned examples by heart?"
@@ -44,21 +47,22 @@ HEADS = Words(
         " solved in another way than the one we had in mind."
     ),
     attempt=(
-        "Take Reverse, then Copy, then Addition: which digits? Sort and Repeat are solved, and no head looks"
-        " at a source: in a circle of different letters the next one is also the one not seen for longest."
-        " Some heads look elsewhere and are needed all the same: open *Measure it*."
+        "Take Reverse, then Copy, then Addition: which digits? Repeat is solved, and no head looks at a"
+        " source: *Measure it* shows by which other rule. Sort too; how it does that, nobody has measured"
+        " here. Some heads look elsewhere and are needed all the same."
     ),
 )
 ORDER_QUESTION = "Is adding easier with the last digit first?"
 ORDER = Words(
     see=(
         "Two trainings that differ in nothing but the order in which the sum is written: its first digit"
-        " first, as we write it, or its last digit first."
+        " first, as we write it, or its last digit first. Left the loss, right the share of new sums that"
+        " are right from the first digit to the last."
     ),
     why=(
         "Adding works from the right: the last digit needs two digits, the next one two and a carry. Whoever"
         " writes the first digit first must have done all carries before (Lee et al. 2023, “Teaching"
-        " arithmetic to small transformers”)."
+        " arithmetic to small transformers”). *Measure it* asks the shipped models for just these sums."
     ),
     attempt=(
         "Race them yourself. One seed proves little: with three digits the lead is some hundred steps, and"
@@ -80,6 +84,7 @@ GROKKING = Words(
     attempt="Train it live without weight decay, or with fewer pairs to train on, and compare.",
 )
 NO_PATTERN = "This model has no heads that look at other places."
+SET = "Six problems that it never saw: set number"
 AXES = {"log": "powers of ten", "plain": "evenly"}
 RIGHT, WRONG = "✓ right", "✗ wrong"
 STREAM = "What it writes. A piece is wrong where one of its letters can never follow the two before it:"
@@ -225,20 +230,54 @@ def heads_method(task: Task, scored: Looking, asked: int) -> str:
     )
 
 
+def turns(found: OutOfTurn) -> str:
+    """By which rule a model repeats."""
+    return (
+        "Repeating needs no look at the source: in a circle of different letters, the next one is also the"
+        f" one away for longest. A letter out of turn tells the two rules apart. After {found.probes} such"
+        f" circles the model names the letter away for longest in **{found.longest:.0%}**, and the one that"
+        f" followed before in **{found.after:.0%}**."
+    )
+
+
 def order(views: Sequence[RunView]) -> str:
-    """The two orders of digits, as last validated."""
+    """Who first had nearly all new sums right, and when; of the others, what they have now."""
+    firsts = {name_of(view): first_solved(view.history.evaluations) for view in views}
+    solved = sorted((step, name) for name, step in firsts.items() if step is not None)
     said = []
+    if solved:
+        when = ", ".join(f"at step **{step:,}** by *{name}*" for step, name in solved)
+        later = _later([step for step, _ in solved])
+        said.append(f"{SOLVED:.0%} of new sums were solved first {when}{later}")
     for view in views:
-        name, looks = view.given or view.name, view.history.evaluations
-        first, newest = first_solved(looks), looks[-1] if looks else None
-        if first is not None:
-            said.append(f"{name}: {SOLVED:.0%} of new sums were right first at step **{first:,}**")
-        elif newest is not None and newest.task is not None:
-            so_far = f"**{newest.task.validation:.0%}** of new sums are right"
-            said.append(f"{name}: {so_far} after {newest.step:,} steps")
-        else:
-            said.append(f"{name}: not looked at yet")
-    return "; ".join(said) + "."
+        newest = view.history.evaluations[-1] if view.history.evaluations else None
+        if firsts[name_of(view)] is None and newest is not None and newest.task is not None:
+            share = f"**{newest.task.validation:.0%}** of new sums"
+            said.append(f"*{name_of(view)}* solves {share} at step {newest.step:,}")
+    return "; ".join(said) + "." if said else "**0** of them have been asked yet."
+
+
+def _later(steps: Sequence[int]) -> str:
+    return f": {steps[-1] - steps[0]:,} steps later" if steps[-1] > steps[0] else ""
+
+
+def order_alt(curves: Sequence[Solved]) -> str:
+    ends = [f"{c.name} {c.shares[-1]:.0%}" for c in curves if len(c.shares)]
+    return f"Share of new sums that are right, by step; at the end: {', '.join(ends) or 'nothing yet'}."
+
+
+def carries(found: Mapping[str, Mapping[bool, tuple[int, float]]], asked: int) -> str:
+    """Where the models that come with the app still go wrong."""
+    said = [
+        f"{name}: **{on[True][1]:.1%}** right where a carry runs on ({on[True][0]} sums), {on[False][1]:.1%}"
+        " elsewhere."
+        for name, on in found.items()
+    ]
+    return (
+        f"{asked:,} new sums, asked of the models that come with the app. A carry runs on where the digits of"
+        " a column make nine and one is carried into it, as in 045 + 157: only then does a digit depend on"
+        f" more than its own column and the next. {' '.join(said)}"
+    )
 
 
 def grokking_alt(curve: TaskCurve) -> str:

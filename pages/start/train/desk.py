@@ -77,7 +77,10 @@ def _controls(preset: Preset, drawer: st.delta_generator.DeltaGenerator) -> Setu
     chosen = setup(preset, values, data)
     mark_problems(chosen.problems, places)
     derived(chosen.spec, chosen.problems, places)
+    task = tasks.task_of(chosen.spec)
     with drawer:
+        if task and (misfit := words_tasks.fits(task, chosen.spec.model.context)):
+            st.caption(f":material/info: {misfit}")
         summary(chosen, last_finished())
         changes_note(preset, values)
         with st.expander("What this preset uses, and why", icon=":material/lightbulb:"):

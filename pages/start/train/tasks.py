@@ -14,7 +14,7 @@ from engine.service.state import RunSpec, RunView
 from engine.tasks import TASKS, Task, marked
 from engine.training.records import Evaluation
 from pages.start.train import words_tasks as words
-from pages.start.train.solved_figures import Solved, solved_curves
+from ui.figures.solved import Solved, solved_curves
 from ui.players.plot import plot
 
 

@@ -39,6 +39,17 @@ def described(task: Task, train: int, validation: int) -> str:
     )
 
 
+def fits(task: Task, context: int) -> str:
+    """Where a window is no problem long: what follows from that; '' where it fits."""
+    if task.stream or context == task.length:
+        return ""
+    cut = "sees no problem to its end" if context < task.length else "ends in the middle of the next problem"
+    return (
+        f"A problem of {task.title} has **{task.length}** characters: a window of {context} {cut}. *Settings"
+        " that solve it* makes it fit."
+    )
+
+
 def before(task: Task, floor: float, uniform: float, steps: int) -> str:
     """Before the first run."""
     why = (

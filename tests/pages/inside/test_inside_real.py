@@ -21,7 +21,7 @@ from ui import models
 
 PAGES = Path(__file__).parents[3] / "pages" / "inside"
 TEXT = "The capital of France is"
-pytestmark = [carried, pytest.mark.usefixtures("manager")]
+pytestmark = [carried, pytest.mark.usefixtures("manager", "patient")]
 
 
 @pytest.fixture(autouse=True)

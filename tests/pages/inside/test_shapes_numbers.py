@@ -67,7 +67,9 @@ def test_a_tensor_is_the_recorded_one_at_the_chosen_head(drawn):
         drawn_values = np.array(
             [[math.nan if v is None else v for v in row] for row in drawn["shapes_tensor"].traces[0]["z"]]
         )
-        np.testing.assert_allclose(drawn_values, np.where(np.isfinite(shown), shown, np.nan), rtol=1e-6)
+        np.testing.assert_allclose(
+            drawn_values, np.where(np.isfinite(shown), shown, np.nan), rtol=1e-6, atol=1e-8
+        )
         assert drawn["shapes_tensor"].traces[0]["zmax"] == pytest.approx(limit), "one scale for all heads"
         assert f"largest size {limit:.3g}." in drawn["shapes_tensor"].alt
 

@@ -69,7 +69,7 @@ def test_the_grid_is_the_file(name: str, drawn: dict[str, Drawn]) -> None:
     if name == HEALTHY:
         assert f"none of {len(asked)} checks fires" in answer
         return
-    assert f"**{len(failed(name))} of {len(asked)} checks**" in answer
+    assert f"**{len(failed(name))} of the {len(asked)} checks**" in answer
     quickest = min(failed(name), key=lambda check: CHECKS[check].minutes)
     assert f"“{CHECKS[quickest].title}”: {ROWS[name]['findings'][quickest][2]}" in answer
 
@@ -123,7 +123,8 @@ def test_nothing_that_is_sent_gives_the_bug_away(number: int, drawn: dict[str, D
     revealed = opened("patient", patient=str(number), patient_named=HEALTHY, measure="true")
     assert subject_of(truth).title in said(revealed)
     if truth != HEALTHY:
-        assert subject_of(truth).story[:60] in said(revealed) and revealed.code
+        assert subject_of(truth).story[:60] in said(revealed)
+        assert subject_of(truth).diff.text in [code.value for code in revealed.code], "beside the curves"
 
 
 def test_a_number_is_the_same_patient_for_everybody() -> None:
@@ -158,8 +159,9 @@ def test_what_was_ordered_is_shown_and_paid_for() -> None:
     left = BUDGET - CHECKS["future"].minutes - CHECKS["writes"].minutes
     assert f"**{left} minutes** left" in said(page)
     table = page.table[0].value
-    assert list(table["test"]) == [CHECKS["future"].title, CHECKS["writes"].title]
-    assert list(table["found"]) == [ROWS[truth.name]["findings"][name][2] for name in ("future", "writes")]
+    newest_first = ("writes", "future")
+    assert list(table["test"]) == [CHECKS[name].title for name in newest_first]
+    assert list(table["found"]) == [ROWS[truth.name]["findings"][name][2] for name in newest_first]
     page.selectbox(key="patient_order").select(words.offered(CHECKS["rows"])).run()
     assert page.query_params["patient_tests"] in ("future-writes-rows", ["future-writes-rows"])
     assert f"**{left - CHECKS['rows'].minutes} minutes** left" in said(page)

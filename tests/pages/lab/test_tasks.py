@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,16 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import checkpoints, corpora
+from engine.config import ModelConfig, TrainConfig
+from engine.measure.task_rules import out_of_turn
+from engine.measure.task_scores import answered, lines_of
 from engine.probe import Recorder
 from engine.sample import complete
+from engine.service.state import RunSpec, RunView
 from engine.tasks import TASKS
-from pages.lab.tasks import shipped
-from tests.pages.stage import StageManager
+from engine.training.records import Evaluation, TaskScores
+from pages.lab.tasks import shipped, words
+from tests.pages.stage import StageManager, view_of
 
 ROOT = Path(__file__).parents[3]
 PAGE = str(ROOT / "pages" / "lab" / "tasks" / "page.py")
@@ -160,13 +166,71 @@ def test_without_the_heads_that_look_there_little_is_solved(manager: StageManage
     assert both is None or int(both[2]) < 20
 
 
-def test_which_order_of_digits_is_learned_first(manager: StageManager) -> None:
+def test_which_order_of_digits_is_learned_first(manager: StageManager, drawn: dict[str, Any]) -> None:
     stored = json.loads((ROOT / "checkpoints" / "races" / "digits.json").read_text())["runs"]
     firsts = [next(e["step"] for e in run["looks"] if e["task"]["validation"] >= 0.95) for run in stored]
     answer = said(opened("order"))
-    for run, step in zip(stored, firsts, strict=True):
-        assert f"{run['name']}: 95% of new sums were right first at step **{step:,}**" in answer
     assert firsts[1] < firsts[0]  # the last digit first
+    assert (
+        f"95% of new sums were solved first at step **{firsts[1]:,}** by *{stored[1]['name']}*, at step"
+        f" **{firsts[0]:,}** by *{stored[0]['name']}*: {firsts[0] - firsts[1]:,} steps later." in answer
+    )
+    for trace, run in zip(drawn["order_solved"].traces, stored, strict=True):
+        assert list(trace["y"]) == [e["task"]["validation"] for e in run["looks"]]
+        assert list(trace["x"]) == [e["step"] for e in run["looks"]]
+
+
+def test_before_either_has_solved_them_it_is_said_how_many_are_right(manager: StageManager) -> None:
+    def view(name: str, *shares: float) -> RunView:
+        looks = [
+            Evaluation(25 * i, 1.0, 1.0, 0.1, False, task=TaskScores(0.5, s)) for i, s in enumerate(shares)
+        ]
+        made = view_of(RunSpec(ModelConfig(13, context=8), TrainConfig(), "addition", name=name), name)
+        return replace(made, history=replace(made.history, evaluations=tuple(looks)))
+
+    assert words.order([view("a"), view("b")]) == "**0** of them have been asked yet."
+    assert words.order([view("a", 0, 0.4), view("b", 0.97)]) == (
+        "95% of new sums were solved first at step **0** by *b*; *a* solves **40%** of new sums at step 25."
+    )
+
+
+def carried(line: str) -> bool:
+    """Whether some digit of the sum of `045+157=` depends on more than two columns, by trying: with the ones
+    made zero, a digit left of the tens is another.
+    """
+    first, second = (int(part) for part in line.rstrip("=").split("+"))
+    for cut in (10, 100):
+        without = (first - first % cut) + (second - second % cut)
+        if (first + second) // (cut * 10) != without // (cut * 10):
+            return True
+    return False
+
+
+def test_a_carry_that_runs_on_is_what_is_left_to_go_wrong(manager: StageManager) -> None:
+    answer = said(opened("order", measure="true"))
+    for name in ("addition", "addition_reversed"):
+        found = checkpoints.load(ROOT / "checkpoints" / "tasks" / name)
+        task, corpus = TASKS[name], corpora.load(name)
+        lines = lines_of(corpus.validation, task.length, 1000)
+        right = {True: [], False: []}
+        for one in answered(found.model, found.tokenizer, task, lines):
+            right[carried(one.question)].append(one.right)
+        on, elsewhere = (np.mean(right[there]) for there in (True, False))
+        assert (
+            f"{task.title}: **{on:.1%}** right where a carry runs on ({len(right[True])} sums),"
+            f" {elsewhere:.1%} elsewhere." in answer
+        )
+        assert on < elsewhere or name == "addition_reversed", "the words say that it is the harder half"
+
+
+def test_repeat_follows_another_rule_than_induction(manager: StageManager) -> None:
+    """A circle by hand: after abcdef abc, an f out of turn. Induction says a, whoever was away longest is d."""
+    answer = said(opened("heads", task="repeat", measure="true"))
+    found = checkpoints.load(ROOT / "checkpoints" / "tasks" / "repeat")
+    counted = out_of_turn(found.model, found.tokenizer, TASKS["repeat"].alphabet)
+    assert f"away for longest in **{counted.longest:.0%}**" in answer and counted.longest > 0.6
+    assert f"followed before in **{counted.after:.0%}**" in answer and counted.after < 0.1
+    assert "away for longest" not in said(opened("heads", task="copy", measure="true"))
 
 
 @pytest.mark.skipif("modular" not in NAMES, reason="its model is not there")

@@ -65,7 +65,7 @@ def test_every_option_of_every_choice_draws_and_is_trained_or_explained(manager,
 
 
 def test_an_illegal_combination_is_explained_beside_its_control_and_cannot_be_started(manager):
-    page = opened(n_heads="3")
+    page = opened(n_heads="5")
     assert page.button(key="train").disabled
     said = [e.value for e in page.error]
     assert len(said) == 2 and all(
@@ -166,8 +166,18 @@ def test_back_to_the_preset(manager):
     page = opened(d_model="64", ffn="gelu")
     assert "Changed from the preset" in sentences(page)
     clicked(page, "back_to_preset")
-    assert page.session_state["d_model"] == 128 and page.session_state["ffn"] == "relu2"
+    assert page.session_state["d_model"] == 96 and page.session_state["ffn"] == "relu2"
     assert "Changed from the preset" not in sentences(page)
+
+
+@pytest.mark.parametrize("without", [{"qk_norm": "false"}, {"mixer": "similarity"}, {"mixer": "mean"}])
+def test_a_gain_goes_with_the_norm_of_queries_and_keys(manager, without):
+    """The preset has both. Without the norm the gain's switch is greyed out, so nobody could turn it off."""
+    page = opened(**without)
+    assert not page.error and page.toggle(key="qk_gain").disabled
+    clicked(page, "train")
+    assert not manager.views["run-0"].spec.model.qk_gain
+    assert TRAINABLE["fast"].model.qk_gain
 
 
 def test_the_preset_says_what_it_uses_and_why(manager):

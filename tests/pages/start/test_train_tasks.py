@@ -52,6 +52,15 @@ def test_a_task_is_a_text_to_train_on(manager: StageManager) -> None:
     assert manager.view("run-0").spec.corpus == "sort"
 
 
+def test_a_window_that_is_no_problem_long_is_named(manager: StageManager) -> None:
+    said = sentences(opened(data="task", task="reverse", preset="task"))
+    assert "A problem of Reverse has **18** characters: a window of 25 ends in the middle of the next" in said
+    said = sentences(opened(data="task", task="reverse", preset="task", context="16"))
+    assert "a window of 16 sees no problem to its end" in said
+    for task in ("repeat", "markov"):  # as long as the preset's window; of no length at all
+        assert "A problem of" not in sentences(opened(data="task", task=task, preset="task"))
+
+
 def test_settings_that_solve_it(manager: StageManager) -> None:
     page = clicked(clicked(opened(data="task", task="reverse"), "task_settings"), "train")
     spec = manager.view("run-0").spec

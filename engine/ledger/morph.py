@@ -166,4 +166,4 @@ def three(size: Size, vocab: int = 32_000, context: int = TOKENS) -> dict[str, L
     """
     decoder = ModelConfig(vocab, context, size.d_model, size.layers, size.heads)
     encoder = replace(decoder, causal=False, output_head="none")
-    return {"encoder": ledger(encoder), "decoder": ledger(decoder), "both": ledger(decoder, (), encoder)}
+    return {"encoder": ledger(encoder), "decoder": ledger(decoder), "both": ledger(decoder, encoder=encoder)}

@@ -49,9 +49,9 @@ def alignment_figure(
         "marker": {"size": 12, "color": colour("output", 0), "line": {"width": 2, "color": colour("output")}},
         "hovertemplate": "it truly comes from here<extra></extra>",
     }
-    upright = crowded(source, 560)
+    upright = crowded(source, 440)
     layout = base_layout(
-        margin={"l": 70, "r": 4, "t": 84 if upright else 56, "b": 6},
+        margin={"l": 70, "r": 4, "t": 100 if upright else 56, "b": 6},
         showlegend=False,
         xaxis=token_axis(source, "the source that was read", 12, side="top", tickangle=-90 if upright else 0),
         yaxis=token_axis(written, "what is written", 12, autorange="reversed"),

@@ -18,7 +18,7 @@ EXAMPLES = {
     "number_words": "305",
     "reverse": "stressed",
     "sort": "stressed",
-    "language": "the dog that sees the women sleeps",
+    "language": "the small dog that the king loves does not see a river today",
 }
 
 

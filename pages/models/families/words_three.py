@@ -105,4 +105,9 @@ BY_HAND = (
     "The two masks of an encoder-decoder are different things. The **causal** one, $(T, T)$, is the same"
     " triangle for every text. The **padding** one, (batch, 1, 1, S), hides the filling behind shorter"
     " sources, and is new for every batch."
+    "\n\n**Taken away from a decoder**, the causal mask opens the full square: what one head then looks"
+    " at, and a model that was trained so, stand in [Attention, its mask](/attention?attention_view=mask);"
+    " what becomes of a prediction in [Attention, switched"
+    " off](/attention?attention_view=switches&attention_mask=false). What the third looks at across is in"
+    " [Cross-attention](/crossattention)."
 )

@@ -28,7 +28,8 @@ Change = Literal["none", "cut", "shuffled", "swapped"]
 @dataclass(frozen=True, eq=False)
 class Crossing:
     """What a model wrote, and how. `patterns` (layer, head, query, key): query i wrote symbol i, the last one
-    usually the end; keys are the source's symbols and its end, as the model got them.
+    usually the end, and the row is what it looked at then: with the masks swapped, what is written later
+    would change it. Keys are the source's symbols and its end, as the model got them.
     """
 
     source: tuple[str, ...]
@@ -58,14 +59,14 @@ def crossing(
     memory = reader.encode(torch.tensor([ids]))
     if change == "cut":
         memory = Memory(torch.zeros_like(memory.vectors), memory.padding)
-    seen = [model.config.begin]
+    seen, rows = [model.config.begin], []
     while len(seen) <= model.config.decoder.context:
-        seen.append(int(reader.decode(torch.tensor([seen]), memory)[0, -1].argmax()))
+        recorder = Recorder({"cross_pattern"})
+        seen.append(int(reader.decode(torch.tensor([seen]), memory, recorder)[0, -1].argmax()))
+        rows.append(torch.stack([*recorder.tensors.values()])[:, 0, :, -1])  # (layer, head, key)
         if seen[-1] == model.config.end:
             break
-    recorder = Recorder({"cross_pattern"})
-    reader.decode(torch.tensor([seen[:-1]]), memory, recorder)
-    patterns = torch.stack([*recorder.tensors.values()])[:, 0]  # (layer, head, query, key)
+    patterns = torch.stack(rows, dim=2)  # (layer, head, query, key)
     return Crossing(
         tokenizer.shown(ids), tokenizer.shown(seen[1:]), tokenizer.decode(seen[1:]), patterns.float().numpy()
     )

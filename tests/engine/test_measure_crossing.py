@@ -11,6 +11,7 @@ import torch
 from engine.config import ModelConfig
 from engine.errors import CorpusError, ShapeError, TokenizerError
 from engine.measure.crossing import crossing, differing, looked, masks_of, shuffled, truth, with_parts
+from engine.probe import Recorder
 from engine.seq2seq import build_pair
 from engine.seq2seq_config import Seq2SeqConfig
 from engine.tasks.paired import Aligned
@@ -62,14 +63,28 @@ def test_a_shuffled_source_keeps_its_symbols_and_its_end(model):
     assert found.source[-1] == "<end>" and shuffled([5, 5], 0) == [5, 5]
 
 
-def test_swapped_masks_hide_what_is_further_than_the_writing(model):
-    patterns = crossing(model, WORDS, "abcdefg", "swapped").patterns
-    ahead = np.triu(np.ones(patterns.shape[-2:], dtype=bool), 1)
-    assert (patterns[..., ahead] == 0).all() and crossing(model, WORDS, "abcdefg").patterns[
-        ..., ahead
-    ].min() > 0
-    again = with_parts(model, "swapped_masks")
-    assert again.embedding.data_ptr() == model.embedding.data_ptr()  # the very weights
+@pytest.mark.parametrize("change", ["none", "swapped"])
+def test_a_row_is_what_was_looked_at_when_the_symbol_was_written(model, change):
+    """Under the causal mask a later look would be the same; with the masks swapped it is another."""
+    found = crossing(model, WORDS, "abcdefg", change)
+    reader = with_parts(model, "swapped_masks") if change == "swapped" else model
+    source = torch.tensor([[*WORDS.encode("abcdefg"), END]])
+    ids = {symbol: i for i in range(WORDS.vocab_size) for symbol in WORDS.shown([i])}
+    seen = [BEGIN, *(ids[symbol] for symbol in found.written)]
+    for i in range(len(found.written)):
+        recorder = Recorder({"cross_pattern"})
+        logits = reader(source, torch.tensor([seen[: i + 1]]), recorder)
+        assert int(logits[0, -1].argmax()) == seen[i + 1]
+        now = np.stack([np.asarray(one)[0, :, -1] for one in recorder.tensors.values()])
+        np.testing.assert_allclose(found.patterns[:, :, i], now, rtol=1e-5, atol=1e-7)
+    recorder = Recorder({"cross_pattern"})
+    reader(source, torch.tensor([seen[:-1]]), recorder)
+    whole = np.stack([np.asarray(one)[0] for one in recorder.tensors.values()])
+    assert np.allclose(whole, found.patterns, atol=1e-5) is (change == "none")
+
+
+def test_the_swapped_model_has_the_very_weights(model):
+    assert with_parts(model, "swapped_masks").embedding.data_ptr() == model.embedding.data_ptr()
 
 
 def test_masks_by_hand():

@@ -59,7 +59,7 @@ def not_a_source(written: str, form: str) -> str:
 _DONE: dict[Change, str] = {
     "cut": "**With its memory cut** it writes without any source",
     "shuffled": "**With the source shuffled** it reads the same symbols in another order",
-    "swapped": "**With its two masks swapped** it may look at the source only as far as it has written",
+    "swapped": "**With its two masks swapped** what it wrote before looks ahead, and sees part of the source",
 }
 
 

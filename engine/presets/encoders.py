@@ -20,8 +20,9 @@ _BLANKS = derived(
     },
     why={
         "steps": (
-            "of the letters only 15% are guessed at a step, a seventh of what a decoder learns from: it takes"
-            " more steps"
+            "only 15% of the letters are guessed at a step, a seventh of what a decoder learns from: it takes"
+            " more steps. Tried: 1.90 nats per hidden letter after 200 of 800, 1.52 after 600, 1.35 at the"
+            " end, where 59% are guessed right"
         ),
     },
     source="Devlin et al. 2018, scaled down",
@@ -49,8 +50,23 @@ ENCODERS: dict[str, Preset] = {
             "pooler": True,
             "dropout": 0.2,
         },
-        train={"batch_size": 48, "eval_every": 20, "snapshot_every": 20, "sample_prompt": ""},
-        why={"dropout": "four thousand lines are few: it learns them by heart"},
+        train={
+            "steps": 500,
+            "batch_size": 48,
+            "eval_every": 25,
+            "eval_tokens": 16_384,
+            "snapshot_every": 25,
+            "sample_prompt": "",
+        },
+        why={
+            "dropout": "four thousand lines are few: it learns them by heart",
+            "steps": (
+                "tried: 22.0% of 987 held-out lines (16.0% for always naming the one who speaks most); to"
+                " count which words each of them uses does better (naive Bayes, 36%): so few lines are not"
+                " enough to learn from letters what a word is"
+            ),
+            "position": "tried: with learned positions it learns later, 2.06 nats after 300 of 400 steps",
+        },
         source="Devlin et al. 2018, 4.1, scaled down",
     ),
 }

@@ -51,9 +51,9 @@ def test_scores_over_pairs_of_other_lengths() -> None:
 
 def test_together_is_of_the_mean_pattern() -> None:
     sure, torn = np.array([[0.1, 0.9, 0.0]]), np.array([[0.5, 0.2, 0.3]])
-    found = alignment_score([np.stack([sure, torn])[:, None]], [((1,),)])
+    found = alignment_score([np.stack([torn, sure])[:, None]], [((1,),)])
     assert found is not None
-    assert found.heads.tolist() == [[1.0], [0.0]] and found.together == 1.0
+    assert found.heads.tolist() == [[0.0], [1.0]] and found.together == 1.0
 
 
 def test_what_comes_from_nowhere_has_no_score() -> None:

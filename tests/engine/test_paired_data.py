@@ -69,7 +69,9 @@ def test_lines_of_shakespeare_and_who_says_them(shakespeare: Corpus) -> None:
     assert list(text.labels) == [who for who, _ in counts.most_common(8)]
     assert len(text.train) + len(text.validation) <= sum(counts[who] for who in text.labels)
     assert len(text.train) + len(text.validation) >= 0.99 * sum(counts[who] for who in text.labels)
-    assert 0.07 < len(text.validation) / len(text.train) < 0.14
+    assert (
+        0.15 < len(text.validation) / (len(text.train) + len(text.validation)) < 0.25
+    )  # a fifth of speeches
     for one in text.validation[::7]:
         assert one.text in said[one.label]
         assert not re.match(r"[A-Z ]+:$", one.text)

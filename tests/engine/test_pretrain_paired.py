@@ -23,7 +23,10 @@ from engine.training import pretrain_paired
 from engine.training.batches import Batches
 from engine.training.evaluation import guessed_right
 from engine.training.paired import LabelRecipe, PairRecipe, pair_recipe
+from engine.training.records import Done
+from engine.training.train import train
 from engine.training.train_pairs import exact
+from tests.engine.helpers import VERSE
 
 SMALL = ModelConfig(d_model=16, n_layers=1, n_heads=2)
 SHORT = TrainConfig(steps=4, batch_size=4, eval_every=2, snapshot_every=2, eval_tokens=0, warmup_steps=1)
@@ -50,6 +53,18 @@ def test_every_task_has_settings_that_can_be_built() -> None:
         assert preset.train is not None
         preset.train.validate()
         assert not preset.model.validate().causal
+
+
+@pytest.mark.parametrize("name", ["blanks", "blanks_bpe"])
+def test_blanks_of_any_text_can_be_learned(name: str) -> None:
+    """Two steps: letters, and pieces of words. The vocabulary has one id more, the blank."""
+    preset = ENCODERS[name]
+    assert preset.train is not None
+    corpus = from_text(VERSE, "verse", preset.train.tokenizer)
+    model = replace(preset.model, vocab_size=corpus.vocab_size + 1)
+    config = replace(preset.train, steps=2, batch_size=2, eval_tokens=256, sample_length=4)
+    last = list(train(model, config, corpus, device="cpu"))[-1]
+    assert isinstance(last, Done) and last.reason == "finished"
 
 
 def test_a_pair_is_trained_measured_and_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

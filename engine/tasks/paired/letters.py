@@ -11,15 +11,22 @@ Order = Callable[[str], Sequence[int]]  # of a source: from which of its places 
 
 
 def reordering(
-    name: str, title: str, rule: str, letters: str, longest: int, order: Order, alike: bool = False
+    name: str,
+    title: str,
+    rule: str,
+    letters: str,
+    shortest: int,
+    longest: int,
+    order: Order,
+    alike: bool = False,
 ) -> PairTask:
-    """One to `longest` letters, all lengths alike from three on. `alike`: any place that holds the letter
+    """`shortest` to `longest` letters, all lengths alike. `alike`: any place that holds the letter
     serves as its source, since the rule looks at letters and not at places.
     """
-    form = f"1 to {longest} letters from {letters[0]} to {letters[-1]}"
+    form = f"{shortest} to {longest} letters from {letters[0]} to {letters[-1]}"
 
     def answer(source: str) -> Aligned:
-        if not 1 <= len(source) <= longest or not set(source) <= set(letters):
+        if not shortest <= len(source) <= longest or not set(source) <= set(letters):
             raise TaskError(f"“{source[:40]}” is no source of this task: type {form}")
         places = order(source)
         sources = [
@@ -33,7 +40,7 @@ def reordering(
         rule=rule,
         by="letters",
         form=form,
-        draw=lambda draws: "".join(draws.choices(letters, k=draws.randint(3, longest))),
+        draw=lambda draws: "".join(draws.choices(letters, k=draws.randint(shortest, longest))),
         answer=answer,
         held_out_by="text",
     )

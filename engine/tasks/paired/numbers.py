@@ -150,6 +150,7 @@ NUMBERS = PairTask(
     draw=draw_words,
     answer=into_digits,
     held_out_by="number",
+    repeats=True,
     rules=_RULES,
 )
 WORDS = PairTask(
@@ -161,5 +162,6 @@ WORDS = PairTask(
     draw=draw_digits,
     answer=into_words,
     held_out_by="number",
+    repeats=True,
     rules=tuple(Rule(r.title, r.words, r.target, r.source) for r in _RULES),
 )

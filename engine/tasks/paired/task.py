@@ -13,7 +13,7 @@ from engine.tasks.task import Sources
 from engine.tokenizers.paired import By
 
 HELD_OUT = 0.1  # share of the keys that are never learned from
-TRIES = 50  # draws in a row that bring nothing new, after which a task has no more to give
+TRIES = 2000  # draws in a row that add nothing, after which a task has no more to give
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class PairTask:
     key: Callable[[str], str] = field(default=lambda source: source, repr=False)
     held_out_by: str = "source"  # what a key is, in a word: these are new in what is held out
     rules: tuple[Rule, ...] = field(default=(), repr=False)
+    repeats: bool = False  # a source may be learned from several times: the short ones, which are few
 
     def for_validation(self, source: str) -> bool:
         """Whether a source is held out: the same answer for ever, whatever else is drawn."""
@@ -64,19 +65,20 @@ class PairTask:
 
 
 def pairs(task: PairTask, train: int, validation: int, seed: int = 0) -> tuple[list[Aligned], list[Aligned]]:
-    """So many pairs to learn from and to hold out, by a seed, each source once; fewer where a task has no
-    more. No source, nor one with its key, is in both.
+    """So many pairs to learn from and to hold out, by a seed; fewer where a task has no more. Each source
+    once, but for what a task that `repeats` learns from. No source, nor one with its key, is in both.
     """
     draws = random.Random(f"{task.name}-{seed}")
     kept: tuple[list[str], list[str]] = ([], [])
     seen: set[str] = set()
-    old = 0
-    while (len(kept[0]) < train or len(kept[1]) < validation) and old < TRIES:
+    idle = 0
+    while (len(kept[0]) < train or len(kept[1]) < validation) and idle < TRIES:
         source = task.draw(draws)
         part = kept[task.for_validation(source)]
         full = len(part) >= (validation if part is kept[1] else train)
-        old = 0 if full or source not in seen else old + 1
-        if not full and source not in seen:
+        idle += 1
+        if not full and (source not in seen or (task.repeats and part is kept[0])):
             seen.add(source)
             part.append(source)
+            idle = 0
     return tuple([task.answer(source) for source in part] for part in kept)  # type: ignore[return-value]

@@ -147,8 +147,7 @@ class Costs:
 def costs(preset: Preset) -> Costs:
     """Counted from the configuration alone. An encoder keeps no cache: it writes nothing."""
     made = ledger_of(preset)
-    kept = kv_numbers(made.config, made.encoder) if preset.model.causal else 0
-    return Costs(made.total, made.flops(TOKENS).forward, kept)
+    return Costs(made.total, made.flops(TOKENS).forward, kv_numbers(made.config, made.encoder))
 
 
 @dataclass(frozen=True)

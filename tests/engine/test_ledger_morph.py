@@ -98,6 +98,13 @@ def test_sizes_follow_the_choices():
     assert key_heads(MODELS["mistral-7b"].model, "grouped") == 8
 
 
+def test_a_gate_taken_away_widens_the_network():
+    """LLaMA-2 7B writes its width down; GPT-2's is derived."""
+    made = morphed(MODELS["llama2-7b"], choices_of(MODELS["gpt2"]))
+    assert made.model.resolved().d_ff == 11_008 * 3 // 2
+    assert morphed(MODELS["gpt2"], choices_of(MODELS["llama2-7b"])).model.resolved().d_ff == 2048
+
+
 def test_costs_by_hand():
     """T5: 12 layers with keys and values of its own text and of the source. An encoder keeps none."""
     assert costs(MODELS["t5-base"]).cache == 12 * 2 * 768 * 2

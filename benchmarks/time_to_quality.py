@@ -39,9 +39,10 @@ from engine.training.train import train
 
 PRESET = PRESETS["fast"]
 TRAIN = cast(TrainConfig, PRESET.train)
-# A schedule decays over its whole budget, so each budget is a training of its own: (steps, loss to reach).
-BUDGETS = {"fast": (TRAIN.steps, 1.88), "fast, 600 steps": (600, 1.72)}
-TIMES = 8  # as fast as nanoGPT's recipe: the least that is wanted of "fast", in either arithmetic
+# A schedule decays over its whole budget, so each budget is a training of its own.
+BUDGETS = {"fast": TRAIN.steps, "fast, 600 steps": 600}
+LOSS = 1.88  # what nanoGPT's recipe publishes; the least that "fast" is to reach
+TIMES = 8  # as fast as that recipe: the least that is wanted of it, in either arithmetic
 PEER_STEPS = 40
 
 
@@ -107,11 +108,10 @@ def main() -> None:
     kind = str(used.dtype).removeprefix("torch.")
     peer, figures, goals = Peer(), dict[str, float](), Goals()
     for name in options.only:
-        steps, goal = BUDGETS[name]
         curves = []
         for seed in range(options.seeds):
             peer.go_on()
-            curves.append(curve(steps, seed, options.precision))
+            curves.append(curve(BUDGETS[name], seed, options.precision))
         peer.go_on()
         rows = []
         for points in zip(*curves, strict=True):
@@ -122,17 +122,13 @@ def main() -> None:
             rows.append(row | {f"seed {i}": round(p.validation_loss, 4) for i, p in enumerate(points)})
         table(rows)
         print()
-        reached = [
-            next((p.seconds for p in points if p.complete and p.validation_loss <= goal), 1e9)
-            for points in curves
-        ]
-        took = statistics.median(reached)
-        figures[f"{name}.{kind}.seconds_to_{goal:.2f}"] = took
-        figures[f"{name}.{kind}.final_loss"] = statistics.median(p[-1].validation_loss for p in curves)
-        figures[f"{name}.{kind}.seconds"] = statistics.median(p[-1].seconds for p in curves)
+        ends = [points[-1] for points in curves]
+        figures[f"{name}.{kind}.final_loss"] = statistics.median(end.validation_loss for end in ends)
+        figures[f"{name}.{kind}.seconds"] = statistics.median(end.seconds for end in ends)
         if name == "fast":
+            took = statistics.median(end.seconds if end.validation_loss <= LOSS else 1e9 for end in ends)
             ratio = f"fast.{kind}.times_as_fast_as_nanogpt_recipe"
-            figures[ratio] = peer.seconds / took
+            figures |= {f"fast.{kind}.seconds_to_{LOSS:.2f}": took, ratio: peer.seconds / took}
             goals[ratio] = (">=", TIMES)
     figures["nanogpt_recipe.float32.seconds"] = peer.seconds
     finish("time_to_quality", figures, goals)

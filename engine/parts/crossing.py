@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from engine.parts.blocks import add
 from engine.parts.cache import LayerCache
 from engine.parts.formula import Formula
 from engine.parts.positions import Seams
-from engine.parts.protocols import Parts
+from engine.parts.protocols import CrossSublayers, Parts
 from engine.probe import Probe, crossing
 
 NOWHERE = Seams()  # places of one text say nothing of places in another: cross-attention is told none
@@ -50,13 +51,27 @@ class DecoderBlock(nn.Module):
         its own text, `across` to those of the source. Of a memory that the cache holds already, no rows need
         be given.
         """
-        raise NotImplementedError
+        own, source = cache or (None, None)
 
-    def read(
-        self, x: Tensor, memory: Tensor, mask: Tensor | None, probe: Probe, cache: LayerCache | None
-    ) -> Tensor | None:
-        """What the cross-attention writes: queries from x, keys and values from memory."""
-        return self.cross(x, NOWHERE, mask, crossing(probe), cache, memory)
+        def read(x: Tensor) -> Tensor | None:
+            return self.cross(x, NOWHERE, across, crossing(probe), source, memory)
+
+        return self.wire(self, x, seams, mask, probe, own, read)
+
+    @staticmethod
+    def wire(
+        parts: CrossSublayers,
+        x: Tensor,
+        seams: Seams,
+        mask: Tensor | None,
+        probe: Probe,
+        cache: LayerCache | None,
+        read: Callable[[Tensor], Tensor | None],
+    ) -> Tensor:
+        """How the parts hang together, whosever they are. `read` is what the cross-attention writes: queries
+        from what it is given, keys and values from the memory.
+        """
+        raise NotImplementedError
 
     @classmethod
     def formulas(cls) -> dict[str, Formula]:
@@ -74,23 +89,21 @@ class PreNormDecoderBlock(DecoderBlock):
        └──────────────────────┘  └───────────────────────┘  └────────────────┘
     """
 
-    def forward(
-        self,
+    @staticmethod
+    def wire(
+        parts: CrossSublayers,
         x: Tensor,
         seams: Seams,
         mask: Tensor | None,
         probe: Probe,
-        cache: tuple[LayerCache, LayerCache] | None = None,
-        *,
-        memory: Tensor,
-        across: Tensor | None = None,
+        cache: LayerCache | None,
+        read: Callable[[Tensor], Tensor | None],
     ) -> Tensor:
-        own, source = cache or (None, None)
         x = probe("resid_pre", x)
-        x = probe("resid_mid", add(x, self.mixer(probe("norm1", self.norm1(x)), seams, mask, probe, own)))
-        normed = probe("cross_norm", self.norm_cross(x))
-        x = probe("cross_resid", add(x, self.read(normed, memory, across, probe, source)))
-        return probe("resid_post", add(x, self.ffn(probe("norm2", self.norm2(x)), probe)))
+        x = probe("resid_mid", add(x, parts.mixer(probe("norm1", parts.norm1(x)), seams, mask, probe, cache)))
+        normed = probe("cross_norm", parts.norm_cross(x))
+        x = probe("cross_resid", add(x, read(normed)))
+        return probe("resid_post", add(x, parts.ffn(probe("norm2", parts.norm2(x)), probe)))
 
 
 class PostNormDecoderBlock(DecoderBlock):
@@ -102,22 +115,20 @@ class PostNormDecoderBlock(DecoderBlock):
 
     ends_normed: ClassVar[bool] = True
 
-    def forward(
-        self,
+    @staticmethod
+    def wire(
+        parts: CrossSublayers,
         x: Tensor,
         seams: Seams,
         mask: Tensor | None,
         probe: Probe,
-        cache: tuple[LayerCache, LayerCache] | None = None,
-        *,
-        memory: Tensor,
-        across: Tensor | None = None,
+        cache: LayerCache | None,
+        read: Callable[[Tensor], Tensor | None],
     ) -> Tensor:
-        own, source = cache or (None, None)
         x = probe("resid_pre", x)
-        x = probe("resid_mid", add(x, self.mixer(x, seams, mask, probe, own)))
-        x = probe("norm1", self.norm1(x))
-        x = probe("cross_resid", add(x, self.read(x, memory, across, probe, source)))
-        x = probe("cross_norm", self.norm_cross(x))
-        x = probe("resid_post", add(x, self.ffn(x, probe)))
-        return probe("norm2", self.norm2(x))
+        x = probe("resid_mid", add(x, parts.mixer(x, seams, mask, probe, cache)))
+        x = probe("norm1", parts.norm1(x))
+        x = probe("cross_resid", add(x, read(x)))
+        x = probe("cross_norm", parts.norm_cross(x))
+        x = probe("resid_post", add(x, parts.ffn(x, probe)))
+        return probe("norm2", parts.norm2(x))

@@ -26,7 +26,7 @@ from engine.faults import parts_of
 from engine.model import count_parameters
 from engine.numerics import choose, keep_memory
 from engine.presets.ladder import LECTURE, LECTURE_TRAINING
-from engine.training.command import machine, places
+from engine.training.command import machine, places, processor
 from engine.training.records import Done, Evaluation, Sample, Snapshot
 from engine.training.train import train
 
@@ -53,6 +53,7 @@ class Climbed:
     whole: float | None = None
     text: str = ""
     numerics: str = ""
+    processor: str = ""
 
     @property
     def finished(self) -> bool:
@@ -106,6 +107,11 @@ class Experiment:
     def compared(self) -> tuple[str, ...]:
         """Rungs at their end of which the lecture gave a number."""
         return tuple(name for name, each in self.rungs.items() if each.off is not None)
+
+    @property
+    def processors(self) -> tuple[str, ...]:
+        """On which the rungs were trained."""
+        return tuple(dict.fromkeys(each.processor for each in self.rungs.values() if each.processor))
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -172,6 +178,7 @@ def climb(name: str, corpus: Corpus, work: Path, config: TrainConfig = LECTURE_T
     resume = None
     story: dict[str, Any] = {"parameters": count_parameters(model, parts_of(rung.parts)), "curve": []}
     story |= {"of": config.steps, "seconds": 0.0, "numerics": choose(config.precision).sentence}
+    story |= {"processor": processor()}
     if state_file.exists():
         resume, found = load_state(state_file)
         if found != made_by:

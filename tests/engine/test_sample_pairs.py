@@ -12,6 +12,7 @@ import torch
 from engine.config import SampleConfig
 from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
 from engine.faults import PARTS
+from engine.sample.pair_decoder import PairDecoder
 from engine.sample.pairs import beam_pair, pair_steps, write_pair, write_targets
 from engine.seq2seq import Seq2Seq
 from engine.tokenizers.paired import PairTokenizer
@@ -56,6 +57,27 @@ def test_greedy_is_the_naive_loop(fields: dict[str, Any], length: int) -> None:
 
 
 @kinds
+def test_the_short_way_says_what_the_model_says(fields: dict[str, Any]) -> None:
+    model = loud_pair(**fields)
+    with torch.inference_mode():
+        decoder = PairDecoder(model, model.encode(some(1, 7)), 9)
+        found = torch.stack([decoder.read(int(token)) for token in some(1, 9, 1)[0]])
+    assert (decoder.short is None) is (fields.get("output_head") == "scaled"), "T5's head is not known there"
+    wanted = model(some(1, 7), some(1, 9, 1))[0]
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5 * float(wanted.abs().max()))
+
+
+def test_the_short_way_is_not_taken_past_padding_nor_where_it_drops() -> None:
+    source = torch.tensor([[4, 5, 0]])
+    for model, given in ((loud_pair(), source), (loud_pair(dropout=0.5).train(), source[:, :2])):
+        with torch.inference_mode():
+            decoder = PairDecoder(model, model.encode(given), 3)
+            for token in (1, 4):
+                decoder.read(token)
+        assert decoder.short is None
+
+
+@kinds
 def test_kept_keys_give_the_same_logits(fields: dict[str, Any]) -> None:
     """In pieces of odd sizes, for several sources at once."""
     model, source, target = loud_pair(**fields), some(3, 7), some(3, 9, 1)
@@ -76,8 +98,11 @@ def test_the_source_is_read_once() -> None:
     keys = []
     heads = model.decoder.blocks[0].cross.heads
     model.decoder.blocks[0].cross.heads = lambda x, memory: keys.append(memory.shape[1]) or heads(x, memory)
+    (ids,) = write_targets(model, torch.tensor([[4, 5, 6]]), 5)
+    assert len(ids) > 1 and read == [1] and keys == [3, *[0] * (len(ids) - 1)]
+    keys.clear()
     records = list(pair_steps(model, [4, 5, 6], 5))
-    assert len(records) > 1 and read == [1] and keys == [3, *[0] * (len(records) - 1)]
+    assert [r.token for r in records] == ids and read == [1, 1] and keys == [3], "then the short way"
     assert [r.computed for r in records] == [1] * len(records)
     assert [r.position for r in records] == list(range(1, len(records) + 1))
 

@@ -20,7 +20,7 @@ show(
                 "Alignment",
                 draw_alignment,
                 words.ALIGNMENT,
-                (PreNormDecoderBlock.forward, DecoderBlock.read, crossing, hits),
+                (DecoderBlock.forward, PreNormDecoderBlock.wire, crossing, hits),
                 False,
                 question=words.ASK_ALIGNMENT,
             ),

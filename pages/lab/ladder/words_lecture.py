@@ -120,7 +120,7 @@ def alt(found: Experiment) -> str:
 def made(found: Experiment) -> str:
     about = found.made
     return (
-        f"`{about['command']}`, {safe(str(about['date']))}, on {safe(str(about['machine']['processor']))}:"
+        f"`{about['command']}`, {safe(str(about['date']))}, on {safe(' and '.join(found.processors))}:"
         f" {safe(str(about['measured']))}. It goes on where it stopped; on a GPU all of it takes minutes."
     )
 

@@ -269,7 +269,12 @@ def test_published_stands_beside_ours(drawn) -> None:
 
 def test_the_lecture_s_curves_and_folds(drawn) -> None:
     found = json.loads((ROOT / "checkpoints" / "ladder.json").read_text())["rungs"]
-    opened("lecture", ladder_lecture="curves", measure="true")
+    page = opened("lecture", ladder_lecture="curves", measure="true")
+    told = " ".join(str(each.value) for each in page.caption)
+    assert all(
+        each["processor"].replace("(R)", "") in told.replace("\\", "").replace("(R)", "")
+        for each in found.values()
+    )
     lines = {line["name"]: line for line in drawn["ladder_lecture_curves"].traces}
     for name, each in found.items():
         curve = np.array([row[:3] for row in each["curve"]])[1:]

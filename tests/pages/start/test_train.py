@@ -21,6 +21,7 @@ from tests.pages.stage import history
 from tests.pages.start.training import clicked, opened, sentences
 from ui.fields import CONTROLS, TRAINABLE, preset_values
 
+STEPS = TRAINABLE["fast"].train.steps  # type: ignore[union-attr]
 HINTS = {**get_type_hints(ModelConfig), **get_type_hints(TrainConfig)}
 CHOICES = {
     name: get_args(HINTS[name])
@@ -288,8 +289,9 @@ def test_the_run_is_drawn_and_its_buttons_ask_the_manager(manager, drawn):
     assert "extend_button" not in [b.key for b in page.button]
     manager.change("run-0", status="stopped")
     page.run()
-    assert page.number_input(key="more-run-0-160").value == 160  # what was left undone
-    page.number_input(key="more-run-0-160").set_value(300).run()
+    undone = STEPS - 40
+    assert page.number_input(key=f"more-run-0-{undone}").value == undone
+    page.number_input(key=f"more-run-0-{undone}").set_value(300).run()
     clicked(page, "extend_button")
     clicked(page, "restart_button")
     asked = [a for a in manager.asked if a[0] not in ("watch", "start")]
@@ -452,7 +454,7 @@ def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
     manager.change("run-0", status="finished")
     page.run()
     clicked(page, "continue_run")
-    assert ("extend", "run-0", 200) in manager.asked
+    assert ("extend", "run-0", STEPS) in manager.asked
     clicked(page, "remove_run")
     assert list(manager.views) == ["run-1"]
     assert "run" not in page.query_params or "run-0" not in page.query_params["run"], (
@@ -478,7 +480,7 @@ def test_the_sidebar_shows_runs_that_the_page_does_not(manager):
     clicked(opened(), "train")
     page = looked()
     # A page that is not in the navigation of this bare script cannot be linked to; in the app it is.
-    assert page.sidebar.get("progress")[0].text == "step 40 of 200 · loss 2.05"
+    assert page.sidebar.get("progress")[0].text == f"step 40 of {STEPS} · loss 2.05"
     assert not looked(run="run-0").get("progress")
     manager.change("run-0", beside="run-9")
     assert not looked(run="run-9").get("progress"), "both of a pair are on the page"

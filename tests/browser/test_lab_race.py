@@ -1,0 +1,114 @@
+"""A race as a person runs it: both curves grow, one is cancelled, its link shows it to another browser, its CSV
+holds it, and text that is no text is no accident.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import open_fold, settled
+
+SLOW = 120_000  # a machine that does other things as well
+RACE = "/ladder?ladder_view=race&ladder_rungs=Last+letter&ladder_rungs=Average&ladder_text=python&ladder_steps=600"
+LOOKS = """() => {
+  const plot = document.querySelector('[class*="race_chart"] .gf-figure')
+  return plot?._fullData ? plot._fullData.filter((t) => t.mode === 'lines+markers').map((t) => t.y.length) : []
+}"""
+ENOUGH = f"least => {{ const n = ({LOOKS})(); return n.length === 2 && Math.min(...n) >= least }}"
+
+
+def opened(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(address)
+    page.locator(".st-key-answer").wait_for(timeout=SLOW)
+    settled(page, SLOW)
+
+
+def button(page: Page, name: str):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def each(page: Page):
+    if page.get_by_test_id("stPopoverBody").count() == 0:
+        page.get_by_role("button", name="Each").click()
+    return page.get_by_test_id("stPopoverBody")
+
+
+def test_a_race_of_two_from_the_start_to_its_link(page: Page, app_url: str, tmp_path: Path) -> None:
+    opened(page, app_url + RACE)
+    assert "race=" not in page.url, "a link starts nothing by itself"
+    button(page, "Race").click()
+    page.wait_for_function(ENOUGH, arg=2, timeout=SLOW)
+    before = page.evaluate(LOOKS)
+    page.wait_for_function(
+        f"before => ({LOOKS})().every((n, i) => n > before[i])", arg=before, timeout=SLOW
+    )  # both grow
+
+    button(page, "Pause").first.click()  # the one of all: then nothing ends while one is cancelled
+    expect(button(page, "Resume").first).to_be_visible(timeout=SLOW)
+    each(page).get_by_role("button", name="Cancel").nth(1).click()
+    expect(each(page)).to_contain_text(re.compile(r"Average.*stopped"), timeout=SLOW)
+    page.keyboard.press("Escape")
+    button(page, "Resume").first.click()
+    answer = page.locator(".st-key-answer")
+    expect(answer).to_contain_text("At the end, in nats", timeout=SLOW)
+    expect(answer).to_contain_text(re.compile(r"Ended early: Average \(at step \d+\)"))
+    expect(button(page, "Race")).to_be_enabled(timeout=SLOW)
+    said = answer.inner_text()
+
+    page.locator('[class*="race_chart"]').first.hover()
+    with page.expect_download(timeout=SLOW) as coming:
+        page.locator('[class*="race_chart"]').get_by_role("button", name="CSV").click()
+    rows = list(csv.DictReader(io.StringIO(Path(coming.value.path()).read_text("utf-8-sig"))))
+    last = {row["run"]: row for row in rows}
+    assert set(last) == {"Last letter", "Average"} and last["Last letter"]["step"] == "600"
+    assert f"Last letter {float(last['Last letter']['validation_loss']):.2f}" in said
+    assert int(last["Average"]["step"]) < 600
+
+    stranger = page.context.browser.new_context()
+    try:
+        other = stranger.new_page()
+        opened(other, page.url)
+        expect(other.get_by_text("started in another browser")).to_be_visible(timeout=SLOW)
+        expect(other.locator(".st-key-answer")).to_contain_text(said[: said.index(" <")], timeout=SLOW)
+        other.wait_for_function(
+            f"there => JSON.stringify(({LOOKS})()) === JSON.stringify(there)",
+            arg=page.evaluate(LOOKS),
+            timeout=SLOW,
+        )
+        assert button(other, "Race").is_enabled() and button(other, "Cancel").is_disabled()
+    finally:
+        stranger.close()
+
+    open_fold(page, "Measure it")
+    expect(page.get_by_text(re.compile("Last letter after step [1-9]"))).to_be_visible(timeout=SLOW)
+    each(page).get_by_role("link", name="Look inside").first.click()
+    page.wait_for_url(re.compile(r"/attention\?.*model=run-"), timeout=SLOW)
+    page.locator(".gf-scrubber").wait_for(timeout=SLOW)
+
+
+def test_what_is_no_text_is_told_and_signs_that_nobody_expected_are_raced(page: Page, app_url: str) -> None:
+    opened(
+        page,
+        f"{app_url}/ladder?ladder_view=race&ladder_rungs=Last+letter&ladder_rungs=Average&ladder_text=text",
+    )
+    expect(page.get_by_text("Paste a text of some thousand letters")).to_be_visible(timeout=SLOW)
+    box = page.get_by_label("Your text")
+    box.fill("   ")
+    box.press("Control+Enter")
+    settled(page, SLOW)
+    assert page.get_by_test_id("stException").count() == 0
+    box.fill("🦊 runs, 💥 falls; <b>no</b> $x$ * _ " * 60)
+    box.press("Control+Enter")
+    settled(page, SLOW)
+    button(page, "Race").click()
+    page.wait_for_function(ENOUGH, arg=2, timeout=SLOW)
+    expect(page.locator(".st-key-answer")).to_contain_text("in nats", timeout=SLOW)
+    assert page.get_by_test_id("stException").count() == 0
+    button(page, "Cancel").click()
+    expect(button(page, "Race")).to_be_enabled(timeout=SLOW)

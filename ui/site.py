@@ -105,6 +105,15 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "Look inside",
+        "inside/crossattention/page.py",
+        "Cross-attention",
+        ":material/compare_arrows:",
+        "crossattention",
+        "Two texts: what is written looks at what was read, and which mask is whose.",
+        also=("attention",),
+    ),
+    Entry(
+        "Look inside",
         "inside/residual/page.py",
         "Residual stream",
         ":material/stacked_line_chart:",
@@ -182,6 +191,15 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/table_chart:",
         "parameters",
         "Where the parameters, the FLOPs and the memory of a model are.",
+        also=EVERY_PART,
+    ),
+    Entry(
+        "Models",
+        "models/families/page.py",
+        "Families",
+        ":material/family_history:",
+        "families",
+        "Encoder, decoder, or both; and the few choices that turn one model into another.",
         also=EVERY_PART,
     ),
     Entry(

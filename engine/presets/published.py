@@ -194,6 +194,25 @@ PUBLISHED: dict[str, Preset] = {
         source="Gemma team 2024; huggingface.co/google/gemma-2b",
         published="2.5B: 525M in the embedding, 1,982M elsewhere",
     ),
+    "smollm2-135m": derived(
+        _LLAMA2,
+        "SmolLM2 135M (published)",
+        "30 layers, 576 wide: LLaMA's recipe made small, 9 query heads that share 3 key-value heads, one"
+        " matrix for embedding and output.",
+        model={
+            "vocab_size": 49_152,
+            "context": 8192,
+            "d_model": 576,
+            "n_layers": 30,
+            "n_heads": 9,
+            "n_kv_heads": 3,
+            "d_ff": 1536,
+            "rope_theta": 100_000.0,
+            "tie_embeddings": True,
+        },
+        source="Ben Allal et al. 2025; huggingface.co/HuggingFaceTB/SmolLM2-135M",
+        published="135M",
+    ),
     "pythia-70m": derived(
         _GPT2,
         "Pythia 70M (published)",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from engine.config import ModelConfig
+from engine.presets.preset import Preset
+from engine.presets.published import ENCODER_DECODERS, PUBLISHED
 
 # The base model of Vaswani et al. 2017 (table 3), seen as one stack: sizes, and the six choices below.
 ORIGINAL = ModelConfig(
@@ -22,6 +24,14 @@ ORIGINAL = ModelConfig(
     norm_bias=True,
     dropout=0.1,
 )
+# The models of the table of variations, in the order of their years.
+MODELS: dict[str, Preset] = {
+    name: (PUBLISHED | ENCODER_DECODERS)[name]
+    for name in (
+        *("transformer-base", "bert-base", "gpt2", "t5-base", "gpt3-175b", "llama2-7b", "llama2-70b"),
+        *("pythia-70m", "mistral-7b", "gemma-2b", "llama3-8b", "qwen2.5-0.5b", "smollm2-135m"),
+    )
+}
 ASPECTS = ("norm", "wiring", "position", "ffn", "heads", "tying")
 
 

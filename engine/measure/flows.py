@@ -1,0 +1,72 @@
+"""What flows when in an encoder, a decoder and both: which queries look at which keys at each step of the
+writing. From the lengths alone: the masks say it, not the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from engine.parts.masks import causal_mask
+
+HIDDEN, LATER, DONE, NOW = 0, 1, 2, 3  # a cell: never looked at, not yet, looked at before, at this step
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """A matrix of attention at one step: cells (query, key) of int8, one of HIDDEN, LATER, DONE, NOW."""
+
+    name: str  # self, of an only stack; encoder, decoder or cross, where there are two
+    cells: np.ndarray
+
+    @property
+    def now(self) -> int:
+        """Pairs that are looked at now."""
+        return int((self.cells == NOW).sum())
+
+    @property
+    def seen(self) -> int:
+        """Pairs that were looked at so far."""
+        return int((self.cells >= DONE).sum())
+
+    @property
+    def allowed(self) -> int:
+        """Pairs that are ever looked at."""
+        return int((self.cells != HIDDEN).sum())
+
+
+def flows(source: int, target: int, step: int) -> dict[str, tuple[Flow, ...]]:
+    """family -> its matrices after `source` tokens are given, at the writing of token `step` (1 to `target`).
+
+    An encoder fills its blanks at step 1, all at once. A decoder reads what is given in one go, as the
+    prompt, and then one row a step: with a cache no row is made again. In an encoder-decoder the source is
+    read at step 1, and each step adds a row to two matrices. Raises ValueError for a step that is none.
+    """
+    if not 1 <= step <= target:
+        raise ValueError(f"step {step} is none of 1 to {target}")
+    square = np.ones((source, source), dtype=bool)
+    first = np.ones(source, dtype=int)  # the step at which each row is made
+    both = np.arange(1, target + 1)
+    whole = np.concatenate([first, both[1:]])  # the last given token writes the first new one
+    return {
+        "encoder": (_flow("self", square, first, step),),
+        "decoder": (_flow("self", _triangle(len(whole)), whole, step),),
+        "both": (
+            _flow("encoder", square, first, step),
+            _flow("decoder", _triangle(target), both, step),
+            _flow("cross", np.ones((target, source), dtype=bool), both, step),
+        ),
+    }
+
+
+def _triangle(length: int) -> np.ndarray:
+    """(query, key): what the causal mask lets through."""
+    return torch.isfinite(causal_mask(length, torch.zeros(()))).numpy()
+
+
+def _flow(name: str, allowed: np.ndarray, made: np.ndarray, step: int) -> Flow:
+    """`made` (query,): the step at which each row is made."""
+    when = np.where(made == step, NOW, np.where(made < step, DONE, LATER)).astype(np.int8)
+    return Flow(name, np.where(allowed, when[:, None], np.int8(HIDDEN)))

@@ -1,0 +1,138 @@
+"""Arrays -> figures of cross-attention. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.training.swapped import HEALTHY, SWAPPED, Swapped
+from ui.figures import specs as go
+from ui.figures.labels import crowded
+from ui.figures.patterns import named_cells, placed, token_axis
+from ui.figures.theme import SEQUENTIAL, base_layout, colour
+
+
+def alignment_figure(
+    weights: np.ndarray,
+    source: Sequence[str],
+    written: Sequence[str],
+    step: int,
+    true: Sequence[Sequence[int]],
+) -> go.Figure:
+    """weights (query, key) in [0, 1]: a row for each written symbol, those after `step` blank. Rings stand
+    where a symbol truly comes from.
+    """
+    source, written = [_seen(one) for one in source], [_seen(one) for one in written]
+    shown = weights.astype(np.float32).copy()
+    shown[step:] = np.nan
+    heat = {
+        "type": "heatmap",
+        "z": shown,
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": SEQUENTIAL,
+        "hoverongaps": False,
+        **named_cells(
+            [f"writes {n}" for n in placed(written)], [f"looks at {n}" for n in placed(source)], ", "
+        ),
+        "hovertemplate": "%{hovertext}<br>weight %{z:.3f}<extra></extra>",
+        "colorbar": {"thickness": 10, "title": {"text": "weight", "side": "right"}},
+    }
+    ways = [(row, place) for row, places in enumerate(true[:step]) for place in places]
+    rings = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [place for _, place in ways],
+        "y": [row for row, _ in ways],
+        "marker": {"size": 12, "color": colour("output", 0), "line": {"width": 2, "color": colour("output")}},
+        "hovertemplate": "it truly comes from here<extra></extra>",
+    }
+    upright = crowded(source, 440)
+    layout = base_layout(
+        margin={"l": 70, "r": 4, "t": 100 if upright else 56, "b": 6},
+        showlegend=False,
+        xaxis=token_axis(source, "the source that was read", 12, side="top", tickangle=-90 if upright else 0),
+        yaxis=token_axis(written, "what is written", 12, autorange="reversed"),
+    )
+    return go.Figure({"data": [heat, rings], "layout": layout})
+
+
+def _seen(symbol: str) -> str:
+    """A space is a symbol, too."""
+    return symbol if symbol.strip() else "␣"
+
+
+def mask_pair(
+    own: np.ndarray, across: np.ndarray, axes: Mapping[str, Sequence[str]], titles: Sequence[str]
+) -> go.Figure:
+    """Two masks beside each other: bright where it may be looked, blank where not."""
+    traces: list[dict[str, Any]] = []
+    layout = base_layout(margin={"l": 62, "r": 4, "t": 70, "b": 8}, showlegend=False)
+    notes = []
+    for i, (mask, keys) in enumerate(((own, axes["target"]), (across, axes["source"]))):
+        tail = "" if i == 0 else "2"
+        traces.append(
+            {
+                "type": "heatmap",
+                "z": mask.astype(np.float32),
+                "zmin": 0,
+                "zmax": 1,
+                "colorscale": [[0, colour("quiet", 12)], [1, colour("attention", 60)]],
+                "showscale": False,
+                "xgap": 2,
+                "ygap": 2,
+                "xaxis": f"x{tail}",
+                "yaxis": f"y{tail}",
+                "hoverinfo": "skip",
+            }
+        )
+        start, end = (0.0, 0.44) if i == 0 else (0.56, 1.0)
+        layout[f"xaxis{tail}"] = token_axis(keys, "", 11, side="top") | {
+            "domain": [start, end],
+            "anchor": f"y{tail}",
+        }
+        layout[f"yaxis{tail}"] = token_axis(axes["target"], "", 11, autorange="reversed") | {
+            "anchor": f"x{tail}"
+        }
+        notes.append(
+            {
+                **{"text": f"<b>{titles[i]}</b>", "x": (start + end) / 2, "y": 1, "yshift": 30},
+                **{"xref": "paper", "yref": "paper", "showarrow": False},
+                **{"xanchor": "center", "yanchor": "bottom"},
+                "font": {"size": 12},
+            }
+        )
+    return go.Figure({"data": traces, "layout": layout | {"annotations": notes}})
+
+
+def swapped_curves(found: Mapping[str, Swapped], at: int, quantity: str) -> go.Figure:
+    """Over the steps of the training: the `losses`, or the share that is `right` when it writes alone."""
+    traces = []
+    for name, shade, words in (
+        (HEALTHY, "attention", "masks in place"),
+        (SWAPPED, "output", "masks swapped"),
+    ):
+        one = found[name]
+        values = getattr(one, quantity)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": words,
+                "x": one.steps,
+                "y": values,
+                "line": {"color": colour(shade), "width": 3},
+                "marker": {"size": [11 if i == at else 3 for i in range(len(values))]},
+                "hovertemplate": "step %{x}<br>%{y:.3f}<extra>" + words + "</extra>",
+            }
+        )
+    titles = {"losses": "loss, right beginning given (nats)", "right": "whole target right, alone"}
+    layout = base_layout(
+        margin={"l": 54, "r": 8, "t": 28, "b": 40},
+        xaxis={"title": {"text": "step of the training"}, "showgrid": False},
+        yaxis={"title": {"text": titles[quantity]}, "rangemode": "tozero"}
+        | ({"tickformat": ".0%", "range": [0, 1.04]} if quantity == "right" else {}),
+    )
+    return go.Figure({"data": traces, "layout": layout})

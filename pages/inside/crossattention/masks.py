@@ -1,0 +1,77 @@
+"""The view "Two masks": which mask belongs where, and a training in which they were swapped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+
+from engine.measure.crossing import masks_of
+from engine.training.swapped import HEALTHY, SWAPPED, Swapped, shipped
+from pages.inside.crossattention import words
+from pages.inside.crossattention.figures import mask_pair, swapped_curves
+from ui import explain, widgets
+from ui.players.plot import plot
+from ui.text.markdown import safe
+
+HEIGHT, CURVES = 372, 250
+QUANTITIES = {"losses": "the loss, as it learns", "right": "how often it is right, alone"}
+
+
+def draw_masks() -> None:
+    both = shipped()
+    left, right = st.columns([7, 6], gap="medium") if both else (st.container(), st.container())
+    with left, st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        swap = widgets.switch("Swap the two masks", False, "cross_swap")
+        row = widgets.one_of("Source", dict(enumerate(words.BATCH_NAMES)), "cross_row", hidden=True)
+    found = masks_of(SWAPPED if swap else HEALTHY, [len(one) for one in words.BATCH], row, len(words.TARGET))
+    longest = max(len(one) for one in words.BATCH)
+    source = (*words.BATCH[row], *["[pad]"] * (longest - len(words.BATCH[row])))
+    with left:
+        plot(
+            mask_pair(
+                found.own,
+                found.across,
+                {"target": words.TARGET, "source": source},
+                [words.mask_title(i, shape) for i, shape in enumerate(found.shapes)],
+            ),
+            key="cross_masks",
+            alt=words.masks_alt(swap, int(np.count_nonzero(found.own)), int(np.count_nonzero(found.across))),
+            height=HEIGHT,
+            name="two-masks",
+            data={"query": list(words.TARGET)}
+            | {f"own {i}": found.own[:, i].astype(np.float32) for i in range(len(words.TARGET))}
+            | {f"source {i}": found.across[:, i].astype(np.float32) for i in range(longest)},
+        )
+    if both:
+        with right:
+            at = _trainings(both)
+        explain.answer(words.trained(both, at))
+    else:
+        explain.answer(words.opened(found.hidden, found.ahead))
+    explain.by_hand(lambda: st.markdown(words.MASKS_BY_HAND))
+
+
+def _trainings(both: Mapping[str, Swapped]) -> int:
+    """Two trainings beside each other; which of their looks is chosen."""
+    steps = both[HEALTHY].steps
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        quantity = widgets.one_of("Shown", QUANTITIES, "cross_quantity", kind="list", width=240)
+        step = widgets.slide_over("Trained for", steps, steps[-1], "cross_steps", width=210)
+    at = steps.index(step)
+    plot(
+        swapped_curves(both, at, quantity),
+        key="cross_curves",
+        alt=words.CURVES_ALT,
+        height=CURVES,
+        name="masks-swapped",
+        data={
+            "step": steps,
+            **{f"{name}_loss": both[name].losses for name in (HEALTHY, SWAPPED)},
+            **{f"{name}_right": both[name].right for name in (HEALTHY, SWAPPED)},
+        },
+    )
+    for name in (HEALTHY, SWAPPED):
+        st.caption(words.wrote(name == SWAPPED, safe(both[name].texts[at])))
+    return at

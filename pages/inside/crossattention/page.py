@@ -1,0 +1,38 @@
+"""Cross-attention: how a text that is being written looks at another one."""
+
+from engine.measure.alignment import hits
+from engine.measure.crossing import crossing, masks_of
+from engine.parts.crossing import DecoderBlock, PreNormDecoderBlock
+from engine.parts.masks import causal_mask, decoder_masks, padding_mask
+from engine.training.swapped import learn
+from pages.inside.crossattention import words
+from pages.inside.crossattention.alignment import draw_alignment
+from pages.inside.crossattention.masks import draw_masks
+from ui.look import Page, View, show
+
+show(
+    Page(
+        "Cross-attention",
+        "cross_view",
+        (
+            View(
+                "alignment",
+                "Alignment",
+                draw_alignment,
+                words.ALIGNMENT,
+                (DecoderBlock.forward, PreNormDecoderBlock.wire, crossing, hits),
+                False,
+                question=words.ASK_ALIGNMENT,
+            ),
+            View(
+                "masks",
+                "Two masks",
+                draw_masks,
+                words.MASKS,
+                (causal_mask, padding_mask, decoder_masks, masks_of, learn),
+                False,
+                question=words.ASK_MASKS,
+            ),
+        ),
+    )
+)

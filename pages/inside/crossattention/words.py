@@ -1,0 +1,168 @@
+"""What the page about cross-attention says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.measure.crossing import Change, Crossing, Looked
+from engine.training.swapped import HEALTHY, SOURCE, SWAPPED, Swapped
+from ui.look import Words
+from ui.text.markdown import safe
+
+ASK_ALIGNMENT = "What does the writer look at in the source?"
+ASK_MASKS = "Which of the two masks goes where?"
+NONE = "No trained encoder-decoder came with this copy of the app: 0 of them are in `checkpoints/paired`."
+EXAMPLES = {
+    "dates": "the 21st of November 2026",
+    "numbers": "three hundred and five",
+    "number_words": "305",
+    "reverse": "stressed",
+    "sort": "stressed",
+    "language": "the small dog that the king loves does not see a river today",
+}
+
+
+def typed(form: str) -> str:
+    return f"Source: {form}"
+
+
+def refused(why: str) -> str:
+    return f"This cannot be read, so 0 symbols were written: {why}"
+
+
+def alt(found: Crossing, step: int) -> str:
+    return (
+        f"Weights of cross-attention: the first {step} of {len(found.written)} written symbols down, the"
+        f" {len(found.source)} symbols of the source across."
+    )
+
+
+def aligned(written: str, target: str, seen: Looked | None) -> str:
+    """Whether it is right, and whether it looked where the symbols come from (Markdown)."""
+    if seen is None:
+        return (
+            f"It writes “{safe(written)}”, and **“{safe(target)}” would be right**: of 0 symbols it is"
+            f" known where"
+            " they come from."
+        )
+    return (
+        f"It writes “{safe(written)}”, which is right. For **{seen.right} of the {seen.counted} symbols**"
+        f" that come from the source, it looks most at a place where they truly come from (rings); by"
+        f" chance it would be {seen.chance:.1f}."
+    )
+
+
+def not_a_source(written: str, form: str) -> str:
+    return f"It writes “{safe(written)}”. What is right is not known: this is not {form}."
+
+
+_DONE: dict[Change, str] = {
+    "cut": "**With its memory cut** it writes without any source",
+    "shuffled": "**With the source shuffled** it reads the same symbols in another order",
+    "swapped": "**With its two masks swapped** what it wrote before looks ahead, and sees part of the source",
+}
+
+
+def changed(change: Change, before: str, after: str, apart: int) -> str:
+    """What one of the switches does to the text (Markdown)."""
+    if not apart:
+        return f"{_DONE[change]}; 0 symbols change here: “{safe(before)}”."
+    many = "1 symbol is" if apart == 1 else f"{apart} symbols are"
+    return f"{_DONE[change]}: “{safe(after)}” in the place of “{safe(before)}”, **{many} different**."
+
+
+ALIGNMENT = Words(
+    see=(
+        "A row for each symbol that was written, a column for each of the source: bright where the writer"
+        " looked when it wrote the symbol. Rings stand where it truly comes from, as the task's rule says."
+    ),
+    why=(
+        "Cross-attention is the only way from the source to the text. Nobody told the model which symbol"
+        " belongs to which: it found out from pairs alone. Bahdanau et al. 2014 saw it first."
+    ),
+    attempt=(
+        "Move the step and watch the gaze. Then cut the memory: it still writes something that looks"
+        " right. Why? And type a source of your own."
+    ),
+)
+BY_HAND = (
+    "The same attention, with two texts: $q = x W_Q$ from what is being written, $k = m W_K$ and $v = m"
+    " W_V$ from the memory $m$, the encoder's last vectors. $\\mathrm{softmax}(q k^\\top/\\sqrt{d_{head}}"
+    " + M_{pad})\\, v$ is added to the stream. The pattern has a row for each symbol written, (target,"
+    " source): it need not be square."
+    "\n\nThe memory is made once and never changes. A cache keeps its keys and values, so that a step"
+    " costs one row."
+)
+
+# The two masks ----------------------------------------------------------------------------------
+
+BATCH = (("two", "cats", "[end]"), ("the", "cat", "sat", "down", "[end]"))
+BATCH_NAMES = ("a short source", "the longest one")
+TARGET = ("[begin]", "der", "Kater", "saß")
+CURVES_ALT = "Two trainings over their steps: with the masks in their places, and swapped."
+
+
+def mask_title(which: int, shape: tuple[int, ...]) -> str:
+    name = ("on its own text", "on the source")[which]
+    return f"{name}:<br>a mask of shape {shape}"
+
+
+def masks_alt(swap: bool, own: int, across: int) -> str:
+    return (
+        f"The decoder's two masks{', swapped' if swap else ''}: {own} pairs of its own text and {across}"
+        f" pairs of"
+        " text and source may be looked at."
+    )
+
+
+def wrote(swap: bool, text: str) -> str:
+    return f"{'Swapped' if swap else 'In place'}: “{SOURCE}” → “{text}”"
+
+
+def opened(hidden: int, ahead: int) -> str:
+    """What two masks do to each other's place (Markdown)."""
+    if not (hidden or ahead):
+        return (
+            "The causal mask is for what is written: **0 pairs** look ahead. The padding mask is for the"
+            " source: **0 pairs** hide a word of it."
+        )
+    return (
+        f"Swapped, **{ahead} pairs** look ahead at what is not written yet, and **{hidden} pairs** hide a"
+        f" word of the"
+        " source."
+    )
+
+
+def trained(both: Mapping[str, Swapped], at: int) -> str:
+    """What a training with the masks swapped comes to (Markdown)."""
+    good, bad = both[HEALTHY], both[SWAPPED]
+    step = good.steps[at]
+    return (
+        f"The causal mask is for what is written, the padding mask for the source. Swapped, no error is"
+        f" raised: after {step} steps the loss is **{bad.losses[at]:.3f}** (in place:"
+        f" {good.losses[at]:.3f}), but alone it gets **{bad.right[at]:.0%}** right (in place:"
+        f" {good.right[at]:.0%})."
+    )
+
+
+MASKS = Words(
+    see=(
+        "Left, what each of the decoder's two attentions may look at, for a batch of two sources. Right, two"
+        " trainings on dates that differ in nothing but where the two masks went."
+    ),
+    why=(
+        "Both are called mask, and both are added to scores. Swapped, the writer sees the symbol it should"
+        " say, so the loss is lovely; alone, that symbol is not there yet."
+    ),
+    attempt=(
+        "Swap them and see which cells open. Then compare the loss with how often it is right when it"
+        " writes alone."
+    ),
+)
+MASKS_BY_HAND = (
+    "**Causal**, (query, key): $0$ where key $\\le$ query, $-\\infty$ above. The same for every text."
+    " **Padding**, (batch, 1, 1, source): $-\\infty$ where a shorter source was filled up. The ones stand"
+    " for every head and every query.\n\nThe engine checks the shapes and would refuse this; where sources"
+    " and targets happen to be equally long in a code without checks, nothing would say so. The curves"
+    " were measured once and come with the app (`engine/training/swapped.py` does it again)."
+)

@@ -1,0 +1,274 @@
+"""A model as boxes on a stream, drawn from its configuration: an encoder, a decoder, or both with the memory
+between them. Places are plain numbers, downwards; `figure` makes a picture of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.config import ResolvedConfig
+from engine.ledger import Ledger
+from engine.parts.registry import HEALTHY
+from ui.figures import specs as go
+from ui.figures.theme import SEQUENTIAL, base_layout, colour
+
+STREAM, CENTRE, HALF = (
+    32.0,
+    146.0,
+    92.0,
+)  # from a tower's left edge: its stream, its boxes and their half width
+TOWER, BETWEEN = 248.0, 20.0  # of one tower, and to the next
+NORM, SUB, ENDS, GAP, PLUS = 20.0, 34.0, 28.0, 12.0, 7.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """A part at a place. `part` is one of the colours, `component` one of the ledger's (or none)."""
+
+    part: str
+    component: str
+    text: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    stack: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Through points; `kind`: stream, branch, memory or tie."""
+
+    kind: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass
+class Drawing:
+    boxes: list[Box] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    sums: list[tuple[float, float]] = field(default_factory=list)
+    frames: list[tuple[float, float, float, float, str]] = field(default_factory=list)
+    width: float = TOWER
+    height: float = 0.0
+
+
+def drawing(made: Ledger) -> Drawing:
+    """The towers of a model: an encoder stands left of the decoder that reads it."""
+    sheet = Drawing()
+    if made.encoder is None:
+        _tower(sheet, made.config, 0.0, "")
+        return sheet
+    end = _tower(sheet, made.encoder, 0.0, "encoder")
+    _tower(sheet, made.config, TOWER + BETWEEN, "decoder", crossing=True)
+    sheet.width = 2 * TOWER + BETWEEN
+    reader = next(box for box in sheet.boxes if box.component == "cross_attention")
+    middle, way = (reader.y0 + reader.y1) / 2, TOWER + BETWEEN / 2
+    sheet.lines.append(Line("memory", ((STREAM, end), (way, end), (way, middle), (reader.x0, middle))))
+    return sheet
+
+
+def _tower(sheet: Drawing, c: ResolvedConfig, x: float, stack: str, crossing: bool = False) -> float:
+    """Draws one tower from the left edge `x`; returns where its stream ends."""
+    y = _box(sheet, x, 0.0, ENDS, "embedding", "embedding", "token embedding", stack)
+    scheme = HEALTHY.position(c)
+    if "embed" in scheme.enters:
+        y = _box(sheet, x, y + 6, NORM, "position", "position", f"+ {scheme.short or scheme.title}", stack)
+    if c.embedding_norm:
+        y = _box(sheet, x, y + 6, NORM, "norm", "norm_embed", HEALTHY.norm(c).title, stack)
+    top = y + GAP
+    y = _block(sheet, c, x, top + 4, stack, crossing)
+    sheet.frames.append((x + 4, top, x + TOWER - 6, y, f"× {c.n_layers}"))
+    y += GAP
+    if not HEALTHY.wiring(c).ends_normed:
+        y = _box(sheet, x, y, NORM, "norm", "norm_final", HEALTHY.norm(c).title, stack) + GAP
+    if c.output_head != "none":
+        bottom = _box(sheet, x, y, ENDS, "output", "unembedding", "output matrix", stack)
+        if c.tie_embeddings:
+            left = x + 12
+            ends = (x + CENTRE - HALF, ENDS / 2), (x + CENTRE - HALF, (y + bottom) / 2)
+            sheet.lines.append(Line("tie", (ends[0], (left, ends[0][1]), (left, ends[1][1]), ends[1])))
+        end = y
+    else:
+        bottom = end = y
+    sheet.lines.insert(0, Line("stream", ((x + STREAM, ENDS), (x + STREAM, end))))
+    sheet.height = max(sheet.height, bottom)
+    return end
+
+
+def _box(
+    sheet: Drawing, x: float, y: float, high: float, part: str, component: str, text: str, stack: str
+) -> float:
+    """A box across the tower, from `y` down; returns its lower edge."""
+    sheet.boxes.append(Box(part, component, text, x + STREAM - 10, y, x + CENTRE + HALF, y + high, stack))
+    return y + high
+
+
+def _block(sheet: Drawing, c: ResolvedConfig, x: float, y: float, stack: str, crossing: bool) -> float:
+    wiring, norm = HEALTHY.wiring(c), HEALTHY.norm(c).title
+    names = said(c)
+    subs = [("attention", "attention", "norm1", names["attention"])]
+    if crossing:
+        subs.append(("attention", "cross_attention", "norm_cross", "cross-attention"))
+    subs.append(("feedforward", "feedforward", "norm2", names["feedforward"]))
+    if wiring.parallel:
+        return _beside(sheet, x, y, subs, norm, stack)
+    for part, component, normed, text in subs:
+        y = _sublayer(sheet, x, y, (part, component, text), (normed, norm), stack, wiring.ends_normed)
+    return y + 4
+
+
+def _sublayer(
+    sheet: Drawing,
+    x: float,
+    y: float,
+    sub: tuple[str, str, str],
+    normed: tuple[str, str],
+    stack: str,
+    on_road: bool,
+) -> float:
+    """A side road with its sublayer; its norm stands before it, or on the stream after the sum."""
+    left, right, middle, stream = x + CENTRE - HALF, x + CENTRE + HALF, x + CENTRE, x + STREAM
+    leaves = y + 6
+    top = leaves + 6
+    if not on_road:
+        sheet.boxes.append(Box("norm", normed[0], normed[1], left, top, right, top + NORM, stack))
+        top += NORM + 4
+    sheet.boxes.append(Box(*sub, left, top, right, top + SUB, stack))
+    back = top + SUB + 8
+    ways = ((stream, leaves), (middle, leaves), (middle, back), (stream + PLUS, back))
+    sheet.lines.insert(0, Line("branch", ways))
+    sheet.sums.append((stream, back))
+    y = back + PLUS + 2
+    if on_road:
+        y += 3
+        sheet.boxes.append(Box("norm", normed[0], normed[1], stream - 24, y, middle - 4, y + NORM, stack))
+        y += NORM + 2
+    return y
+
+
+def _beside(
+    sheet: Drawing, x: float, y: float, subs: list[tuple[str, str, str, str]], norm: str, stack: str
+) -> float:
+    """Both sublayers read at one place and write at one place."""
+    stream, leaves, half = x + STREAM, y + 8, HALF - 3
+    top = leaves + 8
+    back = top + NORM + 4 + SUB + 12
+    for i, (part, component, normed, text) in enumerate(subs):
+        left = x + CENTRE - HALF + i * (half + 6)
+        middle = left + half / 2
+        sheet.boxes.append(Box("norm", normed, norm, left, top, left + half, top + NORM, stack))
+        low = top + NORM + 4
+        sheet.boxes.append(Box(part, component, text, left, low, left + half, low + SUB, stack))
+        ways = ((stream, leaves), (middle, leaves), (middle, back), (stream + PLUS, back))
+        sheet.lines.insert(0, Line("branch", ways))
+    sheet.sums.append((stream, back))
+    return back + PLUS + 6
+
+
+def said(c: ResolvedConfig) -> dict[str, str]:
+    """What stands in the two large boxes: two short lines each."""
+    scheme = HEALTHY.position(c)
+    own = c.n_kv_heads == c.n_heads
+    heads = f"{c.n_heads} heads" if own else f"{c.n_heads} heads, {c.n_kv_heads} keys"
+    inside = "" if "embed" in scheme.enters or not scheme.present else f", {_INSIDE[c.position]}"
+    biases = ", biases" if c.ffn_bias else ""
+    look = "back only" if c.causal else "both ways"
+    return {
+        "attention": f"attention, {look}<br>{heads}{inside}",
+        "feedforward": f"{HEALTHY.feedforward(c).title}<br>{c.d_ff:,} wide{biases}",
+    }
+
+
+_INSIDE = {"rope": "RoPE", "alibi": "ALiBi", "t5": "distance bias"}
+
+
+def figure(made: Ledger, height: int, small: bool = False) -> go.Figure:
+    """The drawing, `height` pixels high. Boxes say their parameters when pointed at; in a small one each has
+    one line.
+    """
+    sheet = drawing(made)
+    shapes = [_frame(one) for one in sheet.frames]
+    shapes += [_way(line) for line in sheet.lines]
+    shapes += [_circle(x, y) for x, y in sheet.sums]
+    shapes += [shape for box in sheet.boxes for shape in _rectangle(box)]
+    size = 11 if made.encoder is None and not small else 10
+    written = [box.text.partition("<br>")[0] if small else box.text for box in sheet.boxes]
+    middles = [((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2) for box in sheet.boxes]
+    notes = [_text(text, *middle, size) for text, middle in zip(written, middles, strict=True)]
+    notes += [_text("+", x, y, size) for x, y in sheet.sums]
+    notes += [
+        _text(f"<b>{words}</b>", x1 - 2, y1, 12) | {"xanchor": "right", "yanchor": "bottom"}
+        for _, _, x1, y1, words in sheet.frames
+    ]
+    counts = parameters(made)
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [x for x, _ in middles],
+        "y": [y for _, y in middles],
+        "marker": {"size": 26, "opacity": 0},
+        "customdata": [
+            f"{box.text.replace('<br>', ', ')}<br>{counts.get((box.stack, box.component), 0):,} parameters"
+            for box in sheet.boxes
+        ],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+    hidden = {"visible": False, "fixedrange": True}
+    layout = base_layout(
+        margin={"l": 2, "r": 2, "t": 4, "b": 2},
+        showlegend=False,
+        shapes=shapes,
+        annotations=notes,
+        xaxis=hidden | {"range": [-2, sheet.width + 2]},
+        yaxis=hidden | {"range": [max(sheet.height + 4, 0 if small else height), -8]},
+    )
+    return go.Figure({"data": [trace], "layout": layout})
+
+
+def parameters(made: Ledger) -> Mapping[tuple[str, str], int]:
+    """(stack, component) -> its parameters in the whole model. What both stacks share counts for each;
+    positions without a box of their own count with the attention that they are in.
+    """
+    found: dict[tuple[str, str], int] = {}
+    inside = "embed" not in HEALTHY.position(made.config).enters
+    for row in made.rows:
+        component = "attention" if row.component == "position" and inside else row.component
+        for stack in {row.stack} if row.stack or made.encoder is None else ("encoder", "decoder"):
+            found[stack, component] = found.get((stack, component), 0) + row.parameters
+    return found
+
+
+def _rectangle(box: Box) -> tuple[dict[str, object], dict[str, object]]:
+    """In the page's own colour first: no line is to be seen through it."""
+    place = {"type": "rect", "x0": box.x0, "x1": box.x1, "y0": box.y0, "y1": box.y1}
+    line = {"line": {"color": colour(box.part), "width": 1.5}}
+    return place | line | {"fillcolor": SEQUENTIAL[0][1]}, place | line | {"fillcolor": colour(box.part, 22)}
+
+
+def _frame(one: tuple[float, float, float, float, str]) -> dict[str, object]:
+    x0, y0, x1, y1, _ = one
+    line = {"color": colour("quiet"), "width": 1, "dash": "dot"}
+    return {"type": "rect", "x0": x0, "x1": x1, "y0": y0, "y1": y1, "line": line}
+
+
+def _circle(x: float, y: float) -> dict[str, object]:
+    line = {"color": colour("residual"), "width": 1.5}
+    around = {"x0": x - PLUS, "x1": x + PLUS, "y0": y - PLUS, "y1": y + PLUS}
+    return {"type": "circle", **around, "line": line, "fillcolor": colour("residual", 15)}
+
+
+def _way(line: Line) -> dict[str, object]:
+    part, width, dash = {
+        "stream": ("residual", 3, "solid"),
+        "branch": ("residual", 1.2, "solid"),
+        "memory": ("attention", 4, "solid"),
+        "tie": ("embedding", 1.2, "dot"),
+    }[line.kind]
+    path = "M " + " L ".join(f"{x:g},{y:g}" for x, y in line.points)
+    return {"type": "path", "path": path, "line": {"color": colour(part), "width": width, "dash": dash}}
+
+
+def _text(words: str, x: float, y: float, size: int) -> dict[str, object]:
+    return {"text": words, "x": x, "y": y, "showarrow": False, "font": {"size": size}}

@@ -1,0 +1,106 @@
+"""The view "Variations": eight choices turn one machine into another model of the table; the drawing and the
+counts follow.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from engine.errors import ConfigError
+from engine.ledger import ledger_of
+from engine.ledger.morph import OFFERED, choices_of, costs, morphed, named, nearest, users
+from engine.presets import Preset
+from engine.presets.variations import MODELS
+from pages.models.families import words_machine as words
+from pages.models.families.drawing import drawing, figure, parameters
+from ui import explain, widgets
+from ui.players.plot import plot
+from ui.text.markdown import safe
+
+SIZE, FIRST, HEIGHT = "families_size", "gpt2", 392
+
+
+def draw_machine() -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("Make it", width="content")
+        for name, short in words.RECIPES.items():
+            st.button(short, key=f"families_make_{name}", on_click=_make, args=(name,))
+    left, controls = st.columns([6, 8], gap="medium")
+    with left:
+        size = widgets.one_of("Sizes of", words.SIZES, SIZE, first=FIRST, kind="list", hidden=True)
+        pictured = st.container()
+    with controls:
+        chosen = {facet: _choice(facet, choices_of(MODELS[FIRST])[facet]) for facet in OFFERED}
+    base = MODELS[size]
+    try:
+        made = morphed(base, chosen)
+    except ConfigError as error:
+        explain.answer(words.cannot(str(error)))
+        made = base
+    else:
+        explain.answer(_told(size, made, chosen))
+    with pictured:
+        _picture(made)
+    explain.measure_it(_table)
+    explain.by_hand(lambda: st.markdown(words.BY_HAND))
+
+
+def _told(size: str, made: Preset, chosen: dict[str, str]) -> str:
+    same = named(chosen)
+    near = nearest(chosen)
+    return words.told(size, same, near, costs(MODELS[size]), costs(made))
+
+
+def _make(name: str) -> None:
+    """All eight switches go to a model's choices."""
+    for facet, value in choices_of(MODELS[name]).items():
+        st.session_state[_key(facet)] = value
+
+
+def _key(facet: str) -> str:
+    return f"families_{facet}"
+
+
+def _choice(facet: str, first: str) -> str:
+    """One of the eight: its control, and who else chose so."""
+    left, right = st.columns([6, 7], gap="small", vertical_alignment="center")
+    options = {value: words.CHOICES[value] for value in OFFERED[facet]}
+    with left:
+        chosen = widgets.one_of(
+            words.FACETS[facet], options, _key(facet), first=first, kind="list", hidden=True
+        )
+    right.caption(words.used(facet, users(facet, chosen)))
+    return chosen
+
+
+def _picture(made: Preset) -> None:
+    counted = ledger_of(made)
+    counts = parameters(counted)
+    boxes = drawing(counted).boxes
+    plot(
+        figure(counted, HEIGHT - 10),
+        key="families_machine",
+        alt=words.alt(counted.config.n_layers, [box.text for box in boxes]),
+        height=HEIGHT,
+        name="machine",
+        data={
+            "stack": [box.stack for box in boxes],
+            "part": [box.text.replace("<br>", ", ") for box in boxes],
+            "parameters": [counts.get((box.stack, box.component), 0) for box in boxes],
+        },
+    )
+
+
+def _table() -> None:
+    """Every model of the table at each of the eight, its counts, and where they are published."""
+    found = {name: choices_of(preset) for name, preset in MODELS.items()}
+    counted = {name: costs(preset) for name, preset in MODELS.items()}
+    columns = {
+        words.HEADS[facet]: [words.CHOICES[found[name][facet]] for name in MODELS] for facet in OFFERED
+    }
+    columns["parameters"] = [f"{counted[name].parameters:,}" for name in MODELS]
+    columns["FLOPs a token"] = [words.large(counted[name].flops) for name in MODELS]
+    columns["source"] = [safe(preset.source or "") for preset in MODELS.values()]
+    st.table(pd.DataFrame(columns, index=list(words.TITLES.values())), border="horizontal")
+    st.markdown(words.REASONS)

@@ -1,0 +1,47 @@
+"""Families: encoder, decoder, and both; and the few choices that tell models apart."""
+
+from engine.ledger.morph import choices_of, morphed
+from engine.measure.flows import flows
+from engine.seq2seq import Seq2Seq
+from engine.training.reasons import lessons, writing
+from pages.models.families import words_machine, words_three, words_why
+from pages.models.families.machine import draw_machine
+from pages.models.families.three import draw_three
+from pages.models.families.why import draw_why
+from ui.look import Page, View, show
+
+show(
+    Page(
+        "Families",
+        "families_view",
+        (
+            View(
+                "three",
+                "Three",
+                draw_three,
+                words_three.THREE,
+                (flows, Seq2Seq.forward, Seq2Seq.encode, Seq2Seq.decode),
+                False,
+                question=words_three.QUESTION,
+            ),
+            View(
+                "why",
+                "Why decoders",
+                draw_why,
+                words_why.WHY,
+                (lessons, writing),
+                False,
+                question=words_why.QUESTION,
+            ),
+            View(
+                "machine",
+                "Variations",
+                draw_machine,
+                words_machine.MACHINE,
+                (choices_of, morphed),
+                False,
+                question=words_machine.QUESTION,
+            ),
+        ),
+    )
+)

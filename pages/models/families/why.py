@@ -1,0 +1,38 @@
+"""The view "Why decoders": the reasons in a table, each with what of it can be counted or measured here."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from engine.ledger.morph import Size, three
+from engine.training.reasons import Interface, Lessons, Writing, at_work, interface, lessons, writing
+from pages.models.families import words_why as words
+from ui import explain, widgets
+
+SIZE = Size(12, 768, 12)
+KEPT = 16  # texts of other lengths that are remembered
+
+
+def draw_why() -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        tokens = widgets.slide("Tokens of a text", 16, 256, 64, "why_tokens", step=16, width=300)
+        percent = widgets.slide("Hidden from the encoder, %", 5, 50, 15, "why_hidden", step=5, width=300)
+    found, written, tasks, share = _measured(tokens, percent / 100)
+    st.table(
+        pd.DataFrame(words.table(found, written, tasks, share), index=list(words.REASONS.values())),
+        border="horizontal",
+    )
+    explain.answer(words.won(tokens, percent, found, written))
+    explain.by_hand(lambda: st.markdown(words.BY_HAND))
+
+
+@st.cache_data(max_entries=KEPT, show_spinner=False)
+def _measured(tokens: int, rate: float) -> tuple[Lessons, Writing, Interface, float]:
+    counted = three(SIZE)
+    return (
+        lessons(tokens, rate),
+        writing(counted["decoder"], tokens, tokens),
+        interface(),
+        at_work(counted["both"]),
+    )

@@ -1,0 +1,176 @@
+"""What the view of the machine and its variations says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.ledger.morph import OFFERED, TOKENS, Costs
+from engine.presets.variations import MODELS
+from ui.look import Words
+
+QUESTION = "Which few choices turn one model into another?"
+TITLES = {name: preset.title.removesuffix(" (published)") for name, preset in MODELS.items()} | {
+    "transformer-base": "The original, 2017"
+}
+SIZES = {name: f"the sizes of {title}" for name, title in TITLES.items()}
+SHORT = {
+    "transformer-base": "the original",
+    "bert-base": "BERT",
+    "gpt2": "GPT-2",
+    "t5-base": "T5",
+    "gpt3-175b": "GPT-3",
+    "llama2-7b": "LLaMA-2 7B",
+    "llama2-70b": "LLaMA-2 70B",
+    "pythia-70m": "Pythia",
+    "mistral-7b": "Mistral",
+    "gemma-2b": "Gemma",
+    "llama3-8b": "Llama 3",
+    "qwen2.5-0.5b": "Qwen2.5",
+    "smollm2-135m": "SmolLM2",
+}
+RECIPES = {  # models with choices of their own: buttons
+    "transformer-base": "2017",
+    "bert-base": "BERT",
+    "gpt2": "GPT-2",
+    "t5-base": "T5",
+    "llama2-7b": "LLaMA-2",
+    "pythia-70m": "Pythia",
+    "gemma-2b": "Gemma",
+    "llama3-8b": "Llama 3",
+    "qwen2.5-0.5b": "Qwen",
+    "smollm2-135m": "SmolLM2",
+}
+FACETS = {
+    "family": "Family",
+    "wiring": "Where the norm stands",
+    "norm": "Norm",
+    "ffn": "Activation",
+    "position": "Positions",
+    "heads": "Keys and values",
+    "tying": "Embedding and output",
+    "biases": "Biases",
+}
+HEADS = FACETS | {"wiring": "Norm stands"}
+CHOICES = {
+    "both": "encoder and decoder",
+    "encoder": "encoder",
+    "decoder": "decoder",
+    "post": "norm after each part",
+    "pre": "norm before each part",
+    "parallel": "both parts side by side",
+    "layernorm": "LayerNorm",
+    "rmsnorm": "RMSNorm",
+    "relu": "ReLU",
+    "gelu": "GELU",
+    "swiglu": "SwiGLU",
+    "geglu": "GeGLU",
+    "sinusoidal": "sine waves, added",
+    "learned": "learned table",
+    "t5": "bias by distance",
+    "rope": "RoPE",
+    "alibi": "ALiBi",
+    "own": "own keys for each head",
+    "grouped": "keys shared in groups",
+    "one": "one key for all heads",
+    "tied": "one matrix at both ends",
+    "untied": "two matrices",
+    "network": "biases in networks, norms",
+    "all": "biases everywhere",
+    "qkv": "biases on q, k, v alone",
+    "none": "no biases",
+}
+_BEYOND = {"alibi": "none here; BLOOM and MPT (Press et al. 2022)"}
+
+
+def used(facet: str, names: Sequence[str]) -> str:
+    """Who of the table made a choice (Markdown)."""
+    if not names:
+        return _BEYOND["alibi"] if facet == "position" else "none of the table"
+    if len(names) > 5:
+        return f"{len(names)} of {len(MODELS)}, as {SHORT[names[0]]} and {SHORT[names[-1]]}"
+    return ", ".join(SHORT[name] for name in names)
+
+
+def large(number: int) -> str:
+    """A count in a short form.
+
+    >>> large(124_439_808), large(351_543_386_112), large(9216)
+    ('124.4 M', '351.5 G', '9.2 k')
+    """
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:,.1f} {letter}"
+    return str(number)
+
+
+def told(
+    size: str, same: Sequence[str], near: tuple[str, tuple[str, ...]], before: Costs, after: Costs
+) -> str:
+    """Whose choices these are, and what they cost at these sizes (Markdown)."""
+    if size in same:
+        whose = f"**This is {TITLES[size]}**"
+    elif same:
+        whose = f"At {TITLES[size]}'s sizes these are **the {len(OFFERED)} choices of {_named(same)}**"
+    else:
+        other, apart = near
+        places = ", ".join(FACETS[each].lower() for each in apart)
+        whose = (
+            f"No model of the table; nearest is **{SHORT[other]}**, which differs in {len(apart)}: {places}"
+        )
+    kept = (
+        f"{after.cache:,} numbers a token in the KV cache" if after.cache else "no cache: it writes nothing"
+    )
+    was = "" if after == before else f" ({TITLES[size]}: {large(before.parameters)})"
+    return (
+        f"{whose}. **{after.parameters:,} parameters**{was}, {large(after.flops)} FLOPs a token"
+        f" among {TOKENS}, {kept}."
+    )
+
+
+def _named(names: Sequence[str]) -> str:
+    short = [SHORT[name] for name in names]
+    return short[0] if len(short) == 1 else f"{', '.join(short[:-1])} and {short[-1]}"
+
+
+def cannot(why: str) -> str:
+    return f"These 8 choices do not go together: `{why}` The drawing shows the model as it was."
+
+
+def alt(layers: int, boxes: Sequence[str]) -> str:
+    parts = "; ".join(box.replace("<br>", ", ") for box in boxes)
+    return f"A drawing of the model from top to bottom, its block {layers} times: {parts}."
+
+
+MACHINE = Words(
+    see=(
+        "One machine, drawn from its configuration: the stream runs down, each part reads from it and writes"
+        " back. Beside each switch stand the models of the table that chose the same."
+    ),
+    why=(
+        "GPT, BERT and LLaMA sound like different inventions. They are one machine with about eight switches,"
+        " and a size."
+    ),
+    attempt=(
+        "Keep GPT-2's sizes and press *LLaMA-2*, then *BERT*, then *T5*: see which parts move, and how little"
+        " the count does. Then take its sizes, too: now it is that model, to the last parameter."
+    ),
+)
+BY_HAND = (
+    "With a gate the network has three matrices for two, so its width shrinks to two thirds: $3 \\cdot d"
+    " \\cdot \\tfrac{8}{3} d = 2 \\cdot d \\cdot 4d = 8 d^2$. Sharing keys shrinks $W_K$ and $W_V$ from"
+    " $d^2$ to $d^2 \\cdot H_{kv}/H$ each, and the cache by the same factor. A second matrix at the output"
+    " costs $V \\cdot d$. RMSNorm and LayerNorm, before or after, cost a few thousand: their choice is"
+    " about training, not size.\n\n"
+    "What is none of the eight stays with the sizes: Mistral's window of 4,096, BERT's token types, Gemma's"
+    " embeddings times $\\sqrt d$, the base of RoPE."
+)
+REASONS = (
+    "**Why each was changed, and where.** Norm before each part: deep models train without warm-up (Xiong et"
+    " al. 2020); used since GPT-2. RMSNorm: less work, as good (Zhang & Sennrich 2019); T5, LLaMA. Side by"
+    " side: one wait for two products (GPT-J; Wang & Komatsuzaki 2021); GPT-NeoX, Pythia, PaLM. GELU"
+    " (Hendrycks & Gimpel 2016); BERT, GPT-2. Gates (Shazeer 2020); LLaMA, Gemma. RoPE (Su et al. 2021); a"
+    " bias by distance (Raffel et al. 2020). One key for all (Shazeer 2019); groups (Ainslie et al. 2023);"
+    " LLaMA-2 70B, Mistral. One matrix at both ends (Press & Wolf 2017); small models keep it."
+    " RMSNorm beside LayerNorm on real numbers: [Residual stream, its"
+    " norms](/residual?residual_view=norms&hand=true)."
+)

@@ -1,0 +1,113 @@
+"""What the view of the three families says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine.measure.flows import DONE, HIDDEN, LATER, NOW, Flow
+from ui.look import Words
+
+QUESTION = "Encoder, decoder, or both: what is the difference?"
+FAMILIES = {"encoder": "Encoder", "decoder": "Decoder", "both": "Encoder-decoder"}
+SHOWN = {"drawing": "what it is made of", "masks": "who sees whom, when"}
+SIZES = {
+    "4-128-4": "4 layers, 128 wide",
+    "12-768-12": "12 layers, 768 wide",
+    "24-1024-16": "24 layers, 1,024 wide",
+}
+ROW_NAMES = ("trained to", "good for", "models", "parameters")
+ROWS = {
+    "encoder": ("fill blanks, from both sides", "labels, search, embeddings", "BERT, RoBERTa"),
+    "decoder": ("say what comes next", "writing, chat, code", "GPT, LLaMA, Mistral"),
+    "both": (
+        "write a second text from the first",
+        "translation, summaries, speech",
+        "the original, T5, BART, Whisper",
+    ),
+}
+GIVEN = ("the", "cat", "sat", "down")
+BLANKED = ("the", "cat", "[MASK]", "down")
+WRITTEN = ("le", "chat", "s'est", "assis")
+CONTINUED = ("and", "fell", "asleep", ".")
+MATRICES = {
+    "self": "its own text",
+    "encoder": "source",
+    "decoder": "target so far",
+    "cross": "cross-attention",
+}
+STATES = {HIDDEN: "never", LATER: "later", DONE: "done", NOW: "now"}
+
+
+def axes(family: str, matrix: str) -> tuple[Sequence[str], Sequence[str]]:
+    """(tokens of the queries, of the keys)."""
+    read = ("begin", *WRITTEN[:-1])
+    if family == "encoder":
+        return BLANKED, BLANKED
+    if family == "decoder":
+        whole = (*GIVEN, *CONTINUED[:-1])
+        return whole, whole
+    return {"encoder": (GIVEN, GIVEN), "decoder": (read, read), "cross": (read, GIVEN)}[matrix]
+
+
+def flow(step: int, found: Mapping[str, Sequence[Flow]]) -> str:
+    """What is looked at at this step (Markdown)."""
+    encoder, decoder = found["encoder"][0], found["decoder"][0]
+    source, target, cross = found["both"]
+    if step == 1:
+        return (
+            f"Step 1: the encoder looks at all **{encoder.now} pairs** at once, and is done; the decoder"
+            f" reads the given words, back only: **{decoder.now} pairs**; the third reads the source whole"
+            f" (**{source.now}**) and begins to write ({target.now} and {cross.now})."
+        )
+    return (
+        f"Step {step}: the encoder is done since step 1. The decoder adds a row of **{decoder.now}"
+        f" pairs**; the third keeps its source as it is and adds **{target.now}** to what it wrote and"
+        f" **{cross.now}** to the"
+        " source: the memory."
+    )
+
+
+def sizes(counts: Mapping[str, int]) -> str:
+    """What the three hold at equal sizes (Markdown)."""
+    return (
+        f"At equal sizes encoder and decoder are **the same machine**, {counts['decoder']:,} parameters:"
+        f" only the mask and the output differ. The third is both of them and cross-attention:"
+        f" **{counts['both']:,}**."
+    )
+
+
+def drawn_alt(family: str, boxes: Sequence[str]) -> str:
+    return f"{FAMILIES[family]}, from top to bottom: {'; '.join(b.replace('<br>', ', ') for b in boxes)}."
+
+
+def masks_alt(family: str, made: Sequence[Flow]) -> str:
+    told = (f"{MATRICES[f.name]}, {f.seen} of {f.allowed} pairs looked at, {f.now} of them now" for f in made)
+    return f"Who looks at whom in the {FAMILIES[family].lower()}: {'; '.join(told)}."
+
+
+THREE = Words(
+    see=(
+        "The same parts three times. A row of a mask is the word that looks, a column the word that is"
+        " looked at. Bright: looked at in this step; pale: later; grey: never."
+    ),
+    why=(
+        "Which words may be seen decides what a model can do. Who sees both sides cannot write, since the"
+        " next word is not there yet; who sees only the past can be asked for the next word at every place."
+    ),
+    attempt=(
+        "Show who sees whom, and move the step: see when each of the five matrices is filled, and which of"
+        " them never changes once the source is read."
+    ),
+)
+BY_HAND = (
+    "With $S$ words given and $T$ to be written: an encoder looks at $S^2$ pairs, in one go. A decoder"
+    " looks at $n(n+1)/2$ with $n = S + T - 1$. Both together: $S^2 + T(T+1)/2 + T \\cdot S$.\n\n"
+    "The two masks of an encoder-decoder are different things. The **causal** one, $(T, T)$, is the same"
+    " triangle for every text. The **padding** one, (batch, 1, 1, S), hides the filling behind shorter"
+    " sources, and is new for every batch."
+    "\n\n**Taken away from a decoder**, the causal mask opens the full square: what one head then looks"
+    " at, and a model that was trained so, stand in [Attention, its mask](/attention?attention_view=mask);"
+    " what becomes of a prediction in [Attention, switched"
+    " off](/attention?attention_view=switches&attention_mask=false). What the third looks at across is in"
+    " [Cross-attention](/crossattention)."
+)

@@ -1,0 +1,119 @@
+"""Cross-attention at work, held against a plain loop over the same model and against the masks by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from engine.config import ModelConfig
+from engine.errors import CorpusError, ShapeError, TokenizerError
+from engine.measure.crossing import crossing, differing, looked, masks_of, shuffled, truth, with_parts
+from engine.probe import Recorder
+from engine.seq2seq import build_pair
+from engine.seq2seq_config import Seq2SeqConfig
+from engine.tasks.paired import Aligned
+from engine.tokenizers.paired import BEGIN, END, PairTokenizer
+
+WORDS = PairTokenizer.train(["abcdefg-"], by="letters")
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Untrained, with large weights, so that every change is seen in what it writes."""
+    both = ModelConfig(WORDS.vocab_size, 9, 12, 2, 3, position="learned")
+    made = build_pair(Seq2SeqConfig.of(both), seed=3).eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            if parameter.dim() == 2:
+                parameter.mul_(12)
+    return made
+
+
+def greedy(model, source):
+    seen = [BEGIN]
+    while seen[-1] != END and len(seen) <= 9:
+        seen.append(int(model(torch.tensor([source]), torch.tensor([seen]))[0, -1].argmax()))
+    return seen
+
+
+def test_it_writes_what_a_plain_loop_writes_and_keeps_every_row(model):
+    found = crossing(model, WORDS, "bad-cafe")
+    ids = [*WORDS.encode("bad-cafe"), END]
+    seen = greedy(model, ids)
+    assert found.written == WORDS.shown(seen[1:]) and found.source == (*"bad-cafe", "<end>")
+    assert found.patterns.shape == (2, 3, len(seen) - 1, 9)
+    np.testing.assert_allclose(found.patterns.sum(-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(found.pattern(None), found.patterns.mean((0, 1)))
+    np.testing.assert_array_equal(found.pattern((1, 2)), found.patterns[1, 2])
+
+
+def test_a_cut_memory_says_nothing_whatever_the_source(model):
+    one, other = (crossing(model, WORDS, text, "cut") for text in ("bad", "fed-a"))
+    assert one.written == other.written
+    np.testing.assert_allclose(one.patterns, 1 / 4, rtol=1e-5)  # all keys are alike
+    assert crossing(model, WORDS, "bad").written != crossing(model, WORDS, "fed-a").written
+
+
+def test_a_shuffled_source_keeps_its_symbols_and_its_end(model):
+    found = crossing(model, WORDS, "abcdefg", "shuffled", seed=1)
+    assert sorted(found.source[:-1]) == list("abcdefg") and found.source[:-1] != tuple("abcdefg")
+    assert found.source[-1] == "<end>" and shuffled([5, 5], 0) == [5, 5]
+
+
+@pytest.mark.parametrize("change", ["none", "swapped"])
+def test_a_row_is_what_was_looked_at_when_the_symbol_was_written(model, change):
+    """Under the causal mask a later look would be the same; with the masks swapped it is another."""
+    found = crossing(model, WORDS, "abcdefg", change)
+    reader = with_parts(model, "swapped_masks") if change == "swapped" else model
+    source = torch.tensor([[*WORDS.encode("abcdefg"), END]])
+    ids = {symbol: i for i in range(WORDS.vocab_size) for symbol in WORDS.shown([i])}
+    seen = [BEGIN, *(ids[symbol] for symbol in found.written)]
+    for i in range(len(found.written)):
+        recorder = Recorder({"cross_pattern"})
+        logits = reader(source, torch.tensor([seen[: i + 1]]), recorder)
+        assert int(logits[0, -1].argmax()) == seen[i + 1]
+        now = np.stack([np.asarray(one)[0, :, -1] for one in recorder.tensors.values()])
+        np.testing.assert_allclose(found.patterns[:, :, i], now, rtol=1e-5, atol=1e-7)
+    recorder = Recorder({"cross_pattern"})
+    reader(source, torch.tensor([seen[:-1]]), recorder)
+    whole = np.stack([np.asarray(one)[0] for one in recorder.tensors.values()])
+    assert np.allclose(whole, found.patterns, atol=1e-5) is (change == "none")
+
+
+def test_the_swapped_model_has_the_very_weights(model):
+    assert with_parts(model, "swapped_masks").embedding.data_ptr() == model.embedding.data_ptr()
+
+
+def test_masks_by_hand():
+    found = masks_of("healthy", [3, 5], 0, 4)
+    assert found.shapes == ((4, 4), (2, 1, 1, 5)) and (found.ahead, found.hidden) == (0, 0)
+    assert found.own.tolist() == [[key <= query for key in range(4)] for query in range(4)]
+    assert found.across.tolist() == [[True, True, True, False, False]] * 4
+    swap = masks_of("swapped_masks", [3, 5], 0, 4)
+    assert swap.own.tolist() == [[True, True, True, False]] * 4 and swap.ahead == 2 + 1
+    assert swap.hidden == 2 + 1 and not swap.across[0, 1:4].any()
+    assert masks_of("swapped_masks", [3, 5], 1, 4).ahead == 6
+
+
+def test_where_it_looked():
+    right = Aligned("ab", "ba-", ((1,), (0,), ()))
+    pattern = np.array([[0.1, 0.8, 0.1], [0.2, 0.7, 0.1], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    found = looked(pattern, right, "ba-")
+    assert found is not None and (found.right, found.counted) == (1, 2)
+    assert math.isclose(found.chance, 2 / 3) and looked(pattern, right, "bb-") is None
+
+
+def test_what_is_right_is_known_for_sources_alone():
+    assert truth("dates", "21/11/26").target == "2026-11-21" and truth("dates", "yesterday") is None
+    assert differing(["2", "0"], ["2", "1", "<end>"]) == 2 and differing("ab", "ab") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "error"), [("", CorpusError), ("xyz", TokenizerError), ("a" * 12, ShapeError)]
+)
+def test_what_cannot_be_read_is_said(model, text, error):
+    with pytest.raises(error):
+        crossing(model, WORDS, text)

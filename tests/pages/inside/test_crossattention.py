@@ -1,0 +1,157 @@
+"""Cross-attention: what is said and drawn, on an untrained model in the place of the shipped ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine.checkpoints_paired import load_pair, save_pair
+from engine.config import ModelConfig
+from engine.measure.crossing import crossing, differing, looked, truth
+from engine.seq2seq import build_pair
+from engine.seq2seq_config import Seq2SeqConfig
+from engine.tokenizers.paired import PairTokenizer
+from engine.training import swapped
+from engine.training.swapped import HEALTHY, SWAPPED, Swapped
+from pages.inside.crossattention import shared, words
+from tests.pages.stage import open_page
+from ui.text.markdown import safe
+
+PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "crossattention" / "page.py")
+LETTERS = PairTokenizer.train(["abcdefghijklmnopqrstuvwxyzN 0123456789-"], by="letters")
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A model for dates and one for reversing, neither of them trained."""
+    for seed, name in enumerate(("dates", "reverse")):
+        both = Seq2SeqConfig.of(ModelConfig(LETTERS.vocab_size, 30, 16, 2, 2))
+        model = build_pair(both, seed=seed)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.dim() == 2:
+                    parameter.mul_(20)
+        save_pair(tmp_path / name, model, LETTERS, {})
+    monkeypatch.setattr(shared, "FOLDER", tmp_path)
+    for cached in (shared.opened, shared.crossed):
+        cached.clear()
+    return tmp_path
+
+
+def opened(view: str, **query: str) -> AppTest:
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), cross_view=view, **query)
+
+
+def said(page: AppTest) -> str:
+    return " | ".join(str(one.value) for one in (*page.markdown, *page.caption))
+
+
+def ours(folder, text, change="none"):
+    found = load_pair(folder / "dates")
+    return crossing(found.model, found.tokenizer, text, change)
+
+
+def test_it_opens_on_a_date(folder, drawn):
+    found = ours(folder, words.EXAMPLES["dates"])
+    told = said(opened("alignment"))
+    assert f"It writes “{safe(found.text)}”, and **“{safe('2026-11-21')}” would be right**" in told
+    table = drawn["cross_alignment"].table
+    assert table["written"] == list(found.written) and len(table) == 1 + len(found.source)
+    np.testing.assert_allclose(table["0 t"], found.pattern(None)[:, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("change", ["cut", "shuffled", "swapped"])
+def test_what_a_switch_does_is_counted(folder, change):
+    before, after = ours(folder, "21-11-26"), ours(folder, "21-11-26", change)
+    apart = differing(before.written, after.written)
+    told = said(opened("alignment", cross_text_dates="21-11-26", cross_change=change))
+    assert words.changed(change, before.text, after.text, apart) in told
+    assert apart and (f"**{apart} symbols are different**" in told or apart == 1)
+
+
+def test_rows_after_the_step_are_blank_and_a_head_can_be_chosen(folder, drawn):
+    found = ours(folder, "21-11-26")
+    opened("alignment", cross_text_dates="21-11-26", cross_head="1.0", cross_step_dates="2")
+    heat = drawn["cross_alignment"].traces[0]["z"]
+    assert [row[0] is None for row in heat] == [False] * 2 + [True] * (len(found.written) - 2)
+    np.testing.assert_allclose(heat[1], found.patterns[1, 0, 1], rtol=1e-6)
+
+
+def test_a_right_answer_has_its_rings(monkeypatch, drawn):
+    """As if the model had written what is right."""
+    real = shared.crossed
+
+    def right(name, text, change, seed):
+        found = real(name, text, change, seed)
+        target = truth("reverse", "abc").target
+        return type(found)(found.source, (*target, "<end>"), target, found.patterns[:, :, :4])
+
+    monkeypatch.setattr("pages.inside.crossattention.alignment.crossed", right)
+    told = said(opened("alignment", cross_task="reverse", cross_text_reverse="abc"))
+    found = right("reverse", "abc", "none", 0)
+    seen = looked(found.pattern(None), truth("reverse", "abc"), found.text)
+    assert (
+        f"For **{seen.right} of the 3 symbols**" in told
+        and f"by chance it would be {seen.chance:.1f}" in told
+    )
+    rings = drawn["cross_alignment"].traces[1]
+    assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1), (0, 2)]
+
+
+@pytest.mark.parametrize("text", ["", "ÄÖÜ", "1" * 70])
+def test_bad_input_gets_a_sentence(text):
+    assert "This cannot be read, so 0 symbols were written" in said(
+        opened("alignment", cross_text_dates=text)
+    )
+
+
+def test_what_is_no_date_is_said():
+    assert "What is right is not known" in said(opened("alignment", cross_text_dates="some day"))
+
+
+def test_without_a_model_it_says_so(folder, monkeypatch):
+    monkeypatch.setattr(shared, "FOLDER", folder / "nowhere")
+    assert "No trained encoder-decoder came with this copy" in said(opened("alignment"))
+
+
+# The two masks ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def trainings(monkeypatch):
+    both = {
+        HEALTHY: Swapped((0, 25), (3.0, 0.5), (0.0, 0.875), ("x", "2026-11-21")),
+        SWAPPED: Swapped((0, 25), (3.1, 0.125), (0.0, 0.02), ("y", "2222")),
+    }
+    monkeypatch.setattr("pages.inside.crossattention.masks.shipped", lambda: both)
+
+
+def test_two_trainings_are_compared(trainings, drawn):
+    told = said(opened("masks"))
+    assert "after 25 steps the loss is **0.125** (in place: 0.500)" in told
+    assert "alone it gets **2%** right (in place: 88%)" in told and "→ “2222”" in told
+    assert drawn["cross_curves"].traces[1]["y"] == [3.1, 0.125]
+    assert "after 0 steps the loss is **3.100**" in said(opened("masks", cross_steps="0"))
+
+
+def test_the_masks_stand_alone_where_no_training_came(monkeypatch, drawn):
+    monkeypatch.setattr("pages.inside.crossattention.masks.shipped", dict)
+    assert "**0 pairs** look ahead" in said(opened("masks"))
+    told = said(opened("masks", cross_swap="true"))
+    assert "Swapped, **3 pairs** look ahead" in told and "**3 pairs** hide a word" in told
+    assert drawn["cross_masks"].table["own 3"] == [0.0] * 4
+
+
+def test_a_training_is_read_back(tmp_path):
+    assert swapped.shipped(tmp_path / "none.json") == {}
+    path = tmp_path / "some.json"
+    one = '{"steps": [0, 25], "losses": [1.0, 0.5], "right": [0.0, 0.25], "texts": ["a", "b"]}'
+    path.write_text(f'{{"healthy": {one}, "swapped_masks": {one}}}')
+    found = swapped.shipped(path)
+    assert found[SWAPPED] == Swapped((0, 25), (1.0, 0.5), (0.0, 0.25), ("a", "b"))

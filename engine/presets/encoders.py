@@ -45,6 +45,12 @@ ENCODERS: dict[str, Preset] = {
         "The same with tokens of a byte-pair encoding: a blank is a piece of a word.",
         model={},
         train={"tokenizer": "bpe:512"},
+        why={
+            "tokenizer": (
+                "tried: 2.79 nats per hidden token after 800 steps, 2.11 bits per character; letters 1.94,"
+                " but a hidden letter has more beside it that tells"
+            ),
+        },
         source=_BLANKS.source,
     ),
     "speakers": derived(

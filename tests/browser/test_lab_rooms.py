@@ -1,11 +1,10 @@
 """The lab's rooms in a real Chromium: the doctor on a run of one's own, a patient to the reveal, a task's
-problems marked, a film, and links that a stranger wrote.
+problems marked, and links that a stranger wrote.
 """
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -14,7 +13,6 @@ from playwright.sync_api import Page, expect
 from engine.doctor.patient import patient_of
 from engine.doctor.table import shipped, subject_of
 from tests.browser.conftest import settled
-from tests.browser.test_film import film_in, saved
 
 SLOW = 120_000
 RUN = (
@@ -56,9 +54,7 @@ def test_a_stranger_s_link_shows_the_room_all_the_same(page: Page, app_url: str,
     assert "<x>" not in answer(page).inner_text()
 
 
-def test_the_doctor_examines_a_run_of_one_s_own_and_is_filmed(
-    page: Page, app_url: str, tmp_path: Path
-) -> None:
+def test_the_doctor_examines_a_run_of_one_s_own(page: Page, app_url: str) -> None:
     page.goto(app_url + RUN)
     page.get_by_role("button", name="Train", exact=True).click(timeout=SLOW)
     page.locator(".st-key-extend_button button:enabled").first.wait_for(timeout=SLOW)
@@ -71,11 +67,6 @@ def test_the_doctor_examines_a_run_of_one_s_own_and_is_filmed(
     page.locator(".st-key-doctor_bug input").click()
     page.get_by_role("option", name="The mask is missing", exact=True).click()
     expect(answer(page)).to_contain_text(re.compile(r"checks? fails?\. Future tokens"), timeout=SLOW)
-    page.locator(".gf-scrub-film").click()
-    film = film_in(saved(page, "Save HTML", tmp_path / "film.html"))
-    assert film["title"] == "Is this model what it should be?"
-    assert [frame["step"] for frame in film["frames"]] == [0, 8, 16, 24]
-    assert all("Future tokens" in frame["answer"] for frame in film["frames"])
 
 
 def test_a_patient_is_played_through(page: Page, app_url: str) -> None:

@@ -140,8 +140,8 @@ def trained(both: Mapping[str, Swapped], at: int) -> str:
     return (
         f"The causal mask is for what is written, the padding mask for the source. Swapped, no error is"
         f" raised: after {step} steps the loss is **{bad.losses[at]:.3f}** (in place:"
-        f" {good.losses[at]:.3f}), but alone it gets **{bad.right[at]:.0%}** right (in place:"
-        f" {good.right[at]:.0%})."
+        f" {good.losses[at]:.3f}), but alone it gets **{bad.right[at]:.1%}** right (in place:"
+        f" {good.right[at]:.1%})."
     )
 
 

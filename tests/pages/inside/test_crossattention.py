@@ -135,7 +135,7 @@ def trainings(monkeypatch):
 def test_two_trainings_are_compared(trainings, drawn):
     told = said(opened("masks"))
     assert "after 25 steps the loss is **0.125** (in place: 0.500)" in told
-    assert "alone it gets **2%** right (in place: 88%)" in told and "→ “2222”" in told
+    assert "alone it gets **2.0%** right (in place: 87.5%)" in told and "→ “2222”" in told
     assert drawn["cross_curves"].traces[1]["y"] == [3.1, 0.125]
     assert "after 0 steps the loss is **3.100**" in said(opened("masks", cross_steps="0"))
 
@@ -155,3 +155,15 @@ def test_a_training_is_read_back(tmp_path):
     path.write_text(f'{{"healthy": {one}, "swapped_masks": {one}}}')
     found = swapped.shipped(path)
     assert found[SWAPPED] == Swapped((0, 25), (1.0, 0.5), (0.0, 0.25), ("a", "b"))
+
+
+def test_the_shipped_trainings_learned_alike_and_only_one_can_write():
+    """What `python -m engine.training.swapped` wrote: the swapped one has the lower loss early on, and is never
+    right when it writes alone.
+    """
+    both = swapped.shipped()
+    good, bad = both[HEALTHY], both[SWAPPED]
+    assert good.steps == bad.steps and good.steps[-1] == 300
+    at = good.steps.index(50)
+    assert bad.losses[at] < good.losses[at] / 4 and bad.losses[-1] < 0.01
+    assert good.right[-1] > 0.99 and max(bad.right) == 0 and good.texts[-1] == "2026-11-21"

@@ -94,8 +94,8 @@ def test_numbers_on_the_map_add_up_to_the_model(name):
         total += int(
             rows.get("in all blocks", rows["parameters"].removesuffix(" in each block")).replace(",", "")
         )
-        assert part in parts or count == 0
-    assert total == sum(component_parameters(config).values())
+        assert part in parts or count == 0 or part == "pooler"  # which Home names apart: it acts once a text
+    assert total == sum(component_parameters(config).values()) - component_parameters(config)["pooler"]
 
 
 def test_positions_stand_where_they_act():

@@ -201,8 +201,13 @@ def end_of(views: Sequence[RunView], along: Along) -> float:
 
 
 def left(views: Sequence[RunView]) -> float:
-    """Seconds of training before the runs of a race, which take turns; 0 where nothing is known yet."""
-    return sum(view.seconds_left or 0.0 for view in views)
+    """Seconds of training before the runs of a race, which take turns; 0 where nothing is known yet. One
+    that has not had its first turn is taken to need as long as the others do on average.
+    """
+    known = [view.seconds / view.share for view in views if view.step and view.share]
+    unborn = sum(view.active and not view.step for view in views)
+    average = sum(known) / len(known) if known else 0.0
+    return sum(view.seconds_left or 0.0 for view in views) + unborn * average
 
 
 def smoothed(losses: np.ndarray, over: int) -> np.ndarray:

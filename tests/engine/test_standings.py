@@ -117,6 +117,14 @@ def test_what_is_left_of_a_race_is_the_sum_of_its_turns() -> None:
     assert standings.left([*going, run("c")]) == pytest.approx(6.4)
 
 
+def test_who_had_no_turn_yet_needs_as_long_as_the_others() -> None:
+    """40 of 200 steps in 0.8 s: 4 s in all, 3.2 of them left, and 4 s for each that waits."""
+    going = replace(run("a"), status="running")
+    waiting = [replace(run(name), status="running", step=0, seconds=0.0) for name in "bc"]
+    assert standings.left([going, *waiting]) == pytest.approx(3.2 + 2 * 4.0)
+    assert standings.left(waiting) == 0.0
+
+
 def test_texts_are_those_of_the_last_step_that_all_have() -> None:
     def wrote(name: str, *steps: int) -> RunView:
         samples = tuple(Sample(step, "\n", f"{name}{step}") for step in steps)

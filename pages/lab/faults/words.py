@@ -9,7 +9,10 @@ from ui.text.markdown import safe
 from ui.text.tokens import show_characters
 
 QUESTIONS = {"cost": "What does this mistake cost?"}
-LATER = "Causal and padding mask swapped: comes with the encoder-decoder, the first model here that has both."
+ELSEWHERE = (
+    "One mistake more, causal and padding mask swapped, needs a model that has both: it is trained under"
+    " [Cross-attention](/crossattention?cross_view=masks)."
+)
 QUOTED = 24  # letters of what a model writes, in a sentence
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from engine.presets.ladder import LADDER
 from engine.service.climbing import Finish, Idea
 from engine.service.standings import Standing
+from engine.tasks import TASKS
 from ui.fields import label_of, show
 from ui.look import Words
 
@@ -20,7 +21,9 @@ BUDGET_HINT = (
     " one."
 )
 TEXT = "Text"
-TEXTS = {"shakespeare": "Tiny Shakespeare", "python": "Python manual", "text": "your own"}
+TEXTS = {"shakespeare": "Tiny Shakespeare", "python": "Python manual", "text": "your own"} | {
+    name: f"task: {task.title}" for name, task in TASKS.items()
+}
 YOURS = "Your text"
 YOURS_HINT = (
     "Some thousand letters or more: nine tenths are learned from, the rest is what the loss is measured on."

@@ -21,6 +21,8 @@ from engine.service import lab_races, profiles
 from engine.service.climbing import Finish
 from engine.service.lab_races import rung_specs
 from engine.service.standings import Standing
+from engine.tasks import TASKS
+from engine.training.train import check
 from pages.lab.ladder import race as race_view
 from pages.lab.ladder import words, words_compare, words_lecture
 from tests.pages.stage import open_page, view_of
@@ -140,6 +142,26 @@ def test_the_budget_is_steps_or_seconds(
     assert all((spec.train.steps, spec.train.seconds) == (steps, seconds) for spec in asked)
     for profile in profiles.PROFILES.values():
         profiles.check_race(profile, asked)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_is_raced_like_any_text(task: str, monkeypatch: pytest.MonkeyPatch, drawn) -> None:
+    asked = []
+    real = race_view.show_race
+
+    def noted(key: str, title: str, specs, **rest):
+        asked.extend(specs)
+        return real(key, title, specs, **rest)
+
+    monkeypatch.setattr(race_view, "show_race", noted)
+    opened("race", ladder_text=task)
+    corpus = corpora.load(task)
+    assert {(spec.corpus, spec.model.vocab_size) for spec in asked} == {(task, corpus.vocab_size)}
+    for spec in asked:
+        check(spec.model, spec.train, corpus)
+    floor = f": {TASKS[task].floor(asked[0].model.context):.2f}"
+    notes = [note["text"] for note in drawn["race_chart_ladder"].layout["annotations"]]
+    assert any(note.startswith("the floor of this task") and note.endswith(floor) for note in notes)
 
 
 def test_how_far_a_run_is_in_its_own_budget() -> None:

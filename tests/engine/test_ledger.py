@@ -265,6 +265,19 @@ SECOND_OPINION: dict[str, tuple[str, str, dict[str, Any]]] = {
             "intermediate_size": 16_384,
         },
     ),
+    "smollm2-135m": (
+        "LlamaForCausalLM",
+        "LlamaConfig",
+        {
+            "vocab_size": 49_152,
+            "hidden_size": 576,
+            "num_hidden_layers": 30,
+            "num_attention_heads": 9,
+            "num_key_value_heads": 3,
+            "intermediate_size": 1536,
+            "tie_word_embeddings": True,
+        },
+    ),
     "pythia-70m": (
         "GPTNeoXForCausalLM",
         "GPTNeoXConfig",

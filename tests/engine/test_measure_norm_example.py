@@ -23,5 +23,6 @@ def test_only_layernorm_forgets_a_shift():
 
 def test_who_has_which():
     found = {(one.wiring, one.norm): one.models for one in habits()}
-    assert found["post", "layernorm"] == ("BERT base",) and "GPT-2 small" in found["pre", "layernorm"]
+    assert found["post", "layernorm"] == ("BERT base", "Transformer base of 2017")
+    assert "GPT-2 small" in found["pre", "layernorm"]
     assert {"LLaMA-2 7B", "T5 base"} <= set(found["pre", "rmsnorm"])

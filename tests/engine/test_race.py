@@ -77,7 +77,7 @@ def test_all_curves_grow_together(turns: int, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_slow_one_makes_room_after_a_quarter_of_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 10,000 steps a slice is 100: curves that stand still for so long look dead."""
-    monkeypatch.setattr("engine.training.train.time", Watch())
+    monkeypatch.setattr("engine.training.loop.time", Watch())
     entrants = [Entrant(MODEL, replace(LONG, steps=10_000), CORPUS) for _ in range(2)]
     turns = []
     for who, record in race(entrants, device="cpu"):
@@ -89,7 +89,7 @@ def test_a_slow_one_makes_room_after_a_quarter_of_a_second(monkeypatch: pytest.M
 
 
 def test_a_budget_of_seconds_ends_all_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.training.train.time", Watch())
+    monkeypatch.setattr("engine.training.loop.time", Watch())
     timed = replace(LONG, steps=1000, seconds=1.0, schedule="linear", warmup_steps=2, min_lr_fraction=0.0)
     told = list(race([Entrant(MODEL, timed, CORPUS), Entrant(WIDE, timed, CORPUS)], device="cpu"))
     for who in (0, 1):

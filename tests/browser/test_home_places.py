@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import TimeoutError, expect
 
 from engine import checkpoints
 from engine.measure.recording import record
@@ -30,6 +31,9 @@ FIND = """async ({ kind, lane, lanes }) => {
   for (let x = 2; x < box.width; x += 4) if (await at(x, y) === kind) return [box.left + x, box.top + y]
   return null
 }"""
+
+
+CARD_IS_NOT = "text => document.querySelector('.gf-live-card').innerText !== text"
 
 
 def click(page, kind, lane, lanes=5):
@@ -65,7 +69,7 @@ def test_a_neuron_leads_to_itself_at_its_token(page, app_url, full):
     post = full["blocks.2.ffn_post"][3]
     assert abs(post[neuron]) >= sorted(abs(post))[-6]
     expect(page).to_have_url(re.compile(f"/feedforward.*feedforward_neuron={neuron}"))
-    assert page.get_by_label("Neuron", exact=True).input_value() == str(neuron)
+    expect(page.get_by_label("Neuron", exact=True)).to_have_value(str(neuron))
     assert page.get_by_label("Layer", exact=True).input_value() == "2"
     open_fold(page, "Measure it")
     assert chosen(page, "The text, shaded by").startswith("b")
@@ -153,13 +157,15 @@ def test_one_stop_of_the_tab_key_and_arrows_to_everything(page, app_url, full):
     page.keyboard.press("ArrowRight")
     kinds, press = [], page.keyboard.press
     press("Home")
+    expect(card).to_have_attribute("data-kind", "token")
     for _ in range(40):
         kind = card.get_attribute("data-kind")
         if kinds and kind == kinds[-1][0] and kind == "guess":
             break
         kinds.append((kind, card.inner_text()))
         press("ArrowRight")
-        page.wait_for_timeout(40)
+        with suppress(TimeoutError):  # the last place has none after it
+            page.wait_for_function(CARD_IS_NOT, arg=kinds[-1][1], timeout=1500)
     met = [kind for kind, _ in kinds]
     assert met == [
         *("token", "embed", "pos_embed", "embedding", "stream", "stream"),

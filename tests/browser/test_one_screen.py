@@ -147,6 +147,7 @@ def choose(page, view: int) -> str:
         before = page.locator("h2").first.inner_text()
         buttons.nth(view).click()
         page.wait_for_function("before => document.querySelector('h2')?.innerText !== before", arg=before)
+        settled(page)  # until then folds of the view before are still there
     return name
 
 

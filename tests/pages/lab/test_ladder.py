@@ -365,6 +365,10 @@ def test_the_lecture_s_curves_and_folds(drawn) -> None:
     train, validation = drawn["ladder_readings"].traces
     np.testing.assert_allclose(train["y"], [look["train_loss"] for look in curve])
     np.testing.assert_allclose(validation["y"], [look["validation_loss"] for look in curve])
+    letters = json.loads((ROOT / "checkpoints" / "ladder.json").read_text())["letters"]
+    read = [look["step"] * 32 * 128 / letters for look in curve]
+    np.testing.assert_allclose(train["x"], read)
+    np.testing.assert_allclose(validation["x"], read)
 
 
 def test_one_published_value_that_is_off_says_by_how_much() -> None:

@@ -34,8 +34,8 @@ START = {"temperature": 1.0, "top_k": 0}
 
 
 def draw_living(place: Any, family_place: Any) -> families.Family:
-    """`place` is that of the question; beside it the bar says which model is looked into. Its family is chosen
-    in a place of its own.
+    """`place` is that of the question; beside it the bar says which model is looked into. Its family is
+    chosen in a place of its own.
 
     The map is drawn as soon as the bars are known. What a large model says at every depth after every token
     follows in the same run, and a next question ends it. Returns the family of the model.

@@ -31,7 +31,7 @@ WIDE = Sizes(
     norm_s=124,
     norm_c=(16, 56),
     sub_s=176,
-    sub_c=(66, 154),
+    sub_c=(64, 158),
     road_norm_s=104,
     road_norm_c=(-21, 21),
     gap=10,
@@ -81,7 +81,7 @@ def _squeezed(parts: Mapping[str, Part], tower: str) -> dict[str, Part]:
     return {f"{tower}.attention": replace(attention, lines=(" · ".join(attention.lines[:2]),))}
 
 
-FEET = {"encoder": 194.0, "decoder": 434.0}  # where the two roads of the wide map run
+FEET = {"encoder": 196.0, "decoder": 438.0}  # where the two roads of the wide map run
 
 
 @dataclass(frozen=True)
@@ -133,11 +133,11 @@ def _wide(counted: Ledger, parts: Mapping[str, Part]) -> Sheet:
 
 def _row(sheet: Sheet, tower: _Tower) -> float:
     """One road, from its tokens on; returns where what comes after its last norm begins."""
-    left, column, foot = 2.0, 150.0, sheet.y0
+    left, column, foot = 2.0, 149.0, sheet.y0
     road = left + column - 24
     sheet.boxes += [
-        Box("tokens", "box", left, foot - 190, column, 64),
-        Box("embedding", "box", left, foot - 114, column, 62),
+        Box("tokens", "box", left, foot - 192, column, 66),
+        Box("embedding", "box", left, foot - 114, column, 64),
     ]
     middle = left + column / 2
     sheet.arrows.append(Arrow("branch", "residual", ((middle, foot - 126), (middle, foot - 114))))
@@ -151,7 +151,7 @@ def _row(sheet: Sheet, tower: _Tower) -> float:
         )
     enter = left + column + 28
     sheet.arrows.append(
-        Arrow("stream", "residual", ((road, foot - 52), (road, foot), (enter + 10.5, foot)), False)
+        Arrow("stream", "residual", ((road, foot - 50), (road, foot), (enter + 10.5, foot)), False)
     )
     end = block(sheet, WIDE, tower.sublayers, enter + 10)
     _frame(sheet, tower, (enter, -30), (end, WIDE.sub_c[1] + 34))
@@ -170,10 +170,10 @@ def _row(sheet: Sheet, tower: _Tower) -> float:
 
 def _out(sheet: Sheet, right: float, foot: float) -> None:
     """From the road's end up: the table of all tokens, and their probabilities."""
-    centre = right + 34 + 80
+    centre = right + 34 + 74.5
     sheet.boxes += [
-        Box("unembedding", "box", right + 34, foot - 114, 160, 66),
-        Box("softmax", "box", right + 34, foot - 198, 160, 66),
+        Box("unembedding", "box", right + 34, foot - 114, 149, 66),
+        Box("softmax", "box", right + 34, foot - 198, 149, 66),
     ]
     sheet.arrows += [
         Arrow("stream", "residual", ((right, foot), (centre, foot), (centre, foot - 48))),
@@ -189,9 +189,10 @@ def _frame(sheet: Sheet, tower: _Tower, low: tuple[float, float], high: tuple[fl
     sheet.boxes.insert(0, sheet.boxes.pop())
     frame = sheet.boxes[0]
     indent = 14.0 if sheet.wide else 42.0
+    second, said = 24 if sheet.wide else 44, part.lines[0].replace("parameters", "params")
     sheet.labels += [
         Label(frame.x + indent, frame.y + 24, name, size=16, strong=True),
-        Label(frame.x + frame.w - 12, frame.y + 24, part.lines[0].replace("parameters", "params"), "end", 13),
+        Label(frame.x + frame.w - 12, frame.y + second, said, "end", 13),
     ]
 
 
@@ -204,9 +205,9 @@ def _tall(counted: Ledger, parts: Mapping[str, Part]) -> Sheet:
         s += _column(sheet, tower)
         _merge(both, sheet, name)
         if name == "encoder":
-            both.boxes.append(Box("memory", "box", 2.0, s + 22, 316, 58))
+            both.boxes.append(Box("memory", "box", 2.0, s + 22, 316, 72))
             both.arrows.append(Arrow("stream", "residual", ((26.0, s), (26.0, s + 22))))
-            memory, s = s + 51, s + 108
+            memory, s = s + 58, s + 122
     reader = next(box for box in both.boxes if box.id == f"decoder.{CROSS}")
     middle = reader.y + reader.h / 2
     edge = 334.0
@@ -232,15 +233,15 @@ def _column(sheet: Sheet, tower: _Tower) -> float:
         sheet.box(name, (s, s + height), full)
         s += height
 
-    put("tokens", 50)
-    put("embedding", 58, "branch")
+    put("tokens", 72)
+    put("embedding", 72, "branch")
     start = s + 22
     if added(tower.parts):
         sheet.box("position", (s + 12, s + 68), (44, full[1]))
         sheet.line("branch", "position", (s + 40, 44), (s + 40, PLUS))
         sheet.plus("sum_position", s + 40)
         start = s + 84
-    first = start + 38
+    first = start + 54
     sheet.line("stream", "residual", (s, 0), (first + 0.5, 0), head=False)
     end = block(sheet, TALL, tower.sublayers, first) + 10
     _frame(sheet, tower, (start, full[0]), (end, full[1]))
@@ -250,8 +251,8 @@ def _column(sheet: Sheet, tower: _Tower) -> float:
     if "norm_final" in tower.parts:
         put("norm_final", 58)
     if tower.name == "decoder":
-        put("unembedding", 62)
-        put("softmax", 54, "branch")
+        put("unembedding", 72)
+        put("softmax", 72, "branch")
     return s
 
 

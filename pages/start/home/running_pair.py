@@ -4,8 +4,6 @@ writes.
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from engine.errors import GlassformerError
@@ -48,9 +46,9 @@ def draw_running_pair(choice: Choice) -> None:
     )
 
 
-def _query(name: str, text: str) -> dict[str, Any]:
+def _query(name: str, text: str) -> dict[str, str]:
     task = families.pair_task(name)
-    return {"model": name, "text": text, "cross_task": task, f"cross_text_{task}": text}
+    return {"model": name, "cross_task": str(task), f"cross_text_{task}": text}
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

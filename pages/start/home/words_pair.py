@@ -67,8 +67,8 @@ def step(wrote: Writing, at: int) -> str:
     text = (" " if of_words(wrote) else "").join(wrote.source[:-1])
     return (
         f"It reads “{safe(text)}” and writes “**{safe(wrote.text)}**”. Step {at + 1} of {len(wrote.written)}"
-        f" writes **“{safe(shown(wrote.written[at]))}”**{over}, with **{wrote.chances[at, 0]:.0%}**, and looks"
-        f" most at “{safe(shown(wrote.source[place]))}”: {weight:.0%} of all heads' weight."
+        f" writes **“{safe(shown(wrote.written[at]))}”**{over}, with **{wrote.chances[at, 0]:.0%}**, and"
+        f" looks most at “{safe(shown(wrote.source[place]))}”: {weight:.0%} of all heads' weight."
     )
 
 

@@ -19,10 +19,11 @@ def draw_why() -> None:
         tokens = widgets.slide("Tokens of a text", 16, 256, 64, "why_tokens", step=16, width=300)
         percent = widgets.slide("Hidden from the encoder, %", 5, 50, 15, "why_hidden", step=5, width=300)
     found, written, tasks, share = _measured(tokens, percent / 100)
-    st.table(
-        pd.DataFrame(words.table(found, written, tasks, share), index=list(words.REASONS.values())),
-        border="horizontal",
-    )
+    with st.container(key="whole_words"):
+        st.table(
+            pd.DataFrame(words.table(found, written, tasks, share), index=list(words.REASONS.values())),
+            border="horizontal",
+        )
     explain.answer(words.won(tokens, percent, found, written))
     explain.by_hand(lambda: st.markdown(words.BY_HAND))
 

@@ -4,6 +4,7 @@ from engine.ledger.morph import choices_of, morphed
 from engine.measure.flows import flows
 from engine.measure.three_ways import carry_on, fill_in, translate
 from engine.seq2seq import Seq2Seq
+from engine.training.cast import cast, lines
 from engine.training.reasons import lessons, writing
 from pages.models.families import words_live, words_machine, words_three, words_why
 from pages.models.families.live import draw_live
@@ -40,7 +41,7 @@ show(
                 "Why decoders",
                 draw_why,
                 words_why.WHY,
-                (lessons, writing),
+                (lessons, writing, cast, lines),
                 False,
                 question=words_why.QUESTION,
             ),

@@ -58,12 +58,19 @@ def _span(shares: tuple[float, float]) -> str:
 
 
 def won(tokens: int, percent: int, found: Reasons) -> str:
-    """The two that weigh most (Markdown)."""
+    """The two that weigh most, and what the one way of asking costs (Markdown)."""
+    forms = found.forms
+    asked = (
+        ""
+        if forms is None
+        else f" Asked as one text, tasks of pairs lose a little: {_span(forms.continued)} right, as pairs"
+        f" {_span(forms.paired)}."
+    )
     return (
         f"From {tokens} tokens a decoder draws **{found.lessons.decoder} lessons**, an encoder with"
         f" {percent}% hidden {found.lessons.encoder:.1f}: **{found.lessons.times:.1f} times** as many. And it"
         " writes more cheaply: who looks both ways reads all again for each token,"
-        f" **{found.writing.times:.0f} times** the work."
+        f" **{found.writing.times:.0f} times** the work.{asked}"
     )
 
 

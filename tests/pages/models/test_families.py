@@ -92,6 +92,8 @@ def test_reasons_are_those_that_were_counted():
         f"9 as continuations, each at least 99.1%; of {len(kept)} tasks of pairs"
         f" {100 * alone[0]:.1f}% to {100 * alone[-1]:.1f}%"
     )
+    assert told.count(f"{100 * alone[0]:.1f}% to {100 * alone[-1]:.1f}% right, as pairs") == 1
+    assert f"as pairs {100 * paired[0]:.1f}% to {100 * paired[-1]:.1f}%." in told
     assert ask["Encoder-decoder"] == (
         f"{len(kept)} tasks of pairs: {100 * paired[0]:.1f}% to {100 * paired[-1]:.1f}%"
     )

@@ -63,7 +63,7 @@ def won(tokens: int, percent: int, found: Reasons) -> str:
     asked = (
         ""
         if forms is None
-        else f" Asked as one text, tasks of pairs lose a little: {_span(forms.continued)} right, as pairs"
+        else f" Asked as one text, tasks of pairs are {_span(forms.continued)} right, as pairs"
         f" {_span(forms.paired)}."
     )
     return (

@@ -50,11 +50,6 @@ class Square:
         weights = self.weights(layer)
         return float(np.triu(weights, 1).sum(-1)[:-1].mean())
 
-    @property
-    def typical(self) -> float:
-        """The geometric mean of `chances`: exp of minus the mean loss."""
-        return float(np.exp(np.log(np.maximum(self.chances, np.finfo(float).tiny)).mean()))
-
 
 def opened(model: Transformer) -> Transformer:
     """The same weights without the causal mask. Raises ConfigError for a model that has none."""

@@ -27,8 +27,8 @@ def labelled_right(model: Classifier, rows: LabelledRows) -> float:
 
 def counting_right(text: LabelledText, added: float = 0.5) -> float:
     """The share of held-out texts that naive Bayes on words is right about, 0 to 1: the label with the
-    largest log P(label) + sum of log P(word | label), counted in what is learned from, `added` to each count (Manning
-    et al. 2008, 13.2). What a model has to beat that is to have learned more than who uses which words.
+    largest log P(label) + sum of log P(word | label), counted in what is learned from, `added` to each count
+    (Manning et al. 2008, 13.2). A model that beats it has learned more than who uses which words.
     """
     said: dict[str, Counter[str]] = {label: Counter() for label in text.labels}
     for one in text.train:

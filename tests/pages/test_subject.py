@@ -455,7 +455,7 @@ def test_more_models_are_fetched_or_opened_only_where_the_server_allows(manager,
     monkeypatch.setattr(sources, "find", lambda *_: None)
     page = opened()
     labels = [button.label for button in page.button]
-    assert labels.count("Download") == (4 if profile == "local" else 0)
+    assert labels.count("Download") == (6 if profile == "local" else 0)
     assert bool(page.text_input) is (profile == "local")
 
 

@@ -93,6 +93,7 @@ def choose_model(
         *fetching.files(named),
         *(UNTRAINED + name for name in TRAINABLE),
     ]
+    fetching.take("subject_model")
     current: str = st.session_state.get("subject_model", "")
     if current not in options:
         hand = RUN + str(st.session_state.get("run_id"))

@@ -30,6 +30,7 @@ class Facts:
     licence: str
     megabytes: int  # to fetch, about
     source: str
+    pair: bool = False  # an encoder-decoder
 
 
 KNOWN: dict[str, Facts] = {
@@ -82,6 +83,7 @@ KNOWN: dict[str, Facts] = {
         "Apache 2.0",
         242,
         "Raffel et al. 2020, 3.7",
+        pair=True,
     ),
     "flan-t5-small": Facts(
         "Flan-T5 small, 77 M",
@@ -92,6 +94,7 @@ KNOWN: dict[str, Facts] = {
         "Apache 2.0",
         308,
         "Chung et al. 2022",
+        pair=True,
     ),
 }
 

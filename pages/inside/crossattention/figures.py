@@ -12,6 +12,7 @@ from ui.figures import specs as go
 from ui.figures.labels import crowded
 from ui.figures.patterns import named_cells, placed, token_axis
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.text.tokens import show_characters
 
 
 def alignment_figure(
@@ -24,7 +25,7 @@ def alignment_figure(
     """weights (query, key) in [0, 1]: a row for each written symbol, those after `step` blank. Rings stand
     where a symbol truly comes from.
     """
-    source, written = [_seen(one) for one in source], [_seen(one) for one in written]
+    source, written = [show_characters(one) for one in source], [show_characters(one) for one in written]
     shown = weights.astype(np.float32).copy()
     shown[step:] = np.nan
     heat = {
@@ -57,11 +58,6 @@ def alignment_figure(
         yaxis=token_axis(written, "what is written", 12, autorange="reversed"),
     )
     return go.Figure({"data": [heat, rings], "layout": layout})
-
-
-def _seen(symbol: str) -> str:
-    """A space is a symbol, too."""
-    return symbol if symbol.strip() else "␣"
 
 
 def mask_pair(

@@ -14,6 +14,8 @@ from ui.figures.patterns import named_cells, placed, token_axis
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
 from ui.text.tokens import show_characters
 
+ROWS = 24  # that have room for their names beside each other
+
 
 def alignment_figure(
     weights: np.ndarray,
@@ -55,7 +57,7 @@ def alignment_figure(
         margin={"l": 70, "r": 4, "t": 100 if upright else 56, "b": 6},
         showlegend=False,
         xaxis=token_axis(source, "the source that was read", 12, side="top", tickangle=-90 if upright else 0),
-        yaxis=token_axis(written, "what is written", 12, autorange="reversed"),
+        yaxis=token_axis(written, "what is written", 12, most=ROWS, autorange="reversed"),
     )
     return go.Figure({"data": [heat, rings], "layout": layout})
 

@@ -14,7 +14,7 @@ from ui.models import PRETRAINED, is_pretrained, title_of
 from ui.site import ROOT
 
 FOLDER = ROOT / "checkpoints" / "paired"
-LONGEST = 64  # tokens that a model of others writes: it may never come to an end
+LONGEST = 48  # tokens that a model of others writes: it may never come to an end
 
 
 def shipped() -> dict[str, str]:

@@ -179,12 +179,12 @@ def test_its_switches_are_counted_too(translator):
 
 
 def test_a_stop_is_told():
-    one = np.array([[[[0.25, 0.5, 0.25]], [[0.0, 0.0, 1.0]]]])
-    kept = Crossing((" a", " b", "</s>"), (" x",), "x", one, ended=False)
+    one = np.array([[[[0.25, 0.375, 0.375], [0.25, 0.5, 0.25]], [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]]])
+    kept = Crossing((" a", " b", "</s>"), (" y", " x"), "y x", one, ended=False)
     look = sharpest(kept.pattern((0, 0)))
-    assert look == Look(0, 1, 0.5)
+    assert look == Look(1, 1, 0.5)
     assert words.unmarked(kept, look).startswith(
-        "It writes “x”, stopped after 1 tokens. Its sharpest look: for “x” it has **50%** of its gaze on “b”"
+        "It writes “y x”, stopped after 2 tokens. Its sharpest look: for “x” it has **50%** of its gaze on “b”"
     )
     assert sharpest(np.ones((3, 1))) is None
     assert "0 words in the source" in words.unmarked(kept, None)

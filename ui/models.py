@@ -18,7 +18,7 @@ from engine.errors import GlassformerError
 from engine.ledger import parameter_formula
 from engine.model import build
 from engine.presets import PRESETS
-from engine.pretrained import library, sources
+from engine.pretrained import library, pairs, sources
 from engine.pretrained.library import Pretrained
 from engine.tasks import TASKS
 from engine.training.lapse import Lapse, open_lapse
@@ -227,7 +227,8 @@ def facts(found: Found, total: int | None, step: int, steps: tuple[int, ...]) ->
         f"{c.n_layers} layers × {c.n_heads} heads",
     ]
     if isinstance(found, Pretrained):
-        return " · ".join(words + _published(found))
+        half = ["its encoder"] if pairs.is_pair(found.path) else []
+        return " · ".join(half + words + _published(found))
     words += [f"width {c.d_model}", f"context {c.context}"]
     loss = found.metrics.get("validation_loss")
     if isinstance(loss, float):

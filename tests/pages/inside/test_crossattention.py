@@ -111,6 +111,9 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     )
     rings = drawn["cross_alignment"].traces[1]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1), (0, 2)]
+    opened("alignment", cross_task="reverse", cross_text_reverse="abc", cross_step_reverse="2")
+    rings = drawn["cross_alignment"].traces[1]
+    assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1)], "none for what is not written"
 
 
 @pytest.mark.parametrize("text", ["", "ÄÖÜ", "1" * 70])
@@ -243,7 +246,12 @@ def test_two_trainings_are_compared(trainings, drawn):
     told = said(opened("masks"))
     assert "after 25 steps the loss is **0.125** (in place: 0.500)" in told
     assert "alone it gets **2.0%** right (in place: 87.5%)" in told and "→ “2222”" in told
-    assert drawn["cross_curves"].traces[1]["y"] == [3.1, 0.125]
+    good, bad = drawn["cross_curves"].traces
+    assert list(good["y"]) == [3.0, 0.5] and list(bad["y"]) == [3.1, 0.125]
+    assert list(good["x"]) == list(bad["x"]) == [0, 25]
+    opened("masks", cross_quantity="right")
+    good, bad = drawn["cross_curves"].traces
+    assert list(good["y"]) == [0.0, 0.875] and list(bad["y"]) == [0.0, 0.02]
     assert "after 0 steps the loss is **3.100**" in said(opened("masks", cross_steps="0"))
 
 
@@ -253,6 +261,25 @@ def test_the_masks_stand_alone_where_no_training_came(monkeypatch, drawn):
     told = said(opened("masks", cross_swap="true"))
     assert "Swapped, **3 pairs** look ahead" in told and "**3 pairs** hide a word" in told
     assert drawn["cross_masks"].table["own 3"] == [0.0] * 4
+    assert "Swapped, **6 pairs** look ahead" in said(opened("masks", cross_swap="true", cross_row="1"))
+    told = words.opened(
+        hidden=1, ahead=2
+    )  # in every batch they are equally many: what opens there shuts here
+    assert "**2 pairs** look ahead" in told and "**1 pairs** hide a word" in told
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_the_two_squares_are_the_two_masks(swap, monkeypatch, drawn):
+    """Of a source of 3 beside one of 5, and 4 written: each in its own panel."""
+    monkeypatch.setattr("pages.inside.crossattention.masks.shipped", dict)
+    opened("masks", cross_swap=str(swap).lower())
+    own, across = (np.array(trace["z"]) for trace in drawn["cross_masks"].traces)
+    query = np.arange(4)[:, None]
+    real = [np.arange(n) < 3 + 0 * query for n in (4, 5)]
+    behind = [np.arange(n) <= query for n in (4, 5)]
+    behind[1][:, 4] = True  # the causal mask has 4 columns: grown by one that may be seen
+    np.testing.assert_array_equal(own, (real if swap else behind)[0])
+    np.testing.assert_array_equal(across, (behind if swap else real)[1])
 
 
 def test_a_training_is_read_back(tmp_path):

@@ -142,6 +142,8 @@ def test_a_patient_s_curves_are_those_of_its_training(drawn: dict[str, Drawn]) -
     assert list(training["y"]) == pytest.approx(row["losses"], abs=1e-4)
     assert list(unseen["x"]) == [step for step, _, _ in row["looks"]]
     assert list(unseen["y"]) == pytest.approx([loss for _, _, loss in row["looks"]])
+    (line,) = drawn["patient_curves"].layout["shapes"]
+    assert line["y0"] == line["y1"] == pytest.approx(row["counting"])
 
 
 def test_tests_cost_minutes_and_money_is_spent_once() -> None:

@@ -13,7 +13,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import corpora
+from engine.faults import parts_of
 from engine.measure.ladder_lines import lines
+from engine.measure.ngrams import baselines
 from engine.model import build
 from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
 from engine.presets.raced import QUESTIONS
@@ -85,6 +87,29 @@ def test_every_rung_says_what_it_buys(name: str, drawn) -> None:
     np.testing.assert_allclose(
         figure.table["nats"], [losses[rung.title] for rung in LADDER.values()], rtol=1e-6
     )
+
+
+def test_the_chosen_step_is_drawn_from_the_rung_below(drawn) -> None:
+    """A bar from the loss of the rung below, up, to its own; n-grams stand where their losses are."""
+    losses = ends("ladder")
+    opened("ideas", ladder_rung="positions")
+    figure = drawn["ladder_ideas"]
+    below = LADDER["positions"].below
+    assert below is not None
+    bar, points = figure.traces
+    before, after = losses[LADDER[below].title], losses[LADDER["positions"].title]
+    np.testing.assert_allclose(bar["x"], [before, before, after], rtol=1e-6)
+    names = list(LADDER)
+    assert list(bar["y"]) == [names.index(below), names.index("positions"), names.index("positions")]
+    np.testing.assert_allclose(points["x"], [min(losses[LADDER[n].title], 3.75) for n in names], rtol=1e-6)
+    assert points["text"][names.index("positions")] == f"{after:.2f}"
+    shown = dict(baselines(corpora.load("shakespeare")))
+    wanted = {"letters counted": shown["unigram"], "pairs": shown["bigram"], "triples": shown["trigram"]}
+    assert {note["text"]: note["x"] for note in figure.layout["annotations"]} == pytest.approx(wanted)
+    assert sorted(line["x0"] for line in figure.layout["shapes"]) == pytest.approx(sorted(wanted.values()))
+    assert [line["x0"] for line in figure.layout["shapes"]] == [
+        line["x1"] for line in figure.layout["shapes"]
+    ]
 
 
 def test_a_verdict_names_its_seeds() -> None:
@@ -235,6 +260,36 @@ def test_scores_with_itself_are_those_of_the_first_weights() -> None:
     assert losses["Attention ×1"] < similar < losses["Queries and keys"]
 
 
+def test_what_stays_and_what_others_score() -> None:
+    """Worked out from the first weights with plain products; "First Citizen:" has four i, two t and so on."""
+    text = "First Citizen:"
+    ids = np.array([sorted(set(text)).index(letter) for letter in text])
+    same = ids[:, None] == ids[None, :]
+
+    def kept(rung: str) -> tuple[float, np.ndarray]:
+        model = build(
+            LADDER[rung].at(int(ids.max()) + 1, len(ids), 64),
+            2,
+            parts=parts_of(LADDER[rung].parts),
+            init="normal",
+        )
+        e = model.embedding.detach().double()[ids].numpy()
+        scores = e @ e.T
+        if rung == "two-matrices":
+            both = dict(model.named_parameters())["blocks.0.mixer.w_qk.weight"].detach().double().numpy()
+            q, k = (e @ both[i * 64 : (i + 1) * 64].T for i in (0, 1))
+            scores = q @ k.T
+        scores = scores / 8
+        raised = np.tril(np.exp(scores))
+        return float(((raised / raised.sum(1, keepdims=True)) * same).sum(1)[1:].mean()), scores
+
+    (raw, scores), (apart, _) = kept("similarity"), kept("two-matrices")
+    others = math.sqrt((scores[~same] ** 2).mean())
+    said = answer(opened("self", ladder_width="64", ladder_self_seed="2"))
+    assert f"about {others:.1f} with others: **{raw:.0%}** of its weight stays" in said
+    assert f"With queries and keys **{apart:.0%}** stays" in said and apart < raw / 2
+
+
 @pytest.mark.parametrize("shown", ["weights", "scores"])
 def test_the_first_square_is_that_of_the_raw_embeddings(shown: str, drawn) -> None:
     text = "First Citizen:"
@@ -310,6 +365,10 @@ def test_the_lecture_s_curves_and_folds(drawn) -> None:
     train, validation = drawn["ladder_readings"].traces
     np.testing.assert_allclose(train["y"], [look["train_loss"] for look in curve])
     np.testing.assert_allclose(validation["y"], [look["validation_loss"] for look in curve])
+    letters = json.loads((ROOT / "checkpoints" / "ladder.json").read_text())["letters"]
+    read = [look["step"] * 32 * 128 / letters for look in curve]
+    np.testing.assert_allclose(train["x"], read)
+    np.testing.assert_allclose(validation["x"], read)
 
 
 def test_one_published_value_that_is_off_says_by_how_much() -> None:

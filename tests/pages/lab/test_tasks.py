@@ -152,7 +152,10 @@ def test_the_head_that_reverses(manager: StageManager, drawn: dict[str, Any]) ->
     layer, head = np.unravel_index(sums.argmax(), sums.shape)
     answer = said(page)
     assert f"head **{layer}.{head}** gives **{sums.max():.0%}**" in answer
-    assert f"(an even spread: {np.mean([1 / (10 + i) for i in range(8)]):.0%})" in answer
+    even = np.mean([1 / (10 + i) for i in range(8)])
+    assert f"(an even spread: {even:.0%})" in answer
+    (across,) = drawn["task_scores"].layout["shapes"]
+    assert across["y0"] == across["y1"] == pytest.approx(even)
     frames = [(s["x0"] + 0.5, s["y0"] + 0.5) for s in drawn["task_pattern"].layout["shapes"]]
     assert frames == [(8 - i, 9 + i) for i in range(8)]
     assert sums.max() > 0.8

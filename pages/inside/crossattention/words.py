@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.measure.crossing import Change, Crossing, Looked
+from engine.measure.crossing import Change, Crossing, Look, Looked
 from engine.training.swapped import HEALTHY, SOURCE, SWAPPED, Swapped
 from ui.look import Words
 from ui.text.markdown import safe
@@ -20,6 +20,11 @@ EXAMPLES = {
     "sort": "stressed",
     "language": "the small dog that the king loves does not see a river today",
 }
+
+
+ASKED = "translate English to German: The house is wonderful."  # of a model that others trained
+ASKED_FORM = "what is to be done, and a sentence"
+MORE = "A translator trained by others"
 
 
 def typed(form: str) -> str:
@@ -54,6 +59,22 @@ def aligned(written: str, target: str, seen: Looked | None) -> str:
 
 def not_a_source(written: str, form: str) -> str:
     return f"It writes “{safe(written)}”. What is right is not known: this is not {form}."
+
+
+def unmarked(found: Crossing, look: Look | None) -> str:
+    """Of a model that others trained: what it wrote, and where its gaze was sharpest (Markdown)."""
+    wrote = f"It writes “{safe(found.text)}”"
+    if not found.ended:
+        wrote += f", stopped after {len(found.written)} tokens"
+    if look is None:
+        return f"{wrote}. There are 0 words in the source to look at."
+    here, there = (
+        safe(one[at].strip()) for one, at in ((found.written, look.query), (found.source, look.key))
+    )
+    return (
+        f"{wrote}. Its sharpest look: for “{here}” it has **{look.weight:.0%}** of its gaze on “{there}”,"
+        " leaving the end aside. Which word truly comes from which nobody wrote down, so there are no rings."
+    )
 
 
 _DONE: dict[Change, str] = {

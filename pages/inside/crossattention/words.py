@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from engine.measure.alignment import AlignmentScore
 from engine.measure.crossing import Change, Crossing, Look, Looked
 from engine.training.swapped import HEALTHY, SOURCE, SWAPPED, Swapped
 from ui.look import Words
@@ -16,8 +17,8 @@ EXAMPLES = {
     "dates": "the 21st of November 2026",
     "numbers": "three hundred and five",
     "number_words": "305",
-    "reverse": "stressed",
-    "sort": "stressed",
+    "reverse": "feedback",
+    "sort": "feedback",
     "language": "the small dog that the king loves does not see a river today",
 }
 
@@ -59,6 +60,20 @@ def aligned(written: str, target: str, seen: Looked | None) -> str:
 
 def not_a_source(written: str, form: str) -> str:
     return f"It writes “{safe(written)}”. What is right is not known: this is not {form}."
+
+
+def formed(step: int, targets: int, score: AlignmentScore) -> str:
+    """Of a training, after one of its steps: where it looks by now (Markdown)."""
+    best = score.best
+    return (
+        f"After **{step:,}** steps of its training, writing {targets} targets that it never saw: all heads"
+        f" together look at a true place for **{score.together:.0%}** of {score.symbols:,} symbols, head"
+        f" {best.layer}.{best.head} for **{best.value:.0%}**; by chance it would be {score.chance:.0%}."
+    )
+
+
+def grown_alt(steps: Sequence[int]) -> str:
+    return f"Share of symbols that are looked at in the right place, at {len(steps)} steps of the training."
 
 
 def unmarked(found: Crossing, look: Look | None) -> str:

@@ -16,7 +16,7 @@ NONE = "No trained encoder-decoder came with this copy of the app: 0 of them are
 EXAMPLES = {
     "dates": "the 21st of November 2026",
     "numbers": "three hundred and five",
-    "number_words": "305",
+    "number_words": "3 0 5",
     "reverse": "feedback",
     "sort": "feedback",
     "language": "the small dog that the king loves does not see a river today",

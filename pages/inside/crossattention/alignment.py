@@ -49,12 +49,15 @@ CHANGES: dict[Change, str] = {
 
 
 def draw_alignment() -> None:
-    there = shipped() | runs(st.query_params.get(TASK)) | published()
+    asked_for = st.query_params.get(TASK, "")
+    there = shipped() | runs(asked_for) | published()
     if not there:
         explain.answer(words.NONE)
         return
     pictured, controls = st.columns([8, 5], gap="medium")
     with controls:
+        if asked_for.startswith(RUN) and asked_for not in there:
+            st.caption(words.NOT_YET)
         fetching.take(TASK)
         name = widgets.one_of("Task", there, TASK, kind="list")
         first, form = _asked(name)

@@ -13,6 +13,10 @@ from ui.text.markdown import safe
 ASK_ALIGNMENT = "What does the writer look at in the source?"
 ASK_MASKS = "Which of the two masks goes where?"
 NONE = "No trained encoder-decoder came with this copy of the app: 0 of them are in `checkpoints/paired`."
+NOT_YET = (
+    ":material/info: That run has nothing to look into yet, or is not on this server (any more), or does not"
+    " learn from pairs: a shipped model is shown."
+)
 EXAMPLES = {
     "dates": "the 21st of November 2026",
     "numbers": "three hundred and five",

@@ -143,6 +143,7 @@ def test_a_snapshot_that_went_away_gets_a_sentence(
 def test_a_link_to_a_run_that_is_gone_shows_a_shipped_model() -> None:
     page = opened(cross_task="run-gone")
     assert not page.exception and "steps of its training" not in said(page)
+    assert words.NOT_YET in said(page) and words.NOT_YET not in said(opened())
 
 
 def test_pages_that_look_inside_one_tower_say_where_to_go(manager: StageManager, run: str) -> None:

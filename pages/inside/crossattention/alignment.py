@@ -54,6 +54,7 @@ def draw_alignment() -> None:
     if not there:
         explain.answer(words.NONE)
         return
+    above = st.container(gap=None)  # the scrubber's place is in the line of the question (app.css)
     pictured, controls = st.columns([8, 5], gap="medium")
     with controls:
         if asked_for.startswith(RUN) and asked_for not in there:
@@ -66,18 +67,18 @@ def draw_alignment() -> None:
             words.typed(form), first, key=f"cross_text_{kept}", max_chars=LETTERS, **widgets.KEPT
         ).strip()
         change = widgets.one_of("What is done to it", CHANGES, "cross_change", kind="list")
-    with _training(name) as at:
+    with _training(name, above) as at:
         _aligned(name, text, change, at, (pictured, controls))
 
 
 @contextmanager
-def _training(name: str) -> Iterator[int]:
+def _training(name: str, above: DeltaGenerator) -> Iterator[int]:
     """The step of a training that is looked at; NEWEST of a model that was not trained here. Its scrubber
     comes last, which tells the browser that the pictures of a step have been sent.
     """
     course = timeline_of(name)
     steps = course.steps if course else ()
-    place = st.container(height=78, border=False, key="timeline") if steps else st.container()
+    place = above.container(height=78, border=False, key="timeline") if steps else above
     shown = training_step.current(name, steps)
     try:
         yield max(steps) if steps and shown == NEWEST else shown

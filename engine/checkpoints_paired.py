@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
-from torch import nn
+from torch import Tensor, nn
 
 from engine.checkpoints import (
     CONFIG,
@@ -28,6 +30,7 @@ from engine.checkpoints import (
 from engine.classifier import Classifier, build_classifier
 from engine.config import ModelConfig
 from engine.errors import CheckpointError, GlassformerError
+from engine.parts.registry import HEALTHY, Parts
 from engine.seq2seq import Seq2Seq, build_pair
 from engine.seq2seq_config import Seq2SeqConfig
 from engine.tokenizers.paired import PairTokenizer
@@ -100,6 +103,50 @@ def load_labels(folder: Path | str) -> LabelCheckpoint:
     return LabelCheckpoint(_with_weights(model, Path(folder)), tokenizer, tuple(labels), metrics)
 
 
+def pair_from(
+    values: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    metrics: dict[str, Any],
+    parts: Parts = HEALTHY,
+) -> PairCheckpoint:
+    """An encoder-decoder from a snapshot's `model` and `tokenizer`, and its parameters. Raises
+    CheckpointError naming the first that does not fit.
+    """
+    model = build_pair(Seq2SeqConfig.from_dict(values["model"]), device="meta", parts=parts)
+    filled(model, tensors, "this snapshot")
+    tokenizer = PairTokenizer.from_dict(values["tokenizer"])
+    parts.mode(model, False)
+    return PairCheckpoint(model.requires_grad_(False), tokenizer, metrics)
+
+
+def labels_from(
+    values: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    metrics: dict[str, Any],
+    parts: Parts = HEALTHY,
+) -> LabelCheckpoint:
+    """As `pair_from`, of a classifier and its `labels`."""
+    config, labels = ModelConfig.from_dict(values["model"]), tuple(values["labels"])
+    model = build_classifier(config, len(labels), device="meta", parts=parts)
+    filled(model, tensors, "this snapshot")
+    tokenizer = PairTokenizer.from_dict(values["tokenizer"])
+    parts.mode(model, False)
+    return LabelCheckpoint(model.requires_grad_(False), tokenizer, labels, metrics)
+
+
+def pack_files(found: PairCheckpoint | LabelCheckpoint) -> bytes:
+    """The four files that `load_pair` or `load_labels` reads, as one zip for a download; float32."""
+    config: dict[str, Any] = found.model.config.to_dict()
+    if isinstance(found, LabelCheckpoint):
+        config = {"encoder": config, "labels": list(found.labels)}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        files = _files(found.model, config, found.tokenizer, found.metrics, torch.float32)
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
 def _save(
     folder: Path,
     model: nn.Module,
@@ -108,13 +155,23 @@ def _save(
     metrics: Mapping[str, Any],
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, data in {
-        WEIGHTS: stored(dict(model.named_parameters()), torch.bfloat16),
+    for name, data in _files(model, config, tokenizer, metrics, torch.bfloat16).items():
+        write_whole(folder / name, data)
+
+
+def _files(
+    model: nn.Module,
+    config: Mapping[str, Any],
+    tokenizer: PairTokenizer,
+    metrics: Mapping[str, Any],
+    dtype: torch.dtype,
+) -> dict[str, bytes]:
+    return {
+        WEIGHTS: stored(dict(model.named_parameters()), dtype),
         CONFIG: json_bytes(dict(config)),
         TOKENIZER: json_bytes(tokenizer.to_dict()),
         METRICS: json_bytes(dict(metrics)),
-    }.items():
-        write_whole(folder / name, data)
+    }
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], PairTokenizer, dict[str, Any]]:

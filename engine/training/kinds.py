@@ -9,6 +9,7 @@ vocabulary and lengths are those of the data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
@@ -18,7 +19,7 @@ import torch
 from engine import corpora, paired_data
 from engine.config import ModelConfig, TrainConfig
 from engine.corpora import Corpus
-from engine.errors import ConfigError, CorpusError
+from engine.errors import ConfigError, CorpusError, TaskError
 from engine.ledger import ledger
 from engine.paired import LabelledText, PairedText
 from engine.parts.protocols import Parts
@@ -80,6 +81,9 @@ class Kind(Protocol):
     def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
         """Places that are read for one update, padding included."""
 
+    def outcomes(self, model: ModelConfig, corpus: str) -> int:
+        """Among how many answers a model chooses at once that knows nothing."""
+
 
 class Texts:
     """A text that goes on, or has blanks to fill."""
@@ -124,6 +128,9 @@ class Texts:
 
     def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
         return estimate.tokens_a_step(model, train)
+
+    def outcomes(self, model: ModelConfig, corpus: str) -> int:
+        return model.vocab_size
 
 
 class Pairs:
@@ -190,6 +197,9 @@ class Pairs:
     def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
         return train.batch_size * sum(self.read(corpus, "").longest)
 
+    def outcomes(self, model: ModelConfig, corpus: str) -> int:
+        return model.vocab_size
+
 
 class Labels:
     """Texts with their labels: an encoder whose first vector says which."""
@@ -247,6 +257,9 @@ class Labels:
     def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
         return estimate.tokens_a_step(self.towers(model, corpus)[0], train)
 
+    def outcomes(self, model: ModelConfig, corpus: str) -> int:
+        return len(self.read(corpus, "").labels)
+
 
 TEXTS, PAIRS, LABELS = Texts(), Pairs(), Labels()
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (TEXTS, PAIRS, LABELS)}
@@ -276,6 +289,24 @@ def recipe(corpus: str) -> tuple[ModelConfig, TrainConfig]:
     return replace(preset.model, vocab_size=text.vocab_size, context=longest(text)), preset.train
 
 
+def chance(model: ModelConfig, corpus: str) -> float:
+    """The loss of a model that knows nothing of pairs or labels: nats a symbol, or a label."""
+    return math.log(kind_of(corpus).outcomes(model, corpus))
+
+
+def is_right(corpus: str, asked: str, said: str) -> bool | None:
+    """Whether a sample's answer is the right one; None where nobody knows: it is no source of the task, or
+    none of the lines.
+    """
+    if kind_of(corpus).name == LABELS.name:
+        known = {one.text: one.label for one in paired_data.speakers().text.validation}
+        return known[asked] == said if asked in known else None
+    try:
+        return PAIR_TASKS[corpus.removeprefix(PAIRS_OF)].answer(asked).target == said
+    except TaskError:
+        return None
+
+
 def longest(data: Data) -> int:
     """Tokens of the longest source, target or text with its signs."""
     if isinstance(data, PairedText):
@@ -286,15 +317,15 @@ def longest(data: Data) -> int:
 
 def _check(model: ModelConfig, train: TrainConfig, data: PairedText | LabelledText) -> None:
     """The settings may say no other vocabulary than the data's; what else does not fit, training finds."""
-    if model.vocab_size != data.vocab_size:
-        raise ConfigError(
-            "vocab_size",
-            model.vocab_size,
-            f"must be {data.vocab_size}, the symbols and signs of {data.title}",
-        )
     if train.tokenizer != "char":
         raise ConfigError("tokenizer", train.tokenizer, "must be char: these data have symbols of their own")
     if train.objective != "next_token":
         raise ConfigError("objective", train.objective, "must be next_token: the data say what is learned")
     if train.repeat:
         raise ConfigError("repeat", train.repeat, "must be 0: pairs and labels are learned as they are")
+    if model.vocab_size != data.vocab_size:
+        raise ConfigError(
+            "vocab_size",
+            model.vocab_size,
+            f"must be {data.vocab_size}, the symbols and signs of {data.title}",
+        )

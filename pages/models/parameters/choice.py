@@ -60,7 +60,8 @@ class Choice:
 
 def options() -> dict[str, str]:
     """Name -> title: this person's runs, newest first, the shipped models, those of others, the presets."""
-    runs = {RUN + view.id: f"Your run: {view.name}" for view in reversed(state.manager().runs(state.owner()))}
+    mine = [view for view in state.manager().runs(state.owner()) if view.spec.kind.inside]
+    runs = {RUN + view.id: f"Your run: {view.name}" for view in reversed(mine)}
     shipped = {
         name: title
         for name, title in (SHIPPED | LAPSES).items()

@@ -128,7 +128,7 @@ def _ways(taken: Taken, found: Plan | str, size: pack.Size, no_tokenizer: bool) 
         "way": "This app's own folder",
         "files": ", ".join(f"`{name}`" for name in FILES),
         "size": pack.size(taken.model, "float32").megabytes,
-        "opened by": "`engine.checkpoints_paired.load_pair`",
+        "opened by": "`load_pair`, in this app's engine",
     }
     return [hub, one] if taken.pair is None else [hub, one, own]
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.measure.alignment import AlignmentScore
 from engine.training.swapped import HEALTHY, SWAPPED, Swapped
 from ui.figures import specs as go
 from ui.figures.labels import crowded
 from ui.figures.patterns import named_cells, placed, token_axis
+from ui.figures.solved import Solved, solved_curves
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
 from ui.text.tokens import show_characters
 
@@ -60,6 +62,21 @@ def alignment_figure(
         yaxis=token_axis(written, "what is written", 12, most=ROWS, autorange="reversed"),
     )
     return go.Figure({"data": [heat, rings], "layout": layout})
+
+
+def grown_figure(scores: Mapping[int, AlignmentScore], end: float) -> go.Figure:
+    """By step of a training: for what share of the symbols a look is at a true place."""
+    steps = np.array(list(scores))
+    curves = {
+        "best head": ("attention", "solid", [one.best.value for one in scores.values()]),
+        "all heads together": ("output", "solid", [one.together for one in scores.values()]),
+        "by chance": ("quiet", "dot", [one.chance for one in scores.values()]),
+    }
+    return solved_curves(
+        [Solved(name, steps, np.array(v), shade, dash) for name, (shade, dash, v) in curves.items()],
+        end,
+        what="looks where it comes from",
+    )
 
 
 def mask_pair(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from engine.measure.alignment import AlignmentScore
 from engine.measure.crossing import Change, Crossing, Look, Looked
 from engine.training.swapped import HEALTHY, SOURCE, SWAPPED, Swapped
 from ui.look import Words
@@ -12,12 +13,16 @@ from ui.text.markdown import safe
 ASK_ALIGNMENT = "What does the writer look at in the source?"
 ASK_MASKS = "Which of the two masks goes where?"
 NONE = "No trained encoder-decoder came with this copy of the app: 0 of them are in `checkpoints/paired`."
+NOT_YET = (
+    ":material/info: That run has nothing to look into yet, or is not on this server (any more), or does not"
+    " learn from pairs: a shipped model is shown."
+)
 EXAMPLES = {
     "dates": "the 21st of November 2026",
     "numbers": "three hundred and five",
-    "number_words": "305",
-    "reverse": "stressed",
-    "sort": "stressed",
+    "number_words": "3 0 5",
+    "reverse": "feedback",
+    "sort": "feedback",
     "language": "the small dog that the king loves does not see a river today",
 }
 
@@ -59,6 +64,20 @@ def aligned(written: str, target: str, seen: Looked | None) -> str:
 
 def not_a_source(written: str, form: str) -> str:
     return f"It writes “{safe(written)}”. What is right is not known: this is not {form}."
+
+
+def formed(step: int, targets: int, score: AlignmentScore) -> str:
+    """Of a training, after one of its steps: where it looks by now (Markdown)."""
+    best = score.best
+    return (
+        f"After **{step:,}** steps of its training, writing {targets} targets that it never saw: all heads"
+        f" together look at a true place for **{score.together:.0%}** of {score.symbols:,} symbols, head"
+        f" {best.layer}.{best.head} for **{best.value:.0%}**; by chance it would be {score.chance:.0%}."
+    )
+
+
+def grown_alt(steps: Sequence[int]) -> str:
+    return f"Share of symbols that are looked at in the right place, at {len(steps)} steps of the training."
 
 
 def unmarked(found: Crossing, look: Look | None) -> str:

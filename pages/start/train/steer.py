@@ -107,7 +107,7 @@ def look_inside(view: RunView) -> None:
                     entry.path,
                     label=entry.title,
                     icon=entry.icon,
-                    query_params={"model": f"run-{view.id}"},
+                    query_params={"model" if view.spec.kind.inside else "cross_task": f"run-{view.id}"},
                 )
             except (
                 StreamlitPageNotFoundError

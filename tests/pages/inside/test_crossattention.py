@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from engine.checkpoints_paired import load_pair, save_pair
 from engine.config import ModelConfig
 from engine.measure.crossing import Crossing, Look, crossing, differing, looked, sharpest, truth
+from engine.paired_data import pair_text
 from engine.pretrained import sources
 from engine.pretrained.pairs import open_pair
 from engine.probe import Recorder
@@ -96,8 +97,8 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     """As if the model had written what is right."""
     real = shared.crossed
 
-    def right(name, text, change, seed):
-        found = real(name, text, change, seed)
+    def right(name, text, change, seed, step=-1):
+        found = real(name, text, change, seed, step)
         target = truth("reverse", "abc").target
         return type(found)(found.source, (*target, "<end>"), target, found.patterns[:, :, :4])
 
@@ -121,6 +122,11 @@ def test_bad_input_gets_a_sentence(text):
     assert "This cannot be read, so 0 symbols were written" in said(
         opened("alignment", cross_text_dates=text)
     )
+
+
+def test_every_example_can_be_read_by_its_task():
+    for name, example in words.EXAMPLES.items():
+        assert not pair_text(name).tokenizer.unknown(example) and truth(name, example) is not None, name
 
 
 def test_what_is_no_date_is_said():

@@ -22,7 +22,7 @@ from ui.site import ROOT
 
 Family = Literal["encoder", "decoder", "both"]
 ENCODER = "encoder-"  # in checkpoints/encoders; encoder-decoders are in checkpoints/paired
-ENCODERS = {"blanks": "Fill the blanks: an encoder (trained)"}
+ENCODERS = {"blanks": "Fill the blanks: encoder"}
 FIRST_ENCODER, FIRST_PAIR = f"{ENCODER}blanks", f"{PAIR}language"
 _FOLDERS = {ENCODER: ROOT / "checkpoints" / "encoders", PAIR: ROOT / "checkpoints" / "paired"}
 
@@ -57,7 +57,7 @@ def title_of(name: str) -> str | None:
     """None for a model of another kind."""
     task = pair_task(name)
     if task is not None:
-        return f"{PAIR_TASKS[task].title}: an encoder-decoder (trained)"
+        return f"{PAIR_TASKS[task].title}: encoder-decoder"
     return ENCODERS.get(name.removeprefix(ENCODER)) if name.startswith(ENCODER) else None
 
 
@@ -118,8 +118,12 @@ def _reader(name: str, _pair: PairCheckpoint) -> Checkpoint:
 # What a page says of the half that it looks into -----------------------------------------------------------
 
 
-def reads(name: str) -> str:
-    """Above a view of an encoder-decoder (Markdown)."""
+def seen_half(name: str, both: bool) -> str:
+    """Above a view of an encoder-decoder: that it shows one half, or whichever of `both` is chosen in it
+    (Markdown).
+    """
+    if both:
+        return f"Two halves, one at a time; how one looks at the other: [Cross-attention]({crossing(name)})."
     return (
         f"Seen here: **the half that reads**, its encoder. The half that writes looks at it in"
         f" [Cross-attention]({crossing(name)})."

@@ -54,8 +54,8 @@ class View:
     with its `own_text` has the model read what it says itself: the bar then has no box for a text. `code` are
     the functions and classes of the engine whose source is offered below it. Words and code that depend on
     what is shown are functions of what `draw` gets. `closed` says why a view has no meaning for an
-    encoder-decoder, of which the half that reads is looked into: one of ui.families.CLOSED. What is drawn of
-    an encoder that fills gaps is the view's own affair.
+    encoder-decoder, of which the half that reads is looked into: one of ui.families.CLOSED. A view of
+    `both_halves` has a choice of the half. What is drawn of an encoder that fills gaps is its own affair.
     """
 
     id: str
@@ -67,6 +67,7 @@ class View:
     own_text: bool = False
     question: str | Callable[..., str] = ""
     closed: str = ""
+    both_halves: bool = False
     whole: bool = False  # it takes an encoder-decoder as a whole
 
     def tell(self, *about: Any) -> None:
@@ -167,7 +168,7 @@ def _opened(view: View, question: DeltaGenerator, subject: Subject) -> bool:
             _closed(view, question, name)
             return False
         with st.container(key="family_line"):
-            st.caption(families.reads(name))
+            st.caption(families.seen_half(name, view.both_halves))
         try:
             _within(view, question, subject)
         except HeadError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +18,12 @@ from engine.checkpoints import (
     METRICS,
     TOKENIZER,
     WEIGHTS,
+    files_of,
     filled,
-    json_bytes,
     json_object,
     read,
-    stored,
-    write_whole,
+    write_files,
+    zipped,
 )
 from engine.classifier import Classifier, build_classifier
 from engine.config import ModelConfig
@@ -59,7 +57,7 @@ class LabelCheckpoint:
 
 def save_pair(folder: Path, model: Seq2Seq, tokenizer: PairTokenizer, metrics: Mapping[str, Any]) -> None:
     """Writes the four files, each whole or not at all; weights as bfloat16."""
-    _save(folder, model, model.config.to_dict(), tokenizer, metrics)
+    write_files(folder, files_of(model, model.config.to_dict(), tokenizer, metrics, torch.bfloat16))
 
 
 def save_labels(
@@ -70,7 +68,7 @@ def save_labels(
     metrics: Mapping[str, Any],
 ) -> None:
     """As `save_pair`."""
-    _save(folder, model, {"encoder": model.config.to_dict(), "labels": list(labels)}, tokenizer, metrics)
+    write_files(folder, files_of(model, _labelled(model, labels), tokenizer, metrics, torch.bfloat16))
 
 
 def load_pair(folder: Path | str) -> PairCheckpoint:
@@ -136,42 +134,16 @@ def labels_from(
 
 def pack_files(found: PairCheckpoint | LabelCheckpoint) -> bytes:
     """The four files that `load_pair` or `load_labels` reads, as one zip for a download; float32."""
-    config: dict[str, Any] = found.model.config.to_dict()
     if isinstance(found, LabelCheckpoint):
-        config = {"encoder": config, "labels": list(found.labels)}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        files = _files(found.model, config, found.tokenizer, found.metrics, torch.float32)
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
+        config = _labelled(found.model, found.labels)
+    else:
+        config = found.model.config.to_dict()
+    return zipped(files_of(found.model, config, found.tokenizer, found.metrics, torch.float32))
 
 
-def _save(
-    folder: Path,
-    model: nn.Module,
-    config: Mapping[str, Any],
-    tokenizer: PairTokenizer,
-    metrics: Mapping[str, Any],
-) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, data in _files(model, config, tokenizer, metrics, torch.bfloat16).items():
-        write_whole(folder / name, data)
-
-
-def _files(
-    model: nn.Module,
-    config: Mapping[str, Any],
-    tokenizer: PairTokenizer,
-    metrics: Mapping[str, Any],
-    dtype: torch.dtype,
-) -> dict[str, bytes]:
-    return {
-        WEIGHTS: stored(dict(model.named_parameters()), dtype),
-        CONFIG: json_bytes(dict(config)),
-        TOKENIZER: json_bytes(tokenizer.to_dict()),
-        METRICS: json_bytes(dict(metrics)),
-    }
+def _labelled(model: Classifier, labels: tuple[str, ...]) -> dict[str, Any]:
+    """What the file of a classifier's configuration says."""
+    return {"encoder": model.config.to_dict(), "labels": list(labels)}
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], PairTokenizer, dict[str, Any]]:

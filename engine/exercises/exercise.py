@@ -90,13 +90,13 @@ def _unknown(form: Form, value: Any, answer: Any) -> str:
         return form.fault(value)
     if isinstance(form, Pick):
         extra, missing = len(value - answer), len(answer - value)
-        return f"Not yet: {extra} of those do not belong, {missing} are missing."
+        return f"{extra} too many, {missing} missing."
     if isinstance(form, Numbers):
         if len(value) != len(answer):
-            return f"Not yet: it takes {len(answer)} numbers, and {len(value)} stand there."
+            return f"It takes {len(answer)} numbers, and {len(value)} stand there."
         if len(answer) > 1:
             single = Numbers(1, form.decimals)
             right = sum(single.same((a,), (b,)) for a, b in zip(value, answer, strict=True))
-            return f"Not yet: {right} of {len(answer)} numbers are right."
-        return f"Not yet: it should be {'more' if value[0] < answer[0] else 'less'}."
-    return "Not yet."
+            return f"{right} of {len(answer)} numbers are right."
+        return f"It should be {'more' if value[0] < answer[0] else 'less'}."
+    return "BPE makes other pieces."

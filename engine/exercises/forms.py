@@ -18,16 +18,11 @@ LETTERS = "ABCDEFGHIJKLMNOP"
 
 @dataclass(frozen=True)
 class Numbers:
-    """`count` numbers (None: any), each right within `tolerance`; whole numbers have to be exact."""
+    """`count` numbers (None: any), to `decimals` places; none are whole numbers."""
 
     count: int | None = 1
     decimals: int = 0
     unit: str = ""
-
-    @property
-    def tolerance(self) -> float:
-        """One unit of the last place asked for, and a little: rounding on the way is no mistake."""
-        return 1.05 * 10**-self.decimals if self.decimals else 0.0
 
     @property
     def ask(self) -> str:
@@ -40,14 +35,20 @@ class Numbers:
         return reading.numbers(given, self.count, self.unit)
 
     def same(self, one: Any, other: Any) -> bool:
-        return self._within(one, other, self.tolerance)
+        """Whether a given value `one` is the wanted one, `other`."""
+        return self._within(one, other, 1.0, other)
 
     def near(self, one: Any, other: Any) -> bool:
-        return self._within(one, other, 2.5 * self.tolerance)
+        return self._within(one, other, 2.5, (*one, *other))
 
-    def _within(self, one: Any, other: Any, far: float) -> bool:
+    def _within(self, one: Any, other: Any, times: float, wanted: Any) -> bool:
+        """Whole numbers are exact. Where others are wanted, one unit of the last place that is asked for is
+        allowed, and a little: rounding on the way is no mistake.
+        """
         if len(one) != len(other):
             return False
+        whole = not self.decimals and not any(number % 1 for number in wanted)
+        far = 0.0 if whole else 1.05 * times * 10 ** -(self.decimals or 2)
         return all(abs(a - b) <= far + 1e-9 * max(abs(a), abs(b)) for a, b in zip(one, other, strict=True))
 
     def said(self, value: Any) -> str:

@@ -80,7 +80,7 @@ def _short(part: str) -> str:
     ('“abc”', '“xxxxxxxxxxxxxxxxxxxx…”')
     """
     kept = "".join(sign for sign in part if sign.isalnum() or sign in ".,+-/%")
-    return f"“{kept[:20]}{'…' * (len(kept) > 20)}”"
+    return f"“{kept[:20]}{'…' * (len(kept) > 20)}”" if kept else "that"
 
 
 def letters(given: object, allowed: str) -> tuple[str, ...]:

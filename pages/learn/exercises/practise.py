@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
+from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.exercises.catalogue import LARGEST_SEED, SETS, TASKS, make
 from engine.exercises.exercise import Exercise, Verdict, check
@@ -124,13 +126,15 @@ def _onward(exercise: Exercise) -> None:
             args=(exercise.id,),
             icon=":material/arrow_forward:",
         )
-    if entry := site.entry_of(exercise.see.page):
-        st.page_link(
-            entry.path,
-            label=f"See it: {entry.title}",
-            icon=":material/visibility:",
-            query_params=dict(exercise.see.query),
-        )
+    entry = site.entry_of(exercise.see.page)
+    if entry is not None:
+        with suppress(StreamlitPageNotFoundError):  # this page is run alone, without app.py
+            st.page_link(
+                entry.path,
+                label=f"See it: {entry.title}",
+                icon=":material/visibility:",
+                query_params=dict(exercise.see.query),
+            )
 
 
 def _again(seed: int) -> None:

@@ -25,6 +25,22 @@ PRACTISE = Words(
         " link: whoever opens it gets the same numbers. The dots are kept in your browser only."
     ),
 )
+CODE_QUESTION = "Can you write it yourself?"
+CODE = Words(
+    see=(
+        "What the notebook asks for: functions that you fill in. Below each stand checks whose messages say"
+        " what is wrong. One solution is folded at the end of the notebook."
+    ),
+    why=(
+        "What you write meets the engine's own numbers, the same that every page shows. Your code runs"
+        " on your"
+        " machine, never on this server."
+    ),
+    attempt=(
+        "Put the notebook into the folder of Glassformer, install Jupyter beside it, and run the first cell:"
+        " it finds the engine. In VS Code a notebook opens as it is."
+    ),
+)
 SHEET_QUESTION = "Which exercises go on paper?"
 SHEET = Words(
     see=(
@@ -52,6 +68,13 @@ def judged(verdict: Verdict) -> str:
 
 def lowered(verdict: Verdict) -> str:
     return "that is it." if verdict.right else verdict.hint
+
+
+def code_answer(title: str, functions: int, checks: int) -> str:
+    return (
+        f"*{title}*: **{functions}** {'piece' if functions == 1 else 'pieces'} of code to write,"
+        f" {checks} cells that check them."
+    )
 
 
 def sheet_answer(exercises: Sequence[Exercise], sets: int, seed: int) -> str:

@@ -114,3 +114,17 @@ def test_the_sheet_lists_what_it_holds() -> None:
 def test_words_of_a_sheet() -> None:
     assert words.sheet_answer([], 0, 1) == "Choose at least **1** set."
     assert words.sheet_answer([make("score")], 1, 4).startswith("**1** exercise from 1 set, with")
+
+
+@pytest.mark.parametrize(
+    ("name", "functions", "checks"), [("block", 2, 2), ("sampling", 3, 3), ("cache", 2, 2), ("tying", 2, 3)]
+)
+def test_a_notebook_is_offered_with_what_it_asks_for(name: str, functions: int, checks: int) -> None:
+    page = opened(exercises_view="code", notebook=name)
+    assert any(
+        f"**{functions}** pieces of code to write, {checks} cells that check them." in one
+        for one in said(page)
+    )
+    source = (Path(__file__).parents[3] / "exercises" / "sources" / f"{name}.md").read_text("utf-8")
+    assert "raise NotImplementedError" in page.code[0].value and page.code[0].value.split("\n")[0] in source
+    assert "solution" not in page.code[0].value

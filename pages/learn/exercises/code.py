@@ -24,6 +24,6 @@ def draw_code() -> None:
             key="notebook_file",
         )
     st.markdown(task_of(name))
-    with st.container(height=330, border=False, key="gf-notebook"):
+    with st.container(height=250, border=False, key="gf-notebook"):
         st.code(stub_of(name), language="python")
     explain.answer(words.code_answer(titles[name], *counts(name)))

@@ -78,19 +78,6 @@ def task_of(name: str) -> str:
     return cells(source_of(name))[0].source.partition("\n")[2].strip()
 
 
-def program(name: str, solved: bool) -> str:
-    """The whole notebook as one program, with the solution in the place of the stubs or with these."""
-    parts = cells(source_of(name))
-    solution = [cell.source for cell in parts if cell.kind == "solution"]
-    lines: list[str] = []
-    for cell in parts:
-        if cell.kind == "stub" and solved:
-            lines += solution
-        elif cell.kind in ("", "stub", "check"):
-            lines.append(cell.source)
-    return "\n\n".join(lines)
-
-
 def notebook(name: str) -> str:
     """The notebook (nbformat 4.5) as text; the same source gives the same text."""
     title, *rest = cells(source_of(name))

@@ -36,7 +36,7 @@ LAYERS = (
     ("engine.measure",),
     ("engine.reference", "engine.export"),
     ("engine.training",),
-    ("engine.doctor",),
+    ("engine.doctor", "engine.exercises"),
     ("engine.service", "engine.pretrain"),
     ("ui.text", "ui.site", "ui.layout", "ui.figures"),
     ("ui.fields", "ui.reading"),

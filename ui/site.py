@@ -222,6 +222,15 @@ ENTRIES: tuple[Entry, ...] = (
         "Two programs on the same weights, number by number; and any model to take along.",
         also=EVERY_PART,
     ),
+    Entry(
+        "Learn",
+        "learn/exercises/page.py",
+        "Exercises",
+        ":material/edit_square:",
+        "exercises",
+        "Pen and paper: numbers, shapes and proofs, with hints that know the mistake; and a sheet to print.",
+        also=EVERY_PART,
+    ),
 )
 
 

@@ -8,7 +8,7 @@ from pages.start.home import words
 from pages.start.home.choice import choose_preset
 from pages.start.home.living import draw_living
 from pages.start.home.map import draw_map
-from ui import explain, state
+from ui import explain, site, state
 from ui.look import View, boundary, choose_view, header
 
 
@@ -34,7 +34,17 @@ VIEWS = (
 state.drop_endless()
 if "preset" in st.query_params and "home_view" not in {*st.query_params, *st.session_state}:
     st.query_params["home_view"] = "published"  # links to a drawing are older than the choice
-view = header(words.TITLE, lambda: choose_view(VIEWS, "home_view"))
+
+
+def choose() -> View:
+    """The view, and beside it the way to the courses."""
+    chosen = choose_view(VIEWS, "home_view")
+    if st.button(words.COURSES, key="to_courses", type="tertiary", icon=":material/route:"):
+        st.switch_page(site.COURSES, query_params={})
+    return chosen
+
+
+view = header(words.TITLE, choose)
 explain.new_view(f"home_view/{view.id}")
 with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
     view.ask(st.empty())

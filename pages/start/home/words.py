@@ -10,6 +10,7 @@ from ui.text.markdown import safe
 TITLE = "A Transformer, with the lid off"
 QUESTION = "Words go in: which one comes next?"
 PUBLISHED_QUESTION = "What is a model made of?"
+COURSES = "A guided course"
 
 EXAMPLES = {
     "Fact": ENGLISH["A fact"],

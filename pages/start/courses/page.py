@@ -3,11 +3,13 @@
 import streamlit as st
 
 from pages.start.courses import words
-from ui import state
+from ui import explain, state
 from ui.look import boundary
 from ui.text.markdown import safe
 from ui.tour import bar
 from ui.tour.courses import Course, shelf
+
+COLUMNS = 3
 
 
 def draw_course(course: Course) -> None:
@@ -25,14 +27,16 @@ state.drop_endless()
 st.title(words.TITLE, anchor=False)
 with st.container(key="question_line"):
     st.header(words.QUESTION, anchor=False)
-st.markdown(words.LEAD)
 with boundary():
     found = shelf()
-    if not found.courses:
+    if found.courses:
+        explain.answer(words.answer([course.minutes for course in found.courses.values()]))
+    else:
         st.info(words.NONE)
-    columns = st.columns(2)
-    for place, one in enumerate(found.courses.values()):
-        with columns[place % 2]:
-            draw_course(one)
+    listed = list(found.courses.values())
+    for row in range(0, len(listed), COLUMNS):  # by rows: on a phone they stand in their order, too
+        for column, one in zip(st.columns(COLUMNS), listed[row : row + COLUMNS], strict=False):
+            with column:
+                draw_course(one)
     for problem in found.problems:
         st.warning(safe(problem))

@@ -2,10 +2,6 @@
 
 TITLE = "Courses"
 QUESTION = "Shall somebody lead the way?"
-LEAD = (
-    "A course shows one scene after the other on the pages themselves, with a bar at the bottom that says"
-    " what to look at. Every control still works; → and ←, or a presenter's clicker, go on and back."
-)
 NONE = "There is no course here: put one into the folder `scenes`, as docs/teaching.md says."
 
 
@@ -17,3 +13,15 @@ def facts(minutes: int, scenes: int, audience: str) -> str:
 def lacks(models: list[str]) -> str:
     """What a course shows that is not installed."""
     return f"Some of its scenes show {' and '.join(models)}, not installed here: another model stands in."
+
+
+def answer(minutes: list[int]) -> str:
+    """What there is, and how it goes; `minutes` of each course."""
+    how_many = "One course" if len(minutes) == 1 else f"{len(minutes)} courses"
+    long = (
+        f"{min(minutes)} minutes" if len(set(minutes)) == 1 else f"{min(minutes)} to {max(minutes)} minutes"
+    )
+    return (
+        f"**{how_many}, {long}.** Scene after scene on the pages themselves, with a bar at the bottom that"
+        " says what to look at. Every control still works; → and ←, or a presenter's clicker, go on and back."
+    )

@@ -108,8 +108,6 @@ def test_what_speaks_against_a_link_is_forgotten_and_what_was_written_stays():
     ]
     gone = bar._forgotten(TEN, {"attention_view": "heads"}, held)
     assert set(held) - set(gone) == {"owner", "attention_text", "sampling_seed", "run_id"}
-    silent = replace(TEN, scenes=TEN.scenes[1:])  # no link names a text
-    assert "text" not in bar._forgotten(silent, {"attention_view": "heads"}, held)
 
 
 def test_a_model_that_is_not_here_is_said(monkeypatch):

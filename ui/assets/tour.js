@@ -9,13 +9,14 @@ import { leads } from "./tour_state.js"
 const RUNS = "gf-tour-on" // on the root element, while a course runs
 const WRITES = "input:not([type=range]):not([type=checkbox]):not([type=radio]):not([type=button]), textarea, [contenteditable=true]"
 const MOVES = 'input, select, [role=slider], [role=radio], [role=tab], [role=option], [role=combobox], [tabindex="0"]'
-const PATIENCE = 1500 // milliseconds after which a press that led nowhere may be made again
+const AGAIN = 700 // milliseconds after which a press that led nowhere is made again: a page that asks for something of its own
+const TRIES = 8 //    at the same moment may have overtaken it
 
 /** @param {HTMLElement} place */
 function create(place) {
   const root = element("section", "gf-tour")
   root.setAttribute("aria-label", "Guided course")
-  const self = { root, ended: new AbortController(), at: 0, count: 0, scene: "", going: 0, data: null, asked: new Set() }
+  const self = { root, ended: new AbortController(), at: 0, count: 0, scene: "", going: 0, wanted: -1, data: null, asked: new Set() }
   const bar = within(root, "div", "gf-tour-bar")
   const ask = element("div", "gf-tour-ask"), notes = element("aside", "gf-tour-notes")
   ask.setAttribute("role", "dialog")
@@ -43,10 +44,23 @@ function create(place) {
 }
 
 function go(self, to) {
+  clearTimeout(self.going)
   if (to >= self.count) return self.trigger?.("go", "end")
-  if (to < 0 || Date.now() - self.going < PATIENCE) return
-  self.going = Date.now()
+  if (to < 0) return
+  self.wanted = to
+  request(self, to, TRIES)
+}
+
+// Until another scene comes. What is asked for is a place, not a step: asked twice, it is the same place.
+function request(self, to, tries) {
   self.trigger?.("go", to)
+  self.going = setTimeout(() => again(self, to, tries - 1), AGAIN)
+}
+
+function again(self, to, tries) {
+  const rests = document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") === "notRunning"
+  if (tries > 0 && rests) request(self, to, tries)
+  else if (tries > 0) self.going = setTimeout(() => again(self, to, tries), AGAIN)
 }
 
 /** @param {KeyboardEvent} event */
@@ -94,6 +108,7 @@ function openQuestion(self) {
 
 function update(self, data) {
   const fresh = data.scene !== self.scene
+  if (data.at === self.wanted && !data.away) clearTimeout(self.going)
   Object.assign(self, { data, at: data.at, count: data.count, scene: data.scene })
   write(self.where, `${data.at + 1} of ${data.count}`)
   write(self.title, data.title)
@@ -111,12 +126,12 @@ function update(self, data) {
     ? `.st-key-${CSS.escape(data.point)} { outline: 3px solid var(--gf-tour-point); outline-offset: 3px; border-radius: 6px; }`
     : ""
   if (!fresh) return
-  self.going = 0
   self.ask.hidden = self.notes.hidden = true
   if (data.question && !self.asked.has(data.scene)) openQuestion(self)
 }
 
 function remove(self) {
+  clearTimeout(self.going)
   self.ended.abort()
   self.size.disconnect()
   self.style.remove()

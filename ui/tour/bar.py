@@ -20,7 +20,7 @@ END = "end"
 _HELD = "tour_held"  # (course, scene) of the last run
 _PRETRAINED = "pretrained-"
 # What the bar of a model and the folds of a view remember besides their own names in the address.
-_REMEMBERED = ("subject_model", "kept_model", "kept_text", "text_length", explain.VIEW_DRAWN)
+_REMEMBERED = ("subject_model", "kept_model", "text", "kept_text", "text_length", explain.VIEW_DRAWN)
 
 
 def draw_tour() -> None:
@@ -121,7 +121,8 @@ def _forgotten(course: Course, query: dict[str, str], held: list[str]) -> list[s
     """Of the names that the session holds, those that would speak against a scene's link: all that the
     course's links name, what else belongs to a control of the same page, and the folds.
 
-    A text that somebody wrote stays, unless a link names it.
+    What somebody wrote into a box of the page's own stays, unless a link names it; what a model reads is the
+    scene's, for its words are about that.
     """
     topics = {f"{name.partition('_')[0]}_" for name in query if "_" in name}
     ours = {*course.names, *_REMEMBERED, *explain.FOLDS}

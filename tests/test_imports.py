@@ -41,7 +41,7 @@ LAYERS = (
     ("ui.text", "ui.site", "ui.layout", "ui.figures"),
     ("ui.fields", "ui.reading"),
     ("ui.state", "ui.explain", "ui.players", "ui.widgets", "ui.step", "ui.slow", "ui.here"),
-    ("ui.controls", "ui.status", "ui.terms"),
+    ("ui.controls", "ui.status", "ui.terms", "ui.tour"),
     ("ui.fetching",),
     ("ui.families",),
     ("ui.models", "ui.timeline"),

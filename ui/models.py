@@ -18,11 +18,12 @@ from engine.errors import GlassformerError
 from engine.ledger import parameter_formula
 from engine.model import build
 from engine.presets import PRESETS
-from engine.pretrained import library, sources
+from engine.pretrained import library, pairs, sources
 from engine.pretrained.library import Pretrained
 from engine.tasks import TASKS
+from engine.training.kinds import LABELS, PAIRS
 from engine.training.lapse import Lapse, open_lapse
-from ui import fetching, state
+from ui import families, fetching, state
 from ui.fetching import FILE
 from ui.fields import TRAINABLE
 from ui.site import ROOT
@@ -51,15 +52,19 @@ def is_pretrained(name: str) -> bool:
 
 
 def kind_of(name: str) -> str:
-    """What a model reads: `words`, the name of a synthetic task, or `letters`."""
+    """What a model reads: `words`, the name of a synthetic task, what `ui.families` says, or `letters`."""
     if is_pretrained(name):
         return "words"
+    if (kind := families.kind_of(name)) is not None:
+        return kind
     run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
     task = run.spec.corpus if run else name.removeprefix(TASK) if name.startswith(TASK) else ""
     return task if task in TASKS else "letters"
 
 
 def title_of(name: str, run: RunView | None = None) -> str:
+    if (title := families.title_of(name)) is not None:
+        return title
     if name in SHIPPED or name in LAPSES:
         return (SHIPPED | LAPSES)[name]
     if name.startswith(TASK):
@@ -88,11 +93,13 @@ def choose_model(
     options = [
         *views,
         *(name for name in (*SHIPPED, *LAPSES) if (ROOT / "checkpoints" / name).is_dir()),
+        *families.offered(),
         *(TASK + name for name in TASKS if (ROOT / "checkpoints" / TASK_FOLDER / name).is_dir()),
         *(PRETRAINED + name for name in sources.available()),
         *fetching.files(named),
         *(UNTRAINED + name for name in TRAINABLE),
     ]
+    fetching.take("subject_model")
     current: str = st.session_state.get("subject_model", "")
     if current not in options:
         hand = RUN + str(st.session_state.get("run_id"))
@@ -120,20 +127,33 @@ def choose_model(
 
 def _runs(named: str | None) -> dict[str, RunView]:
     manager = state.manager()
-    views = {RUN + view.id: view for view in reversed(manager.runs(state.owner())) if view.snapshots}
+    views = {RUN + view.id: view for view in reversed(manager.runs(state.owner())) if _opens(view)}
     if (
         named
         and named.startswith(RUN)
         and named not in views
         and (view := manager.view(named.removeprefix(RUN))) is not None
-        and view.snapshots
+        and _opens(view)
     ):
         views[named] = view  # somebody else's, by its link
     return views
 
 
+def _opens(view: RunView) -> bool:
+    """Whether there is something to look into yet, and the pages that look inside one tower can show it."""
+    return bool(view.snapshots) and view.spec.kind.inside
+
+
 def _missing(name: str) -> str:
     if name.startswith(RUN):
+        view = state.manager().view(name.removeprefix(RUN))
+        if view is not None and view.spec.kind is PAIRS:
+            return (
+                "That run has two towers, an encoder and a decoder, and this page looks inside one: the page"
+                " Cross-attention shows it"
+            )
+        if view is not None and view.spec.kind is LABELS:
+            return "That run gives a label and writes no text, which this page is about: Train shows it"
         return "That run is not on this server (any more)"
     known = sources.KNOWN.get(name.removeprefix(PRETRAINED)) if name.startswith(PRETRAINED) else None
     return f"{known.short} is not on this server" if known else "There is no such model"
@@ -149,15 +169,19 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Found:
     page with a sentence.
     """
     try:
+        if (found := families.model_of(name)) is not None:
+            return families.as_read(found)
         if is_training(name):
-            return _snapshot(name, max(steps) if step == NEWEST else step)
+            return families.as_read(_snapshot(name, max(steps) if step == NEWEST else step))
         if name.startswith(PRETRAINED):
             return _pretrained(name.removeprefix(PRETRAINED), None)
         if name.startswith(FILE):
             return _pretrained(fetching.file_name(name), str(fetching.path_of(name)))
         if name.startswith(TASK):
             return task_model(name.removeprefix(TASK))
-        return _shipped(name) if name in SHIPPED else _untrained(name.removeprefix(UNTRAINED))
+        if name in SHIPPED:
+            return _shipped(name)
+        return families.as_read(_untrained(name.removeprefix(UNTRAINED)))
     except GlassformerError as error:
         st.error(safe(str(error)))
         st.stop()
@@ -225,8 +249,11 @@ def facts(found: Found, total: int | None, step: int, steps: tuple[int, ...]) ->
         f"{parameter_formula(c, found.model.parts):,} parameters",
         f"{c.n_layers} layers × {c.n_heads} heads",
     ]
+    if (exact := families.exact_of(found)) is not None:
+        return " · ".join(["its encoder", *words, f"width {c.d_model}", exact])
     if isinstance(found, Pretrained):
-        return " · ".join(words + _published(found))
+        half = ["its encoder"] if pairs.is_pair(found.path) else []
+        return " · ".join(half + words + _published(found))
     words += [f"width {c.d_model}", f"context {c.context}"]
     loss = found.metrics.get("validation_loss")
     if isinstance(loss, float):

@@ -100,7 +100,17 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/view_in_ar:",
         "shapes",
         "The forward pass, step by step, with every shape.",
-        ("tokens", "embedding", "position", "unembedding", "softmax", "norm1", "norm2", "norm_final"),
+        (
+            "tokens",
+            "embedding",
+            "position",
+            "unembedding",
+            "softmax",
+            "norm1",
+            "norm2",
+            "norm_cross",
+            "norm_final",
+        ),
         ("attention", "feedforward"),
     ),
     Entry(
@@ -119,7 +129,8 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/compare_arrows:",
         "crossattention",
         "Two texts: what is written looks at what was read, and which mask is whose.",
-        also=("attention",),
+        ("cross_attention", "memory"),
+        ("attention",),
     ),
     Entry(
         "Look inside",
@@ -128,7 +139,7 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/stacked_line_chart:",
         "residual",
         "What each layer writes, and which one settles the answer.",
-        ("sum_position", "sum_attention", "sum_feedforward", "sum_both"),
+        ("sum_position", "sum_attention", "sum_cross_attention", "sum_feedforward", "sum_both"),
     ),
     Entry(
         "Look inside",
@@ -218,6 +229,15 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/difference:",
         "reference",
         "Two programs on the same weights, number by number; and any model to take along.",
+        also=EVERY_PART,
+    ),
+    Entry(
+        "Learn",
+        "learn/exercises/page.py",
+        "Exercises",
+        ":material/edit_square:",
+        "exercises",
+        "Pen and paper: numbers, shapes and proofs, with hints that know the mistake; and a sheet to print.",
         also=EVERY_PART,
     ),
 )

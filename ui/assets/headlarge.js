@@ -3,7 +3,7 @@
 // text, shaded by what the marked token looks at. A part of headgrid.js.
 
 import { channels, ramp, shade } from "./shared/colours.js"
-import { element, resize, within, write } from "./shared/dom.js"
+import { element, pointIn, resize, within, write } from "./shared/dom.js"
 import { pointerMoved } from "./shared/keys.js"
 import { labels, middle, strongest, telling, words } from "./headgrid_state.js"
 import { saveTools } from "./shared/save.js"
@@ -36,9 +36,9 @@ export function createLarge(root) {
   self.said.setAttribute("aria-live", "polite")
   self.strip = within(root, "div", "gf-heads-text")
   const at = (/** @type {MouseEvent} */ event) => {
-    const box = self.canvas.getBoundingClientRect(), { left, top, cell } = self.place
+    const [x, y] = pointIn(self.canvas, event), { left, top, cell } = self.place
     const inside = (value) => Math.floor(value / cell)
-    return /** @type {[number, number]} */ ([inside(event.clientY - box.top - top), inside(event.clientX - box.left - left)])
+    return /** @type {[number, number]} */ ([inside(y - top), inside(x - left)])
   }
   const there = ([row, column]) => row >= 0 && column >= 0 && row < self.tokens.length && column < self.tokens.length
   self.canvas.addEventListener("pointermove", (event) => {

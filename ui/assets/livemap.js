@@ -10,7 +10,7 @@ import { further, listen } from "./livemap_further.js"
 import { choose, drawHeads, headPlace } from "./livemap_heads.js"
 import { keys, leave, ring, standAt } from "./livemap_keys.js"
 import { between, decisive, fill, has, hit, layout, outlookAt, telling, unpack } from "./livemap_state.js"
-import { button, within, write } from "./shared/dom.js"
+import { button, pointIn, within, write } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { keepInLink, playButton, still } from "./shared/play.js"
 import { chance, whole } from "./shared/numbers.js"
@@ -58,7 +58,7 @@ function create(place) {
   find("form").onsubmit = (event) => { event.preventDefault(); typed(self) }
   self.field.oninput = () => { halt(self); clearTimeout(self.timer); self.timer = setTimeout(() => typed(self), TYPED_MS) }
   const spot = (event) => {
-    const box = self.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top
+    const [x, y] = pointIn(self.canvas, event)
     return self.tall ? hit(self.p, self.g, y, x) : hit(self.p, self.g, x, y)
   }
   self.canvas.onpointermove = (event) => { if (event.pointerType !== "touch") { self.keyed = false; point(self, spot(event)) } }

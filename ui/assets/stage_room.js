@@ -25,7 +25,7 @@ export function createRoom(host, send) {
   const head = within(live, "h2"), body = within(live, "div", "gf-room-body"), list = within(body, "ol", "gf-room-bars"), way = within(body, "div", "gf-room-way")
   const total = within(live, "p", "gf-room-total"), foot = within(live, "div", "gf-room-buttons")
   const closing = button("Close the question", "No more answers", () => send({ do: "close" }))
-  foot.append(closing, button("Next question", "Ask the same room another question", () => { self.writing = true; show(self) }), button("End the room", "Forget the room and its answers", () => { send({ do: "end" }); dialog.close() }), button("Hide", "Hide the answers; the room stays open", () => dialog.close()))
+  foot.append(closing, button("Next question", "Ask the same room another question", () => { self.writing = true; show(self); look(self) }), button("End the room", "Forget the room and its answers", () => { send({ do: "end" }); dialog.close() }), button("Hide", "Hide the answers; the room stays open", () => dialog.close()))
   /** @type {any} */
   const self = { dialog, form, text, answers, said, live, head, list, way, total, closing, rows: [], room: null, writing: false, timer: 0, send }
   form.onsubmit = (event) => {
@@ -33,7 +33,7 @@ export function createRoom(host, send) {
     self.writing = false
     send({ do: "ask", text: text.value, answers: answers.value.split("\n") })
   }
-  dialog.addEventListener("close", () => clearTimeout(self.timer))
+  dialog.addEventListener("close", () => look(self))
   return self
 }
 
@@ -44,10 +44,11 @@ export function openRoom(self) {
   look(self)
 }
 
-// The next look only when the last one has been answered.
+// Looks for as long as answers may come; a look that finds nothing new brings no message.
 function look(self) {
-  clearTimeout(self.timer)
-  if (self.dialog.open && self.room?.open && !self.writing) self.timer = setTimeout(() => self.send({ do: "look", at: performance.now() }), LOOK_MS)
+  const wanted = self.dialog.open && self.room?.open && !self.writing
+  if (wanted) self.timer ||= setInterval(() => self.send({ do: "look", at: performance.now() }), LOOK_MS)
+  else { clearInterval(self.timer); self.timer = 0 }
 }
 
 /** @param {any} self @param {any} room @param {string} said */
@@ -79,6 +80,7 @@ function show(self) {
   const all = room.counts.reduce((sum, n) => sum + n, 0)
   write(self.total, `${all} ${all === 1 ? "answer" : "answers"}${room.open ? "" : " · closed"}`)
   self.closing.hidden = !room.open
+  self.way.dataset.room = room.room
   if (self.way.dataset.address !== room.address) {
     self.way.dataset.address = room.address
     self.way.replaceChildren(...(room.code.path ? [squares(room.code, "To the room's question")] : []), element("p", "", room.address), element("p", "gf-room-note", room.note))

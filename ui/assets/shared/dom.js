@@ -107,3 +107,8 @@ export function pointIn(node, event) {
   const box = node.getBoundingClientRect(), times = seenTimes(node)
   return [(event.clientX - box.left) / times, (event.clientY - box.top) / times]
 }
+
+const onStage = (/** @type {string} */ name) => Number(document.documentElement.style.getPropertyValue(name))
+
+/** The window's height in the page's own pixels, and what a stage has spare: see ../stage_fit.js. */
+export const windowHeight = () => innerHeight / (onStage("--gf-zoom") || 1) + onStage("--gf-spare")

@@ -1,8 +1,8 @@
 """Trains what comes with the app: `python -m engine.pretrain NAME`.
 
 NAME is `ladder` (engine.training.ladder), `races` (engine.service.lab_races), `pairs`
-(engine.training.pairs), `paired` (engine.training.pretrain_paired) or one of the models of
-engine.training.pretrain.
+(engine.training.pairs), `paired` (engine.training.pretrain_paired), `cast` (engine.training.cast) or one of
+the models of engine.training.pretrain.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from engine.service import lab_races
-from engine.training import ladder, pairs, pretrain, pretrain_paired
+from engine.training import cast, ladder, pairs, pretrain, pretrain_paired
 
 
 def main() -> None:
@@ -19,6 +19,7 @@ def main() -> None:
         "races": lab_races.main,
         "pairs": pairs.main,
         "paired": pretrain_paired.main,
+        "cast": cast.main,
     }
     if sys.argv[1:2] and sys.argv[1] in commands:
         commands[sys.argv[1]](sys.argv[2:])

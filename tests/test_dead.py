@@ -15,7 +15,6 @@ SPARE = {
     "finish": "runs a slow measurement to its end, in notebooks and tests; the app draws its progress instead",
     "open_model": "opens a published model; its tests call it, no page does yet",
     "beam_pair": "of the encoder-decoder; for the pages on it, as are the next four",
-    "trace_pair": "every operation of an encoder-decoder, for the page on shapes",
     "train_labels": "trains a classifier on the pooled vector",
     "train_pairs": "trains an encoder-decoder",
     "write_pair": "what it writes for a source",

@@ -25,6 +25,7 @@ LAYERS = (
     ("engine.corpora", "engine.paired", "engine.paired_data", "engine.parts"),
     ("engine.faults",),
     ("engine.model", "engine.seq2seq", "engine.classifier"),
+    ("engine.reader",),
     (
         "engine.checkpoints",
         "engine.checkpoints_paired",
@@ -52,6 +53,7 @@ LAYERS = (
     ),
     ("ui.controls", "ui.status", "ui.terms", "ui.stage"),
     ("ui.fetching",),
+    ("ui.families",),
     ("ui.models", "ui.timeline"),
     ("ui.subject",),
     ("ui.race", "ui.race_desk", "ui.race_words"),

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from engine.errors import HeadError
-from ui import explain, site, state, widgets
+from ui import explain, families, site, state, widgets
 from ui.here import draw_here
 from ui.models import FIRST_MODEL
 from ui.reading import FIRST_TEXT, FIRST_WORDS
-from ui.subject import Choice, choose_subject, subject_of
+from ui.subject import Choice, Subject, choose_subject, subject_of
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -53,7 +53,9 @@ class View:
     `draw` is called with the `Subject` of the bar where the view `needs_model`, else with nothing. A view
     with its `own_text` has the model read what it says itself: the bar then has no box for a text. `code` are
     the functions and classes of the engine whose source is offered below it. Words and code that depend on
-    what is shown are functions of what `draw` gets.
+    what is shown are functions of what `draw` gets. `closed` says why a view has no meaning for an
+    encoder-decoder, of which the half that reads is looked into: one of ui.families.CLOSED. A view of
+    `both_halves` has a choice of the half. What is drawn of an encoder that fills gaps is its own affair.
     """
 
     id: str
@@ -64,6 +66,8 @@ class View:
     needs_model: bool = True
     own_text: bool = False
     question: str | Callable[..., str] = ""
+    closed: str = ""
+    both_halves: bool = False
 
     def tell(self, *about: Any) -> None:
         """Draws the words and the code, folded: below the view, after the scrubber."""
@@ -144,16 +148,48 @@ def _chosen(page: Page, view: View, question: DeltaGenerator, choice: Choice | N
         return
     with boundary():
         with subject_of(choice) as subject:
-            _draw(view, question, subject)
+            drawn = _opened(view, question, subject)
         # After the scrubber, which may ask for the next step as soon as the pictures have been sent.
-        view.tell(subject)
+        if drawn:
+            view.tell(subject)
+
+
+def _opened(view: View, question: DeltaGenerator, subject: Subject) -> bool:
+    """Draws the view of a subject, of an encoder-decoder its half that reads; else says why it has no meaning
+    there.
+    """
+    name = subject.key[0]
+    if subject.pair is None:
+        _draw(view, question, subject)
+        return True
+    with boundary():
+        if view.closed:
+            _closed(view, question, name)
+            return False
+        with st.container(key="family_line"):
+            st.caption(families.seen_half(name, view.both_halves))
+        try:
+            _within(view, question, subject)
+        except HeadError:
+            _closed(view, question, name)
+            return False
+    return True
+
+
+def _closed(view: View, question: DeltaGenerator, name: str) -> None:
+    question.header(view.title if callable(view.question) else view.question or view.title, anchor=False)
+    st.info(families.why_closed(view.closed or "says", name), icon=":material/info:")
 
 
 def _draw(view: View, question: DeltaGenerator, *about: Any) -> None:
     with boundary():
-        if callable(view.question):
-            view.ask(question, *about)
-        view.draw(*about)
+        _within(view, question, *about)
+
+
+def _within(view: View, question: DeltaGenerator, *about: Any) -> None:
+    if callable(view.question):
+        view.ask(question, *about)
+    view.draw(*about)
 
 
 def _one_of(page: Page, views: tuple[View, ...]) -> View:

@@ -22,7 +22,7 @@ from engine.pretrained import library, sources
 from engine.pretrained.library import Pretrained
 from engine.tasks import TASKS
 from engine.training.lapse import Lapse, open_lapse
-from ui import fetching, state
+from ui import families, fetching, state
 from ui.fetching import FILE
 from ui.fields import TRAINABLE
 from ui.site import ROOT
@@ -51,15 +51,19 @@ def is_pretrained(name: str) -> bool:
 
 
 def kind_of(name: str) -> str:
-    """What a model reads: `words`, the name of a synthetic task, or `letters`."""
+    """What a model reads: `words`, the name of a synthetic task, what `ui.families` says, or `letters`."""
     if is_pretrained(name):
         return "words"
+    if (kind := families.kind_of(name)) is not None:
+        return kind
     run = state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
     task = run.spec.corpus if run else name.removeprefix(TASK) if name.startswith(TASK) else ""
     return task if task in TASKS else "letters"
 
 
 def title_of(name: str, run: RunView | None = None) -> str:
+    if (title := families.title_of(name)) is not None:
+        return title
     if name in SHIPPED or name in LAPSES:
         return (SHIPPED | LAPSES)[name]
     if name.startswith(TASK):
@@ -88,6 +92,7 @@ def choose_model(
     options = [
         *views,
         *(name for name in (*SHIPPED, *LAPSES) if (ROOT / "checkpoints" / name).is_dir()),
+        *families.offered(),
         *(TASK + name for name in TASKS if (ROOT / "checkpoints" / TASK_FOLDER / name).is_dir()),
         *(PRETRAINED + name for name in sources.available()),
         *fetching.files(named),
@@ -149,15 +154,19 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Found:
     page with a sentence.
     """
     try:
+        if (found := families.model_of(name)) is not None:
+            return families.as_read(found)
         if is_training(name):
-            return _snapshot(name, max(steps) if step == NEWEST else step)
+            return families.as_read(_snapshot(name, max(steps) if step == NEWEST else step))
         if name.startswith(PRETRAINED):
             return _pretrained(name.removeprefix(PRETRAINED), None)
         if name.startswith(FILE):
             return _pretrained(fetching.file_name(name), str(fetching.path_of(name)))
         if name.startswith(TASK):
             return task_model(name.removeprefix(TASK))
-        return _shipped(name) if name in SHIPPED else _untrained(name.removeprefix(UNTRAINED))
+        if name in SHIPPED:
+            return _shipped(name)
+        return families.as_read(_untrained(name.removeprefix(UNTRAINED)))
     except GlassformerError as error:
         st.error(safe(str(error)))
         st.stop()
@@ -225,6 +234,8 @@ def facts(found: Found, total: int | None, step: int, steps: tuple[int, ...]) ->
         f"{parameter_formula(c, found.model.parts):,} parameters",
         f"{c.n_layers} layers × {c.n_heads} heads",
     ]
+    if (exact := families.exact_of(found)) is not None:
+        return " · ".join(["its encoder", *words, f"width {c.d_model}", exact])
     if isinstance(found, Pretrained):
         return " · ".join(words + _published(found))
     words += [f"width {c.d_model}", f"context {c.context}"]

@@ -5,10 +5,15 @@ takes.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
+from functools import cache
+from random import Random
 
 from engine.config import ModelConfig
 from engine.tasks import TASKS, examples
+from engine.tasks.paired import PAIR_TASKS
 from engine.tokenizers import Tokenizer, written
+from engine.tokenizers.sources import SourceTokenizer
 from ui.text.markdown import whole
 
 MAX_TOKENS = 128  # that are looked at: more do not fit on a screen
@@ -47,13 +52,33 @@ ENGLISH = {  # for models that were trained on much of it
 }
 
 
+GAPS, PAIR = "gaps", "pair-"  # kinds of models: one that fills gaps; before the task of an encoder-decoder
+
+
+WITH_GAPS = {  # about as many as such a model learned to fill
+    "Henry": "KING HENRY:\nOnce m_re unto the bre_ch, dear fri_nds",
+    "Hamlet": "HAMLET:\nTo b_ or not to be, th_t is the qu_stion",
+    "Juliet": "JULIET:\nO Romeo, Rom_o! wheref_re art th_u",
+}
+
+
 def examples_of(kind: str) -> dict[str, str]:
     """Texts that a model of that kind can read, by their names: `words` for one that was trained on much
-    English, the name of a synthetic task, else letters.
+    English, the name of a synthetic task, GAPS, PAIR and the task of an encoder-decoder, else letters.
     """
+    if kind == GAPS:
+        return WITH_GAPS
+    if kind.startswith(PAIR):
+        return _sources(kind.removeprefix(PAIR))
     if kind not in TASKS:
         return ENGLISH if kind == "words" else EXAMPLES
     return {words.strip(): words for words in examples(TASKS[kind], TASK_EXAMPLES)}
+
+
+@cache
+def _sources(task: str) -> dict[str, str]:
+    drawn = [PAIR_TASKS[task].draw(Random(seed)) for seed in range(TASK_EXAMPLES)]
+    return {text: text for text in drawn}
 
 
 FIRST_WORDS = ENGLISH["A fact"]
@@ -98,12 +123,10 @@ def read(
     notes, taken = [], len(text)
     text = text.replace("\r\n", "\n")
     unknown = tokenizer.unknown(text)
-    kept = "".join(c for c in text if c not in set(unknown))
+    kept = _without(text, unknown, tokenizer)
     if unknown and kept:
         which = " ".join(show_token(c) for c in unknown[:12]) + (" …" if len(unknown) > 12 else "")
-        notes.append(
-            f"This model's alphabet of {tokenizer.vocab_size} characters does not have {which}: left out."
-        )
+        notes.append(f"This model's {_known(tokenizer)} does not have {which}: left out.")
     if not kept:
         fallback = "".join(
             c for c in FIRST_TEXT if c not in set(tokenizer.unknown(FIRST_TEXT))
@@ -111,7 +134,7 @@ def read(
         why = "None of these characters are in this model's alphabet" if text else "The text is empty"
         notes.append(f"{why}: “{show_token(fallback[:40])}” is used instead.")
         kept = fallback
-    ids = tokenizer.encode(kept)
+    ids = tokenizer.whole(kept) if isinstance(tokenizer, SourceTokenizer) else tokenizer.encode(kept)
     if letters > taken:
         notes.append(f"The text has {letters:,} characters; the first {taken:,} are taken.")
     if len(ids) > limit:
@@ -120,9 +143,24 @@ def read(
             f"{what} {len(ids):,} tokens; the first {limit} are used, as many as this model and this page"
             " take."
         )
-        ids = _whole(ids[:limit], tokenizer)
+        if isinstance(tokenizer, SourceTokenizer):
+            ids = tokenizer.whole(kept, limit)
+        else:
+            ids = _whole(ids[:limit], tokenizer)
         kept = tokenizer.decode(ids)
     return tuple(ids), kept, notes
+
+
+def _without(text: str, unknown: Collection[str], tokenizer: Tokenizer) -> str:
+    if isinstance(tokenizer, SourceTokenizer):
+        return tokenizer.without(text, unknown)
+    return "".join(c for c in text if c not in set(unknown))
+
+
+def _known(tokenizer: Tokenizer) -> str:
+    if isinstance(tokenizer, SourceTokenizer):
+        return f"vocabulary of {len(tokenizer.inner.symbols)} {tokenizer.unit}"
+    return f"alphabet of {tokenizer.vocab_size} characters"
 
 
 def token_named(typed: str, tokenizer: Tokenizer) -> list[int]:
@@ -140,10 +178,10 @@ def token_named(typed: str, tokenizer: Tokenizer) -> list[int]:
     quoted = len(text) > 2 and text[0] == text[-1] == '"'
     text = text[1:-1] if quoted else text
     unknown = set(tokenizer.unknown(" " + text))
-    bare = list(tokenizer.encode("".join(c for c in text if c not in unknown)))
+    bare = list(tokenizer.encode(_without(text, unknown, tokenizer)))
     if quoted or not text.strip() or text[0].isspace() or " " in unknown:
         return bare
-    spaced = list(tokenizer.encode("".join(c for c in " " + text if c not in unknown)))
+    spaced = list(tokenizer.encode(_without(" " + text, unknown, tokenizer)))
     return bare if len(bare) < len(spaced) else spaced
 
 

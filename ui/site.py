@@ -91,7 +91,17 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/view_in_ar:",
         "shapes",
         "The forward pass, step by step, with every shape.",
-        ("tokens", "embedding", "position", "unembedding", "softmax", "norm1", "norm2", "norm_final"),
+        (
+            "tokens",
+            "embedding",
+            "position",
+            "unembedding",
+            "softmax",
+            "norm1",
+            "norm2",
+            "norm_cross",
+            "norm_final",
+        ),
         ("attention", "feedforward"),
     ),
     Entry(
@@ -110,7 +120,8 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/compare_arrows:",
         "crossattention",
         "Two texts: what is written looks at what was read, and which mask is whose.",
-        also=("attention",),
+        ("cross_attention", "memory"),
+        ("attention",),
     ),
     Entry(
         "Look inside",
@@ -119,7 +130,7 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/stacked_line_chart:",
         "residual",
         "What each layer writes, and which one settles the answer.",
-        ("sum_position", "sum_attention", "sum_feedforward", "sum_both"),
+        ("sum_position", "sum_attention", "sum_cross_attention", "sum_feedforward", "sum_both"),
     ),
     Entry(
         "Look inside",

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from engine import corpora
+from engine.checkpoints_paired import PairCheckpoint
 from engine.config import ResolvedConfig
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
-from engine.tokenizers import Tokenizer, token_bytes
-from ui import fetching, models, state, widgets
+from engine.tokenizers import Tokenizer
+from engine.tokenizers.blanks import BlankTokenizer
+from ui import families, fetching, models, state, widgets
 from ui import step as training_step
 from ui.fields import visible
 from ui.models import (
@@ -41,7 +43,7 @@ from ui.players.scrubber import scrubber
 from ui.reading import FIRST_TEXT, FIRST_WORDS, MAX_TEXT, examples_of, most_tokens, read
 from ui.step import NEWEST
 from ui.text.markdown import safe
-from ui.text.tokens import show_bytes
+from ui.text.tokens import names_of
 from ui.timeline import timeline_of
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ class Subject:
     ids: tuple[int, ...]
     corpus: str | None  # name of the text it was trained on, where the server has that; else None
     repeat: float = 0.0  # share of the windows that repeated themselves there (TrainConfig.repeat)
+    pair: PairCheckpoint | None = None  # the encoder-decoder whose encoder `model` is
 
     @property
     def config(self) -> ResolvedConfig:
@@ -88,6 +91,13 @@ class Subject:
     def is_pretrained(self) -> bool:
         """Whether others trained it, on texts that are not here."""
         return is_pretrained(self.key[0])
+
+    @property
+    def gap(self) -> int | None:
+        """Where the last gap of the text is that the model is to fill; None where there is none."""
+        if not isinstance(self.tokenizer, BlankTokenizer) or self.tokenizer.mask not in self.ids:
+            return None
+        return len(self.ids) - 1 - self.ids[::-1].index(self.tokenizer.mask)
 
     def recording(self) -> Recording:
         """Every activation of the forward pass over the text; cached by model, step and text."""
@@ -156,7 +166,8 @@ def seen(
     corpus = found.metrics.get("corpus")
     known = corpus if corpus in corpora.NAMES else None
     title, repeat = models.title_of(name, run), models.repeat_of(found)
-    return Subject((name, at), title, found.model, found.tokenizer, text, ids, known, repeat)
+    pair = families.pair_of(name)
+    return Subject((name, at), title, found.model, found.tokenizer, text, ids, known, repeat, pair)
 
 
 @contextmanager
@@ -212,7 +223,7 @@ def _large_recording(key: tuple[str, int], ids: tuple[int, ...], _model: Transfo
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _vocabulary(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
     """All steps of a run have one; a published model's has tens of thousands of words."""
-    words = [show_bytes(token) for token in token_bytes(_tokenizer)]
+    words = names_of(_tokenizer)
     return words + ["[unused]" if is_pretrained(name) else "[mask]"] * (vocab_size - len(words))
 
 
@@ -239,7 +250,8 @@ def _settled_text(first: str, kind: str) -> str:
     before: str = st.session_state.get("kept_kind", kind)
     if "text" not in st.session_state and "kept_text" in st.session_state and "text" not in st.query_params:
         st.session_state["text"] = st.session_state["kept_text"]
-    if before != kind and st.session_state.get("text") in {*examples_of(before).values(), None}:
+    untyped = {*examples_of(before).values(), st.session_state.get("first_text"), None}
+    if before != kind and st.session_state.get("text") in untyped:
         st.session_state["text"] = first
     st.session_state["kept_kind"] = kind
     st.session_state["first_text"] = first

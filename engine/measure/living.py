@@ -68,10 +68,11 @@ class Lanes:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A text as a model read it. `streams` are those of the lanes, whole, for the lens; `logits` of the last
-    token, `said` after each lane and the outlook at the `end`, None without an output head. `shapes` are of
-    what was recorded, as axes and sizes. `kept` are the keys and values of all tokens, where a longer text
-    may use them.
+    """A text as a model read it. `streams` are those of the lanes, whole, for the lens; `asked` is the lane
+    whose guess is looked at: the last one, or the last gap of a text that has one among its lanes; `logits`
+    and the outlook at the `end` are of that, `said` after each lane; None without an output head. `shapes`
+    are of what was recorded, as axes and sizes. `kept` are the keys and values of all tokens, where a longer
+    text may use them.
     """
 
     ids: tuple[int, ...]
@@ -82,12 +83,18 @@ class Reading:
     end: Outlook | None = field(repr=False)  # (1, kept)
     shapes: Mapping[str, tuple[tuple[str, ...], tuple[int, ...]]] = field(repr=False)
     kept: KVCache | None = field(default=None, repr=False)
+    asked: int = 0
 
 
 def read(
-    model: Transformer, ids: Sequence[int], before: Reading | None = None, keep: bool = False
+    model: Transformer,
+    ids: Sequence[int],
+    before: Reading | None = None,
+    keep: bool = False,
+    gap: int | None = None,
 ) -> Reading:
-    """One forward pass. Raises ShapeError as `record` does.
+    """One forward pass; with the place of a `gap`, what could stand there is looked at. Raises ShapeError as
+    `record` does.
 
     Of the text that the same model read `before` everything holds that lies before the first other token, if
     that was `keep`-ing: then only what follows is computed. The sums are added up in another order there, so
@@ -103,10 +110,11 @@ def read(
     logits = recording.get("logits") if model.output.present else None
     rows = None if logits is None else torch.from_numpy(logits[-shown:].copy())
     last = None if rows is None else said(rows[None])
+    first, drawn = max(0, len(ids) - LANES), min(len(ids), LANES)
+    asked = drawn - 1 if gap is None or gap < first else gap - first
     if begun and before is not None:
         had = before.streams.shape[1] - (len(before.ids) - begun)  # of its lanes, those that still hold
-        first = max(0, len(ids) - LANES) - before.lanes.earlier  # of them, those that are drawn
-        old = slice(first, had)
+        old = slice(first - before.lanes.earlier, had)  # of them, those that are drawn
         found = _joined(before.lanes, found, old, min(len(ids), LANES))
         streams = np.concatenate([before.streams[:, old], streams], axis=1)
         if last is not None and before.said is not None:
@@ -115,11 +123,12 @@ def read(
         tuple(ids),
         found,
         streams.copy(),
-        None if rows is None else rows[-1].numpy(),
+        None if rows is None else rows[asked - drawn].numpy(),
         last,
-        None if rows is None else outlook(rows[-1:]),
+        None if rows is None else outlook(rows[asked - drawn :][:1]),
         _shapes(recording, len(ids)),
         kept,
+        asked,
     )
 
 

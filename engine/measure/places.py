@@ -58,8 +58,8 @@ def places(ids: Sequence[int], texts: Sequence[str]) -> dict[Place, np.ndarray]:
 
     `word_start`: the first token of the word that the query is in, and the blank before it, for queries
     beyond the second token. `own_word`: the tokens of that word, for queries beyond the first. `breaks`:
-    blanks and punctuation. `same`: the same token, elsewhere. `itself`: the query's own place. `near`: at
-    most NEAREST tokens away, for queries that have more before them.
+    blanks and punctuation, but no sign without a text. `same`: the same token, elsewhere. `itself`: the
+    query's own place. `near`: at most NEAREST tokens away, for queries that have more before them.
     """
     words, size = words_of(texts), len(texts)
     at, identity = np.arange(size), np.asarray(ids)
@@ -72,7 +72,7 @@ def places(ids: Sequence[int], texts: Sequence[str]) -> dict[Place, np.ndarray]:
     return {
         "word_start": start & (at > first + 1)[:, None],
         "own_word": own & (at > first)[:, None],
-        "breaks": (words < 0) & apart,
+        "breaks": (words < 0) & apart & np.array([bool(text) for text in texts]),
         "same": (identity == identity[:, None]) & apart,
         "itself": ~apart & (at > 0)[:, None],
         "near": (away <= NEAREST) & (at > NEAREST)[:, None],

@@ -42,7 +42,7 @@ def token_classes(
     ['begins a word', 'inside a word', 'part of a character']
     """
     texts = [_text(token) for token in tokens]
-    single = all(text is not None and len(text) == 1 for text in texts)
+    single = all(text is not None and len(text) < 2 for text in texts)  # signs are empty
     names = CHARACTERS if single else PIECES
     kind = _character if single else _piece
     found = [names.index(kind(text)) for text in texts]

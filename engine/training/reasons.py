@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from engine.ledger import Ledger
+from engine.ledger import Ledger, ledger
 from engine.training.batches import masked_batch, next_token_batch
+from engine.training.cast import Spans, shipped, spans
 
 TASKS = Path(__file__).parents[2] / "checkpoints" / "tasks"
 DRAWS = 2000  # texts whose hidden places are drawn and counted
@@ -67,6 +69,17 @@ def writing(decoder: Ledger, given: int, written: int) -> Writing:
     return Writing(given, written, kept, again)
 
 
+def pair_writing(both: Ledger, tokens: int) -> int:
+    """FLOPs of an encoder-decoder that reads `tokens` of a source, once, and writes as many, with everything
+    kept: written token n looks at n of its own and at the whole source.
+    """
+    assert both.encoder is not None
+    reads, whole = ledger(both.encoder).flops(tokens).forward, both.flops(tokens)
+    across = sum(row.flops for row in whole.rows if row.component == "cross_attention")
+    alone = ledger(both.config)  # the decoder without its source
+    return tokens * (reads + across) + sum(alone.flops(n).forward for n in range(1, tokens + 1))
+
+
 def at_work(made: Ledger) -> float:
     """The share of a model's parameters that take part in writing a token, once the source is read: all but
     the encoder's.
@@ -88,3 +101,27 @@ def interface(folder: Path = TASKS) -> Interface:
     """Read from what each shipped task reached."""
     found = [json.loads(path.read_text("utf-8"))["solved"] for path in sorted(folder.glob("*/metrics.json"))]
     return Interface(len(found), min(each["validation"] for each in found))
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """All that is counted or measured of them, at one length of a text."""
+
+    lessons: Lessons
+    writing: Writing
+    interface: Interface
+    at_work: float
+    pair_writing: int
+    forms: Spans | None  # the same tasks as pairs and as one text
+
+
+def reasons(tokens: int, rate: float, counted: Mapping[str, Ledger]) -> Reasons:
+    """For a text of `tokens` and as many written; `counted` are the ledgers of the three families."""
+    return Reasons(
+        lessons(tokens, rate),
+        writing(counted["decoder"], tokens, tokens),
+        interface(),
+        at_work(counted["both"]),
+        pair_writing(counted["both"], tokens),
+        spans(shipped()),
+    )

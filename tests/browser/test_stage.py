@@ -175,7 +175,10 @@ def test_the_room_answers(stage, app_url, browser) -> None:
     expect(counts.nth(0)).to_have_text("1 · 50%", timeout=6_000)
     phones[0].get_by_role("button", name="the future").click()
     expect(counts.nth(0)).to_have_text("2 · 100%", timeout=6_000)
-    assert stage.evaluate("[...document.querySelectorAll('.gf-room-bar')].map(e => e.style.width)") == ["100%", "0%"]
+    assert stage.evaluate("[...document.querySelectorAll('.gf-room-bar')].map(e => e.style.width)") == [
+        "100%",
+        "0%",
+    ]
     stage.get_by_role("button", name="No more answers").click()
     expect(stage.locator(".gf-room-total")).to_have_text("2 answers · closed")
     expect(phones[0].get_by_text("The question is closed. 2 answered.")).to_be_visible(timeout=8_000)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from engine.ledger.morph import Size, three
-from engine.training.reasons import at_work, interface, lessons, writing
+from engine.training.reasons import at_work, interface, lessons, pair_writing, writing
 
 
 def test_a_decoder_learns_at_every_place():
@@ -27,6 +27,18 @@ def test_work_of_writing_by_hand():
     found = writing(made, 3, 2)
     assert found.kept == 3 * token(3) + token(4) and found.again == 3 * token(3) + 4 * token(4)
     assert found.times == found.again / found.kept > 1
+
+
+def test_work_of_both_by_hand():
+    """One layer each, 8 wide: 16 d² for the encoder's network, 8 d² for four matrices of an attention."""
+    made = three(Size(1, 8, 2), vocab=10, context=16)["both"]
+    source, d = 3, 8
+    reading = source * (24 * d * d + 4 * source * d)
+    keys_and_values = source * 4 * d * d
+    written = sum(
+        24 * d * d + 4 * n * d + (4 * d * d + 4 * source * d) + 2 * 10 * d for n in range(1, source + 1)
+    )
+    assert pair_writing(made, source) == reading + keys_and_values + written
 
 
 def test_half_of_the_third_waits():

@@ -36,7 +36,7 @@ test("what is said at a depth after a lane", () => {
 })
 
 test("the strongest of a row, the most telling head and the decisive block", () => {
-  const small = { lanes: 3, earlier: 0, heads: 2, layers: 3, known: [2], patterns: new Uint8Array(3 * 2 * 3 * 4) }
+  const small = { lanes: 3, earlier: 0, heads: 2, layers: 3, known: [2], asked: 2, patterns: new Uint8Array(3 * 2 * 3 * 4) }
   const put = (layer, head, lane, key, w) => { small.patterns[((layer * 2 + head) * 3 + lane) * 4 + 1 + key] = w }
   put(1, 0, 2, 0, 250)
   put(1, 1, 2, 1, 90)

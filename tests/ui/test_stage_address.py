@@ -34,7 +34,8 @@ def test_what_no_phone_can_reach_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    "seen", [None, 3, "", "javascript:alert(1)", "file:///etc", "http://", "http://a:b/", "http://[", "h" * 10**5]
+    "seen",
+    [None, 3, "", "javascript:alert(1)", "file:///etc", "http://", "http://a:b/", "http://[", "h" * 10**5],
 )
 def test_what_is_no_web_address(seen: object) -> None:
     assert for_phones(seen, own="192.0.2.7") == ("", "")

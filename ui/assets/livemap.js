@@ -263,7 +263,7 @@ function take(self, data, fresh) {
   const { p } = self, grew = Boolean(before) && before.ids.length > 0 && data.wrote && data.wrote.id === data.answered && data.wrote.id !== self.wrote
   const sizes = !before || before.layers !== p.layers || before.heads !== p.heads || data.model.title !== self.title
   self.title = data.model.title
-  self.lane = another ? p.lanes - 1 : Math.min(self.lane, p.lanes - 1)
+  self.lane = another ? p.asked : Math.min(self.lane, p.lanes - 1)
   if (sizes) {
     const link = fresh ? fromLink(self, data) : { block: null, head: null, depth: null }
     const star = data.course?.on && data.course.star // a head that forms in this training

@@ -253,7 +253,7 @@ function labels(pen) {
     }
     const [first] = guessed(p, pen.depth, lane)
     if (!first || !reached) continue
-    const last = lane === p.lanes - 1
+    const last = lane === p.asked
     brush.fillStyle = last ? colours.output : colours.text
     brush.globalAlpha = last ? 1 : 0.45 + 0.55 * first[1]
     brush.font = `${last ? 700 : 500} ${last ? size + 1 : size}px ${font}`

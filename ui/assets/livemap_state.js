@@ -99,11 +99,11 @@ export function target(p, layer, head, lane) {
 }
 
 /**
- * The block that is open at first: the one after which the last lane's guess stays what it is at the end.
+ * The block that is open at first: the one after which the guess at the lane that is asked stays what it is at the end.
  * @param {Picture} p
  */
 export function decisive(p) {
-  const last = p.lanes - 1, guess = (depth) => guessed(p, depth, last)[0]?.[0]
+  const last = p.asked, guess = (depth) => guessed(p, depth, last)[0]?.[0]
   let depth = p.layers
   while (depth > 1 && guess(depth - 1) === guess(p.layers) && guess(depth - 1) !== undefined) depth--
   return depth - 1

@@ -43,7 +43,7 @@ function drawBox(box, part, id) {
     const step = box.w < 150 ? 19 : 21
     const lines = [part.title, ...part.lines]
     // A chip at its foot takes some of attention's room.
-    const middle = cy - (id === "attention" && box.chip ? 17 : 0)
+    const middle = cy - (box.chip ? 17 : 0)
     lines.forEach((line, i) => {
       const y = middle + (i - (lines.length - 1) / 2) * step + 5
       group.append(vector("text", { x: cx, y, "text-anchor": "middle", class: i ? "line" : "title" }, null, `${line} `)) // read aloud, and spoken to, as words
@@ -54,13 +54,13 @@ function drawBox(box, part, id) {
 
 function drawArrow(arrow) {
   const colour = `var(--gf-${arrow.part})`
-  const width = { stream: 7, branch: 3, tie: 2 }[arrow.kind]
+  const width = { stream: 7, memory: 6, branch: 3, tie: 2 }[arrow.kind]
   const points = arrow.points.map(([x, y]) => [x, y])
   const group = vector("g", { "aria-hidden": "true" })
   if (arrow.head) {
     const [[px, py], [x, y]] = points.slice(-2)
     const [dx, dy] = [Math.sign(x - px), Math.sign(y - py)]
-    const size = arrow.kind === "stream" ? 12 : 9
+    const size = width > 5 ? 12 : 9
     points[points.length - 1] = [x - dx * size * 0.9, y - dy * size * 0.9] // the line ends inside its head
     const [bx, by, half] = [x - dx * size, y - dy * size, size * 0.66]
     group.append(vector("path", { d: `M${x} ${y}L${bx - dy * half} ${by + dx * half}L${bx + dy * half} ${by - dx * half}Z`, fill: colour }))
@@ -78,10 +78,11 @@ function drawMap(self) {
   const svg = vector("svg", { viewBox: `0 0 ${layout.width} ${layout.height}`, role: "group", "aria-label": data.alt })
   svg.style.maxWidth = `${layout.width * (self.shape === "wide" ? 1.5 : 1.25)}px`
   svg.style.margin = "0 auto"
-  const chip = layout.boxes.some((b) => b.kind === "chip")
+  const chips = layout.boxes.filter((b) => b.kind === "chip")
+  const holds = (box, chip) => box.kind === "box" && chip.x >= box.x && chip.y >= box.y && chip.x + chip.w <= box.x + box.w && chip.y + chip.h <= box.y + box.h
   const [frames, others] = [layout.boxes.filter((b) => b.kind === "frame"), layout.boxes.filter((b) => b.kind !== "frame")]
   const draw = (box) => {
-    const group = drawBox({ ...box, chip }, data.map.parts[box.id], box.id)
+    const group = drawBox({ ...box, chip: chips.some((one) => holds(box, one)) }, data.map.parts[box.id], box.id)
     const choose = () => select(self, box.id)
     group.addEventListener("pointerenter", choose)
     group.addEventListener("focus", choose)
@@ -110,7 +111,7 @@ function drawMap(self) {
   root.prepend(svg)
   fit(svg)
   if (held) root.querySelector(`[data-part="${held}"]`)?.focus()
-  select(self, self.chosen in data.map.parts ? self.chosen : "block")
+  select(self, self.chosen in data.map.parts ? self.chosen : "memory" in data.map.parts ? "memory" : "block")
 }
 
 function fit(svg) {

@@ -7,6 +7,11 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
+from engine.tokenizers import Tokenizer, token_bytes
+from engine.tokenizers.blanks import BlankTokenizer
+from engine.tokenizers.paired import SIGNS
+from engine.tokenizers.sources import SourceTokenizer
+
 LONGEST = 120  # characters of a token that are shown
 _KEPT = {" ": "␣", "\n": "⏎", "\t": "⇥", "\x7f": "␡"}
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
@@ -83,3 +88,17 @@ def _visible(c: str, *, inside: bool, first: bool) -> str:
     if (kind in _HIDDEN and not (joins and inside)) or (first and "\ufe00" <= c <= "\ufe0f"):
         return f"U+{ord(c):04X}"
     return f"◌{c}" if first and kind.startswith("M") else c
+
+
+def names_of(tokenizer: Tokenizer) -> list[str]:
+    """Every token as it is shown, by id: signs that no text holds by their names.
+
+    >>> from engine.tokenizers.char import CharTokenizer
+    >>> names_of(BlankTokenizer(CharTokenizer("a ")))
+    ['a', '␣', '[mask]']
+    """
+    if isinstance(tokenizer, SourceTokenizer):
+        return [*SIGNS, *(show_characters(name) for name in tokenizer.inner.symbols)]
+    if isinstance(tokenizer, BlankTokenizer):
+        return [*names_of(tokenizer.inner), "[mask]"]
+    return [show_bytes(token) for token in token_bytes(tokenizer)]

@@ -51,6 +51,7 @@ show(
                 (analogy,),
                 own_text=True,
                 question=words.ANALOGIES_ASKED,
+                closed="sums",
             ),
         ),
         text=words.FIRST_TEXT,

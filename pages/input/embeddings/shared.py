@@ -11,13 +11,13 @@ from engine import corpora
 from engine.errors import GlassformerError
 from engine.measure import token_classes
 from engine.measure.embeddings import embedding_of
-from engine.tokenizers import Tokenizer, token_bytes
+from engine.tokenizers import Tokenizer
 from ui import state, widgets
 from ui.fields import visible
 from ui.reading import token_named
 from ui.subject import Subject
 from ui.text.markdown import safe
-from ui.text.tokens import show_bytes
+from ui.text.tokens import names_of
 
 TOKEN = "embed_token"
 POSITION = "embed_position"
@@ -27,7 +27,7 @@ NAMED = 160  # of them that carry their name
 LISTED = 4096  # tokens of a vocabulary that is chosen from by a list; a longer one is typed from
 MAX_TYPED = 60  # characters
 TYPED = "A word is taken with the blank before it; in quotes, as it stands."
-FAVOURITES = ("e", "␣the", "e #")  # one of these is looked at first
+FAVOURITES = ("e", "␣the", "e #", "dog", "two")  # one of these is looked at first
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def _vocabulary(model: str, vocab_size: int, corpus: str | None, _tokenizer: Tok
 
 def words_of(tokenizer: Tokenizer, vocab_size: int) -> tuple[str, ...]:
     """Every token as it is shown, by id; of two that look alike the later one has its id beside it."""
-    words = [show_bytes(token) for token in token_bytes(tokenizer)]
+    words = names_of(tokenizer)
     words += ["[mask]"] * (vocab_size - len(words))
     met: set[str] = set()
     for i, word in enumerate(words):

@@ -56,8 +56,17 @@ show(
                 words_switches.SWITCHES,
                 SWITCHES,
                 question=words_switches.QUESTION,
+                closed="says",
             ),
-            View("mask", "Mask", draw_mask, words_mask.MASK, MASK, question=words_mask.QUESTION),
+            View(
+                "mask",
+                "Mask",
+                draw_mask,
+                words_mask.MASK,
+                MASK,
+                question=words_mask.QUESTION,
+                closed="says",
+            ),
             View("numbers", "Numbers", draw_numbers, words.NUMBERS, NUMBERS, question=words.NUMBERS_QUESTION),
             View(
                 "scaling",

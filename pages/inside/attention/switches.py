@@ -46,7 +46,7 @@ def draw_switches(subject: Subject) -> None:
     place = token_strip(
         subject.labels,
         key="attention_at",
-        chosen=surest_place(subject.recording()),
+        chosen=surest_place(subject.recording()) if subject.gap is None else subject.gap,
         label="The position whose prediction is compared",
     )
     controls, figure = st.columns([5, 6], gap="medium")

@@ -33,6 +33,7 @@ show(
                 PATCHED,
                 own_text=True,
                 question=words.PATCHING_QUESTION,
+                closed="says",
             ),
             View(
                 "induction",
@@ -42,6 +43,7 @@ show(
                 REPEATED,
                 own_text=True,
                 question=words_behaviour.INDUCTION_QUESTION,
+                closed="says",
             ),
             View(
                 "sinks",
@@ -50,6 +52,7 @@ show(
                 words_behaviour.sinks,
                 SUNK,
                 question=words_behaviour.SINKS_QUESTION,
+                closed="says",
             ),
             View(
                 "fact",
@@ -59,6 +62,7 @@ show(
                 TRACED,
                 own_text=True,
                 question=words_behaviour.FACT_QUESTION,
+                closed="says",
             ),
             View(
                 "steering",
@@ -68,6 +72,7 @@ show(
                 (direction, continued),
                 own_text=True,
                 question=words_weights.STEERING_QUESTION,
+                closed="says",
             ),
             View(
                 "quantisation",
@@ -76,6 +81,7 @@ show(
                 words_weights.QUANTISATION,
                 (rounded, twin),
                 question=words_weights.QUANTISATION_QUESTION,
+                closed="says",
             ),
         ),
         text=words.TEXT,

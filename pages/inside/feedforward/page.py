@@ -21,6 +21,7 @@ show(
                 words.neurons,
                 code_of_neurons,
                 question=words.QUESTIONS["neurons"],
+                closed="says",
             ),
             View(
                 "functions",

@@ -102,6 +102,8 @@ def following(subject: Subject) -> list[int | None]:
 def _first(subject: Subject, lens: Lens) -> int:
     """The token that is looked at until another is chosen: a link's cell's, else one that is worth it."""
     linked = widgets.indexes_of(st.query_params.get(CELL), lens.guess.shape, nearest=True)
+    if linked is None and subject.gap is not None:
+        return subject.gap
     return linked[1] if linked else latest(lens, following(subject), blanks(subject, lens.guess[-1]))
 
 

@@ -32,8 +32,17 @@ show(
                 words.LENS,
                 (lens_steps, read_lens, first_settled),
                 question=Q["lens"],
+                closed="says",
             ),
-            View("push", "Push", draw_push, words.PUSH, (attribute,), question=Q["push"]),
+            View(
+                "push",
+                "Push",
+                draw_push,
+                words.PUSH,
+                (attribute,),
+                question=Q["push"],
+                closed="says",
+            ),
             View("norms", "Norms", draw_norms, words.NORMS, (states, shares, cosines), question=Q["norms"]),
             View(
                 "highway",

@@ -86,7 +86,11 @@ def draw_push(subject: Subject) -> None:
 
 
 def first_position(subject: Subject) -> int:
-    """The token that is looked at until another is chosen: one after which the guess is sure, and right."""
+    """The token that is looked at until another is chosen: a gap, else one after which the guess is sure, and
+    right.
+    """
+    if subject.gap is not None:
+        return subject.gap
     logits = subject.recording().logits
     guesses = logits.argmax(-1)
     return telling(guesses, following(subject), sureness(logits), blanks(subject, guesses))

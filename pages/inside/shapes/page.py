@@ -14,7 +14,15 @@ show(
         "Shapes",
         "shapes_view",
         (
-            View("pass", "Forward pass", draw_walk, words.PASS, (trace, Tape), question=words.ASK_PASS),
+            View(
+                "pass",
+                "Forward pass",
+                draw_walk,
+                words.PASS,
+                (trace, Tape),
+                question=words.ASK_PASS,
+                both_halves=True,
+            ),
             View(
                 "hand",
                 "By hand",

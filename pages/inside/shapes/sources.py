@@ -5,19 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.config import ModelConfig
-from engine.measure.shapes import TraceStep, totals, trace
+from engine.measure.shapes import TraceStep, totals, trace, trace_pair
 from engine.parts.registry import HEALTHY, Parts
 from engine.presets import PRESETS
+from engine.sample.pairs import pair_steps
+from engine.seq2seq import Seq2Seq
+from engine.seq2seq_config import Seq2SeqConfig
 from ui import widgets
 from ui.subject import Subject
 from ui.text.markdown import safe
 
-OWN = "own"
+OWN, WRITES = "own", "writes"
 
 
 @dataclass(frozen=True)
 class Source:
-    """Something that can be traced. `only` keeps a part of the steps."""
+    """Something that can be traced. `only` keeps a part of the steps. Of a `pair` it is the half that writes,
+    `written` tokens after a source of `tokens`.
+    """
 
     title: str
     note: str
@@ -25,8 +30,11 @@ class Source:
     tokens: int
     only: str = ""  # "block", or "attention" within it
     parts: Parts = HEALTHY
+    pair: Seq2SeqConfig | None = None
+    written: int = 0
 
 
+READER, WRITER = "This model: it reads", "This model: it writes"
 EXAMPLES = {
     "gpt2": Source(
         "GPT-2 small",
@@ -71,10 +79,13 @@ EXAMPLES = {
 
 
 def chosen_source(subject: Subject) -> tuple[str, Source]:
-    names = {OWN: "This model"} | {key: source.title for key, source in EXAMPLES.items()}
+    halves = {OWN: "This model"} if subject.pair is None else {OWN: READER, WRITES: WRITER}
+    names = halves | {key: source.title for key, source in EXAMPLES.items()}
     key = widgets.one_of("Trace", names, "shapes_source", kind="list", hidden=True)
     if key in EXAMPLES:
         return key, EXAMPLES[key]
+    if key == WRITES and subject.pair is not None:
+        return WRITES, _writer(subject, subject.pair.model)
     return OWN, Source(
         "This model",
         f"{safe(subject.title)}, on the {len(subject.ids)} tokens of the text above.",
@@ -84,7 +95,24 @@ def chosen_source(subject: Subject) -> tuple[str, Source]:
     )
 
 
+def _writer(subject: Subject, model: Seq2Seq) -> Source:
+    written = sum(1 for _ in pair_steps(model, subject.ids))
+    return Source(
+        WRITER,
+        f"{safe(subject.title)}: the half that writes, at the {written} tokens that it writes of the"
+        f" {len(subject.ids)} tokens of the text above.",
+        model.config.decoder,
+        len(subject.ids),
+        parts=model.parts,
+        pair=model.config,
+        written=written,
+    )
+
+
 def steps_of(source: Source) -> tuple[TraceStep, ...]:
+    if source.pair is not None:
+        both = trace_pair(source.pair, source.tokens, source.written, source.parts)
+        return tuple(step for step in both if step.tower != "encoder")
     steps = trace(source.config, source.tokens, source.parts)
     if source.only == "block":
         return tuple(s for s in steps if s.stage == "block")

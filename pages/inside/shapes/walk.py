@@ -12,7 +12,7 @@ import streamlit as st
 from engine.measure import slices
 from engine.measure.shapes import Ran, Shape, TraceStep, tensor_of
 from pages.inside.shapes import figures, words
-from pages.inside.shapes.sources import OWN, Source, chosen_source, steps_of, total_sentence
+from pages.inside.shapes.sources import OWN, WRITES, Source, chosen_source, steps_of, total_sentence
 from ui import explain, widgets
 from ui.figures import theme
 from ui.players.component import mounted
@@ -64,12 +64,12 @@ def walk(subject: Subject) -> None:
         data = _sent(source) | {
             "shown": index,
             "palette": _colours(),
-            "source": f"{key}-{hash((source.config, source.tokens, source.parts))}",
+            "source": f"{key}-{hash((source.config, source.tokens, source.written, source.parts))}",
         }
         mounted("shapes")(key=WALK, data=data, on_step_change=lambda: None)
     with right:
         st.latex(step.formula)
-        _tensor(step, subject if key == OWN else None)
+        _tensor(step, subject if key == OWN else None, key == WRITES)
     explain.measure_it(_measured, source)
     explain.by_hand(_source, step)
 
@@ -164,7 +164,10 @@ def _colours() -> dict[str, tuple[str, str]]:
 # Beside the list --------------------------------------------------------------------------------
 
 
-def _tensor(step: TraceStep, subject: Subject | None) -> None:
+def _tensor(step: TraceStep, subject: Subject | None, writes: bool) -> None:
+    if writes:
+        st.caption(words.SHAPES_OF_THE_WRITER)
+        return
     if subject is None:
         st.caption(
             ":material/grid_off: Shapes only: this model is traced without its numbers, in no memory. Choose"

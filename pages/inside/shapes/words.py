@@ -180,3 +180,9 @@ def raised(who: str) -> str:
     if who == "ConfigError":
         return f"**{who}** of the engine, before anything is built"
     return f"**{who}** of PyTorch, in the middle of the run"
+
+
+SHAPES_OF_THE_WRITER = (
+    ":material/grid_off: Shapes only: of the half that writes no tensors are recorded here. Where it looks in"
+    " the source is drawn in [Cross-attention](/crossattention)."
+)

@@ -41,6 +41,7 @@ show(
                 (examine, sees_the_future, gradients_by_block, apart),
                 own_text=True,
                 question=Q["doctor"],
+                closed="checks",
             ),
             View(
                 "which",

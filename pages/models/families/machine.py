@@ -30,7 +30,7 @@ def draw_machine() -> None:
     with left:
         size = widgets.one_of("Sizes of", words.SIZES, SIZE, first=FIRST, kind="list", hidden=True)
         pictured = st.container()
-    with controls:
+    with controls, st.container(key="pairs_beside"):
         chosen = {facet: _choice(facet, choices_of(MODELS[FIRST])[facet]) for facet in OFFERED}
     base = MODELS[size]
     try:
@@ -102,5 +102,6 @@ def _table() -> None:
     columns["parameters"] = [f"{counted[name].parameters:,}" for name in MODELS]
     columns["FLOPs a token"] = [words.large(counted[name].flops) for name in MODELS]
     columns["source"] = [safe(preset.source or "") for preset in MODELS.values()]
-    st.table(pd.DataFrame(columns, index=list(words.TITLES.values())), border="horizontal")
+    with st.container(key="whole_words"):
+        st.table(pd.DataFrame(columns, index=list(words.TITLES.values())), border="horizontal")
     st.markdown(words.REASONS)

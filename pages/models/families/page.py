@@ -2,9 +2,12 @@
 
 from engine.ledger.morph import choices_of, morphed
 from engine.measure.flows import flows
+from engine.measure.three_ways import carry_on, fill_in, translate
 from engine.seq2seq import Seq2Seq
+from engine.training.cast import cast, lines
 from engine.training.reasons import lessons, writing
-from pages.models.families import words_machine, words_three, words_why
+from pages.models.families import words_live, words_machine, words_three, words_why
+from pages.models.families.live import draw_live
 from pages.models.families.machine import draw_machine
 from pages.models.families.three import draw_three
 from pages.models.families.why import draw_why
@@ -25,11 +28,20 @@ show(
                 question=words_three.QUESTION,
             ),
             View(
+                "live",
+                "Live",
+                draw_live,
+                words_live.LIVE,
+                (fill_in, carry_on, translate),
+                False,
+                question=words_live.QUESTION,
+            ),
+            View(
                 "why",
                 "Why decoders",
                 draw_why,
                 words_why.WHY,
-                (lessons, writing),
+                (lessons, writing, cast, lines),
                 False,
                 question=words_why.QUESTION,
             ),

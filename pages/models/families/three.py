@@ -14,7 +14,7 @@ from pages.models.families.mask_figures import masks_figure
 from ui import explain, widgets
 from ui.players.plot import plot
 
-HEIGHT = 262
+HEIGHT = 240
 SIZES = {"4-128-4": Size(4, 128, 4), "12-768-12": Size(12, 768, 12), "24-1024-16": Size(24, 1024, 16)}
 
 
@@ -31,20 +31,22 @@ def draw_three() -> None:
     now = flows(len(words.GIVEN), len(words.WRITTEN), step)
     for column, family in zip(st.columns([4, 4, 6], gap="small"), words.FAMILIES, strict=True):
         with column:
+            st.markdown(f"**{words.FAMILIES[family]}**")
             if shown == "masks":
                 _masks(family, now[family])
             else:
                 _drawn(family, counted[family])
-    st.table(
-        pd.DataFrame(
-            {
-                words.FAMILIES[family]: [*told, f"{counted[family].total:,}"]
-                for family, told in words.ROWS.items()
-            },
-            index=list(words.ROW_NAMES),
-        ),
-        border="horizontal",
-    )
+    with st.container(key="whole_words"):
+        st.table(
+            pd.DataFrame(
+                {
+                    words.FAMILIES[family]: [*told, f"{counted[family].total:,}"]
+                    for family, told in words.ROWS.items()
+                },
+                index=list(words.ROW_NAMES),
+            ),
+            border="horizontal",
+        )
     if shown == "masks":
         explain.answer(words.flow(step, now))
     else:

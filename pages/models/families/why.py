@@ -6,7 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger.morph import Size, three
-from engine.training.reasons import Interface, Lessons, Writing, at_work, interface, lessons, writing
+from engine.training.cast import shipped
+from engine.training.reasons import Reasons, reasons
 from pages.models.families import words_why as words
 from ui import explain, widgets
 
@@ -18,21 +19,16 @@ def draw_why() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         tokens = widgets.slide("Tokens of a text", 16, 256, 64, "why_tokens", step=16, width=300)
         percent = widgets.slide("Hidden from the encoder, %", 5, 50, 15, "why_hidden", step=5, width=300)
-    found, written, tasks, share = _measured(tokens, percent / 100)
-    st.table(
-        pd.DataFrame(words.table(found, written, tasks, share), index=list(words.REASONS.values())),
-        border="horizontal",
-    )
-    explain.answer(words.won(tokens, percent, found, written))
-    explain.by_hand(lambda: st.markdown(words.BY_HAND))
+    found = _measured(tokens, percent / 100)
+    with st.container(key="whole_words"):
+        st.table(
+            pd.DataFrame(words.table(found), index=list(words.REASONS.values())),
+            border="horizontal",
+        )
+    explain.answer(words.won(tokens, percent, found))
+    explain.by_hand(lambda: st.markdown(words.by_hand(shipped())))
 
 
 @st.cache_data(max_entries=KEPT, show_spinner=False)
-def _measured(tokens: int, rate: float) -> tuple[Lessons, Writing, Interface, float]:
-    counted = three(SIZE)
-    return (
-        lessons(tokens, rate),
-        writing(counted["decoder"], tokens, tokens),
-        interface(),
-        at_work(counted["both"]),
-    )
+def _measured(tokens: int, rate: float) -> Reasons:
+    return reasons(tokens, rate, three(SIZE))

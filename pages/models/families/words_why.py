@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from engine.training.reasons import DRAWS, Interface, Lessons, Writing
+from collections.abc import Mapping
+
+from engine.training.cast import Both
+from engine.training.reasons import DRAWS, Reasons
 from ui.look import Words
 
 QUESTION = "Why did models that only continue win?"
@@ -14,43 +17,77 @@ REASONS = {
 }
 
 
-def table(found: Lessons, written: Writing, tasks: Interface, share: float) -> dict[str, list[str]]:
+def table(found: Reasons) -> dict[str, list[str]]:
     """What each family has of each reason."""
+    tasks, work, forms = found.interface, found.writing, found.forms
+    pairs = "" if forms is None else f"; of {forms.tasks} tasks of pairs {_span(forms.continued)}"
     return {
         "measured": [
             "losses from one text",
-            "tasks of the lab",
-            f"work to write {written.written} tokens more",
+            "tasks solved, held-out problems right",
+            f"work to write {work.written} tokens more",
             "parameters that write a token",
         ],
         "Encoder": [
-            f"{found.encoder:.1f}",
+            f"{found.lessons.encoder:.1f}",
             "another output for each task",
-            f"{written.again / 1e9:,.0f} GFLOP: all is read again",
+            f"{work.again / 1e9:,.0f} GFLOP: all is read again",
             "it writes none",
         ],
         "Decoder": [
-            f"{found.decoder}",
-            f"{tasks.tasks} as continuations, each at least {tasks.least:.1%} right",
-            f"{written.kept / 1e9:,.0f} GFLOP",
+            f"{found.lessons.decoder}",
+            f"{tasks.tasks} as continuations, each at least {tasks.least:.1%}{pairs}",
+            f"{work.kept / 1e9:,.0f} GFLOP",
             "100%",
         ],
         "Encoder-decoder": [
-            f"{found.both}, the target's",
-            "pairs of source and target only",
-            "the source is kept, too",
-            f"{share:.0%}",
+            f"{found.lessons.both}, the target's",
+            f"{forms.tasks} tasks of pairs: {_span(forms.paired)}" if forms else "pairs only",
+            f"{found.pair_writing / 1e9:,.0f} GFLOP: the source is kept, too",
+            f"{found.at_work:.0%}",
         ],
     }
 
 
-def won(tokens: int, percent: int, found: Lessons, written: Writing) -> str:
-    """The two that weigh most (Markdown)."""
-    return (
-        f"From {tokens} tokens a decoder draws **{found.decoder} lessons**, an encoder with {percent}% hidden"
-        f" {found.encoder:.1f}: **{found.times:.1f} times** as many. And it writes more cheaply: who looks"
-        f" both ways reads all again for each token, **{written.times:.0f} times** the work."
+def _span(shares: tuple[float, float]) -> str:
+    """
+    >>> _span((0.964, 0.999))
+    '96.4% to 99.9%'
+    """
+    return f"{shares[0]:.1%} to {shares[1]:.1%}"
+
+
+def won(tokens: int, percent: int, found: Reasons) -> str:
+    """The two that weigh most, and what the one way of asking costs (Markdown)."""
+    forms = found.forms
+    asked = (
+        ""
+        if forms is None
+        else f" Asked as one text, tasks of pairs are {_span(forms.continued)} right, as pairs"
+        f" {_span(forms.paired)}."
     )
+    return (
+        f"From {tokens} tokens a decoder draws **{found.lessons.decoder} lessons**, an encoder with"
+        f" {percent}% hidden {found.lessons.encoder:.1f}: **{found.lessons.times:.1f} times** as many. And it"
+        " writes more cheaply: who looks both ways reads all again for each token,"
+        f" **{found.writing.times:.0f} times** the work.{asked}"
+    )
+
+
+def by_hand(forms: Mapping[str, Both]) -> str:
+    """The arithmetic, and each task in both forms (Markdown)."""
+    said = "; ".join(
+        f"{name} {one.continued:.1%} ({one.paired:.1%}), {one.parameters[1]:,} parameters"
+        for name, one in forms.items()
+    )
+    return BY_HAND + (f"\n\n{CAST} {said}." if said else "")
+
+
+CAST = (
+    "**The same task in both forms**: source and target as one text, continued by a decoder with the"
+    " parameters, the steps and the pairs of the encoder-decoder; the share of 1,000 held-out sources that"
+    " is right (in brackets the encoder-decoder's), once trained each (`python -m engine.pretrain cast`):"
+)
 
 
 WHY = Words(
@@ -73,7 +110,8 @@ BY_HAND = (
     " the next token at every place. T5 hides 15%, too, and writes only what was hidden (Raffel et al."
     " 2020); here the encoder-decoder translates the first half of the text into the second.\n\n"
     "**Work**: a token that looks at $n$ costs $f(n)$ FLOPs. With a cache $T f(T) + \\sum_n f(n)$; without,"
-    " $\\sum_n n f(n)$, for $n$ from $T$ to $2T - 1$.\n\n"
+    " $\\sum_n n f(n)$, for $n$ from $T$ to $2T - 1$. An encoder-decoder reads the $T$ once, and then each"
+    " token that it writes looks at those before it and at the source.\n\n"
     "**One way to ask**: the page Tasks trains one and the same decoder to copy, sort, add and more; what"
     " it solves of problems it never saw is in `checkpoints/tasks`. **All of it works**: once the source"
     " is read, an encoder's parameters wait. That every law of scaling was first measured on decoders"

@@ -26,6 +26,7 @@ show(
                 words.EXPORT,
                 words.EXPORT_CODE,
                 question=words.ASK_EXPORT,
+                closed="export",
             ),
             View(
                 "variations",

@@ -25,6 +25,7 @@ show(
                 words.tokens,
                 (steps, window, pick, likelihood, ended_by),
                 question=words.TOKENS_QUESTION,
+                closed="says",
             ),
             View(
                 "cache",
@@ -33,6 +34,7 @@ show(
                 words.cache,
                 (KVCache, Decoder, Mixing, compare, flops, cache_size, unchanged),
                 question=words.CACHE_QUESTION,
+                closed="says",
             ),
             View(
                 "beam",
@@ -41,6 +43,7 @@ show(
                 words.BEAM,
                 (beam_search,),
                 question=words.BEAM_QUESTION,
+                closed="says",
             ),
         ),
         text="KING RICHARD II:\n",

@@ -24,6 +24,7 @@ show(
                 words.STAGES,
                 (stages, repetition_penalty, temperature, top_k, top_p, min_p, draw),
                 question=words.STAGES_QUESTION,
+                closed="says",
             ),
             View(
                 "draws",
@@ -32,6 +33,7 @@ show(
                 words.DRAWS,
                 (draw, uniform, tally),
                 question=words.DRAWS_QUESTION,
+                closed="says",
             ),
             View(
                 "temperatures",
@@ -40,6 +42,7 @@ show(
                 words.TEMPERATURES,
                 (temperature, steps),
                 question=words.TEMPERATURES_QUESTION,
+                closed="says",
             ),
             View(
                 "likelihood",
@@ -48,6 +51,7 @@ show(
                 words.LIKELIHOOD,
                 (score, Scored, Likelihood),
                 question=words.LIKELIHOOD_QUESTION,
+                closed="says",
             ),
         ),
         text="KING RICHARD II:\n",

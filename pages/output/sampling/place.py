@@ -22,9 +22,11 @@ TORN = 4  # tokens between which the model is torn where a reader begins
 
 def place(subject: Subject) -> tuple[int, int]:
     """(position whose logits are looked at, seed): one line. Until somebody chooses another, the last place
-    where there is something to draw: after “KING RICHARD II:” a line break is certain at any temperature.
+    where there is something to draw: after “KING RICHARD II:” a line break is certain at any temperature. A
+    model that fills gaps is asked for the last one.
     """
-    begins = last_torn(subject.recording().logits, TORN)
+    torn = last_torn(subject.recording().logits, TORN)
+    begins = torn if subject.gap is None else subject.gap
     left, right = st.columns([5, 1], gap="medium", vertical_alignment="center")
     with left:
         position = token_strip(
@@ -34,7 +36,10 @@ def place(subject: Subject) -> tuple[int, int]:
             label="The position whose logits are sampled",
         )
         at = safe(subject.labels[position])
-        st.caption(words.after_the_chosen(at, TORN) if position == begins else words.after(at))
+        if subject.config.causal:
+            st.caption(words.after_the_chosen(at, TORN) if position == begins else words.after(at))
+        else:
+            st.caption(words.in_place(at, position == subject.gap))
     seed = widgets.whole("Seed", 0, MAX_SEED, 0, "sampling_seed", place=right, hint=words.SEED)
     return position, seed
 

@@ -113,6 +113,13 @@ def after_the_chosen(token: str, torn: int) -> str:
     return f"What follows “{token}”, the last place where the model is torn between {torn} tokens or more."
 
 
+def in_place(token: str, gap: bool) -> str:
+    """Of a model that fills gaps: it says at each place what could stand there."""
+    if gap:
+        return f"What could stand in the last gap, “{token}”: this model does not say what follows."
+    return f"What could stand at “{token}”, which it sees: it says what stands there, not what follows."
+
+
 def left(found: Outcome) -> str:
     """What the stages leave."""
     are = "is" if found.left == 1 else "are"

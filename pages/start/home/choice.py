@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.presets import PRESETS, Preset
+from engine.presets import ENCODER_DECODERS, PRESETS, Preset
 from ui import controls
 from ui.fields import TRAINABLE
 
 # Models that are a pill; the other published ones are in a list beside them.
-FEATURED = (*TRAINABLE, "gpt2", "bert-base", "llama2-7b", "llama2-70b")
-OTHERS = [name for name in PRESETS if name not in FEATURED]
+FEATURED = (*TRAINABLE, "gpt2", "bert-base", "t5-base", "llama2-70b")
+DRAWN = PRESETS | ENCODER_DECODERS
+OTHERS = [name for name in DRAWN if name not in FEATURED]
 
 
 def prepare_training(name: str) -> None:
@@ -25,7 +26,7 @@ def prepare_training(name: str) -> None:
 def take_published() -> None:
     """A published model was chosen: it becomes one of the pills, and theirs is the choice."""
     chosen = st.session_state.get("home_published")
-    if chosen in PRESETS:
+    if chosen in DRAWN:
         st.session_state["preset"] = chosen
     st.session_state["home_published"] = None
 
@@ -39,7 +40,7 @@ def choose_preset() -> Preset:
         _more()
     with action:
         _train(name)
-    return PRESETS[name]
+    return DRAWN[name]
 
 
 def _pills() -> str:
@@ -62,7 +63,7 @@ def _pills() -> str:
         label_visibility="collapsed",
         wrap=True,
     )
-    return name if name in PRESETS else first
+    return name if name in DRAWN else first
 
 
 def _more() -> None:
@@ -76,13 +77,13 @@ def _more() -> None:
         placeholder="More models",
         label_visibility="collapsed",
         format_func=lambda other: (
-            PRESETS[other].title.removesuffix(" (published)") if other in PRESETS else str(other)
+            DRAWN[other].title.removesuffix(" (published)") if other in DRAWN else str(other)
         ),
     )
 
 
 def _train(name: str) -> None:
-    target = name if PRESETS[name].trainable else next(iter(PRESETS))
+    target = name if DRAWN[name].trainable else next(iter(PRESETS))
     wanted = st.button(
         "Train one now",
         type="primary",

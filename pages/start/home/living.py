@@ -11,17 +11,20 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.errors import ConfigError
+from engine.measure import living
 from engine.measure.lens import first_settled
 from engine.measure.living_said import Said
 from engine.sample.stages import draw, stages
+from engine.tokenizers.blanks import BlankTokenizer
 from pages.start.home import links, words
 from pages.start.home.map_text import describe
 from pages.start.home.packing import KEY, living_map, living_map_further, packed, spoken
 from pages.start.home.reading import HELD, Heard, Looked, at_once, grown, in_full, last_lane, look, reading_of
-from ui import explain, site, widgets
+from pages.start.home.running_pair import draw_running_pair
+from ui import explain, families, site, widgets
 from ui import step as training_step
 from ui.models import LAPSES, REAL_MODEL
-from ui.reading import ENGLISH, MAX_TEXT
+from ui.reading import ENGLISH, MAX_TEXT, WITH_GAPS
 from ui.step import NEWEST
 from ui.subject import Subject, choose_subject, wait_for_snapshots
 from ui.timeline import timeline_of
@@ -30,14 +33,20 @@ SHOWN, ANSWERED, WROTE, GO, BEFORE = "home_shown", "home_answered", "home_wrote"
 START = {"temperature": 1.0, "top_k": 0}
 
 
-def draw_living(place: Any) -> None:
-    """`place` is that of the question; beside it the bar says which model is looked into.
+def draw_living(place: Any, family_place: Any) -> families.Family:
+    """`place` is that of the question; beside it the bar says which model is looked into. Its family is
+    chosen in a place of its own.
 
     The map is drawn as soon as the bars are known. What a large model says at every depth after every token
-    follows in the same run, and a next question ends it.
+    follows in the same run, and a next question ends it. Returns the family of the model.
     """
     with place:
         choice = choose_subject(words.FIRST_LETTERS, REAL_MODEL)
+    with family_place:
+        choose_family(choice.name)
+    if families.family_of(choice.name) == "both":
+        draw_running_pair(choice)
+        return "both"
     looked = look(choice.name, choice.text or "", choice.letters)
     subject = looked.subject
     if (go := st.session_state.pop(GO, None)) is not None:
@@ -61,6 +70,35 @@ def draw_living(place: Any) -> None:
             living_map_further(_spoken(name, in_full(subject, reading), subject))
     if looked.course is not None and looked.course.run is not None and looked.course.active:
         st.fragment(wait_for_snapshots, run_every=1.0)(looked.course.run, looked.course.steps)
+    return "decoder" if subject.config.causal else "encoder"
+
+
+def choose_family(name: str) -> None:
+    """Decoder, encoder, or both: the first model of another family takes the place of the one that is looked
+    into.
+    """
+    now = families.family_of(name)
+    # Streamlit's own: the choice is that of the bar beside it, so its key goes with it.
+    st.segmented_control(
+        "Family",
+        list(words.FAMILIES),
+        default=now,
+        required=True,
+        key=f"home_family_{now}",
+        format_func=lambda family: words.FAMILIES[family],
+        on_change=_take_family,
+        args=(now,),
+        label_visibility="collapsed",
+    )
+
+
+def _take_family(now: str) -> None:
+    key = f"home_family_{now}"
+    chosen = st.session_state.get(key)
+    first = {"encoder": families.FIRST_ENCODER, "both": families.FIRST_PAIR}
+    if chosen in words.FAMILIES and chosen != now:
+        st.session_state["subject_model"] = first.get(chosen, REAL_MODEL)
+    st.session_state.pop(key, None)
 
 
 def _spoken(name: str, heard: Heard, subject: Subject) -> dict[str, Any]:
@@ -92,17 +130,23 @@ def _rest(looked: Looked) -> dict[str, Any]:
             for name, part in parts.items()
         },
         "part": st.query_params.get("part"),
-        "say": words.SAY,
-        "panel": words.PANEL,
+        "say": words.SAY if subject.config.causal else words.SAY_OF_GAPS,
+        "panel": words.PANEL if subject.config.causal else words.PANEL_OF_GAPS,
         "text": subject.text,
         "notes": [note.replace("\n", " ") for note in looked.notes],
-        "examples": dict(words.EXAMPLES if subject.is_pretrained else words.LETTERS),
+        "examples": _examples(subject),
         "answered": st.session_state.get(ANSWERED),
         "wrote": st.session_state.get(WROTE),
         "start": START,
         "course": _course(looked),
         "before": st.session_state.get(BEFORE, ("", ""))[1] if subject.key[0] in LAPSES else "",
     }
+
+
+def _examples(subject: Subject) -> dict[str, str]:
+    if isinstance(subject.tokenizer, BlankTokenizer):
+        return WITH_GAPS
+    return dict(words.EXAMPLES if subject.is_pretrained else words.LETTERS)
 
 
 def _course(looked: Looked) -> dict[str, Any] | None:
@@ -138,6 +182,7 @@ def _answer(looked: Looked, last: Said | None) -> str:
         chance=float(last.chances[-1, 0, 0]),
         settled=settled,
         before=vocabulary[int(guess[max(settled - 1, 0), 0])],
+        gap=subject.gap is not None and subject.gap >= len(subject.ids) - living.LANES,
     )
 
 

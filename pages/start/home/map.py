@@ -10,10 +10,11 @@ from typing import Any
 import streamlit as st
 
 from engine.config import ModelConfig
-from engine.ledger import ledger_of
+from engine.ledger import Ledger, ledger_of
 from engine.presets import Preset
-from pages.start.home import words
+from pages.start.home import words, words_pair
 from pages.start.home.map_drawing import model_map
+from pages.start.home.map_pair import pair_map
 from ui import site
 from ui.figures.theme import PART_COLOURS
 from ui.players.component import mounted
@@ -23,10 +24,38 @@ def draw_map(preset: Preset) -> None:
     """The preset in a line, and its map; a part whose page is asked for is gone to."""
     counted = ledger_of(preset)
     st.markdown(words.about(preset, counted))
+    if counted.encoder is not None:
+        draw_towers(counted, key="map_towers", alt=words_pair.drawn(preset, counted))
+        return
     pages = site.explanations()
     opened = transformer_map(counted.config, key="map", alt=words.alt(preset, counted), pages=pages)
     if opened:
         st.switch_page(pages[opened], query_params={})
+
+
+def draw_towers(
+    counted: Ledger,
+    *,
+    key: str,
+    alt: str,
+    live: Mapping[str, tuple[str, ...]] | None = None,
+    query: Mapping[str, str] | None = None,
+) -> None:
+    """Draws the two towers of a ledger; a part whose page is asked for is gone to, with that in its address.
+    `live` says what runs through the boxes.
+    """
+    pages = site.explanations()
+    data = {
+        "map": pair_map(counted, pages, live),
+        "palette": PART_COLOURS,
+        "alt": alt,
+        "part": st.query_params.get("part"),
+    }
+    result = mounted("map", isolated=True)(key=key, data=data, on_opened_change=lambda: None)
+    opened = getattr(result, "opened", None)
+    path = pages.get(opened.rpartition(".")[2]) if isinstance(opened, str) else None
+    if path is not None:
+        st.switch_page(path, query_params=dict(query or {}))
 
 
 def transformer_map(

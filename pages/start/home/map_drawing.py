@@ -51,7 +51,7 @@ class Label:
 
 
 @dataclass
-class _Sheet:
+class Sheet:
     """What has been drawn so far; `at` turns (s, c) into (x, y)."""
 
     wide: bool
@@ -80,7 +80,7 @@ PLUS = 14.0  # radius of a sum
 
 
 @dataclass(frozen=True)
-class _Sizes:
+class Sizes:
     """Of one layout. `*_s` along the road, `*_c` away from it."""
 
     norm_s: float
@@ -93,7 +93,7 @@ class _Sizes:
     back: float  # from a sublayer's end to its way back
 
 
-WIDE = _Sizes(
+WIDE = Sizes(
     norm_s=138,
     norm_c=(46, 96),
     sub_s=196,
@@ -104,7 +104,7 @@ WIDE = _Sizes(
     back=18,
 )
 WIDE_POST = replace(WIDE, sub_s=180, road_norm_s=112, gap=10, back=14)  # norms on the road take room there
-TALL = _Sizes(
+TALL = Sizes(
     norm_s=54,
     norm_c=(24, 112),
     sub_s=134,
@@ -125,15 +125,15 @@ def model_map(
     Raises ConfigError when the configuration cannot be built.
     """
     c = config.validate().resolved()
-    parts, plan = describe(c, made_of), _plan(c, made_of)
+    parts, plan = describe(c, made_of), plan_of(c, made_of)
     return {
-        "wide": _plain(_wide(plan, parts)),
-        "tall": _plain(_tall(plan, parts)),
+        "wide": plain(_wide(plan, parts)),
+        "tall": plain(_tall(plan, parts)),
         "parts": {name: asdict(part) | {"page": (pages or {}).get(name)} for name, part in parts.items()},
     }
 
 
-def _plain(sheet: _Sheet) -> dict[str, Any]:
+def plain(sheet: Sheet) -> dict[str, Any]:
     right = max(
         [b.x + b.w + (6 if b.kind == "frame" else 0) for b in sheet.boxes]
         + [x for a in sheet.arrows for x, _ in a.points]
@@ -144,7 +144,7 @@ def _plain(sheet: _Sheet) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
     """What the drawing depends on. `sublayers` are (sublayer, its norm); absent ones are left out."""
 
     sublayers: tuple[tuple[str, str | None], ...]
@@ -153,11 +153,11 @@ class _Plan:
     on_road: bool  # norms sit on the stream
 
 
-def _plan(c: ResolvedConfig, made_of: Parts) -> _Plan:
+def plan_of(c: ResolvedConfig, made_of: Parts) -> Plan:
     wiring, normed = made_of.wiring(c), made_of.norm(c).present
     pairs = [("attention", "norm1")] if made_of.mixer(c).present else []
     pairs += [("feedforward", "norm2")] if made_of.feedforward(c).present else []
-    return _Plan(
+    return Plan(
         tuple((sub, norm if normed else None) for sub, norm in pairs),
         wiring.parallel,
         wiring.replaces,
@@ -165,7 +165,7 @@ def _plan(c: ResolvedConfig, made_of: Parts) -> _Plan:
     )
 
 
-def _block(sheet: _Sheet, z: _Sizes, plan: _Plan, start: float) -> float:
+def block(sheet: Sheet, z: Sizes, plan: Plan, start: float) -> float:
     """Draws the block's inside from `start` on the road; returns where it ends."""
     if plan.parallel and len(plan.sublayers) == 2:
         return _parallel(sheet, z, plan.sublayers, start)
@@ -202,14 +202,14 @@ def _block(sheet: _Sheet, z: _Sizes, plan: _Plan, start: float) -> float:
     return s + z.gap
 
 
-def _branch(sheet: _Sheet, z: _Sizes, sub: str, norm: str | None, middle: float) -> None:
+def _branch(sheet: Sheet, z: Sizes, sub: str, norm: str | None, middle: float) -> None:
     if norm:
         sheet.box(norm, (middle - z.norm_s / 2, middle + z.norm_s / 2), z.norm_c)
         sheet.line("branch", sub, (middle, z.norm_c[1]), (middle, z.sub_c[0]))
     sheet.box(sub, (middle - z.sub_s / 2, middle + z.sub_s / 2), z.sub_c)
 
 
-def _parallel(sheet: _Sheet, z: _Sizes, subs: tuple[tuple[str, str | None], ...], start: float) -> float:
+def _parallel(sheet: Sheet, z: Sizes, subs: tuple[tuple[str, str | None], ...], start: float) -> float:
     """Both sublayers read at one place and write at one place: a rail for reading, a rail beyond them for
     writing.
     """
@@ -238,18 +238,18 @@ def _parallel(sheet: _Sheet, z: _Sizes, subs: tuple[tuple[str, str | None], ...]
     return end + PLUS + z.gap
 
 
-def _chip(sheet: _Sheet, parts: Mapping[str, Part]) -> None:
+def chip(sheet: Sheet, parts: Mapping[str, Part], high: float = 30) -> None:
     """Positions that enter inside attention (RoPE, ALiBi, T5) sit inside its box."""
     home = next((b for b in sheet.boxes if b.id == "attention"), None)
     if home and "position" in parts and parts["position"].inside:
-        sheet.boxes.append(Box("position", "chip", home.x + 8, home.y + home.h - 38, home.w - 16, 30))
+        sheet.boxes.append(Box("position", "chip", home.x + 8, home.y + home.h - high - 8, home.w - 16, high))
 
 
-def _road_name(plan: _Plan, parts: Mapping[str, Part]) -> str:
+def _road_name(plan: Plan, parts: Mapping[str, Part]) -> str:
     return f"{'passed on' if plan.replaces else 'residual stream'}  {parts['block'].shape}"
 
 
-def _frame(sheet: _Sheet, parts: Mapping[str, Part], s: tuple[float, float], c: tuple[float, float]) -> Box:
+def _frame(sheet: Sheet, parts: Mapping[str, Part], s: tuple[float, float], c: tuple[float, float]) -> Box:
     """The frame around a block. It comes first, so that everything else lies on it."""
     sheet.box("block", s, c, "frame")
     sheet.boxes.insert(0, sheet.boxes.pop())
@@ -263,17 +263,17 @@ def _frame(sheet: _Sheet, parts: Mapping[str, Part], s: tuple[float, float], c: 
     return frame
 
 
-def _added(parts: Mapping[str, Part]) -> bool:
+def added(parts: Mapping[str, Part]) -> bool:
     return "position" in parts and not parts["position"].inside
 
 
-def _wide(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
+def _wide(plan: Plan, parts: Mapping[str, Part]) -> Sheet:
     """A U: input comes down on the left, the road runs right through the block, output goes up on the
     right.
     """
     left, column, gap, top, foot = 2.0, 176.0, 34.0, 32.0, 404.0
     road = left + column - 26  # where the road comes down
-    sheet = _Sheet(True, y0=foot)
+    sheet = Sheet(True, y0=foot)
     tokens, table = (top, top + 62), (top + 98, top + 190)
     sheet.boxes += [
         Box("tokens", "box", left, tokens[0], column, 62),
@@ -283,7 +283,7 @@ def _wide(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
         Arrow("branch", "residual", ((left + column / 2, tokens[1]), (left + column / 2, table[0])))
     )
     enter = left + column + gap
-    if _added(parts):
+    if added(parts):
         middle = (table[1] + foot) / 2 - (37 if "norm_embed" in parts else 10)
         sheet.boxes.append(Box("position", "box", left, middle - 46, column - 64, 92))
         sheet.boxes.append(Box("sum_position", "plus", road - PLUS, middle - PLUS, 2 * PLUS, 2 * PLUS))
@@ -301,14 +301,14 @@ def _wide(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
     )
 
     sizes = WIDE_POST if plan.on_road else WIDE
-    end = _block(sheet, sizes, plan, enter + 10)
+    end = block(sheet, sizes, plan, enter + 10)
     last, end = (
         end - sizes.gap - 0.5,
         max(end, enter + 330),
     )  # the frame's words need room, however little is in it
     frame = _frame(sheet, parts, (enter, end), (-60, sizes.sub_c[1] + (70 if plan.parallel else 46)))
     sheet.labels.append(Label(frame.x + 14, frame.y + frame.h - 14, _road_name(plan, parts), size=16))
-    _chip(sheet, parts)
+    chip(sheet, parts)
 
     right = end + gap
     centre = right + column / 2
@@ -340,9 +340,9 @@ def _wide(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
     return sheet
 
 
-def _tall(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
+def _tall(plan: Plan, parts: Mapping[str, Part]) -> Sheet:
     """One road from top to bottom, for a phone."""
-    sheet = _Sheet(False, x0=26.0)
+    sheet = Sheet(False, x0=26.0)
     full, s = (-24.0, 314.0), 28.0
     sheet.labels.append(Label(2, 18, "1  Input", size=15, strong=True))
 
@@ -357,7 +357,7 @@ def _tall(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
     on_road("tokens", 58)
     on_road("embedding", 80, "branch")
     start = s + 26
-    if _added(parts):
+    if added(parts):
         sheet.box("position", (s + 18, s + 92), (44, full[1]))
         sheet.line("branch", "position", (s + 55, 44), (s + 55, PLUS))
         start = s + 110
@@ -369,13 +369,13 @@ def _tall(plan: _Plan, parts: Mapping[str, Part]) -> _Sheet:
         start = leaves + 18
     first = start + 42
     sheet.line("stream", "residual", (leaves, 0), (first + 0.5, 0), head=False)
-    if _added(parts):
+    if added(parts):
         sheet.plus("sum_position", s + 55)
-    end = _block(sheet, TALL, plan, first) + 26
+    end = block(sheet, TALL, plan, first) + 26
     frame = _frame(sheet, parts, (start, end), full)
     sheet.labels.append(Label(frame.x + 44, frame.y + frame.h - 14, _road_name(plan, parts), size=14))
     sheet.line("stream", "residual", (end - 26 - TALL.gap - 0.5, 0), (end + 0.5, 0), head=False)
-    _chip(sheet, parts)
+    chip(sheet, parts)
     s = end
     sheet.labels.append(Label(sheet.x0 + full[1], s + 19, "3  Output", "end", 15, True))
     if "norm_final" in parts:

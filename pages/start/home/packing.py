@@ -44,6 +44,7 @@ def packed(reading: Reading, vocabulary: Sequence[str]) -> dict[str, Any]:
     return {
         "ids": list(map(int, shown)),
         "earlier": lanes.earlier,
+        "asked": reading.asked,
         "layers": lanes.stream.shape[0] - 1,
         "heads": 0 if lanes.patterns is None else lanes.patterns.shape[1],
         "cells": lanes.stream.shape[-1],

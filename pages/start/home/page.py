@@ -1,10 +1,15 @@
 """Home: a model that runs, and published ones as drawings."""
 
+from dataclasses import replace
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.measure.living import lanes, read
 from engine.measure.living_said import depth_logits, outlook
-from pages.start.home import words
+from engine.measure.pair_living import writing
+from engine.seq2seq import Seq2Seq
+from pages.start.home import words, words_pair
 from pages.start.home.choice import choose_preset
 from pages.start.home.living import draw_living
 from pages.start.home.map import draw_map
@@ -31,17 +36,31 @@ VIEWS = (
     View("published", "Published models", draw_published, words.MAP, question=words.PUBLISHED_QUESTION),
 )
 
+LIVING_OF = {
+    "encoder": replace(VIEWS[0], words=words.FILLING),
+    "both": replace(VIEWS[0], words=words_pair.RUNNING, code=(writing, Seq2Seq.forward)),
+}
 state.drop_endless()
 if "preset" in st.query_params and "home_view" not in {*st.query_params, *st.session_state}:
     st.query_params["home_view"] = "published"  # links to a drawing are older than the choice
-view = header(words.TITLE, lambda: choose_view(VIEWS, "home_view"))
+
+
+def _line() -> tuple[View, DeltaGenerator]:
+    """The views, and the place of the family beside them."""
+    return choose_view(VIEWS, "home_view"), st.empty()
+
+
+view, family_place = header(words.TITLE, _line)
 explain.new_view(f"home_view/{view.id}")
 with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
-    view.ask(st.empty())
+    question = st.empty()
     bar = st.container(width="content")
 with boundary():
     if view.id == "living":
-        draw_living(bar)
+        family = draw_living(bar, family_place)
+        question.header(words.QUESTIONS[family], anchor=False)
+        view = LIVING_OF.get(family, view)
     else:
+        view.ask(question)
         draw_published()
 view.tell()

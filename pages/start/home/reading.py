@@ -87,7 +87,8 @@ def reading_of(subject: Subject) -> living.Reading:
     """
     large = _large(subject)
     key, before = st.session_state.get(BEFORE, (None, None))
-    found = _reading(subject.key, subject.ids, subject.model, before if key == subject.key else None, large)
+    earlier = before if key == subject.key else None
+    found = _reading(subject.key, subject.ids, subject.model, earlier, large, subject.gap)
     if large:
         st.session_state[BEFORE] = (subject.key, found)
     return found
@@ -100,8 +101,9 @@ def _reading(
     _model: Transformer,
     _before: living.Reading | None,
     _keep: bool,
+    _gap: int | None,
 ) -> living.Reading:
-    return living.read(_model, ids, _before, _keep)
+    return living.read(_model, ids, _before, _keep, _gap)
 
 
 def _large(subject: Subject) -> bool:
@@ -136,25 +138,25 @@ def at_once(subject: Subject, reading: living.Reading) -> Heard:
 
 
 def last_lane(subject: Subject, reading: living.Reading) -> Said | None:
-    """What is said after the last lane at every depth."""
+    """What is said at every depth after the lane that is asked, the last one, or at it where it is a gap."""
     if reading.logits is None:
         return None
     found = _ends(subject.key, subject.ids, reading, subject.model)[0]
-    _remember(subject, reading, reading.streams.shape[1] - 1, found)
+    _remember(subject, reading, reading.asked, found)
     return found
 
 
 def in_full(subject: Subject, reading: living.Reading) -> Heard:
-    """All there is to know, the last lane first. Another question of the reader's ends it between two lanes:
-    what was found by then is remembered.
+    """All there is to know, the lane that is asked first. Another question of the reader's ends it between
+    two lanes: what was found by then is remembered.
     """
     depths, shown = reading.streams.shape[:2]
     if reading.logits is None:
         return Heard(None, {}, None, (), True)
-    said_last, ending = _ends(subject.key, subject.ids, reading, subject.model)
-    found = {shown - 1: said_last}
-    _remember(subject, reading, shown - 1, said_last)
-    for lane in range(shown - 2, -1, -1):
+    said_first, ending = _ends(subject.key, subject.ids, reading, subject.model)
+    found = {reading.asked: said_first}
+    _remember(subject, reading, reading.asked, said_first)
+    for lane in (lane for lane in range(shown - 1, -1, -1) if lane != reading.asked):
         known = _remembered(subject, reading, lane)
         if known is None:
             known = said(depth_logits(subject.model, reading.streams[:, lane : lane + 1]))
@@ -167,8 +169,8 @@ def in_full(subject: Subject, reading: living.Reading) -> Heard:
 def _ends(
     key: tuple[str, int], ids: tuple[int, ...], _reading: living.Reading, _model: Transformer
 ) -> tuple[Said, Outlook]:
-    """Of the last lane at every depth: what is said, and the outlook."""
-    logits = depth_logits(_model, _reading.streams[:, -1:])
+    """Of the lane that is asked at every depth: what is said, and the outlook."""
+    logits = depth_logits(_model, _reading.streams[:, _reading.asked : _reading.asked + 1])
     return said(logits), outlook(logits[:, 0])
 
 

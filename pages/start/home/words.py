@@ -9,6 +9,12 @@ from ui.text.markdown import safe
 
 TITLE = "A Transformer, with the lid off"
 QUESTION = "Words go in: which one comes next?"
+FAMILIES = {"decoder": "Decoder", "encoder": "Encoder", "both": "Both"}
+QUESTIONS = {
+    "decoder": QUESTION,
+    "encoder": "A text has gaps: what stands there?",
+    "both": "One text goes in: how is another written?",
+}
 PUBLISHED_QUESTION = "What is a model made of?"
 
 EXAMPLES = {
@@ -141,6 +147,25 @@ PANEL = {
 }
 
 
+# The same of a model that says what stands at each place.
+SAY_OF_GAPS = SAY | {
+    "guess": (
+        "At “{word}”, stopped after {where}",
+        "The final norm and the table of all words, held to this depth: “{guess}” {chance}, then {others}.",
+    ),
+    "bar": (
+        "“{word}” could stand there",
+        "{chance} at temperature {temperature}; its score (logit) is {logit}.",
+    ),
+}
+PANEL_OF_GAPS = PANEL | {
+    "says": "token here",
+    "summary": "{title} read {count} tokens. Stopped after {where}, at temperature {temperature} and top-k"
+    " {top_k}, likeliest in the last gap, or at the end: {guesses}. Open: block {block}, head {head}, from"
+    " “{word}”.",
+}
+
+
 def forgotten(count: int, limit: int, context: int) -> str:
     """Of a text that was written on beyond what there is room for."""
     room = "This model's context is" if limit == context else "This page has room for"
@@ -150,10 +175,14 @@ def forgotten(count: int, limit: int, context: int) -> str:
     )
 
 
-def answer(*, read: str, causal: bool, word: str, chance: float, settled: int, before: str) -> str:
-    """What comes next, and from which block on that is so: depth 0 is the embedding alone."""
+def answer(
+    *, read: str, causal: bool, word: str, chance: float, settled: int, before: str, gap: bool = False
+) -> str:
+    """What comes next, or stands in the last gap, and from which block on that is so: depth 0 is the
+    embedding alone.
+    """
     end = safe(read if len(read) <= 40 else f"…{read[-40:]}")
-    where = "After" if causal else "At the end of"
+    where = "After" if causal else "In the last gap of" if gap else "At the end of"
     said = f"{where} “{end}” it says **“{safe(word)}” with {chance:.0%}**"
     if settled == 0:
         return f"{said}, and already the embedding alone would say so."
@@ -181,6 +210,21 @@ LIVING = Words(
     ),
 )
 
+FILLING = Words(
+    see=(
+        "Each token of the text is a lane, and every lane looks at all others: before it and behind it. At"
+        " the right stands what the model would put there; where the text has it, it says what it sees."
+    ),
+    why=(
+        "A model that fills gaps reads both sides of one, which is what it is good for: to understand a text"
+        " that is there. It cannot write on: the other side of the next token is not there yet."
+    ),
+    attempt=(
+        "Put an underscore for any letter of the text. Take letters away around the gap and see how the guess"
+        " goes. Point at a head: it looks to the right as well."
+    ),
+)
+
 MAP = Words(
     see=(
         "The grey road is the **residual stream**: a vector of numbers for each token, carried from the input"
@@ -200,12 +244,15 @@ MAP = Words(
 
 def about(preset: Preset, ledger: Ledger) -> str:
     """The preset in a line (Markdown)."""
-    beyond = beyond_the_map(ledger)
+    beyond = beyond_the_map(ledger) if ledger.encoder is None else 0
     outside = f" {beyond:,} of them are outside this map." if beyond else ""
+    blocks = f"{ledger.config.n_layers}"
+    if ledger.encoder is not None:
+        blocks = f"{ledger.encoder.n_layers} + {blocks}"
     source = f" *Source: {preset.source}.*" if preset.source and not preset.trainable else ""
     return (
         f"**{preset.title}.** {preset.summary} **{ledger.total:,} parameters**,"
-        f" {where(ledger).blocks_share:.0%} of them in the {ledger.config.n_layers} blocks.{outside}{source}"
+        f" {where(ledger).blocks_share:.0%} of them in the {blocks} blocks.{outside}{source}"
     )
 
 

@@ -1,0 +1,215 @@
+"""The view "Live": one sentence in an encoder, a decoder and an encoder-decoder, which write step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from engine.checkpoints import Checkpoint, load
+from engine.checkpoints_paired import PairCheckpoint, load_pair
+from engine.config import SampleConfig
+from engine.errors import GlassformerError
+from engine.measure.three_ways import (
+    Continued,
+    Filled,
+    Hiding,
+    Said,
+    Translated,
+    carry_on,
+    fill_in,
+    hidden_places,
+    sentences,
+    translate,
+)
+from pages.models.families import words_live as words
+from ui import explain, widgets
+from ui.figures import theme
+from ui.players.component import mounted
+from ui.site import ROOT
+from ui.text.tokens import show_characters
+
+PLAYER, TEXT, CLICKED, STEP = "live_player", "live_text", "live_clicked", "live_step"
+LENGTH = 24  # letters that the decoder writes
+LONGEST = 80  # letters that may be typed
+OFFERED, SHORT = 24, 48  # sentences, and letters of the longest
+MAX_SEED = 2**31 - 1
+KEPT = 64
+
+
+def draw_live() -> None:
+    text, hiding, sampling = _controls()
+    toggled = _toggled(text)
+    filled, why_filled = _tried(lambda: _filled(text, hidden_places(text, hiding, toggled) if text else ()))
+    continued, why_continued = _tried(lambda: _continued(text, sampling))
+    translated, why_translated = _tried(lambda: _translated(text))
+    last = max(1, *(len(found.said) if found else 0 for found in (continued, translated)))
+    columns = [
+        _filled_column(text, filled, last) | {"cannot": why_filled},
+        _continued_column(text, continued, last) | {"cannot": why_continued},
+        _translated_column(text, translated, last) | {"cannot": why_translated},
+    ]
+    step = widgets.number_of(st.query_params.get(STEP))
+    data = {
+        "columns": columns,
+        "last": last,
+        "step": last if step is None else min(step, last),
+        "name": STEP,
+        "text": text,
+        "toggled": list(toggled),
+        "palette": theme.palette(),
+    }
+    mounted("threeways")(key=PLAYER, data=data, on_clicked_change=lambda: None)
+    explain.answer(words.answered(filled, continued, translated))
+    explain.by_hand(lambda: st.markdown(words.BY_HAND))
+
+
+def _controls() -> tuple[str, Hiding, SampleConfig]:
+    line = st.columns([6, 2, 3, 2], gap="small", vertical_alignment="bottom")
+    typed = line[0].text_input("Sentence", words.FIRST, key=TEXT, max_chars=LONGEST, **widgets.KEPT)
+    line[1].button("Another", on_click=_another, icon=":material/shuffle:", width="stretch")
+    hiding = widgets.one_of("Hidden", words.HIDING, "live_hiding", kind="list", place=line[2])
+    # Streamlit's own: a box that opens over the page and takes no room on it
+    with line[3].popover("Draw", width="stretch"):
+        hint = "Of the decoder. 0: always the likeliest letter."
+        warm = widgets.slide("Temperature", 0.0, 2.0, 0.0, "live_temperature", step=0.1, hint=hint)
+        hint = "Of the draws, where the temperature is above 0."
+        seed = widgets.whole("Seed", 0, MAX_SEED, 0, "live_seed", hint=hint, disabled=warm == 0)
+    return " ".join(typed.split())[:LONGEST], hiding, SampleConfig(temperature=warm, seed=seed)
+
+
+def _another() -> None:
+    """The next of the sentences that are offered."""
+    offered = _offered()
+    now = st.session_state.get(TEXT, words.FIRST)
+    place = offered.index(now) if now in offered else -1
+    st.session_state[TEXT] = offered[(place + 1) % len(offered)]
+
+
+def _toggled(text: str) -> tuple[int, ...]:
+    """The letters of this text that were clicked: now, or in the link; none after another text came."""
+    held = widgets.picked(PLAYER, "clicked")
+    if isinstance(held, dict) and held.get("text") == text and isinstance(held.get("places"), list):
+        found = [place for place in held["places"] if isinstance(place, int) and not isinstance(place, bool)]
+    elif st.session_state.setdefault("live_drawn", text) == text:
+        linked = (widgets.number_of(part) for part in st.query_params.get(CLICKED, "").split("-"))
+        found = [place for place in linked if place is not None]
+    else:
+        found = []
+    st.session_state["live_drawn"] = text
+    places = tuple(sorted({place for place in found if 0 <= place < len(text)}))
+    if places:
+        st.query_params[CLICKED] = "-".join(map(str, places))
+    else:
+        st.query_params.pop(CLICKED, None)
+    return places
+
+
+def _tried(make: Callable[[], Any]) -> tuple[Any, str | None]:
+    """(what came of it, None), or (None, the reason)."""
+    try:
+        return make(), None
+    except GlassformerError as error:
+        return None, words.cannot(str(error))
+
+
+# The three, each made once ------------------------------------------------------------------------
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _letters(name: str) -> Checkpoint:
+    return load(ROOT / "checkpoints" / name)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _translator() -> PairCheckpoint:
+    return load_pair(ROOT / "checkpoints" / "paired" / "language")
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _offered() -> tuple[str, ...]:
+    return sentences(OFFERED, SHORT)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _filled(text: str, hidden: tuple[int, ...]) -> Filled:
+    found = _letters("encoders/blanks")
+    return fill_in(found.model, found.tokenizer, text, hidden)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _continued(text: str, sampling: SampleConfig) -> Continued:
+    found = _letters("shakespeare-modern")
+    return carry_on(found.model, found.tokenizer, text, LENGTH, sampling)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _translated(text: str) -> Translated:
+    found = _translator()
+    return translate(found.model, found.tokenizer, text)
+
+
+# What is sent of each -----------------------------------------------------------------------------
+
+
+def _filled_column(text: str, found: Filled | None, last: int) -> dict[str, Any]:
+    column = _column("encoder", [("", list(text))], found, words.filled_line, last)
+    if found is not None:
+        column["said"] = [
+            _sent(said, 0, place, 1, words.filled_told(found, i)) | {"wrong": said.symbol != text[place]}
+            for i, (place, said) in enumerate(zip(found.places, found.said, strict=True))
+        ]
+    return column
+
+
+def _continued_column(text: str, found: Continued | None, last: int) -> dict[str, Any]:
+    written = found.written if found else ""
+    column = _column("decoder", [("", list(text + written))], found, words.continued_line, last)
+    if found is not None:
+        column["said"] = [
+            _sent(said, 0, len(text) + i, i + 1, words.told(said)) for i, said in enumerate(found.said)
+        ]
+    return column
+
+
+def _translated_column(text: str, found: Translated | None, last: int) -> dict[str, Any]:
+    if found is None:
+        return _column("both", [(words.SOURCE, text.split())], found, words.translated_line, last)
+    target = ["<begin>", *(said.symbol for said in found.said)]
+    rows = [(words.SOURCE, list(found.source)), (words.TARGET, target)]
+    column = _column("both", rows, found, words.translated_line, last)
+    column["said"] = [_sent(said, 1, i + 1, i + 1, words.told(said)) for i, said in enumerate(found.said)]
+    return column
+
+
+def _column(
+    family: str,
+    rows: Sequence[tuple[str, Sequence[str]]],
+    found: Any,
+    line: Callable[[Any, int], str],
+    last: int,
+) -> dict[str, Any]:
+    title, does = words.TITLES[family]
+    return {
+        "family": family,
+        "title": title,
+        "does": does,
+        "rows": [{"name": name, "cells": [show_characters(cell) for cell in cells]} for name, cells in rows],
+        "lines": [line(found, step) for step in range(last + 1)] if found is not None else [],
+        "said": [],
+    }
+
+
+def _sent(said: Said, row: int, at: int, step: int, told: str) -> dict[str, Any]:
+    """`reads`: the weights over each row of the column, the source first where there is one."""
+    both = (said.across, said.own) if len(said.across) else (said.own,)
+    return {
+        "symbol": show_characters(said.symbol),
+        "row": row,
+        "at": at,
+        "step": step,
+        "told": told,
+        "wrong": False,
+        "reads": [[round(float(weight), 4) for weight in weights] for weights in both],
+    }

@@ -1,0 +1,120 @@
+"""What the view of one sentence in all three families says."""
+
+from __future__ import annotations
+
+from engine.measure.three_ways import Continued, Filled, Hiding, Said, Translated
+from ui.look import Words
+from ui.text.markdown import safe
+from ui.text.tokens import show_characters
+
+QUESTION = "What do the three make of one sentence?"
+FIRST = "this horse will fear the black old friend"
+HIDING: dict[Hiding, str] = {
+    "letters": "every fifth letter",
+    "half": "every second letter",
+    "word": "a word",
+}
+TITLES = {
+    "encoder": ("Encoder: fills blanks", "reads to both sides"),
+    "decoder": ("Decoder: continues", "reads back only"),
+    "both": ("Encoder-decoder: translates", "reads the source whole, its own text back only"),
+}
+SOURCE, TARGET = "English", "Velan, a made-up language"
+
+
+def filled_line(found: Filled, step: int) -> str:
+    blanks = _counted(len(found.places), "blank")
+    return f"{blanks} to fill" if step == 0 else f"1 pass: {blanks}, all at once"
+
+
+def continued_line(found: Continued, step: int) -> str:
+    passes = found.passes(step)
+    return f"{_counted(passes, 'pass', 'es')}, {_counted(passes, 'letter')}: one each"
+
+
+def translated_line(found: Translated, step: int) -> str:
+    if step == 0:
+        return "nothing is read yet"
+    return f"1 pass to read, {found.passes(step) - 1} to write: one each"
+
+
+def filled_told(found: Filled, index: int) -> str:
+    said, true = found.said[index], found.text[found.places[index]]
+    verdict = "right" if said.symbol == true else f"it was {quoted(true)}"
+    return f"{told(said)}: {verdict}"
+
+
+def told(said: Said) -> str:
+    return f"{quoted(said.symbol)}, {said.probability:.0%} sure"
+
+
+def quoted(symbol: str) -> str:
+    return f"“{show_characters(symbol)}”"
+
+
+def cannot(error: str) -> str:
+    """Why a family does nothing with this sentence."""
+    return f"Cannot: {error}."
+
+
+def answered(filled: Filled | None, continued: Continued | None, translated: Translated | None) -> str:
+    """What came of it, of those that could (Markdown)."""
+    parts = []
+    if filled is not None:
+        parts.append(
+            f"The encoder filled **{_counted(len(filled.places), 'blank')} in 1 pass**, {filled.right} right."
+        )
+    if continued is not None:
+        letters = len(continued.said)
+        parts.append(f"The decoder wrote **{letters} letters in {letters} passes**.")
+    if translated is not None:
+        words = len(translated.said)
+        parts.append(
+            f"The encoder-decoder read in one, wrote in **{words} passes** “{safe(translated.text)}”,"
+            f" {verdict(translated)}."
+        )
+    return " ".join(parts) or "None of the three can read this: each says above why."
+
+
+def verdict(found: Translated) -> str:
+    if found.answer is None:
+        return f"though this is no sentence of the grammar: {safe(found.why.partition('. ')[0])}"
+    return (
+        "which is **right**"
+        if found.right
+        else f"which is **wrong**: the grammar says “{safe(found.answer)}”"
+    )
+
+
+def _counted(number: int, word: str, more: str = "s") -> str:
+    """
+    >>> _counted(1, "pass", "es"), _counted(2, "pass", "es")
+    ('1 pass', '2 passes')
+    """
+    return f"{number} {word if number == 1 else word + more}"
+
+
+LIVE = Words(
+    see=(
+        "One sentence in three trained models, which write in step. The framed symbol is the newest, or the"
+        " one that you point at; what it read is shaded, the more the darker. What has no shade it could not"
+        " read."
+    ),
+    why=(
+        "Who may see what decides what a model can do. An encoder sees both sides of a blank and fills all at"
+        " once. A decoder sees only the past, and so has to write one symbol after another."
+    ),
+    attempt=(
+        "Click on letters of the encoder to hide them, also a whole word. Then type a word that the"
+        " translator does not know: two of the three do not mind."
+    ),
+)
+BY_HAND = (
+    "All three are in `checkpoints/`. The encoder (`encoders/blanks`) and the decoder (`shakespeare-modern`)"
+    " learned letters of Shakespeare; the encoder-decoder (`paired/language`) learned sentences from"
+    " English into Velan, whose grammar says what is right. The sentences offered are none that it learned"
+    " from.\n\n"
+    "**Passes**: of $n$ blanks, 1. Of $n$ letters, $n$: the pass that reads the text writes the first of"
+    " them. Of $m$ words, $1 + (m + 1)$: one over the source, and one for each word and for the end.\n\n"
+    "A shade is the weight of attention, the mean of all layers and heads, as a share of the largest."
+)

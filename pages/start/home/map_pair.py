@@ -1,0 +1,265 @@
+"""The map of an encoder-decoder: two roads, and the memory's between them, from the encoder's end into the
+decoder's cross-attention. Made of the same pieces as the map of one (pages.start.home.map_drawing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from engine.ledger import Ledger
+from pages.start.home.map_drawing import (
+    PLUS,
+    Arrow,
+    Box,
+    Label,
+    Sheet,
+    Sizes,
+    added,
+    block,
+    chip,
+    plain,
+    plan_of,
+)
+from pages.start.home.map_pair_text import describe_pair
+from pages.start.home.map_text import Part
+
+TOWERS = ("encoder", "decoder")
+CROSS = "cross_attention"
+WIDE = Sizes(
+    norm_s=124,
+    norm_c=(16, 56),
+    sub_s=176,
+    sub_c=(64, 158),
+    road_norm_s=104,
+    road_norm_c=(-21, 21),
+    gap=10,
+    back=14,
+)
+TALL = Sizes(
+    norm_s=50,
+    norm_c=(24, 112),
+    sub_s=106,
+    sub_c=(128, 290),
+    road_norm_s=44,
+    road_norm_c=(-18, 112),
+    gap=12,
+    back=16,
+)
+
+
+def pair_map(
+    counted: Ledger, pages: Mapping[str, str], live: Mapping[str, tuple[str, ...]] | None = None
+) -> dict[str, Any]:
+    """What the browser needs to draw the two towers of a ledger, as `model_map` of one. `pages` maps the part
+    of a tower to the page about it; `live` gives boxes other lines: what runs through them.
+    """
+    parts = describe_pair(counted)
+    for name, lines in (live or {}).items():
+        parts[name] = replace(parts[name], lines=lines)
+    for tower in TOWERS:
+        parts |= _squeezed(parts, tower)
+    return {
+        "wide": plain(_wide(counted, parts)),
+        "tall": plain(_tall(counted, parts)),
+        "parts": {
+            name: asdict(part) | {"page": pages.get(name.rpartition(".")[2])} for name, part in parts.items()
+        },
+    }
+
+
+def _squeezed(parts: Mapping[str, Part], tower: str) -> dict[str, Part]:
+    """What has less room here than on the map of one tower: a place beside the road has one line, and so has
+    attention with a chip in it.
+    """
+    place, attention = parts.get(f"{tower}.position"), parts[f"{tower}.attention"]
+    if place is None:
+        return {}
+    if not place.inside:
+        return {f"{tower}.position": replace(place, lines=place.lines[:1])}
+    return {f"{tower}.attention": replace(attention, lines=(" · ".join(attention.lines[:2]),))}
+
+
+FEET = {"encoder": 196.0, "decoder": 438.0}  # where the two roads of the wide map run
+
+
+@dataclass(frozen=True)
+class _Tower:
+    """A road in its sheet. `parts` are the tower's own, by their bare names."""
+
+    name: str
+    counted: Ledger
+    parts: Mapping[str, Part]
+
+    @property
+    def sublayers(self) -> Any:
+        """As `plan_of` has them, with the one that crosses between the two of the decoder."""
+        config = self.counted.encoder if self.name == "encoder" else self.counted.config
+        assert config is not None
+        plan = plan_of(config, self.counted.parts)
+        if self.name == "encoder":
+            return plan
+        first, last = plan.sublayers
+        cross = (CROSS, "norm_cross" if first[1] else None)
+        return replace(plan, sublayers=(first, cross, last))
+
+
+def _tower(counted: Ledger, parts: Mapping[str, Part], name: str) -> _Tower:
+    own = {key.removeprefix(f"{name}."): part for key, part in parts.items() if key.startswith(f"{name}.")}
+    return _Tower(name, counted, own)
+
+
+def _wide(counted: Ledger, parts: Mapping[str, Part]) -> Sheet:
+    """The encoder above, the decoder below; both roads run to the right."""
+    both, ends = Sheet(True), {}
+    for name, foot in FEET.items():
+        tower = _tower(counted, parts, name)
+        sheet = Sheet(True, y0=foot)
+        ends[name] = _row(sheet, tower)
+        _merge(both, sheet, name)
+    end, foot = ends["encoder"], FEET["encoder"]
+    both.boxes.append(Box("memory", "box", end, foot - 38, 160, 76))
+    both.arrows.append(Arrow("stream", "residual", ((end - 34, foot), (end, foot))))
+    reader = next(box for box in both.boxes if box.id == f"decoder.{CROSS}")
+    middle, low = reader.x + reader.w / 2, foot + 54
+    both.arrows.append(
+        Arrow(
+            "memory", "attention", ((end + 80, foot + 38), (end + 80, low), (middle, low), (middle, reader.y))
+        )
+    )
+    return both
+
+
+def _row(sheet: Sheet, tower: _Tower) -> float:
+    """One road, from its tokens on; returns where what comes after its last norm begins."""
+    left, column, foot = 2.0, 149.0, sheet.y0
+    road = left + column - 24
+    sheet.boxes += [
+        Box("tokens", "box", left, foot - 192, column, 66),
+        Box("embedding", "box", left, foot - 114, column, 64),
+    ]
+    middle = left + column / 2
+    sheet.arrows.append(Arrow("branch", "residual", ((middle, foot - 126), (middle, foot - 114))))
+    if added(tower.parts):
+        sheet.boxes += [
+            Box("position", "box", left, foot - 42, column - 60, 46),
+            Box("sum_position", "plus", road - PLUS, foot - 24 - PLUS, 2 * PLUS, 2 * PLUS),
+        ]
+        sheet.arrows.append(
+            Arrow("branch", "position", ((left + column - 60, foot - 24), (road - PLUS, foot - 24)))
+        )
+    enter = left + column + 28
+    sheet.arrows.append(
+        Arrow("stream", "residual", ((road, foot - 50), (road, foot), (enter + 10.5, foot)), False)
+    )
+    end = block(sheet, WIDE, tower.sublayers, enter + 10)
+    _frame(sheet, tower, (enter, -30), (end, WIDE.sub_c[1] + 34))
+    chip(sheet, tower.parts, 26)
+    right = end + 22
+    if "norm_final" in tower.parts:
+        sheet.boxes.append(Box("norm_final", "box", right, foot - 32, 130, 64))
+        sheet.arrows.append(Arrow("stream", "residual", ((end - WIDE.gap - 0.5, foot), (right, foot))))
+        right += 130
+    else:
+        sheet.arrows.append(Arrow("stream", "residual", ((end - WIDE.gap - 0.5, foot), (right, foot)), False))
+    if tower.name == "decoder":
+        _out(sheet, right, foot)
+    return right + 34
+
+
+def _out(sheet: Sheet, right: float, foot: float) -> None:
+    """From the road's end up: the table of all tokens, and their probabilities."""
+    centre = right + 34 + 74.5
+    sheet.boxes += [
+        Box("unembedding", "box", right + 34, foot - 114, 149, 66),
+        Box("softmax", "box", right + 34, foot - 198, 149, 66),
+    ]
+    sheet.arrows += [
+        Arrow("stream", "residual", ((right, foot), (centre, foot), (centre, foot - 48))),
+        Arrow("branch", "output", ((centre, foot - 114), (centre, foot - 132))),
+    ]
+
+
+def _frame(sheet: Sheet, tower: _Tower, low: tuple[float, float], high: tuple[float, float]) -> None:
+    """Around a block, from (s, c) to (s, c); its name and size above what is in it."""
+    part = tower.parts["block"]
+    name = f"{tower.name.capitalize()} {part.title.removeprefix('2  ').lower()}"
+    sheet.box("block", (low[0], high[0]), (low[1], high[1]), "frame")
+    sheet.boxes.insert(0, sheet.boxes.pop())
+    frame = sheet.boxes[0]
+    indent = 14.0 if sheet.wide else 42.0
+    second, said = 24 if sheet.wide else 44, part.lines[0].replace("parameters", "params")
+    sheet.labels += [
+        Label(frame.x + indent, frame.y + 24, name, size=16, strong=True),
+        Label(frame.x + frame.w - 12, frame.y + second, said, "end", 13),
+    ]
+
+
+def _tall(counted: Ledger, parts: Mapping[str, Part]) -> Sheet:
+    """For a phone: the encoder, below it the decoder; the memory's road runs down on the right."""
+    both, s = Sheet(False), 0.0
+    for name in TOWERS:
+        tower = _tower(counted, parts, name)
+        sheet = Sheet(False, x0=26.0, y0=s)
+        s += _column(sheet, tower)
+        _merge(both, sheet, name)
+        if name == "encoder":
+            both.boxes.append(Box("memory", "box", 2.0, s + 22, 316, 72))
+            both.arrows.append(Arrow("stream", "residual", ((26.0, s), (26.0, s + 22))))
+            memory, s = s + 58, s + 122
+    reader = next(box for box in both.boxes if box.id == f"decoder.{CROSS}")
+    middle = reader.y + reader.h / 2
+    edge = 334.0
+    both.arrows.append(
+        Arrow(
+            "memory",
+            "attention",
+            ((318.0, memory), (edge, memory), (edge, middle), (reader.x + reader.w, middle)),
+        )
+    )
+    return both
+
+
+def _column(sheet: Sheet, tower: _Tower) -> float:
+    """One road downwards; returns how long it is."""
+    full, s = (-24.0, 292.0), 8.0
+
+    def put(name: str, height: float, kind: str = "stream") -> None:
+        nonlocal s
+        if name != "tokens":
+            sheet.line(kind, "output" if name == "softmax" else "residual", (s, 0), (s + 22, 0))
+            s += 22
+        sheet.box(name, (s, s + height), full)
+        s += height
+
+    put("tokens", 72)
+    put("embedding", 72, "branch")
+    start = s + 22
+    if added(tower.parts):
+        sheet.box("position", (s + 12, s + 68), (44, full[1]))
+        sheet.line("branch", "position", (s + 40, 44), (s + 40, PLUS))
+        sheet.plus("sum_position", s + 40)
+        start = s + 84
+    first = start + 54
+    sheet.line("stream", "residual", (s, 0), (first + 0.5, 0), head=False)
+    end = block(sheet, TALL, tower.sublayers, first) + 10
+    _frame(sheet, tower, (start, full[0]), (end, full[1]))
+    sheet.line("stream", "residual", (end - 10 - TALL.gap - 0.5, 0), (end + 0.5, 0), head=False)
+    chip(sheet, tower.parts, 26)
+    s = end
+    if "norm_final" in tower.parts:
+        put("norm_final", 58)
+    if tower.name == "decoder":
+        put("unembedding", 72)
+        put("softmax", 72, "branch")
+    return s
+
+
+def _merge(both: Sheet, sheet: Sheet, tower: str) -> None:
+    """A tower's boxes under its name; roads to cross-attention in the colour of attention."""
+    both.boxes += [replace(box, id=f"{tower}.{box.id}") for box in sheet.boxes]
+    both.arrows += [
+        replace(arrow, part="attention") if arrow.part == CROSS else arrow for arrow in sheet.arrows
+    ]
+    both.labels += sheet.labels

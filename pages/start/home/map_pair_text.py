@@ -1,0 +1,110 @@
+"""What is said about each part of an encoder-decoder: that of a tower as of a model of one, with the numbers
+of the whole; and what only two towers have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.config import ResolvedConfig
+from engine.ledger import Ledger
+from pages.start.home.map_text import Part, describe, dims, parameters
+
+LEFT_OUT = {"encoder": {"unembedding", "softmax"}, "decoder": set[str]()}
+
+
+def describe_pair(counted: Ledger) -> dict[str, Part]:
+    """The parts by their tower and id, `decoder.cross_attention`; and the `memory`."""
+    found = {"memory": _memory(counted)}
+    for tower, config in (("encoder", counted.encoder), ("decoder", counted.config)):
+        assert config is not None
+        for name, part in describe(config, counted.parts).items():
+            if name not in LEFT_OUT[tower]:
+                found[f"{tower}.{name}"] = _of_the_whole(counted, tower, name, part)
+    found["decoder.cross_attention"] = _cross(counted)
+    found["decoder.sum_cross_attention"] = Part(
+        "residual",
+        "Sum: what was found in the source is added",
+        (),
+        "What cross-attention found in the source is added to the stream: an update, not a replacement.",
+    )
+    norm = found.get("decoder.norm1")
+    if norm is not None:
+        found["decoder.norm_cross"] = replace(
+            norm, rows=_rows(counted, "decoder", "norm_cross", counted.config.n_layers)
+        )
+    found["encoder.tokens"] = replace(found["encoder.tokens"], text=_SOURCE, title="Source")
+    found["decoder.tokens"] = replace(found["decoder.tokens"], text=_TARGET, title="Written so far")
+    for tower in ("encoder", "decoder"):
+        part = found[f"{tower}.embedding"]
+        found[f"{tower}.embedding"] = replace(part, text=f"{part.text} Both towers read from the same table.")
+    return found
+
+
+_SOURCE = "The text that is read, cut into tokens: the encoder sees all of it at once, in both directions."
+_TARGET = (
+    "What has been written, after a sign that says: begin. In training it is the right target, shifted by one"
+    " place; in use it is what the model itself wrote."
+)
+_INSIDE = ("attention", "cross_attention", "feedforward", "norm1", "norm_cross", "norm2")
+
+
+def _of_the_whole(counted: Ledger, tower: str, name: str, part: Part) -> Part:
+    """A tower's part, with its parameters as the whole model counts them."""
+    config = counted.encoder if tower == "encoder" else counted.config
+    assert config is not None
+    if name == "block":
+        every = sum(row.parameters for row in counted.rows if row.stack == tower and row.component in _INSIDE)
+        each = every // config.n_layers
+        rows = [row for row in part.rows if row[0] not in ("parameters", "of the model")]
+        rows += [
+            ("parameters", f"{each:,} in each of {config.n_layers:,}"),
+            ("of the model", f"{every / counted.total:.1%}"),
+        ]
+        return replace(part, rows=tuple(rows), lines=(f"{parameters(each)} each",))
+    shared = [row for row in part.rows if row[0] != "of the model"]
+    return replace(part, rows=tuple(shared))
+
+
+def _rows(counted: Ledger, tower: str, component: str, layers: int) -> tuple[tuple[str, str], ...]:
+    every = _held(counted, tower, component)
+    return (
+        ("parameters", f"{every // layers:,} in each block"),
+        ("in all blocks", f"{every:,}"),
+        ("of the model", f"{every / counted.total:.1%}"),
+    )
+
+
+def _held(counted: Ledger, tower: str, component: str) -> int:
+    return sum(r.parameters for r in counted.rows if r.stack == tower and r.component == component)
+
+
+def _cross(counted: Ledger) -> Part:
+    c = counted.config
+    every = _held(counted, "decoder", "cross_attention")
+    text = (
+        "Each token that is written asks a question (q); keys and values (k, v) are made of the memory: it"
+        " looks at the source, at every place of it. The padding of shorter sources is hidden; nothing else."
+    )
+    return Part(
+        "attention",
+        "Cross-attention",
+        (_heads(c), "looks at the memory", parameters(every // c.n_layers)),
+        text,
+        _rows(counted, "decoder", "cross_attention", c.n_layers),
+    )
+
+
+def _heads(c: ResolvedConfig) -> str:
+    return f"{c.n_heads} head{'s' if c.n_heads > 1 else ''} × {c.d_head}"
+
+
+def _memory(counted: Ledger) -> Part:
+    assert counted.encoder is not None
+    c = counted.encoder
+    text = (
+        "The encoder's last vectors, one for each token of the source. They are made once; every block of the"
+        " decoder looks at them, at each step of the writing."
+    )
+    shape = dims("S, d", (c.context, c.d_model))
+    return Part("attention", "Memory", (shape,), text, (("memory", shape), ("parameters", "0")))

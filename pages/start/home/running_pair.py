@@ -1,0 +1,58 @@
+"""Home's running view of an encoder-decoder: the map of its two towers, with what runs through them while it
+writes.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.errors import GlassformerError
+from engine.ledger import ledger
+from engine.measure.pair_living import Writing, writing
+from pages.start.home import words_pair as words
+from pages.start.home.map import draw_towers
+from ui import explain, families, models, widgets
+from ui.reading import read
+from ui.subject import Choice
+from ui.text.markdown import safe
+
+
+def draw_running_pair(choice: Choice) -> None:
+    """The towers at a step of the writing; a part leads to the page about it, with the model and the text."""
+    found, pair = families.model_of(choice.name), families.pair_of(choice.name)
+    assert found is not None and pair is not None
+    choice.facts.caption(models.facts(found, None, 0, ()))
+    _, text, notes = read(choice.text or "", found.tokenizer, found.config.context, choice.letters)
+    for note in notes:
+        st.caption(f":material/info: {safe(note)}")
+    try:
+        wrote = _writing(choice.name, text)
+    except GlassformerError as error:
+        explain.answer(words.refused(safe(str(error))))
+        return
+    steps = len(wrote.written)
+    told, moved = st.columns([9, 3], gap="medium", vertical_alignment="center")
+    with moved:
+        step = widgets.slide("Step of the writing", 1, steps, min(2, steps), "home_step") - 1
+    with told:
+        explain.answer(words.step(wrote, step))
+    counted = ledger(pair.model.config.decoder, pair.model.config.encoder)
+    draw_towers(
+        counted,
+        key="map_running",
+        alt=words.alt(wrote, step),
+        live=words.lines(wrote, step, pair.tokenizer.shown(range(pair.tokenizer.vocab_size))),
+        query=_query(choice.name, text),
+    )
+
+
+def _query(name: str, text: str) -> dict[str, str]:
+    task = families.pair_task(name)
+    return {"model": name, "cross_task": str(task), f"cross_text_{task}": text}
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _writing(name: str, text: str) -> Writing:
+    pair = families.pair_of(name)
+    assert pair is not None
+    return writing(pair.model, pair.tokenizer, text)

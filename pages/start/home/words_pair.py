@@ -1,0 +1,105 @@
+"""What Home says of an encoder-decoder that writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from engine.ledger import Ledger
+from engine.measure.pair_living import Writing
+from engine.presets import Preset
+from ui.look import Words
+from ui.text.markdown import safe
+
+LONGEST = 20  # characters of a text that stand in a box
+
+
+def refused(why: str) -> str:
+    return f"This cannot be read, so 0 symbols were written: {why}"
+
+
+def shown(symbol: str) -> str:
+    return "␣" if symbol == " " else symbol
+
+
+def joined(symbols: Sequence[str], words: bool) -> str:
+    """Letters stand close, words apart; the end of what is too long."""
+    text = (" " if words else "").join(shown(symbol) for symbol in symbols)
+    return text if len(text) <= LONGEST else f"…{text[-LONGEST:]}"
+
+
+def of_words(wrote: Writing) -> bool:
+    return any(len(symbol) > 1 for symbol in wrote.source[:-1])
+
+
+def lines(wrote: Writing, step: int, vocabulary: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """What stands in the boxes at a step, by part."""
+    words, place = of_words(wrote), wrote.looked(step)
+    source, width = wrote.memory
+    read = wrote.read[: step + 1]
+    guess = [
+        f"“{shown(vocabulary[int(token)])}” {chance:.0%}"
+        for token, chance in zip(wrote.guesses[step], wrote.chances[step], strict=True)
+    ]
+    return {
+        "encoder.tokens": (joined(wrote.source[:-1], words), f"{source} tokens, all at once"),
+        "encoder.attention": (f"{source} × {source} weights", "all see all"),
+        "memory": (f"{source} vectors × {width}", "made once, kept"),
+        "decoder.tokens": (joined(read[1:], words) or "nothing yet", f"{len(read)} with the sign to begin"),
+        "decoder.attention": (f"the last sees {len(read)}", "back only"),
+        "decoder.cross_attention": (
+            f"looks at “{shown(wrote.source[place[0]])}”",
+            f"{place[1]:.0%} of all heads' weight",
+        ),
+        "decoder.softmax": tuple(guess[:2]),
+        "encoder.block": (f"size {_sizes(wrote.source_sizes)}",),
+        "decoder.block": (f"size {_sizes(wrote.sizes[:, step])}",),
+    }
+
+
+def _sizes(values: Iterable[float]) -> str:
+    return " → ".join(f"{value:.2f}" for value in values)
+
+
+def step(wrote: Writing, at: int) -> str:
+    """What this step writes, and where it looked (Markdown)."""
+    place, weight = wrote.looked(at)
+    over = "" if wrote.written[at] != "<end>" else ", the sign that it is done"
+    text = (" " if of_words(wrote) else "").join(wrote.source[:-1])
+    return (
+        f"It reads “{safe(text)}” and writes “**{safe(wrote.text)}**”. Step {at + 1} of {len(wrote.written)}"
+        f" writes **“{safe(shown(wrote.written[at]))}”**{over}, with **{wrote.chances[at, 0]:.0%}**, and"
+        f" looks most at “{safe(shown(wrote.source[place]))}”: {weight:.0%} of all heads' weight."
+    )
+
+
+def alt(wrote: Writing, at: int) -> str:
+    return (
+        f"Map of an encoder-decoder at step {at + 1} of {len(wrote.written)}: the source goes through the"
+        " encoder and becomes the memory, which the decoder's cross-attention looks at while it writes."
+    )
+
+
+def drawn(preset: Preset, counted: Ledger) -> str:
+    """A published one's map in words."""
+    assert counted.encoder is not None
+    return (
+        f"Map of an encoder-decoder, {preset.title}: {counted.encoder.n_layers} blocks that read,"
+        f" {counted.config.n_layers} that write, and the memory between them; {counted.total:,} parameters."
+    )
+
+
+RUNNING = Words(
+    see=(
+        "Two roads. Above, the source goes through the encoder, all of it at once; what comes out is the"
+        " memory. Below, the decoder writes: at each step it looks back at its own text, and across at the"
+        " memory."
+    ),
+    why=(
+        "Who reads may look both ways; who writes must not see ahead. Two towers let one model do both, and"
+        " cross-attention is the only road from one to the other."
+    ),
+    attempt=(
+        "Move the step and see where the writing looks. Type a source of yours at the top right. Click a"
+        " part: it leads to the page about it."
+    ),
+)

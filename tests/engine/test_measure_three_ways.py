@@ -1,0 +1,198 @@
+"""One text in three families, held against plain passes through the models, one for each symbol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.checkpoints import load
+from engine.checkpoints_paired import load_pair
+from engine.config import SampleConfig
+from engine.errors import CorpusError, ShapeError, TaskError, TokenizerError
+from engine.measure.three_ways import (
+    Continued,
+    Filled,
+    Said,
+    carry_on,
+    fill_in,
+    hidden_places,
+    sentences,
+    translate,
+)
+from engine.paired import source_ids
+from engine.probe import Recorder
+from engine.tasks.paired import PAIR_TASKS
+
+FOLDER = Path(__file__).parents[2] / "checkpoints"
+TEXT = "this horse will fear the black old friend"
+GREEDY = SampleConfig(temperature=0.0)
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return load(FOLDER / "encoders" / "blanks")
+
+
+@pytest.fixture(scope="module")
+def decoder():
+    return load(FOLDER / "shakespeare-modern")
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return load_pair(FOLDER / "paired" / "language")
+
+
+def mean_row(recorder: Recorder, name: str, row: int) -> np.ndarray:
+    """Of one query, over all layers and heads, added up one by one."""
+    found = [
+        x[0, head, row]
+        for n, x in recorder.tensors.items()
+        if n.split(".")[-1] == name
+        for head in range(x.shape[1])
+    ]
+    return (sum(found) / len(found)).numpy()
+
+
+# What is hidden -----------------------------------------------------------------------------------
+
+
+def test_every_fifth_letter_and_no_blank():
+    places = hidden_places(TEXT, "letters")
+    assert places == (2, 7, 12, 17, 22, 27, 32, 37)
+    assert hidden_places("ab c", "letters") == ()  # the third is a blank
+    assert hidden_places("abcdef", "half") == (2, 4)
+
+
+def test_a_word_is_hidden_whole():
+    assert [TEXT[place] for place in hidden_places(TEXT, "word")] == list("the")
+    assert hidden_places("cat", "word") == (0, 1, 2)
+    assert hidden_places("a dog", "word") == (2, 3, 4)
+
+
+def test_what_is_clicked_turns_round():
+    assert hidden_places("abcdef", "half", [4, 0, 99, -1]) == (0, 2)
+
+
+# The encoder --------------------------------------------------------------------------------------
+
+
+@torch.inference_mode()
+def test_blanks_are_filled_from_one_pass(encoder):
+    places = hidden_places(TEXT, "letters")
+    found = fill_in(encoder.model, encoder.tokenizer, TEXT, places)
+    ids = [
+        encoder.config.vocab_size - 1 if i in places else encoder.tokenizer.encode(c)[0]
+        for i, c in enumerate(TEXT)
+    ]
+    recorder = Recorder({"pattern"})
+    logits = encoder.model(torch.tensor([ids]), recorder)[0]
+    for place, said in zip(places, found.said, strict=True):
+        chances = torch.exp(logits[place, :65]) / torch.exp(logits[place, :65]).sum()
+        assert said.symbol == encoder.tokenizer.alphabet[int(chances.argmax())]
+        assert said.probability == pytest.approx(float(chances.max()), abs=1e-5)
+        np.testing.assert_allclose(said.own, mean_row(recorder, "pattern", place), atol=1e-6)
+        assert len(said.own) == len(TEXT) and said.own.sum() == pytest.approx(1, abs=1e-5)
+    assert (
+        found.right
+        == sum(said.symbol == TEXT[place] for place, said in zip(places, found.said, strict=True))
+        == 6
+    )
+    assert [found.passes(step) for step in (1, 2, 24)] == [1, 1, 1]
+
+
+def test_right_ones_are_counted_at_their_places():
+    said = [Said(symbol, 0.5, np.ones(1)) for symbol in "bcb"]
+    assert Filled("abcb", (1, 2, 0), tuple(said)).right == 2
+
+
+# The decoder --------------------------------------------------------------------------------------
+
+
+@torch.inference_mode()
+def test_a_letter_a_pass(decoder):
+    found = carry_on(decoder.model, decoder.tokenizer, TEXT, 5, GREEDY)
+    text = TEXT
+    for said in found.said:
+        recorder = Recorder({"pattern"})
+        chances = decoder.model(torch.tensor([decoder.tokenizer.encode(text)]), recorder)[0, -1].softmax(-1)
+        assert said.symbol == decoder.tokenizer.alphabet[int(chances.argmax())]
+        assert said.probability == pytest.approx(float(chances.max()), abs=1e-4)
+        np.testing.assert_allclose(said.own, mean_row(recorder, "pattern", len(text) - 1), atol=1e-5)
+        text += said.symbol
+    assert found.written == text[len(TEXT) :]
+    assert [found.passes(step) for step in (0, 1, 4, 5, 9)] == [0, 1, 4, 5, 5]
+
+
+def test_a_seed_draws_the_same(decoder):
+    def written(seed):
+        return carry_on(
+            decoder.model, decoder.tokenizer, TEXT, 12, SampleConfig(temperature=1.0, seed=seed)
+        ).written
+
+    assert written(3) == written(3) != written(4)
+
+
+def test_nothing_written_is_no_pass():
+    assert Continued("a", ()).passes(7) == 0
+
+
+# The encoder-decoder ------------------------------------------------------------------------------
+
+
+@torch.inference_mode()
+def test_a_word_a_pass_after_one_over_the_source(translator):
+    found = translate(translator.model, translator.tokenizer, TEXT)
+    ids = source_ids(TEXT, translator.tokenizer)
+    written = [translator.model.config.begin]
+    for said in found.said:
+        recorder = Recorder({"pattern", "cross_pattern"})
+        logits = translator.model(torch.tensor([ids]), torch.tensor([written]), recorder)[0, -1]
+        only = Recorder()
+        only.tensors = {n: x for n, x in recorder.tensors.items() if n.startswith("decoder.")}
+        assert said.symbol == translator.tokenizer.shown([int(logits.argmax())])[0]
+        assert said.probability == pytest.approx(float(logits.softmax(-1).max()), abs=1e-4)
+        np.testing.assert_allclose(said.own, mean_row(only, "pattern", len(written) - 1), atol=1e-5)
+        np.testing.assert_allclose(said.across, mean_row(only, "cross_pattern", len(written) - 1), atol=1e-5)
+        written.append(int(logits.argmax()))
+    assert written[-1] == translator.model.config.end and found.source[-1] == "<end>"
+    assert (
+        found.text == "timuro esto tald ilo sem veto nigo" == found.answer and found.right and found.why == ""
+    )
+    assert [found.passes(step) for step in (0, 1, 8, 20)] == [1, 2, 9, 9]
+
+
+def test_no_sentence_of_the_grammar_has_no_answer(translator):
+    found = translate(translator.model, translator.tokenizer, "the king sees dog")
+    assert found.answer is None and not found.right and "in place of “dog”" in found.why
+
+
+# What is offered, and what is refused --------------------------------------------------------------
+
+
+def test_sentences_were_never_learned_from():
+    offered = sentences(24, 48)
+    assert len(set(offered)) == 24 and max(map(len, offered)) <= 48 and TEXT in offered
+    task = PAIR_TASKS["language"]
+    assert all(task.for_validation(one) and task.answer(one).target for one in offered)
+
+
+def test_each_says_what_it_cannot(encoder, decoder, translator):
+    with pytest.raises(TaskError, match="nothing is hidden"):
+        fill_in(encoder.model, encoder.tokenizer, TEXT, ())
+    with pytest.raises(CorpusError, match="empty"):
+        fill_in(encoder.model, encoder.tokenizer, "", ())
+    with pytest.raises(TokenizerError, match="lacks 'é' '7'"):
+        fill_in(encoder.model, encoder.tokenizer, "é7", (0,))
+    assert fill_in(encoder.model, encoder.tokenizer, "a" * 64, (0,)).said
+    with pytest.raises(ShapeError, match="65 letters is too long: this model has room for 64"):
+        fill_in(encoder.model, encoder.tokenizer, "a" * 65, (0,))
+    with pytest.raises(ShapeError, match="room for 104"):
+        carry_on(decoder.model, decoder.tokenizer, "a" * 105, 24, GREEDY)
+    with pytest.raises(TokenizerError, match="lacks 'zebra'"):
+        translate(translator.model, translator.tokenizer, "the zebra sees a cat")
+    with pytest.raises(ShapeError, match="too long"):
+        translate(translator.model, translator.tokenizer, "a " * 40)

@@ -1,0 +1,210 @@
+"""Families, one sentence live: what its words and its player get, held against the engine and by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.checkpoints import load
+from engine.config import SampleConfig
+from engine.measure.three_ways import carry_on, fill_in, sentences
+from pages.models.families import words_live
+from tests.pages.stage import open_page
+
+ROOT = Path(__file__).parents[3]
+PAGE = str(ROOT / "pages" / "models" / "families" / "page.py")
+TEXT = "this horse will fear the black old friend"
+BLANKS = (2, 7, 12, 17, 22, 27, 32, 37)
+
+pytestmark = pytest.mark.usefixtures("manager")
+
+
+def opened(**query: str) -> AppTest:
+    return open_page(AppTest.from_file(PAGE, default_timeout=60), families_view="live", **query)
+
+
+def answer(page: AppTest) -> str:
+    (found,) = [
+        str(one.value) for one in page.markdown if "wrote" in str(one.value) or "None of" in str(one.value)
+    ]
+    return found
+
+
+def sent(page: AppTest) -> dict[str, Any]:
+    (found,) = [e for e in page.get("bidi_component") if e.proto.component_name.endswith("threeways")]
+    return json.loads(found.proto.json)
+
+
+def columns(page: AppTest) -> tuple[dict[str, Any], ...]:
+    return tuple(sent(page)["columns"])
+
+
+def letters(name: str):
+    found = load(ROOT / "checkpoints" / name)
+    return found.model, found.tokenizer
+
+
+# The first look -----------------------------------------------------------------------------------
+
+
+def test_the_answer_counts_passes_and_what_is_right():
+    """8 blanks; 6 guesses equal the letter (the 2nd and the 7th do not); 24 letters; 7 words and the end."""
+    assert answer(opened()) == (
+        "The encoder filled **8 blanks in 1 pass**, 6 right. The decoder wrote **24 letters in 24 passes**."
+        " The encoder-decoder read in one, wrote in **8 passes** “timuro esto tald ilo sem veto nigo”,"
+        " which is **right**."
+    )
+
+
+def test_the_player_gets_what_the_encoder_filled():
+    page = opened()
+    encoder, _, _ = columns(page)
+    found = fill_in(*letters("encoders/blanks"), TEXT, BLANKS)
+    (row,) = encoder["rows"]
+    assert row["cells"] == list(TEXT.replace(" ", "␣")) and [s["at"] for s in encoder["said"]] == list(BLANKS)
+    assert {s["step"] for s in encoder["said"]} == {1} and {s["row"] for s in encoder["said"]} == {0}
+    for one, said, place in zip(encoder["said"], found.said, BLANKS, strict=True):
+        wrong = said.symbol != TEXT[place]
+        verdict = f"it was “{TEXT[place]}”" if wrong else "right"
+        assert one["told"] == f"“{said.symbol}”, {round(100 * said.probability)}% sure: {verdict}"
+        assert one["wrong"] is wrong and one["symbol"] == said.symbol
+        assert one["reads"][0] == pytest.approx(list(said.own), abs=1e-4) and len(one["reads"]) == 1
+    assert encoder["lines"][0] == "8 blanks to fill"
+    assert set(encoder["lines"][1:]) == {"1 pass: 8 blanks, all at once"}
+
+
+def test_the_player_gets_what_the_decoder_wrote():
+    page = opened()
+    _, decoder, _ = columns(page)
+    found = carry_on(*letters("shakespeare-modern"), TEXT, 24, SampleConfig(temperature=0.0))
+    assert [(s["at"], s["step"]) for s in decoder["said"]] == [(len(TEXT) + i, i + 1) for i in range(24)]
+    for one, said in zip(decoder["said"], found.said, strict=True):
+        assert one["told"].endswith(f"”, {round(100 * said.probability)}% sure") and not one["wrong"]
+        assert one["reads"][0] == pytest.approx(list(said.own), abs=1e-4)
+    assert "".join(decoder["rows"][0]["cells"][len(TEXT) :]) == found.written.replace(" ", "␣").replace(
+        "\n", "⏎"
+    )
+    assert [len(s["reads"][0]) for s in decoder["said"]] == [len(TEXT) + i for i in range(24)]
+    assert decoder["lines"][:3] == [
+        "0 passes, 0 letters: one each",
+        "1 pass, 1 letter: one each",
+        "2 passes, 2 letters: one each",
+    ]
+    assert len(decoder["lines"]) == 25 == sent(page)["last"] + 1
+
+
+def test_the_player_gets_what_the_encoder_decoder_wrote():
+    page = opened()
+    *_, both = columns(page)
+    source, target = both["rows"]
+    assert source["cells"] == [*TEXT.split(), "<end>"]
+    assert target["cells"] == ["<begin>", *["timuro", "esto", "tald", "ilo", "sem", "veto", "nigo"], "<end>"]
+    assert [(s["row"], s["at"], s["step"]) for s in both["said"]] == [(1, i + 1, i + 1) for i in range(8)]
+    for i, one in enumerate(both["said"]):
+        assert [len(weights) for weights in one["reads"]] == [9, i + 1]  # the source whole, its own text back
+        assert [sum(weights) for weights in one["reads"]] == pytest.approx([1, 1], abs=1e-2)
+    sem = both["said"][4]
+    assert source["cells"][sem["reads"][0].index(max(sem["reads"][0]))] == "friend"  # it read the noun
+    assert both["lines"][:2] == ["nothing is read yet", "1 pass to read, 1 to write: one each"]
+    assert both["lines"][-1] == "1 pass to read, 8 to write: one each"
+
+
+# What is chosen -----------------------------------------------------------------------------------
+
+
+def test_what_is_hidden_is_chosen_and_clicked():
+    page = opened(live_hiding="word", live_clicked="3-24-99")
+    encoder, *_ = columns(page)
+    assert [s["at"] for s in encoder["said"]] == [
+        3,
+        21,
+        22,
+        23,
+        24,
+    ]  # "the", and two blanks that were clicked
+    assert sent(page)["toggled"] == [3, 24] and "**5 blanks in 1 pass**" in answer(page)
+    page.text_input(key="live_text").set_value("the cat sees a dog").run()
+    assert sent(page)["toggled"] == [] and page.query_params.get("live_clicked") is None
+
+
+def test_another_sentence_is_one_that_is_offered():
+    page, offered = opened(), sentences(24, 48)
+    page.button[0].click().run()
+    assert sent(page)["text"] == offered[offered.index(TEXT) + 1]
+    page.text_input(key="live_text").set_value("my own").run()
+    page.button[0].click().run()
+    assert sent(page)["text"] == offered[0]
+
+
+def test_temperature_and_seed_are_the_decoder_s():
+    page = opened(live_temperature="1.0", live_seed="7")
+    encoder, decoder, both = columns(page)
+    drawn = carry_on(*letters("shakespeare-modern"), TEXT, 24, SampleConfig(temperature=1.0, seed=7))
+    assert "".join(decoder["rows"][0]["cells"][len(TEXT) :]) == drawn.written.replace(" ", "␣").replace(
+        "\n", "⏎"
+    )
+    first, _, third = columns(opened())
+    assert encoder == first and both == third
+
+
+# What each cannot ---------------------------------------------------------------------------------
+
+
+def test_an_unknown_word_is_named_and_two_go_on():
+    page = opened(live_text="the zebra sees a cat")
+    assert [c["cannot"] for c in columns(page)][:2] == [None, None]
+    assert columns(page)[2]["cannot"] == "Cannot: this model's vocabulary of 323 words lacks 'zebra'."
+    assert "The encoder filled" in answer(page) and "encoder-decoder" not in answer(page)
+
+
+def test_unknown_letters_are_named():
+    encoder, decoder, both = (c["cannot"] for c in columns(opened(live_text="the café")))
+    assert encoder == decoder == "Cannot: this model's alphabet of 65 characters lacks 'é'."
+    assert "lacks 'café'" in both
+
+
+def test_no_sentence_of_the_grammar_has_no_right_answer():
+    said = answer(opened(live_text="the king sees dog"))
+    assert "though this is no sentence of the grammar: in place of “dog”, word 4" in said.replace("\\", "")
+    assert "right by" not in said and "**wrong**" not in said
+
+
+def test_a_wrong_translation_says_what_is_right():
+    from engine.measure.three_ways import Translated
+
+    found = Translated(("a",), (), "ila mir", "ila pil", "")
+    assert words_live.verdict(found) == "which is **wrong**: the grammar says “ila pil”"
+
+
+@pytest.mark.parametrize("text", [" ", "a" * 80, "é" * 9, "a " * 40, "<b>*x*"])
+def test_any_text_gets_its_sentence(text):
+    page = opened(live_text=text)
+    assert any(c["cannot"] for c in columns(page)) and answer(page)
+    if not text.strip():
+        assert (
+            answer(page) == "None of the three can read this: each says above why."
+            and sent(page)["last"] == 1
+        )
+
+
+@pytest.mark.parametrize(
+    "wild",
+    [
+        {"live_step": "-4"},
+        {"live_step": "9" * 40},
+        {"live_clicked": "x-1e9--"},
+        {"live_hiding": "<b>"},
+        {"live_seed": "1e400"},
+    ],
+)
+def test_a_stranger_s_link_is_no_fault(wild):
+    page = opened(**wild)
+    assert sent(page)["step"] == 24 and [s["at"] for s in columns(page)[0]["said"]] == list(BLANKS)
+
+
+def test_a_link_brings_the_step_back():
+    assert sent(opened(live_step="3"))["step"] == 3 and sent(opened(live_step="700"))["step"] == 24

@@ -1,0 +1,208 @@
+"""Home's map of an encoder-decoder, running and published, and its choice of a family."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.checkpoints_paired import load_pair
+from engine.ledger import ledger_of
+from engine.measure.crossing import crossing
+from engine.presets import ENCODER_DECODERS
+from engine.seq2seq import build_pair
+from pages.start.home import words
+from pages.start.home.map_pair import pair_map
+from tests.pages.stage import StageManager
+from ui import site, state
+
+ROOT = Path(__file__).parents[3]
+APP = str(ROOT / "app.py")
+TEXT = "the 3rd of March 1999"
+
+
+@pytest.fixture(autouse=True)
+def stage(monkeypatch):
+    manager = StageManager()
+    monkeypatch.setattr(state, "manager", lambda: manager)
+
+
+def opened(**query):
+    app = AppTest.from_file(APP, default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def component(app, name):
+    found = [e for e in app.get("bidi_component") if e.proto.component_name.endswith(name)]
+    return json.loads(found[0].proto.json) if found else None
+
+
+@cache
+def drawn(name):
+    return pair_map(ledger_of(ENCODER_DECODERS[name]), site.explanations())
+
+
+def of(layout, kind):
+    return [box for box in layout["boxes"] if box["kind"] == kind]
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("name", list(ENCODER_DECODERS))
+def test_nothing_lies_on_anything_else(name, shape):
+    layout = drawn(name)[shape]
+    boxes = [box for box in layout["boxes"] if box["kind"] in ("box", "plus")]
+    for a, b in combinations(boxes, 2):
+        apart = a["x"] + a["w"] <= b["x"] or b["x"] + b["w"] <= a["x"]
+        assert apart or a["y"] + a["h"] <= b["y"] or b["y"] + b["h"] <= a["y"], (a["id"], b["id"])
+    for box in layout["boxes"]:
+        assert box["x"] >= 0 and box["y"] >= 0
+        assert box["x"] + box["w"] <= layout["width"] and box["y"] + box["h"] <= layout["height"]
+    assert {box["id"] for box in layout["boxes"]} <= set(drawn(name)["parts"])
+
+
+@pytest.mark.parametrize("shape", ["wide", "tall"])
+@pytest.mark.parametrize("name", list(ENCODER_DECODERS))
+def test_the_memory_leads_from_the_encoder_into_cross_attention(name, shape):
+    layout = drawn(name)[shape]
+    boxes = {box["id"]: box for box in layout["boxes"]}
+    roads = [arrow for arrow in layout["arrows"] if arrow["kind"] == "memory"]
+    assert len(roads) == 1
+
+    def touches(point, box, by=0.6):
+        x, y = point
+        return -by <= x - box["x"] <= box["w"] + by and -by <= y - box["y"] <= box["h"] + by
+
+    assert touches(roads[0]["points"][0], boxes["memory"])
+    assert touches(roads[0]["points"][-1], boxes["decoder.cross_attention"])
+    into = [
+        a for a in layout["arrows"] if a["kind"] == "stream" and touches(a["points"][-1], boxes["memory"])
+    ]
+    assert len(into) == 1, "the encoder's road ends there"
+    assert not any(id.startswith("encoder.") and "cross" in id for id in boxes)
+
+
+@pytest.mark.parametrize("name", list(ENCODER_DECODERS))
+def test_parts_hold_what_the_built_model_holds(name):
+    """Counted on the tensors of one block, on the meta device."""
+    preset = ENCODER_DECODERS[name]
+    model, parts = build_pair(preset.pair, device="meta"), drawn(name)["parts"]
+    total = sum(p.numel() for p in model.parameters())
+    for tower in ("encoder", "decoder"):
+        blocks = getattr(model, tower).blocks
+        each = sum(p.numel() for p in blocks[1].parameters())
+        assert parts[f"{tower}.block"]["lines"] == (f"{each:,} parameters each",)
+        rows = dict(parts[f"{tower}.block"]["rows"])
+        every = sum(p.numel() for block in blocks for p in block.parameters())
+        assert rows["of the model"] == f"{every / total:.1%}"
+    cross = dict(parts["decoder.cross_attention"]["rows"])
+    own = sum(p.numel() for p in model.decoder.blocks[0].cross.parameters())
+    assert cross["parameters"] == f"{own:,} in each block"
+    assert cross["in all blocks"] == f"{own * len(model.decoder.blocks):,}"
+    assert cross["of the model"] == f"{own * len(model.decoder.blocks) / total:.1%}"
+    norm = dict(parts["decoder.norm_cross"]["rows"])
+    assert (
+        norm["parameters"].split()[0]
+        == f"{sum(p.numel() for p in model.decoder.blocks[0].norm_cross.parameters()):,}"
+    )
+
+
+def test_every_part_leads_to_the_page_about_it():
+    parts = drawn("t5-base")["parts"]
+    assert parts["decoder.cross_attention"]["page"] == parts["memory"]["page"]
+    assert parts["memory"]["page"].endswith("crossattention/page.py")
+    assert parts["encoder.attention"]["page"].endswith("inside/attention/page.py")
+    without = [name for name, part in parts.items() if part["page"] is None]
+    assert {name.partition(".")[2] for name in without} <= {"block"}
+
+
+@pytest.mark.parametrize("name", list(ENCODER_DECODERS))
+def test_a_published_one_is_drawn_and_counted(name):
+    app, preset = opened(preset=name), ENCODER_DECODERS[name]
+    total = sum(p.numel() for p in build_pair(preset.pair, device="meta").parameters())
+    assert f"{total:,} parameters" in component(app, "glassformer_map")["alt"]
+    said = " ".join(text.value for text in app.markdown)
+    c = preset.pair
+    assert f"**{total:,} parameters**" in said and "outside this map" not in said
+    assert f"in the {c.encoder.n_layers} + {c.decoder.n_layers} blocks." in said
+    assert name in app.pills(key="preset").options
+
+
+def test_a_running_one_shows_what_runs_through_it():
+    app = opened(model="pair-dates", text=TEXT, home_step="4")
+    found = load_pair(ROOT / "checkpoints/paired/dates")
+    other = crossing(found.model, found.tokenizer, TEXT)
+    mean = other.patterns.mean((0, 1))[3]
+    parts = component(app, "glassformer_map")["map"]["parts"]
+    source = len(TEXT) + 1
+    assert parts["encoder.tokens"]["lines"][1] == f"{source} tokens, all at once"
+    assert parts["encoder.attention"]["lines"] == [f"{source} × {source} weights · all see all"]
+    assert parts["memory"]["lines"][0] == f"{source} vectors × {found.model.config.encoder.d_model}"
+    assert parts["decoder.tokens"]["lines"] == ["199", "4 with the sign to begin"]
+    assert parts["decoder.attention"]["lines"] == ["the last sees 4 · back only"]
+    keys = [*TEXT.replace(" ", "␣"), "<end>"]
+    looked = f"looks at “{keys[mean.argmax()]}”"
+    assert parts["decoder.cross_attention"]["lines"] == [looked, f"{mean.max():.0%} of all heads' weight"]
+    assert parts["decoder.softmax"]["lines"][0].startswith("“9” ")
+    said = " ".join(text.value for text in app.markdown)
+    assert f"It reads “{TEXT}” and writes “**1999\\-03\\-03**”. Step 4 of 11 writes **“9”**" in said
+    assert f": {mean.max():.0%} of all" in said
+    assert words.QUESTIONS["both"] in [header.value for header in app.header]
+
+
+def test_the_last_step_writes_the_end():
+    said = " ".join(text.value for text in opened(model="pair-dates", text=TEXT, home_step="11").markdown)
+    assert "**“\\<end\\>”**, the sign that it is done" in said
+
+
+def test_sizes_grow_by_depth():
+    parts = component(opened(model="pair-dates", text=TEXT), "glassformer_map")["map"]["parts"]
+    for tower in ("encoder", "decoder"):
+        sizes = re.findall(r"\d+\.\d\d", parts[f"{tower}.block"]["lines"][0])
+        assert len(sizes) == 3, "before the first block, and after each of two"
+
+
+@pytest.mark.parametrize("text", ["", "日本", "x" * 200, "<b>"])
+def test_a_source_that_makes_no_sense_gets_a_sentence(text):
+    app = opened(model="pair-dates", text=text)
+    assert not app.error and component(app, "glassformer_map") is not None
+    assert any(note.value.startswith(":material/info:") for note in app.caption)
+
+
+def test_a_family_is_one_click():
+    app = opened(model="shakespeare-classic")
+    control = app.button_group(key="home_family_decoder")
+    assert control.options == list(words.FAMILIES.values())
+    control.set_value("encoder").run()
+    assert app.selectbox(key="subject_model").value == "encoder-blanks"
+    assert component(app, "glassformer_livemap")["model"]["causal"] is False
+    app.button_group(key="home_family_encoder").set_value("both").run()
+    assert app.selectbox(key="subject_model").value == "pair-language"
+    assert component(app, "glassformer_map") is not None and component(app, "glassformer_livemap") is None
+    assert not app.exception and not app.error
+
+
+def test_an_encoder_is_asked_at_its_last_gap():
+    """Of the last lanes of the text: what it says there, and nothing about what comes next."""
+    text = "HAMLET:\nTo b_ or not to be, th_t is the qu_stion"
+    app = opened(model="encoder-blanks", text=text)
+    sent = component(app, "glassformer_livemap")
+    lanes = len(sent["picture"]["ids"])
+    assert sent["picture"]["asked"] == lanes - (len(text) - text.rindex("_"))
+    assert sent["panel"]["says"] == "token here" and "could stand there" in sent["say"]["bar"][0]
+    said = " ".join(words.value for words in app.markdown)
+    assert "In the last gap of “" in said and "**“e” with " in said
+    assert (
+        component(opened(model="encoder-blanks", text="To be"), "glassformer_livemap")["picture"]["asked"]
+        == 4
+    )
+    decoder = component(opened(model="shakespeare-classic", text="To be"), "glassformer_livemap")
+    assert decoder["panel"]["says"] == "next token" and decoder["picture"]["asked"] == 4

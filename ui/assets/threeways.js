@@ -1,0 +1,182 @@
+// @ts-check
+// One text through an encoder, a decoder and an encoder-decoder, step by step. See pages/models/families/live.py.
+
+import { around, button, element, resize, within, write } from "./shared/dom.js"
+import { target } from "./shared/keys.js"
+import { component } from "./shared/mount.js"
+import { keepInLink, keptInLink, playButton } from "./shared/play.js"
+import { saveTools } from "./shared/save.js"
+import { paint } from "./shared/theme.js"
+import { cellsAt, marked, shades, turned } from "./threeways_state.js"
+
+/**
+ * What is sent.
+ * @typedef {object} Data
+ * @property {import("./threeways_state.js").Column[]} columns
+ * @property {number} last step
+ * @property {number} step at first
+ * @property {string} name of the step in the address
+ * @property {string} text
+ * @property {number[]} toggled letters that were clicked
+ * @property {import("./shared/colours.js").Palette} palette
+ */
+
+const TICK_MS = 520
+const PLAY = "Play: all three write"
+
+function create(place) {
+  const root = within(place, "div", "gf-three"), bar = element("div", "gf-three-bar")
+  /** @type {any} */
+  const self = { root, timer: 0, step: 0, data: null, link: keepInLink(), columns: [] }
+  self.play = button("▶", PLAY, () => (self.timer ? pause(self) : start(self)))
+  self.slider = element("input")
+  Object.assign(self.slider, { type: "range", min: "0", step: "1" })
+  self.slider.setAttribute("aria-label", "Step of the writing")
+  self.slider.oninput = () => { pause(self); go(self, Number(self.slider.value)) }
+  self.where = element("output")
+  for (const node of [self.play, self.slider]) node.dataset.unsaved = ""
+  bar.append(self.play, self.slider, self.where, saveTools(root, () => "three-families", () => table(self)))
+  self.grid = element("div", "gf-three-grid")
+  root.append(bar, self.grid)
+  return self
+}
+
+function start(self) {
+  if (self.step >= self.data.last) go(self, 0)
+  self.timer = setInterval(() => (self.step >= self.data.last ? pause(self) : go(self, self.step + 1)), TICK_MS)
+  playButton(self.play, true)
+}
+
+function pause(self) {
+  clearInterval(self.timer)
+  self.timer = 0
+  playButton(self.play, false, PLAY)
+}
+
+function go(self, step) {
+  self.step = Math.min(Math.max(step, 0), self.data.last)
+  for (const made of self.columns) made.pointed = -1
+  draw(self)
+  self.link.keep(self.data.name, self.step)
+}
+
+// A column --------------------------------------------------------------------------------------------------------------
+
+function column(self, index) {
+  const root = within(self.grid, "section", "gf-three-column")
+  const made = { root, title: within(root, "h3"), does: within(root, "p", "gf-three-does"), rows: [], pointed: -1, stop: 0 }
+  const body = within(root, "div"), line = within(root, "p", "gf-three-line gf-text-line"), told = within(root, "p", "gf-three-told gf-text-told")
+  const at = (event) => {
+    const cell = around(event, ".gf-three-cell")
+    return cell ? { row: Number(cell.dataset.row), place: Number(cell.dataset.at), said: Number(cell.dataset.said) } : null
+  }
+  body.addEventListener("pointerover", (event) => {
+    const found = at(event)
+    if (!found || found.said < 0 || found.said === made.pointed) return
+    made.pointed = found.said
+    draw(self)
+  })
+  const press = (event) => {
+    const found = at(event)
+    if (!found) return
+    if (self.data.columns[index].family === "encoder") { made.stop = found.place; hide(self, found.place) }
+    else if (found.said >= 0) { made.pointed = found.said; draw(self) }
+  }
+  body.addEventListener("click", press)
+  body.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return
+    event.preventDefault()
+    press(event)
+  })
+  body.addEventListener("keydown", (event) => {
+    const found = at(event), cells = found && made.rows[found.row].cells
+    const next = cells ? target(event.key, found.place, cells.length - 1, "x") : undefined
+    if (next === undefined || !cells[next]) return
+    event.preventDefault()
+    made.stop = next
+    if (Number(cells[next].dataset.said) >= 0) made.pointed = Number(cells[next].dataset.said)
+    draw(self)
+    cells[next].focus()
+  })
+  return Object.assign(made, { body, line, told, remove: () => root.remove() })
+}
+
+function hide(self, place) {
+  self.data.toggled = turned(self.data.toggled, place)
+  self.send("clicked", { text: self.data.text, places: self.data.toggled })
+}
+
+function drawColumn(self, made, told) {
+  const encoder = told.family === "encoder"
+  write(made.title, told.title)
+  write(made.does, told.does)
+  made.root.classList.toggle("gf-three-cannot", told.cannot !== null)
+  const index = marked(told, self.step, made.pointed), said = told.said[index], rows = cellsAt(told, self.step)
+  resize(made.rows, rows.length, () => {
+    const box = within(made.body, "div", "gf-three-row"), name = within(box, "span", "gf-three-name"), strip = within(box, "div", "gf-three-cells gf-text")
+    return { box, name, strip, cells: [], remove: () => box.remove() }
+  })
+  rows.forEach((cells, r) => {
+    const row = made.rows[r]
+    write(row.name, told.rows[r].name)
+    row.name.hidden = !told.rows[r].name
+    resize(row.cells, cells.length, () => within(row.strip, "span", "gf-three-cell"))
+    const dark = said ? shades(said, r, cells.length) : []
+    cells.forEach((cell, i) => {
+      const node = row.cells[i], weight = said?.reads[r]?.[i], mark = cell.said >= 0 && cell.said === index
+      write(node, cell.text)
+      node.className = `gf-three-cell gf-three-${cell.kind}`
+      node.classList.toggle("gf-three-read", Number.isFinite(dark[i]))
+      node.classList.toggle("gf-three-mark", mark)
+      node.classList.toggle("gf-three-wrong", cell.said >= 0 && told.said[cell.said].wrong)
+      node.style.setProperty("--read", String(Number.isFinite(dark[i]) ? Math.round(dark[i] * 100) / 100 : 0))
+      Object.assign(node.dataset, { row: String(r), at: String(i), said: String(cell.said) })
+      if (encoder) { // one stop of the tab key, the arrows go from letter to letter; elsewhere the slider reaches every symbol
+        node.tabIndex = i === Math.min(made.stop, cells.length - 1) ? 0 : -1
+        node.setAttribute("role", "button")
+        node.setAttribute("aria-pressed", String(cell.kind !== "given"))
+      }
+      const read = weight === undefined ? "" : `, ${(weight * 100).toFixed(1)}% of the attention`
+      const name = cell.said >= 0 ? told.said[cell.said].told : { given: cell.text, hidden: "hidden", later: "not written yet" }[cell.kind]
+      node.title = `${name}${read}${encoder ? "; click to hide or show it" : ""}`
+    })
+  })
+  write(made.line, told.cannot ?? told.lines[self.step])
+  write(made.told, said ? said.told : "")
+}
+
+function draw(self) {
+  const { columns, last } = self.data
+  paint(self.root, self.data.palette, ["attention", "output", "quiet"])
+  self.slider.max = String(last)
+  self.slider.value = String(self.step)
+  self.slider.style.setProperty("--gone", `${(100 * self.step) / Math.max(last, 1)}%`)
+  self.slider.setAttribute("aria-valuetext", `step ${self.step} of ${last}`)
+  write(self.where, `step ${self.step} of ${last}`)
+  resize(self.columns, columns.length, (i) => column(self, i))
+  columns.forEach((told, i) => drawColumn(self, self.columns[i], told))
+}
+
+function table(self) {
+  const head = ["family", "step", "symbol", "words", "row", "place", "weight"]
+  return [head, ...self.data.columns.flatMap((c) => c.said.flatMap((s) => s.reads.flatMap((weights, row) => weights.map((w, i) => [c.family, s.step, s.symbol, s.told, row, i, w]))))]
+}
+
+/**
+ * @param {any} self
+ * @param {Data} data
+ */
+function update(self, data) {
+  const fresh = self.data === null, ended = !fresh && self.step >= self.data.last, changed = !fresh && self.data.text !== data.text
+  self.data = data
+  self.step = fresh ? Math.min(keptInLink(data.name, data.step), data.last) : ended ? data.last : Math.min(self.step, data.last)
+  if (changed) for (const made of self.columns) made.pointed = -1
+  draw(self)
+}
+
+function remove(self) {
+  pause(self)
+  self.link.stop()
+}
+
+export default component({ create, update, remove })

@@ -15,6 +15,7 @@ from ui.players import served
 from ui.stage.draw import URL, draw_stage
 from ui.status import sidebar_status
 from ui.terms import draw_terms
+from ui.tour.bar import draw_tour
 
 ASSETS = Path(__file__).parent / "ui" / "assets"
 LOGO, WORDMARK = ASSETS / "logo.svg", ASSETS / "wordmark.svg"
@@ -44,6 +45,7 @@ def route() -> None:
     # it may run the page again, which Streamlit takes for Home until there is a navigation
     state.drop_endless()
     widgets.arrived(chosen.url_path)
+    draw_tour()
     if problem := served.ensure_static():
         st.error(problem)
     with st.sidebar:

@@ -71,10 +71,7 @@ def save(
     """Writes the four files, each whole or not at all. `dtype` is how the weights are stored (bfloat16 halves
     them).
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, data in _files(model, tokenizer, metrics, dtype).items():
-        write_whole(folder / name, data)
+    write_files(Path(folder), _files(model, tokenizer, metrics, dtype))
 
 
 def load(folder: Path | str) -> Checkpoint:
@@ -100,9 +97,14 @@ def pack(
     model: Transformer, tokenizer: Storable, metrics: Mapping[str, Any], dtype: torch.dtype = torch.float32
 ) -> bytes:
     """The same four files as one zip, for a download."""
+    return zipped(_files(model, tokenizer, metrics, dtype))
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """A zip of files by their names."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in _files(model, tokenizer, metrics, dtype).items():
+        for name, data in files.items():
             archive.writestr(name, data)
     return buffer.getvalue()
 
@@ -244,12 +246,30 @@ def write_whole(path: Path, data: bytes) -> None:
 def _files(
     model: Transformer, tokenizer: Storable, metrics: Mapping[str, Any], dtype: torch.dtype
 ) -> dict[str, bytes]:
+    return files_of(model, model.config.to_dict() | _made_of(model.parts), tokenizer, metrics, dtype)
+
+
+def files_of(
+    model: nn.Module,
+    config: Mapping[str, Any],
+    tokenizer: Storable,
+    metrics: Mapping[str, Any],
+    dtype: torch.dtype,
+) -> dict[str, bytes]:
+    """The four files of a model of any kind, by name; `config` is what its file says."""
     return {
         WEIGHTS: stored(dict(model.named_parameters()), dtype),
-        CONFIG: json_bytes(model.config.to_dict() | _made_of(model.parts)),
+        CONFIG: json_bytes(dict(config)),
         TOKENIZER: json_bytes(tokenizer.to_dict()),
         METRICS: json_bytes(dict(metrics)),
     }
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Writes files by their names into a folder that need not be there yet, each whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        write_whole(folder / name, data)
 
 
 def stored(tensors: Mapping[str, Tensor], dtype: torch.dtype) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
-from torch import nn
+from torch import Tensor, nn
 
 from engine.checkpoints import (
     CONFIG,
@@ -18,16 +18,17 @@ from engine.checkpoints import (
     METRICS,
     TOKENIZER,
     WEIGHTS,
+    files_of,
     filled,
-    json_bytes,
     json_object,
     read,
-    stored,
-    write_whole,
+    write_files,
+    zipped,
 )
 from engine.classifier import Classifier, build_classifier
 from engine.config import ModelConfig
 from engine.errors import CheckpointError, GlassformerError
+from engine.parts.registry import HEALTHY, Parts
 from engine.seq2seq import Seq2Seq, build_pair
 from engine.seq2seq_config import Seq2SeqConfig
 from engine.tokenizers.paired import PairTokenizer
@@ -56,7 +57,7 @@ class LabelCheckpoint:
 
 def save_pair(folder: Path, model: Seq2Seq, tokenizer: PairTokenizer, metrics: Mapping[str, Any]) -> None:
     """Writes the four files, each whole or not at all; weights as bfloat16."""
-    _save(folder, model, model.config.to_dict(), tokenizer, metrics)
+    write_files(folder, files_of(model, model.config.to_dict(), tokenizer, metrics, torch.bfloat16))
 
 
 def save_labels(
@@ -67,7 +68,7 @@ def save_labels(
     metrics: Mapping[str, Any],
 ) -> None:
     """As `save_pair`."""
-    _save(folder, model, {"encoder": model.config.to_dict(), "labels": list(labels)}, tokenizer, metrics)
+    write_files(folder, files_of(model, _labelled(model, labels), tokenizer, metrics, torch.bfloat16))
 
 
 def load_pair(folder: Path | str) -> PairCheckpoint:
@@ -100,21 +101,49 @@ def load_labels(folder: Path | str) -> LabelCheckpoint:
     return LabelCheckpoint(_with_weights(model, Path(folder)), tokenizer, tuple(labels), metrics)
 
 
-def _save(
-    folder: Path,
-    model: nn.Module,
-    config: Mapping[str, Any],
-    tokenizer: PairTokenizer,
-    metrics: Mapping[str, Any],
-) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, data in {
-        WEIGHTS: stored(dict(model.named_parameters()), torch.bfloat16),
-        CONFIG: json_bytes(dict(config)),
-        TOKENIZER: json_bytes(tokenizer.to_dict()),
-        METRICS: json_bytes(dict(metrics)),
-    }.items():
-        write_whole(folder / name, data)
+def pair_from(
+    values: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    metrics: dict[str, Any],
+    parts: Parts = HEALTHY,
+) -> PairCheckpoint:
+    """An encoder-decoder from a snapshot's `model` and `tokenizer`, and its parameters. Raises
+    CheckpointError naming the first that does not fit.
+    """
+    model = build_pair(Seq2SeqConfig.from_dict(values["model"]), device="meta", parts=parts)
+    filled(model, tensors, "this snapshot")
+    tokenizer = PairTokenizer.from_dict(values["tokenizer"])
+    parts.mode(model, False)
+    return PairCheckpoint(model.requires_grad_(False), tokenizer, metrics)
+
+
+def labels_from(
+    values: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    metrics: dict[str, Any],
+    parts: Parts = HEALTHY,
+) -> LabelCheckpoint:
+    """As `pair_from`, of a classifier and its `labels`."""
+    config, labels = ModelConfig.from_dict(values["model"]), tuple(values["labels"])
+    model = build_classifier(config, len(labels), device="meta", parts=parts)
+    filled(model, tensors, "this snapshot")
+    tokenizer = PairTokenizer.from_dict(values["tokenizer"])
+    parts.mode(model, False)
+    return LabelCheckpoint(model.requires_grad_(False), tokenizer, labels, metrics)
+
+
+def pack_files(found: PairCheckpoint | LabelCheckpoint) -> bytes:
+    """The four files that `load_pair` or `load_labels` reads, as one zip for a download; float32."""
+    if isinstance(found, LabelCheckpoint):
+        config = _labelled(found.model, found.labels)
+    else:
+        config = found.model.config.to_dict()
+    return zipped(files_of(found.model, config, found.tokenizer, found.metrics, torch.float32))
+
+
+def _labelled(model: Classifier, labels: tuple[str, ...]) -> dict[str, Any]:
+    """What the file of a classifier's configuration says."""
+    return {"encoder": model.config.to_dict(), "labels": list(labels)}
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], PairTokenizer, dict[str, Any]]:

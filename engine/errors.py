@@ -43,3 +43,7 @@ class RunError(GlassformerError):
 
 class HeadError(GlassformerError):
     """What was asked needs another output head than the model has, or one at all."""
+
+
+class ExerciseError(GlassformerError):
+    """An answer that cannot be read, or an exercise that there is not."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.config import ModelConfig
 from engine.errors import CorpusError
 from engine.seq2seq_config import Seq2SeqConfig
-from engine.tokenizers.paired import BEGIN, END, PAD, PairTokenizer
+from engine.tokenizers.paired import BEGIN, END, PAD, PairTokenizer, Symbols
 
 Split = Literal["train", "validation"]
 
@@ -154,14 +154,14 @@ class LabelledText:
         )
 
 
-def source_ids(text: str, tokenizer: PairTokenizer) -> list[int]:
+def source_ids(text: str, tokenizer: Symbols, end: int = END) -> list[int]:
     """A source as the encoder reads it. Raises CorpusError for an empty one, TokenizerError for an unknown
     symbol.
     """
     ids = tokenizer.encode(text)
     if not ids:
         raise CorpusError("a source needs at least one symbol: there is nothing to read")
-    return [*ids, END]
+    return [*ids, end]
 
 
 def label_ids(text: str, tokenizer: PairTokenizer) -> list[int]:

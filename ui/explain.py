@@ -13,7 +13,7 @@ from ui.text.glossary import linked
 
 MEASURE, HAND, WORDS, CODE = "measure", "hand", "words", "code"
 FOLDS = (MEASURE, HAND, WORDS, CODE)
-_VIEW = "view_drawn"
+VIEW_DRAWN = "view_drawn"  # the name of the view whose folds are open, in the session
 
 
 def answer(sentence: str) -> None:
@@ -49,8 +49,8 @@ def reading(see: str, why: str, attempt: str) -> None:
 
 def new_view(name: str) -> None:
     """Folds what another view had open; what a link opens stays."""
-    before = st.session_state.get(_VIEW)
-    st.session_state[_VIEW] = name
+    before = st.session_state.get(VIEW_DRAWN)
+    st.session_state[VIEW_DRAWN] = name
     if before not in (None, name) and before.split("/")[0] == name.split("/")[0]:
         st.session_state.update(dict.fromkeys(FOLDS, False))
 

@@ -143,10 +143,6 @@ CLOSED = {
         "These checks ask a model what follows in a text. An encoder-decoder answers a source instead: it is"
         " right or wrong as a whole."
     ),
-    "export": (
-        "An encoder-decoder has two halves, and what is written out here is a model of one: the half that"
-        " reads would be of no use without the other."
-    ),
 }
 
 

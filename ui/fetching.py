@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -13,7 +14,7 @@ from ui.slow import measured
 from ui.text.markdown import safe
 
 FILE = "file-"  # before the path of a model on this computer
-CHOSEN = "subject_model"
+CHOSEN, FETCHED = "subject_model", "fetched_model"
 
 
 def file_name(name: str) -> str:
@@ -42,9 +43,7 @@ def more_models(prefix: str) -> None:
     if not profile.max_download and not profile.may_open_files:
         return
     with st.expander("More models, trained by others", icon=":material/add:", key="more_models"):
-        absent = [name for name in sources.KNOWN if sources.find(name) is None]
-        for name in absent if profile.max_download else ():
-            _offer(name, prefix)
+        offers(tuple(sources.KNOWN), CHOSEN, prefix)
         if profile.may_open_files:
             # Streamlit's own: a path is not a value to keep in the link; what it opens is.
             st.text_input(
@@ -59,7 +58,16 @@ def more_models(prefix: str) -> None:
                 st.caption(f":material/info: {safe(problem)}")
 
 
-def _offer(name: str, prefix: str) -> None:
+def offers(names: Sequence[str], chosen: str, prefix: str) -> None:
+    """Those of `names` that are not on this server, where it fetches models: what was fetched becomes the
+    value of the widget `chosen`, under its name after `prefix`, once `take` puts it there.
+    """
+    for name in names if state.profile().max_download else ():
+        if sources.find(name) is None:
+            _offer(name, chosen, prefix)
+
+
+def _offer(name: str, chosen: str, prefix: str) -> None:
     """One that can be fetched: its facts, the button, then its progress."""
     known = sources.KNOWN[name]
     words, button = st.columns([3, 2], vertical_alignment="center")
@@ -70,9 +78,15 @@ def _offer(name: str, prefix: str) -> None:
     if st.session_state.get(asked):
         largest = state.profile().max_download
         if measured((asked,), lambda: download(name, largest), f"Fetching {known.short}") is not None:
-            st.session_state[CHOSEN] = prefix + name
+            st.session_state[FETCHED] = (chosen, prefix + name)
             st.session_state.pop(asked)
             st.rerun()
+
+
+def take(chosen: str) -> None:
+    """Puts what was fetched for the widget `chosen` there: before it is drawn, as Streamlit wants it."""
+    if st.session_state.get(FETCHED, ("",))[0] == chosen:
+        st.session_state[chosen] = st.session_state.pop(FETCHED)[1]
 
 
 def _ask(asked: str) -> None:

@@ -68,6 +68,7 @@ class View:
     question: str | Callable[..., str] = ""
     closed: str = ""
     both_halves: bool = False
+    whole: bool = False  # it takes an encoder-decoder as a whole
 
     def tell(self, *about: Any) -> None:
         """Draws the words and the code, folded: below the view, after the scrubber."""
@@ -159,7 +160,7 @@ def _opened(view: View, question: DeltaGenerator, subject: Subject) -> bool:
     there.
     """
     name = subject.key[0]
-    if subject.pair is None:
+    if subject.pair is None or view.whole:
         _draw(view, question, subject)
         return True
     with boundary():

@@ -18,9 +18,10 @@ from engine.errors import GlassformerError
 from engine.ledger import parameter_formula
 from engine.model import build
 from engine.presets import PRESETS
-from engine.pretrained import library, sources
+from engine.pretrained import library, pairs, sources
 from engine.pretrained.library import Pretrained
 from engine.tasks import TASKS
+from engine.training.kinds import LABELS, PAIRS
 from engine.training.lapse import Lapse, open_lapse
 from ui import families, fetching, state
 from ui.fetching import FILE
@@ -98,6 +99,7 @@ def choose_model(
         *fetching.files(named),
         *(UNTRAINED + name for name in TRAINABLE),
     ]
+    fetching.take("subject_model")
     current: str = st.session_state.get("subject_model", "")
     if current not in options:
         hand = RUN + str(st.session_state.get("run_id"))
@@ -125,20 +127,33 @@ def choose_model(
 
 def _runs(named: str | None) -> dict[str, RunView]:
     manager = state.manager()
-    views = {RUN + view.id: view for view in reversed(manager.runs(state.owner())) if view.snapshots}
+    views = {RUN + view.id: view for view in reversed(manager.runs(state.owner())) if _opens(view)}
     if (
         named
         and named.startswith(RUN)
         and named not in views
         and (view := manager.view(named.removeprefix(RUN))) is not None
-        and view.snapshots
+        and _opens(view)
     ):
         views[named] = view  # somebody else's, by its link
     return views
 
 
+def _opens(view: RunView) -> bool:
+    """Whether there is something to look into yet, and the pages that look inside one tower can show it."""
+    return bool(view.snapshots) and view.spec.kind.inside
+
+
 def _missing(name: str) -> str:
     if name.startswith(RUN):
+        view = state.manager().view(name.removeprefix(RUN))
+        if view is not None and view.spec.kind is PAIRS:
+            return (
+                "That run has two towers, an encoder and a decoder, and this page looks inside one: the page"
+                " Cross-attention shows it"
+            )
+        if view is not None and view.spec.kind is LABELS:
+            return "That run gives a label and writes no text, which this page is about: Train shows it"
         return "That run is not on this server (any more)"
     known = sources.KNOWN.get(name.removeprefix(PRETRAINED)) if name.startswith(PRETRAINED) else None
     return f"{known.short} is not on this server" if known else "There is no such model"
@@ -237,7 +252,8 @@ def facts(found: Found, total: int | None, step: int, steps: tuple[int, ...]) ->
     if (exact := families.exact_of(found)) is not None:
         return " · ".join(["its encoder", *words, f"width {c.d_model}", exact])
     if isinstance(found, Pretrained):
-        return " · ".join(words + _published(found))
+        half = ["its encoder"] if pairs.is_pair(found.path) else []
+        return " · ".join(half + words + _published(found))
     words += [f"width {c.d_model}", f"context {c.context}"]
     loss = found.metrics.get("validation_loss")
     if isinstance(loss, float):

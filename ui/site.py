@@ -37,6 +37,7 @@ class Entry:
 
 
 HOME = "pages/start/home/page.py"
+COURSES = "pages/start/courses/page.py"
 EVERY_PART = ("tokens", "embedding", "position", "attention", "feedforward", "unembedding", "softmax")
 
 ENTRIES: tuple[Entry, ...] = (
@@ -47,6 +48,14 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/home:",
         "",
         "A Transformer that runs: your text, its lanes, its next token.",
+    ),
+    Entry(
+        "Start",
+        "start/courses/page.py",
+        "Courses",
+        ":material/route:",
+        "courses",
+        "Guided courses: one scene after the other, on the pages themselves.",
     ),
     Entry(
         "Start",
@@ -220,6 +229,15 @@ ENTRIES: tuple[Entry, ...] = (
         ":material/difference:",
         "reference",
         "Two programs on the same weights, number by number; and any model to take along.",
+        also=EVERY_PART,
+    ),
+    Entry(
+        "Learn",
+        "learn/exercises/page.py",
+        "Exercises",
+        ":material/edit_square:",
+        "exercises",
+        "Pen and paper: numbers, shapes and proofs, with hints that know the mistake; and a sheet to print.",
         also=EVERY_PART,
     ),
 )

@@ -21,11 +21,16 @@ from engine.export.writers import WRITERS, Writer
 from engine.model import Transformer, build
 from engine.parts.linear import StackedLinear
 from engine.parts.registry import HEALTHY
-from engine.pretrained.families import HUGGING_FACE
+from engine.pretrained.families import HUGGING_FACE, PAIRS
+from engine.pretrained.family import TENSORS
+from engine.pretrained.t5 import FEED_FORWARD, HEAD
 from engine.pretrained.weights import Change, Piece
+from engine.seq2seq import Seq2Seq
+from engine.seq2seq_config import ResolvedSeq2Seq
 
 # What a family may have and ours lacks: a bias of zeros or a gain of ones changes nothing.
 FILLED = ("attention_bias", "output_bias", "ffn_bias", "norm_bias", "norm_gain", "qk_gain")
+MOST = 3  # properties that a sentence names
 AS_A_TABLE = ("sinusoidal", "none")  # positions that a learned table can hold, as far as it reaches
 
 
@@ -41,11 +46,14 @@ class Plan:
     filled: tuple[str, ...]
 
 
-def plan(model: Transformer) -> Plan:
+def plan(model: Transformer | Seq2Seq) -> Plan:
     """The family of WRITERS that can say a model exactly, with the least to fill in.
 
-    Raises PretrainedError that names what none of them has, or what the nearest lacks.
+    Raises PretrainedError that names what none of them has, or what the nearest lacks; and for every
+    encoder-decoder, whose families are read here and not written.
     """
+    if isinstance(model, Seq2Seq):
+        raise PretrainedError(_pair_refusal(model.config))
     if model.parts is not HEALTHY:
         raise PretrainedError(
             f"it was made with a deliberate mistake ({model.parts.name}), which no family has"
@@ -123,6 +131,30 @@ def _refusal(c: ResolvedConfig, tried: Mapping[str, tuple[str, ...]]) -> str:
         f"none of the families that are written here ({known}) has all of its properties; the nearest,"
         f" {WRITERS[nearest].title}, has no {said}"
     )
+
+
+def _pair_refusal(c: ResolvedSeq2Seq) -> str:
+    """Which properties of an encoder-decoder T5 lacks, the one family of them that is known here."""
+    d = c.decoder
+    facts = {
+        "vocab_size": d.vocab_size,
+        "n_positions": d.context,
+        "d_model": d.d_model,
+        "num_layers": d.n_layers,
+        "num_heads": d.n_heads,
+        "d_kv": d.d_head,
+        "d_ff": d.d_ff,
+        "layer_norm_epsilon": d.norm_eps,
+        "feed_forward_proj": next((k for k, v in FEED_FORWARD.items() if v == d.ffn), "relu"),
+        "tie_word_embeddings": d.output_head == "scaled",
+        TENSORS: () if d.tie_embeddings else (HEAD,),
+    }
+    lacking = _differences(d, PAIRS["t5"].config(facts).decoder.resolved())
+    if not lacking:
+        return "it is a T5, whose layout is read here and not written"
+    said = " and ".join(f"{f} = {getattr(d, f)!r}" for f in lacking[:MOST])
+    more = f", and {len(lacking) - MOST} more" if len(lacking) > MOST else ""
+    return f"T5, the one family of encoder-decoders that is known here, has no {said}{more}"
 
 
 # Tensors -----------------------------------------------------------------------------------------

@@ -4,118 +4,127 @@ it uses.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from engine.config import ResolvedConfig
+from engine.export import templates
 from engine.export.gather import Gathered, Place, gather
 from engine.model import Transformer
+from engine.seq2seq import Seq2Seq
 from engine.tokenizers.char import CharTokenizer
+from engine.tokenizers.paired import SIGNS, PairTokenizer
 
-CHOICES = ("norm", "position", "mixer", "feedforward", "wiring", "output")  # by configuration, of `Parts`
 PARTS = "HEALTHY"  # what the engine calls the parts that a model has where nothing else is said
-
-HEAD = '''"""{title}: a model as one file of PyTorch.
-
-Written by Glassformer from the model's configuration and the engine's own source.
-It needs torch and safetensors, and model.safetensors beside it. To use it:
-
-    python {file} {example}
-
-or, from Python, `model = load("model.safetensors")`, then `model(tokens)` with tokens (batch, position) int64
-gives logits (batch, position, vocab).
-"""
-
-from __future__ import annotations
-
-{imports}
-
-{types}
-class Config:
-    """The architecture, with every derived size filled in."""
-
-{fields}
-
-    def validate(self) -> Config:
-        return self
-
-    def resolved(self) -> Config:
-        return self
+TOWER = ("norm", "position", "mixer", "feedforward")  # by configuration, of `Parts`
 
 
-'''
-LOAD = '''
+@dataclass(frozen=True)
+class Half:
+    """A configuration that the file has, how it is called there, and which parts are chosen by it."""
+
+    name: str
+    config: ResolvedConfig
+    chooses: tuple[str, ...]
 
 
-def load(path: str | Path = "model.safetensors") -> Transformer:
-    """The model with its weights, in float32, ready to be asked."""
-    with torch.device("meta"):
-        model = Transformer(Config())
-    weights = {name: x.float() for name, x in load_file(path).items()}
-    model.load_state_dict(weights, strict=True, assign=True)
-    return model.eval().requires_grad_(False)
-
-
-'''
-BY_IDS = '''def main() -> None:
-    """The likeliest tokens after the ids that were given."""
-    model = load(Path(__file__).with_name("model.safetensors"))
-    ids = [int(word) for word in sys.argv[1:]] or [0]
-    chances, tokens = model(torch.tensor([ids]))[0, -1].softmax(-1).topk(5)
-    for chance, token in zip(chances.tolist(), tokens.tolist(), strict=True):
-        print(f"token {token}: {chance:.4f}")
-'''
-BY_TEXT = '''ALPHABET = {alphabet!r}
-
-
-def main() -> None:
-    """Goes on with the text that was given, a character at a time."""
-    torch.set_num_threads(1)  # several would wait for each other longer than such small products take
-    model = load(Path(__file__).with_name("model.safetensors"))
-    known = " ".join(sys.argv[1:]) or ALPHABET[0]
-    ids = [ALPHABET.index(character) for character in known if character in ALPHABET]
-    generator = torch.Generator().manual_seed(0)
-    for _ in range(200):
-        logits = model(torch.tensor([ids[-Config.context :]]))[0, -1]
-        ids.append(int(torch.multinomial((logits / 0.8).softmax(-1), 1, generator=generator)))
-    print("".join(ALPHABET[i] for i in ids))
-'''
-END = """
-
-if __name__ == "__main__":
-    main()
-"""
-
-
-def one_file(model: Transformer, title: str, tokenizer: object = None, file: str = "model.py") -> str:
+def one_file(
+    model: Transformer | Seq2Seq,
+    title: str,
+    tokenizer: object = None,
+    file: str = "model.py",
+    example: str = "",
+) -> str:
     """The text of the file. It reads model.safetensors, which holds the parameters under the engine's names
-    (`engine.checkpoints` writes such a file).
+    (`engine.checkpoints` writes such a file). `example` is what an encoder-decoder may be given to read.
 
     Raises PretrainedError where two of the parts have one name.
     """
-    chosen = {
-        name: getattr(model.parts, name)(model.config) for name in CHOICES if hasattr(model.parts, name)
-    }
-    mask, stack = model.parts.mask, model.parts.stack
-    roots: list[Place] = [(part.__module__, part.__name__) for part in chosen.values()]
-    roots += [(one.__module__, one.__name__) for one in (mask, stack)]  # type: ignore[union-attr]
-    roots += [(Transformer.__module__, Transformer.__name__)]
-    found = gather(roots, frozenset({PARTS}))
-    names = [f"{name}=lambda config: {part.__name__}" for name, part in chosen.items()]
-    names += [f"mask={mask.__name__}", f"stack={stack.__name__}"]  # type: ignore[attr-defined]
+    halves, pair = _halves(model), isinstance(model, Seq2Seq)
+    chosen = _chosen(model, halves)
+    single = ["mask", "stack", *(["decoder_masks"] if pair else [])]
+    others = {name: getattr(model.parts, name) for name in single}
+    whole = type(model)
+    roots: list[Place] = [
+        (part.__module__, part.__name__)
+        for part in (*(part for parts in chosen.values() for part in parts), *others.values(), whole)
+    ]
+    found = gather(list(dict.fromkeys(roots)), frozenset({PARTS}))
+    names = [f"{name}=lambda config: {_choice(parts)}" for name, parts in chosen.items()]
+    names += [f"{name}={one.__name__}" for name, one in others.items()]
     parts = f"{PARTS} = SimpleNamespace(\n" + "".join(f"    {name},\n" for name in names) + ")"
-    *before, whole = found.sources()
-    letters = isinstance(tokenizer, CharTokenizer) and model.config.causal
-    main = BY_TEXT.format(alphabet=tokenizer.alphabet) if letters else BY_IDS  # type: ignore[attr-defined]
-    head = HEAD.format(
+    *before, last = found.sources()
+    example, main = _main(model, tokenizer, example)
+    head = templates.HEAD.format(
         title=" ".join(title.replace('"', "'").replace("\\", "/").split()),
         file=file,
-        example="To be, or not to be" if letters else "1 2 3",
+        example=example,
+        call=templates.CALL_PAIR if pair else templates.CALL,
         imports=_imports(found),
         types=_types(found),
-        fields=_fields(model.config),
+        configs=_configs(model, halves),
     )
-    return head + "\n\n\n".join([*before, parts, whole]) + LOAD + main + END
+    load = templates.LOAD.format(model=whole.__name__)
+    return head + "\n\n\n".join([*before, parts, last]) + load + main + templates.END
+
+
+def _halves(model: Transformer | Seq2Seq) -> tuple[Half, ...]:
+    if isinstance(model, Transformer):
+        return (Half("Config", model.config, (*TOWER, "wiring", "output")),)
+    encoder, decoder = model.config.encoder, model.config.decoder
+    return (
+        Half("EncoderConfig", encoder, (*TOWER, "wiring")),
+        Half("DecoderConfig", decoder, (*TOWER, "crossing", "output")),
+    )
+
+
+def _chosen(model: Transformer | Seq2Seq, halves: Sequence[Half]) -> dict[str, tuple[type, ...]]:
+    """The name of each choice -> the parts that it falls on, those of the decoder last, each once."""
+    found: dict[str, dict[type, None]] = {}
+    for half in halves:
+        for name in half.chooses:
+            if hasattr(model.parts, name):
+                found.setdefault(name, {})[getattr(model.parts, name)(half.config)] = None
+    return {name: tuple(parts) for name, parts in found.items()}
+
+
+def _choice(parts: Sequence[type]) -> str:
+    if len(parts) == 1:
+        return parts[0].__name__
+    encoder, decoder = parts
+    return f"{decoder.__name__} if config.causal else {encoder.__name__}"
+
+
+def _main(model: Transformer | Seq2Seq, tokenizer: object, example: str) -> tuple[str, str]:
+    """(what may be given to the file, what it then does)."""
+    if isinstance(model, Seq2Seq):
+        if not isinstance(tokenizer, PairTokenizer):
+            return "5 6 7", templates.PAIR_BY_IDS
+        letters = tokenizer.by == "letters"
+        main = templates.PAIR_BY_TEXT.format(
+            symbols=list(tokenizer.symbols),
+            first=len(SIGNS),
+            cut="text" if letters else "text.split()",
+            glue="" if letters else " ",
+        )
+        return example or " ".join(tokenizer.symbols[:3]), main
+    if isinstance(tokenizer, CharTokenizer) and model.config.causal:
+        return "To be, or not to be", templates.BY_TEXT.format(alphabet=tokenizer.alphabet)
+    return "1 2 3", templates.BY_IDS
+
+
+def _configs(model: Transformer | Seq2Seq, halves: Sequence[Half]) -> str:
+    """The classes of the configuration."""
+    said = {"Config": "The architecture", "EncoderConfig": "What reads", "DecoderConfig": "What writes"}
+    found = "\n\n\n".join(
+        templates.CONFIG.format(name=half.name, said=said[half.name], fields=_fields(half.config))
+        for half in halves
+    )
+    if isinstance(model, Transformer):
+        return found
+    c = model.config
+    return found + templates.PAIR.format(pad=c.pad, begin=c.begin, end=c.end)
 
 
 def _imports(found: Gathered) -> str:

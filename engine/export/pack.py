@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.errors import PretrainedError, TokenizerError
 from engine.export.hugging_face import Plan, tensors
@@ -42,7 +42,7 @@ class Size:
             )
 
 
-def size(model: Transformer, dtype: str) -> Size:
+def size(model: nn.Module, dtype: str) -> Size:
     """How large the weights become in a dtype of DTYPES."""
     return Size(sum(p.numel() for p in model.parameters()) * DTYPES[dtype].itemsize)
 
@@ -81,7 +81,7 @@ def tokenizer_note(model: Transformer, tokenizer: Tokenizer) -> str | None:
     return None
 
 
-def own_weights(model: Transformer, dtype: str) -> bytes:
+def own_weights(model: nn.Module, dtype: str) -> bytes:
     """model.safetensors under the engine's names, for the one file of PyTorch."""
     held: dict[str, Tensor] = {
         name: p.detach().to(DTYPES[dtype]).contiguous() for name, p in model.named_parameters()

@@ -20,7 +20,7 @@ from engine.parts.masks import causal_mask, padding_mask
 from engine.probe import Recorder
 from engine.seq2seq import Memory, Seq2Seq
 from engine.tasks.paired import PAIR_TASKS, Aligned
-from engine.tokenizers.paired import PairTokenizer
+from engine.tokenizers.paired import Symbols
 
 Change = Literal["none", "cut", "shuffled", "swapped"]
 
@@ -36,6 +36,7 @@ class Crossing:
     written: tuple[str, ...]
     text: str
     patterns: np.ndarray = field(repr=False)
+    ended: bool = True  # by the model itself, not because no more was asked for
 
     def pattern(self, head: tuple[int, int] | None) -> np.ndarray:
         """(query, key) of one (layer, head), or the mean of all."""
@@ -44,32 +45,61 @@ class Crossing:
 
 @torch.inference_mode()
 def crossing(
-    model: Seq2Seq, tokenizer: PairTokenizer, text: str, change: Change = "none", seed: int = 0
+    model: Seq2Seq,
+    tokenizer: Symbols,
+    text: str,
+    change: Change = "none",
+    seed: int = 0,
+    longest: int | None = None,
 ) -> Crossing:
-    """Reads `text` and writes the likeliest target, at most as long as the decoder's context.
+    """Reads `text` and writes the likeliest target, of at most `longest` symbols (the decoder's context if
+    None).
 
     cut: the memory is all zeros, so the source says nothing. shuffled: the source's symbols change places, by
     `seed`; its end stays last. swapped: the trained weights run with `engine.faults.masks.swapped_masks`.
     Raises CorpusError for an empty text, TokenizerError for unknown symbols, ShapeError for too many.
     """
-    ids = source_ids(text, tokenizer)
+    ids = source_ids(text, tokenizer, model.config.end)
     if change == "shuffled":
         ids = [*shuffled(ids[:-1], seed), ids[-1]]
     reader = with_parts(model, "swapped_masks") if change == "swapped" else model
     memory = reader.encode(torch.tensor([ids]))
     if change == "cut":
         memory = Memory(torch.zeros_like(memory.vectors), memory.padding)
+    room = min(longest or model.config.decoder.context, model.config.decoder.context)
+    cache = reader.cache(memory, room) if reader.keeps else None
     seen, rows = [model.config.begin], []
-    while len(seen) <= model.config.decoder.context:
+    while len(seen) <= room:
         recorder = Recorder({"cross_pattern"})
-        seen.append(int(reader.decode(torch.tensor([seen]), memory, recorder)[0, -1].argmax()))
+        new = seen if cache is None else seen[-1:]
+        logits = reader.decode(torch.tensor([new]), memory, recorder, cache)[0, -1]
+        seen.append(int(logits.argmax()))
         rows.append(torch.stack([*recorder.tensors.values()])[:, 0, :, -1])  # (layer, head, key)
         if seen[-1] == model.config.end:
             break
-    patterns = torch.stack(rows, dim=2)  # (layer, head, query, key)
-    return Crossing(
-        tokenizer.shown(ids), tokenizer.shown(seen[1:]), tokenizer.decode(seen[1:]), patterns.float().numpy()
-    )
+    patterns = torch.stack(rows, dim=2).float().numpy()  # (layer, head, query, key)
+    source, written = (tokenizer.shown(each) for each in (ids, seen[1:]))
+    return Crossing(source, written, tokenizer.decode(seen[1:]), patterns, seen[-1] == model.config.end)
+
+
+@dataclass(frozen=True)
+class Look:
+    """The sharpest look of a text: the place in it, the place in the source, and the weight there."""
+
+    query: int
+    key: int
+    weight: float
+
+
+def sharpest(pattern: np.ndarray) -> Look | None:
+    """The largest weight of a pattern (query, key), but for the source's last key, its end: much of a gaze
+    rests there that looks at nothing. None for a source that has only an end.
+    """
+    own = pattern[:, :-1]
+    if not own.size:
+        return None
+    query, key = np.unravel_index(int(own.argmax()), own.shape)
+    return Look(int(query), int(key), float(own[query, key]))
 
 
 def shuffled(ids: Sequence[int], seed: int) -> list[int]:

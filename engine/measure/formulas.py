@@ -84,6 +84,8 @@ _FIXED: dict[str, Formula] = {
     "tokens": (r"t \in \{0, \dots, V-1\}^T", "the ids of the text"),
     "mask": (r"M_{ij} = 0 \text{ if } j \le i, \text{ else } -\infty", "0 where key ≤ query, else −∞"),
     "masked_scores": (r"\mathrm{masked} = \mathrm{scores} + M", "scores + mask"),
-    "pooled": (r"p = \tanh(x_0\,W + b)", "tanh(the first token's vector · W + b)"),
+    "pool_first": (r"x_0", "the first token's vector"),
+    "pool_in": (r"u = x_0\,W + b", "that vector · W + b"),
+    "pooled": (r"p = \tanh(u)", "tanh of it"),
     "probabilities": (r"p_i = \frac{e^{\ell_i}}{\sum_j e^{\ell_j}}", "softmax over vocab"),
 }

@@ -33,7 +33,16 @@ _PARTS = {
     "residual": ("resid_pre", "resid_mid", "cross_resid", "resid_post"),
     "norm": ("norm_embed", "norm1", "cross_norm", "norm2", "norm_final", "norm_out"),
     "feedforward": ("ffn_in", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"),
-    "output": ("out_pre", "out_post", "out_scaled", "logits", "pooled", "probabilities"),
+    "output": (
+        "out_pre",
+        "out_post",
+        "out_scaled",
+        "logits",
+        "pool_first",
+        "pool_in",
+        "pooled",
+        "probabilities",
+    ),
 }
 _LAST = ("norm_final", *_PARTS["output"], "norm_out")
 _PART = {name: part for part, names in _PARTS.items() for name in names}
@@ -241,6 +250,7 @@ class Tape(TorchFunctionMode):
             "ffn_pre": "ffn_in",
             "cross_out": "cross_z_merged",
             "logits": "out_scaled",
+            "pooled": "pool_in" if operation == "linear" else "pool_first",
         }
         if target in named:
             return named[target]
@@ -334,6 +344,8 @@ def _axes(bare: str, x: Tensor, place: int) -> tuple[str, ...]:
         return ("batch", "query", "head", "d_head") if asks else ("batch", "key", "kv_head", "d_head")
     named: dict[str, tuple[str, ...]] = {
         "out_scaled": AXES["norm_final"],
+        "pool_first": AXES["pooled"],
+        "pool_in": AXES["pooled"],
         "cross_kv_flat": ("batch", "key", "2 kv_head × d_head"),
         "qkv_flat": ("batch", "query", "(head + 2 kv_head) × d_head"),
         "ffn_in": ("batch", "query", "2 × d_ff"),

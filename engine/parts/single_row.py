@@ -35,7 +35,7 @@ from engine.parts.feedforward import (
 )
 from engine.parts.heads import HeadMixer
 from engine.parts.norms import LayerNorm, NoNorm, RMSNorm
-from engine.parts.output import LinearOutput
+from engine.parts.output import LinearOutput, ScaledOutput
 from engine.parts.positions import (
     Alibi,
     DistanceRow,
@@ -58,7 +58,8 @@ KNOWN = frozenset(
         *(NoPosition, Sinusoidal, Learned, Rope, Alibi, T5Bias),
         *(NoMixer, Mean, Similarity, SharedQK, Attention),
         *(Relu, SquaredRelu, Gelu, GeluTanh, SwiGlu, GeGlu, GeGluTanh, NoFeedForward),
-        *(PreNormBlock, PostNormBlock, ParallelBlock, NoResidualBlock, LinearOutput),
+        *(PreNormBlock, PostNormBlock, ParallelBlock, NoResidualBlock),
+        *(LinearOutput, ScaledOutput),
     )
 )
 # Tensors, since a plain number is made into one at every use.
@@ -144,6 +145,15 @@ class _Linear:
 def linear(weight: Tensor, bias: Tensor | None, products: Products) -> Vector:
     """x W^T + b of a parameter of the model."""
     return _Linear(products.of(weight, bias), len(weight), weight.detach())
+
+
+def unembedding(output: object, matrix: Tensor, products: Products) -> Vector:
+    """The logits (1, vocab) of a last vector, by a known output."""
+    multiply = linear(matrix, None, products)
+    if isinstance(output, ScaledOutput):
+        scale = matrix.shape[1] ** -0.5
+        return lambda x: multiply(x * scale)
+    return multiply
 
 
 class _Copies:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from typing import Any, Protocol
 
 from filelock import FileLock
 from safetensors import SafetensorError, safe_open
@@ -13,9 +14,20 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.errors import PretrainedError
-from engine.pretrained.load import Opened
 
 FORM = 1  # of what is kept: another number makes every kept file a stranger's
+
+
+class Readable(Protocol):
+    """A model whose numbers still lie on disk: engine.pretrained.load.Opened, and pairs.OpenedPair."""
+
+    @property
+    def names(self) -> set[str]: ...
+
+    @property
+    def differs(self) -> dict[str, Any]: ...
+
+    def weights(self) -> dict[str, Tensor]: ...
 
 
 def folder() -> Path:
@@ -23,19 +35,17 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glassformer" / "models"
 
 
-def stamp(opened: Opened, path: Path) -> str:
+def stamp(opened: Readable, path: Path) -> str:
     """Names the file, its state and the configuration: another one gets another name. Fields that say nothing
     new are left out, so that a field that is added later makes no kept file a stranger's.
     """
     files = sorted(path.rglob("*.safetensors")) if path.is_dir() else [path]
     state = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    config, plain = opened.config.to_dict(), type(opened.config)().to_dict()
-    differs = {name: value for name, value in config.items() if value != plain[name]}
-    said = json.dumps([FORM, str(path.resolve()), state, differs])
+    said = json.dumps([FORM, str(path.resolve()), state, opened.differs])
     return hashlib.sha256(said.encode()).hexdigest()[:20]
 
 
-def weights(opened: Opened, path: Path, keep: Path | None = None) -> dict[str, Tensor]:
+def weights(opened: Readable, path: Path, keep: Path | None = None) -> dict[str, Tensor]:
     """The tensors of a model, mapped from `keep` (the user's cache if None), and put there first where they
     are not yet.
 
@@ -66,7 +76,7 @@ def _write(tensors: dict[str, Tensor], kept: Path) -> None:
         half.unlink(missing_ok=True)
 
 
-def _mapped(kept: Path, opened: Opened) -> dict[str, Tensor] | None:
+def _mapped(kept: Path, opened: Readable) -> dict[str, Tensor] | None:
     """The tensors in a kept file; None where there is none, or it is not whole."""
     if not kept.is_file():
         return None
@@ -77,6 +87,6 @@ def _mapped(kept: Path, opened: Opened) -> dict[str, Tensor] | None:
     except (OSError, SafetensorError):
         kept.unlink(missing_ok=True)
         return None
-    if found.keys() != opened.family.pieces(opened.config).keys():
+    if found.keys() != opened.names:
         raise PretrainedError(f"{kept.name} in the cache belongs to another model: remove it")
     return found

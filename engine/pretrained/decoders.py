@@ -288,7 +288,7 @@ def _bloom_pieces(config: ModelConfig) -> Pieces:
     return tables | normed | blocks(config, block)
 
 
-DECODERS: dict[str, Family] = {
+DECODERS: dict[str, Family[ModelConfig]] = {
     "gpt2": Family(_gpt2_config, _gpt2_pieces, _gpt2_ignored),
     "llama": Family(_llama_config, _llama_pieces, _llama_ignored),
     "mistral": Family(_mistral_config, _llama_pieces, _llama_ignored),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from engine.config import ModelConfig
 from engine.errors import PretrainedError
+from engine.pretrained import t5
 from engine.pretrained.family import (
     TENSORS,
     Facts,
@@ -16,7 +17,6 @@ from engine.pretrained.family import (
     both,
     checked,
     flag,
-    optional,
     real,
     refuse,
     whole,
@@ -25,7 +25,7 @@ from engine.pretrained.weights import piece
 
 # BERT -------------------------------------------------------------------------------------------
 
-HEAD = "cls.predictions"
+HEAD, POOLER = "cls.predictions", "pooler.dense"  # a file may have both, one, or neither
 
 
 def _bert_config(facts: Facts) -> ModelConfig:
@@ -49,6 +49,7 @@ def _bert_config(facts: Facts) -> ModelConfig:
         embedding_norm=True,
         token_types=whole(facts, "type_vocab_size", 2),
         output_head="masked" if guesses else "none",
+        pooler=any(name.startswith(POOLER) for name in facts.get(TENSORS, ())),
         tie_embeddings=flag(facts, "tie_word_embeddings", True),
         attention_bias=True,
         ffn_bias=True,
@@ -76,7 +77,8 @@ def _bert_pieces(config: ModelConfig) -> Pieces:
         "token_types": piece("embeddings.token_type_embeddings.weight"),
         **both("norm_embed", "embeddings.LayerNorm"),
     }
-    return tables | _bert_head(config) | blocks(config, block)
+    pooler = both("pooler.w_pool", POOLER) if config.pooler else {}
+    return tables | pooler | _bert_head(config) | blocks(config, block)
 
 
 def _bert_head(config: ModelConfig) -> Pieces:
@@ -90,70 +92,12 @@ def _bert_head(config: ModelConfig) -> Pieces:
 
 
 def _bert_ignored(config: ModelConfig) -> set[str]:
-    """The head that says whether two texts follow each other, with its pooler; and what is stored twice."""
+    """The head that says whether two texts follow each other, and what is stored twice."""
     tied = {f"{HEAD}.decoder.weight"} if config.tie_embeddings else set()
-    return {"pooler.", "cls.seq_relationship.", "embeddings.position_ids", f"{HEAD}.decoder.bias"} | tied
+    return {"cls.seq_relationship.", "embeddings.position_ids", f"{HEAD}.decoder.bias"} | tied
 
 
-# T5 ---------------------------------------------------------------------------------------------
-
-FEED_FORWARD = {"relu": "relu", "gated-gelu": "geglu_tanh"}
-
-
-def _t5_config(facts: Facts) -> ModelConfig:
-    refuse(facts, relative_attention_num_buckets=32, relative_attention_max_distance=128, is_decoder=False)
-    said = facts.get("feed_forward_proj", "relu")
-    if not isinstance(said, str) or said not in FEED_FORWARD:
-        raise PretrainedError(f"its feed_forward_proj is {said!r}; known here are {', '.join(FEED_FORWARD)}")
-    return checked(
-        vocab_size=whole(facts, "vocab_size", 32_128),
-        context=optional(facts, "n_positions") or 512,
-        d_model=whole(facts, "d_model", 512),
-        n_layers=whole(facts, "num_layers", 6),
-        n_heads=whole(facts, "num_heads", 8),
-        d_head=whole(facts, "d_kv", 64),
-        d_ff=whole(facts, "d_ff", 2048),
-        norm="rmsnorm",
-        norm_eps=real(facts, "layer_norm_epsilon", 1e-6),
-        ffn=FEED_FORWARD[said],
-        position="t5",
-        score_scale=False,
-        causal=False,
-        output_head="none",
-    )
-
-
-def _t5_pieces(config: ModelConfig) -> Pieces:
-    gated = config.ffn == FEED_FORWARD["gated-gelu"]
-
-    def block(i: int) -> Pieces:
-        at = f"encoder.block.{i}.layer"
-        dense = f"{at}.1.DenseReluDense"
-        names = ("wi_0", "wi_1") if gated else ("wi",)
-        return {
-            "mixer.w_qkv.weight": piece(*(f"{at}.0.SelfAttention.{n}.weight" for n in "qkv")),
-            "mixer.w_o.weight": piece(f"{at}.0.SelfAttention.o.weight"),
-            "ffn.w_in.weight": piece(*(f"{dense}.{name}.weight" for name in names)),
-            "ffn.w_out.weight": piece(f"{dense}.wo.weight"),
-            "norm1.gain": piece(f"{at}.0.layer_norm.weight"),
-            "norm2.gain": piece(f"{at}.1.layer_norm.weight"),
-        }
-
-    first = "encoder.block.0.layer.0.SelfAttention"  # the first layer's buckets serve all of them
-    tables = {
-        "embedding": piece("shared.weight"),
-        "positions.weight": piece(f"{first}.relative_attention_bias.weight"),
-        "norm_final.gain": piece("encoder.final_layer_norm.weight"),
-    }
-    return tables | blocks(config, block)
-
-
-def _t5_ignored(config: ModelConfig) -> set[str]:
-    """The decoder, and copies of the one embedding."""
-    return {"decoder.", "lm_head.weight", "encoder.embed_tokens.weight"}
-
-
-ENCODERS: dict[str, Family] = {
+ENCODERS: dict[str, Family[ModelConfig]] = {
     "bert": Family(_bert_config, _bert_pieces, _bert_ignored),
-    "t5": Family(_t5_config, _t5_pieces, _t5_ignored),
+    "t5": Family(t5.encoder_config, t5.encoder_pieces, t5.encoder_ignored),
 }

@@ -4,11 +4,18 @@ give.
 
 from __future__ import annotations
 
+from engine.config import ModelConfig
+from engine.pretrained import t5
 from engine.pretrained.decoders import DECODERS
 from engine.pretrained.encoders import ENCODERS
 from engine.pretrained.family import Family
 from engine.pretrained.ggml import GGUF
+from engine.seq2seq_config import Seq2SeqConfig
 
-__all__ = ["GGUF", "HUGGING_FACE", "Family"]
+__all__ = ["GGUF", "HUGGING_FACE", "PAIRS", "Family"]
 
-HUGGING_FACE: dict[str, Family] = DECODERS | ENCODERS
+HUGGING_FACE: dict[str, Family[ModelConfig]] = DECODERS | ENCODERS
+
+PAIRS: dict[str, Family[Seq2SeqConfig]] = {  # read whole: an encoder, and a decoder that looks at it
+    "t5": Family(t5.pair_config, t5.pair_pieces, t5.pair_ignored, t5.pair_copies),
+}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError, PretrainedError
@@ -18,19 +18,22 @@ TENSORS = "names of tensors"  # the fact that a reader adds: what the file holds
 Facts = Mapping[str, Any]
 Pieces = dict[str, Piece]
 SIZES = ("vocab_size", "context", "d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "token_types")
+C = TypeVar("C")  # a ModelConfig, or a Seq2SeqConfig
 
 
 @dataclass(frozen=True)
-class Family:
+class Family(Generic[C]):
     """How one kind of file becomes a model: `config` from its facts, then `pieces` for its tensors.
 
     `ignored` are tensors that may be there and say nothing here: masks kept as buffers, a tied matrix stored
-    twice, another model in the same file. A name that ends in a dot stands for all that begin so.
+    twice, another model in the same file. A name that ends in a dot stands for all that begin so. `copies`
+    may be there too: their names, and ours of what they must be equal to.
     """
 
-    config: Callable[[Facts], ModelConfig]
-    pieces: Callable[[ModelConfig], Pieces]
-    ignored: Callable[[ModelConfig], set[str]] = lambda config: set()
+    config: Callable[[Facts], C]
+    pieces: Callable[[C], Pieces]
+    ignored: Callable[[C], set[str]] = lambda config: set()
+    copies: Callable[[C], dict[str, str]] = lambda config: {}
 
 
 def whole(facts: Facts, name: str, otherwise: int | None = None) -> int:
@@ -40,6 +43,14 @@ def whole(facts: Facts, name: str, otherwise: int | None = None) -> int:
         raise PretrainedError(
             f"its configuration says {name} = {value!r}; it must be a whole number, at least 1"
         )
+    return value
+
+
+def token(facts: Facts, name: str, otherwise: int) -> int:
+    """The id of a token; `otherwise` where it is left out, or null. Raises PretrainedError."""
+    value = otherwise if facts.get(name) is None else facts[name]
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MAX_SIZE:
+        raise PretrainedError(f"its configuration says {name} = {value!r}; it must be the id of a token")
     return value
 
 

@@ -96,7 +96,7 @@ def _vocabulary(facts: Facts, name: str) -> int:
     return whole(facts, f"{name}.vocab_size", len(facts.get("tokenizer.ggml.tokens", ())) or None)
 
 
-GGUF: dict[str, Family] = {
+GGUF: dict[str, Family[ModelConfig]] = {
     "llama": Family(_llama_config, _llama_pieces),
     "gpt2": Family(_gpt2_config, _gpt2_pieces),
 }

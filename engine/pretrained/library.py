@@ -44,19 +44,32 @@ def load(name: str, largest: int, path: Path | str | None = None, keep: Path | N
     Raises PretrainedError where it is not on this machine, cannot be read, or has more than `largest`
     parameters: before anything is allocated.
     """
+    found = located(name, path)
+    opened = open_model(found)
+    check_size(name, parameter_formula(opened.config), largest)
+    tokenizer = opened.vocabulary()
+    check_rows(name, tokenizer, opened.config.vocab_size)
+    model = opened.model(cache.weights(opened, found, keep))
+    return Pretrained(name, model, tokenizer, sources.KNOWN.get(name), opened.source.bits, found)
+
+
+def located(name: str, path: Path | str | None) -> Path:
+    """Where a model lies. Raises PretrainedError where it is not on this machine."""
     found = sources.find(name, path)
     if found is None:
         raise PretrainedError(f"there is no model {name!r} on this machine")
-    opened = open_model(found)
-    count = parameter_formula(opened.config)
-    if count > largest:
+    return found
+
+
+def check_size(name: str, parameters: int, largest: int) -> None:
+    """Raises PretrainedError for a model of more than `largest` parameters."""
+    if parameters > largest:
         raise PretrainedError(
-            f"{name} has {count:,} parameters; this server loads models of at most {largest:,}"
+            f"{name} has {parameters:,} parameters; this server loads models of at most {largest:,}"
         )
-    model = opened.model(cache.weights(opened, found, keep))
-    tokenizer = opened.vocabulary()
-    if tokenizer.vocab_size > opened.config.vocab_size:
-        raise PretrainedError(
-            f"{name} has {tokenizer.vocab_size:,} tokens, but its embedding {opened.config.vocab_size:,} rows"
-        )
-    return Pretrained(name, model, tokenizer, sources.KNOWN.get(name), opened.source.bits, found)
+
+
+def check_rows(name: str, tokenizer: Tokenizer, rows: int) -> None:
+    """Raises PretrainedError where a vocabulary has more tokens than the embedding has rows."""
+    if tokenizer.vocab_size > rows:
+        raise PretrainedError(f"{name} has {tokenizer.vocab_size:,} tokens, but its embedding {rows:,} rows")

@@ -14,7 +14,7 @@ from engine.errors import PretrainedError
 from engine.model import Transformer, build
 from engine.pretrained import folder, gguf, vocabulary
 from engine.pretrained.families import GGUF, HUGGING_FACE
-from engine.pretrained.family import TENSORS, Family
+from engine.pretrained.family import TENSORS, C, Family
 from engine.pretrained.vocabulary import PretrainedTokenizer
 from engine.pretrained.weights import Source, assemble
 
@@ -24,15 +24,25 @@ class Opened:
     """A model whose facts were read and whose numbers still lie on disk."""
 
     source: Source
-    family: Family
+    family: Family[ModelConfig]
     config: ModelConfig
     facts: Mapping[str, Any] = field(repr=False)
 
+    @property
+    def names(self) -> set[str]:
+        """Of the model's tensors, as they are called here."""
+        return set(self.family.pieces(self.config))
+
+    @property
+    def differs(self) -> dict[str, Any]:
+        """The fields of its configuration that are not as they are where nothing is said."""
+        return differing(self.config)
+
     def weights(self) -> dict[str, Tensor]:
         """Every tensor of the model, float32. Raises PretrainedError."""
-        return assemble(
-            self.config, self.family.pieces(self.config), self.source, self.family.ignored(self.config)
-        )
+        c = self.config
+        empty = build(c, device="meta")
+        return assemble(empty, self.family.pieces(c), self.source, self.family.ignored(c))
 
     def vocabulary(self) -> PretrainedTokenizer:
         """How it cuts text. Raises PretrainedError."""
@@ -46,6 +56,12 @@ class Opened:
         model = build(self.config, device="meta").requires_grad_(False)
         model.load_state_dict(self.weights() if weights is None else weights, strict=True, assign=True)
         return model.eval()
+
+
+def differing(config: ModelConfig) -> dict[str, Any]:
+    """The fields of a configuration that are not as they are where nothing is said."""
+    plain = type(config)().to_dict()
+    return {name: value for name, value in config.to_dict().items() if value != plain[name]}
 
 
 def open_model(path: Path | str) -> Opened:
@@ -67,12 +83,19 @@ def _gguf(path: Path) -> Opened:
 
 def _folder(path: Path) -> Opened:
     found = folder.read(path)
-    family = _family(found.facts.get("model_type"), HUGGING_FACE, found.title)
-    facts = dict(found.facts) | {TENSORS: frozenset(found.names())}
+    family, facts = known(found, HUGGING_FACE)
     return Opened(found, family, family.config(facts), facts)
 
 
-def _family(name: object, known: Mapping[str, Family], title: str) -> Family:
-    if not isinstance(name, str) or name not in known:
-        raise PretrainedError(f"{title} is of the family {name!r}; built here are {', '.join(known)}")
-    return known[name]
+def known(found: folder.Folder, families: Mapping[str, Family[C]]) -> tuple[Family[C], dict[str, Any]]:
+    """A folder's family, and its facts with the names of its tensors. Raises PretrainedError for a family
+    that is none of these.
+    """
+    family = _family(found.facts.get("model_type"), families, found.title)
+    return family, dict(found.facts) | {TENSORS: frozenset(found.names())}
+
+
+def _family(name: object, families: Mapping[str, Family[C]], title: str) -> Family[C]:
+    if not isinstance(name, str) or name not in families:
+        raise PretrainedError(f"{title} is of the family {name!r}; built here are {', '.join(families)}")
+    return families[name]

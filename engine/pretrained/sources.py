@@ -30,6 +30,7 @@ class Facts:
     licence: str
     megabytes: int  # to fetch, about
     source: str
+    pair: bool = False  # an encoder-decoder
 
 
 KNOWN: dict[str, Facts] = {
@@ -72,6 +73,28 @@ KNOWN: dict[str, Facts] = {
         "Apache 2.0",
         353,
         "Sanh et al. 2019",
+    ),
+    "t5-small": Facts(
+        "T5 small, 61 M",
+        "T5",
+        "google-t5/t5-small",
+        "Google",
+        "1 trillion",
+        "Apache 2.0",
+        242,
+        "Raffel et al. 2020, 3.7",
+        pair=True,
+    ),
+    "flan-t5-small": Facts(
+        "Flan-T5 small, 77 M",
+        "Flan-T5",
+        "google/flan-t5-small",
+        "Google",
+        "not published",
+        "Apache 2.0",
+        308,
+        "Chung et al. 2022",
+        pair=True,
     ),
 }
 

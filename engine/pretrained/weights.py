@@ -10,11 +10,9 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from engine.config import ModelConfig
 from engine.errors import PretrainedError
-from engine.model import build
 
 Change = Callable[[np.ndarray], np.ndarray]
 
@@ -100,15 +98,15 @@ def by_head(n_heads: int) -> Change:
 
 
 def assemble(
-    config: ModelConfig, pieces: Mapping[str, Piece], source: Source, ignored: Collection[str] = ()
+    model: nn.Module, pieces: Mapping[str, Piece], source: Source, ignored: Collection[str] = ()
 ) -> dict[str, Tensor]:
-    """Our names -> float32 tensors, all that a model of `config` has.
+    """Our names -> float32 tensors, all that a model has, which may be on the meta device.
 
     `ignored` may be there or not: buffers, and copies of a tied matrix; a name that ends in a dot stands for
-    all that begin so. Raises PretrainedError that names the
-    tensor which is missing, left over, of another shape than the configuration says, or not finite.
+    all that begin so. Raises PretrainedError that names the tensor which is missing, left over, of another
+    shape than the model's, or not finite.
     """
-    wanted = {name: tuple(p.shape) for name, p in build(config, device="meta").named_parameters()}
+    wanted = {name: tuple(p.shape) for name, p in model.named_parameters()}
     if wanted.keys() != pieces.keys():
         odd = sorted(wanted.keys() ^ pieces.keys())
         raise PretrainedError(f"{source.title}: its family's table does not fit the configuration: {odd[0]}")

@@ -112,7 +112,7 @@ class _Row:
             single_row.row_of(block, cache, index, products) for index, block in enumerate(model.blocks)
         ]
         self.norm_final = single_row.norm_of(model.norm_final)
-        self.unembedding = single_row.linear(model.output_matrix, None, products)
+        self.unembedding = single_row.unembedding(model.output, model.output_matrix, products)
         self.hold(cache)
 
     def hold(self, cache: KVCache) -> None:

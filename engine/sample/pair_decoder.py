@@ -69,7 +69,7 @@ class _Row:
             single_query.row_of(block, self.cache, index, products)
             for index, block in enumerate(self.tower.blocks)
         ]
-        self.unembedding = single_row.linear(model.output_matrix, None, products)
+        self.unembedding = single_row.unembedding(model.output, model.output_matrix, products)
         self.seams: Seams = single_row.tables(self.tower.positions, self.rows, self.embedding)
 
     def read(self, token: int) -> Tensor:

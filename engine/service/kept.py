@@ -10,15 +10,21 @@ from typing import Any, TypeVar
 from torch import Tensor
 
 from engine.checkpoints import Checkpoint, load_state, load_weights, model_with, pack
+from engine.checkpoints_paired import LabelCheckpoint, PairCheckpoint, labels_from, pack_files, pair_from
 from engine.config import ModelConfig
 from engine.errors import CheckpointError, RunError
 from engine.faults import parts_of
-from engine.model import Transformer
 from engine.service.state import Run, RunView
 from engine.tokenizers import from_dict
 from engine.training.records import TrainState
 
 T = TypeVar("T")
+Trained = Checkpoint | PairCheckpoint | LabelCheckpoint
+SNAPSHOT = "this snapshot"
+NO_TOWER = (
+    "This run learns from pairs or labels, and this looks inside a model that reads one text: open the run on"
+    " the page Cross-attention instead."
+)
 Reader = Callable[[Path], tuple[T, dict[str, Any]]]
 
 
@@ -47,10 +53,16 @@ class Found:
         return self._read(load_state)[0]
 
     def model(self) -> Checkpoint:
+        """Raises RunError, too, for a run that learns from pairs or labels."""
+        found = self.trained()
+        if not isinstance(found, Checkpoint):
+            raise RunError(NO_TOWER)
+        return found
+
+    def trained(self) -> Trained:
+        """Whatever kind of model it is."""
         weights, meta = self._read(load_weights)
-        model = _model(meta, weights)
-        metrics = {"corpus": meta["corpus"], "step": self.asked, "train": meta["train"]}
-        return Checkpoint(model, model.config, from_dict(meta["tokenizer"]), metrics)
+        return opened(meta, weights, {"corpus": meta["corpus"], "step": self.asked, "train": meta["train"]})
 
     def zipped(self, view: RunView | None) -> bytes:
         """With the measurements up to its step, as `engine.checkpoints.unpack` reads it."""
@@ -64,7 +76,10 @@ class Found:
             "train": meta["train"],
             "evaluations": evaluations,
         }
-        return pack(_model(meta, state.weights()), from_dict(meta["tokenizer"]), metrics)
+        found = opened(meta, state.weights(), metrics)
+        if not isinstance(found, Checkpoint):
+            return pack_files(found)
+        return pack(found.model, found.tokenizer, metrics)
 
     def _read(self, read: Reader[T]) -> tuple[T, dict[str, Any]]:
         try:
@@ -75,7 +90,12 @@ class Found:
             raise
 
 
-def _model(meta: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
-    """A snapshot's model, made of the parts that it was trained with."""
-    parts = parts_of(meta.get("parts", "healthy"))
-    return model_with(ModelConfig.from_dict(meta["model"]), weights, "this snapshot", parts)
+def opened(meta: Mapping[str, Any], weights: Mapping[str, Tensor], metrics: dict[str, Any]) -> Trained:
+    """A snapshot's model, of its kind and made of the parts that it was trained with."""
+    parts, kind = parts_of(meta.get("parts", "healthy")), meta.get("kind", "text")
+    if kind == "pairs":
+        return pair_from(meta, weights, metrics, parts)
+    if kind == "labels":
+        return labels_from(meta, weights, metrics, parts)
+    model = model_with(ModelConfig.from_dict(meta["model"]), weights, SNAPSHOT, parts)
+    return Checkpoint(model, model.config, from_dict(meta["tokenizer"]), metrics)

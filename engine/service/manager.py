@@ -20,7 +20,7 @@ from pathlib import Path
 from engine.checkpoints import Checkpoint
 from engine.errors import ConfigError, RunError
 from engine.service import places, profiles
-from engine.service.kept import Found
+from engine.service.kept import Found, Trained
 from engine.service.names import clean_name, free_name
 from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
@@ -245,9 +245,13 @@ class RunManager:
 
     def model(self, run_id: str, step: int | None = None) -> Checkpoint:
         """The model as it was after a step in `view.snapshots` (the last by default), to look into. Raises as
-        `snapshot`.
+        `snapshot`, and RunError for a run that learns from pairs or labels.
         """
         return self._kept(run_id, step).model()
+
+    def trained(self, run_id: str, step: int | None = None) -> Trained:
+        """As `model`, of whatever kind: an encoder-decoder of a run that learns from pairs."""
+        return self._kept(run_id, step).trained()
 
     def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
         """A zip that `engine.checkpoints.unpack` reads: the model after a step (the last snapshot by

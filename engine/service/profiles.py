@@ -11,13 +11,13 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from engine.config import ModelConfig, TrainConfig, bpe_size
-from engine.corpora import NAMES
 from engine.errors import ConfigError, RunError
 from engine.faults import parts_of
 from engine.ledger import Pass, activations, parameter_formula
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.training.batches import MAX_LOGITS
+from engine.training.kinds import NAMES
 
 if TYPE_CHECKING:
     from engine.service.state import RunSpec
@@ -152,7 +152,6 @@ def current() -> Profile:
 def check(profile: Profile, spec: RunSpec) -> None:
     """Raises ConfigError for a field that is wrong or too large here, RunError for a text that is."""
     model, train = spec.model.validate(), spec.train.validate()
-    parts = parts_of(spec.parts)
     _check_sizes(profile, model)
     _at_most("steps", train.steps, profile.max_steps)
     _at_most("sample_length", train.sample_length, MAX_SAMPLE)
@@ -161,15 +160,24 @@ def check(profile: Profile, spec: RunSpec) -> None:
             "sample_prompt", train.sample_prompt[:20] + "…", f"may have at most {MAX_PROMPT:,} characters"
         )
     check_tokenizer(profile, train.tokenizer)
-    tokens = train.batch_size * model.context
+    _check_text(profile, spec)
+    spec.kind.check(model, train, spec.corpus)
+    tokens = spec.kind.tokens(model, train, spec.corpus)
     if tokens > profile.max_batch_tokens:
-        fits = max(1, profile.max_batch_tokens // model.context)
+        fits = max(1, profile.max_batch_tokens * train.batch_size // tokens)
         allowed = f"at most {profile.max_batch_tokens:,} are allowed here, so {fits:,} at this context"
         raise ConfigError("batch_size", train.batch_size, f"makes {tokens:,} tokens a step; {allowed}")
-    _check_parameters(profile, model, parts)
-    need = estimate_bytes(model, train, parts)
+    _check_parameters(profile, model, spec.parameters)
+    need = _need(spec)
     _check_memory(profile, need, "batch_size", train.batch_size, "would need", "batch, context or model")
-    _check_text(profile, spec)
+
+
+def _need(spec: RunSpec) -> int:
+    """Bytes of memory that a training may need, all its towers together."""
+    decoder, encoder = spec.kind.towers(spec.model, spec.corpus)
+    parts = parts_of(spec.parts)
+    more = 0 if encoder is None else estimate_bytes(encoder, spec.train, parts) - LIBRARIES
+    return estimate_bytes(decoder, spec.train, parts) + more
 
 
 def check_race(profile: Profile, specs: Sequence[RunSpec]) -> None:
@@ -192,9 +200,7 @@ def check_race(profile: Profile, specs: Sequence[RunSpec]) -> None:
             f"this race has {steps:,} steps in all; at most {profile.max_steps:,} are allowed here, those of"
             " one run: fewer runs, or fewer steps each"
         )
-    need = LIBRARIES + sum(
-        estimate_bytes(spec.model, spec.train, parts_of(spec.parts)) - LIBRARIES for spec in specs
-    )
+    need = LIBRARIES + sum(_need(spec) - LIBRARIES for spec in specs)
     if 0 < profile.max_worker_bytes < need:
         raise RunError(
             f"this race would need about {need / GB:,.1f} GB of memory; there are"
@@ -210,7 +216,7 @@ def check_model(profile: Profile, model: ModelConfig, parts: Parts = HEALTHY) ->
     """
     model = model.validate()
     _check_sizes(profile, model)
-    _check_parameters(profile, model, parts)
+    _check_parameters(profile, model, parameter_formula(model, parts))
     need = estimate_bytes(model, TrainConfig(batch_size=1), parts)
     _check_memory(profile, need, "d_model", model.d_model, "may need", "context or model")
 
@@ -221,8 +227,7 @@ def _check_sizes(profile: Profile, model: ModelConfig) -> None:
     _at_most("context", model.context, profile.max_context)
 
 
-def _check_parameters(profile: Profile, model: ModelConfig, parts: Parts) -> None:
-    parameters = parameter_formula(model, parts)
+def _check_parameters(profile: Profile, model: ModelConfig, parameters: int) -> None:
     if parameters > profile.max_parameters:
         allowed = f"at most {profile.max_parameters:,} are allowed here: make it narrower or shallower"
         raise ConfigError("d_model", model.d_model, f"makes a model of {parameters:,} parameters; {allowed}")

@@ -9,11 +9,11 @@ from typing import Literal
 
 from engine.config import ModelConfig, TrainConfig
 from engine.faults import parts_of
-from engine.ledger import parameter_formula
 from engine.service.history import History, HistoryLog, best
 from engine.service.processes import Seat
 from engine.service.protocol import Train
 from engine.service.snapshots import Saved
+from engine.training.kinds import Kind, kind_of
 from engine.training.optim import spent
 from engine.training.records import Evaluation, Record, Step
 
@@ -90,8 +90,8 @@ def changed_name(given: str, changes: Sequence[Change]) -> str:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What to train. `corpus` is a name in engine.corpora.CORPORA, or "text" for the one in `text`; `parts`
-    is one in engine.faults.PARTS.
+    """What to train. `corpus` is a name in engine.training.kinds.NAMES, or "text" for the one in `text`: it
+    says what kind of training this is. `parts` is one in engine.faults.PARTS.
     """
 
     model: ModelConfig
@@ -100,6 +100,15 @@ class RunSpec:
     text: str | None = field(default=None, repr=False)
     name: str = ""
     parts: str = "healthy"
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.corpus)
+
+    @property
+    def parameters(self) -> int:
+        """Of all its towers. Raises CorpusError where its data cannot be had."""
+        return self.kind.parameters(self.model, self.corpus, parts_of(self.parts))
 
     def same_recipe(self, other: RunSpec) -> bool:
         """Whether it trains the same, whatever it is called."""
@@ -230,7 +239,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.given, self.total_steps = self.spec.name, self.spec.train.steps
-        self.parameters = parameter_formula(self.spec.model, parts_of(self.spec.parts))
+        self.parameters = self.spec.parameters
 
     @property
     def active(self) -> bool:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import Corpus, from_text, load
+from engine.corpora import from_text
 from engine.errors import CheckpointError
 from engine.service.history import SHOWN, History
 from engine.service.state import Run, RunSpec, RunView
-from engine.training.estimate import tokens_a_step
+from engine.training.kinds import Data, kind_of
 from engine.training.race import Entrant, race
 from engine.training.records import Done, Evaluation, Record, Sample, TaskScores
 
@@ -63,8 +63,8 @@ def run_race(
     return Stored(made, tuple(run.view(0) for run in runs))
 
 
-def _corpus(name: str, text: str | None, tokenizer: str) -> Corpus:
-    return from_text(text, tokenizer=tokenizer) if text else load(name, tokenizer=tokenizer)
+def _corpus(name: str, text: str | None, tokenizer: str) -> Data:
+    return from_text(text, tokenizer=tokenizer) if text else kind_of(name).read(name, tokenizer)
 
 
 def load_race(path: Path) -> Stored:
@@ -115,7 +115,7 @@ def _opened(values: Mapping[str, Any]) -> RunView:
     rows["learning_rate"] = np.nan  # is not stored
     for name, column in curve.items():
         rows[name] = [np.nan if v is None else v for v in column]
-    rows["tokens"] = rows["step"] * tokens_a_step(model, train)
+    rows["tokens"] = rows["step"] * kind_of(values["corpus"]).tokens(model, train, values["corpus"])
     looks = tuple(_look(look) for look in values["looks"])
     history = History(rows, looks, tuple(Sample(**sample) for sample in values["samples"]))
     spec = RunSpec(model, train, values["corpus"], name=values["name"], parts=values["parts"])

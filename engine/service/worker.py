@@ -21,7 +21,7 @@ from engine.service import protocol
 from engine.service.protocol import Command, Message, dump, load_command
 
 if TYPE_CHECKING:
-    from engine.corpora import Corpus
+    from engine.training.kinds import Data
     from engine.training.race import Entrant, Race
     from engine.training.records import Record, Snapshot
 
@@ -65,7 +65,7 @@ class Outbox:
 class Session:
     """One training: its order, what was told to it, and whether it is paused."""
 
-    def __init__(self, entrant: int, order: protocol.Train, corpus: Corpus, outbox: Outbox) -> None:
+    def __init__(self, entrant: int, order: protocol.Train, corpus: Data, outbox: Outbox) -> None:
         from engine.training.records import Control
 
         self.number, self.order, self.corpus, self.outbox = entrant, order, corpus, outbox
@@ -140,14 +140,16 @@ class Session:
         from safetensors import SafetensorError
 
         from engine.checkpoints import save_state
+        from engine.training.kinds import OF_DATA
 
+        kind = OF_DATA[type(self.corpus)]
         path = Path(self.order.folder) / f"step-{snapshot.step:09d}.safetensors"
         meta = {
-            "model": self.model.to_dict(),
+            "kind": kind.name,
+            **kind.said(self.model, self.corpus),
             "train": self.config.to_dict(),
             "parts": self.parts,
-            "tokenizer": self.corpus.tokenizer.to_dict(),
-            "corpus": self.corpus.name,
+            "corpus": self.order.corpus,
         }
         try:
             size = save_state(path, snapshot.state, meta)
@@ -189,7 +191,7 @@ class Sessions:
         self.commands, self.outbox = commands, outbox
         self.race: Race = Race()
         self.sessions: dict[int, Session] = {}
-        self._corpora: dict[tuple[str, str, bytes], Corpus] = {}
+        self._corpora: dict[tuple[str, str, bytes], Data] = {}
 
     def run(self) -> NoReturn:
         """Trains and reports until there is nobody who would tell it what to do (`_read`)."""
@@ -244,9 +246,10 @@ class Sessions:
             self.sessions[who] = session
             session.say(protocol.Started(choose(order.train.precision).sentence))
 
-    def _corpus(self, order: protocol.Train) -> Corpus:
+    def _corpus(self, order: protocol.Train) -> Data:
         """Its text, cut; entrants with the same share one."""
         from engine import corpora
+        from engine.training.kinds import kind_of
 
         own = Path(order.text).read_bytes() if order.text else b""
         key = order.corpus, order.train.tokenizer, own
@@ -254,7 +257,7 @@ class Sessions:
             self._corpora[key] = (
                 corpora.from_text(own.decode("utf-8", "surrogatepass"), tokenizer=order.train.tokenizer)
                 if order.text
-                else corpora.load(order.corpus, tokenizer=order.train.tokenizer)
+                else kind_of(order.corpus).read(order.corpus, order.train.tokenizer)
             )
         return self._corpora[key]
 

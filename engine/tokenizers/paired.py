@@ -5,13 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from engine.errors import TokenizerError
 
 PAD, BEGIN, END = 0, 1, 2
 SIGNS = ("<pad>", "<begin>", "<end>")  # padding, before a target's first token, after a text's last
 By = Literal["letters", "words"]
+
+
+class Symbols(Protocol):
+    """What cuts the texts of an encoder-decoder: PairTokenizer, or a published vocabulary (PairWords of
+    engine.pretrained.pairs).
+    """
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without signs around it. May raise TokenizerError."""
+        ...
+
+    def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """Each token as it is written below a figure, signs too."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids up to the first end, without signs."""
+        ...
 
 
 @dataclass(frozen=True)

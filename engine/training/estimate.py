@@ -39,28 +39,33 @@ def tokens_a_step(model: ModelConfig, train: TrainConfig) -> int:
     return train.batch_size * model.context
 
 
-def forward_flops(model: ModelConfig, parts: Parts = HEALTHY) -> int:
-    """Floating-point operations of one token's forward pass: the ledger's. A window of attention saves
-    nothing, for the engine computes all scores and hides those beyond it.
+def forward_flops(model: ModelConfig, parts: Parts = HEALTHY, encoder: ModelConfig | None = None) -> int:
+    """Floating-point operations of one token's forward pass: the ledger's; with an `encoder`, of one token
+    that it reads and one that the decoder writes. A window of attention saves nothing, for the engine
+    computes all scores and hides those beyond it.
     """
-    return ledger(replace(model, window=0), parts=parts).flops().forward
+    return ledger(replace(model, window=0), encoder, parts).flops().forward
 
 
-def forward_work(model: ModelConfig, train: TrainConfig, parts: Parts = HEALTHY) -> float:
+def forward_work(
+    model: ModelConfig, train: TrainConfig, parts: Parts = HEALTHY, encoder: ModelConfig | None = None
+) -> float:
     """Operations of one token's forward pass, with those that stand for moving its numbers: a third of what
     is moved in training, where backward goes over them twice.
     """
-    c = model.resolved()
-    kept = activations(c, Pass(train.batch_size, c.context), parts).values()
-    return forward_flops(model, parts) + MOVED * sum(each.size(4) / 4 for each in kept) / 3
+    c, below = model.resolved(), encoder.resolved() if encoder else None
+    kept = activations(c, Pass(train.batch_size, c.context), parts, encoder=below).values()
+    return forward_flops(model, parts, encoder) + MOVED * sum(each.size(4) / 4 for each in kept) / 3
 
 
-def step_work(model: ModelConfig, train: TrainConfig, parts: Parts = HEALTHY) -> float:
+def step_work(
+    model: ModelConfig, train: TrainConfig, parts: Parts = HEALTHY, encoder: ModelConfig | None = None
+) -> float:
     """Of one update of the weights: backward costs twice forward; then the optimiser."""
-    muon = NEWTON_SCHULZ * ledger(model, parts=parts).in_blocks * model.d_model
+    muon = NEWTON_SCHULZ * ledger(model, encoder, parts).in_blocks * model.d_model
     return (
-        3 * forward_work(model, train, parts) * tokens_a_step(model, train)
-        + LAYER * model.n_layers
+        3 * forward_work(model, train, parts, encoder) * tokens_a_step(model, train)
+        + LAYER * (model.n_layers + (encoder.n_layers if encoder else 0))
         + (muon if train.optimizer == "muon" else 0)
     )
 
@@ -111,11 +116,12 @@ class Pace:
     steps: int
     seconds: float
     parts: Parts = HEALTHY
+    encoder: ModelConfig | None = None  # that the model reads, where it is a decoder
 
     @property
     def work_a_second(self) -> float:
         """0 for a training that has not begun."""
-        done = self.steps * step_work(self.model, self.train, self.parts)
+        done = self.steps * step_work(self.model, self.train, self.parts, self.encoder)
         return done / self.seconds if self.seconds > 0 else 0.0
 
 

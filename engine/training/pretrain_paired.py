@@ -18,7 +18,7 @@ from engine.checkpoints_paired import load_labels, load_pair, save_labels, save_
 from engine.classifier import build_classifier
 from engine.config import TrainConfig
 from engine.measure.alignment import AlignmentScore, model_alignment
-from engine.measure.labelling import labelled_right
+from engine.measure.labelling import counting_right, labelled_right
 from engine.numerics import choose, keep_memory
 from engine.paired_data import HELD_OUT, LEARNED
 from engine.seq2seq import build_pair
@@ -81,6 +81,7 @@ def _labels(into: Path) -> dict[str, Any]:
         "task": SPEAKERS,
         "right": round(labelled_right(model, rows), 4),
         "majority": round(recipe.majority, 4),
+        "counting_words": round(counting_right(recipe.text), 4),
         "measured": f"the share of all {len(rows):,} held-out lines, on the stored weights",
         "chosen": "the snapshot with the lowest loss on held-out lines of those in `curve`",
     } | _made(recipe.train, best, spent, curve)

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 import torch
 
 from engine.config import ModelConfig, TrainConfig
-from engine.corpora import Corpus
+from engine.training.kinds import OF_DATA, Data
 from engine.training.optim import spent
 from engine.training.records import Control, Done, Record, Step, TrainState
-from engine.training.train import train
 
 SLICES = 100  # of a budget: as finely as a curve on a screen shows it
 # a training of many steps changes more often: curves that stand still for seconds look dead
@@ -28,11 +27,13 @@ SLICE_SECONDS = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Entrant:
-    """What is trained, and how far it had come; `control` may be changed meanwhile, and concerns no other."""
+    """What is trained on what, and how far it had come; `control` may be changed meanwhile, and
+    concerns no other.
+    """
 
     model: ModelConfig
     train: TrainConfig
-    corpus: Corpus
+    corpus: Data
     parts: str = "healthy"
     control: Control = field(default_factory=Control)
     resume: TrainState | None = None
@@ -45,8 +46,8 @@ class _Runner:
         e = entrant
         self.control, self.config = e.control, e.train
         self.step, self.seconds = (e.resume.step, e.resume.seconds) if e.resume else (0, 0.0)
-        self.records = train(
-            e.model, e.train, e.corpus, control=e.control, resume=e.resume, device=device, parts=e.parts
+        self.records = OF_DATA[type(e.corpus)].records(
+            e.model, e.train, e.corpus, e.parts, e.control, resume=e.resume, device=device
         )
 
     @property

@@ -1,33 +1,39 @@
 """What the causal mask is for: the same training with it and without, step by step.
 
-`python -m engine.training.unmasked` trains both (half a minute) and writes checkpoints/unmasked.json, which
-comes with the app.
+`python -m engine.training.unmasked` trains both (half a minute) and writes checkpoints/unmasked.json and the
+two models, checkpoints/square, which come with the app.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from engine import corpora
-from engine.checkpoints import write_whole
+from engine.checkpoints import Checkpoint, load, model_with, save, write_whole
 from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.corpora import Corpus
+from engine.measure.square import end_loss, opened
 from engine.model import Transformer, build
 from engine.numerics import choose
 from engine.parts.registry import HEALTHY
 from engine.presets import PRESETS
 from engine.sample.generate import generate
 from engine.training.batches import Batches
+from engine.training.command import machine
 from engine.training.evaluation import loss_of, measure
 from engine.training.optim import Optimiser, learning_rate_factor
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "unmasked.json"
+SQUARE = SHIPPED.parent / "square"
+MASKED, UNMASKED = "masked", "unmasked"  # folders of it
 PRESET, PROMPT = "fast", "ROMEO:"
 STEPS, EVERY = 200, 10
 WRITTEN, SEEN = 60, 8192  # letters; tokens of unseen text
@@ -52,9 +58,11 @@ class Both:
     unmasked: Learning
 
 
-def learn(model_config: ModelConfig, config: TrainConfig, corpus: Corpus) -> Iterator[tuple[int, float, str]]:
+def learn(
+    model_config: ModelConfig, config: TrainConfig, corpus: Corpus
+) -> Generator[tuple[int, float, str], None, Transformer]:
     """(step, loss on unseen text, what is written) every EVERY steps: next-token training, also without the
-    mask, which `engine.training.train` guards against.
+    mask, which `engine.training.train` guards against. Returns the trained model.
     """
     numerics = choose("float32", "cpu")
     model = build(model_config, config.seed, init=config.init)
@@ -68,6 +76,7 @@ def learn(model_config: ModelConfig, config: TrainConfig, corpus: Corpus) -> Ite
             optimiser.update(
                 loss_of(model, batches.at(step), numerics.device), learning_rate_factor(config, step)
             )
+    return model
 
 
 def written(model: Transformer, corpus: Corpus, seed: int) -> str:
@@ -85,15 +94,70 @@ def written(model: Transformer, corpus: Corpus, seed: int) -> str:
     return text
 
 
-def both(corpus: Corpus, steps: int) -> Both:
-    """Trains with the mask, then without."""
-    preset, found = PRESETS[PRESET], []
+def both(corpus: Corpus, steps: int) -> tuple[Both, tuple[Transformer, Transformer]]:
+    """Trains with the mask, then without; and the two models."""
+    preset, found, models = PRESETS[PRESET], [], []
     config = replace(preset.train or TrainConfig(), steps=steps)
     for causal in (True, False):
         model = replace(preset.model, causal=causal, vocab_size=corpus.vocab_size)
-        rows = list(learn(model, config, corpus))
+        rows: list[tuple[int, float, str]] = []
+        models.append(_followed(learn(model, config, corpus), rows))
         found.append(Learning(*(tuple(column) for column in zip(*rows, strict=True))))
-    return Both(*found)
+    return Both(*found), (models[0], models[1])
+
+
+def _followed(
+    training: Generator[tuple[int, float, str], None, Transformer], rows: list[tuple[int, float, str]]
+) -> Transformer:
+    """The model at the end; the looks on the way go into `rows`."""
+    while True:
+        try:
+            rows.append(next(training))
+        except StopIteration as over:
+            model: Transformer = over.value
+            return model
+
+
+def losses(model: Transformer, batches: Batches) -> dict[str, float]:
+    """On the whole validation split, nats a letter: `validation_loss` over all places of a window, as
+    training counts it; `end_loss` at its last place alone, whose next letter is not in the window.
+    """
+    tokens = batches.corpus.validation
+    return {
+        "validation_loss": round(measure(model, batches, tokens).nats, 4),
+        "end_loss": round(end_loss(model, batches.windows(tokens, 0)), 4),
+    }
+
+
+def stored(model: Transformer, corpus: Corpus, steps: int, into: Path) -> dict[str, Any]:
+    """Writes one of the two models into a folder, and returns its metrics: its losses, measured on the
+    weights as they lie on disk; of one with a mask also those of the same weights without it, `opened`.
+    """
+    weights = {name: p.detach().bfloat16().float() for name, p in model.named_parameters()}
+    rounded = model_with(model.config, weights)
+    config = replace(PRESETS[PRESET].train or TrainConfig(), steps=steps)
+    batches = Batches(corpus, rounded.config, config)
+    metrics: dict[str, Any] = {"corpus": corpus.name, **losses(rounded, batches)}
+    if rounded.config.causal:
+        metrics["opened"] = losses(opened(rounded), batches)
+    metrics |= {
+        "measured": (
+            f"nats per letter over the whole validation split, in windows of {rounded.config.context}, in"
+            " float32, on the stored weights; end_loss at the last place of each window"
+        ),
+        "step": steps,
+        "train": config.to_dict(),
+        "machine": machine(),
+        "date": time.strftime("%Y-%m-%d"),
+    }
+    save(into, rounded, corpus.tokenizer, metrics, torch.bfloat16)
+    return metrics
+
+
+@cache
+def square(name: str, folder: Path = SQUARE) -> Checkpoint:
+    """The model that comes with the app: MASKED or UNMASKED. Raises CheckpointError where it is not there."""
+    return load(folder / name)
 
 
 @cache
@@ -110,12 +174,15 @@ def shipped(path: Path = SHIPPED) -> Both:
 
 def main() -> None:
     torch.set_num_threads(1)
-    found = both(corpora.load("shakespeare"), STEPS)
+    corpus = corpora.load("shakespeare")
+    found, models = both(corpus, STEPS)
     data = {
         name: {"steps": one.steps, "losses": [round(x, 4) for x in one.losses], "texts": one.texts}
-        for name, one in (("masked", found.masked), ("unmasked", found.unmasked))
+        for name, one in ((MASKED, found.masked), (UNMASKED, found.unmasked))
     }
     write_whole(SHIPPED, json.dumps(data, ensure_ascii=False, indent=1).encode())
+    for name, model in zip((MASKED, UNMASKED), models, strict=True):
+        stored(model, corpus, STEPS, SQUARE / name)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,23 @@ def test_it_writes_what_a_plain_loop_writes_and_keeps_every_row(model):
     np.testing.assert_allclose(found.patterns.sum(-1), 1, rtol=1e-5)
     np.testing.assert_allclose(found.pattern(None), found.patterns.mean((0, 1)))
     np.testing.assert_array_equal(found.pattern((1, 2)), found.patterns[1, 2])
+    assert found.ended == (seen[-1] == END)
+
+
+def test_each_row_is_that_of_the_text_as_a_whole(model):
+    """Written with keys and values kept, and read at once: the same patterns."""
+    found, ids = crossing(model, WORDS, "bad-cafe"), [*WORDS.encode("bad-cafe"), END]
+    recorder = Recorder({"cross_pattern"})
+    with torch.no_grad():
+        model(torch.tensor([ids]), torch.tensor([greedy(model, ids)[:-1]]), recorder)
+    np.testing.assert_allclose(found.patterns, torch.cat([*recorder.tensors.values()]), atol=1e-5)
+
+
+def test_no_more_is_written_than_was_asked_for(model):
+    found = crossing(model, WORDS, "bad-cafe", longest=3)
+    assert len(found.written) == 3 and not found.ended
+    assert found.written == crossing(model, WORDS, "bad-cafe").written[:3]
+    assert len(crossing(model, WORDS, "bad-cafe", longest=99).written) <= 9
 
 
 def test_a_cut_memory_says_nothing_whatever_the_source(model):

@@ -31,6 +31,19 @@ def named(steps, name):
     return next(step for step in steps if step.name == name)
 
 
+def test_a_pooler_s_steps_have_their_axes():
+    """What is made of the first token's last vector: one vector for each text, before the tanh and after."""
+    steps = trace(tiny(causal=False, output_head="none", pooler=True), 5)
+    d = tiny().d_model
+    first, inside, pooled = steps[-3:]
+    assert [first.bare, inside.bare, pooled.bare] == ["pool_first", "pool_in", "pooled"]
+    assert [step.inputs[0].name for step in steps[-3:]] == ["norm_final", "pool_first", "pool_in"]
+    for step in steps[-3:]:
+        assert (step.output.axes, step.output.sizes) == (("batch", "d_model"), (1, d))
+        assert step.part == "output" and step.stage == "output" and step.formula and step.words
+    assert (inside.parameters, inside.products, pooled.elementwise) == (d * d + d, 2 * d * d, d)
+
+
 def assert_true_to(config: ModelConfig, tokens: int = 5) -> None:
     """Every step's shape is that of a real forward pass, every real activation is a step or another one
     unchanged, and parameters add up.

@@ -11,7 +11,7 @@ import torch
 from engine.checkpoints_paired import load_labels, load_pair
 from engine.config import ModelConfig, TrainConfig
 from engine.corpora import from_text
-from engine.measure.labelling import labelled_right
+from engine.measure.labelling import counting_right, labelled_right
 from engine.model import build
 from engine.paired import Labelled, LabelledText
 from engine.paired_data import pair_text
@@ -106,6 +106,19 @@ def test_how_often_a_classifier_is_right() -> None:
     rows = LINES.rows["train"]  # a, ab, abc begin with a and are of x, x, x
     assert labelled_right(Says(), rows) == 1.0  # type: ignore[arg-type]
     assert labelled_right(Says(), LINES.rows["validation"]) == pytest.approx(2 / 3)  # type: ignore[arg-type]
+
+
+def test_how_often_counting_words_is_right() -> None:
+    """Learned: x says "a a b", y says "b"; half a time more each. Of "a", x: 2/3 · 2.5/4; y: 1/3 · 0.5/2."""
+    train = (Labelled("a a", "x"), Labelled("b", "y"), Labelled("B", "x"))
+    held = (Labelled("a", "x"), Labelled("b b", "y"), Labelled("b b b b", "y"), Labelled("A b", "y"))
+    text = LabelledText("t", "T", PairTokenizer.train(["aAbB "]), ("x", "y"), train, held)
+    # "b b": x 2/3 (1.5/4)^2 = 0.094, y 1/3 (1.5/2)^2 = 0.188; "A b": x 2/3 · 2.5/4 · 1.5/4 = 0.156, y 0.0625
+    assert counting_right(text) == 3 / 4
+    lone = LabelledText("t", "T", text.tokenizer, ("x", "y"), train, held[:1])
+    assert counting_right(lone) == 1.0
+    # With next to nothing added y, who never says "a", is impossible; with a thousand more only the prior counts.
+    assert counting_right(text, 1000.0) == 1 / 4
 
 
 def test_how_many_blanks_are_filled() -> None:

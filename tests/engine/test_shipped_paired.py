@@ -14,7 +14,7 @@ from engine.checkpoints import load
 from engine.checkpoints_paired import load_labels, load_pair
 from engine.config import TrainConfig
 from engine.measure.alignment import model_alignment
-from engine.measure.labelling import labelled_right
+from engine.measure.labelling import counting_right, labelled_right
 from engine.sample.pairs import write_pair
 from engine.tasks.paired import PAIR_TASKS, pairs
 from engine.training.batches import Batches
@@ -81,6 +81,7 @@ def test_the_classifier_reaches_its_share(shakespeare: corpora.Corpus) -> None:
     assert right == pytest.approx(metrics["right"], abs=0.003)
     assert metrics["majority"] == pytest.approx(recipe.majority, abs=1e-4)
     assert right > metrics["majority"] + 0.05
+    assert counting_right(recipe.text) == pytest.approx(metrics["counting_words"], abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ENCODER_RECIPES)

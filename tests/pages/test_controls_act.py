@@ -17,7 +17,7 @@ from ui import explain, site, widgets
 FRAME = {"subject_model", "text", "text_example", "model_path", "more_models", *explain.FOLDS}
 SLOW = {"sampling_seed", "doctor_bug", "doctor_slow"}  # what a thread writes or measures
 FOLDED = {"beam_seed"}  # of a sample that a fold compares with
-PAGES = [entry for entry in site.built() if entry.url not in ("", "train")]
+PAGES = [entry for entry in site.built() if entry.url not in ("", "train", "courses")]
 WIDGETS = (
     "slider",
     "select_slider",

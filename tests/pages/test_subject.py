@@ -463,7 +463,7 @@ def test_more_models_are_fetched_or_opened_only_where_the_server_allows(manager,
     monkeypatch.setattr(sources, "find", lambda *_: None)
     page = opened()
     labels = [button.label for button in page.button]
-    assert labels.count("Download") == (4 if profile == "local" else 0)
+    assert labels.count("Download") == (6 if profile == "local" else 0)
     assert bool(page.text_input) is (profile == "local")
 
 
@@ -478,6 +478,23 @@ def test_a_download_without_a_way_to_the_hub_is_a_sentence(manager, monkeypatch)
     page.button(key="fetch_gpt2_button").click().run()
     assert [error.value for error in page.error] == ["gpt2 could not be fetched"] and not page.exception
     assert given(page)["key"][0] == FIRST_MODEL
+
+
+def test_what_was_fetched_is_looked_into(manager, monkeypatch, tmp_path):
+    _, tensors = a_llama()
+    place = tmp_path / "gpt2.gguf"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def fetch(name: str, largest: int):
+        yield Progress(0, 0)
+        return written(place, FACTS | WORDS, {name: plain(x) for name, x in tensors.items()})
+
+    monkeypatch.setattr(fetching, "download", fetch)
+    monkeypatch.setattr(sources, "_places", lambda name, path: iter([place] if name == "gpt2" else []))
+    page = opened()
+    page.button(key="fetch_gpt2_button").click().run()
+    assert not page.exception and given(page)["key"][0] == "pretrained-gpt2"
+    assert "fetch_gpt2_button" not in [button.key for button in page.button]
 
 
 def test_a_file_of_this_computer(manager, monkeypatch, tmp_path):

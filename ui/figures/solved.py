@@ -23,9 +23,11 @@ class Solved:
     dash: str = "solid"
 
 
-def solved_curves(curves: Sequence[Solved], end: float, *, log: bool = False) -> go.Figure:
+def solved_curves(
+    curves: Sequence[Solved], end: float, *, log: bool = False, what: str = "problems solved"
+) -> go.Figure:
     """Share solved against step, each curve with its newest value. `log`: steps from 1 on, in powers of ten,
-    where much is learned long after the rest.
+    where much is learned long after the rest. `what` the share is of.
     """
     traces: list[dict[str, Any]] = []
     for curve in curves:
@@ -52,6 +54,6 @@ def solved_curves(curves: Sequence[Solved], end: float, *, log: bool = False) ->
         legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 13}},
         hovermode="closest",
         xaxis={"title": {"text": "step"}, "showgrid": False} | scale,
-        yaxis={"title": {"text": "problems solved"}, "range": [-0.02, 1.03], "tickformat": ".0%"},
+        yaxis={"title": {"text": what}, "range": [-0.02, 1.03], "tickformat": ".0%"},
     )
     return go.Figure({"data": traces, "layout": layout})

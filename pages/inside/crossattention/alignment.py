@@ -4,19 +4,42 @@ the memory is cut, the source shuffled, the masks swapped.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import GlassformerError
-from engine.measure.crossing import Change, Crossing, differing, looked, truth
+from engine.measure.crossing import Change, Crossing, differing, looked, sharpest, truth
+from engine.pretrained.sources import KNOWN
 from engine.tasks.paired import PAIR_TASKS
+from engine.training.train_pairs import spread
 from pages.inside.crossattention import words
-from pages.inside.crossattention.figures import alignment_figure
-from pages.inside.crossattention.shared import crossed, opened, shipped
-from ui import explain, widgets
+from pages.inside.crossattention.figures import alignment_figure, grown_figure
+from pages.inside.crossattention.shared import (
+    ASKED,
+    aligned,
+    crossed,
+    opened,
+    published,
+    runs,
+    shipped,
+    task_of,
+)
+from ui import explain, fetching, state, widgets
+from ui import step as training_step
+from ui.models import PRETRAINED, RUN, is_pretrained
 from ui.players.plot import plot
+from ui.players.scrubber import scrubber
+from ui.step import NEWEST
+from ui.subject import SCRUBBER, wait_for_snapshots
 from ui.text.markdown import safe
+from ui.timeline import timeline_of
 
-HEIGHT = 420
+TASK = "cross_task"
+HEIGHT, LETTERS, GROWN = 420, 160, 260
+MOST_STEPS = 13  # of a training whose alignment is drawn
 CHANGES: dict[Change, str] = {
     "none": "as it is",
     "cut": "cut the memory",
@@ -26,38 +49,121 @@ CHANGES: dict[Change, str] = {
 
 
 def draw_alignment() -> None:
-    there = shipped()
+    asked_for = st.query_params.get(TASK, "")
+    there = shipped() | runs(asked_for) | published()
     if not there:
         explain.answer(words.NONE)
         return
+    above = st.container(gap=None)  # the scrubber's place is in the line of the question (app.css)
     pictured, controls = st.columns([8, 5], gap="medium")
     with controls:
-        name = widgets.one_of("Task", there, "cross_task", kind="list")
-        first = words.EXAMPLES[name]
+        if asked_for.startswith(RUN) and asked_for not in there:
+            st.caption(words.NOT_YET)
+        fetching.take(TASK)
+        name = widgets.one_of("Task", there, TASK, kind="list")
+        first, form = _asked(name)
+        kept = task_of(name) or name  # a task's text goes along to another model of it
         text = st.text_input(
-            words.typed(PAIR_TASKS[name].form), first, key=f"cross_text_{name}", max_chars=80, **widgets.KEPT
+            words.typed(form), first, key=f"cross_text_{kept}", max_chars=LETTERS, **widgets.KEPT
         ).strip()
         change = widgets.one_of("What is done to it", CHANGES, "cross_change", kind="list")
-        config = opened(name).model.config.decoder
-        heads = {"mean": "all heads, their mean"} | {
-            f"{layer}.{head}": f"layer {layer}, head {head}"
-            for layer in range(config.n_layers)
-            for head in range(config.n_heads)
-        }
-        head = widgets.one_of("Head", heads, "cross_head", kind="list")
+    with _training(name, above) as at:
+        _aligned(name, text, change, at, (pictured, controls))
+
+
+@contextmanager
+def _training(name: str, above: DeltaGenerator) -> Iterator[int]:
+    """The step of a training that is looked at; NEWEST of a model that was not trained here. Its scrubber
+    comes last, which tells the browser that the pictures of a step have been sent.
+    """
+    course = timeline_of(name)
+    steps = course.steps if course else ()
+    place = above.container(height=78, border=False, key="timeline") if steps else above
+    shown = training_step.current(name, steps)
     try:
-        plain = crossed(name, text, "none", 0)
-        found = crossed(name, text, change, 0)
+        yield max(steps) if steps and shown == NEWEST else shown
+    finally:
+        if course is not None and steps:
+            with place:
+                scrubber(steps, course.losses, shown, model=name, key=SCRUBBER)
+            if course.run is not None and course.active:
+                st.fragment(wait_for_snapshots, run_every=1.0)(course.run, steps)
+
+
+def _aligned(
+    name: str, text: str, change: Change, at: int, places: tuple[DeltaGenerator, DeltaGenerator]
+) -> None:
+    """The picture, its controls and what is said of it."""
+    pictured, controls = places
+    try:
+        with controls:
+            head = _choose_head(name, at)
+        plain = crossed(name, text, "none", 0, at)
+        found = crossed(name, text, change, 0, at)
+        formed = aligned(name, at) if name.startswith(RUN) else None
     except GlassformerError as error:
         explain.answer(words.refused(safe(str(error))))
         return
     with controls:
         last = len(found.written)
-        step = widgets.slide("Written so far", 1, last, last, f"cross_step_{name}")
+        step = widgets.slide("Written so far", 1, last, last, f"cross_step_{task_of(name) or name}")
+        _more()
     with pictured:
         _picture(found, name, text, step, (head, change))
-    explain.answer(_told(name, text, plain, found, (change, head)))
+    told = _told(name, text, plain, found, (change, head))
+    explain.answer(told if formed is None else f"{words.formed(at, ASKED, formed)} {told}")
+    if formed is not None:
+        explain.measure_it(_grown, name)
     explain.by_hand(lambda: st.markdown(words.BY_HAND))
+
+
+def _asked(name: str) -> tuple[str, str]:
+    """What a model reads first, and what may be typed."""
+    if is_pretrained(name):
+        return words.ASKED, words.ASKED_FORM
+    task = task_of(name)
+    assert task is not None
+    return words.EXAMPLES[task], PAIR_TASKS[task].form
+
+
+def _grown(name: str) -> None:
+    """By step of a training: where its heads look."""
+    course = timeline_of(name)
+    if course is None:
+        return
+    steps = [course.steps[i] for i in spread(len(course.steps), MOST_STEPS).tolist()]
+    scores = {step: score for step in steps if (score := aligned(name, step)) is not None}
+    plot(
+        grown_figure(scores, float(course.total)),
+        key="cross_grown",
+        alt=words.grown_alt(list(scores)),
+        height=GROWN,
+        name="alignment-by-step",
+        data={
+            "step": list(scores),
+            "best_head": [one.best.value for one in scores.values()],
+            "together": [one.together for one in scores.values()],
+            "chance": [one.chance for one in scores.values()],
+        },
+    )
+
+
+def _choose_head(name: str, at: int) -> str:
+    config = opened(name, at).model.config.decoder
+    heads = {"mean": "all heads, their mean"} | {
+        f"{layer}.{head}": f"layer {layer}, head {head}"
+        for layer in range(config.n_layers)
+        for head in range(config.n_heads)
+    }
+    return widgets.one_of("Head", heads, "cross_head", kind="list")
+
+
+def _more() -> None:
+    """Encoder-decoders that can be fetched, where this server fetches models."""
+    absent = [name for name, facts in KNOWN.items() if facts.pair and PRETRAINED + name not in published()]
+    if absent and state.profile().max_download:
+        with st.popover(words.MORE, icon=":material/add:"):
+            fetching.offers(absent, TASK, PRETRAINED)
 
 
 def _pattern(found: Crossing, head: str):  # type: ignore[no-untyped-def]
@@ -68,7 +174,8 @@ def _pattern(found: Crossing, head: str):  # type: ignore[no-untyped-def]
 def _picture(found: Crossing, name: str, text: str, step: int, chosen: tuple[str, Change]) -> None:
     head, change = chosen
     weights = _pattern(found, head)
-    right = truth(name, text) if change == "none" else None
+    task = task_of(name)
+    right = truth(task, text) if change == "none" and task is not None else None
     true = right.sources if right is not None and right.target == found.text else ()
     plot(
         alignment_figure(weights, found.source, found.written, step, true),
@@ -85,7 +192,10 @@ def _told(name: str, text: str, plain: Crossing, found: Crossing, chosen: tuple[
     change, head = chosen
     if change != "none":
         return words.changed(change, plain.text, found.text, differing(plain.written, found.written))
-    right = truth(name, text)
+    task = task_of(name)
+    if task is None:
+        return words.unmarked(found, sharpest(_pattern(found, head)))
+    right = truth(task, text)
     if right is None:
-        return words.not_a_source(found.text, PAIR_TASKS[name].form)
+        return words.not_a_source(found.text, PAIR_TASKS[task].form)
     return words.aligned(found.text, right.target, looked(_pattern(found, head), right, found.text))

@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from engine.measure.alignment import AlignmentScore
 from engine.training.swapped import HEALTHY, SWAPPED, Swapped
 from ui.figures import specs as go
 from ui.figures.labels import crowded
 from ui.figures.patterns import named_cells, placed, token_axis
+from ui.figures.solved import Solved, solved_curves
 from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.text.tokens import show_characters
+
+ROWS = 24  # that have room for their names beside each other
 
 
 def alignment_figure(
@@ -24,7 +29,7 @@ def alignment_figure(
     """weights (query, key) in [0, 1]: a row for each written symbol, those after `step` blank. Rings stand
     where a symbol truly comes from.
     """
-    source, written = [_seen(one) for one in source], [_seen(one) for one in written]
+    source, written = [show_characters(one) for one in source], [show_characters(one) for one in written]
     shown = weights.astype(np.float32).copy()
     shown[step:] = np.nan
     heat = {
@@ -54,14 +59,24 @@ def alignment_figure(
         margin={"l": 70, "r": 4, "t": 100 if upright else 56, "b": 6},
         showlegend=False,
         xaxis=token_axis(source, "the source that was read", 12, side="top", tickangle=-90 if upright else 0),
-        yaxis=token_axis(written, "what is written", 12, autorange="reversed"),
+        yaxis=token_axis(written, "what is written", 12, most=ROWS, autorange="reversed"),
     )
     return go.Figure({"data": [heat, rings], "layout": layout})
 
 
-def _seen(symbol: str) -> str:
-    """A space is a symbol, too."""
-    return symbol if symbol.strip() else "␣"
+def grown_figure(scores: Mapping[int, AlignmentScore], end: float) -> go.Figure:
+    """By step of a training: for what share of the symbols a look is at a true place."""
+    steps = np.array(list(scores))
+    curves = {
+        "best head": ("attention", "solid", [one.best.value for one in scores.values()]),
+        "all heads together": ("output", "solid", [one.together for one in scores.values()]),
+        "by chance": ("quiet", "dot", [one.chance for one in scores.values()]),
+    }
+    return solved_curves(
+        [Solved(name, steps, np.array(v), shade, dash) for name, (shade, dash, v) in curves.items()],
+        end,
+        what="looks where it comes from",
+    )
 
 
 def mask_pair(

@@ -5,11 +5,23 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.checkpoints_paired import PairCheckpoint, load_pair
+from engine.errors import RunError
+from engine.measure.alignment import AlignmentScore, model_alignment
 from engine.measure.crossing import Change, Crossing, crossing
+from engine.paired_data import pair_text
+from engine.pretrained import pairs
+from engine.pretrained.pairs import PretrainedPair
+from engine.service.state import RunView
 from engine.tasks.paired import PAIR_TASKS
+from engine.training.kinds import PAIRS, PAIRS_OF
+from ui import state
+from ui.models import PRETRAINED, RUN, is_pretrained, title_of
 from ui.site import ROOT
+from ui.step import NEWEST
 
 FOLDER = ROOT / "checkpoints" / "paired"
+ASKED = 40  # held-out pairs whose alignment is scored
+LONGEST = 48  # tokens that a model of others writes: it may never come to an end
 
 
 def shipped() -> dict[str, str]:
@@ -19,13 +31,81 @@ def shipped() -> dict[str, str]:
     }
 
 
+def published() -> dict[str, str]:
+    """Those that others trained, by their names in links -> title, as far as they are on this server."""
+    return {PRETRAINED + name: title_of(PRETRAINED + name) for name in pairs.available()}
+
+
+def runs(named: str | None) -> dict[str, str]:
+    """This browser's trainings on pairs that have something to look into, newest first, and the one that a
+    link names, by their names in links -> title.
+    """
+    views = [view for view in reversed(state.manager().runs(state.owner())) if _opens(view)]
+    other = run_of(named) if named else None
+    if other is not None and _opens(other) and other.id not in [view.id for view in views]:
+        views.append(other)
+    return {RUN + view.id: title_of(RUN + view.id, view) for view in views}
+
+
+def _opens(view: RunView) -> bool:
+    return view.spec.kind is PAIRS and bool(view.snapshots)
+
+
+def run_of(name: str) -> RunView | None:
+    """The training of that name; None for a model that is not trained here, and one that has gone."""
+    return state.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+
+
+def task_of(name: str) -> str | None:
+    """What a model has learned, a name of PAIR_TASKS; None for one that others trained."""
+    if is_pretrained(name):
+        return None
+    run = run_of(name)
+    return run.spec.corpus.removeprefix(PAIRS_OF) if run else name
+
+
+def opened(name: str, step: int = NEWEST) -> PairCheckpoint | PretrainedPair:
+    """A training's as it was after a `step` of its snapshots. Raises GlassformerError where it cannot be
+    read, or is too large for this server.
+    """
+    if name.startswith(RUN):
+        return _snapshot(name.removeprefix(RUN), step)
+    return _published(name.removeprefix(PRETRAINED)) if is_pretrained(name) else _shipped(name)
+
+
 @st.cache_resource(max_entries=8, show_spinner=False)
-def opened(name: str) -> PairCheckpoint:
+def _shipped(name: str) -> PairCheckpoint:
     return load_pair(FOLDER / name)
 
 
+@st.cache_resource(max_entries=1, show_spinner="Reading the model: a few seconds the first time …")
+def _published(name: str) -> PretrainedPair:
+    return pairs.load_pair(name, state.profile().max_pretrained)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _snapshot(run: str, step: int) -> PairCheckpoint:
+    found = state.manager().trained(run, step)
+    if not isinstance(found, PairCheckpoint):
+        raise RunError("That run does not learn from pairs.")
+    return found
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def aligned(name: str, step: int) -> AlignmentScore | None:
+    """Where a training's heads look while they write ASKED held-out targets, after a `step`. Raises
+    GlassformerError when that is gone.
+    """
+    found, task = opened(name, step), task_of(name)
+    assert isinstance(found, PairCheckpoint) and task is not None
+    held_out = pair_text(task).validation[:ASKED]
+    return model_alignment(
+        found.model, found.tokenizer, [PAIR_TASKS[task].answer(pair.source) for pair in held_out]
+    )
+
+
 @st.cache_resource(max_entries=64, show_spinner=False)
-def crossed(name: str, text: str, change: Change, seed: int) -> Crossing:
-    """Raises what `engine.measure.crossing.crossing` raises."""
-    found = opened(name)
-    return crossing(found.model, found.tokenizer, text, change, seed)
+def crossed(name: str, text: str, change: Change, seed: int, step: int = NEWEST) -> Crossing:
+    """Raises what `opened` and `engine.measure.crossing.crossing` raise."""
+    found, longest = opened(name, step), LONGEST if is_pretrained(name) else None
+    return crossing(found.model, found.tokenizer, text, change, seed, longest)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from engine.measure.crossing import Change, Crossing, Looked
+from engine.measure.alignment import AlignmentScore
+from engine.measure.crossing import Change, Crossing, Look, Looked
 from engine.training.swapped import HEALTHY, SOURCE, SWAPPED, Swapped
 from ui.look import Words
 from ui.text.markdown import safe
@@ -12,14 +13,23 @@ from ui.text.markdown import safe
 ASK_ALIGNMENT = "What does the writer look at in the source?"
 ASK_MASKS = "Which of the two masks goes where?"
 NONE = "No trained encoder-decoder came with this copy of the app: 0 of them are in `checkpoints/paired`."
+NOT_YET = (
+    ":material/info: That run has nothing to look into yet, or is not on this server (any more), or does not"
+    " learn from pairs: a shipped model is shown."
+)
 EXAMPLES = {
     "dates": "the 21st of November 2026",
     "numbers": "three hundred and five",
-    "number_words": "305",
-    "reverse": "stressed",
-    "sort": "stressed",
+    "number_words": "3 0 5",
+    "reverse": "feedback",
+    "sort": "feedback",
     "language": "the small dog that the king loves does not see a river today",
 }
+
+
+ASKED = "translate English to German: The house is wonderful."  # of a model that others trained
+ASKED_FORM = "what is to be done, and a sentence"
+MORE = "A translator trained by others"
 
 
 def typed(form: str) -> str:
@@ -54,6 +64,36 @@ def aligned(written: str, target: str, seen: Looked | None) -> str:
 
 def not_a_source(written: str, form: str) -> str:
     return f"It writes “{safe(written)}”. What is right is not known: this is not {form}."
+
+
+def formed(step: int, targets: int, score: AlignmentScore) -> str:
+    """Of a training, after one of its steps: where it looks by now (Markdown)."""
+    best = score.best
+    return (
+        f"After **{step:,}** steps of its training, writing {targets} targets that it never saw: all heads"
+        f" together look at a true place for **{score.together:.0%}** of {score.symbols:,} symbols, head"
+        f" {best.layer}.{best.head} for **{best.value:.0%}**; by chance it would be {score.chance:.0%}."
+    )
+
+
+def grown_alt(steps: Sequence[int]) -> str:
+    return f"Share of symbols that are looked at in the right place, at {len(steps)} steps of the training."
+
+
+def unmarked(found: Crossing, look: Look | None) -> str:
+    """Of a model that others trained: what it wrote, and where its gaze was sharpest (Markdown)."""
+    wrote = f"It writes “{safe(found.text)}”"
+    if not found.ended:
+        wrote += f", stopped after {len(found.written)} tokens"
+    if look is None:
+        return f"{wrote}. There are 0 words in the source to look at."
+    here, there = (
+        safe(one[at].strip()) for one, at in ((found.written, look.query), (found.source, look.key))
+    )
+    return (
+        f"{wrote}. Its sharpest look: for “{here}” it has **{look.weight:.0%}** of its gaze on “{there}”,"
+        " leaving the end aside. Which word truly comes from which nobody wrote down, so there are no rings."
+    )
 
 
 _DONE: dict[Change, str] = {

@@ -2,13 +2,15 @@
 
 from engine.ledger.morph import choices_of, morphed
 from engine.measure.flows import flows
+from engine.measure.square import end_loss, opened, read
 from engine.measure.three_ways import carry_on, fill_in, translate
 from engine.seq2seq import Seq2Seq
 from engine.training.cast import cast, lines
 from engine.training.reasons import lessons, writing
-from pages.models.families import words_live, words_machine, words_three, words_why
+from pages.models.families import words_live, words_machine, words_square, words_three, words_why
 from pages.models.families.live import draw_live
 from pages.models.families.machine import draw_machine
+from pages.models.families.square import draw_square
 from pages.models.families.three import draw_three
 from pages.models.families.why import draw_why
 from ui.look import Page, View, show
@@ -35,6 +37,15 @@ show(
                 (fill_in, carry_on, translate),
                 False,
                 question=words_live.QUESTION,
+            ),
+            View(
+                "square",
+                "Whole square",
+                draw_square,
+                words_square.SQUARE,
+                (opened, read, end_loss),
+                False,
+                question=words_square.QUESTION,
             ),
             View(
                 "why",

@@ -15,6 +15,7 @@ from pages.models.parameters.choice import (
     FIRST,
     MODEL,
     Choice,
+    Found,
     choose,
     first_model,
     found,
@@ -86,12 +87,11 @@ def chosen_model() -> Choice:
         problem.error(safe(str(error)))
         choice = plain(FIRST)
     with line:
-        values, notes = _fields(_unresolved(name), choice.note)
+        written = _unresolved(name)
+        values, notes = _fields(written.model, choice.note)
     try:
         config = ModelConfig(**values).validate()
-        encoder = choice.base.encoder
-        below = None if encoder is None else replace(config, causal=False, output_head="none")
-        counted = ledger(config, below, choice.base.parts)
+        counted = ledger(config, _below(written, config), choice.base.parts)
     except ConfigError as error:
         problem.error(
             safe(
@@ -115,24 +115,34 @@ def chosen_model() -> Choice:
     )
 
 
+def _below(written: Found, config: ModelConfig) -> ModelConfig | None:
+    """The encoder, with what was changed in the decoder changed there too, but for what is a decoder's own.
+    Raises ConfigError where it cannot be built.
+    """
+    if written.encoder is None:
+        return None
+    moved = {field: value for field, (_, value) in _changes(written.model, config).items()}
+    return replace(written.encoder, **(moved | {"causal": False, "output_head": "none"})).validate()
+
+
 def _changes(before: ModelConfig, after: ModelConfig) -> dict[str, tuple[Any, Any]]:
     old, new = before.to_dict(), after.to_dict()
     return {field: (old[field], new[field]) for field in new if old[field] != new[field]}
 
 
-def _unresolved(name: str) -> ModelConfig:
+def _unresolved(name: str) -> Found:
     """As it was written down: what is derived stays derived when another field moves."""
     try:
-        return found(name)[0]
+        return found(name)
     except (GlassformerError, OSError):
-        return found(FIRST)[0]
+        return found(FIRST)
 
 
 def _fill() -> None:
     """Another model was chosen: its values go into the fields."""
     chosen = st.session_state.get(MODEL)
     if isinstance(chosen, str):
-        config = _unresolved(chosen)
+        config = _unresolved(chosen).model
         for field in _HINTS:
             st.session_state[_key(field)] = _to_widget(field, getattr(config, field))
 

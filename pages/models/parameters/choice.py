@@ -12,11 +12,11 @@ from engine import checkpoints
 from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
 from engine.faults import parts_of
-from engine.ledger import Ledger, ledger, ledger_of
+from engine.ledger import Ledger, ledger
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY
 from engine.presets import ENCODER_DECODERS, PRESETS, TAUGHT, Preset
-from engine.pretrained import sources
+from engine.pretrained import pairs, sources
 from engine.pretrained.load import open_model
 from ui import state
 from ui.models import LAPSES, PRETRAINED, RUN, SHIPPED, title_of
@@ -60,7 +60,8 @@ class Choice:
 
 def options() -> dict[str, str]:
     """Name -> title: this person's runs, newest first, the shipped models, those of others, the presets."""
-    runs = {RUN + view.id: f"Your run: {view.name}" for view in reversed(state.manager().runs(state.owner()))}
+    mine = [view for view in state.manager().runs(state.owner()) if view.spec.kind.inside]
+    runs = {RUN + view.id: f"Your run: {view.name}" for view in reversed(mine)}
     shipped = {
         name: title
         for name, title in (SHIPPED | LAPSES).items()
@@ -70,28 +71,45 @@ def options() -> dict[str, str]:
     return {**runs, **shipped, **published, **{name: preset.title for name, preset in ALL.items()}}
 
 
-def found(name: str) -> tuple[ModelConfig, Parts, Preset | None]:
-    """The configuration and the parts behind a name. Raises GlassformerError when it went away."""
+@dataclass(frozen=True)
+class Found:
+    """What stands behind a name. `encoder` is what `model`, then a decoder, reads."""
+
+    model: ModelConfig
+    encoder: ModelConfig | None = None
+    parts: Parts = HEALTHY
+    preset: Preset | None = None
+
+
+def found(name: str) -> Found:
+    """Raises GlassformerError when it went away."""
     if name in ALL:
-        return ALL[name].model, HEALTHY, ALL[name]
+        preset = ALL[name]
+        return Found(preset.model, preset.encoder, preset=preset)
     if name in SHIPPED or name in LAPSES:
         path = ROOT / "checkpoints" / name / checkpoints.CONFIG
-        return *checkpoints.architecture(path.read_bytes(), str(path)), None
+        config, parts = checkpoints.architecture(path.read_bytes(), str(path))
+        return Found(config, parts=parts)
     if name.startswith(PRETRAINED):
-        return _opened(name.removeprefix(PRETRAINED)), HEALTHY, None
+        return Found(*_opened(name.removeprefix(PRETRAINED)))
     view = state.manager().view(name.removeprefix(RUN))
     if view is None:
         raise GlassformerError("That run is not on this server (any more).")
-    return view.spec.model, parts_of(view.spec.parts), None
+    return Found(view.spec.model, parts=parts_of(view.spec.parts))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _opened(name: str) -> ModelConfig:
-    """The configuration in a published model's file: its weights stay on disk."""
+def _opened(name: str) -> tuple[ModelConfig, ModelConfig | None]:
+    """The configuration in a published model's file, and that of its encoder where it is a decoder that reads
+    one: its weights stay on disk.
+    """
     place = sources.find(name)
     if place is None:
         raise GlassformerError("That model is not on this server (any more).")
-    return open_model(place).config
+    if pairs.is_pair(place):
+        both = pairs.open_pair(place).config
+        return both.decoder, both.encoder
+    return open_model(place).config, None
 
 
 def choose(
@@ -135,8 +153,8 @@ def choose(
 
 def plain(name: str) -> Choice:
     """A model as it is."""
-    config, parts, preset = found(name)
-    counted = ledger_of(preset) if preset else ledger(config, parts=parts)
+    one = found(name)
+    preset, counted = one.preset, ledger(one.model, one.encoder, one.parts)
     note = ""
     if preset is not None:
         note = (

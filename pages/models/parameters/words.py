@@ -116,10 +116,17 @@ def areas(ledger: Ledger, thin: dict[str, int]) -> str:
 
 
 def in_and_outside(found: Where, ledger: Ledger) -> str:
-    stacks = " of each stack" if ledger.encoder else ""
+    blocks, read = f"{ledger.config.n_layers:,} blocks", ledger.encoder
+    if read is not None:
+        alike = read.n_layers == ledger.config.n_layers
+        blocks = (
+            f"{blocks} of each stack"
+            if alike
+            else f"{read.n_layers:,} blocks that read and {blocks} that write"
+        )
     return (
-        f"**{found.total:,} parameters**: {found.in_blocks:,} in the {ledger.config.n_layers:,} blocks"
-        f"{stacks} ({percent(found.in_blocks, found.total)}), {found.outside:,} before and after them."
+        f"**{found.total:,} parameters**: {found.in_blocks:,} in the {blocks}"
+        f" ({percent(found.in_blocks, found.total)}), {found.outside:,} before and after them."
     )
 
 

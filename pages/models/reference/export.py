@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, field
 
 import pandas as pd
 import streamlit as st
 
+from engine.checkpoints import FILES
+from engine.checkpoints_paired import PairCheckpoint, pack_files
 from engine.errors import PretrainedError
 from engine.export import pack
 from engine.export.hugging_face import Plan, plan
 from engine.export.one_file import one_file
 from engine.export.writers import WRITERS
+from engine.model import Transformer
+from engine.seq2seq import Seq2Seq
+from engine.tokenizers import Tokenizer
+from engine.tokenizers.paired import PairTokenizer
 from pages.models.reference import words
 from ui import explain, state, widgets
 from ui.subject import Subject
@@ -31,45 +38,81 @@ print(tokenizer.decode(written[0]))
 """
 
 
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What is taken along: of an encoder-decoder both halves. `source` is what it may be given to read."""
+
+    title: str
+    model: Transformer | Seq2Seq = field(repr=False)
+    tokenizer: Tokenizer | PairTokenizer = field(repr=False)
+    source: str = ""
+    pair: PairCheckpoint | None = field(default=None, repr=False)
+
+    @property
+    def file(self) -> str:
+        """Its title as a file's name."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")[:60] or "model"
+
+    def written(self) -> str:
+        """The text of model.py."""
+        return one_file(self.model, self.title, self.tokenizer, example=self.source)
+
+
+def _taken(subject: Subject) -> Taken:
+    pair = subject.pair
+    if pair is None:
+        return Taken(subject.title, subject.model, subject.tokenizer)
+    return Taken(subject.title, pair.model, pair.tokenizer, subject.text, pair)
+
+
 def draw_export(subject: Subject) -> None:
+    taken = _taken(subject)
     dtype = widgets.one_of(
         "Numbers as",
         list(pack.DTYPES),
         "reference_dtype",
         hint="float32 is exact. The others take half the room, and keep about 3 (bfloat16) or 4 digits.",
     )
-    size = pack.size(subject.model, dtype)
+    size = pack.size(taken.model, dtype)
     try:
         size.allow(state.profile().max_export)
     except PretrainedError as error:
         st.warning(safe(f"This model is not packed here: {error}."))
         return
-    found = _planned(subject)
-    note = pack.tokenizer_note(subject.model, subject.tokenizer)
+    found = _planned(taken)
+    note = _note(taken) if isinstance(found, Plan) else None
     explain.answer(words.packed(found, size.megabytes, dtype))
-    st.table(pd.DataFrame(_ways(found, size, bool(note))).set_index("way"), border="horizontal")
+    st.table(pd.DataFrame(_ways(taken, found, size, bool(note))).set_index("way"), border="horizontal")
     with st.container(horizontal=True):
         if isinstance(found, Plan):
-            _zip(subject, found, dtype)
-        _one_file(subject, dtype)
+            _zip(taken, found, dtype)
+        _one_file(taken, dtype)
+        if taken.pair is not None:
+            _own_folder(taken, taken.pair)
     if isinstance(found, str):
         st.info(safe(f"Not for this model: {found}."))
     elif note:
         st.caption(safe(f"No tokenizer.json: {note}."))
-    explain.measure_it(_files, subject, found)
-    explain.by_hand(_opened, subject, found)
+    explain.measure_it(_files, taken, found)
+    explain.by_hand(_opened, taken, found)
 
 
-def _planned(subject: Subject) -> Plan | str:
+def _planned(taken: Taken) -> Plan | str:
     """The family at Hugging Face that the model is, or why there is none."""
     try:
-        return plan(subject.model)
+        return plan(taken.model)
     except PretrainedError as error:
         return str(error)
 
 
-def _ways(found: Plan | str, size: pack.Size, no_tokenizer: bool) -> list[dict[str, str]]:
-    """Both ways out: which files, how large, and what opens them."""
+def _note(taken: Taken) -> str | None:
+    """Why there is no tokenizer.json."""
+    assert isinstance(taken.model, Transformer) and not isinstance(taken.tokenizer, PairTokenizer)
+    return pack.tokenizer_note(taken.model, taken.tokenizer)
+
+
+def _ways(taken: Taken, found: Plan | str, size: pack.Size, no_tokenizer: bool) -> list[dict[str, str]]:
+    """The ways out: which files, how large, and what opens them."""
     hub = {"way": "Hugging Face's layout", "files": "–", "size": "–", "opened by": "–"}
     if isinstance(found, Plan):
         files = "`model.safetensors`, `config.json`" + ("" if no_tokenizer else ", `tokenizer.json`")
@@ -81,35 +124,42 @@ def _ways(found: Plan | str, size: pack.Size, no_tokenizer: bool) -> list[dict[s
         "size": size.megabytes,
         "opened by": "`python model.py`, with torch and safetensors",
     }
-    return [hub, one]
+    own = {
+        "way": "This app's own folder",
+        "files": ", ".join(f"`{name}`" for name in FILES),
+        "size": pack.size(taken.model, "float32").megabytes,
+        "opened by": "`load_pair`, in this app's engine",
+    }
+    return [hub, one] if taken.pair is None else [hub, one, own]
 
 
-def _files(subject: Subject, found: Plan | str) -> None:
+def _files(taken: Taken, found: Plan | str) -> None:
     """config.json and model.py, to be read first."""
     if isinstance(found, Plan):
         st.caption("config.json")
         st.code(json.dumps(dict(found.facts), indent=2), language="json")
     st.caption("model.py")
-    st.code(_written(subject), language="python", height=480)
+    st.code(taken.written(), language="python", height=480)
 
 
-def _opened(subject: Subject, found: Plan | str) -> None:
+def _opened(taken: Taken, found: Plan | str) -> None:
     """The same model through a library, in ten lines."""
     if isinstance(found, Plan):
         st.markdown(words.LIBRARY)
-        st.code(OPEN.format(folder=_file(subject)), language="python")
+        st.code(OPEN.format(folder=taken.file), language="python")
     else:
         st.markdown(words.NO_LIBRARY)
-        st.code("python model.py", language="bash")
+        st.code(f"python model.py {taken.source}".strip(), language="bash")
 
 
-def _zip(subject: Subject, found: Plan, dtype: str) -> None:
-    model, tokenizer = subject.model, subject.tokenizer
+def _zip(taken: Taken, found: Plan, dtype: str) -> None:
+    model, tokenizer = taken.model, taken.tokenizer
+    assert isinstance(model, Transformer) and not isinstance(tokenizer, PairTokenizer)
     # Streamlit's own: a file is built when it is asked for, not before.
     st.download_button(
         "Download the zip",
         lambda: pack.hugging_face(model, found, tokenizer, dtype),
-        f"{_file(subject)}-{found.family}.zip",
+        f"{taken.file}-{found.family}.zip",
         "application/zip",
         icon=":material/download:",
         on_click="ignore",
@@ -117,12 +167,12 @@ def _zip(subject: Subject, found: Plan, dtype: str) -> None:
     )
 
 
-def _one_file(subject: Subject, dtype: str) -> None:
-    model = subject.model
+def _one_file(taken: Taken, dtype: str) -> None:
+    model = taken.model
     # Streamlit's own: files are built when they are asked for, not before.
     st.download_button(
         "model.py",
-        lambda: _written(subject),
+        taken.written,
         "model.py",
         "text/x-python",
         icon=":material/download:",
@@ -140,10 +190,14 @@ def _one_file(subject: Subject, dtype: str) -> None:
     )
 
 
-def _written(subject: Subject) -> str:
-    return one_file(subject.model, subject.title, subject.tokenizer)
-
-
-def _file(subject: Subject) -> str:
-    """The model's title as a file's name."""
-    return re.sub(r"[^a-z0-9]+", "-", subject.title.lower()).strip("-")[:60] or "model"
+def _own_folder(taken: Taken, pair: PairCheckpoint) -> None:
+    # Streamlit's own: a file is built when it is asked for, not before.
+    st.download_button(
+        "This app's own folder",
+        lambda: pack_files(pair),
+        f"{taken.file}.zip",
+        "application/zip",
+        icon=":material/download:",
+        on_click="ignore",
+        key="reference_own",
+    )

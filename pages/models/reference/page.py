@@ -26,7 +26,7 @@ show(
                 words.EXPORT,
                 words.EXPORT_CODE,
                 question=words.ASK_EXPORT,
-                closed="export",
+                whole=True,
             ),
             View(
                 "variations",

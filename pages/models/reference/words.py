@@ -70,7 +70,8 @@ EXPORT = Words(
     see=(
         "Two ways out. Hugging Face's layout, if a family there can say what this model is: then"
         " `transformers`"
-        " opens it. And one file of PyTorch, cut out of this app's own source, which can say them all."
+        " opens it. And one file of PyTorch, cut out of this app's own source, which can say them all. Of an"
+        " encoder-decoder both halves go along; it has this app's own folder, too."
     ),
     why=(
         "What you trained here is yours. It opens elsewhere, without this app, and gives the same logits:"

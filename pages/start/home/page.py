@@ -13,7 +13,7 @@ from pages.start.home import words, words_pair
 from pages.start.home.choice import choose_preset
 from pages.start.home.living import draw_living
 from pages.start.home.map import draw_map
-from ui import explain, state
+from ui import explain, site, state
 from ui.look import View, boundary, choose_view, header
 
 
@@ -46,8 +46,11 @@ if "preset" in st.query_params and "home_view" not in {*st.query_params, *st.ses
 
 
 def _line() -> tuple[View, DeltaGenerator]:
-    """The views, and the place of the family beside them."""
-    return choose_view(VIEWS, "home_view"), st.empty()
+    """The views, beside them the way to the courses, and the place of the family."""
+    chosen = choose_view(VIEWS, "home_view")
+    if st.button(words.COURSES, key="to_courses", type="tertiary", icon=":material/route:"):
+        st.switch_page(site.COURSES, query_params={})
+    return chosen, st.empty()
 
 
 view, family_place = header(words.TITLE, _line)

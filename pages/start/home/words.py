@@ -16,6 +16,7 @@ QUESTIONS = {
     "both": "One text goes in: how is another written?",
 }
 PUBLISHED_QUESTION = "What is a model made of?"
+COURSES = "A guided course"
 
 EXAMPLES = {
     "Fact": ENGLISH["A fact"],

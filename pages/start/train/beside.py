@@ -34,7 +34,11 @@ def laid_over(view: RunView) -> list[RunView]:
     """Draws the chips; returns the runs that are chosen. The one before is laid over until somebody chooses
     otherwise: two runs are the least that an experiment needs.
     """
-    mine = [one for one in state.manager().runs(state.owner()) if one.id not in (view.id, view.beside)]
+    mine = [
+        one
+        for one in state.manager().runs(state.owner())
+        if one.id not in (view.id, view.beside) and comparable(one, view)
+    ]
     found = {one.id: one for one in [*mine, *_linked(view)]}
     if not found:
         return []
@@ -54,6 +58,12 @@ def laid_over(view: RunView) -> list[RunView]:
     if st.query_params.get(OVER) != written:
         st.query_params[OVER] = written
     return [found[run] for run in chosen if run in found]
+
+
+def comparable(one: RunView, other: RunView) -> bool:
+    """Whether a loss of one means what a loss of the other does: of texts always, of pairs of one task."""
+    kinds = one.spec.kind, other.spec.kind
+    return kinds[0] is kinds[1] and (kinds[0].inside or one.spec.corpus == other.spec.corpus)
 
 
 def forget() -> None:

@@ -11,17 +11,20 @@ from engine import corpora, tokenizers
 from engine.config import bpe_size
 from engine.corpora import Corpus
 from engine.errors import ConfigError, CorpusError
+from engine.paired import LabelledText, PairedText
+from engine.presets import ENCODERS, Preset
 from engine.service import profiles
 from engine.service.profiles import Profile
 from engine.tasks import TASKS
+from engine.training import kinds
 from engine.training.tasks import recipe
-from pages.start.train import words_tasks
+from pages.start.train import pairs, words_pairs, words_tasks
 from ui import state, widgets
 from ui.controls import fill, tokenizer_control
 from ui.fields import label_of
 from ui.text.markdown import safe
 
-SOURCES = ("shakespeare", "python", "paste", "upload", "task")
+SOURCES = ("shakespeare", "python", "paste", "upload", "task", "pairs")
 OWN = ("paste", "upload")
 EXCERPT = 280  # characters
 
@@ -37,6 +40,7 @@ class Data:
     corpus: Corpus | None
     problem: str = ""
     tokenizer: str = "char"  # TrainConfig.tokenizer, as asked for
+    paired: PairedText | LabelledText | None = None  # in the place of a corpus: pairs, or labelled lines
 
 
 def data_group(profile: Profile) -> Data:
@@ -44,11 +48,17 @@ def data_group(profile: Profile) -> Data:
     with st.expander("Data", icon=":material/menu_book:"):
         hint = (
             "Tiny Shakespeare, the Python manual, your own text, pasted or uploaded (UTF-8), or problems with"
-            " answers that can be checked."
+            " answers that can be checked; or pairs, a source with its target or a line with its speaker."
         )
-        source = widgets.one_of("Text", SOURCES, "data", hint=hint, width="stretch", wrap=True)
+        source = widgets.one_of(
+            "Text", SOURCES, "data", hint=hint, width="stretch", wrap=True, on_change=_settle_chosen
+        )
         cut = tokenizer_control()
-        data = replace(_chosen(source, profile, cut), tokenizer=cut)
+        found = _chosen(source, profile, cut)
+        data = replace(found, tokenizer="char" if found.paired is not None else cut)
+        if data.paired is not None:
+            st.markdown(pairs.described(data.paired))
+            st.code(pairs.examples(data.paired), language=None, wrap_lines=True)
         if data.problem:
             (st.error if data.corpus is None and (data.text or source not in OWN) else st.info)(data.problem)
         if data.corpus is not None:
@@ -69,6 +79,8 @@ def _chosen(source: str, profile: Profile, cut: str) -> Data:
         )
     if source == "task":
         return _task(cut)
+    if source == "pairs":
+        return _pairs()
     return _own(source, profile, cut) if source in OWN else _built_in(source, cut)
 
 
@@ -91,6 +103,45 @@ def _task(cut: str) -> Data:
         return Data(name, None, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
 
 
+def _pairs() -> Data:
+    """One of the tasks with a source and a target, or who speaks; and the way to settings that learn it."""
+    name = widgets.one_of("Pairs", pairs.TITLES, "pairs", kind="pills", wrap=True, on_change=_settle_chosen)
+    found = pairs.paired_of(name)
+    assert found is not None
+    st.caption(found.rule)
+    st.button(
+        words_pairs.SETTLE,
+        icon=":material/task_alt:",
+        on_click=_settle_pairs,
+        args=(name,),
+        key="pairs_settings",
+        help=words_pairs.SETTLE_HELP,
+    )
+    try:
+        data = kinds.kind_of(name).read(name, "")
+    except CorpusError as error:
+        return Data(name, None, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
+    return Data(name, None, None, paired=data if not isinstance(data, Corpus) else None)
+
+
+def _settle_chosen() -> None:
+    """Who chooses pairs, or another task of theirs, gets its settings at once."""
+    name = st.session_state.get("pairs", next(iter(pairs.TITLES)))
+    if st.session_state.get("data") == "pairs" and name in pairs.TITLES:
+        _settle_pairs(name)
+
+
+def _settle_pairs(name: str) -> None:
+    model, train = kinds.recipe(name)
+    fill(model.to_dict() | train.to_dict())
+
+
+def _fill_blanks() -> None:
+    preset: Preset = ENCODERS["blanks"]
+    assert preset.train is not None
+    fill(preset.model.to_dict() | preset.train.to_dict())
+
+
 def _settle(name: str) -> None:
     """Puts the recipe of a task into the controls."""
     model, train = recipe(TASKS[name])
@@ -98,6 +149,13 @@ def _settle(name: str) -> None:
 
 
 def _built_in(source: str, cut: str) -> Data:
+    st.button(
+        words_pairs.BLANKS,
+        icon=":material/format_ink_highlighter:",
+        on_click=_fill_blanks,
+        key="blanks_settings",
+        help=words_pairs.BLANKS_HELP,
+    )
     name, note = ("python" if source == "python" else "shakespeare"), ""
     if name == "shakespeare" and corpora.shakespeare_path() is None:
         note = _fetch_shakespeare()

@@ -6,7 +6,8 @@ import streamlit as st
 
 from engine.presets import Preset
 from engine.service.state import RunView
-from pages.start.train import heads, tasks, words, words_heads, words_tasks
+from engine.training import kinds
+from pages.start.train import heads, pairs, tasks, words, words_heads, words_pairs, words_tasks
 from pages.start.train.asking import refusal, selected, start, start_beside, start_pair
 from pages.start.train.beside import trained_already
 from pages.start.train.curves import loss_curves
@@ -29,10 +30,11 @@ from pages.start.train.table import runs_table
 from pages.start.train.whatif import WHAT_IFS
 from ui import explain, state, widgets
 from ui.controls import control_groups, preset_picker
+from ui.fields import Values
 from ui.look import boundary, header
 from ui.players.plot import plot
 from ui.players.served import ASSETS
-from ui.text.markdown import token_word, whole
+from ui.text.markdown import whole
 
 TALL = 420  # of the empty chart: there is nothing else yet
 WINDOWS = 12  # that stand there instead, where they repeat themselves
@@ -52,7 +54,9 @@ def draw_desk() -> None:
         with st.container(key="train_controls"):
             chosen = _controls(preset, drawer)
         task = tasks.task_of(chosen.spec)
+        paired = pairs.paired_of(chosen.spec.corpus)
         asked = words_tasks.question(task) if task else heads.question(preset)
+        asked = pairs.question(paired) if paired else asked
         question.header(asked or words.QUESTION, anchor=False)
         shown = selected()
         with st.container(key="train_run"), boundary():
@@ -72,8 +76,12 @@ def _controls(preset: Preset, drawer: st.delta_generator.DeltaGenerator) -> Setu
     with drawer:
         st.caption(preset.summary)
         data = data_group(state.profile())
-        values, places = control_groups(preset)
-        values = {"tokenizer": data.tokenizer} | values
+        chosen_values, places = control_groups(preset)
+        values: Values = {"tokenizer": data.tokenizer, **chosen_values}
+    paired = pairs.paired_of(data.name)
+    if data.paired is not None:
+        values["context"] = kinds.longest(data.paired)
+    preset = paired.preset if paired and data.paired else preset  # what these settings are compared with
     chosen = setup(preset, values, data)
     mark_problems(chosen.problems, places)
     derived(chosen.spec, chosen.problems, places)
@@ -102,7 +110,8 @@ def _start_line(chosen: Setup) -> None:
         key="train",
         width=120,
     )
-    labels = {name: f"What if: {what.label}" for name, what in WHAT_IFS.items()}
+    senseless = pairs.NO_WHAT_IFS.get(chosen.spec.kind.name, ())
+    labels = {n: f"What if: {what.label}" for n, what in WHAT_IFS.items() if n not in senseless}
     name = widgets.one_of("What if", labels, "what_if", kind="list", hidden=True, width=250)
     other, done = WHAT_IFS[name].applied(chosen.spec), trained_already(chosen.spec)
     both = st.button(
@@ -138,8 +147,8 @@ def _before(chosen: Setup) -> None:
     if chosen.problems:
         return
     spec = chosen.spec
-    word, lines = token_word(spec.train.tokenizer), baselines(spec)
-    repeats, task = spec.train.repeat > 0, tasks.task_of(spec)
+    word, lines = pairs.noun_of(spec), baselines(spec)
+    repeats, task, paired = spec.train.repeat > 0, tasks.task_of(spec), pairs.paired_of(spec.corpus)
     lapse = heads.shipped() if repeats and task is None else None
     left, right = st.columns(2 if lapse is None else [8, 5], gap="medium")
     found = None
@@ -155,13 +164,17 @@ def _before(chosen: Setup) -> None:
                 " reach",
             )
     with right:
-        st.markdown(words_heads.READS if repeats else "**The text that it reads**")
+        what = words_pairs.READS if paired else "**The text that it reads**"
+        st.markdown(words_heads.READS if repeats else what)
         corpus = corpus_of(spec)
         read = (heads.windows(spec, corpus, WINDOWS) if repeats else corpus.text[:READ]) if corpus else ""
+        read = pairs.examples(chosen.paired) if chosen.paired is not None else read
         with st.container(height=TALL - 50, border=False):
             st.code(whole(read), language=None, wrap_lines=not repeats)
     noun, task = "letter" if word == "character" else word, tasks.task_of(spec)
-    if found is not None:
+    if paired is not None:
+        explain.answer(pairs.before(spec, paired))
+    elif found is not None:
         explain.answer(words_heads.before_another(found, spec.train.repeat, spec.train.steps))
     elif "uniform" in lines and task is not None:
         floor = task.floor(spec.model.context)

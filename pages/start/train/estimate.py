@@ -31,18 +31,18 @@ def estimate(
     None before the first run on a GPU: its speed is not measured in the server, which leaves it to the
     trainings.
     """
-    model, train, parts = spec.model, spec.train, parts_of(spec.parts)
+    train, parts = spec.train, parts_of(spec.parts)
     if last is not None and last.step and last.seconds > 0:
-        pace = arithmetic.Pace(
-            last.spec.model, last.spec.train, last.step, last.seconds, parts_of(last.spec.parts)
-        )
+        before = last.spec
+        model, encoder = before.kind.counted(before.model, before.corpus)
+        pace = arithmetic.Pace(model, before.train, last.step, last.seconds, parts_of(before.parts), encoder)
         rate, source = pace.work_a_second, "from the speed of your last run"
     else:
         measured = _cpu_rate(profile.threads_per_run, train.precision)
         if measured is None:
             return None
         rate, source = measured, "roughly, from this machine's measured speed in matrix products"
-    return Estimate(arithmetic.seconds(model, train, validation_tokens, rate, parts), source)
+    return Estimate(spec.kind.seconds(spec.model, train, spec.corpus, validation_tokens, rate, parts), source)
 
 
 @st.cache_resource(show_spinner=False)

@@ -17,6 +17,8 @@ from engine.training.records import Evaluation
 from pages.start.train import curve_points, curves, words
 from pages.start.train.beside import laid_over
 from pages.start.train.data import own_corpus
+from pages.start.train.pairs import baselines as of_pairs
+from pages.start.train.pairs import noun_of, paired_of
 from pages.start.train.tasks import floor
 from ui import state, widgets
 from ui.players.plot import plot
@@ -38,8 +40,9 @@ def losses(view: RunView, other: RunView | None, height: int) -> list[str]:
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         beside = [*([other] if other else []), *laid_over(view)]
         x = widgets.one_of("Loss against", ["step", "time"], "axis", hidden=True)
+        words_only = paired_of(view.spec.corpus) is not None  # pairs have no characters to share bits among
         mixed = any(one.spec.train.tokenizer != view.spec.train.tokenizer for one in beside)
-        unit: curve_points.Unit = "bits" if mixed else _unit()
+        unit: curve_points.Unit = "bits" if mixed else "nats" if words_only else _unit()
     axis: curve_points.XAxis = "time" if x == "time" else "step"
     end = float(view.total_steps) if axis == "step" else None
     others = [
@@ -47,7 +50,7 @@ def losses(view: RunView, other: RunView | None, height: int) -> list[str]:
     ]
     points = LIVE_POINTS if view.active else 0
     own = curve_points.curve_of(view.given or view.name, view.history, points, unit, view.changes)
-    lines, word = baselines(view.spec, unit), token_word(view.spec.train.tokenizer)
+    lines, word = baselines(view.spec, unit), noun_of(view.spec)
     figure = curves.loss_curves(
         own, lines, vocabulary(view.spec), x=axis, others=others, end=end, unit=unit, token=word
     )
@@ -89,7 +92,7 @@ def _unit() -> curve_points.Unit:
 
 def vocabulary(spec: RunSpec) -> int:
     """Tokens that the text is made of: the vocabulary without a masked model's mask."""
-    return spec.model.vocab_size - (spec.train.objective == "masked")
+    return spec.kind.outcomes(spec.model, spec.corpus) - (spec.train.objective == "masked")
 
 
 def corpus_of(spec: RunSpec) -> Corpus | None:
@@ -107,6 +110,8 @@ def baselines(spec: RunSpec, unit: curve_points.Unit = "nats") -> Mapping[str, f
     """Losses that predictors without a network reach on the corpus of a run; none where its text is no longer
     here.
     """
+    if paired_of(spec.corpus) is not None:
+        return of_pairs(spec)
     corpus = corpus_of(spec)
     if corpus is None:
         return {}
@@ -127,7 +132,7 @@ def _loss_words(view: RunView, unit: curve_points.Unit) -> str:
     if unit == "nats":
         course = (
             f"from {first.validation_loss:.2f} to {last.validation_loss:.2f} nats per"
-            f" {token_word(view.spec.train.tokenizer)} after step {last.step}"
+            f" {noun_of(view.spec)} after step {last.step}"
         )
     else:
         course = (
@@ -142,7 +147,7 @@ def numbers(view: RunView) -> None:
     """The newest validation loss in the three ways in which it is told."""
     look = view.history.evaluations[-1] if view.history.evaluations else None
     loss = look.validation_loss if look else math.nan
-    word = token_word(view.spec.train.tokenizer)
+    word, paired = noun_of(view.spec), paired_of(view.spec.corpus)
     help_bits = [
         "The loss of all tokens together, divided by their characters and by ln 2: comparable between"
         " tokenizers."
@@ -163,12 +168,13 @@ def numbers(view: RunView) -> None:
             number(perplexity(loss), ".2f" if loss < 50 else ".3g"),
             help=f"e to the loss: among how many equally likely {word}s it hesitates.",
         )
-        st.metric(
-            "Bits / character", number(bits(look) if look else math.nan, ".3f"), help=" ".join(help_bits)
-        )
+        if paired is None:
+            st.metric(
+                "Bits / character", number(bits(look) if look else math.nan, ".3f"), help=" ".join(help_bits)
+            )
     if look is not None:
         st.caption(f"After step {look.step:,}. {measured_on(look, view.spec)}")
-    if word != "character":
+    if word != "character" and paired is None:
         st.caption(COMPARABLE)
 
 
@@ -176,7 +182,8 @@ def measured_on(look: Evaluation, spec: RunSpec) -> str:
     """What part of the validation split a loss is of."""
     if look.complete:
         return "Measured on the whole validation split."
-    tokens = f"about {spec.train.eval_tokens:,} {token_word(spec.train.tokenizer)}s"
+    paired = paired_of(spec.corpus)
+    tokens = f"about {spec.train.eval_tokens:,} {'symbol' if paired else token_word(spec.train.tokenizer)}s"
     return (
         f"A quick look at {tokens} of the validation split, the same each time. The whole split is read at"
         " the end; it may be easier or harder."

@@ -11,7 +11,7 @@ from engine.errors import GlassformerError
 from engine.service.state import RunView
 from engine.training.compare import MeanLoss
 from engine.training.shifted import shifted_batch
-from pages.start.train import curve_points, curves, words
+from pages.start.train import curve_points, curves, pairs, words, words_pairs
 from pages.start.train.losses import LIVE_POINTS, corpus_of, number, numbers
 from ui.players.plot import plot
 from ui.text.markdown import token_word
@@ -38,7 +38,7 @@ def measured(view: RunView, other: RunView | None = None) -> None:
 def _size(view: RunView) -> None:
     size = (
         f"{view.parameters:,} parameters, vocabulary of {view.spec.model.vocab_size:,}"
-        f" {token_word(view.spec.train.tokenizer)}s."
+        f" {'symbol' if pairs.paired_of(view.spec.corpus) else token_word(view.spec.train.tokenizer)}s."
     )
     st.caption(f"{size} {view.precision[:1].upper()}{view.precision[1:]}." if view.precision else size)
 
@@ -48,6 +48,9 @@ def by_hand(view: RunView) -> None:
     looks = [e for e in view.history.evaluations if math.isfinite(e.validation_loss)]
     if not looks:
         st.caption("There is no validation loss yet.")
+        return
+    if (paired := pairs.paired_of(view.spec.corpus)) is not None:
+        st.markdown(words_pairs.LABELS_BY_HAND if paired.labels else words_pairs.BY_HAND)
         return
     places = view.spec.model.context
     found = MeanLoss(looks[-1].validation_loss, places)

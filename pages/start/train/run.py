@@ -10,8 +10,7 @@ from engine.measure.head_scores import Grown
 from engine.service.state import RunView
 from engine.tasks import Task
 from engine.training.compare import compared
-from engine.training.train import warning
-from pages.start.train import heads, tasks, words
+from pages.start.train import heads, pairs, tasks, words
 from pages.start.train.asking import refusal, start
 from pages.start.train.beside import other_of
 from pages.start.train.losses import bits, losses, number, vocabulary
@@ -21,7 +20,7 @@ from pages.start.train.steer import bar, buttons, look_inside, steering
 from ui import explain, state
 from ui.players.served import ASSETS
 from ui.status import POLL_SECONDS, STATUS, progress_words
-from ui.text.markdown import safe, token_word
+from ui.text.markdown import safe
 
 HEIGHT = 318  # of the chart; the text beside it is as high as the chart and its controls
 
@@ -58,13 +57,17 @@ def _panel(run_id: str, polling: bool) -> None:
     refusal()
     with_heads = heads.scored(view) is not None or (other is not None and heads.scored(other) is not None)
     task = tasks.task_of(view.spec)
-    parts = [5, 8] if with_heads else [1, 1] if task is None else [5, 5, 4]
+    paired = pairs.paired_of(view.spec.corpus)
+    parts = [5, 8] if with_heads else [1, 1] if task is None and paired is None else [5, 5, 4]
     chart, *middle, beside = st.columns(parts, gap="medium")
     with chart:
         notes = losses(view, other, HEIGHT)
     if task is not None and middle:
         with middle[0]:
             tasks.solved(view, task, HEIGHT + 50)
+    if paired is not None and middle:
+        with middle[0]:
+            pairs.solved(view, paired, HEIGHT + 50)
     with beside:
         shown = heads.looked_at(view, other)
         if shown is None:
@@ -115,6 +118,8 @@ def _said(view: RunView, other: RunView | None, found: Grown | None, task: Task 
     if other is None and found is not None:
         return heads.answer(found)
     alone = tasks.answer(view, task) if other is None and task is not None else None
+    if other is None and (paired := pairs.paired_of(view.spec.corpus)) is not None:
+        alone = pairs.answer(view, paired)
     return alone or _answer(view, other)
 
 
@@ -123,7 +128,7 @@ def _answer(view: RunView, other: RunView | None) -> str:
     if other is not None:
         found = compared(view.history.evaluations, other.history.evaluations)
         names = view.given or view.name, other.given or other.name
-        leaks = bool(warning(other.spec.model, other.spec.train))
+        leaks = bool(pairs.strange(other.spec))
         heads_too = heads.both(view, other)
         return f"{words.pair(*names, found, noun, leaks)} {heads_too}" if found else words.pair_waits(*names)
     if not view.history.evaluations:
@@ -137,7 +142,7 @@ def _answer(view: RunView, other: RunView | None) -> str:
 
 
 def _noun(view: RunView) -> str:
-    word = token_word(view.spec.train.tokenizer)
+    word = pairs.noun_of(view.spec)
     return "letter" if word == "character" else word
 
 
@@ -147,5 +152,5 @@ def _troubles(view: RunView, other: RunView | None) -> None:
         name = f"{safe(one.name)}: " if other else ""
         for sentence in (*([one.message] if one.message else []), *one.warnings):
             (st.error if one.status == "failed" else st.warning)(name + safe(sentence))
-    if alone := warning(view.spec.model, view.spec.train):
+    if alone := pairs.strange(view.spec):
         st.warning(alone)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from engine.service.history import thin
 from engine.service.state import RunView
 from engine.training.records import Sample
+from pages.start.train import pairs
 from pages.start.train.tasks import task_of, written
 from ui.players.component import mounted
 
@@ -41,6 +42,8 @@ def _sent(view: RunView, most: int) -> list[dict[str, object]]:
     while len(items) > 2 and sum(len(s.prompt) + len(s.text) for s in items) > most:
         items = thin(items)
     masked, task = view.spec.train.objective == "masked", task_of(view.spec)
+    if (paired := pairs.paired_of(view.spec.corpus)) is not None:
+        return [{"step": s.step, "prompt": "", "text": pairs.written(paired, s)} for s in items]
     if task is not None:
         return [{"step": s.step, "prompt": "", "text": written(task, s.prompt, s.text)} for s in items]
     return [{"step": s.step, "prompt": "" if masked else s.prompt, "text": s.text} for s in items]

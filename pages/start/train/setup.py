@@ -11,20 +11,19 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import ConfigError, GlassformerError
-from engine.faults import parts_of
-from engine.ledger import parameter_formula
-from engine.presets import PRESETS, Preset
+from engine.paired import LabelledText, PairedText
+from engine.presets import ENCODERS, PAIRED, PRESETS, Preset
 from engine.service import profiles
 from engine.service.state import RunSpec, RunView
-from engine.training.estimate import tokens_a_step
-from engine.training.train import check, warning
-from pages.start.train import words
+from engine.training import kinds
+from engine.training.train import check
+from pages.start.train import pairs, words
 from pages.start.train.data import Data
 from pages.start.train.estimate import estimate
 from ui import state
 from ui.controls import fill
 from ui.fields import CONTROLS, DATA, GROUPS, Values, changes, configs, label_of, preset_values, show
-from ui.text.markdown import safe, token_word
+from ui.text.markdown import safe
 
 SOMEWHERE_ELSE = ""  # a problem that belongs to no control
 
@@ -37,11 +36,13 @@ class Setup:
     problems: dict[str, str]
     validation_tokens: int
     characters_per_token: float = 1.0
+    paired: PairedText | LabelledText | None = None
 
 
 def setup(preset: Preset, values: Values, data: Data) -> Setup:
     """Puts the controls' values and the text together, and checks them as the server will."""
-    model, train = configs(values, data.corpus.vocab_size if data.corpus else preset.model.vocab_size)
+    source = data.corpus or data.paired
+    model, train = configs(values, source.vocab_size if source else preset.model.vocab_size)
     spec = RunSpec(
         model, train, data.name, data.text if data.name == "text" else None, name=name_of(preset, values)
     )
@@ -50,16 +51,17 @@ def setup(preset: Preset, values: Values, data: Data) -> Setup:
         _note(problems, look)
     if not problems:
         _note(problems, lambda: profiles.check(state.profile(), spec))
-    if data.corpus is None:
+    if data.paired is None and data.corpus is None:
         if "tokenizer" not in problems:  # which is why there is none
             problems.setdefault(SOMEWHERE_ELSE, data.problem)
-    elif not problems:
+    elif data.corpus is not None and not problems:
         _note(problems, lambda: check(model, train, data.corpus))
     return Setup(
         spec,
         problems,
         len(data.corpus.validation) if data.corpus else 0,
         data.corpus.characters_per_token if data.corpus else 1.0,
+        data.paired,
     )
 
 
@@ -75,7 +77,8 @@ def _note(problems: dict[str, str], look) -> None:  # type: ignore[no-untyped-de
 
 def name_of(preset: Preset, values: Values) -> str:
     """A name for the run: the preset's, and the first settings that were changed."""
-    key = next((name for name, other in PRESETS.items() if other is preset), "run")
+    known = PRESETS | PAIRED | ENCODERS
+    key = next((name for name, other in known.items() if other.title == preset.title), "run")
     found = [
         f"{label_of(field).lower()} {show(new)}"
         for field, (_, new) in changed(preset, values).items()
@@ -115,7 +118,7 @@ def obstacles(chosen: Setup) -> None:
             (group for group, controls in groups.items() if any(c.field == field for c in controls)), ""
         )
         st.error(f"{sentence} (Under *{where}*.)" if where else sentence)
-    if not chosen.problems and (strange := warning(chosen.spec.model, chosen.spec.train)):
+    if not chosen.problems and (strange := pairs.strange(chosen.spec)):
         st.warning(strange)
 
 
@@ -123,8 +126,7 @@ def in_short(chosen: Setup, last: RunView | None) -> None:
     """Beside the button: how much, and how long."""
     if chosen.problems:
         return
-    model, train = chosen.spec.model, chosen.spec.train
-    parameters = parameter_formula(model, parts_of(chosen.spec.parts))
+    train, parameters = chosen.spec.train, chosen.spec.parameters
     guess = estimate(chosen.spec, chosen.validation_tokens, state.profile(), last)
     said = words.in_short(parameters, train.steps, guess.words if guess else "")
     st.markdown(said, width="content")
@@ -137,9 +139,9 @@ def summary(chosen: Setup, last: RunView | None) -> None:
     model, train = chosen.spec.model, chosen.spec.train
     guess = estimate(chosen.spec, chosen.validation_tokens, state.profile(), last)
     per_token = chosen.characters_per_token
-    what = token_word(train.tokenizer)
-    tokens = tokens_a_step(model, train)
-    parameters = parameter_formula(model, parts_of(chosen.spec.parts))
+    what = pairs.noun_of(chosen.spec) if chosen.spec.kind is not kinds.LABELS else "symbol"
+    tokens = chosen.spec.kind.tokens(model, train, chosen.spec.corpus)
+    parameters = chosen.spec.parameters
     read = f" (about {tokens * per_token:,.0f} characters)" if what == "token" else ""
     st.markdown(
         f"**{parameters:,}** parameters, vocabulary of **{model.vocab_size:,}** {what}s  \n"

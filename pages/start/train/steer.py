@@ -9,11 +9,14 @@ import streamlit as st
 from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.service.state import RunView
+from engine.training.kinds import PAIRS
 from pages.start.train.asking import act, act_on_all
 from ui import site, state
 from ui.fields import visible
 
 GO_WIDTH = 118  # of Pause, Resume and Continue, which share a place: what stands beside them does not move
+
+CROSSED = "crossattention"  # the page that looks into an encoder-decoder
 
 
 def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
@@ -93,6 +96,8 @@ def bar(view: RunView, mine: bool) -> None:
 def look_inside(view: RunView) -> None:
     """The way into this run's model, at any of its snapshots, on the pages that look inside."""
     pages = [entry for entry in site.built() if entry.section == "Look inside"]
+    if not view.spec.kind.inside:  # two towers are looked into there alone, a classifier nowhere yet
+        pages = [entry for entry in pages if entry.url == CROSSED and view.spec.kind is PAIRS]
     if not (pages and view.snapshots):
         return
     with st.popover("Look inside", icon=":material/search:"):
@@ -102,7 +107,7 @@ def look_inside(view: RunView) -> None:
                     entry.path,
                     label=entry.title,
                     icon=entry.icon,
-                    query_params={"model": f"run-{view.id}"},
+                    query_params={"model" if view.spec.kind.inside else "cross_task": f"run-{view.id}"},
                 )
             except (
                 StreamlitPageNotFoundError
@@ -120,7 +125,7 @@ def steering(view: RunView, mine: bool) -> None:
     rate = float(train.learning_rate if view.learning_rate is None else view.learning_rate)
     with st.popover("Steer", icon=":material/tune:"):
         st.text_input(
-            "Prompt",
+            "Prompt" if view.spec.kind.inside else "Source",
             value=prompt.replace("\n", "⏎"),
             key=prompt_key,
             max_chars=200,
@@ -129,8 +134,8 @@ def steering(view: RunView, mine: bool) -> None:
             args=(run, prompt_key),
             persist_state="session",
             help=(
-                "What the next samples continue; ⏎ is a line break. Characters that the text does not have"
-                " are left out."
+                "What the next samples continue, or answer; ⏎ is a line break. Characters that the text does"
+                " not have are left out."
             ),
         )
         # Streamlit's own: what is typed is a command to the running training, no value to keep in the link.

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from engine import checkpoints
+from engine.checkpoints_paired import load_pair
 from engine.config import ModelConfig
 from engine.errors import PretrainedError
 from engine.export import pack
@@ -25,6 +26,7 @@ from engine.pretrained.load import open_model
 from engine.pretrained.weights import by_head, half_split, transposed
 from engine.tokenizers.char import CharTokenizer
 from tests.engine.helpers import loud, some_tokens, tiny
+from tests.engine.seq2seq_toys import loud_pair
 
 ROOT = Path(__file__).resolve().parents[3]
 GPT2 = {"ffn": "gelu_tanh", "attention_bias": True, "ffn_bias": True, "norm_bias": True}
@@ -247,3 +249,20 @@ def test_smollm2_goes_back_to_its_own_layout() -> None:
     )
     assert pack.size(model, "bfloat16").bytes == 2 * 134_515_008
     assert pack.tokenizer_note(model, opened.vocabulary()) is None
+
+
+def test_an_encoder_decoder_is_not_written_and_what_a_t5_lacks_is_named() -> None:
+    ours = load_pair(ROOT / "checkpoints" / "paired" / "reverse").model
+    d = ours.config.decoder
+    with pytest.raises(PretrainedError) as error:
+        plan(ours)
+    assert f"ffn = {d.ffn!r}" in str(error.value) or f"position = {d.position!r}" in str(error.value)
+    of_t5 = {"position": "t5", "norm": "rmsnorm", "score_scale": False}
+    for fields, says in (
+        ({"output_head": "scaled"}, "it is a T5, whose layout is read here and not written"),
+        ({"ffn": "geglu_tanh", "tie_embeddings": False}, "it is a T5"),
+        ({"ffn": "geglu"}, "has no ffn = 'geglu'"),
+        ({"position": "rope"}, "has no position = 'rope'"),
+    ):
+        with pytest.raises(PretrainedError, match=says):
+            plan(loud_pair(**({"ffn": "relu"} | of_t5 | fields)))

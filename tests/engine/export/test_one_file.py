@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,17 @@ import pytest
 import torch
 
 from engine import checkpoints
+from engine.checkpoints_paired import load_pair
 from engine.config import ModelConfig
 from engine.errors import PretrainedError
 from engine.export import gather, pack
 from engine.export.one_file import one_file
 from engine.faults import parts_of
 from engine.model import Transformer, build
+from engine.sample.pairs import pair_steps, write_pair
+from engine.seq2seq import Seq2Seq, build_pair
 from tests.engine.helpers import loud, some_tokens, tiny
+from tests.engine.seq2seq_toys import loud_pair, pair_config, some
 
 ROOT = Path(__file__).resolve().parents[3]
 ALONE = """
@@ -31,9 +36,10 @@ found = {}
 for name in sys.argv[2:]:
     spec = importlib.util.spec_from_file_location(name, f"{name}/model.py")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
     spec.loader.exec_module(module)
-    tokens = torch.tensor(json.loads(sys.argv[1]))
-    found[name] = module.load(f"{name}/model.safetensors")(tokens).tolist()
+    tokens = [torch.tensor(ids) for ids in json.loads(sys.argv[1])]
+    found[name] = module.load(f"{name}/model.safetensors")(*tokens).tolist()
 print(json.dumps(found))
 """
 
@@ -49,9 +55,15 @@ def alone(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def put(model: Transformer, folder: Path, tokenizer: object = None, dtype: str = "float32") -> str:
+def put(
+    model: Transformer | Seq2Seq,
+    folder: Path,
+    tokenizer: object = None,
+    dtype: str = "float32",
+    example: str = "",
+) -> str:
     folder.mkdir()
-    text = one_file(model, 'A "model" \\ of\nmine', tokenizer)
+    text = one_file(model, 'A "model" \\ of\nmine', tokenizer, example=example)
     (folder / "model.py").write_text(text)
     (folder / "model.safetensors").write_bytes(pack.own_weights(model, dtype))
     return text
@@ -85,6 +97,71 @@ def every_value() -> list[dict[str, Any]]:
     return [row | extra for row, extra in zip(rows, itertools.cycle(extras), strict=False)]
 
 
+PAIRS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "of 2017": {"wiring": "post", "position": "sinusoidal", "embedding_scale": True, "norm_bias": True},
+    "t5": {"position": "t5", "norm": "rmsnorm", "score_scale": False, "output_head": "scaled"},
+    "t5 1.1": {"position": "t5", "norm": "rmsnorm", "ffn": "geglu_tanh", "tie_embeddings": False},
+    "ours": {"position": "rope", "qk_norm": True, "ffn": "relu2", "n_kv_heads": 1},
+}
+
+
+def unlike() -> Seq2Seq:
+    """Halves of other parts: the file has to tell them apart."""
+    config = pair_config()
+    halves = {"norm": "rmsnorm", "ffn": "swiglu", "position": "alibi", "mixer": "similarity", "n_heads": 2}
+    return build_pair(replace(config, encoder=replace(config.encoder, **halves))).eval()
+
+
+@torch.no_grad()
+def test_encoder_decoders_run_alone(tmp_path: Path) -> None:
+    models = {name.replace(" ", "-"): loud_pair(**fields) for name, fields in PAIRS.items()}
+    models |= {"unlike": unlike(), "swapped": loud_pair(parts_of("swapped_masks"))}
+    for name, model in models.items():
+        put(model, tmp_path / name)
+    source, target = some(3, 5, 1), some(3, 5, 2)  # as long as each other: masks that are swapped go on
+    source[1, 3:] = 0  # padding
+    both = json.dumps([source.tolist(), target.tolist()])
+    said = json.loads(alone(tmp_path, "-c", ALONE, both, *models))
+    assert said.keys() == models.keys()
+    for name, model in models.items():
+        expected = model(source, target)
+        assert expected.std() > 1e-4, name
+        assert torch.allclose(torch.tensor(said[name]), expected, atol=1e-5, rtol=1e-4), name
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F,E9", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+@pytest.mark.parametrize(
+    ("task", "source"), [("dates", "the 3rd of March 1999"), ("language", "the small dog sees a king today")]
+)
+def test_a_shipped_encoder_decoder_writes(task: str, source: str, tmp_path: Path) -> None:
+    """Letters and words; what is not known is said."""
+    shipped = load_pair(ROOT / "checkpoints" / "paired" / task)
+    text = put(shipped.model, tmp_path / "it", shipped.tokenizer, example=source)
+    assert f"python model.py {source}" in text and "engine" not in "".join(
+        line for line in text.splitlines() if "import" in line
+    )
+    wanted = write_pair(shipped.model, shipped.tokenizer, source)
+    assert len(wanted) > 5
+    assert alone(tmp_path / "it", "model.py", *source.split()).strip() == wanted
+    with pytest.raises(AssertionError, match="does not know"):
+        alone(tmp_path / "it", "model.py", "語")
+
+
+def test_an_encoder_decoder_of_others_writes_by_ids(tmp_path: Path) -> None:
+    model = loud_pair()
+    put(model, tmp_path / "it")
+    wanted = [record.token for record in pair_steps(model, [5, 6, 7, 2])]
+    assert alone(tmp_path / "it", "model.py", "5", "6", "7").split() == [str(i) for i in wanted]
+
+
 @torch.no_grad()
 def test_every_part_runs_alone(tmp_path: Path) -> None:
     """All in one process of Python, for torch takes its time to be imported."""
@@ -96,7 +173,7 @@ def test_every_part_runs_alone(tmp_path: Path) -> None:
         assert "engine" not in "".join(line for line in text.splitlines() if "import" in line)
         assert "def formulas" not in text and "def kept" not in text and "def tensors" not in text
     tokens = some_tokens(tiny(), 2, 7)
-    said = json.loads(alone(tmp_path, "-c", ALONE, json.dumps(tokens.tolist()), *models))
+    said = json.loads(alone(tmp_path, "-c", ALONE, json.dumps([tokens.tolist()]), *models))
     assert said.keys() == models.keys()
     for name, model in models.items():
         expected = model(tokens)

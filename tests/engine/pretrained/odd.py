@@ -143,15 +143,17 @@ KINDS: dict[str, tuple[str, str, Callable[[random.Random], Values]]] = {
 CAUSAL = [name for name in KINDS if not name.startswith(("bert", "t5"))]
 
 
-def made(name: str, seed: int, folder: Path, sizes: Values | None = None, **options: Any) -> torch.nn.Module:
+def made(
+    name: str, seed: int, folder: Path, sizes: Values | None = None, kind: str = "", **options: Any
+) -> torch.nn.Module:
     """A model of a family with weights that all matter, in evaluation mode, saved in `folder`; `sizes` stand in
-    for those that were drawn.
+    for those that were drawn, `kind` for the class of the family.
     """
-    config, kind, draw = KINDS[name]
+    config, usual, draw = KINDS[name]
     values = {"vocab_size": VOCAB, "attn_implementation": "eager"} | draw(random.Random(f"{name} {seed}"))
     values |= sizes or {}
     torch.manual_seed(seed)
-    theirs = getattr(transformers, kind)(getattr(transformers, config)(**values)).eval()
+    theirs = getattr(transformers, kind or usual)(getattr(transformers, config)(**values)).eval()
     with torch.no_grad():
         for parameter in theirs.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.2)

@@ -13,8 +13,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine.errors import HeadError, PretrainedError, ShapeError
+from engine.ledger import parameter_formula
 from engine.measure.recording import record
+from engine.parts.masks import padding_mask
 from engine.pretrained.load import open_model
+from engine.probe import Recorder
 from engine.sample import Decoder
 from tests.engine.helpers import some_tokens
 from tests.engine.pretrained.odd import CAUSAL, KINDS, made, said
@@ -63,6 +66,34 @@ def test_two_texts_in_a_bert(seed: int, tmp_path: Path) -> None:
     close(ours(tokens, types=types), said(theirs, tokens, token_type_ids=types))
     with pytest.raises(ShapeError, match="shape of tokens"):
         ours(tokens, types=types[:, 1:])
+
+
+@pytest.mark.parametrize("kind", ["BertModel", "BertForPreTraining"])
+@pytest.mark.parametrize("seed", SEEDS)
+@torch.no_grad()
+def test_a_bert_has_its_pooler(kind: str, seed: int, tmp_path: Path) -> None:
+    """Its weights come along, with a head for hidden tokens beside it or without; with padding, too."""
+    theirs = made("bert", seed, tmp_path, kind=kind)
+    ours = open_model(tmp_path).model()
+    assert (ours.config.pooler, ours.config.output_head) == (
+        True,
+        "none" if kind == "BertModel" else "masked",
+    )
+    tokens = torch.randint(1, ours.config.vocab_size, (3, 11), generator=torch.Generator().manual_seed(seed))
+    tokens[1, 6:], tokens[2, 1:] = 0, 0
+    body, last = getattr(theirs, "bert", theirs), Recorder({"norm_final"})
+    wanted = body(tokens, attention_mask=(tokens != 0).long()).pooler_output
+    ours(tokens, last, padding=padding_mask(tokens, 0, ours.embedding))
+    close(ours.pooled(last["norm_final"]), wanted)
+    assert parameter_formula(ours.config) == sum(p.numel() for p in ours.parameters())
+
+
+@torch.no_grad()
+def test_a_bert_without_a_pooler_says_so(tmp_path: Path) -> None:
+    made("bert, masked", 0, tmp_path)
+    ours = open_model(tmp_path).model()
+    with pytest.raises(HeadError, match="no pooler"):
+        ours.pooled(torch.zeros(1, 3, ours.config.d_model))
 
 
 @torch.no_grad()
@@ -119,8 +150,7 @@ def test_every_tensor_is_needed_and_no_other_is_taken(name: str, tmp_path: Path)
     made(name, 1, tmp_path)
     file = tmp_path / "model.safetensors"
     whole = load_file(file)
-    checked = [n for n in whole if not n.startswith("pooler.")]
-    for n in checked[:: max(1, len(checked) // 6)]:
+    for n in list(whole)[:: max(1, len(whole) // 6)]:
         spoilt = whole[n].clone()
         spoilt.view(-1)[-1] = torch.nan
         for changed in (None, torch.cat([whole[n], whole[n]]), spoilt):

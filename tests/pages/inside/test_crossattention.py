@@ -11,7 +11,13 @@ from streamlit.testing.v1 import AppTest
 
 from engine.checkpoints_paired import load_pair, save_pair
 from engine.config import ModelConfig
-from engine.measure.crossing import crossing, differing, looked, truth
+from engine.measure.crossing import Crossing, Look, crossing, differing, looked, sharpest, truth
+from engine.paired_data import pair_text
+from engine.pretrained import sources
+from engine.pretrained.pairs import open_pair
+from engine.probe import Recorder
+from engine.progress import Progress
+from engine.sample.pairs import pair_steps
 from engine.seq2seq import build_pair
 from engine.seq2seq_config import Seq2SeqConfig
 from engine.tokenizers.paired import PairTokenizer
@@ -19,6 +25,7 @@ from engine.training import swapped
 from engine.training.swapped import HEALTHY, SWAPPED, Swapped
 from pages.inside.crossattention import shared, words
 from tests.pages.stage import open_page
+from ui import fetching
 from ui.text.markdown import safe
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "inside" / "crossattention" / "page.py")
@@ -39,7 +46,10 @@ def folder(tmp_path, monkeypatch):
                     parameter.mul_(20)
         save_pair(tmp_path / name, model, LETTERS, {})
     monkeypatch.setattr(shared, "FOLDER", tmp_path)
-    for cached in (shared.opened, shared.crossed):
+    monkeypatch.setenv(sources.MODELS, str(tmp_path / "others"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for cached in (shared._shipped, shared._published, shared.crossed):
         cached.clear()
     return tmp_path
 
@@ -87,8 +97,8 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     """As if the model had written what is right."""
     real = shared.crossed
 
-    def right(name, text, change, seed):
-        found = real(name, text, change, seed)
+    def right(name, text, change, seed, step=-1):
+        found = real(name, text, change, seed, step)
         target = truth("reverse", "abc").target
         return type(found)(found.source, (*target, "<end>"), target, found.patterns[:, :, :4])
 
@@ -114,6 +124,11 @@ def test_bad_input_gets_a_sentence(text):
     )
 
 
+def test_every_example_can_be_read_by_its_task():
+    for name, example in words.EXAMPLES.items():
+        assert not pair_text(name).tokenizer.unknown(example) and truth(name, example) is not None, name
+
+
 def test_what_is_no_date_is_said():
     assert "What is right is not known" in said(opened("alignment", cross_text_dates="some day"))
 
@@ -121,6 +136,104 @@ def test_what_is_no_date_is_said():
 def test_without_a_model_it_says_so(folder, monkeypatch):
     monkeypatch.setattr(shared, "FOLDER", folder / "nowhere")
     assert "No trained encoder-decoder came with this copy" in said(opened("alignment"))
+
+
+# A model that others trained --------------------------------------------------------------------
+
+
+@pytest.fixture
+def translator(folder):
+    """An untrained T5 where a server keeps models, and what it writes."""
+    pytest.importorskip("transformers", reason="transformers is not installed (requirements-dev.txt has it)")
+    from tests.engine.pretrained.test_pairs import made
+    from tests.engine.pretrained.test_vocabulary_kinds import unigram
+
+    cut, place = unigram(), folder / "others" / "t5-small"
+    made(place, vocab_size=len(cut))
+    cut.save_pretrained(place)
+    opened = open_pair(place)
+    return opened.model(), opened.words()
+
+
+def test_an_installed_t5_can_be_chosen(translator, drawn):
+    """Its tokens stand on both axes, and the sharpest look is that of its own pattern; no rings."""
+    model, cut = translator
+    told = said(opened("alignment", cross_task="pretrained-t5-small"))
+    source = [*cut.encode(words.ASKED), 1]
+    written = [record.token for record in pair_steps(model, source, shared.LONGEST)]
+    recorder = Recorder({"cross_pattern"})
+    with torch.no_grad():
+        model(torch.tensor([source]), torch.tensor([[0, *written[:-1]]]), recorder)
+    pattern = torch.cat([*recorder.tensors.values()]).mean((0, 1)).numpy()
+    figure = drawn["cross_alignment"]
+    assert figure.table["written"] == list(cut.shown(written))
+    np.testing.assert_allclose(figure.traces[0]["z"], pattern, atol=2e-5)
+    assert not figure.traces[1].get("x")
+    query, key = np.unravel_index(pattern[:, :-1].argmax(), pattern[:, :-1].shape)
+    here, there = (safe(cut.shown([i])[0].strip()) for i in (written[query], source[key]))
+    assert f"for “{here}” it has **{pattern[query, key]:.0%}** of its gaze on “{there}”" in told
+    assert f"It writes “{safe(cut.decode(written))}”" in told
+    stopped = f"stopped after {len(written)} tokens"
+    assert (stopped in told) == (written[-1] != 1)
+
+
+def test_its_switches_are_counted_too(translator):
+    model, cut = translator
+    before, after = (
+        crossing(model, cut, words.ASKED, change, 0, shared.LONGEST) for change in ("none", "cut")
+    )
+    apart = differing(before.written, after.written)
+    told = said(opened("alignment", cross_task="pretrained-t5-small", cross_change="cut"))
+    assert words.changed("cut", before.text, after.text, apart) in told
+
+
+def test_a_stop_is_told():
+    one = np.array([[[[0.25, 0.375, 0.375], [0.25, 0.5, 0.25]], [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]]])
+    kept = Crossing((" a", " b", "</s>"), (" y", " x"), "y x", one, ended=False)
+    look = sharpest(kept.pattern((0, 0)))
+    assert look == Look(1, 1, 0.5)
+    assert words.unmarked(kept, look).startswith(
+        "It writes “y x”, stopped after 2 tokens. Its sharpest look: for “x” it has **50%** of its gaze on “b”"
+    )
+    assert sharpest(np.ones((3, 1))) is None
+    assert "0 words in the source" in words.unmarked(kept, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("", "at least one symbol"), ("a b " * 40, "")], ids=["empty", "long"]
+)
+def test_what_cannot_be_read_or_is_long(translator, text, says):
+    told = said(
+        opened("alignment", **{"cross_task": "pretrained-t5-small", "cross_text_pretrained-t5-small": text})
+    )
+    assert ("0 symbols were written" in told) == bool(says) and says in told
+
+
+def test_a_damaged_one_gets_a_sentence(translator, folder):
+    (folder / "others" / "t5-small" / "model.safetensors").write_bytes(b"nothing")
+    told = said(opened("alignment", cross_task="pretrained-t5-small"))
+    assert "0 symbols were written" in told and safe("model.safetensors cannot be read") in told
+
+
+def test_one_that_is_not_here_can_be_fetched(folder, monkeypatch, translator):
+    """What was fetched is then the task that is shown."""
+    place = folder / "others" / "t5-small"
+    place.rename(folder / "elsewhere")
+
+    def fetch(name, largest):
+        yield Progress(0, 0)
+        (folder / "elsewhere").rename(place)
+        return place
+
+    monkeypatch.setattr(fetching, "download", fetch)
+    page = opened("alignment")
+    assert [b.key for b in page.button if b.label == "Download"] == [
+        "fetch_t5-small_button",
+        "fetch_flan-t5-small_button",
+    ]
+    page.button(key="fetch_t5-small_button").click().run()
+    assert not page.exception and page.selectbox(key="cross_task").value == "pretrained-t5-small"
+    assert "so there are no rings" in said(page)
 
 
 # The two masks ----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
 from engine.ledger.fits import fit
 from engine.ledger.growth import by_part
+from engine.pretrained import sources
 from engine.service.state import RunSpec
 from pages.models.parameters import figures
 from pages.models.parameters.answers import fits_line
@@ -57,6 +58,27 @@ def test_a_preset_is_counted_with_its_source(name):
     preset = ALL[name]
     assert f"**{ledger(preset.model, preset.encoder).total:,} parameters**" in sentences(page)
     assert preset.trainable or preset.source in sentences(page)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_installed_t5_is_counted_whole(view, tmp_path, monkeypatch):
+    """Both halves, by its own file."""
+    pytest.importorskip("transformers", reason="transformers is not installed (requirements-dev.txt has it)")
+    from tests.engine.pretrained.test_pairs import made
+
+    theirs = made(tmp_path / "mine", "1.1")
+    monkeypatch.setenv(sources.MODELS, str(tmp_path))
+    page = opened(model="pretrained-mine", view=view)
+    assert not page.exception and page.button_group(key="parameters_view").value == view
+    count = sum(p.numel() for p in theirs.parameters())
+    assert plain("pretrained-mine").ledger.total == count
+    if view == "where":
+        assert f"**{count:,} parameters**" in sentences(page)
+        blocks = sum(p.numel() for n, p in theirs.named_parameters() if ".block." in n and "bias" not in n)
+        assert f": {blocks:,} in the 2 blocks that read and 3 blocks that write" in sentences(page)
+        changed = opened(model="pretrained-mine", view=view, d_ff="64")
+        more = (2 + 3) * 3 * 22 * (64 - 35)  # two matrices in, one out, in each block of both
+        assert f"**{count + more:,} parameters**" in sentences(changed)
 
 
 @pytest.mark.parametrize("view", VIEWS)

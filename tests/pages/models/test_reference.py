@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
+from engine.checkpoints_paired import load_pair, pack_files
 from engine.config import ModelConfig, TrainConfig
 from engine.export import pack
 from engine.measure.recording import record
@@ -21,6 +25,7 @@ from pages.models.reference.shared import verdict, wrong
 from pages.models.reference.words import NAMES
 from tests.pages.real import REAL, carried
 from tests.pages.stage import StageManager, open_page, view_of
+from ui.site import ROOT
 
 PAGE = str(Path(__file__).parents[3] / "pages" / "models" / "reference" / "page.py")
 TINY = {"vocab_size": 90, "context": 64, "d_model": 16, "n_layers": 2, "n_heads": 2}
@@ -214,6 +219,37 @@ def test_a_hosted_server_packs_no_more_than_it_can(monkeypatch):
     assert not page.get("download_button")
     page.get_by_key("reference_dtype").set_value("bfloat16").run()
     assert not page.exception and len(page.get("download_button")) == 3
+
+
+@pytest.mark.parametrize("task", ["dates", "language"])
+def test_an_encoder_decoder_is_taken_along_whole(task, monkeypatch):
+    """As one file, and as a folder that is read back; why it is nothing of Hugging Face's is said."""
+    found = load_pair(ROOT / "checkpoints" / "paired" / task)
+    count = sum(p.numel() for p in found.model.parameters())
+    page = opened(reference_view="export", model=f"pair-{task}", reference_dtype="bfloat16")
+    assert f"the one file is the way out**: {2 * count / 1e6:,.1f} MB in bfloat16" in said(page)
+    assert "T5, the one family of encoder" in page.info[0].value
+    assert [button.label for button in page.get("download_button")] == [
+        "model.py",
+        "model.safetensors",
+        "This app's own folder",
+    ]
+    table = page.table[0].value
+    assert table["size"].tolist() == ["–", f"{2 * count / 1e6:,.1f} MB", f"{4 * count / 1e6:,.1f} MB"]
+    written = next(code.value for code in page.code if "class Seq2Seq" in code.value)
+    ast.parse(written)
+    text = page.text_area(key="text").value
+    assert f"python model.py {text}" in written and f"python model.py {text}" in [c.value for c in page.code]
+
+
+def test_the_own_folder_of_an_encoder_decoder_gives_the_same_logits(tmp_path):
+    found = load_pair(ROOT / "checkpoints" / "paired" / "reverse")
+    with zipfile.ZipFile(io.BytesIO(pack_files(found))) as archive:
+        archive.extractall(tmp_path)
+    again = load_pair(tmp_path)
+    source, target = torch.tensor([[5, 6, 7, 2]]), torch.tensor([[1, 7, 6]])
+    assert torch.equal(again.model(source, target), found.model(source, target))
+    assert again.tokenizer == found.tokenizer and again.metrics == found.metrics
 
 
 # Strangers ---------------------------------------------------------------------------------------

@@ -96,5 +96,5 @@ def test_train_one_now_starts_a_training_and_shows_it(chosen, trained, monkeypat
 
 def test_the_map_leads_only_to_pages_that_are_there():
     assert all((site.ROOT / path).is_file() for path in site.explanations().values())
-    assert [entry.url for entry in site.built()][:2] == ["", "train"]
+    assert [entry.url for entry in site.built()][:3] == ["", "courses", "train"]
     assert len({entry.url for entry in site.ENTRIES}) == len(site.ENTRIES)

@@ -1,0 +1,59 @@
+"""The arithmetic of pen and paper, on plain lists: the sizes are those that fit on a sheet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+Row = Sequence[float]
+NOTHING = -math.inf  # the score of a place that must not be seen
+
+
+def softmax(scores: Row) -> tuple[float, ...]:
+    """
+    >>> [round(p, 2) for p in softmax([1.0, 2.5, 0.5, NOTHING])]
+    [0.16, 0.74, 0.1, 0.0]
+    """
+    top = max(scores)
+    powers = [math.exp(score - top) for score in scores]
+    return tuple(power / math.fsum(powers) for power in powers)
+
+
+def dot(one: Row, other: Row) -> float:
+    """
+    >>> dot([1, 2], [5, 6])
+    17
+    """
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def times(row: Row, matrix: Sequence[Row]) -> tuple[float, ...]:
+    """A row times a matrix that is given by its rows.
+
+    >>> times([1, 2], [[1, 0], [3, 1]])
+    (7, 2)
+    """
+    return tuple(dot(row, column) for column in zip(*matrix, strict=True))
+
+
+def mixed(weights: Row, rows: Sequence[Row]) -> tuple[float, ...]:
+    """The weighted sum of rows."""
+    return times(weights, rows)
+
+
+def shown(row: Row, decimals: int = 0) -> str:
+    """A row as it is written in a statement.
+
+    >>> shown([1, -2]), shown([0.5, 0.25], 2)
+    ('[1, -2]', '[0.50, 0.25]')
+    """
+    return f"[{', '.join('−∞' if x == NOTHING else f'{x:.{decimals}f}' for x in row)}]"
+
+
+def matrix(rows: Sequence[Row], decimals: int = 0) -> str:
+    """A matrix, row by row.
+
+    >>> matrix([[1, 0], [0, 1]])
+    '[[1, 0], [0, 1]]'
+    """
+    return f"[{', '.join(shown(row, decimals) for row in rows)}]"

@@ -1,0 +1,114 @@
+"""What a person wrote as an answer, read: numbers, letters, words. Whatever it is, it is read or refused with
+a sentence.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from engine.errors import ExerciseError
+
+LONGEST = 400  # characters of an answer that is read
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+_AROUND = "[](){}"
+_MINUS = str.maketrans("\u2212\u2013", "--")
+
+
+def plain(given: object) -> str:
+    """The answer as one short line of text. Raises ExerciseError for none at all and for a whole book."""
+    if not isinstance(given, str):
+        raise ExerciseError("there is no answer yet: write one, then press Check")
+    found = given.strip()
+    if not found:
+        raise ExerciseError("there is no answer yet: write one, then press Check")
+    if len(found) > LONGEST:
+        raise ExerciseError(f"that is {len(found):,} characters long; the answer is a short line")
+    return found
+
+
+def numbers(given: object, count: int | None, unit: str = "") -> tuple[float, ...]:
+    """The numbers in an answer, `count` of them, or as many as there are for None. They stand apart by blanks
+    or commas; brackets around them and the unit behind them do no harm.
+
+    >>> numbers("[1, 2.5  -3]", 3), numbers("1,048,576", 1), numbers("12 MiB", 1, "MiB"), numbers("2/4", 1)
+    ((1.0, 2.5, -3.0), (1048576.0,), (12.0,), (0.5,))
+    """
+    text = plain(given).translate(_MINUS)
+    if unit and text.lower().endswith(unit.lower()):
+        text = text[: -len(unit)]
+    for sign in _AROUND:
+        text = text.replace(sign, " ")
+    text = text.strip()
+    if count == 1 and _THOUSANDS.fullmatch(text):
+        text = text.replace(",", "")
+    if count == 1 and re.fullmatch(r"\d{1,3}( \d{3})+", text):
+        text = text.replace(" ", "")
+    # 0,5 is a half in half of Europe: it is not read as two numbers
+    if count == 1 and re.fullmatch(r"[-+]?\d+,\d+", text):
+        raise ExerciseError("write a decimal point instead of the comma: 0.5")
+    parts = [part for part in re.split(r"[\s;,]+", text) if part]
+    found = tuple(_number(part) for part in parts)
+    if not found:
+        raise ExerciseError("there is no number in it")
+    if count is not None and len(found) != count:
+        wanted = "one number is" if count == 1 else f"{count} numbers are"
+        raise ExerciseError(f"{wanted} asked for, and {len(found)} stand there")
+    return found
+
+
+def _number(part: str) -> float:
+    above, stroke, below = part.partition("/")
+    if stroke:
+        value = _number(above), _number(below)
+        if "/" in below or value[1] == 0:
+            raise ExerciseError(f"{_short(part)} is not a number")
+        return value[0] / value[1]
+    if not _NUMBER.fullmatch(part) or not part.isascii():
+        raise ExerciseError(f"{_short(part)} is not a number: write figures such as 12, -0.5 or 3e6")
+    found = float(part)
+    if not math.isfinite(found):
+        raise ExerciseError(f"{_short(part)} is too large for a number")
+    return found
+
+
+def _short(part: str) -> str:
+    """Quoted, and without what is no letter, figure or common sign: it comes from a stranger.
+
+    >>> _short("a*b<c>"), _short("x" * 50)
+    ('“abc”', '“xxxxxxxxxxxxxxxxxxxx…”')
+    """
+    kept = "".join(sign for sign in part if sign.isalnum() or sign in ".,+-/%")
+    return f"“{kept[:20]}{'…' * (len(kept) > 20)}”" if kept else "that"
+
+
+def letters(given: object, allowed: str) -> tuple[str, ...]:
+    """The letters of the steps that an answer names, in its order.
+
+    >>> letters("c, a - B", "ABC")
+    ('C', 'A', 'B')
+    """
+    text = plain(given).upper()
+    found = tuple(sign for sign in text if sign.isalnum())
+    wrong = next((sign for sign in found if sign not in allowed), None)
+    if wrong is not None:
+        raise ExerciseError(f"{_short(wrong)} is no step: write letters from {allowed[0]} to {allowed[-1]}")
+    if not found:
+        raise ExerciseError("write the letters of the steps in their order, such as B A C")
+    twice = next((sign for sign in found if found.count(sign) > 1), None)
+    if twice is not None:
+        raise ExerciseError(f"step {twice} stands there more than once")
+    return found
+
+
+def pieces(given: object) -> tuple[str, ...]:
+    """The pieces of a word, apart by blanks or strokes.
+
+    >>> pieces("l ow|er")
+    ('l', 'ow', 'er')
+    """
+    found = tuple(part for part in re.split(r"[\s|·+,]+", plain(given).lower()) if part)
+    if not found:
+        raise ExerciseError("write the pieces with a blank between them, such as lo w er")
+    return found

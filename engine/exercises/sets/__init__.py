@@ -1,0 +1,1 @@
+"""The exercises themselves, a module for each set."""

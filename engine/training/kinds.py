@@ -1,0 +1,331 @@
+"""What can be trained, by what it learns from: a text, pairs of texts, or texts with labels.
+
+A kind says how its data are read, which model a run's settings make of them, how that is trained, what it
+costs, and what a snapshot must say to be read again. Whoever trains, stores or counts asks the kind.
+
+The settings of a run are one ModelConfig whatever it learns from: of an encoder-decoder, that of both towers;
+vocabulary and lengths are those of the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+import torch
+
+from engine import corpora, paired_data
+from engine.config import ModelConfig, TrainConfig
+from engine.corpora import Corpus
+from engine.errors import ConfigError, CorpusError, TaskError
+from engine.ledger import ledger
+from engine.paired import LabelledText, PairedText
+from engine.parts.protocols import Parts
+from engine.presets import ENCODERS, PAIRED, Preset
+from engine.tasks.paired import PAIR_TASKS
+from engine.training import estimate
+from engine.training.records import Control, Record, TrainState
+from engine.training.train import train
+from engine.training.train_pairs import ASKED, train_labels, train_pairs
+
+Data = Corpus | PairedText | LabelledText
+Towers = tuple[ModelConfig, ModelConfig | None]  # a model, and the encoder that it reads if it is a decoder
+PAIRS_OF, LABELS_OF = "pairs-", "labels-"  # how the names of such data begin, in a RunSpec and in links
+SPEAKERS = LABELS_OF + "speakers"
+
+
+class Kind(Protocol):
+    """`name` stands in snapshots. `inside`: the pages that look inside one tower can show its models."""
+
+    name: str
+    inside: bool
+
+    def read(self, corpus: str, tokenizer: str) -> Data:
+        """The data of that name. Raises CorpusError or ConfigError where they cannot be had."""
+
+    def towers(self, model: ModelConfig, corpus: str) -> Towers:
+        """What the settings make of these data. Raises as `read`."""
+
+    def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
+        """Of all that is trained. Raises as `read`."""
+
+    def check(self, model: ModelConfig, train: TrainConfig, corpus: str) -> None:
+        """Raises ConfigError, before anything is trained, where settings and data do not go together."""
+
+    def records(
+        self,
+        model: ModelConfig,
+        settings: TrainConfig,
+        data: Any,
+        parts: str,
+        control: Control,
+        *,
+        resume: TrainState | None = None,
+        device: str | torch.device = "auto",
+    ) -> Iterator[Record]:
+        """Trains it, as engine.training.train does. Raises ConfigError or CorpusError at once."""
+
+    def said(self, model: ModelConfig, data: Any) -> dict[str, Any]:
+        """What a snapshot says of the model and its tokens, JSON-able."""
+
+    def counted(self, model: ModelConfig, corpus: str) -> Towers:
+        """The towers as engine.training.estimate counts their work: of one length."""
+
+    def seconds(
+        self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts
+    ) -> float:
+        """From the first step to the end at a `rate` of work a second; `held_out` tokens of a text."""
+
+    def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
+        """Places that are read for one update, padding included."""
+
+    def outcomes(self, model: ModelConfig, corpus: str) -> int:
+        """Among how many answers a model chooses at once that knows nothing."""
+
+
+class Texts:
+    """A text that goes on, or has blanks to fill."""
+
+    name, inside = "text", True
+
+    def read(self, corpus: str, tokenizer: str) -> Corpus:
+        return corpora.load(corpus, tokenizer=tokenizer)
+
+    def towers(self, model: ModelConfig, corpus: str) -> Towers:
+        return model, None
+
+    def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
+        return ledger(model, parts=parts).total
+
+    def check(self, model: ModelConfig, train: TrainConfig, corpus: str) -> None:
+        """The worker does, when it has the text."""
+
+    def records(
+        self,
+        model: ModelConfig,
+        settings: TrainConfig,
+        data: Corpus,
+        parts: str,
+        control: Control,
+        *,
+        resume: TrainState | None = None,
+        device: str | torch.device = "auto",
+    ) -> Iterator[Record]:
+        return train(model, settings, data, control=control, resume=resume, device=device, parts=parts)
+
+    def said(self, model: ModelConfig, data: Corpus) -> dict[str, Any]:
+        return {"model": model.to_dict(), "tokenizer": data.tokenizer.to_dict()}
+
+    def counted(self, model: ModelConfig, corpus: str) -> Towers:
+        return model, None
+
+    def seconds(
+        self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts
+    ) -> float:
+        return estimate.seconds(model, train, held_out, rate, parts)
+
+    def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
+        return estimate.tokens_a_step(model, train)
+
+    def outcomes(self, model: ModelConfig, corpus: str) -> int:
+        return model.vocab_size
+
+
+class Pairs:
+    """Sources with their targets: an encoder-decoder."""
+
+    name, inside = "pairs", False
+
+    def read(self, corpus: str, tokenizer: str) -> PairedText:
+        return paired_data.pair_text(corpus.removeprefix(PAIRS_OF))
+
+    def towers(self, model: ModelConfig, corpus: str) -> Towers:
+        config = self.read(corpus, "").fitted(model)
+        return config.decoder, config.encoder
+
+    def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
+        return ledger(*self.towers(model, corpus), parts=parts).total
+
+    def check(self, model: ModelConfig, train: TrainConfig, corpus: str) -> None:
+        text = self.read(corpus, "")
+        _check(model, train, text)
+        text.fitted(model).validate()
+
+    def records(
+        self,
+        model: ModelConfig,
+        settings: TrainConfig,
+        data: PairedText,
+        parts: str,
+        control: Control,
+        *,
+        resume: TrainState | None = None,
+        device: str | torch.device = "auto",
+    ) -> Iterator[Record]:
+        _check(model, settings, data)
+        return train_pairs(
+            data.fitted(model), settings, data, control=control, resume=resume, device=device, parts=parts
+        )
+
+    def said(self, model: ModelConfig, data: PairedText) -> dict[str, Any]:
+        return {"model": data.fitted(model).to_dict(), "tokenizer": data.tokenizer.to_dict()}
+
+    def counted(self, model: ModelConfig, corpus: str) -> Towers:
+        """Both as long as the two are on average: the ledger counts one token of each."""
+        text = self.read(corpus, "")
+        config, length = text.fitted(model), round(sum(text.longest) / 2)
+        return replace(config.decoder, context=length), replace(config.encoder, context=length)
+
+    def seconds(
+        self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts
+    ) -> float:
+        """Beside its steps it writes the targets of ASKED sources of each split at a look, and of all that
+        are held out at the end: as much work as reading them, and a start of every layer for every symbol.
+        """
+        text, (decoder, encoder) = self.read(corpus, ""), self.counted(model, corpus)
+        looks = 1 + estimate.looks_taken(train.steps, train.eval_every, train.look_early)
+        places = len(text.validation) * decoder.context
+        read = min((train.eval_tokens // 2) or places, places)
+        answered = 2 * ASKED * looks * decoder.context + places
+        work = train.steps * estimate.step_work(decoder, train, parts, encoder)
+        work += estimate.forward_work(decoder, train, parts, encoder) * (2 * read * looks + places + answered)
+        written = text.longest[1] * (2 * looks + 5 + looks)  # symbols, one at a time: looks and samples
+        return work / rate + written * 2 * decoder.n_layers * estimate.SAMPLED_TOKEN
+
+    def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
+        return train.batch_size * sum(self.read(corpus, "").longest)
+
+    def outcomes(self, model: ModelConfig, corpus: str) -> int:
+        return model.vocab_size
+
+
+class Labels:
+    """Texts with their labels: an encoder whose first vector says which."""
+
+    name, inside = "labels", False
+
+    def read(self, corpus: str, tokenizer: str) -> LabelledText:
+        if corpus != SPEAKERS:
+            raise CorpusError(f"there are no labelled texts called {corpus!r}; there are {SPEAKERS}")
+        return paired_data.speakers().text
+
+    def towers(self, model: ModelConfig, corpus: str) -> Towers:
+        return self.read(corpus, "").fitted(model), None
+
+    def parameters(self, model: ModelConfig, corpus: str, parts: Parts) -> int:
+        """The encoder, and the matrix and the biases that make labels of its first vector."""
+        labels = len(self.read(corpus, "").labels)
+        return ledger(*self.towers(model, corpus), parts=parts).total + labels * (model.d_model + 1)
+
+    def check(self, model: ModelConfig, train: TrainConfig, corpus: str) -> None:
+        text = self.read(corpus, "")
+        _check(model, train, text)
+        text.fitted(model).validate()
+
+    def records(
+        self,
+        model: ModelConfig,
+        settings: TrainConfig,
+        data: LabelledText,
+        parts: str,
+        control: Control,
+        *,
+        resume: TrainState | None = None,
+        device: str | torch.device = "auto",
+    ) -> Iterator[Record]:
+        _check(model, settings, data)
+        return train_labels(
+            data.fitted(model), settings, data, control=control, resume=resume, device=device, parts=parts
+        )
+
+    def said(self, model: ModelConfig, data: LabelledText) -> dict[str, Any]:
+        known = {"model": data.fitted(model).to_dict(), "tokenizer": data.tokenizer.to_dict()}
+        return known | {"labels": list(data.labels)}
+
+    def counted(self, model: ModelConfig, corpus: str) -> Towers:
+        return self.towers(model, corpus)
+
+    def seconds(
+        self, model: ModelConfig, train: TrainConfig, corpus: str, held_out: int, rate: float, parts: Parts
+    ) -> float:
+        fitted = self.towers(model, corpus)[0]
+        places = len(self.read(corpus, "").validation) * fitted.context
+        return estimate.seconds(fitted, replace(train, sample_length=1), places, rate, parts)
+
+    def tokens(self, model: ModelConfig, train: TrainConfig, corpus: str) -> int:
+        return estimate.tokens_a_step(self.towers(model, corpus)[0], train)
+
+    def outcomes(self, model: ModelConfig, corpus: str) -> int:
+        return len(self.read(corpus, "").labels)
+
+
+TEXTS, PAIRS, LABELS = Texts(), Pairs(), Labels()
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (TEXTS, PAIRS, LABELS)}
+OF_DATA: Mapping[type, Kind] = {Corpus: TEXTS, PairedText: PAIRS, LabelledText: LABELS}
+NAMES = (*corpora.NAMES, *(PAIRS_OF + name for name in PAIR_TASKS), SPEAKERS)
+
+
+def kind_of(corpus: str) -> Kind:
+    """By the name of its data in a RunSpec.
+
+    >>> [kind_of(name).name for name in ("shakespeare", "pairs-dates", "labels-speakers")]
+    ['text', 'pairs', 'labels']
+    """
+    return PAIRS if corpus.startswith(PAIRS_OF) else LABELS if corpus.startswith(LABELS_OF) else TEXTS
+
+
+def recipe(corpus: str) -> tuple[ModelConfig, TrainConfig]:
+    """Settings that learn these pairs or labels (engine/presets/{paired,encoders}.py), with their vocabulary
+    and the longer of their lengths. Raises CorpusError for another name.
+    """
+    kind = kind_of(corpus)
+    text = kind.read(corpus, "")
+    preset: Preset = (
+        PAIRED[corpus.removeprefix(PAIRS_OF)] if kind.name == PAIRS.name else ENCODERS["speakers"]
+    )
+    assert preset.train is not None
+    return replace(preset.model, vocab_size=text.vocab_size, context=longest(text)), preset.train
+
+
+def chance(model: ModelConfig, corpus: str) -> float:
+    """The loss of a model that knows nothing of pairs or labels: nats a symbol, or a label."""
+    return math.log(kind_of(corpus).outcomes(model, corpus))
+
+
+def is_right(corpus: str, asked: str, said: str) -> bool | None:
+    """Whether a sample's answer is the right one; None where nobody knows: it is no source of the task, or
+    none of the lines.
+    """
+    if kind_of(corpus).name == LABELS.name:
+        known = {one.text: one.label for one in paired_data.speakers().text.validation}
+        return known[asked] == said if asked in known else None
+    try:
+        return PAIR_TASKS[corpus.removeprefix(PAIRS_OF)].answer(asked).target == said
+    except TaskError:
+        return None
+
+
+def longest(data: Data) -> int:
+    """Tokens of the longest source, target or text with its signs."""
+    if isinstance(data, PairedText):
+        return max(data.longest)
+    assert isinstance(data, LabelledText)
+    return data.fitted(ModelConfig()).context
+
+
+def _check(model: ModelConfig, train: TrainConfig, data: PairedText | LabelledText) -> None:
+    """The settings may say no other vocabulary than the data's; what else does not fit, training finds."""
+    if train.tokenizer != "char":
+        raise ConfigError("tokenizer", train.tokenizer, "must be char: these data have symbols of their own")
+    if train.objective != "next_token":
+        raise ConfigError("objective", train.objective, "must be next_token: the data say what is learned")
+    if train.repeat:
+        raise ConfigError("repeat", train.repeat, "must be 0: pairs and labels are learned as they are")
+    if model.vocab_size != data.vocab_size:
+        raise ConfigError(
+            "vocab_size",
+            model.vocab_size,
+            f"must be {data.vocab_size}, the symbols and signs of {data.title}",
+        )

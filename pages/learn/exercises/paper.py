@@ -1,0 +1,50 @@
+"""A sheet to print: chosen sets, a seed, a number."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from engine.exercises.catalogue import LARGEST_SEED, SETS
+from engine.exercises.exercise import Exercise
+from engine.exercises.sheet import chosen, sheet
+from pages.learn.exercises import words
+from ui import explain, widgets
+
+FIRST = ("attention", "masks", "shapes", "parameters")
+MOST = 40
+
+
+def draw_sheet() -> None:
+    """Draws the view."""
+    titles = {name: one.title for name, one in SETS.items()}
+    sets = widgets.some_of("Sets", titles, "sheet_sets", first=FIRST)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        count = widgets.whole("Exercises", 1, MOST, 8, "sheet_count", width=130)
+        seed = widgets.whole("Seed", 0, LARGEST_SEED, 1, "sheet_seed", width=130)
+        title = st.text_input("Title", "Transformers on paper", key="sheet_title", max_chars=80, width=300)
+        exercises = chosen(sets, count, seed)
+        # Streamlit's own: a file is built when it is asked for, not before.
+        st.download_button(
+            "Download the sheet",
+            lambda: sheet(exercises, title, seed),
+            f"exercises-{seed}.html",
+            "text/html",
+            icon=":material/print:",
+            on_click="ignore",
+            key="sheet_html",
+            disabled=not exercises,
+        )
+    st.dataframe(_listed(exercises), hide_index=True, height=320)
+    explain.answer(words.sheet_answer(exercises, len(sets), seed))
+
+
+def _listed(exercises: list[Exercise]) -> pd.DataFrame:
+    names = {task: one.title for one in SETS.values() for task in one.tasks}
+    return pd.DataFrame(
+        {
+            "Set": [names[one.id] for one in exercises],
+            "Exercise": [one.title for one in exercises],
+            "Answer": [one.form.said(one.answer).strip("`*") for one in exercises],
+        }
+    )

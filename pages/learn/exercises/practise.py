@@ -1,0 +1,146 @@
+"""An exercise, an answer, and what is said of it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import streamlit as st
+from streamlit.errors import StreamlitPageNotFoundError
+
+from engine.exercises.catalogue import LARGEST_SEED, SETS, TASKS, make
+from engine.exercises.exercise import Exercise, Verdict, check
+from engine.exercises.forms import Choice, Pick
+from pages.learn.exercises import words
+from ui import explain, site, widgets
+from ui.players.component import mounted
+
+SET, TASK, SEED = "set", "exercise", "set_seed"
+DOTS, GIVEN, SHOWN = "exercise_dots", "exercise_given", "exercise_shown"
+
+
+def draw_practise() -> None:
+    """Draws the view."""
+    _follow(widgets.picked(DOTS, "chosen"))
+    with st.container(horizontal=True, vertical_alignment="bottom", key="exercise_line"):
+        name = widgets.one_of(
+            "Set", {id_: one.title for id_, one in SETS.items()}, SET, kind="list", width=200
+        )
+        tasks = {id_: title for id_, (title, _) in SETS[name].tasks.items()}
+        task = widgets.one_of("Exercise", tasks, TASK, kind="list", width=280)
+        seed = widgets.whole("Seed", 0, LARGEST_SEED, 1, SEED, width=130, hint="Another seed, other numbers.")
+        shown = st.toggle("Show me", key=SHOWN, help="The way to the answer, step by step.")
+    exercise = make(task, seed)
+    left, right = st.columns([5, 3], gap="large")
+    with left:
+        _asked(exercise, list(tasks))
+        if shown:
+            with st.container(border=True):
+                st.markdown("\n".join(f"{place}. {step}" for place, step in enumerate(exercise.steps, 1)))
+    with right:
+        _dots(exercise)
+        _onward(exercise)
+
+
+def _follow(chosen: Any) -> None:
+    """A dot was pressed."""
+    if chosen in TASKS:
+        _go(chosen)
+
+
+def _go(task: str) -> None:
+    name = next(name for name, one in SETS.items() if task in one.tasks)
+    st.session_state.update({SET: name, TASK: task, SHOWN: False})
+
+
+def _asked(exercise: Exercise, tasks: list[str]) -> None:
+    st.markdown(exercise.statement)
+    key = f"exercise_answer_{exercise.id}_{exercise.seed}"
+    with st.form(f"exercise_form_{exercise.id}_{exercise.seed}", border=False):
+        line = not isinstance(exercise.form, Choice | Pick)
+        with st.container(horizontal=line, vertical_alignment="bottom"):
+            given = _input(exercise, key)
+            if st.form_submit_button("Check", type="primary", key="exercise_check"):
+                st.session_state[GIVEN] = (exercise.id, exercise.seed, given)
+    if verdict := _verdict(exercise):
+        explain.answer(words.judged(verdict))
+    else:
+        explain.answer(words.standing(exercise, tasks.index(exercise.id) + 1, len(tasks)))
+
+
+def _verdict(exercise: Exercise) -> Verdict | None:
+    """Of what was given last, where that was to this exercise."""
+    task, seed, given = st.session_state.get(GIVEN, ("", 0, None))
+    return check(exercise, given) if (task, seed) == (exercise.id, exercise.seed) else None
+
+
+def _input(exercise: Exercise, key: str) -> Any:
+    form = exercise.form
+    label = f"Your answer: {form.ask}"
+    if isinstance(form, Choice):
+        return st.radio(label, form.options, index=None, key=key)
+    if isinstance(form, Pick):
+        st.caption(label)
+        return [
+            option for place, option in enumerate(form.options) if st.checkbox(option, key=f"{key}_{place}")
+        ]
+    return st.text_input(label, key=key, max_chars=2000, autocomplete="off")
+
+
+def _dots(exercise: Exercise) -> None:
+    """Which exercises are solved: the browser keeps it."""
+    verdict = _verdict(exercise)
+    solved = verdict is not None and verdict.right
+    groups = [
+        {
+            "id": id_,
+            "title": one.title,
+            "tasks": [{"id": t, "title": name} for t, (name, _) in one.tasks.items()],
+        }
+        for id_, one in SETS.items()
+    ]
+    mounted("solved", styles=("solved",))(
+        key=DOTS,
+        data={
+            "groups": groups,
+            "now": exercise.id,
+            "solved": {"id": exercise.id, "seed": exercise.seed} if solved else None,
+        },
+        on_chosen_change=lambda: None,
+    )
+
+
+def _onward(exercise: Exercise) -> None:
+    with st.container(horizontal=True, key="exercise_onward"):
+        st.button(
+            "New numbers",
+            key="exercise_again",
+            on_click=_again,
+            args=(exercise.seed,),
+            icon=":material/refresh:",
+        )
+        st.button(
+            "Next exercise",
+            key="exercise_next",
+            on_click=_next,
+            args=(exercise.id,),
+            icon=":material/arrow_forward:",
+        )
+    entry = site.entry_of(exercise.see.page)
+    if entry is not None:
+        with suppress(StreamlitPageNotFoundError):  # this page is run alone, without app.py
+            st.page_link(
+                entry.path,
+                label=f"See it: {entry.title}",
+                icon=":material/visibility:",
+                query_params=dict(exercise.see.query),
+            )
+
+
+def _again(seed: int) -> None:
+    st.session_state.update({SEED: seed % LARGEST_SEED + 1, SHOWN: False})
+
+
+def _next(task: str) -> None:
+    order = list(TASKS)
+    _go(order[(order.index(task) + 1) % len(order)])

@@ -1,0 +1,136 @@
+"""The view "Whole square": one text in a decoder with its mask, without it, in a model trained without it,
+and in an encoder, which is asked for what it cannot see.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.checkpoints import Checkpoint, load
+from engine.errors import GlassformerError
+from engine.measure.square import Square, alone, opened, read
+from engine.training.unmasked import MASKED, UNMASKED, square
+from pages.models.families import words_square as words
+from pages.models.families.square_figure import square_figure
+from ui import explain, widgets
+from ui.players.plot import plot
+from ui.site import ROOT
+from ui.text.markdown import safe
+from ui.text.tokens import show_characters
+
+HEIGHT, WRITTEN = 262, 20
+BLANKS = "blanks"
+KEPT = 32  # texts that are remembered
+
+
+def draw_square() -> None:
+    if not all(_there()):
+        explain.answer(words.NONE)
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        text = st.text_input(
+            words.TYPED,
+            words.FIRST,
+            key="square_text",
+            max_chars=words.LONGEST,
+            label_visibility="collapsed",
+            width=330,
+            **widgets.KEPT,
+        )
+        options = {"all": words.ALL} | {
+            str(i): f"layer {i}" for i in range(_models()[MASKED].config.n_layers)
+        }
+        chosen = widgets.one_of(words.LAYER, options, "square_layer", hidden=True)
+    layer = None if chosen == "all" else int(chosen)
+    if len(text) < 2:
+        explain.answer(words.SHORT)
+        return
+    try:
+        found, written = _read(text)
+    except GlassformerError as error:
+        explain.answer(words.refused(safe(str(error))))
+        return
+    _pictures(found, text, layer)
+    st.table(_table(found, written, layer), border="horizontal")
+    models = _models()
+    with_mask = models[MASKED].metrics
+    explain.answer(
+        words.told(
+            with_mask, with_mask["opened"], models[UNMASKED].metrics, models[BLANKS].metrics["guessed_right"]
+        )
+    )
+    explain.by_hand(lambda: st.markdown(words.BY_HAND))
+
+
+def _pictures(found: dict[str, Square], text: str, layer: int | None) -> None:
+    labels = [show_characters(letter) for letter in text]
+    for column, (name, one) in zip(st.columns(len(found), gap="small"), found.items(), strict=True):
+        chances = _placed(one.chances, len(text))
+        with column:
+            plot(
+                square_figure(one.weights(layer), chances, words.TITLES[name], labels),
+                key=f"square_{name}",
+                alt=words.alt(name, one.ahead(layer)),
+                height=HEIGHT,
+                name=f"square-{name}",
+                data={"letter": labels, "probability": chances}
+                | {f"looks at {i} {label}": one.weights(layer)[:, i] for i, label in enumerate(labels)},
+            )
+
+
+def _placed(chances: np.ndarray, length: int) -> np.ndarray:
+    """One for each letter: nobody says how probable the first is where the next is asked for."""
+    return np.concatenate([np.full(length - len(chances), np.nan), chances])
+
+
+def _table(found: dict[str, Square], written: dict[str, str], layer: int | None) -> pd.DataFrame:
+    models = _models()
+    metrics = {name: models[name].metrics for name in models} | {"opened": models[MASKED].metrics["opened"]}
+    return pd.DataFrame(
+        {
+            words.TITLES[name]: [
+                f"{one.ahead(layer):.0%}",
+                words.nats(metrics[name]["validation_loss"]),
+                words.nats(metrics[name].get("end_loss")),
+                f"“{safe(show_characters(written[name]))}”",
+            ]
+            for name, one in found.items()
+        },
+        index=list(words.ROWS),
+    )
+
+
+def _there() -> list[bool]:
+    folder = ROOT / "checkpoints"
+    names = (f"square/{MASKED}", f"square/{UNMASKED}", f"encoders/{BLANKS}")
+    return [(folder / name / "config.json").is_file() for name in names]
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _models() -> dict[str, Checkpoint]:
+    return {
+        MASKED: square(MASKED),
+        UNMASKED: square(UNMASKED),
+        BLANKS: load(ROOT / "checkpoints" / "encoders" / BLANKS),
+    }
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _read(text: str) -> tuple[dict[str, Square], dict[str, str]]:
+    """By name, in the order of the figure: a text as each of the four reads it, and what it writes then."""
+    models = _models()
+    ids = models[MASKED].tokenizer.encode(text)
+    four = {
+        MASKED: (models[MASKED].model, None),
+        "opened": (opened(models[MASKED].model), None),
+        UNMASKED: (models[UNMASKED].model, None),
+        BLANKS: (models[BLANKS].model, models[BLANKS].config.vocab_size - 1),
+    }
+    found = {name: read(model, ids, blank) for name, (model, blank) in four.items()}
+    written = {
+        name: models[MASKED].tokenizer.decode(alone(model, ids, WRITTEN, blank))
+        for name, (model, blank) in four.items()
+    }
+    return found, written

@@ -1,0 +1,77 @@
+"""What the view of the whole square says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ui.look import Words
+
+QUESTION = "Why not let every word see everything?"
+FIRST, LONGEST = "O gentle Romeo, if thou", 32
+TITLES = {
+    "masked": "with the mask",
+    "opened": "its mask taken away",
+    "unmasked": "trained without it",
+    "blanks": "trained on blanks",
+}
+ROWS = ("weight ahead", "nats a letter", "… at the end", "writes alone")
+TYPED, LAYER, ALL = "A text", "Attention of", "all layers"
+SHORT = "Type two letters or more: there is nothing later to look at. With 0 or 1 there is no square."
+NONE = "The 3 models of this view did not come with this copy of the app."
+
+
+def refused(why: str) -> str:
+    return f"These models know 65 letters and signs: {why}"
+
+
+def alt(name: str, ahead: float) -> str:
+    return (
+        f"A square of attention weights, each letter against each, {TITLES[name]}: {ahead:.0%} of the weight"
+        " on later letters. Below it, how probable the model finds each letter."
+    )
+
+
+def nats(loss: float | None) -> str:
+    """A cell of the table."""
+    return "–" if loss is None else f"{loss:.2f}"
+
+
+def told(
+    masked: Mapping[str, float], opened: Mapping[str, float], cheat: Mapping[str, float], right: float
+) -> str:
+    """What the mask is for (Markdown)."""
+    return (
+        f"With its mask **{masked['validation_loss']:.2f}** nats a letter. Taken away, the same weights have"
+        f" each answer before them, and do worse: **{opened['validation_loss']:.2f}**. Trained without it:"
+        f" **{cheat['validation_loss']:.2f}**, copied; but **{cheat['end_loss']:.2f}** at the end of a text,"
+        f" where there is nothing to copy. To see all is fair for what is hidden: **{right:.1%}** of blanks"
+        " right."
+    )
+
+
+SQUARE = Words(
+    see=(
+        "One text, four times. A row is a letter that looks, a column one that is looked at; grey is masked."
+        " The strip below: how probable the model finds each letter, bright is sure. The fourth has each"
+        " letter hidden in turn."
+    ),
+    why=(
+        "Seeing everything is no fault; being asked for what one sees is. So a decoder has the mask, and an"
+        " encoder, which sees both sides, is asked for what was taken out of its text."
+    ),
+    attempt=(
+        "Look at single layers of the third: a bright line one place right of the diagonal is the copying."
+        " Then read what each of them writes alone."
+    ),
+)
+BY_HAND = (
+    "The loss at place $i$ is $-\\ln p(x_{i+1})$. In the whole square $x_{i+1}$ is one of the keys of query"
+    " $i$, and a head that looks one place to the right has the answer. At the last place of a text there is"
+    " no such key: the loss there is what the model knows of a letter that is not written yet."
+    "\n\nThe first three are one recipe: the preset “fast”, 200 steps on Tiny Shakespeare, the same seed;"
+    " losses on its whole validation split, in windows of 64 (`python -m engine.training.unmasked` makes them"
+    " again). The fourth is `checkpoints/encoders/blanks`; 15% of the letters hidden. What each writes is"
+    " drawn at temperature 0.8; the fourth fills a blank at the end."
+    "\n\nA head of *your* model without its mask, and the training step by step, are in [Attention, its"
+    " mask](/attention?attention_view=mask)."
+)

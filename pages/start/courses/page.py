@@ -1,0 +1,42 @@
+"""Courses: scenes in an order, on the pages themselves."""
+
+import streamlit as st
+
+from pages.start.courses import words
+from ui import explain, state
+from ui.look import boundary
+from ui.text.markdown import safe
+from ui.tour import bar
+from ui.tour.courses import Course, shelf
+
+COLUMNS = 3
+
+
+def draw_course(course: Course) -> None:
+    """A card: for whom, how long, and the button that starts it."""
+    with st.container(border=True, key=f"course_{course.id}", height="stretch"):
+        st.subheader(course.title, anchor=False)
+        st.markdown(safe(words.facts(course.minutes, len(course.scenes), course.audience)))
+        if lacking := bar.missing(course):
+            st.caption(f":material/info: {safe(words.lacks(lacking))}")
+        if st.button("Start", key=f"start_{course.id}", icon=":material/play_arrow:", type="primary"):
+            bar.start(course)
+
+
+state.drop_endless()
+st.title(words.TITLE, anchor=False)
+with st.container(key="question_line"):
+    st.header(words.QUESTION, anchor=False)
+with boundary():
+    found = shelf()
+    if found.courses:
+        explain.answer(words.answer([course.minutes for course in found.courses.values()]))
+    else:
+        st.info(words.NONE)
+    listed = list(found.courses.values())
+    for row in range(0, len(listed), COLUMNS):  # by rows: on a phone they stand in their order, too
+        for column, one in zip(st.columns(COLUMNS), listed[row : row + COLUMNS], strict=False):
+            with column:
+                draw_course(one)
+    for problem in found.problems:
+        st.warning(safe(problem))

@@ -1,0 +1,134 @@
+"""A run that learns from pairs or from labels: the share that it gets right alone beside the loss, and what
+it makes of a source, marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from engine.paired import LabelledText, PairedText
+from engine.presets import ENCODERS, PAIRED, Preset
+from engine.service.state import RunSpec, RunView
+from engine.tasks.paired import PAIR_TASKS
+from engine.training import kinds
+from engine.training.records import Evaluation, Sample
+from engine.training.train import warning
+from pages.start.train import words_pairs as words
+from ui.figures.solved import Solved, solved_curves
+from ui.players.plot import plot
+from ui.text.markdown import token_word
+
+SHOWN = 14  # pairs that are shown before the first run
+TITLES = {
+    **{kinds.PAIRS_OF + name: task.title for name, task in PAIR_TASKS.items()},
+    kinds.SPEAKERS: words.SPEAKERS,
+}
+NO_WHAT_IFS = {"pairs": ("mask", "residual"), "labels": ("mask",)}  # what would change nothing, or cannot be
+
+
+@dataclass(frozen=True)
+class Paired:
+    """What such a run learns: its name in a RunSpec, and in words."""
+
+    name: str
+    title: str
+    rule: str
+    labels: bool
+
+    @property
+    def preset(self) -> Preset:
+        """The settings that learn it, with its own lengths. Raises CorpusError where it cannot be had."""
+        found = ENCODERS["speakers"] if self.labels else PAIRED[self.name.removeprefix(kinds.PAIRS_OF)]
+        return replace(found, model=kinds.recipe(self.name)[0])
+
+    @property
+    def noun(self) -> str:
+        """What one answer of the model is."""
+        return "speaker" if self.labels else "symbol"
+
+
+def paired_of(corpus: str) -> Paired | None:
+    """By the name of the data in a RunSpec; None for a text."""
+    if corpus not in TITLES:
+        return None
+    labels = corpus == kinds.SPEAKERS
+    rule = words.SPEAKERS_RULE if labels else PAIR_TASKS[corpus.removeprefix(kinds.PAIRS_OF)].rule
+    return Paired(corpus, TITLES[corpus], rule, labels)
+
+
+def question(found: Paired) -> str:
+    return words.question(found.title, found.labels)
+
+
+def noun_of(spec: RunSpec) -> str:
+    """What a loss is counted by: a token of its text, a symbol, a speaker."""
+    found = paired_of(spec.corpus)
+    return found.noun if found else token_word(spec.train.tokenizer)
+
+
+def strange(spec: RunSpec) -> str:
+    """A sentence about a training that is allowed, and shows something else than it seems to; else ''."""
+    return warning(spec.model, spec.train) if spec.kind is kinds.TEXTS else ""
+
+
+def baselines(spec: RunSpec) -> Mapping[str, float]:
+    """The loss of knowing nothing, as a line of the chart."""
+    return {"uniform": kinds.chance(spec.model, spec.corpus)}
+
+
+def solved(view: RunView, found: Paired, height: int) -> None:
+    """The share that is right by step, of what is held out and of what it learned from."""
+    looks = [look for look in view.history.evaluations if look.task is not None]
+    steps = np.array([look.step for look in looks])
+    parts = {
+        "held out": ("validation", [look.task.validation for look in looks if look.task]),
+        "learned from": ("training", [look.task.train for look in looks if look.task]),
+    }
+    plot(
+        solved_curves(
+            [Solved(name, steps, np.array(shares), shade) for name, (shade, shares) in parts.items()],
+            float(view.total_steps),
+            what="named right" if found.labels else "written right, whole and alone",
+        ),
+        key="solved_chart",
+        alt=words.alt(found.title, looks[-1] if looks else None),
+        height=height,
+        data=pd.DataFrame({"step": steps, **{name: shares for name, (_, shares) in parts.items()}}),
+        name="right",
+    )
+
+
+def written(found: Paired, sample: Sample) -> str:
+    """A sample with its source, marked."""
+    return words.written(sample.prompt, sample.text, kinds.is_right(found.name, sample.prompt, sample.text))
+
+
+def answer(view: RunView, found: Paired) -> str | None:
+    """The sentence that goes with it; None before the first look."""
+    looks: Sequence[Evaluation] = view.history.evaluations
+    spec = view.spec
+    return words.after(looks[-1], kinds.chance(spec.model, spec.corpus), found.labels) if looks else None
+
+
+def before(spec: RunSpec, found: Paired) -> str:
+    """The sentence before the first run."""
+    outcomes = spec.kind.outcomes(spec.model, spec.corpus)
+    chance = kinds.chance(spec.model, spec.corpus)
+    return words.before(chance, found.noun, outcomes, spec.train.steps)
+
+
+def examples(data: PairedText | LabelledText) -> str:
+    """The first pairs that it learns from, a line each."""
+    if isinstance(data, PairedText):
+        return "\n".join(f"{pair.source} → {pair.target}" for pair in data.train[:SHOWN])
+    return "\n".join(f"{one.text} → {one.label}" for one in data.train[:SHOWN])
+
+
+def described(data: PairedText | LabelledText) -> str:
+    """How much there is."""
+    labels = isinstance(data, LabelledText)
+    return words.described(len(data.train), len(data.validation), data.vocab_size, labels)

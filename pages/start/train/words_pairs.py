@@ -1,0 +1,86 @@
+"""What is said of a run that learns from pairs or from labels. Every function returns whole sentences
+(Markdown), from values that it is given.
+"""
+
+from __future__ import annotations
+
+import math
+
+from engine.training.records import Evaluation
+
+RIGHT, WRONG, OPEN = "✓ right", "✗ wrong", "? not known"  # signs and words, for whoever sees no colours
+SPEAKERS = "Who speaks?"
+SPEAKERS_RULE = "Reads one line of Shakespeare and says which of eight characters speaks it."
+READS = "**What it learns from: source → target**"
+SETTLE = "Settings that learn it"
+SETTLE_HELP = (
+    "Puts a small model and a training that learn this into the controls; on two cores about half a minute."
+)
+BLANKS = "Settings that fill blanks"
+BLANKS_HELP = (
+    "An encoder: it reads both ways, and guesses hidden letters from both sides. Puts its model and its"
+    " training into the controls; on two cores about a minute."
+)
+LENGTHS = "Its lengths and its vocabulary are those of the data, whatever the context says."
+BY_HAND = (
+    "A target is as likely as its symbols, each after the right ones before it and given the source $s$:"
+    r" $p(y \mid s) = \prod_t p(y_t \mid y_{<t}, s)$. The loss is the mean of $-\ln p(y_t \mid y_{<t}, s)$"
+    " over all symbols and ends. To be right alone is harder: then it reads what it wrote itself, and one"
+    " wrong symbol spoils the whole."
+)
+LABELS_BY_HAND = (
+    r"The loss is the mean of $-\ln p(\text{speaker} \mid \text{line})$ over the lines; right is the line"
+    " whose likeliest speaker is the true one."
+)
+
+
+def question(title: str, labels: bool) -> str:
+    return title if labels else f"{title}: when can it do it alone?"
+
+
+def described(train: int, held_out: int, vocabulary: int, labels: bool) -> str:
+    """Below the choice of a task."""
+    what = "lines" if labels else "pairs"
+    return (
+        f"**{train:,}** {what} to learn from and **{held_out:,}** others, held out; **{vocabulary}** symbols"
+        f" and signs. {LENGTHS}"
+    )
+
+
+def before(chance: float, noun: str, outcomes: int, steps: int) -> str:
+    """Before the first run."""
+    return (
+        f"Before it learns, it is torn between **{outcomes:,}** {noun}s ({chance:.2f} nats). Press **Train**:"
+        f" can it do it alone after {steps:,} steps?"
+    )
+
+
+def after(look: Evaluation, chance: float, labels: bool) -> str:
+    """As last looked at."""
+    if look.task is None or not math.isfinite(look.validation_loss):
+        return f"At step **{look.step:,}** its loss is no number any more: the training has failed."
+    does = (
+        "names the speaker of **{:.0%}** of the lines that it never read ({:.0%} of those it learned from)"
+        if labels
+        else "writes **{:.0%}** of the targets that it never saw right to their ends, alone ({:.0%} of"
+        " those it learned from)"
+    ).format(look.task.validation, look.task.train)
+    return (
+        f"After **{look.step:,}** steps it {does}. Its loss is **{look.validation_loss:.3f}** nats; knowing"
+        f" nothing, it would be {chance:.2f}."
+    )
+
+
+def written(asked: str, said: str, right: bool | None) -> str:
+    """A sample: a source and what was made of it, with a sign and a word."""
+    sign = OPEN if right is None else RIGHT if right else WRONG
+    return f"\n{sign}  {said}\n← {asked}"
+
+
+def alt(title: str, look: Evaluation | None) -> str:
+    if look is None or look.task is None:
+        return f"Share of {title} answered right by step: nothing measured yet."
+    return (
+        f"Share of {title} answered right by step: {look.task.validation:.0%} of what is held out and"
+        f" {look.task.train:.0%} of what it learned from after step {look.step}."
+    )

@@ -1,0 +1,34 @@
+"""Exercises in the browser: a right answer fills a dot, which outlives a reload and is forgotten on request."""
+
+from __future__ import annotations
+
+from engine.exercises.catalogue import make
+from tests.browser.conftest import settled
+
+
+def test_what_is_solved_stays_in_the_browser(page, app_url):
+    page.goto(f"{app_url}/exercises?set=masks&set_seed=5")
+    settled(page)
+    field = page.get_by_label("Your answer: one number")
+    count = page.locator(".gf-solved-count")
+    count.wait_for()
+    assert count.inner_text().startswith("0 of 47 solved")
+    right = make("causal", 5).answer[0]
+    field.fill(str(right - make("causal", 5).given["length"]))
+    field.press("Enter")
+    page.get_by_text("You left the diagonal out").wait_for()
+    field.fill(f"{right:,}")
+    field.press("Enter")
+    page.get_by_text("Right: that is it.").wait_for()
+    page.wait_for_function(
+        "document.querySelector('.gf-solved-count').innerText.startsWith('1 of 47 solved')"
+    )
+    assert page.locator(".gf-solved-full").count() == 1
+    page.reload()
+    page.locator(".gf-solved-full").wait_for()
+    page.get_by_label("The cache's bytes: not solved yet").click()
+    page.get_by_text("How many MiB").wait_for()
+    page.get_by_role("button", name="Forget which exercises").click()
+    page.wait_for_function(
+        "document.querySelector('.gf-solved-count').innerText.startsWith('0 of 47 solved')"
+    )

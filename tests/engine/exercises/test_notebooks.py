@@ -1,0 +1,108 @@
+"""The notebooks: as their sources say, solved by their solutions, and not by their stubs."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import torch
+
+from engine.exercises.notebooks import FOLDER, NAMES, cells, notebook, source_of
+
+
+def program(source: str, solved: bool) -> str:
+    """A whole notebook as one program, with the solution in the place of its stubs or with these."""
+    parts = cells(source)
+    solution = next(cell.source for cell in parts if cell.kind == "solution")
+    code = [cell for cell in parts if cell.kind in ("", "stub", "check")]
+    return "\n\n".join(solution if cell.kind == "stub" and solved else cell.source for cell in code)
+
+
+def fault_of(text: str) -> Exception | None:
+    """What a program fails with; nothing where it runs to its end."""
+    state = torch.get_rng_state()
+    try:
+        exec(compile(text, "notebook", "exec"), {"__name__": "notebook"})
+    except Exception as error:
+        return error
+    finally:
+        torch.set_rng_state(state)
+    return None
+
+
+def test_every_source_is_a_notebook_and_the_other_way_round() -> None:
+    assert (
+        {path.stem for path in FOLDER.glob("*.ipynb")}
+        == {path.stem for path in (FOLDER / "sources").glob("*.md")}
+        == set(NAMES)
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_up_to_date(name: str) -> None:
+    """If not: python -m engine.exercises.notebooks."""
+    assert (FOLDER / f"{name}.ipynb").read_text("utf-8") == notebook(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_solution_passes_all_checks(name: str) -> None:
+    assert fault_of(program(source_of(name), solved=True)) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_stub_does_not(name: str) -> None:
+    assert isinstance(fault_of(program(source_of(name), solved=False)), NotImplementedError)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_one_that_programs_can_read(name: str) -> None:
+    made = json.loads(notebook(name))
+    assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
+    ids = [cell["id"] for cell in made["cells"]]
+    assert len(ids) == len(set(ids)) and all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", one) for one in ids)
+    assert made["cells"][0]["cell_type"] == "markdown" and made["cells"][0]["source"][0].startswith("# ")
+    assert "sys.path" in "".join(made["cells"][1]["source"])
+    folded = [cell for cell in made["cells"] if cell["metadata"].get("jupyter")]
+    assert [made["cells"][-1]] == folded and "NotImplementedError" not in "".join(folded[0]["source"])
+    text = "".join("".join(cell["source"]) for cell in made["cells"])
+    assert all(cell.source in text for cell in cells(source_of(name)))
+
+
+def test_words_of_blocks_are_known() -> None:
+    kinds = {cell.kind for name in NAMES for cell in cells(source_of(name))}
+    assert kinds == {"text", "", "stub", "check", "solution"}
+
+
+# a slip in the solution that the checks of each notebook must notice: what stands there -> what it becomes
+SLIPS = {
+    "pe-heatmap": [
+        ("-torch.arange(0, d, 2", "-torch.arange(0, d // 2"),
+        ("-angle.sin(), angle.cos()", "angle.sin(), angle.cos()"),
+    ],
+    "block": [("math.sqrt(d // heads)", "1"), ("triu(1)", "triu(2)"), ("return x + hidden", "return hidden")],
+    "sampling": [
+        ("logits / tau", "logits * tau"),
+        ("return left / left.sum()", "return left"),
+        ("before < p", "before + chances < p"),
+    ],
+    "cache": [
+        ("/ math.sqrt(d)).softmax(0) @ self", ").softmax(0) @ self"),
+        ("self.rows += 1", "self.rows += len(self.keys)"),
+    ],
+    "without-the-mask": [("[0, :-1]", "[0]"), ("> 0).sum()", ">= 0).sum()")],
+    "tying": [
+        ("return vocab * d", "return 2 * vocab * d"),
+        ("@ self.table.T", "@ self.table.detach().T * 2"),
+    ],
+    "bpe-merge": [("+= counts[word]", "+= 1"), ("place += 2 if both else 1", "place += 1")],
+}
+
+
+@pytest.mark.parametrize(("name", "slip"), [(name, slip) for name, slips in SLIPS.items() for slip in slips])
+def test_a_slip_is_noticed_by_a_check(name: str, slip: tuple[str, str]) -> None:
+    whole = source_of(name)
+    before, fence, solution = whole.partition("```python solution")
+    assert slip[0] in solution
+    broken = program(before + fence + solution.replace(*slip), solved=True)
+    assert isinstance(fault_of(broken), Exception)

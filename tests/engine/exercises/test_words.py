@@ -1,0 +1,204 @@
+"""Exercises whose answer is words: families against what is known of them, proofs as orders, what strangers type."""
+
+from __future__ import annotations
+
+import itertools
+from random import Random
+
+import pytest
+
+from engine.errors import ExerciseError
+from engine.exercises import reading
+from engine.exercises.catalogue import SETS, TASKS, make
+from engine.exercises.exercise import check
+from engine.exercises.forms import Numbers, Order
+from engine.exercises.markup import block
+from engine.exercises.sets import families
+from engine.exercises.sheet import chosen, sheet
+
+PROOFS = list(SETS["proofs"].tasks)
+# published: Devlin 2019, Liu 2019; Radford 2019, Touvron 2023, Jiang 2023; Raffel 2020, Lewis 2020, Radford 2022, Vaswani 2017
+ENCODERS, DECODERS = {"BERT", "RoBERTa"}, {"GPT-2", "LLaMA", "Mistral"}
+BOTH = {"T5", "BART", "Whisper", "the Transformer of 2017"}
+
+
+def test_families_are_the_published_ones() -> None:
+    published = {"Encoder only": ENCODERS, "Decoder only": DECODERS, "Encoder and decoder": BOTH}
+    for seed in range(200):
+        exercise = make("known", seed)
+        assert exercise.answer == published[exercise.given["family"]] & set(exercise.form.options)
+        assert len(exercise.answer) == 2 and len(exercise.form.options) == 6
+
+
+def test_a_task_belongs_to_one_family() -> None:
+    works = [work for some in families.WORK.values() for work in some]
+    assert len(works) == len(set(works))
+    written = {"go on with", "answer", "complete", "write poems"}
+    for seed in range(200):
+        exercise = make("match", seed)
+        goes_on = exercise.given["work"].startswith(tuple(written))
+        assert (exercise.answer == "Decoder only") is goes_on
+
+
+@pytest.mark.parametrize(
+    ("place", "mask"),
+    [("encoder's self", "Padding only"), ("cross", "Padding of the source"), ("decoder that", "Causal")],
+)
+def test_each_place_has_its_mask(place: str, mask: str) -> None:
+    found = {make("masks", seed).answer for seed in range(40) if place in make("masks", seed).given["place"]}
+    assert found == {mask}
+
+
+def test_bugs_that_show_in_the_loss_are_not_those_that_look_healthy() -> None:
+    for seed in range(200):
+        exercise = make("healthy-looking", seed)
+        assert len(exercise.answer) == 3 and exercise.answer <= set(families.FINE)
+        for mistake in exercise.mistakes:
+            (extra,) = mistake.value - exercise.answer
+            assert families.BAD[extra] in mistake.hint
+
+
+@pytest.mark.parametrize("task", PROOFS)
+def test_a_proof_is_right_in_every_order_that_its_steps_allow_and_in_no_other(task: str) -> None:
+    exercise = make(task, 3)
+    form = exercise.form
+    assert isinstance(form, Order) and len(form.steps) == len(form.needs) + 2
+    valid = 0
+    for order in itertools.permutations(form.needs):
+        allowed = all(
+            order.index(before) < order.index(step) for step in order for before in form.needs[step]
+        )
+        verdict = check(exercise, "".join(form.letter(step) for step in order))
+        assert verdict.right is allowed and (allowed or "comes only later" in verdict.hint)
+        valid += allowed
+    assert 1 <= valid <= 12
+    short = " ".join(form.letter(step) for step in exercise.answer[:-1])
+    assert check(exercise, short).hint == "So far so good, but 1 step is missing."
+    for step, why in form.wrong.items():
+        assert why in check(exercise, f"{form.letter(step)} {short}").hint
+
+
+HOSTILE = [
+    *(
+        None,
+        7,
+        "",
+        "   ",
+        "\x00",
+        "nan",
+        "inf",
+        "1e999",
+        "-1e999",
+        "9" * 399,
+        "x" * 10_000,
+        "😀",
+        "<b>1</b>",
+        "12 apples",
+    ),
+    *(
+        "0,5",
+        "1/0",
+        "1//2",
+        "٣",
+        "½",
+        "--1",
+        "{}",
+        "$\\sqrt{2}$",
+        "%s",
+        "'; DROP TABLE",
+        "1 2 3 4 5 6 7 8 9",
+        [],
+        {"a": 1},
+        ["x"],
+    ),
+]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_whatever_is_typed_gets_a_sentence(task: str) -> None:
+    exercise = make(task, 5)
+    for given in HOSTILE:
+        verdict = check(exercise, given)
+        assert (
+            not verdict.right
+            and (verdict.hint[0].isupper() or verdict.hint[0] in "“0123456789")
+            and verdict.hint[-1] in ".?"
+        ), (given, verdict)
+        assert len(verdict.hint) < 300 and "<" not in verdict.hint.replace("$", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "numbers"),
+    [
+        ("1,048,576", 1, (1_048_576,)),
+        ("1 048 576", 1, (1_048_576,)),
+        ("124439808.0", 1, (124_439_808,)),
+        ("−0.5", 1, (-0.5,)),
+        ("3e6", 1, (3e6,)),
+        ("1/4", 1, (0.25,)),
+        ("(2, 4, 8, 8)", None, (2, 4, 8, 8)),
+        ("[0.5,0.25]", 2, (0.5, 0.25)),
+        ("[[1, 2], [3, 4]]", 4, (1, 2, 3, 4)),
+        ("0.1; 0.2", 2, (0.1, 0.2)),
+    ],
+)
+def test_numbers_as_people_write_them(text: str, count: int | None, numbers: tuple[float, ...]) -> None:
+    assert reading.numbers(text, count) == numbers
+
+
+def test_rounding_is_no_mistake_and_a_whole_number_is_exact() -> None:
+    assert Numbers(1, 2).same((2.6833,), (2.68,)) and not Numbers(1, 2).same((2.66,), (2.6833,))
+    assert not Numbers().same((100.005,), (100,)) and Numbers().same((8.49,), (8.4853,))
+    assert not Numbers().same((1_048_577,), (1_048_576,)) and not Numbers().same((1.0, 2.0), (1.0,))
+
+
+def test_what_is_no_known_mistake_says_as_much_as_it_may() -> None:
+    split = make("split", 1)
+    first, second = split.answer
+    assert check(split, f"{first} {second + 1000}").hint == "1 of 2 numbers are right."
+    causal = make("causal", 1)
+    assert check(causal, str(causal.answer[0] + 1)).hint == "It should be less."
+    assert check(causal, str(causal.answer[0] - 1)).hint == "It should be more."
+    known = make("known", 1)
+    (one, other), wrong = sorted(known.answer), next(o for o in known.form.options if o not in known.answer)
+    assert check(known, [one]).hint == "0 too many, 1 missing."
+    assert check(known, [one, wrong]).hint == "1 too many, 1 missing."
+    assert check(known, [other, one]).right
+
+
+def test_an_exercise_that_there_is_not() -> None:
+    with pytest.raises(ExerciseError, match="there is no exercise 'x'"):
+        make("x")
+
+
+# On paper --------------------------------------------------------------------------------------
+
+
+def test_a_sheet_is_the_same_for_the_same_seed_and_holds_questions_and_answers() -> None:
+    exercises = chosen(["attention", "cache"], 12, 4)
+    assert exercises == chosen(["attention", "cache"], 12, 4) != chosen(["attention", "cache"], 12, 5)
+    assert len(exercises) == 12 and len({(one.id, one.seed) for one in exercises}) == 12
+    assert chosen([], 5, 1) == []
+    page = sheet(exercises, "A <script> & title", 4)
+    asked, told = page.split('<div class="answers">')
+    assert (
+        "<script>" not in page and "A &lt;script&gt; &amp; title" in page and "12 exercises, seed 4" in asked
+    )
+    for place, one in enumerate(exercises, 1):
+        assert (
+            f"{place}. " in asked
+            and one.form.said(one.answer).strip("`") not in asked.split("<section>")[place]
+        )
+        assert one.form.said(one.answer).strip("`") in told.split("<section>")[place]
+
+
+def test_all_that_is_said_can_be_printed() -> None:
+    """No command of LaTeX that paper does not know, no Markdown left over."""
+    for task in TASKS:
+        for seed in Random(task).sample(range(200), 20):
+            exercise = make(task, seed)
+            for text in (exercise.statement, *exercise.steps, *(one.hint for one in exercise.mistakes)):
+                printed = block(text)
+                assert not {"\\", "$", "**"} & {
+                    printed[i : i + n] for n in (1, 2) for i in range(len(printed))
+                }, text

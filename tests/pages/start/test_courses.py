@@ -1,0 +1,123 @@
+"""Every course that ships is played against the real pages: links, parameters, and what is pointed at."""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import cache
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.pretrained import sources
+from pages.start.courses import words
+from tests.pages.stage import StageManager
+from ui import site, state
+from ui.tour import bar
+from ui.tour.courses import Scene, shelf
+
+ROOT = Path(__file__).parents[3]
+COURSES = shelf().courses
+SCENES = {
+    f"{scene.page}?{'&'.join('='.join(pair) for pair in scene.query)}#{scene.point}": scene
+    for course in COURSES.values()
+    for scene in course.scenes
+}
+
+
+@pytest.fixture(autouse=True)
+def staged(monkeypatch):
+    made = StageManager()
+    monkeypatch.setattr(state, "manager", lambda: made)
+
+
+@cache
+def source_of(page: str) -> str:
+    """What the page's room and ui/ are written in."""
+    room = (ROOT / site.entry_of(page).path).parent
+    return "\n".join(path.read_text("utf-8") for path in (*room.glob("*.py"), *(ROOT / "ui").rglob("*.py")))
+
+
+def drawn(node) -> str:
+    """All that was sent to the browser."""
+    said = str(getattr(node, "proto", "") or "")
+    return said + "".join(drawn(child) for child in getattr(node, "children", {}).values())
+
+
+def there(point: str, page: AppTest) -> bool:
+    return bool(re.search(rf"(?<![a-z0-9_]){re.escape(point)}(?![a-z0-9_])", drawn(page._tree)))
+
+
+def wrong(scene: Scene, tries: int = 40) -> list[str]:
+    """What the real page does not know of a scene."""
+    name = scene.model.removeprefix("pretrained-")
+    if name != scene.model and name not in sources.available():
+        pytest.skip(f"{name} is not installed")
+    page = AppTest.from_file(str(ROOT / scene.path), default_timeout=90)
+    page.session_state["owner"] = "this-browser"
+    for name, value in scene.query:
+        page.query_params[name] = value
+    page.run()
+    for _ in range(tries):  # what takes long is measured in a thread, and the page asks for it again
+        if there(scene.point, page):
+            break
+        time.sleep(0.5)
+        page.run()
+    said = [f"raises {one.value}" for one in page.exception] + [f"says {one.value}" for one in page.error]
+    for name, value in scene.query:
+        if name not in page.session_state and f'"{name}"' not in source_of(scene.page):
+            said.append(f"the page has no {name}")
+            continue
+        kept = page.query_params.get(name, [None])
+        held = page.session_state.get(name)
+        if value not in (kept if isinstance(kept, list) else [kept]) and str(held) != value:
+            said.append(f"{name} is {held}, not {value}")
+    if not there(scene.point, page):
+        said.append(f"nothing there is called {scene.point}")
+    return said
+
+
+@pytest.mark.parametrize("link", SCENES)
+def test_a_scene_shows_what_its_link_and_its_outline_name(link):
+    assert wrong(SCENES[link]) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "point", "said"),
+    [
+        ({"attention_view": "hands"}, "attention_grid", "attention_view is heads, not hands"),
+        ({"attention_layer": "9"}, "attention_grid", "attention_layer is"),
+        ({"no_such": "1"}, "attention_grid", "the page has no no_such"),
+        ({"model": "nobody"}, "attention_grid", "model is"),
+        ({}, "attention_gri", "nothing there is called attention_gri"),
+    ],
+)
+def test_this_test_finds_what_is_wrong(query, point, said):
+    scene = Scene("t", "t", "attention", tuple(query.items()), point)
+    assert [line for line in wrong(scene, 1) if line.startswith(said)], wrong(scene, 1)
+
+
+def test_the_page_lists_every_course_and_starts_one(monkeypatch):
+    page = AppTest.from_file(str(ROOT / "pages/start/courses/page.py"), default_timeout=60).run()
+    assert not page.exception
+    assert [one.value for one in page.subheader] == [course.title for course in COURSES.values()]
+    ten = COURSES["ten-minutes"]
+    assert any(f"{ten.minutes} minutes · {len(ten.scenes)} scenes" in one.value for one in page.markdown)
+    minutes = [course.minutes for course in COURSES.values()]
+    assert words.answer([10, 40, 30]).startswith("**3 courses, 10 to 40 minutes.**")
+    assert words.answer([10]).startswith("**One course, 10 minutes.**")
+    assert any(
+        f"{len(COURSES)} courses, {min(minutes)} to {max(minutes)} minutes" in one.value
+        for one in page.markdown
+    )
+    started = []
+    monkeypatch.setattr(bar, "start", started.append)
+    page.button(key="start_ten-minutes").click().run()
+    assert started == [ten]
+
+
+def test_home_has_a_quiet_way_to_them():
+    home = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    home.query_params["home_view"] = "published"
+    assert home.run().button(key="to_courses").label == "A guided course"

@@ -1,0 +1,202 @@
+"""A run that learns from pairs or labels on the Train page: what is chosen, drawn and said is what its records hold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.corpora import shakespeare_path
+from engine.paired_data import pair_text, speakers
+from engine.presets import ENCODERS
+from engine.seq2seq import build_pair
+from engine.service.history import HistoryLog
+from engine.service.state import RunSpec
+from engine.training import kinds
+from engine.training.records import Evaluation, Sample, Step, TaskScores
+from pages.start.train.estimate import estimate
+from tests.pages.stage import StageManager, view_of
+from tests.pages.start.training import clicked, opened, sentences
+from ui import state
+
+# (step, validation loss, share right of those learned from, of those held out)
+COURSE = ((0, 2.9, 0.0, 0.0), (50, 1.31, 0.22, 0.17), (100, 0.0712, 0.96, 0.89))
+needs_shakespeare = pytest.mark.skipif(shakespeare_path() is None, reason="needs Tiny Shakespeare")
+
+
+def looked(*samples: Sample) -> HistoryLog:
+    log = HistoryLog()
+    for step in range(1, COURSE[-1][0] + 1):
+        log.add(Step(step, 1.5, 1.0, 1e-3, 864 * step, 0.02 * step))
+    for step, loss, train, held_out in COURSE:
+        log.add(Evaluation(step, loss, loss, step / 50, False, task=TaskScores(train, held_out)))
+    for sample in samples:
+        log.add(sample)
+    return log
+
+
+def watched(manager: StageManager, *samples: Sample, name: str = "pairs-reverse", **query: str) -> AppTest:
+    page = clicked(clicked(opened(data="pairs", pairs=name, **query), "pairs_settings"), "train")
+    manager.change("run-0", history=looked(*samples).view())
+    return page.run()
+
+
+def test_a_task_is_chosen_described_and_started_with_its_settings(manager: StageManager) -> None:
+    page = opened(data="pairs", pairs="pairs-dates")
+    said = sentences(page)
+    text = pair_text("dates")
+    assert page.header[0].value == "Dates: when can it do it alone?"
+    assert (
+        f"**20,000** pairs to learn from and **1,000** others, held out; **{text.vocab_size}** symbols"
+        in said
+    )
+    page = clicked(clicked(page, "pairs_settings"), "train")
+    assert not page.exception
+    spec = manager.view("run-0").spec
+    assert (spec.model, spec.train) == kinds.recipe("pairs-dates")
+    assert (spec.corpus, spec.name) == ("pairs-dates", "dates")
+
+
+@needs_shakespeare
+def test_who_speaks_is_chosen_and_started(manager: StageManager) -> None:
+    page = clicked(clicked(opened(data="pairs", pairs=kinds.SPEAKERS), "pairs_settings"), "train")
+    assert page.header[0].value == "Who speaks?" and not page.exception
+    spec = manager.view("run-0").spec
+    text = speakers().text
+    # the controls hold no pooler and no head: whoever trains it fits it to its labels
+    assert text.fitted(spec.model) == text.fitted(kinds.recipe(kinds.SPEAKERS)[0])
+    assert spec.train == kinds.recipe(kinds.SPEAKERS)[1] and spec.kind is kinds.LABELS
+    assert "Without the causal mask" not in sentences(page)
+
+
+@needs_shakespeare
+def test_blanks_are_filled_by_a_run_like_any_other(manager: StageManager) -> None:
+    page = clicked(clicked(opened(data="shakespeare"), "blanks_settings"), "train")
+    spec = manager.view("run-0").spec
+    assert spec.train == ENCODERS["blanks"].train and spec.kind is kinds.TEXTS and not page.exception
+    assert spec.model == replace(ENCODERS["blanks"].model, vocab_size=66)  # 65 letters and the mask
+
+
+def test_before_the_first_run_the_loss_of_knowing_nothing_is_said(
+    manager: StageManager, drawn: dict[str, Any]
+) -> None:
+    page = opened(data="pairs", pairs="pairs-sort")
+    signs = 12 + 3  # a to l, and padding, begin and end
+    assert f"torn between **{signs}** symbols ({math.log(signs):.2f} nats)" in sentences(page)
+    lines = [shape["y0"] for shape in drawn["empty_chart"].layout["shapes"]]
+    assert any(line == pytest.approx(math.log(signs)) for line in lines)
+    first = pair_text("sort").train[0]
+    assert f"{first.source} → {first.target}" in " ".join(str(one.value) for one in page.code)
+
+
+@needs_shakespeare
+def test_of_eight_speakers_the_loss_of_knowing_nothing_is_that_of_eight(manager: StageManager) -> None:
+    page = opened(data="pairs", pairs=kinds.SPEAKERS)
+    assert f"torn between **8** speakers ({math.log(8):.2f} nats)" in sentences(page)
+
+
+def test_its_size_is_that_of_both_towers(manager: StageManager) -> None:
+    page = clicked(opened(data="pairs", pairs="pairs-reverse"), "pairs_settings")
+    model, train = kinds.recipe("pairs-reverse")
+    count = sum(p.numel() for p in build_pair(pair_text("reverse").fitted(model)).parameters())
+    said = sentences(page)
+    assert f"**{count:,}** parameters · **{train.steps:,}** steps" in said
+    assert f"**{train.batch_size * (13 + 13):,}** tokens a step" in said
+
+
+def test_the_time_is_told_from_the_last_runs_speed(manager: StageManager) -> None:
+    model, train = kinds.recipe("pairs-reverse")
+    spec = RunSpec(model, train, "pairs-reverse")
+    last = view_of(spec, "x", "finished", train.steps)  # 0.02 s a step
+    found = estimate(spec, 0, state.profile(), last)
+    assert found is not None and found.seconds > 0.02 * train.steps
+    twice = estimate(replace(spec, train=replace(train, steps=2 * train.steps)), 0, state.profile(), last)
+    assert twice is not None and twice.seconds - found.seconds > 0.02 * train.steps
+
+
+def test_what_is_shown_of_a_run(manager: StageManager, drawn: dict[str, Any]) -> None:
+    page = watched(manager)
+    shown = drawn["solved_chart"]
+    assert [trace["y"] for trace in shown.traces] == [[0.0, 0.17, 0.89], [0.0, 0.22, 0.96]]
+    assert [trace["name"] for trace in shown.traces] == ["held out 89%", "learned from 96%"]
+    assert shown.layout["yaxis"]["title"]["text"] == "written right, whole and alone"
+    said = sentences(page)
+    assert "After **100** steps it writes **89%** of the targets that it never saw" in said
+    assert "alone (96% of those it learned from)" in said
+    assert f"Its loss is **0.071** nats; knowing nothing, it would be {math.log(15):.2f}." in said
+    lines = [shape["y0"] for shape in drawn["loss_chart"].layout["shapes"]]
+    assert any(line == pytest.approx(math.log(15)) for line in lines)
+    assert "Bits / character" not in [metric.label for metric in page.metric]
+    assert "Loss in" not in [one.label for one in page.get("button_group")]
+
+
+@needs_shakespeare
+def test_what_is_shown_of_labels(manager: StageManager, drawn: dict[str, Any]) -> None:
+    said = sentences(watched(manager, name=kinds.SPEAKERS))
+    assert "it names the speaker of **89%** of the lines that it never read (96% of those it learned" in said
+    assert f"knowing nothing, it would be {math.log(8):.2f}" in said
+    assert drawn["solved_chart"].layout["yaxis"]["title"]["text"] == "named right"
+
+
+def test_what_it_writes_is_marked(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pages.start.train import samples
+
+    sent: list[Any] = []
+    monkeypatch.setattr(samples, "mounted", lambda *_, **__: lambda **data: sent.append(data))
+    watched(manager, Sample(0, "abc", "abc"), Sample(50, "abc", "cba"), Sample(100, "a!", "a"))
+    texts = [s["text"] for s in sent[-1]["data"]["runs"][0]["samples"]]
+    assert texts == ["\n✗ wrong  abc\n← abc", "\n✓ right  cba\n← abc", "\n? not known  a\n← a!"]
+
+
+@needs_shakespeare
+def test_a_line_is_marked_by_who_truly_speaks_it() -> None:
+    line = speakers().text.validation[0]
+    other = next(label for label in speakers().text.labels if label != line.label)
+    assert [kinds.is_right(kinds.SPEAKERS, line.text, who) for who in (line.label, other)] == [True, False]
+    assert kinds.is_right(kinds.SPEAKERS, "To be or not", line.label) is None
+
+
+def test_what_has_no_meaning_for_pairs_is_not_offered(manager: StageManager) -> None:
+    page = opened(data="pairs", pairs="pairs-reverse")
+    (box,) = [one for one in page.selectbox if one.key == "what_if"]
+    assert box.options and not any("mask" in one or "residual" in one for one in box.options)
+
+
+def test_only_runs_of_the_same_task_are_laid_over(manager: StageManager) -> None:
+    from pages.start.train.beside import comparable
+
+    model, train = kinds.recipe("pairs-reverse")
+    views = [
+        view_of(RunSpec(model, train, name), name) for name in ("pairs-reverse", "pairs-sort", "python", "x")
+    ]
+    assert [[comparable(a, b) for b in views] for a in views] == [
+        [True, False, False, False],
+        [False, True, False, False],
+        [False, False, True, True],
+        [False, False, True, True],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ({"objective": "masked"}, "must be next_token"),
+        ({"repeat": "0.5"}, "must be 0"),
+        ({"wiring": "parallel"}, "has no place for cross-attention"),
+        ({"window": "4"}, "**Window** 4: needs the causal mask"),
+        ({"batch_size": "1000000"}, "tokens a step"),
+    ],
+)
+def test_what_does_not_go_with_pairs_is_said(query: dict[str, str], says: str, manager: StageManager) -> None:
+    page = opened(data="pairs", pairs="pairs-reverse", **query)
+    assert says in sentences(page), sentences(page)
+    assert page.button(key="train").disabled
+
+
+@pytest.mark.parametrize("name", ["nothing", "..", "9" * 400, "pairs-", "labels-"])
+def test_a_foreign_task_in_a_link(name: str, manager: StageManager) -> None:
+    page = opened(data="pairs", pairs=name)
+    assert page.header[0].value.startswith("Dates:") and not page.exception

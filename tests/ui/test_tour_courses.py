@@ -1,0 +1,127 @@
+"""Courses: how a file is read, and what is said of one that cannot be."""
+
+from __future__ import annotations
+
+import pytest
+
+from ui.tour.courses import FOLDER, CourseError, parse, shelf
+
+GOOD = """
+title: A course
+for: people
+minutes: 5
+scenes:
+  - title: One
+    text: Look
+      here.
+    at: attention?attention_view=heads&model=shakespeare-classic
+    point: attention_grid
+    notes: Wait.
+  - title: Two
+    text: Guess.
+    at: /
+    point: living_map
+    question:
+      asked: Which?
+      answers: [this, that]
+      right: 2
+      why: So it is.
+"""
+
+
+def test_a_course_is_read_as_it_is_written():
+    course = parse("3-my-course.yaml", GOOD)
+    assert (course.id, course.title, course.audience, course.minutes) == (
+        "my-course",
+        "A course",
+        "people",
+        5,
+    )
+    one, two = course.scenes
+    assert (one.title, one.text, one.page, one.point, one.notes) == (
+        "One",
+        "Look here.",
+        "attention",
+        "attention_grid",
+        "Wait.",
+    )
+    assert one.query == (("attention_view", "heads"), ("model", "shakespeare-classic"))
+    assert one.path == "pages/inside/attention/page.py" and one.question is None
+    assert two.page == "" and two.path == "pages/start/home/page.py" and two.notes == ""
+    assert (two.question.asked, two.question.answers, two.question.right) == ("Which?", ("this", "that"), 1)
+    assert course.models == ("shakespeare-classic",) and course.names == {"attention_view", "model"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("minutes: 5", "minutes: five", "`minutes` is a whole number from 1 to 180"),
+        ("minutes: 5", "minutes: 0", "`minutes` is a whole number"),
+        ("minutes: 5", "minutes: true", "`minutes` is a whole number"),
+        ("for: people\n", "", "`for` is missing"),
+        ("    notes: Wait.", "    note: Wait.", "scene 1: `note` is unknown; there are `at`, `notes`"),
+        (
+            "at: attention?",
+            "at: attenton?",
+            "scene 1: there is no page “attenton”. There are Home, which is /, and courses, train",
+        ),
+        ("point: attention_grid", "point: a b{}", "`point` is the key of a control or figure"),
+        ("text: Guess.", "text: 12", "scene 2: `text` is a text"),
+        ("text: Guess.", "text: " + "x" * 251, "`text` has 251 letters; 250 fit"),
+        ("right: 2", "right: 3", "scene 2, question: `right` is a whole number from 1 to 2"),
+        ("right: 2", "right: 0", "`right` is a whole number from 1 to 2"),
+        ("[this, that]", "[this]", "`answers` is a list of 2 to 5"),
+        ("[this, that]", "[this, this]", "two of the `answers` are the same"),
+        ("at: /", "at: /?course=x", "`course` in a link is the bar's own"),
+        ("scenes:", "scenes: []\nrest:", "`rest` is unknown"),
+        ("title: A course", "title: A course: or not", "is no YAML"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(old, new, said):
+    assert old in GOOD
+    with pytest.raises(CourseError, match=r"my-course\.yaml") as raised:
+        parse("my-course.yaml", GOOD.replace(old, new, 1))
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "12", "title: [", "\x00", "!!python/object/apply:os.system ['ls']"]
+)
+def test_what_is_no_course_at_all_is_said(text):
+    with pytest.raises(CourseError):
+        parse("x.yaml", text)
+
+
+def test_a_name_that_fits_no_address_is_said():
+    with pytest.raises(CourseError, match="small letters"):
+        parse("My Course.yaml", GOOD)
+
+
+def test_a_file_that_cannot_be_read_is_left_out_and_said(tmp_path):
+    (tmp_path / "1-good.yaml").write_text(GOOD)
+    (tmp_path / "2-bad.yaml").write_text("title: x")
+    (tmp_path / "3-good.yaml").write_text(GOOD)
+    (tmp_path / "4-latin.yaml").write_bytes(b"title: \xff")
+    found = shelf(tmp_path)
+    assert list(found.courses) == ["good"]
+    bad, twice, latin = found.problems
+    assert "2-bad.yaml: `for`, `minutes`, `scenes` is missing" in bad
+    assert "3-good.yaml: another course is called “good” already" in twice and "4-latin.yaml" in latin
+
+
+def test_all_that_ship_can_be_read():
+    assert shelf().problems == ()
+    assert len(shelf().courses) == len(list(FOLDER.glob("*.yaml"))) > 0
+
+
+def test_the_course_in_the_docs_is_one():
+    text = (FOLDER.parent / "docs" / "teaching.md").read_text("utf-8")
+    course = parse("7-my-course.yaml", text.partition("```yaml\n")[2].partition("```")[0])
+    assert [scene.title for scene in course.scenes] == ["Who looks at whom", "Low and high"]
+    assert course.scenes[1].question.answers[course.scenes[1].question.right] == "A low one"
+
+
+def test_the_docs_list_every_course():
+    text = (FOLDER.parent / "docs" / "teaching.md").read_text("utf-8")
+    rows = [f"| {course.title} | {course.minutes} |" for course in shelf().courses.values()]
+    assert [row for row in rows if row not in text] == []

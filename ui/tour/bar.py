@@ -1,0 +1,146 @@
+"""The bar at the bottom of every page while a course runs: where one is, what is said, on and back.
+
+All that it knows stands in the address (`course`, `scene`, counted from 1), so that a reload or a second
+device is at the same place; the session only carries it over to a page that was chosen in the menu.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from engine.pretrained import sources
+from ui import explain, site, state, widgets
+from ui.players.component import mounted
+from ui.tour.courses import Course, Scene, shelf
+
+KEY, COURSE, SCENE, STAGE = "tour", "course", "scene", "stage"
+END = "end"
+_HELD = "tour_held"  # (course, scene) of the last run
+_PRETRAINED = "pretrained-"
+# What the bar of a model and the folds of a view remember besides their own names in the address.
+_REMEMBERED = ("subject_model", "kept_model", "text", "kept_text", "text_length", explain.VIEW_DRAWN)
+
+
+def draw_tour() -> None:
+    """Draws the bar where a course runs, and goes where somebody pressed. Before the page is drawn: a page
+    that is left is not drawn once more.
+    """
+    now = _now()
+    if now is None:
+        return
+    course, at = now
+    result = mounted("tour", styles=("tour",))(key=KEY, data=_told(course, at), on_go_change=lambda: None)
+    wanted = getattr(result, "go", None)
+    if wanted == END:
+        _end()
+    elif isinstance(wanted, int) and not isinstance(wanted, bool) and 0 <= wanted < len(course.scenes):
+        _open(course, wanted)
+
+
+def start(course: Course) -> None:
+    """Goes to its first scene."""
+    _open(course, 0)
+
+
+def missing(course: Course) -> list[str]:
+    """The models that scenes of it show and this server has not."""
+    here = sources.available()
+    names = [name.removeprefix(_PRETRAINED) for name in course.models if name.startswith(_PRETRAINED)]
+    return [
+        sources.KNOWN[name].title if name in sources.KNOWN else name for name in names if name not in here
+    ]
+
+
+def _now() -> tuple[Course, int] | None:
+    """The course and the index of its scene, from the address; where the menu led to another page, from
+    before.
+    """
+    courses = shelf().courses
+    if widgets.just_arrived() and COURSE not in st.query_params and _HELD in st.session_state:
+        name, at = st.session_state[_HELD]
+        st.query_params.update({COURSE: name, SCENE: str(at + 1)})
+    if COURSE not in st.query_params:
+        st.session_state.pop(_HELD, None)  # somebody went back to before the course
+        return None
+    course = courses.get(state.from_url(COURSE, courses) or "")
+    if course is None:
+        _forget()
+        st.toast("There is no such course here. The page Courses lists those that there are.")
+        return None
+    number = widgets.number_of(st.query_params.get(SCENE))
+    at = widgets.clamped(number, 1, len(course.scenes), 1) - 1
+    st.session_state[_HELD] = (course.id, at)
+    return course, at
+
+
+def _told(course: Course, at: int) -> dict[str, Any]:
+    """What the browser knows."""
+    scene = course.scenes[at]
+    entry = site.entry_of(scene.page)
+    away = widgets.page_drawn() != scene.page
+    asks = scene.question
+    return {
+        "course": course.title,
+        "scene": f"{course.id}/{at}",
+        "at": at,
+        "count": len(course.scenes),
+        "title": scene.title,
+        "text": _said(scene),
+        "point": "" if away else scene.point,
+        "away": entry.title if away and entry else "",
+        "notes": scene.notes,
+        "question": asks
+        and {"asked": asks.asked, "answers": list(asks.answers), "right": asks.right, "why": asks.why},
+    }
+
+
+def _said(scene: Scene) -> str:
+    """What the scene says; where its model is not here, that."""
+    name = scene.model.removeprefix(_PRETRAINED)
+    if not scene.model.startswith(_PRETRAINED) or name in sources.available():
+        return scene.text
+    title = sources.KNOWN[name].title if name in sources.KNOWN else name
+    return f"This scene shows {title}, which is not installed here: another model stands in. {scene.text}"
+
+
+def _open(course: Course, at: int) -> None:
+    """Shows a scene as its link does, whatever was chosen on its page before."""
+    scene = course.scenes[at]
+    query = dict(scene.query)
+    for name in _forgotten(course, query, [str(name) for name in st.session_state]):
+        st.session_state.pop(name, None)
+    st.session_state[_HELD] = (course.id, at)
+    own = {COURSE: course.id, SCENE: str(at + 1)}
+    kept = {STAGE: st.query_params[STAGE]} if STAGE in st.query_params else {}
+    st.switch_page(scene.path, query_params=query | own | kept)
+
+
+def _forgotten(course: Course, query: dict[str, str], held: list[str]) -> list[str]:
+    """Of the names that the session holds, those that would speak against a scene's link: all that the
+    course's links name, what else belongs to a control of the same page, and the folds.
+
+    What somebody wrote into a box of the page's own stays, unless a link names it; what a model reads is the
+    scene's, for its words are about that.
+    """
+    topics = {f"{name.partition('_')[0]}_" for name in query if "_" in name}
+    ours = {*course.names, *_REMEMBERED, *explain.FOLDS}
+    ours |= {f"{name}__in_url" for name in ours}
+    return [
+        name
+        for name in held
+        if name in ours or (name.startswith(tuple(topics)) and not state.TEXTS.search(name))
+    ]
+
+
+def _end() -> None:
+    _forget()
+    st.switch_page(site.COURSES, query_params={})
+
+
+def _forget() -> None:
+    st.session_state.pop(_HELD, None)
+    for name in (COURSE, SCENE):
+        if name in st.query_params:
+            del st.query_params[name]

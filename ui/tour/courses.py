@@ -1,0 +1,216 @@
+"""Courses: what is shown in which order, read from scenes/*.yaml. docs/teaching.md says how one is written.
+
+A file is read strictly: what is missing, unknown or too long is said in a sentence that names file and scene.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import yaml
+
+from engine.errors import GlassformerError
+from ui import site
+
+FOLDER = site.ROOT / "scenes"
+MOST_LETTERS = 250  # of what a scene says: two lines of the bar on a projector
+MOST_TITLE = 60
+SOON_TIRED = 180  # minutes
+FEWEST_ANSWERS, MOST_ANSWERS = 2, 5
+_FILE = re.compile(r"(?:\d+-)?(?P<id>[a-z][a-z0-9-]*)")
+_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")  # of a control or figure: it goes into a style
+_OWN = {"course", "scene", "stage"}  # of the address: not a scene's to say
+
+
+class CourseError(GlassformerError):
+    """A course that cannot be read; its message says what is wrong where, and what would be right."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Asked before the figure is seen. `right` is the index of the right one of `answers`."""
+
+    asked: str
+    answers: tuple[str, ...]
+    right: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A page with its parameters, and what is said about it. `point` is the key of the control or figure that
+    gets an outline; `notes` are for the speaker.
+    """
+
+    title: str
+    text: str
+    page: str  # as in the address: nothing for Home
+    query: tuple[tuple[str, str], ...]
+    point: str
+    question: Question | None = None
+    notes: str = ""
+
+    @property
+    def model(self) -> str:
+        """The model that its link names; nothing where it names none."""
+        return dict(self.query).get("model", "")
+
+    @property
+    def path(self) -> str:
+        """Of its page, as Streamlit wants it."""
+        entry = site.entry_of(self.page)
+        assert entry is not None  # `parse` has looked
+        return entry.path
+
+
+@dataclass(frozen=True)
+class Course:
+    """Scenes in their order, for whom they are, and how many minutes they take when somebody talks."""
+
+    id: str
+    title: str
+    audience: str
+    minutes: int
+    scenes: tuple[Scene, ...]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that its scenes name, each once."""
+        return tuple(dict.fromkeys(scene.model for scene in self.scenes if scene.model))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every parameter that one of its links has."""
+        return frozenset(name for scene in self.scenes for name, _ in scene.query)
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The courses that can be read, by their id and in the order of their files; and what is wrong with
+    others.
+    """
+
+    courses: Mapping[str, Course]
+    problems: tuple[str, ...]
+
+
+@cache
+def shelf(folder: Path = FOLDER) -> Shelf:
+    """All courses of a folder, read once. A file that cannot be read is left out, and said."""
+    courses: dict[str, Course] = {}
+    problems = []
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            course = parse(path.name, path.read_text("utf-8"))
+            if course.id in courses:
+                raise CourseError(f"{path.name}: another course is called “{course.id}” already.")
+            courses[course.id] = course
+        except (CourseError, UnicodeDecodeError, OSError) as error:
+            problems.append(str(error) if isinstance(error, CourseError) else f"{path.name}: {error}")
+    return Shelf(courses, tuple(problems))
+
+
+def parse(file: str, text: str) -> Course:
+    """The course in the text of a file of that name, such as 1-ten-minutes.yaml, whose id is ten-minutes.
+
+    Raises CourseError.
+    """
+    named = _FILE.fullmatch(Path(file).stem)
+    if named is None:
+        raise CourseError(
+            f"{file}: the name of a course has small letters, digits and hyphens, as in 1-my-course.yaml."
+        )
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        said = " ".join(str(error).split())
+        raise CourseError(f"{file} is no YAML: {said}.") from None
+    table = _table(file, found, {"title", "for", "minutes", "scenes"}, set())
+    scenes = table["scenes"]
+    if not isinstance(scenes, list) or not scenes:
+        raise CourseError(f"{file}: `scenes` is a list of at least one scene.")
+    return Course(
+        named["id"],
+        _words(file, table, "title", MOST_TITLE),
+        _words(file, table, "for", MOST_LETTERS),
+        _number(file, table, "minutes", 1, SOON_TIRED),
+        tuple(_scene(f"{file}, scene {number}", scene) for number, scene in enumerate(scenes, 1)),
+    )
+
+
+def _scene(where: str, found: object) -> Scene:
+    table = _table(where, found, {"title", "text", "at", "point"}, {"question", "notes"})
+    page, query = _link(where, table)
+    point = _words(where, table, "point", 64)
+    if not _KEY.fullmatch(point):
+        raise CourseError(f"{where}: `point` is the key of a control or figure, such as head_patterns.")
+    return Scene(
+        _words(where, table, "title", MOST_TITLE),
+        _words(where, table, "text", MOST_LETTERS),
+        page,
+        query,
+        point,
+        _question(f"{where}, question", table["question"]) if "question" in table else None,
+        _words(where, table, "notes", 2000) if "notes" in table else "",
+    )
+
+
+def _link(where: str, table: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    page, _, rest = _words(where, table, "at", 2000).removeprefix("/").partition("?")
+    if site.entry_of(page) is None:
+        pages = ", ".join(entry.url for entry in site.built() if entry.url)
+        raise CourseError(f"{where}: there is no page “{page}”. There are Home, which is /, and {pages}.")
+    query = tuple(parse_qsl(rest, keep_blank_values=True))
+    if own := _OWN & {name for name, _ in query}:
+        raise CourseError(f"{where}: `{min(own)}` in a link is the bar's own; leave it out.")
+    return page, query
+
+
+def _question(where: str, found: object) -> Question:
+    table = _table(where, found, {"asked", "answers", "right", "why"}, set())
+    answers = table["answers"]
+    if not isinstance(answers, list) or not FEWEST_ANSWERS <= len(answers) <= MOST_ANSWERS:
+        raise CourseError(f"{where}: `answers` is a list of {FEWEST_ANSWERS} to {MOST_ANSWERS}.")
+    options = tuple(_words(where, {"answers": one}, "answers", MOST_LETTERS) for one in answers)
+    if len(set(options)) < len(options):
+        raise CourseError(f"{where}: two of the `answers` are the same.")
+    right = _number(where, table, "right", 1, len(options))
+    asked = _words(where, table, "asked", MOST_LETTERS)
+    return Question(asked, options, right - 1, _words(where, table, "why", 2 * MOST_LETTERS))
+
+
+def _table(where: str, found: object, needed: set[str], allowed: set[str]) -> Mapping[str, Any]:
+    if not isinstance(found, dict):
+        raise CourseError(f"{where}: this is a table with {_listed(needed)}, each `name: value`.")
+    if missing := needed - found.keys():
+        raise CourseError(f"{where}: {_listed(missing)} is missing.")
+    if unknown := {str(name) for name in found} - needed - allowed:
+        raise CourseError(f"{where}: {_listed(unknown)} is unknown; there are {_listed(needed | allowed)}.")
+    return found
+
+
+def _words(where: str, table: Mapping[str, Any], name: str, most: int) -> str:
+    found = table[name]
+    if not isinstance(found, str) or not found.strip():
+        raise CourseError(f"{where}: `{name}` is a text; one with a colon in it stands in quotation marks.")
+    text = " ".join(found.split())
+    if len(text) > most:
+        raise CourseError(f"{where}: `{name}` has {len(text)} letters; {most} fit.")
+    return text
+
+
+def _number(where: str, table: Mapping[str, Any], name: str, low: int, high: int) -> int:
+    found = table[name]
+    if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
+        raise CourseError(f"{where}: `{name}` is a whole number from {low} to {high}.")
+    return found
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))

@@ -12,6 +12,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui import server, site, state, widgets
 from ui.players import served
+from ui.stage.draw import URL, draw_stage
 from ui.status import sidebar_status
 from ui.terms import draw_terms
 from ui.tour.bar import draw_tour
@@ -35,6 +36,9 @@ def route() -> None:
             default=not entry.url,
         )
         sections.setdefault(entry.section, []).append(page)
+    # where phones answer: in no section, and in no menu
+    room = st.Page("pages/stage/room/page.py", title="Your answer", url_path=URL, visibility="hidden")
+    sections["Stage"] = [room]
     chosen = st.navigation(sections, expanded=True)
     name = f"{chosen.title} · Glassformer" if chosen.url_path else "Glassformer"
     st.set_page_config(page_title=name, page_icon=str(LOGO), layout="wide")
@@ -47,6 +51,8 @@ def route() -> None:
     with st.sidebar:
         sidebar_status()
         draw_terms()
+    if chosen.url_path != URL:
+        draw_stage()
     chosen.run()
     state.remember_owner()
 

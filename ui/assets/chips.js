@@ -2,7 +2,7 @@
 // One text as several tokenizers cut it. A token that is pointed at, or reached by the arrow keys, tells its id and
 // bytes, and lights up what the others make of the same place. See pages/input/tokens/chips.py.
 
-import { around, element, within } from "./shared/dom.js"
+import { around, element, seenTimes, within } from "./shared/dom.js"
 import { pointerMoved, target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
 import { bytes, counted, numbers, whole } from "./shared/numbers.js"
@@ -144,9 +144,10 @@ function point(self, row, index) {
   self.tip.textContent = words(self, row, index)
   self.tip.hidden = false
   const frame = self.root.getBoundingClientRect(), box = chip.getBoundingClientRect(), own = self.tip.getBoundingClientRect()
-  self.tip.style.left = `${Math.max(0, Math.min(box.left - frame.left, frame.width - own.width))}px`
+  const times = seenTimes(self.root)
+  self.tip.style.left = `${Math.max(0, Math.min(box.left - frame.left, frame.width - own.width)) / times}px`
   const above = box.top - own.height - 6
-  self.tip.style.top = `${(above > 64 ? above : box.bottom + 6) - frame.top}px`
+  self.tip.style.top = `${((above > 64 ? above : box.bottom + 6) - frame.top) / times}px`
 }
 
 function unpoint(self) {

@@ -3,7 +3,7 @@
 // text, shaded by what the marked token looks at. A part of headgrid.js.
 
 import { channels, ramp, shade } from "./shared/colours.js"
-import { element, resize, within, write } from "./shared/dom.js"
+import { element, pointIn, resize, windowHeight, within, write } from "./shared/dom.js"
 import { pointerMoved } from "./shared/keys.js"
 import { labels, middle, strongest, telling, words } from "./headgrid_state.js"
 import { saveTools } from "./shared/save.js"
@@ -36,9 +36,9 @@ export function createLarge(root) {
   self.said.setAttribute("aria-live", "polite")
   self.strip = within(root, "div", "gf-heads-text")
   const at = (/** @type {MouseEvent} */ event) => {
-    const box = self.canvas.getBoundingClientRect(), { left, top, cell } = self.place
+    const [x, y] = pointIn(self.canvas, event), { left, top, cell } = self.place
     const inside = (value) => Math.floor(value / cell)
-    return /** @type {[number, number]} */ ([inside(event.clientY - box.top - top), inside(event.clientX - box.left - left)])
+    return /** @type {[number, number]} */ ([inside(y - top), inside(x - left)])
   }
   const there = ([row, column]) => row >= 0 && column >= 0 && row < self.tokens.length && column < self.tokens.length
   self.canvas.addEventListener("pointermove", (event) => {
@@ -60,6 +60,7 @@ export function createLarge(root) {
   })
   self.strip.addEventListener("pointerleave", () => back(self))
   self.observer = new ResizeObserver(() => draw(self))
+  root.addEventListener("gf-spare", () => draw(self))
   self.observer.observe(root)
   return self
 }
@@ -141,7 +142,7 @@ function draw(self) {
 
 // The room for a pattern and its edges: every token is written where there is room, else the words.
 function fitting(tokens, width) {
-  const tallest = Math.max(SHORTEST, Math.min(HIGHEST, window.innerHeight - REST))
+  const tallest = Math.max(SHORTEST, Math.min(HIGHEST, windowHeight() - REST))
   const room = (written) => {
     const longest = Math.min(LONGEST, Math.max(1, ...written.map(({ text }) => text.length)))
     const edge = TITLE + Math.round(longest > 1 ? longest * LETTER + 8 : 18)

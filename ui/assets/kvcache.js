@@ -2,7 +2,7 @@
 // The same text written with and without a KV cache, step by step: what is computed, and how the cache fills.
 // See pages/output/generation/cache.py.
 
-import { button, element, resize, within } from "./shared/dom.js"
+import { button, element, pointIn, resize, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { counted, memory, short, whole } from "./shared/numbers.js"
 import { keepInLink, keptInLink, playButton, still } from "./shared/play.js"
@@ -232,8 +232,8 @@ function paint(self) {
 }
 
 function point(self, made, event) {
-  const box = made.canvas.getBoundingClientRect(), { cell, high, rows, columns } = layout(self, made.canvas)
-  const row = Math.floor((event.clientY - box.top) / high), column = Math.floor((event.clientX - box.left) / cell)
+  const [x, y] = pointIn(made.canvas, event), { cell, high, rows, columns } = layout(self, made.canvas)
+  const row = Math.floor(y / high), column = Math.floor(x / cell)
   if (row < 0 || row >= rows || column < 0 || column >= columns) return
   const what = { computed: "computed", read: "key and value read from the cache", dropped: "no longer seen", future: "not yet written" }
   self.said.textContent = `Step ${row}, position ${column}, “${self.data.labels[column]}”: ${what[state(self, self.data.steps[row], column, made.kind)]}.`

@@ -10,7 +10,7 @@ import { further, listen } from "./livemap_further.js"
 import { choose, drawHeads, headPlace } from "./livemap_heads.js"
 import { keys, leave, ring, standAt } from "./livemap_keys.js"
 import { between, decisive, fill, has, hit, layout, outlookAt, telling, unpack } from "./livemap_state.js"
-import { button, within, write } from "./shared/dom.js"
+import { button, pointIn, windowHeight, within, write } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { keepInLink, playButton, still } from "./shared/play.js"
 import { chance, whole } from "./shared/numbers.js"
@@ -58,7 +58,7 @@ function create(place) {
   find("form").onsubmit = (event) => { event.preventDefault(); typed(self) }
   self.field.oninput = () => { halt(self); clearTimeout(self.timer); self.timer = setTimeout(() => typed(self), TYPED_MS) }
   const spot = (event) => {
-    const box = self.canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top
+    const [x, y] = pointIn(self.canvas, event)
     return self.tall ? hit(self.p, self.g, y, x) : hit(self.p, self.g, x, y)
   }
   self.canvas.onpointermove = (event) => { if (event.pointerType !== "touch") { self.keyed = false; point(self, spot(event)) } }
@@ -71,7 +71,9 @@ function create(place) {
   self.canvas.onkeydown = (event) => keys(self, event)
   self.canvas.onfocus = () => { if (self.canvas.matches(":focus-visible")) standAt(self) }
   self.canvas.onblur = () => leave(self)
-  self.observer = new ResizeObserver(() => { if (self.p && root.clientWidth) { place_(self); refresh(self) } })
+  const anew = () => { if (self.p && root.clientWidth) { place_(self); refresh(self) } }
+  self.observer = new ResizeObserver(anew)
+  root.addEventListener("gf-spare", anew)
   self.observer.observe(root)
   self.deaf = listen((found) => more(self, found))
   return self
@@ -83,7 +85,7 @@ function place_(self) {
   const wide = self.stage.clientWidth, { p } = self
   self.tall = self.root.clientWidth < NARROW
   self.root.classList.toggle("gf-tall", self.tall)
-  const high = self.tall ? TALL : Math.max(HIGH, Math.min(HIGHEST, innerHeight - AROUND)), ratio = window.devicePixelRatio || 1
+  const high = self.tall ? TALL : Math.max(HIGH, Math.min(HIGHEST, windowHeight() - AROUND)), ratio = window.devicePixelRatio || 1
   Object.assign(self.canvas, { width: Math.round(wide * ratio), height: Math.round(high * ratio) })
   Object.assign(self.canvas.style, { width: `${wide}px`, height: `${high}px` })
   const size = self.tall ? { along: high, across: wide } : { along: wide, across: high }

@@ -40,7 +40,7 @@ function create(place) {
   const root = within(place, "div", "gf-plot"), figure = within(root, "div", "gf-figure")
   figure.setAttribute("role", "img")
   /** @type {any} */
-  const self = { root, figure, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, pointer: null, page: null, width: 0, taller: 1 }
+  const self = { root, figure, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, pointer: null, page: null, width: 0, height: 0, taller: 1, grown: 1 }
   self.tools = root.appendChild(toolbar({ CSV: () => saveTable(self), PNG: () => savePicture(self, "png"), SVG: () => savePicture(self, "svg") }))
   filmed(root, () => (self.message && self.width ? prepared(self) : null))
   // A redraw in the middle of a drag would end the drag, so it waits for the hand to let go.
@@ -55,11 +55,19 @@ function create(place) {
   root.addEventListener("pointerleave", () => { self.pointer = null })
   root.addEventListener("touchstart", () => root.classList.add("gf-touched"), { passive: true })
   self.observer = new ResizeObserver(() => {
-    if (!figure.offsetWidth || figure.offsetWidth === self.width) return
-    self.width = figure.offsetWidth
+    const high = full(self) ? figure.offsetHeight : 0
+    if (!figure.offsetWidth || (figure.offsetWidth === self.width && high === self.height)) return
+    Object.assign(self, { width: figure.offsetWidth, height: high })
     if (self.drawn) soon(self)
   })
   self.observer.observe(root)
+  // On a stage a figure is as high as the screen allows: stage_fit.js says how much higher than the page asked for.
+  root.addEventListener("gf-grow", (/** @type {CustomEvent} */ event) => {
+    if (event.detail === self.grown) return
+    self.grown = event.detail
+    if (self.message) heighten(self, self.taller)
+    if (self.drawn) soon(self)
+  })
   // A figure that is out of sight is drawn anew when it comes near: those in sight then answer sooner.
   self.sight = new IntersectionObserver((entries) => { if (self.late && entries.some((e) => e.isIntersecting)) draw(self) }, { rootMargin: `${NEAR}px` })
   self.sight.observe(root)
@@ -128,15 +136,18 @@ function soon(self) {
   waiting.add(self)
 }
 
+/** Whether it fills the screen: see stage_full.js. */
+const full = (self) => self.root.classList.contains("gf-full")
+
 // What Plotly is given: in the page's colours, and as wide as its place.
-function prepared({ message, page, width }) {
+function prepared({ message, page, width, height, grown }) {
   const { data, layout } = coloured(message.figure, message.palette, page.dark)
   layout.template = template(page)
   slim(layout, width)
   const taller = stack(layout, width)
   layout.autosize = !width
   layout.width = width || undefined
-  layout.height = message.height * taller
+  layout.height = height || message.height * taller * grown
   if (still()) delete layout.transition
   return { data, layout, taller }
 }
@@ -169,7 +180,7 @@ function draw(self) {
 // Streamlit gives a component's place the height that the page asked for: a figure that is higher here takes its place along.
 function heighten(self, taller) {
   self.taller = taller
-  const height = taller === 1 ? "" : `${self.message.height * taller}px`
+  const times = taller * self.grown, height = times === 1 ? "" : `${self.message.height * times}px`
   self.root.style.height = height || `${self.message.height}px`
   for (let place = self.root.parentElement; place; place = place.parentElement) {
     if (place.matches("[data-testid=stBidiComponentRegular], [data-testid=stBidiComponent], [data-testid=stElementContainer]")) Object.assign(place.style, { height, flexBasis: height })
@@ -207,7 +218,7 @@ function update(self, data) {
   self.text = text
   self.theme = theme
   self.page = page
-  self.root.style.height = `${self.message.height * self.taller}px`
+  self.root.style.height = `${self.message.height * self.taller * self.grown}px`
   self.figure.setAttribute("aria-label", self.message.alt)
   self.tools.firstChild.hidden = !self.message.table
   if (self.drawn) soon(self)

@@ -90,3 +90,25 @@ export function resize(cells, count, make) {
   while (cells.length > count) cells.pop()?.remove()
   while (cells.length < count) cells.push(make(cells.length))
 }
+
+/**
+ * How much larger than its own pixels an element is seen: in stage mode the page is drawn larger.
+ * @param {HTMLElement} node
+ */
+export const seenTimes = (node) => (node.offsetWidth ? node.getBoundingClientRect().width / node.offsetWidth : 1) || 1
+
+/**
+ * Where in an element an event is, [x, y] in the element's own pixels.
+ * @param {HTMLElement} node
+ * @param {{ clientX: number, clientY: number }} event
+ * @returns {[number, number]}
+ */
+export function pointIn(node, event) {
+  const box = node.getBoundingClientRect(), times = seenTimes(node)
+  return [(event.clientX - box.left) / times, (event.clientY - box.top) / times]
+}
+
+const onStage = (/** @type {string} */ name) => Number(document.documentElement.style.getPropertyValue(name))
+
+/** The window's height in the page's own pixels, and what a stage has spare: see ../stage_fit.js. */
+export const windowHeight = () => innerHeight / (onStage("--gf-zoom") || 1) + onStage("--gf-spare")

@@ -4,6 +4,9 @@
 /** Whether the person asked for less motion. */
 export const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
+/** Whether the lecturer has frozen the screen: see ../stage_freeze.js. */
+const frozen = () => document.documentElement.classList.contains("gf-frozen")
+
 /**
  * The sign and the name of a button that plays and pauses.
  * @param {HTMLElement} button
@@ -40,6 +43,7 @@ export function frames(rate, step, burst = 8) {
   let last = performance.now(), frame = 0, going = true
   const tick = (time) => {
     if (!going) return
+    if (frozen()) last = time
     const now = rate(), { steps, used } = now ? due(time - last, now) : { steps: burst, used: time - last }
     if (steps > 0) {
       last += used

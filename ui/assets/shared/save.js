@@ -41,6 +41,11 @@ export function toolbar(does) {
     button.onclick = save
     tools.append(button)
   }
+  const full = element("button", "", "⤢")
+  Object.assign(full, { type: "button", title: "Fill the screen with this figure, and back (f)" })
+  full.setAttribute("aria-label", full.title)
+  full.onclick = () => full.dispatchEvent(new CustomEvent("gf-full", { bubbles: true })) // ../stage_full.js listens
+  tools.append(full)
   tools.onmousedown = (event) => event.preventDefault() // the focus stays where it is, and with it what is chosen there
   tools.onkeydown = (event) => event.stopPropagation() // a space presses the button, and plays nothing
   return tools

@@ -1,0 +1,60 @@
+"""Where phones answer what a lecturer asks: one question, its answers to choose from. In no menu."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ui import state
+from ui.stage.room import ROOMS, Question, RoomError
+from ui.text.markdown import safe
+
+POLL_SECONDS = 2.0
+CHOSEN = "room_answer"
+
+
+@st.fragment(run_every=POLL_SECONDS)
+def draw_room() -> None:
+    """The question of the moment; it is looked for again and again, until the room has ended."""
+    room, person = st.query_params.get("id"), state.owner()
+    try:
+        asked = ROOMS.look(room)
+        chosen = ROOMS.choice(room, person)
+    except RoomError as error:
+        st.info(str(error), icon=":material/info:")
+        return
+    st.header(safe(asked.text), anchor=False)
+    for index, answer in enumerate(asked.answers):
+        st.button(
+            safe(answer),
+            key=f"{CHOSEN}_{asked.number}_{index}",
+            type="primary" if index == chosen else "secondary",
+            width="stretch",
+            disabled=not asked.open,
+            on_click=_choose,
+            args=(asked, person, index),
+        )
+    st.caption(_said(asked, chosen))
+
+
+def _choose(asked: Question, person: str, answer: int) -> None:
+    try:
+        ROOMS.choose(asked.room, person, asked.number, answer)
+    except RoomError as error:
+        st.toast(str(error), icon=":material/info:")
+
+
+def _said(asked: Question, chosen: int | None) -> str:
+    if not asked.open:
+        return f"The question is closed. {_answered(asked)}"
+    if chosen is None:
+        return "Choose one. No name is kept."
+    return f"You chose “{safe(asked.answers[chosen])}”, and may change it until the question is closed."
+
+
+def _answered(asked: Question) -> str:
+    total = sum(asked.counts)
+    return f"{total:,} answered." if total != 1 else "One answered."
+
+
+st.title("Your answer", anchor=False)
+draw_room()

@@ -1,0 +1,193 @@
+"""The stage on a projector of either size, figures that fill the screen, freeze, and a room that answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import settled
+
+# A view of every section whose figure is Plotly's: it takes the height that is free.
+FILLED = (
+    "positions?positions_view=why",
+    "residual?residual_view=highway",
+    "sampling",
+    "ladder",
+    "parameters",
+)
+OTHERS = ("", "train", "attention", "shapes", "families", "tokens")  # larger as a whole; their own form stays
+SIZES = ((1280, 720), (1920, 1080))
+LEAST = 0.6  # of the screen's height
+MEASURE = """() => {
+  const plots = [...document.querySelectorAll('.gf-filmed')].filter(e => !e.closest('[data-testid="stExpander"]')).map(e => e.getBoundingClientRect())
+  const size = e => parseFloat(getComputedStyle(e).fontSize) * e.getBoundingClientRect().width / e.offsetWidth
+  const answers = [...document.querySelectorAll('.st-key-answer p')]
+  return {wide: document.documentElement.scrollWidth - innerWidth,
+    right: Math.max(...[...document.querySelectorAll('[data-testid="stMainBlockContainer"] [data-testid="stElementContainer"]')].map(e => e.getBoundingClientRect().right)) - innerWidth,
+    share: plots.length ? (Math.max(...plots.map(r => r.bottom)) - Math.min(...plots.map(r => r.top))) / innerHeight : 0,
+    bottom: Math.max(0, ...plots.map(r => r.bottom), ...answers.map(e => e.getBoundingClientRect().bottom)) - innerHeight,
+    answer: Math.min(99, ...answers.map(size)),
+    caption: Math.min(99, ...[...document.querySelectorAll('[data-testid="stCaptionContainer"] p')].filter(e => e.offsetWidth).map(size)),
+    sidebar: getComputedStyle(document.querySelector('[data-testid="stSidebar"]') ?? document.body).display}
+}"""
+
+
+@pytest.fixture
+def stage(context) -> Iterator[object]:
+    found = context.new_page()
+    found.set_viewport_size({"width": 1280, "height": 720})
+    yield found
+    found.close()
+
+
+def at(page, url: str) -> None:
+    page.goto(url)
+    settled(page, 60_000)
+    page.wait_for_selector("html.gf-stage", state="attached")
+    page.wait_for_function("document.querySelector('.st-key-answer')", timeout=30_000)
+    page.wait_for_timeout(1500)  # figures are measured when the page rests
+
+
+def address(app_url: str, name: str) -> str:
+    return f"{app_url}/{name}{'&' if '?' in name else '?'}stage=1"
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("name", [*FILLED, *OTHERS])
+def test_every_section_is_on_the_stage(stage, app_url, name, size) -> None:
+    stage.set_viewport_size({"width": size[0], "height": size[1]})
+    at(stage, address(app_url, name))
+    found = stage.evaluate(MEASURE)
+    assert found["wide"] <= 0 and found["right"] <= 0, found
+    assert found["bottom"] <= 1, found
+    assert found["sidebar"] == "none"
+    assert stage.locator('[data-testid="stException"]').count() == 0
+    assert name not in FILLED or found["share"] >= LEAST, found
+    if size == (1920, 1080):
+        assert found["answer"] >= 22 and found["caption"] >= 22, found
+
+
+def test_the_key_turns_it_on_and_it_stays(stage, app_url) -> None:
+    stage.goto(f"{app_url}/parameters")
+    settled(stage)
+    stage.wait_for_selector(".gf-plot .main-svg")
+    stage.wait_for_selector(".gf-stage-ui", state="attached")
+    stage.keyboard.press("p")
+    stage.wait_for_selector("html.gf-stage", state="attached")
+    expect(stage).to_have_url(re.compile("stage=1"))
+    stage.get_by_role("radio", name="FLOPs").click()
+    expect(stage).to_have_url(re.compile("parameters_view=flops.*stage=1|stage=1.*parameters_view=flops"))
+    stage.reload()
+    stage.wait_for_selector("html.gf-stage", state="attached")
+    settled(stage)
+    stage.keyboard.press("Escape")
+    expect(stage).not_to_have_url(re.compile("stage=1"))
+    assert not stage.evaluate("document.documentElement.classList.contains('gf-stage')")
+
+
+def test_letters_that_are_written_are_no_keys(stage, app_url) -> None:
+    stage.goto(f"{app_url}/attention")
+    settled(stage)
+    stage.wait_for_selector(".gf-stage-ui", state="attached")
+    stage.get_by_role("button", name="Words: what the terms mean").click()
+    stage.get_by_label("Find a word").type("pfz")
+    assert stage.get_by_label("Find a word").input_value() == "pfz"
+    assert not stage.evaluate("document.documentElement.classList.contains('gf-stage')")
+
+
+@pytest.mark.parametrize(("name", "figure"), [("parameters", ".gf-plot"), ("attention", ".gf-heads")])
+def test_a_figure_fills_the_screen_and_comes_back(stage, app_url, name, figure) -> None:
+    stage.goto(f"{app_url}/{name}")
+    settled(stage)
+    stage.wait_for_selector(f"{figure} canvas, {figure} .main-svg")
+    stage.wait_for_selector(".gf-stage-ui", state="attached")
+    stage.wait_for_timeout(800)
+    box = "s => { const r = document.querySelector(s).getBoundingClientRect(); return [r.x, r.y, r.width, r.height].map(Math.round) }"
+    before = stage.evaluate(box, figure)
+    stage.hover(figure, position={"x": 60, "y": 60})
+    stage.keyboard.press("f")
+    stage.wait_for_selector(".gf-full")
+    stage.wait_for_timeout(600)
+    size = stage.evaluate("[innerWidth, innerHeight]")
+    x, y, wide, high = stage.evaluate(box, ".gf-full")
+    assert [x, y] == [0, 0] and abs(wide - size[0]) <= 1 and abs(high - size[1]) <= 1
+    if figure == ".gf-plot":
+        assert stage.evaluate(box, ".gf-full .main-svg")[3] == size[1]
+    stage.keyboard.press("f")
+    stage.wait_for_selector(".gf-full", state="detached")
+    stage.wait_for_timeout(600)
+    assert stage.evaluate(box, figure) == before
+
+
+def test_a_figure_has_a_button_for_it_and_escape_ends_it(stage, app_url) -> None:
+    stage.goto(f"{app_url}/parameters")
+    settled(stage)
+    stage.wait_for_selector(".gf-plot .main-svg")
+    stage.wait_for_selector(".gf-stage-ui", state="attached")
+    stage.hover(".gf-plot")
+    stage.locator(".gf-plot").get_by_role("button", name=re.compile("Fill the screen")).first.click()
+    stage.wait_for_selector(".gf-full")
+    stage.evaluate("document.exitFullscreen?.().catch(() => {})")  # what a browser makes of Escape by itself
+    stage.keyboard.press("Escape")
+    stage.wait_for_selector(".gf-full", state="detached")
+
+
+def test_a_frozen_screen_does_not_move_until_released(stage, app_url) -> None:
+    at(stage, f"{app_url}/parameters?stage=1")
+    stage.keyboard.press("z")
+    stage.wait_for_selector(".gf-frozen-copy")
+    before = stage.screenshot()
+    stage.evaluate("document.querySelector('[data-testid=stMain] .st-key-answer p').textContent = 'moved'")
+    assert stage.screenshot() == before
+    stage.keyboard.press("z")
+    stage.wait_for_selector(".gf-frozen-copy", state="detached")
+    assert stage.screenshot() != before
+
+
+def test_the_room_answers(stage, app_url, browser) -> None:
+    at(stage, f"{app_url}/attention?stage=1")
+    stage.get_by_role("button", name="Ask the room").click()
+    stage.get_by_role("textbox", name="Question").fill("What does <b>the mask</b> hide?")
+    stage.get_by_role("textbox", name="Answers").fill("only one")
+    stage.get_by_role("button", name="Ask", exact=True).click()
+    expect(stage.locator(".gf-room-said")).to_contain_text("2 to 5 answers, one a line; here are 1")
+    stage.get_by_role("textbox", name="Answers").fill("the future\nthe past")
+    stage.get_by_role("button", name="Ask", exact=True).click()
+    stage.wait_for_selector(".gf-room-bars li")
+    room = stage.locator(".gf-room-way").get_attribute("data-room")
+    # this test's server listens to this computer alone, and the lecturer is told so
+    expect(stage.locator(".gf-room-note")).to_contain_text("listens at 127.0.0.1, where phones cannot come")
+    phones = []
+    for _ in range(2):
+        made = browser.new_context(viewport={"width": 390, "height": 844})
+        phone = made.new_page()
+        phone.goto(f"{app_url}/room?id={room}")
+        expect(phone.get_by_role("heading", name="What does <b>the mask</b> hide?")).to_be_visible()
+        assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        phones.append(phone)
+    counts = stage.locator(".gf-room-count")
+    phones[0].get_by_role("button", name="the past").click()
+    expect(counts.nth(1)).to_have_text("1 · 100%", timeout=6_000)
+    phones[1].get_by_role("button", name="the future").click()
+    expect(counts.nth(0)).to_have_text("1 · 50%", timeout=6_000)
+    phones[0].get_by_role("button", name="the future").click()
+    expect(counts.nth(0)).to_have_text("2 · 100%", timeout=6_000)
+    assert stage.evaluate("[...document.querySelectorAll('.gf-room-bar')].map(e => e.style.width)") == [
+        "100%",
+        "0%",
+    ]
+    stage.get_by_role("button", name="No more answers").click()
+    expect(stage.locator(".gf-room-total")).to_have_text("2 answers · closed")
+    expect(phones[0].get_by_text("The question is closed. 2 answered.")).to_be_visible(timeout=8_000)
+    expect(phones[0].get_by_role("button", name="the past")).to_be_disabled()
+    for phone in phones:
+        phone.context.close()
+
+
+def test_a_room_that_is_none(stage, app_url) -> None:
+    stage.goto(f"{app_url}/room?id=%3Cscript%3E")
+    expect(stage.get_by_text("There is no such room")).to_be_visible()
+    expect(stage.get_by_role("link", name="Your answer")).to_have_count(0)  # in no menu

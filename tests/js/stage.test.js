@@ -1,0 +1,59 @@
+import assert from "node:assert/strict"
+import test from "node:test"
+import { asked, bars, fitting, forTheRoom, nextGrown, sceneOf, stageZoom, withStage } from "../../ui/assets/stage_state.js"
+
+const AT = "http://a:8501/attention?attention_view=mask"
+
+test("a page is drawn larger as far as both sides of the screen allow, and never smaller", () => {
+  assert.equal(stageZoom(1280, 720), 1)
+  assert.equal(stageZoom(1920, 1080), 1.5)
+  assert.equal(stageZoom(3840, 2160), 3)
+  assert.equal(stageZoom(1180, 2160), 1)
+  assert.equal(stageZoom(390, 844), 1)
+})
+
+test("a figure takes what is free below it, or gives what is missing", () => {
+  assert.equal(nextGrown(1, 100, 400), 1.25)
+  assert.equal(nextGrown(1.25, -50, 500), 1.125)
+  assert.equal(nextGrown(1, 9000, 400), 3)
+  assert.equal(nextGrown(1, -399, 400), 0.7)
+  assert.equal(nextGrown(1.1, 50, 0), 1.1)
+})
+
+test("what fills a screen fits it", () => {
+  assert.equal(fitting({ width: 640, height: 240 }, { width: 1280, height: 720 }), 2)
+  assert.equal(fitting({ width: 100, height: 360 }, { width: 1280, height: 720 }), 2)
+  assert.equal(fitting({ width: 10, height: 10 }, { width: 1280, height: 720 }), 4)
+})
+
+test("stage mode stands in the address, the rest of which stays", () => {
+  assert.equal(withStage(AT, true), `${AT}&stage=1`)
+  assert.equal(withStage(`${AT}&stage=1`, true), `${AT}&stage=1`)
+  assert.equal(withStage(`${AT}&stage=1`, false), AT)
+  assert.equal(withStage(AT, false), AT)
+  assert.equal(withStage(`${AT}&stage=zebra`, true), `${AT}&stage=1`)
+  assert.equal(forTheRoom(`${AT}&stage=1`), AT)
+})
+
+test("a scene is a page and a place in a course", () => {
+  assert.equal(sceneOf(AT), sceneOf(`${AT}&layer=2`))
+  assert.notEqual(sceneOf(AT), sceneOf(`${AT}&scene=2`))
+  assert.notEqual(sceneOf(AT), sceneOf("http://a:8501/train"))
+})
+
+test("keys that are somebody else's are left alone", () => {
+  assert.equal(asked({ key: "p" }, false), "stage")
+  assert.equal(asked({ key: "f" }, false), "full")
+  assert.equal(asked({ key: "z" }, false), "freeze")
+  assert.equal(asked({ key: "Escape" }, true), "leave")
+  for (const key of ["ArrowRight", "PageDown", "a", " "]) assert.equal(asked({ key }, false), undefined)
+  assert.equal(asked({ key: "p" }, true), undefined)
+  assert.equal(asked({ key: "p", ctrlKey: true }, false), undefined)
+  assert.equal(asked({ key: "f", metaKey: true }, false), undefined)
+  assert.equal(asked({ key: "f", repeat: true }, false), undefined)
+})
+
+test("bars: shares of all answers, lengths of the longest", () => {
+  assert.deepEqual(bars([3, 1, 0]), [{ count: 3, share: 0.75, long: 1 }, { count: 1, share: 0.25, long: 1 / 3 }, { count: 0, share: 0, long: 0 }])
+  assert.deepEqual(bars([0, 0]).map(({ share, long }) => [share, long]), [[0, 0], [0, 0]])
+})

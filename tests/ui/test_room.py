@@ -1,0 +1,154 @@
+"""The room's answers: counted once a browser, changeable, bounded, and without names."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ui.stage import room as rooms
+from ui.stage.room import MAX_CHANGES, MAX_ROOMS, MAX_SECONDS, MAX_VOTERS, RoomError, Rooms
+
+THREE = ["the future", "the past", "nothing"]
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def found(clock: Clock) -> Rooms:
+    return Rooms(clock)
+
+
+def test_each_browser_counts_once_and_may_change(found: Rooms) -> None:
+    asked = found.ask("lecturer", " What does\nthe mask hide? ", THREE)
+    assert (asked.text, asked.answers, asked.counts, asked.open) == (
+        "What does the mask hide?",
+        tuple(THREE),
+        (0, 0, 0),
+        True,
+    )
+    for person, answer in (("a", 0), ("b", 0), ("c", 1), ("a", 2), ("a", 2)):
+        last = found.choose(asked.room, person, 1, answer)
+    assert last.counts == (1, 1, 1)
+    assert (found.choice(asked.room, "a"), found.choice(asked.room, "d")) == (2, None)
+    assert found.mine("lecturer") == last and found.mine("a") is None
+
+
+def test_what_is_closed_counts_no_more_and_the_next_question_starts_at_nothing(found: Rooms) -> None:
+    asked = found.ask("lecturer", "One?", THREE)
+    found.choose(asked.room, "a", 1, 1)
+    found.close("somebody else")
+    assert found.look(asked.room).open
+    found.close("lecturer")
+    with pytest.raises(RoomError, match="closed"):
+        found.choose(asked.room, "a", 1, 0)
+    assert found.look(asked.room).counts == (0, 1, 0)
+    again = found.ask("lecturer", "Two?", THREE[:2])
+    assert (again.room, again.number, again.counts, again.open) == (asked.room, 2, (0, 0), True)
+    assert found.choice(asked.room, "a") is None
+    with pytest.raises(RoomError, match="has changed"):  # a phone that still shows the first
+        found.choose(asked.room, "a", 1, 0)
+    found.end("lecturer")
+    with pytest.raises(RoomError, match="no such room"):
+        found.look(asked.room)
+
+
+def test_no_name_is_kept_and_no_two_rooms_know_the_same_person(found: Rooms) -> None:
+    one, two = found.ask("x", "One?", THREE), found.ask("y", "Two?", THREE)
+    for asked in (one, two):
+        found.choose(asked.room, "a-secret-key", 1, 0)
+    held = [set(found._rooms[asked.room].chosen) for asked in (one, two)]
+    assert not held[0] & held[1] and "a-secret-key" not in repr(found._rooms)
+    assert one.room != two.room and len(one.room) == 16
+
+
+@pytest.mark.parametrize(
+    ("text", "answers", "words"),
+    [
+        ("", THREE, "1 to 200 characters"),
+        ("x" * 201, THREE, "1 to 200 characters"),
+        (None, THREE, "1 to 200 characters"),
+        ("Yes?", ["only one", " "], "2 to 5 answers, one a line; here are 1"),
+        ("Yes?", list("abcdef"), "here are 6"),
+        ("Yes?", ["a"] * 1000, "2 to 5 answers"),
+        ("Yes?", "ab", "here are 0"),
+        ("Yes?", [1, {}], "here are 0"),
+        ("Yes?", ["a", "b" * 81], "at most 80 characters"),
+        ("Yes?", ["a", " a "], "the same"),
+    ],
+)
+def test_what_is_no_question(found: Rooms, text: object, answers: object, words: str) -> None:
+    with pytest.raises(RoomError, match=words):
+        found.ask("lecturer", text, answers)
+    assert found.mine("lecturer") is None
+
+
+@pytest.mark.parametrize("room", [None, "", 7, "x" * 16, "../../etc/passwd", "é" * 16, "a" * 10**6])
+def test_there_is_no_such_room(found: Rooms, room: object) -> None:
+    with pytest.raises(RoomError, match="Scan the code again"):
+        found.look(room)
+
+
+@pytest.mark.parametrize("answer", [-1, 3, 1.0, "0", None, True, 10**30])
+def test_there_is_no_such_answer(found: Rooms, answer: object) -> None:
+    asked = found.ask("lecturer", "One?", THREE)
+    with pytest.raises(RoomError, match="no such answer"):
+        found.choose(asked.room, "a", 1, answer)
+    assert found.look(asked.room).counts == (0, 0, 0)
+
+
+def test_floods_end_at_the_limits(found: Rooms) -> None:
+    asked = found.ask("lecturer", "One?", THREE)
+    for person in range(MAX_VOTERS):
+        found.choose(asked.room, str(person), 1, 0)
+    with pytest.raises(RoomError, match="the most of one question"):
+        found.choose(asked.room, "one more", 1, 0)
+    with pytest.raises(RoomError, match=f"changed your answer {MAX_CHANGES} times"):
+        for turn in range(MAX_CHANGES + 2):
+            found.choose(asked.room, "0", 1, (turn + 1) % 2)
+    assert sum(found.look(asked.room).counts) == MAX_VOTERS
+    for owner in range(MAX_ROOMS - 1):
+        found.ask(f"owner {owner}", "One?", THREE)
+    with pytest.raises(RoomError, match=f"{MAX_ROOMS} rooms"):
+        found.ask("one more", "One?", THREE)
+    assert found.ask("lecturer", "Two?", THREE).number == 2  # who has a room keeps it
+
+
+def test_a_room_that_nobody_uses_is_forgotten(found: Rooms, clock: Clock) -> None:
+    asked = found.ask("lecturer", "One?", THREE)
+    clock.now += MAX_SECONDS
+    found.choose(asked.room, "a", 1, 0)
+    clock.now += MAX_SECONDS
+    assert found.look(asked.room).counts == (1, 0, 0)
+    clock.now += 1
+    with pytest.raises(RoomError, match="no such room"):
+        found.look(asked.room)
+
+
+def test_many_phones_at_once(found: Rooms) -> None:
+    asked = found.ask("lecturer", "One?", THREE)
+
+    def phone(first: int) -> None:
+        for person in range(first, first + 50):
+            found.choose(asked.room, str(person), 1, person % 3)
+
+    threads = [threading.Thread(target=phone, args=(first,)) for first in range(0, 300, 50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found.look(asked.room).counts == (100, 100, 100)
+
+
+def test_nothing_is_there_unless_a_lecturer_asks() -> None:
+    assert rooms.ROOMS.mine("anybody") is None

@@ -1,0 +1,148 @@
+// @ts-check
+// Stage mode: larger, without chrome, with a code for the room. Key p, or stage=1 in the address. Mounted once: ui/stage/draw.py.
+
+import { button, element, within, write } from "./shared/dom.js"
+import { component } from "./shared/mount.js"
+import { follow, zoom } from "./stage_fit.js"
+import { freeze, isFrozen, release } from "./stage_freeze.js"
+import { back, figureAt, fill, fills, largest } from "./stage_full.js"
+import { createRoom, openRoom, squares, updateRoom } from "./stage_room.js"
+import { asked, forTheRoom, sceneOf, withStage } from "./stage_state.js"
+
+const TOLD_MS = 300 // an address that rests is told to the server, which makes the code
+const html = document.documentElement
+
+/** @param {HTMLElement} place */
+function create(place) {
+  const root = within(place, "div", "gf-stage-ui"), ended = new AbortController()
+  const frozen = button("❄", "Freeze: nothing moves until released (key z)", () => act(self, "freeze"))
+  const tools = within(root, "div", "gf-stage-tools")
+  tools.setAttribute("role", "group")
+  tools.setAttribute("aria-label", "Stage")
+  const small = button("", "A code for the room: phones open this very view", () => self.card.showModal())
+  small.classList.add("gf-stage-code")
+  tools.append(frozen, button("?", "Ask the room", () => openRoom(self.room)), button("⤢", "Fill the screen with the figure (key f)", () => act(self, "full")), button("✕", "Leave the stage (Esc or p)", () => act(self, "stage")))
+  root.append(small)
+  for (const one of root.querySelectorAll("button")) one.title = one.getAttribute("aria-label") ?? ""
+  const card = within(root, "dialog", "gf-stage-card")
+  card.setAttribute("aria-label", "For the room")
+  card.onclick = () => card.close()
+  /** @type {any} */
+  const self = { root, frozen, small, card, ended, on: false, at: null, stop: null, timer: 0, told: "", scene: sceneOf(location.href) }
+  self.room = createRoom(root, (done) => self.trigger?.("room", done))
+  listen(self)
+  addresses(self)
+  turn(self, new URL(location.href).searchParams.get("stage") === "1")
+  return self
+}
+
+function listen(self) {
+  const options = { signal: self.ended.signal, capture: true }
+  document.addEventListener("pointerover", (event) => { self.at = event.target }, options)
+  document.addEventListener("gf-stage", () => turn(self, !self.on), options)
+  document.addEventListener("gf-full", (event) => { const found = figureAt(/** @type {Element} */ (event.target)); if (found) fill(found) }, options)
+  document.addEventListener("keydown", (event) => {
+    const from = event.composedPath()[0], writing = from instanceof Element && (from.matches("input:not([type=range], [type=radio], [type=checkbox], [type=button]), textarea, select") || /** @type {HTMLElement} */ (from).isContentEditable)
+    const what = asked(event, writing)
+    if (!what || document.querySelector("dialog:modal, [role=dialog]:not([popover])")) return
+    if (act(self, what)) { event.preventDefault(); event.stopPropagation() }
+  }, options)
+}
+
+/** Does what a key or a button asks for; whether there was anything to do. */
+function act(self, what) {
+  if (what === "stage") { turn(self, !self.on); return true }
+  if (what === "full") return full(self)
+  if (what === "freeze") {
+    if (isFrozen()) thaw(self)
+    else if (self.on) { freeze(); self.frozen.setAttribute("aria-pressed", "true") }
+    return true
+  }
+  if (fills()) { back(); return true }
+  if (isFrozen()) { thaw(self); return true }
+  if (document.querySelector(":popover-open, [data-testid=stPopoverBody], [role=listbox]")) return false // what lies on top goes first
+  if (self.on) { turn(self, false); return true }
+  return false
+}
+
+function thaw(self) {
+  release()
+  self.frozen.setAttribute("aria-pressed", "false")
+}
+
+function full(self) {
+  if (fills()) { back(); return true }
+  const focused = document.activeElement && document.activeElement !== document.body ? figureAt(document.activeElement) : null
+  const found = (self.at?.isConnected ? figureAt(self.at) : null) ?? focused ?? (self.on ? largest(document) : null)
+  if (found) fill(found)
+  return found !== null
+}
+
+function turn(self, on) {
+  self.on = on
+  html.classList.toggle("gf-stage", on)
+  zoom(on)
+  self.stop?.()
+  self.stop = on ? follow() : null
+  if (!on) {
+    if (isFrozen()) thaw(self)
+    self.card.close()
+  }
+  window.dispatchEvent(new Event("resize")) // what measures the window measures it again
+  moved(self)
+}
+
+// Streamlit writes an address whole: the stage is put back into each of them, and taken out of those from before it was left.
+function addresses(self) {
+  for (const name of /** @type {const} */ (["pushState", "replaceState"])) {
+    const real = history[name]
+    history[name] = function (...message) {
+      real.apply(history, message)
+      moved(self)
+    }
+  }
+  window.addEventListener("popstate", () => moved(self), { signal: self.ended.signal })
+}
+
+function moved(self) {
+  if (self.ended.signal.aborted) return
+  const wanted = withStage(location.href, self.on)
+  if (wanted !== location.href) History.prototype.replaceState.call(history, history.state, "", wanted)
+  const scene = sceneOf(location.href)
+  if (scene !== self.scene) {
+    self.scene = scene
+    if (fills()) back()
+    if (isFrozen()) thaw(self)
+  }
+  clearTimeout(self.timer)
+  if (self.on) self.timer = setTimeout(() => tell(self), TOLD_MS)
+}
+
+function tell(self) {
+  const shown = forTheRoom(location.href)
+  if (shown === self.told || !self.send) return
+  self.told = shown
+  self.send("address", shown)
+}
+
+function update(self, data) {
+  updateRoom(self.room, data.room, data.said)
+  const { code } = data
+  if (!code || self.drawn === JSON.stringify(code)) return
+  self.drawn = JSON.stringify(code)
+  const drawn = code.path ? [squares(code, "A code that leads to this view")] : []
+  self.small.replaceChildren(...drawn.map((one) => one.cloneNode(true)))
+  self.small.classList.toggle("gf-stage-none", !drawn.length)
+  if (!drawn.length) write(self.small, "QR")
+  const words = code.address ? (drawn.length ? "" : "This view's address is too long for a code.") : "There is no address that phones could open."
+  self.card.replaceChildren(...drawn, element("p", "gf-stage-address", code.address), element("p", "", [words, code.note].filter(Boolean).join(" ")), button("Close", "Close the code", () => self.card.close()))
+}
+
+function remove(self) {
+  self.ended.abort()
+  clearTimeout(self.timer)
+  self.stop?.()
+  release()
+}
+
+export default component({ create, update, remove })

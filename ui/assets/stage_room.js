@@ -1,0 +1,96 @@
+// @ts-check
+// The room answers: a lecturer writes a question, phones choose, and the bars grow here.
+
+import { button, element, resize, vector, within, write } from "./shared/dom.js"
+import { bars } from "./stage_state.js"
+
+const LOOK_MS = 1000 // between two looks at the counts
+const LETTERS = "ABCDE"
+
+/** @param {HTMLElement} host @param {(done: object) => void} send */
+export function createRoom(host, send) {
+  const dialog = within(host, "dialog", "gf-room")
+  dialog.setAttribute("aria-label", "Ask the room")
+  const form = within(dialog, "form", "gf-room-form")
+  within(form, "h2", "", "Ask the room")
+  const text = within(within(form, "label", "", "Question"), "textarea"), answers = within(within(form, "label", "", "Answers, one a line (2 to 5)"), "textarea")
+  Object.assign(text, { rows: 2, maxLength: 200 })
+  Object.assign(answers, { rows: 5, maxLength: 450 })
+  const said = within(form, "p", "gf-room-said")
+  said.setAttribute("role", "status")
+  const buttons = within(form, "div", "gf-room-buttons"), ask = within(buttons, "button", "gf-room-main", "Ask")
+  ask.type = "submit"
+  buttons.append(button("Cancel", "Close without asking", () => dialog.close()))
+  const live = within(dialog, "div", "gf-room-live")
+  const head = within(live, "h2"), body = within(live, "div", "gf-room-body"), list = within(body, "ol", "gf-room-bars"), way = within(body, "div", "gf-room-way")
+  const total = within(live, "p", "gf-room-total"), foot = within(live, "div", "gf-room-buttons")
+  const closing = button("Close the question", "No more answers", () => send({ do: "close" }))
+  foot.append(closing, button("Next question", "Ask the same room another question", () => { self.writing = true; show(self); look(self) }), button("End the room", "Forget the room and its answers", () => { send({ do: "end" }); dialog.close() }), button("Hide", "Hide the answers; the room stays open", () => dialog.close()))
+  /** @type {any} */
+  const self = { dialog, form, text, answers, said, live, head, list, way, total, closing, rows: [], room: null, writing: false, timer: 0, send }
+  form.onsubmit = (event) => {
+    event.preventDefault()
+    self.writing = false
+    send({ do: "ask", text: text.value, answers: answers.value.split("\n") })
+  }
+  dialog.addEventListener("close", () => look(self))
+  return self
+}
+
+export function openRoom(self) {
+  self.writing = !self.room
+  if (!self.dialog.open) self.dialog.showModal()
+  show(self)
+  look(self)
+}
+
+// Looks for as long as answers may come; a look that finds nothing new brings no message.
+function look(self) {
+  const wanted = self.dialog.open && self.room?.open && !self.writing
+  if (wanted) self.timer ||= setInterval(() => self.send({ do: "look", at: performance.now() }), LOOK_MS)
+  else { clearInterval(self.timer); self.timer = 0 }
+}
+
+/** @param {any} self @param {any} room @param {string} said */
+export function updateRoom(self, room, said) {
+  self.room = room
+  if (said) self.writing = true
+  write(self.said, said)
+  if (!self.dialog.open) return
+  show(self)
+  look(self)
+}
+
+function show(self) {
+  const { room } = self, writing = self.writing || !room
+  self.form.hidden = !writing
+  self.live.hidden = writing
+  if (writing) return
+  write(self.head, room.text)
+  resize(self.rows, room.answers.length, (index) => {
+    const row = within(self.list, "li"), label = within(row, "span", "gf-room-answer"), bar = within(within(row, "div", "gf-room-track"), "div", "gf-room-bar"), count = within(row, "span", "gf-room-count")
+    return { index, label, bar, count, remove: () => row.remove() }
+  })
+  bars(room.counts).forEach(({ count, share, long }, i) => {
+    const row = self.rows[i]
+    write(row.label, `${LETTERS[i]}  ${room.answers[i]}`)
+    row.bar.style.width = `${100 * long}%`
+    write(row.count, `${count} · ${Math.round(100 * share)}%`)
+  })
+  const all = room.counts.reduce((sum, n) => sum + n, 0)
+  write(self.total, `${all} ${all === 1 ? "answer" : "answers"}${room.open ? "" : " · closed"}`)
+  self.closing.hidden = !room.open
+  self.way.dataset.room = room.room
+  if (self.way.dataset.address !== room.address) {
+    self.way.dataset.address = room.address
+    self.way.replaceChildren(...(room.code.path ? [squares(room.code, "To the room's question")] : []), element("p", "", room.address), element("p", "gf-room-note", room.note))
+  }
+}
+
+/** A QR code. @param {{ size: number, path: string }} code @param {string} label */
+export function squares(code, label) {
+  const drawing = vector("svg", { viewBox: `0 0 ${code.size} ${code.size}`, class: "gf-code", role: "img", "aria-label": label, "shape-rendering": "crispEdges" })
+  vector("rect", { width: code.size, height: code.size, fill: "#ffffff" }, drawing)
+  vector("path", { d: code.path, fill: "#000000" }, drawing)
+  return drawing
+}

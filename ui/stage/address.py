@@ -1,0 +1,109 @@
+"""Where the room finds what the projector shows: an address, and the code that a phone's camera reads."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+import segno
+
+MAX_ADDRESS = 1200  # characters: of more, a code has squares too small for the back row
+OUTSIDE = (
+    "192.0.2.1"  # an address kept for examples (RFC 5737): asked for the way to it, nothing is sent there
+)
+
+
+class Found(NamedTuple):
+    """An address, and what there is to say about it."""
+
+    address: str
+    note: str
+
+
+def for_phones(address: object, *, listens: str | None = None, own: str | None = None) -> Found:
+    """The address under which phones reach the page that this browser shows: its own, or, where that is
+    this computer's name for itself, the computer's in its local network. The note says what was changed, or
+    why it cannot be reached. `listens` is the address that the server was told to listen at; `own` this
+    computer's.
+
+    Anything but a web address gives an empty one.
+    """
+    if not isinstance(address, str) or len(address) > 8 * MAX_ADDRESS:
+        return Found("", "")
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return Found("", "")
+    if parts.scheme not in ("http", "https") or not host:
+        return Found("", "")
+    if not _itself(host):
+        return Found(urlunsplit(parts), "")
+    if listens is not None and _itself(listens):
+        return Found(
+            "", f"This server listens at {listens}, where phones cannot come: start it without that address."
+        )
+    own = local_address() if own is None else own
+    if not own:
+        return Found("", "This computer is in no network: phones cannot reach it.")
+    place = f"[{own}]" if ":" in own else own
+    changed = parts._replace(netloc=place if port is None else f"{place}:{port}")
+    return Found(urlunsplit(changed), f"For phones in this computer's network ({own}).")
+
+
+def _itself(host: str) -> bool:
+    """Whether a host is a computer's name for itself.
+
+    >>> _itself("localhost"), _itself("127.0.0.1"), _itself("::1"), _itself("example.org")
+    (True, True, True, False)
+    """
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def local_address() -> str:
+    """This computer's address in its network; nothing where it is in none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((OUTSIDE, 9))  # a datagram's way is looked up, and none is sent
+            found = str(probe.getsockname()[0])
+        except OSError:
+            return ""
+    return "" if _itself(found) or found == "0.0.0.0" else found
+
+
+def code(address: str) -> dict[str, str | int]:
+    """The QR code (ISO/IEC 18004) of an address: {size: squares a side, with the quiet edge; path: the dark
+    squares as an SVG path}. Empty for an address that is empty, or longer than MAX_ADDRESS.
+
+    >>> code(""), code("http://a/")["size"]
+    ({}, 29)
+    """
+    if not address or len(address) > MAX_ADDRESS:
+        return {}
+    edge = 4
+    rows = segno.make(address, error="l", micro=False).matrix
+    path = "".join(_line(row, edge, y + edge) for y, row in enumerate(rows))
+    return {"size": len(rows) + 2 * edge, "path": path}
+
+
+def _line(row: bytes | bytearray, left: int, y: int) -> str:
+    """The dark squares of a row, neighbours together.
+
+    >>> _line(bytes([1, 1, 0, 1]), 4, 7)
+    'M4 7h2v1h-2zM7 7h1v1h-1z'
+    """
+    found, start = [], None
+    for x, dark in enumerate([*row, 0]):
+        if dark and start is None:
+            start = x
+        elif not dark and start is not None:
+            found.append(f"M{left + start} {y}h{x - start}v1h-{x - start}z")
+            start = None
+    return "".join(found)

@@ -1,0 +1,74 @@
+"""The stage in the browser: mounted once for the whole app, and asleep until key p or `stage=1` wakes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import streamlit as st
+from streamlit import config
+
+from ui import state
+from ui.players.component import mounted
+from ui.stage.address import code, for_phones
+from ui.stage.room import ROOMS, RoomError
+
+KEY = "stage"
+URL = "room"  # of the page where phones answer
+_SAID = "room_said"
+
+
+@st.fragment
+def draw_stage() -> None:
+    """Draws the stage's component. What it asks (the code of another address, the room's counts) draws it
+    again, and nothing else of the page.
+    """
+    with st.container(key="stage_place"):
+        mounted("stage", styles=("stage",))(
+            key=KEY, data=_told(), on_address_change=lambda: None, on_room_change=_asked
+        )
+
+
+def _told() -> dict[str, Any]:
+    held = st.session_state.get(KEY) or {}
+    address = held.get("address")
+    if not isinstance(address, str):  # not on a stage
+        return {"code": None, "room": None, "said": ""}
+    found = for_phones(address, listens=config.get_option("server.address"))
+    return {
+        "code": {"address": found.address, "note": found.note, **code(found.address)},
+        "room": _room(address),
+        "said": st.session_state.get(_SAID, ""),
+    }
+
+
+def _room(address: str) -> dict[str, Any] | None:
+    """The question that this browser has put to the room, its counts and the way there."""
+    asked = ROOMS.mine(state.owner())
+    if asked is None:
+        return None
+    parts = urlsplit(address)
+    place = parts.path.rsplit("/", 1)[0]  # pages lie one level below the root
+    way = urlunsplit(parts._replace(path=f"{place}/{URL}", query=f"id={asked.room}", fragment=""))
+    found = for_phones(way, listens=config.get_option("server.address"))
+    return asdict(asked) | {"address": found.address, "note": found.note, "code": code(found.address)}
+
+
+def _asked() -> None:
+    """What the lecturer did: {do: ask, close, end or look, text, answers}."""
+    done = (st.session_state.get(KEY) or {}).get("room")
+    if not isinstance(done, Mapping):
+        return
+    owner, do = state.owner(), done.get("do")
+    st.session_state[_SAID] = ""
+    if do == "ask":
+        try:
+            ROOMS.ask(owner, done.get("text"), done.get("answers"))
+        except RoomError as error:
+            st.session_state[_SAID] = str(error)
+    elif do == "close":
+        ROOMS.close(owner)
+    elif do == "end":
+        ROOMS.end(owner)

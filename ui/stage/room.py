@@ -1,0 +1,188 @@
+"""What a room answers: a lecturer asks, phones choose, counts come back. In memory, with limits, no names.
+
+A room is made when a lecturer asks, and stays for the next question, so that nobody has to scan anew. Who has
+answered is kept as a hash with the room's own secret: one answer a browser, changeable, and nothing that says
+whose.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+MAX_ROOMS = 50  # of a server
+MAX_VOTERS = 500  # of a question
+MAX_CHANGES = 20  # of one browser's answer to one question
+MAX_SECONDS = 2 * 3600  # without a question or an answer, after which a room is forgotten
+MAX_TEXT, MAX_ANSWER = 200, 80  # characters
+FEWEST, MOST = 2, 5  # answers to choose from
+_ID = re.compile(r"[A-Za-z0-9_-]{16}")  # what secrets.token_urlsafe(12) makes
+
+
+class RoomError(ValueError):
+    """What was asked of a room cannot be; the message is for the person who asked."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the room sees of a question: `counts` are the choices of each answer."""
+
+    room: str
+    number: int  # 1 for a room's first
+    text: str
+    answers: tuple[str, ...]
+    counts: tuple[int, ...]
+    open: bool
+
+
+@dataclass
+class _Room:
+    id: str
+    secret: bytes
+    owner: bytes
+    used: float
+    number: int = 0
+    text: str = ""
+    answers: tuple[str, ...] = ()
+    open: bool = True
+    chosen: dict[bytes, int] = field(default_factory=dict)
+    changes: dict[bytes, int] = field(default_factory=dict)
+
+    def hashed(self, person: str) -> bytes:
+        return hmac.new(self.secret, person.encode("utf-8", "replace"), hashlib.sha256).digest()
+
+    def shown(self) -> Question:
+        chosen = list(self.chosen.values())
+        counts = tuple(chosen.count(answer) for answer in range(len(self.answers)))
+        return Question(self.id, self.number, self.text, self.answers, counts, self.open)
+
+
+class Rooms:
+    """All rooms of a server; every method may be called from any thread. `clock` tells seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._rooms: dict[str, _Room] = {}
+
+    def ask(self, owner: str, text: object, answers: object) -> Question:
+        """Puts a question to the owner's room, which is made where there is none; the answers to the last one
+        are gone. Raises RoomError for what is no question, and when the server has too many rooms.
+        """
+        asked, choices = _question(text, answers)
+        with self._lock:
+            self._forget()
+            room = self._of(owner)
+            if room is None:
+                if len(self._rooms) >= MAX_ROOMS:
+                    raise RoomError(f"This server has {MAX_ROOMS} rooms open, its most: try again later.")
+                room = _Room(secrets.token_urlsafe(12), secrets.token_bytes(16), b"", self._clock())
+                room.owner = room.hashed(owner)
+                self._rooms[room.id] = room
+            room.number += 1
+            room.text, room.answers, room.open = asked, choices, True
+            room.chosen.clear()
+            room.changes.clear()
+            room.used = self._clock()
+            return room.shown()
+
+    def mine(self, owner: str) -> Question | None:
+        """What the owner's room was last asked; None where there is no room."""
+        with self._lock:
+            self._forget()
+            room = self._of(owner)
+            return None if room is None else room.shown()
+
+    def close(self, owner: str) -> None:
+        """Ends the answering; the counts stay."""
+        with self._lock:
+            if room := self._of(owner):
+                room.open = False
+
+    def end(self, owner: str) -> None:
+        """Forgets the owner's room and all that was answered."""
+        with self._lock:
+            if room := self._of(owner):
+                del self._rooms[room.id]
+
+    def look(self, room: object) -> Question:
+        """What a room is asked. Raises RoomError for an id that is none, or is forgotten."""
+        with self._lock:
+            return self._find(room).shown()
+
+    def choice(self, room: object, person: str) -> int | None:
+        """The answer that this browser has chosen; None before it has."""
+        with self._lock:
+            found = self._find(room)
+            return found.chosen.get(found.hashed(person))
+
+    def choose(self, room: object, person: str, number: object, answer: object) -> Question:
+        """Counts this browser's answer to question `number`, instead of its last. Raises RoomError where the
+        question is closed or another by now, where there is no such answer, and beyond the limits.
+        """
+        with self._lock:
+            found = self._find(room)
+            if number != found.number:
+                raise RoomError("The question has changed: choose among the answers you see now.")
+            if not found.open:
+                raise RoomError("The question is closed: answers count no more.")
+            if (
+                isinstance(answer, bool)
+                or not isinstance(answer, int)
+                or not 0 <= answer < len(found.answers)
+            ):
+                raise RoomError("There is no such answer: choose one of those shown.")
+            who = found.hashed(person)
+            if who not in found.chosen and len(found.chosen) >= MAX_VOTERS:
+                raise RoomError(f"{MAX_VOTERS} have answered, the most of one question.")
+            if found.changes.get(who, 0) > MAX_CHANGES:
+                raise RoomError(f"You have changed your answer {MAX_CHANGES} times: the last one counts.")
+            if found.chosen.get(who) != answer:
+                found.changes[who] = found.changes.get(who, 0) + 1
+                found.chosen[who] = answer
+                found.used = self._clock()
+            return found.shown()
+
+    def _of(self, owner: str) -> _Room | None:
+        rooms = self._rooms.values()
+        return next((room for room in rooms if hmac.compare_digest(room.owner, room.hashed(owner))), None)
+
+    def _find(self, room: object) -> _Room:
+        self._forget()
+        if not isinstance(room, str) or not _ID.fullmatch(room) or room not in self._rooms:
+            raise RoomError(
+                "There is no such room: it has ended, or the link is not whole. Scan the code again."
+            )
+        return self._rooms[room]
+
+    def _forget(self) -> None:
+        since = self._clock() - MAX_SECONDS
+        for old in [room.id for room in self._rooms.values() if room.used < since]:
+            del self._rooms[old]
+
+
+def _question(text: object, answers: object) -> tuple[str, tuple[str, ...]]:
+    """(question, answers) without blanks around them. Raises RoomError with what would be right."""
+    asked = " ".join(text.split()) if isinstance(text, str) else ""
+    if not asked or len(asked) > MAX_TEXT:
+        raise RoomError(f"A question has 1 to {MAX_TEXT} characters.")
+    given = answers if isinstance(answers, Sequence) and not isinstance(answers, str | bytes) else ()
+    if len(given) > 10 * MOST:
+        raise RoomError(f"A question has {FEWEST} to {MOST} answers, one a line.")
+    choices = [" ".join(one.split()) for one in given if isinstance(one, str) and one.strip()]
+    if not FEWEST <= len(choices) <= MOST:
+        raise RoomError(f"A question has {FEWEST} to {MOST} answers, one a line; here are {len(choices)}.")
+    if any(len(one) > MAX_ANSWER for one in choices):
+        raise RoomError(f"An answer has at most {MAX_ANSWER} characters.")
+    if len(set(choices)) < len(choices):
+        raise RoomError("Two of the answers are the same.")
+    return asked, tuple(choices)
+
+
+ROOMS = Rooms()  # of this server process

@@ -12,7 +12,7 @@ export function createRoom(host, send) {
   const dialog = within(host, "dialog", "gf-room")
   dialog.setAttribute("aria-label", "Ask the room")
   const form = within(dialog, "form", "gf-room-form")
-  within(form, "h2", "", "Ask the room")
+  within(form, "p", "gf-room-head", "Ask the room")
   const text = within(within(form, "label", "", "Question"), "textarea"), answers = within(within(form, "label", "", "Answers, one a line (2 to 5)"), "textarea")
   Object.assign(text, { rows: 2, maxLength: 200 })
   Object.assign(answers, { rows: 5, maxLength: 450 })
@@ -22,7 +22,7 @@ export function createRoom(host, send) {
   ask.type = "submit"
   buttons.append(button("Cancel", "Close without asking", () => dialog.close()))
   const live = within(dialog, "div", "gf-room-live")
-  const head = within(live, "h2"), body = within(live, "div", "gf-room-body"), list = within(body, "ol", "gf-room-bars"), way = within(body, "div", "gf-room-way")
+  const head = within(live, "p", "gf-room-head"), body = within(live, "div", "gf-room-body"), list = within(body, "ol", "gf-room-bars"), way = within(body, "div", "gf-room-way")
   const total = within(live, "p", "gf-room-total"), foot = within(live, "div", "gf-room-buttons")
   const closing = button("Close the question", "No more answers", () => send({ do: "close" }))
   foot.append(closing, button("Next question", "Ask the same room another question", () => { self.writing = true; show(self); look(self) }), button("End the room", "Forget the room and its answers", () => { send({ do: "end" }); dialog.close() }), button("Hide", "Hide the answers; the room stays open", () => dialog.close()))

@@ -56,6 +56,7 @@ def only_this(monkeypatch: pytest.MonkeyPatch, found: Checkpoint, name: str) -> 
     monkeypatch.setattr(models, "SHIPPED", {})
     monkeypatch.setattr(models, "LAPSES", {})
     monkeypatch.setattr(models, "TASKS", {})
+    monkeypatch.setattr(models.families, "offered", list)
     monkeypatch.setattr(models, "TRAINABLE", [name])
     monkeypatch.setattr(models, "_untrained", lambda preset: found)
     monkeypatch.setattr(models.sources, "available", list)

@@ -171,7 +171,7 @@ def test_signed_colours_are_symmetric_and_others_start_at_zero():
 def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     text = "<img src=x onerror=alert(1)>&amp;" * 400
     monkeypatch.setattr(state, "corpus", lambda name: corpora.from_text(text, name))
-    monkeypatch.setattr("ui.subject.show_bytes", lambda t: "<i>" + t.decode())
+    monkeypatch.setattr("ui.text.tokens.show_bytes", lambda t: "<i>" + t.decode())
     subject._vocabulary.clear()
     feedforward_contexts._validation.clear()
     feedforward_contexts._kept.clear()

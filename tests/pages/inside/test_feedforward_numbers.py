@@ -38,6 +38,7 @@ def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     monkeypatch.setattr(models, "SHIPPED", {})
     monkeypatch.setattr(models, "LAPSES", {})
     monkeypatch.setattr(models, "TASKS", {})
+    monkeypatch.setattr(models.families, "offered", list)
     monkeypatch.setattr(models.sources, "available", list)
     monkeypatch.setattr(models, "TRAINABLE", ["feedforward-numbers"])
     monkeypatch.setattr(models, "_untrained", lambda preset: found)

@@ -45,6 +45,7 @@ def model(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
     monkeypatch.setattr(models, "SHIPPED", {})
     monkeypatch.setattr(models, "LAPSES", {})
     monkeypatch.setattr(models, "TASKS", {})
+    monkeypatch.setattr(models.families, "offered", list)
     monkeypatch.setattr(models.sources, "available", list)
     monkeypatch.setattr(models, "TRAINABLE", ["residual-numbers"])
     monkeypatch.setattr(models, "_untrained", lambda preset: found)

@@ -29,6 +29,7 @@ def draw_practise() -> None:
         tasks = {id_: title for id_, (title, _) in SETS[name].tasks.items()}
         task = widgets.one_of("Exercise", tasks, TASK, kind="list", width=280)
         seed = widgets.whole("Seed", 0, LARGEST_SEED, 1, SEED, width=130, hint="Another seed, other numbers.")
+        # Streamlit's own: a link to an exercise must not open its answer.
         shown = st.toggle("Show me", key=SHOWN, help="The way to the answer, step by step.")
     exercise = make(task, seed)
     left, right = st.columns([5, 3], gap="large")

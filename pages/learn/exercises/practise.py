@@ -78,6 +78,7 @@ def _verdict(exercise: Exercise) -> Verdict | None:
 def _input(exercise: Exercise, key: str) -> Any:
     form = exercise.form
     label = f"Your answer: {form.ask}"
+    # Streamlit's own: an answer begins empty and never goes into the link.
     if isinstance(form, Choice):
         return st.radio(label, form.options, index=None, key=key)
     if isinstance(form, Pick):

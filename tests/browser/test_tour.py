@@ -14,7 +14,7 @@ from ui.tour.courses import shelf
 
 COURSES = shelf().courses
 SECONDS = 3.0  # for a scene, on a server that has shown it before
-PLAYS = 3  # the first warms the server, and other work on the machine may hold up one more
+PLAYS = 5  # the first warms the server, and other work on the machine may hold up one more
 SEEN = """point => {
   const box = (e) => { const r = e?.getBoundingClientRect(); return r && {top: r.top, bottom: r.bottom, wide: r.width, high: r.height} }
   const main = document.querySelector('[data-testid="stMain"]'), at = main.querySelector('.st-key-' + point)

@@ -143,7 +143,7 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
 
 
 def test_a_run_goes_on_while_another_page_is_looked_at(page: Page, app_url: str):
-    opened(page, app_url, LINK.replace("steps=400", "steps=20000"))
+    opened(page, app_url, LINK.replace("steps=400", "steps=5000").replace("n_layers=2", "n_layers=8"))
     button(page, "Train").click()
     wait_for_steps(page, 3)
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Home").click()
@@ -203,7 +203,7 @@ def test_two_recipes_side_by_side(page: Page, app_url: str):
 
 def test_on_a_phone_the_run_comes_first_and_can_be_held(page: Page, app_url: str):
     page.set_viewport_size({"width": 390, "height": 844})
-    opened(page, app_url, LINK.replace("steps=400", "steps=20000"))
+    opened(page, app_url, LINK.replace("steps=400", "steps=5000").replace("n_layers=2", "n_layers=8"))
     expect(page.locator(".st-key-run_bar")).to_be_hidden()
     button(page, "Train").click()
     bar = page.locator(".st-key-run_bar")

@@ -143,7 +143,7 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
 
 
 def test_a_run_goes_on_while_another_page_is_looked_at(page: Page, app_url: str):
-    opened(page, app_url, LINK.replace("steps=400", "steps=5000").replace("n_layers=2", "n_layers=8"))
+    opened(page, app_url, LINK.replace("steps=400", "steps=4000"))
     button(page, "Train").click()
     wait_for_steps(page, 3)
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Home").click()

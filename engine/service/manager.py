@@ -26,6 +26,7 @@ from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
 from engine.service.scheduler import Scheduler
 from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status
+from engine.service.transport import Pipe, Transport
 from engine.training.records import TrainState
 
 __all__ = ["RunManager", "RunSpec", "RunView", "Status"]
@@ -41,9 +42,10 @@ class RunManager:
         *,
         clock: Callable[[], float] = time.monotonic,
         spare: bool = True,
+        open_transport: Callable[[int], Transport] = Pipe,
     ) -> None:
-        """Its files lie in a folder of its own in `folder`. Raises RunError when none can be made there."""
-        self._inside = Scheduler(profile, folder, clock, spare)
+        """Its files lie in a new folder in `folder`; `open_transport` starts workers. Raises RunError."""
+        self._inside = Scheduler(profile, folder, clock, spare, open_transport)
         self._finalizer = weakref.finalize(self, self._inside.shutter())
 
     @property
@@ -263,8 +265,7 @@ class RunManager:
         with self._inside.lock:
             return Found(self._inside.runs.get(run_id), step)
 
-    # Steering a run; RunError for somebody who did not start it, or when its state does not allow it
-    # -------------------
+    # Steering a run; RunError for one who did not start it, or when its state does not allow it ----
 
     def pause(self, run_id: str, owner: str) -> None:
         """Before the next step. It gives up its place, and stays paused whoever watches."""

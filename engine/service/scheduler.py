@@ -17,6 +17,7 @@ from engine.service.processes import Job, NoProcess, Seat, Worker, Workers, desc
 from engine.service.profiles import GB, Profile
 from engine.service.snapshots import Saved, Store, clear_partial
 from engine.service.state import End, Run
+from engine.service.transport import Pipe, Transport
 from engine.training.records import Done
 
 STOP_GRACE = 30.0  # seconds that a worker has for its last look before it is ended by force
@@ -31,7 +32,12 @@ class Scheduler:
     """
 
     def __init__(
-        self, profile: Profile, folder: Path | None, clock: Callable[[], float], spare: bool
+        self,
+        profile: Profile,
+        folder: Path | None,
+        clock: Callable[[], float],
+        spare: bool,
+        open_transport: Callable[[int], Transport] = Pipe,
     ) -> None:
         self.profile, self.clock = profile, clock
         self.lock = threading.RLock()
@@ -40,9 +46,8 @@ class Scheduler:
         self.seen: dict[str, float] = {}  # owner -> when last heard of
         self.closed = False
         self.store = Store(folder)
-        self.workers = Workers(
-            profile.threads_per_run, profile.max_workers, spare, self._on_message, self._on_exit
-        )
+        size = profile.threads_per_run, profile.max_workers
+        self.workers = Workers(*size, spare, self._on_message, self._on_exit, open_transport)
         self.workers.keep_spare(idle=True)
         self._housekeeping = Housekeeping(self.tick)
 
@@ -188,7 +193,9 @@ class Scheduler:
 
     def parked(self, run: Run, message: str) -> None:
         """The process of a paused run has ended. It queues where it was to go on meanwhile."""
-        again = run.status == "queued"
+        self._pause_without_process(run, message, again=run.status == "queued")
+
+    def _pause_without_process(self, run: Run, message: str, again: bool) -> None:
         self.end(run, "paused", message, by_lease=run.by_lease)
         if again:
             try:
@@ -372,4 +379,7 @@ class Scheduler:
         elif run.seat is None or run.seat.worker is seat.worker:
             clear_partial(job.folder)
         if run is not None and run.seat == seat:
-            self.fail(run, describe_exit(code, seat.worker.last_words()), lost=True)
+            if seat.worker.vanished and not run.stopping and run.may_move():
+                self._pause_without_process(run, run.message, again=run.status != "paused")
+            else:
+                self.fail(run, describe_exit(code, seat.worker.last_words()), lost=True)

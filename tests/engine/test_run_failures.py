@@ -20,7 +20,8 @@ import pytest
 
 from engine.errors import RunError
 from engine.service.manager import RunManager
-from engine.service.processes import ROOT, describe_exit
+from engine.service.processes import describe_exit
+from engine.service.transport import ROOT
 from tests.engine.running import (
     LONG,
     MODEL,
@@ -47,12 +48,12 @@ ME = "me"
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
+def make(tmp_path: Path, transport: dict[str, Any]) -> Iterator[Callable[..., RunManager]]:
     made: list[RunManager] = []
 
     def make(**fields: Any) -> RunManager:
         spare = fields.pop("spare", False)
-        made.append(RunManager(replace(PROFILE, **fields), tmp_path, spare=spare))
+        made.append(RunManager(replace(PROFILE, **fields), tmp_path, spare=spare, **transport))
         return made[-1]
 
     yield make

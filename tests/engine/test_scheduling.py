@@ -88,7 +88,11 @@ class Puppet:
     alive: set[Puppet]
     most = 0
 
-    def __init__(self, threads: int, on_message: Callable[..., None], on_exit: Callable[..., None]) -> None:
+    vanished = False  # whether its machine was lost with it
+
+    def __init__(
+        self, threads: int, on_message: Callable[..., None], on_exit: Callable[..., None], *_: object
+    ) -> None:
         self._said, self._on_exit = on_message, on_exit
         self.jobs: list[Job] = []
         self.ready = True

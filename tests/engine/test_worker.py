@@ -12,7 +12,6 @@ from typing import IO, Any
 import pytest
 
 from engine.errors import ConfigError, CorpusError
-from engine.service.processes import ROOT
 from engine.service.protocol import (
     Command,
     Failed,
@@ -35,6 +34,7 @@ from engine.service.protocol import (
     load_command,
     load_message,
 )
+from engine.service.transport import ROOT
 from engine.service.worker import Outbox, explain
 from engine.training.records import Done, Evaluation, HeadScores, Record, Sample, Snapshot, Step, TrainState
 from tests.engine.running import MODEL, SHORT, TEXT

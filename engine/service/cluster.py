@@ -143,9 +143,9 @@ class RemoteNode:
         self._tell_to_end("kill")
 
     def wait(self) -> int:
-        code = self._last.end[0] if self._last.end else 0 if self._ending and not self.vanished else LOST
-        self._call("clear")
-        return code
+        if self._last.end:
+            return self._last.end[0]
+        return LOST if self.vanished else 0
 
     def resident_bytes(self) -> int:
         return self._last.resident_bytes
@@ -158,7 +158,9 @@ class RemoteNode:
 
     def release(self) -> None:
         with suppress(self._ray.exceptions.RayError):
-            self._node.__ray_terminate__.options(concurrency_group="tell").remote()
+            cleared = self._node.clear.options(concurrency_group="tell").remote()
+            self._ray.wait([cleared], timeout=GRACE)
+            self._ray.kill(self._node)  # its cores are free again only then
 
     def _ask(self) -> Any:
         return self._node.hear.options(concurrency_group="hear").remote()

@@ -91,9 +91,13 @@ def settled(manager: RunManager, run_id: str) -> RunView:
 
 
 def pid(manager: RunManager, run_id: str) -> int:
-    """Of the process that does a run's training."""
-    (process,) = [process for process in manager.processes() if run_id in process.runs]
-    return process.pid
+    """Of the process that does a run's training, once it is known (on another machine it has to be told)."""
+
+    def known() -> int:
+        (process,) = [process for process in manager.processes() if run_id in process.runs]
+        return process.pid
+
+    return wait(known)
 
 
 def warm_spare(manager: RunManager) -> int:

@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,8 @@ MAX_ERROR_BYTES = 1 << 20  # of a worker's standard error; older lines go
 SPARE_DELAY = (
     5.0  # seconds: importing torch for the next run must not slow down the first seconds of this one
 )
+SILENT_SECONDS = 10.0  # without a sign of life: it comes every second, however loaded the machine is
+SILENT_START = 90.0  # likewise while it imports torch, perhaps from a slow disk
 RETRY_DELAY = 30.0  # seconds after a spare that could not start
 
 
@@ -65,12 +68,14 @@ class Worker:
         self._closed = self._reported = False
         self.jobs: list[Job] = []  # by entrant, those that have ended included; none for the spare
         self.ready = False
+        self.quiet = 0.0  # seconds since it last said anything, counted by `Workers.silent`
+        self.frozen = False  # ended because it said nothing
         self._errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115  it lives as long as the process, and has no name
         # A process of its own by a command of its own: a multiprocessing child would import app.py again and
         # run the app inside. A session of its own: Ctrl-C in the terminal reaches the server alone, which
         # then ends its workers.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "engine.service.worker", str(threads)],
+            [sys.executable, "-m", "engine.service.worker", str(threads), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -158,6 +163,7 @@ class Worker:
                     entrant, message = load_message(line)
                 except ValueError:
                     continue  # the torn last line of a killed process
+                self.quiet = 0.0
                 if (on_message := self._on_message()) is not None:
                     on_message(self, entrant, message)
                     del on_message  # not to keep the manager alive while waiting for the next line
@@ -193,6 +199,10 @@ class Workers:
         self._alive: set[Worker] = set()
         self._lock = threading.Lock()
         self._closed = False
+        self._listened = time.monotonic()
+        # Linux ends a worker with the *thread* that started it (worker._die_with): one that lasts as long as
+        # the manager, and not that of whoever pressed Train.
+        self._starter = ThreadPoolExecutor(1, "worker-starter")
 
     def free(self) -> bool:
         """Whether there is a spare, or room for one more process."""
@@ -246,6 +256,20 @@ class Workers:
             ):  # it could not even start: do not try four times a second
                 self._not_before = time.monotonic() + RETRY_DELAY
 
+    def silent(self) -> list[Worker]:
+        """Those that have said nothing for too long; they are ended. Called at each round of housekeeping,
+        and counts a round as a second at most: after a stop of the whole server nobody is late.
+        """
+        now = time.monotonic()
+        passed, self._listened = min(1.0, now - self._listened), now
+        for worker in (found := self.alive()):
+            worker.quiet += passed
+        late = [w for w in found if w.quiet > (SILENT_SECONDS if w.ready else SILENT_START)]
+        for worker in late:
+            worker.frozen = True
+            worker.kill()
+        return late
+
     def trim(self) -> None:
         for worker in self.alive():
             worker.trim_errors()
@@ -260,6 +284,7 @@ class Workers:
         for worker in alive:
             if worker.reader is not threading.current_thread():
                 worker.reader.join(timeout=10)
+        self._starter.shutdown()
 
     def _room(self) -> bool:
         """With the lock held."""
@@ -276,7 +301,9 @@ class Workers:
             self._starting += 1
         worker = None
         try:
-            worker = Worker(threads, message, ended)
+            worker = self._starter.submit(Worker, threads, message, ended).result()
+        except RuntimeError as error:  # it takes nothing any more: the server ends
+            raise OSError("the manager is closed") from error
         finally:
             with self._lock:
                 self._starting -= 1

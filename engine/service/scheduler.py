@@ -22,6 +22,9 @@ from engine.training.records import Done
 STOP_GRACE = 30.0  # seconds that a worker has for its last look before it is ended by force
 UNWATCHED = "Paused because nobody was watching. It goes on by itself as soon as somebody looks."
 FROZEN = "The process of the training did not answer any more, and was ended."
+LATE = "The training did not stop in time, and its process was ended."
+MAX_MOVES = 5  # of one run: a training that stops every process that it gets must not go on
+REPLACED = "At step {step:,} its process did not answer any more: another one went on from step {newest:,}."
 NOT_SAVED = "It could not be saved in time, so it goes on from its last snapshot."
 
 
@@ -191,10 +194,13 @@ class Scheduler:
         again = run.status == "queued"
         self.end(run, "paused", message, by_lease=run.by_lease)
         if again:
-            try:
-                self.enqueue(run)
-            except RunError as error:  # it stays paused, and says why
-                run.become("paused", str(error))
+            self._enqueue_again(run)
+
+    def _enqueue_again(self, run: Run) -> None:
+        try:
+            self.enqueue(run)
+        except RunError as error:  # it stays paused, and says why
+            run.become("paused", str(error))
 
     # Ending -------------------------------------------------------------------------------------
 
@@ -264,6 +270,7 @@ class Scheduler:
             self.seen = {owner: when for owner, when in self.seen.items() if owner in owners}
             self.dispatch()
             idle = places.taken(self.runs) == 0
+        self.workers.silent()  # `_on_exit` hears of those
         self.workers.trim()
         self.workers.keep_spare(idle)
 
@@ -293,7 +300,7 @@ class Scheduler:
         if run.parking:
             self.parked(run, NOT_SAVED)
         else:
-            self.end(run, "stopped", "The training did not stop in time, and its process was ended.")
+            self.end(run, "stopped", LATE)
         for mate in mates:
             if mate.parking:
                 self.parked(mate, NOT_SAVED)
@@ -372,4 +379,22 @@ class Scheduler:
         elif run.seat is None or run.seat.worker is seat.worker:
             clear_partial(job.folder)
         if run is not None and run.seat == seat:
-            self.fail(run, describe_exit(code, seat.worker.last_words()), lost=True)
+            if not seat.worker.frozen:
+                self.fail(run, describe_exit(code, seat.worker.last_words()), lost=True)
+            elif run.stopping:
+                self.end(run, "stopped", LATE)
+            elif run.moves < MAX_MOVES:
+                self._move(run, REPLACED)
+            else:
+                self.fail(run, FROZEN, lost=True)
+
+    def _move(self, run: Run, why: str) -> None:
+        """Its process is lost and its training is not: it goes on in another one, from its last snapshot, or
+        waits for that where it is paused.
+        """
+        wanted = run.status != "paused"
+        run.moves += 1
+        run.warn(why.format(step=run.step, newest=run.newest or 0))
+        self.end(run, "paused", run.message, by_lease=run.by_lease)
+        if wanted:
+            self._enqueue_again(run)

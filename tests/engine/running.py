@@ -5,6 +5,8 @@ waiting.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +15,7 @@ from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
 from engine.service.manager import RunManager, RunSpec, RunView
+from engine.service.processes import ROOT
 from engine.service.profiles import PROFILES, Profile
 from engine.service.state import RunFiles
 
@@ -131,3 +134,31 @@ def workers_of(parent: int | None = None) -> list[int]:
 
 
 OWN_PID = os.getpid()
+
+
+SERVER = """
+import sys, time
+from pathlib import Path
+from engine.service.manager import RunManager
+from tests.engine.running import LONG, PROFILE, reached, spec
+if __name__ == "__main__":
+    manager = RunManager(PROFILE, Path(sys.argv[1]))
+    run = manager.start(spec(LONG), "me")
+    reached(manager, run, 5)
+    sys.stdout.write("training\\n")
+    sys.stdout.flush()
+    if sys.argv[2] == "wait":
+        time.sleep(600)
+"""
+
+
+def serve_runs(folder: Path, mode: str) -> subprocess.Popen[str]:
+    """A server of its own with one training, which it says on its output; in mode `wait` it then stays."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(folder), mode],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        cwd=ROOT,
+    )

@@ -1,4 +1,4 @@
-"""What was done by hand to a run while it trained, or after it."""
+"""What somebody did to a run by hand, and what it is called after that."""
 
 from __future__ import annotations
 

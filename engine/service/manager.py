@@ -26,7 +26,7 @@ from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
 from engine.service.scheduler import Scheduler
 from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status
-from engine.service.transport import Pipe, Transport
+from engine.service.transport import Opener, Pipe
 from engine.training.records import TrainState
 
 __all__ = ["RunManager", "RunSpec", "RunView", "Status"]
@@ -42,10 +42,10 @@ class RunManager:
         *,
         clock: Callable[[], float] = time.monotonic,
         spare: bool = True,
-        open_transport: Callable[[int], Transport] = Pipe,
+        opener: Opener = Pipe,
     ) -> None:
-        """Its files lie in a new folder in `folder`; `open_transport` starts workers. Raises RunError."""
-        self._inside = Scheduler(profile, folder, clock, spare, open_transport)
+        """Its files lie in a new folder in `folder`; `opener` starts workers. Raises RunError."""
+        self._inside = Scheduler(profile, folder, clock, spare, opener)
         self._finalizer = weakref.finalize(self, self._inside.shutter())
 
     @property
@@ -125,10 +125,8 @@ class RunManager:
             self._check_open()
             kept = {run.party for run in self._inside.runs.values() if run.owner == owner}
             if (race is None or race not in kept) and len(kept) >= self.profile.max_runs_kept:
-                raise RunError(
-                    f"You have {self.profile.max_runs_kept} runs, the most that are kept here: remove one"
-                    " first."
-                )
+                most = self.profile.max_runs_kept
+                raise RunError(f"You have {most} runs, the most that are kept here: remove one first.")
             run = Run(name, owner, spec, self._inside.store.make(), self._inside.clock())
             run.beside, run.race, run.race_title = beside, race, title
             if race is None:
@@ -265,7 +263,7 @@ class RunManager:
         with self._inside.lock:
             return Found(self._inside.runs.get(run_id), step)
 
-    # Steering a run; RunError for one who did not start it, or when its state does not allow it ----
+    # Steering a run; RunError where it is not yours, or its state does not allow it -------------
 
     def pause(self, run_id: str, owner: str) -> None:
         """Before the next step. It gives up its place, and stays paused whoever watches."""

@@ -7,15 +7,18 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.service.protocol import Command, Message
-from engine.service.transport import Pipe, Transport
+from engine.service.transport import Opener, Pipe
 
 SPARE_DELAY = (
     5.0  # seconds: importing torch for the next run must not slow down the first seconds of this one
 )
+SILENT_SECONDS = 10.0  # without a sign of life: it comes every second, however loaded the machine is
+SILENT_START = 90.0  # likewise while it imports torch, perhaps from a slow disk
 RETRY_DELAY = 30.0  # seconds after a spare that could not start
 
 
@@ -53,14 +56,16 @@ class Worker:
         threads: int,
         on_message: Callable[[Worker, int, Message], None],
         on_exit: Callable[[Worker, int], None],
-        open_transport: Callable[[int], Transport] = Pipe,
+        opener: Opener = Pipe,
     ) -> None:
         self._on_message, self._on_exit = weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit)
         self._lock = threading.Lock()
         self._closed = self._reported = False
         self.jobs: list[Job] = []  # by entrant, those that have ended included; none for the spare
         self.ready = False
-        self.transport = open_transport(threads)
+        self.quiet = 0.0  # seconds since it last said anything, counted by `Workers.silent`
+        self.frozen = False  # ended because it said nothing
+        self.transport = opener(threads)
         self.reader = threading.Thread(target=self._read, name=f"worker-{self.pid}", daemon=True)
         self.reader.start()
 
@@ -118,6 +123,7 @@ class Worker:
     def _read(self) -> None:
         try:
             for entrant, message in self.transport.messages():
+                self.quiet = 0.0
                 if (on_message := self._on_message()) is not None:
                     on_message(self, entrant, message)
                     del on_message  # not to keep the manager alive while waiting for the next line
@@ -143,9 +149,9 @@ class Workers:
         spare: bool,
         on_message: Callable[[Worker, int, Message], None],
         on_exit: Callable[[Worker, int], None],
-        open_transport: Callable[[int], Transport] = Pipe,
+        opener: Opener = Pipe,
     ) -> None:
-        self._open = open_transport
+        self._opener = opener
         self._arguments = (threads, weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit))
         self._limit, self._wanted = limit, spare
         self._starting = 0  # places of processes that are being started this moment
@@ -154,6 +160,10 @@ class Workers:
         self._alive: set[Worker] = set()
         self._lock = threading.Lock()
         self._closed = False
+        self._listened = time.monotonic()
+        # Linux ends a worker with the *thread* that started it (worker._die_with): one that lasts as long as
+        # the manager, and not that of whoever pressed Train.
+        self._starter = ThreadPoolExecutor(1, "worker-starter")
 
     def free(self) -> bool:
         """Whether there is a spare, or room for one more process."""
@@ -207,6 +217,21 @@ class Workers:
             ):  # it could not even start: do not try four times a second
                 self._not_before = time.monotonic() + RETRY_DELAY
 
+    def silent(self) -> list[Worker]:
+        """Those that have said nothing for too long; they are ended. Called at each round of housekeeping,
+        and counts a round as a second at most: after a stop of the whole server nobody is late. Nor is a
+        worker that waits for a machine with room.
+        """
+        now = time.monotonic()
+        passed, self._listened = min(1.0, now - self._listened), now
+        for worker in (found := [worker for worker in self.alive() if worker.pid]):
+            worker.quiet += passed
+        late = [w for w in found if w.quiet > (SILENT_SECONDS if w.ready else SILENT_START)]
+        for worker in late:
+            worker.frozen = True
+            worker.kill()
+        return late
+
     def trim(self) -> None:
         for worker in self.alive():
             worker.trim_errors()
@@ -221,6 +246,7 @@ class Workers:
         for worker in alive:
             if worker.reader is not threading.current_thread():
                 worker.reader.join(timeout=10)
+        self._starter.shutdown()
 
     def _room(self) -> bool:
         """With the lock held."""
@@ -237,7 +263,9 @@ class Workers:
             self._starting += 1
         worker = None
         try:
-            worker = Worker(threads, message, ended, self._open)
+            worker = self._starter.submit(Worker, threads, message, ended, self._opener).result()
+        except RuntimeError as error:  # it takes nothing any more: the server ends
+            raise OSError("the manager is closed") from error
         finally:
             with self._lock:
                 self._starting -= 1

@@ -15,15 +15,14 @@ from engine.service import budgets, places, protocol
 from engine.service.housekeeping import Housekeeping, shut
 from engine.service.processes import Job, NoProcess, Seat, Worker, Workers, describe_exit
 from engine.service.profiles import GB, Profile
+from engine.service.sentences import FROZEN, LATE, MOVED, NOT_SAVED, REPLACED, UNWATCHED
 from engine.service.snapshots import Saved, Store, clear_partial
 from engine.service.state import End, Run
-from engine.service.transport import Pipe, Transport
+from engine.service.transport import Opener
 from engine.training.records import Done
 
 STOP_GRACE = 30.0  # seconds that a worker has for its last look before it is ended by force
-UNWATCHED = "Paused because nobody was watching. It goes on by itself as soon as somebody looks."
-FROZEN = "The process of the training did not answer any more, and was ended."
-NOT_SAVED = "It could not be saved in time, so it goes on from its last snapshot."
+MAX_MOVES = 5  # of one run: a training that stops every process that it gets must not go on
 
 
 class Scheduler:
@@ -32,12 +31,7 @@ class Scheduler:
     """
 
     def __init__(
-        self,
-        profile: Profile,
-        folder: Path | None,
-        clock: Callable[[], float],
-        spare: bool,
-        open_transport: Callable[[int], Transport] = Pipe,
+        self, profile: Profile, folder: Path | None, clock: Callable[[], float], spare: bool, opener: Opener
     ) -> None:
         self.profile, self.clock = profile, clock
         self.lock = threading.RLock()
@@ -47,7 +41,7 @@ class Scheduler:
         self.closed = False
         self.store = Store(folder)
         size = profile.threads_per_run, profile.max_workers
-        self.workers = Workers(*size, spare, self._on_message, self._on_exit, open_transport)
+        self.workers = Workers(*size, spare, self._on_message, self._on_exit, opener)
         self.workers.keep_spare(idle=True)
         self._housekeeping = Housekeeping(self.tick)
 
@@ -193,15 +187,16 @@ class Scheduler:
 
     def parked(self, run: Run, message: str) -> None:
         """The process of a paused run has ended. It queues where it was to go on meanwhile."""
-        self._pause_without_process(run, message, again=run.status == "queued")
-
-    def _pause_without_process(self, run: Run, message: str, again: bool) -> None:
+        again = run.status == "queued"
         self.end(run, "paused", message, by_lease=run.by_lease)
         if again:
-            try:
-                self.enqueue(run)
-            except RunError as error:  # it stays paused, and says why
-                run.become("paused", str(error))
+            self._enqueue_again(run)
+
+    def _enqueue_again(self, run: Run) -> None:
+        try:
+            self.enqueue(run)
+        except RunError as error:  # it stays paused, and says why
+            run.become("paused", str(error))
 
     # Ending -------------------------------------------------------------------------------------
 
@@ -271,6 +266,7 @@ class Scheduler:
             self.seen = {owner: when for owner, when in self.seen.items() if owner in owners}
             self.dispatch()
             idle = places.taken(self.runs) == 0
+        self.workers.silent()  # `_on_exit` hears of those
         self.workers.trim()
         self.workers.keep_spare(idle)
 
@@ -300,7 +296,7 @@ class Scheduler:
         if run.parking:
             self.parked(run, NOT_SAVED)
         else:
-            self.end(run, "stopped", "The training did not stop in time, and its process was ended.")
+            self.end(run, "stopped", LATE)
         for mate in mates:
             if mate.parking:
                 self.parked(mate, NOT_SAVED)
@@ -379,7 +375,23 @@ class Scheduler:
         elif run.seat is None or run.seat.worker is seat.worker:
             clear_partial(job.folder)
         if run is not None and run.seat == seat:
-            if seat.worker.vanished and not run.stopping and run.may_move():
-                self._pause_without_process(run, run.message, again=run.status != "paused")
+            worker = seat.worker
+            if not worker.frozen and not worker.vanished:
+                self.fail(run, describe_exit(code, worker.last_words()), lost=True)
+            elif run.stopping:
+                self.end(run, "stopped", LATE)
+            elif run.moves < MAX_MOVES:
+                self._move(run, MOVED if worker.vanished else REPLACED)
             else:
-                self.fail(run, describe_exit(code, seat.worker.last_words()), lost=True)
+                self.fail(run, FROZEN, lost=True)
+
+    def _move(self, run: Run, why: str) -> None:
+        """Its process is lost and its training is not: it goes on in another one, from its last snapshot, or
+        waits for that where it is paused.
+        """
+        wanted = run.status != "paused"
+        run.moves += 1
+        run.warn(why.format(step=run.step, newest=run.newest or 0))
+        self.end(run, "paused", run.message, by_lease=run.by_lease)
+        if wanted:
+            self._enqueue_again(run)

@@ -22,7 +22,6 @@ Status = Literal["queued", "starting", "running", "paused", "finished", "stopped
 End = Literal["finished", "stopped", "failed"]
 ACTIVE: tuple[Status, ...] = ("queued", "starting", "running", "paused")
 MAX_WARNINGS = 20
-MAX_MOVES = 5  # of one run, from a machine that was lost to another
 
 # What may follow which. Its process may reach the end of its training, or be lost, in whatever state the
 # manager has put the run meanwhile; an end is left by continuing for longer alone.
@@ -180,7 +179,7 @@ class Run:
     parking: bool = False  # its paused process is being saved and ended
     stop_by: float | None = None  # when a process that was asked to stop is ended by force
     paused_at: float = 0.0
-    moves: int = 0  # to another machine, because its own was lost
+    moves: int = 0  # to another process, because its own was lost
     history: HistoryLog = field(default_factory=HistoryLog)
     snapshots: dict[int, Saved] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -266,17 +265,6 @@ class Run:
         if self.status == "queued":
             self.become("starting")
         self.changed()
-
-    def may_move(self) -> bool:
-        """Notes that its machine was lost. False where that has happened too often: a training may be what
-        takes them down.
-        """
-        self.moves += 1
-        self.warn(
-            f"The machine that trained it was lost at step {self.step:,}: it goes on from step"
-            f" {self.newest or 0:,} on another one."
-        )
-        return self.moves <= MAX_MOVES
 
     def go_on(self) -> None:
         """Its waiting process trains again."""

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -60,6 +60,9 @@ class Transport(Protocol):
         """Frees what is left of it. Called once, when its end has been reported."""
 
 
+Opener = Callable[[int], Transport]  # how many threads it computes with -> a new worker
+
+
 class Pipe:
     """A process of this machine, spoken to by its standard input and output."""
 
@@ -71,7 +74,7 @@ class Pipe:
         # run the app inside. A session of its own: Ctrl-C in the terminal reaches the server alone, which
         # then ends its workers.
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "engine.service.worker", str(threads)],
+            [sys.executable, "-m", "engine.service.worker", str(threads), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -47,4 +47,4 @@ def cluster(nodes: Any) -> Iterator[Cluster]:
 @pytest.fixture(scope="session", params=["here", "cluster"])
 def transport(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What a manager is made with for its workers to be on this machine, and on a cluster's."""
-    return {} if request.param == "here" else {"open_transport": request.getfixturevalue("cluster").open}
+    return {} if request.param == "here" else {"opener": request.getfixturevalue("cluster").open}

@@ -87,6 +87,7 @@ class Puppet:
 
     alive: set[Puppet]
     most = 0
+    quiet, frozen = 0.0, False  # it speaks when the test lets it: nobody waits for more
 
     vanished = False  # whether its machine was lost with it
 

@@ -25,6 +25,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     # says otherwise; this is what it reads.
     PagesManager.uses_pages_directory = False
     _hide_traces(state.profile())
+    config.set_option("server.maxUploadSize", state.profile().max_upload_mb)
     served.ensure_static()
     await anyio.to_thread.run_sync(state.manager)
     _settle()

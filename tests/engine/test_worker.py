@@ -14,6 +14,7 @@ import pytest
 from engine.errors import ConfigError, CorpusError
 from engine.service.processes import ROOT
 from engine.service.protocol import (
+    Alive,
     Command,
     Failed,
     Kept,
@@ -72,11 +73,12 @@ def test_a_worker_speaks_only_the_protocol_and_imports_no_screen(tmp_path: Path)
         commands, answers = _pipes(worker)
         commands.write(_order(tmp_path))
         commands.flush()
-        messages = [load_message(line)[1] for line in _until_done(answers)]  # raises for anything else
+        said = [load_message(line)[1] for line in _until_done(answers)]  # raises for anything else
+        messages = [message for message in said if not isinstance(message, Alive)]
         commands.close()
         assert worker.wait(timeout=10) == 0
         answers.close()
-    assert [type(m) for m in messages[:2]] == [Ready, Started]
+    assert [type(m) for m in messages[:2]] == [Ready, Started] and Alive() in said
     records = [record for m in messages if isinstance(m, Records) for record in m.items]
     assert isinstance(records[-1], Done) and sum(isinstance(r, Step) for r in records) == SHORT.steps
     imported = {

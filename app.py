@@ -57,6 +57,8 @@ def route() -> None:
 
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    app = st.App(__file__, lifespan=server.lifespan, middleware=guard.middleware())
+    app = st.App(
+        __file__, lifespan=server.lifespan, middleware=guard.middleware(), on_script_error=server.told
+    )
 else:
     route()

@@ -36,6 +36,16 @@ async def lifespan(_: object) -> AsyncIterator[None]:
         await anyio.to_thread.run_sync(state.close_manager)
 
 
+def told(error: Exception) -> bool:
+    """What nobody else caught (a callback, the router itself): a sentence with a number, and the trace in the
+    log under that number. True: Streamlit shows nothing of its own.
+    """
+    from ui.look import failed
+
+    failed(error)
+    return True
+
+
 def _hide_traces(profile: Profile) -> None:
     """Strangers are not shown where files lie and what the code says; who runs the server has the log."""
     if profile.name == "hosted":

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.service.protocol import Command, Message, dump, load_message
+from engine.service.said import without_paths
 
 ROOT = Path(__file__).resolve().parents[2]
 MAX_ERROR_BYTES = 1 << 20  # of a worker's standard error; older lines go
@@ -331,7 +332,7 @@ def describe_exit(code: int, last_words: str = "") -> str:
             name = "unknown"
         return f"The training process was ended by signal {-code} ({name})."
     return f"The training process ended unexpectedly (exit code {code})" + (
-        f": {last_words}" if last_words else "."
+        f": {without_paths(last_words)}" if last_words else "."
     )
 
 

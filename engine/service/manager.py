@@ -19,7 +19,8 @@ from pathlib import Path
 
 from engine.checkpoints import Checkpoint
 from engine.errors import ConfigError, RunError
-from engine.service import places, profiles
+from engine.service import admission, places, profiles
+from engine.service.admission import Starts
 from engine.service.kept import Found, Trained
 from engine.service.names import clean_name, free_name
 from engine.service.profiles import MAX_PROMPT, Profile
@@ -43,8 +44,12 @@ class RunManager:
         clock: Callable[[], float] = time.monotonic,
         spare: bool = True,
         opener: Opener = Pipe,
+        address: Callable[[], str] = lambda: "",
     ) -> None:
-        """Its files lie in a new folder in `folder`; `opener` starts workers. Raises RunError."""
+        """Its files lie in a new folder in `folder`; `opener` starts workers; `address` tells the network
+        address of whoever asks now, empty where unknown. Raises RunError when no folder can be made.
+        """
+        self._address, self._starts = address, Starts()
         self._inside = Scheduler(profile, folder, clock, spare, opener)
         self._finalizer = weakref.finalize(self, self._inside.shutter())
 
@@ -70,9 +75,8 @@ class RunManager:
         return self._start(spec, owner, secrets.token_urlsafe(16))
 
     def start_pair(self, first: RunSpec, second: RunSpec, owner: str) -> tuple[str, str]:
-        """The ids of two new runs that are to be compared, and train together: the second beside the first
-        even where all places are taken, with half the threads each. Both are started, or none. Raises as
-        `start`.
+        """The ids of two new runs that train together, the second beside the first even where all places are
+        taken, with half the threads each. Both are started, or none. Raises as `start`.
         """
         profiles.check(self.profile, second)
         with self._inside.lock:
@@ -85,9 +89,8 @@ class RunManager:
                 raise
 
     def start_race(self, specs: Sequence[RunSpec], owner: str, title: str = "") -> tuple[str, ...]:
-        """The ids of new runs that train in turns, in one process, so that their curves grow together: each
-        is an ordinary run, and all together take one place, in the queue and among the running. All are
-        started, or none. Raises as `start`.
+        """The ids of new runs that train in turns, in one process: each is an ordinary run, and all together
+        take one place, in the queue and among the running. All are started, or none. Raises as `start`.
         """
         profiles.check_race(self.profile, specs)
         race, started = secrets.token_urlsafe(16), []
@@ -123,11 +126,12 @@ class RunManager:
         profiles.check(self.profile, spec)
         with self._inside.lock:
             self._check_open()
-            kept = {run.party for run in self._inside.runs.values() if run.owner == owner}
-            if (race is None or race not in kept) and len(kept) >= self.profile.max_runs_kept:
-                most = self.profile.max_runs_kept
-                raise RunError(f"You have {most} runs, the most that are kept here: remove one first.")
-            run = Run(name, owner, spec, self._inside.store.make(), self._inside.clock())
+            runs, now, address = self._inside.runs, self._inside.clock(), self._address()
+            if admission.check_owner(self.profile, runs, owner, race):
+                self._starts.count(address, self.profile.max_starts_address, now)
+            text = (spec.text or "").encode("utf-8", "surrogatepass")
+            admission.make_room(self.profile, runs, len(text), self._inside.forget)
+            run = Run(name, owner, spec, self._inside.store.make(), now, address)
             run.beside, run.race, run.race_title = beside, race, title
             if race is None:
                 run.given = self._free_name(spec.name, owner)
@@ -138,7 +142,8 @@ class RunManager:
             self._inside.runs[run.id] = run
             try:
                 if spec.text is not None:
-                    run.text_file = self._inside.store.write_text(run.folder, spec.text)
+                    run.text_file = self._inside.store.write_text(run.folder, text)
+                    run.text_bytes = len(text)
                 self._inside.enqueue(run)
             except RunError:
                 self._inside.forget(run)
@@ -203,9 +208,7 @@ class RunManager:
             return run.view(self._place(run)) if run else None
 
     def runs(self, owner: str) -> list[RunView]:
-        """An owner's runs, oldest first. Asking counts as a sign of life: what has ended is kept for
-        longer.
-        """
+        """An owner's runs, oldest first. Asking is a sign of life: what has ended is kept for longer."""
         with self._inside.lock:
             self._inside.seen[owner] = self._inside.clock()
             return [run.view(self._place(run)) for run in self._inside.runs.values() if run.owner == owner]
@@ -222,8 +225,8 @@ class RunManager:
             return run is not None and secrets.compare_digest(run.owner.encode(), owner.encode())
 
     def watch(self, run_id: str) -> None:
-        """Says that somebody is looking. Lets a run go on that was paused because nobody was; one paused by
-        its owner stays so. Who looks at one run of a race looks at all.
+        """Says that somebody is looking: a run goes on that was paused because nobody was. Who looks at one
+        run of a race looks at all.
         """
         with self._inside.lock:
             run = self._inside.runs.get(run_id)
@@ -254,9 +257,7 @@ class RunManager:
         return self._kept(run_id, step).trained()
 
     def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
-        """A zip that `engine.checkpoints.unpack` reads: the model after a step (the last snapshot by
-        default). Raises as `snapshot`.
-        """
+        """A zip for `engine.checkpoints.unpack`: the model after a step, as `model`. Raises as `snapshot`."""
         return self._kept(run_id, step).zipped(self.view(run_id))
 
     def _kept(self, run_id: str, step: int | None) -> Found:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.service.protocol import Command, Message
+from engine.service.said import without_paths
 from engine.service.transport import Opener, Pipe
 
 SPARE_DELAY = (
@@ -293,5 +294,5 @@ def describe_exit(code: int, last_words: str = "") -> str:
             name = "unknown"
         return f"The training process was ended by signal {-code} ({name})."
     return f"The training process ended unexpectedly (exit code {code})" + (
-        f": {last_words}" if last_words else "."
+        f": {without_paths(last_words)}" if last_words else "."
     )

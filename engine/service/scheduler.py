@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.errors import RunError
-from engine.service import budgets, places, protocol
+from engine.service import admission, budgets, places, protocol
 from engine.service.housekeeping import Housekeeping, shut
 from engine.service.processes import Job, NoProcess, Seat, Worker, Workers, describe_exit
 from engine.service.profiles import GB, Profile
@@ -55,18 +55,8 @@ class Scheduler:
     # Waiting and training -----------------------------------------------------------------------
 
     def enqueue(self, run: Run) -> None:
-        waiting = places.waiting(self.queue)
-        new = run.party not in waiting
-        if new and len(waiting) >= self.profile.max_queued:
-            raise RunError(
-                f"{len(waiting)} runs are waiting already, the most allowed here: try again in a while."
-            )
-        own = {other.party for other in self.queue if other.owner == run.owner}
-        if new and len(own) >= self.profile.max_queued_each:
-            raise RunError(
-                f"{self.profile.max_queued_each} of your runs are waiting already, the most for one person"
-                " here: remove one, or wait."
-            )
+        """Raises RunError when too many wait already."""
+        admission.check_queue(self.profile, self.queue, run)
         if run.status != "queued":
             run.become("queued")
         self.queue.append(run)

@@ -156,6 +156,7 @@ class Run:
     spec: RunSpec
     folder: Path
     last_watched: float
+    address: str = ""  # of the network that it was started from; empty where it is not known
     given: str = ""  # its name without what was done by hand
     listed: str = ""  # its name among all runs, where that is another: those of a race are alike in each
     beside: str | None = None  # the other run of a pair
@@ -173,6 +174,7 @@ class Run:
     learning_rate: float | None = None  # set by hand; kept when another process goes on
     prompt: str | None = None
     text_file: Path | None = None
+    text_bytes: int = 0  # of that file
     seat: Seat | None = None  # its part of a process
     idle: bool = False
     by_lease: bool = False  # paused because nobody watched

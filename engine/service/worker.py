@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from engine.service import protocol
 from engine.service.protocol import Command, Message, dump, load_command
+from engine.service.said import without_paths
 
 if TYPE_CHECKING:
     from engine.training.kinds import Data
@@ -170,7 +171,7 @@ class Session:
             why = (
                 (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
             )
-            text = f"A snapshot could not be saved ({why}). Training goes on without it."
+            text = f"A snapshot could not be saved ({without_paths(why)}). Training goes on without it."
             self.say(protocol.Warned(text))
         else:
             self.say(protocol.Kept(snapshot.step, str(path), size))
@@ -289,7 +290,7 @@ def explain(error: Exception) -> str:
     """What ended a training, as a sentence."""
     from engine.errors import ConfigError, GlassformerError
 
-    text = str(error).strip()
+    text = without_paths(str(error).strip())
     if isinstance(error, ConfigError):
         return text + "."  # begins with the name of a field, as it is written
     if isinstance(error, GlassformerError):

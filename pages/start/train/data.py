@@ -227,9 +227,11 @@ def _uploaded(profile: Profile) -> tuple[str, str]:
     """(text, sentence). The last good upload is kept, since an uploader forgets its file when another page is
     opened.
     """
-    file = st.file_uploader(
-        "A text file (UTF-8)", key="upload", max_upload_size=max(1, math.ceil(profile.max_text * 4 / 2**20))
-    )
+    most = max(1, math.ceil(profile.max_text * 4 / 2**20))
+    file = st.file_uploader("A text file (UTF-8)", key="upload", max_upload_size=most)
+    # the widget's limit is the browser's alone
+    if file is not None and file.size > most << 20:
+        return "", f"{safe(file.name)} is too large: at most {most} MB are allowed here."
     if file is not None:
         try:
             text = file.getvalue().decode("utf-8-sig")

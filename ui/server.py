@@ -37,7 +37,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
 
 def _hide_traces(profile: Profile) -> None:
     """Strangers are not shown where files lie and what the code says; who runs the server has the log."""
-    if profile.name == "hosted":
+    if profile.public:
         config.set_option("client.showErrorDetails", "none")
 
 

@@ -231,6 +231,7 @@ class Run:
     parking: bool = False  # its paused process is being saved and ended
     stop_by: float | None = None  # when a process that was asked to stop is ended by force
     paused_at: float = 0.0
+    due: int = 0  # the step that it was asked to reach while paused
     history: HistoryLog = field(default_factory=HistoryLog)
     snapshots: dict[int, Saved] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -274,8 +275,8 @@ class Run:
     @property
     def waits(self) -> bool:
         """Whether it is paused and its process, which lives, is not asked for anything."""
-        asked = self.stop_by is not None and not self.parking
-        return self.seat is not None and self.idle and self.status == "paused" and not asked
+        idle = self.seat is not None and self.idle and self.step >= self.due
+        return idle and self.status == "paused" and not self.stopping
 
     @property
     def takes_a_place(self) -> bool:
@@ -310,9 +311,8 @@ class Run:
     def begin(self) -> None:
         """A process is given to it, which goes on from the newest snapshot; a paused run's begins paused."""
         self.history.truncate(-1 if self.newest is None else self.newest)
-        self.step, self.idle = self.newest or 0, self.status == "paused"
-        # what was changed after that snapshot is true from there on now
-        self.changes = [replace(c, step=min(c.step, self.step)) for c in self.changes]
+        self.step, self.idle, self.due = self.newest or 0, self.status == "paused", 0
+        self.changes = [replace(c, step=min(c.step, self.step)) for c in self.changes]  # true from there on
         if self.status == "queued":
             self.become("starting")
         self.changed()

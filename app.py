@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui import server, site, state, widgets
+from ui.operate import health
 from ui.players import served
 from ui.stage.draw import URL, draw_stage
 from ui.status import sidebar_status
@@ -58,6 +59,6 @@ def route() -> None:
 
 
 if get_script_run_ctx(suppress_warning=True) is None:
-    app = st.App(__file__, lifespan=server.lifespan)
+    app = st.App(__file__, lifespan=server.lifespan, routes=health.routes())
 else:
     route()

@@ -25,6 +25,7 @@ from engine.service.names import clean_name, free_name
 from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
 from engine.service.scheduler import Scheduler
+from engine.service.standing import Standing, standing
 from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status
 from engine.training.records import TrainState
 
@@ -122,11 +123,9 @@ class RunManager:
         with self._inside.lock:
             self._check_open()
             kept = {run.party for run in self._inside.runs.values() if run.owner == owner}
-            if (race is None or race not in kept) and len(kept) >= self.profile.max_runs_kept:
-                raise RunError(
-                    f"You have {self.profile.max_runs_kept} runs, the most that are kept here: remove one"
-                    " first."
-                )
+            most = self.profile.max_runs_kept
+            if (race is None or race not in kept) and len(kept) >= most:
+                raise RunError(f"You have {most} runs, the most that are kept here: remove one first.")
             run = Run(name, owner, spec, self._inside.store.make(), self._inside.clock())
             run.beside, run.race, run.race_title = beside, race, title
             if race is None:
@@ -263,8 +262,7 @@ class RunManager:
         with self._inside.lock:
             return Found(self._inside.runs.get(run_id), step)
 
-    # Steering a run; RunError for somebody who did not start it, or when its state does not allow it
-    # -------------------
+    # Steering a run; RunError for who did not start it, or when its state does not allow it -------
 
     def pause(self, run_id: str, owner: str) -> None:
         """Before the next step. It gives up its place, and stays paused whoever watches."""
@@ -343,6 +341,10 @@ class RunManager:
         alive = self._inside.workers.alive()
         return [Process(w.pid, tuple(job.run for job in w.jobs), w.ready) for w in alive]
 
+    def standing(self) -> Standing:
+        """How many of everything there are now."""
+        return standing(self._inside)
+
     def files(self, run_id: str) -> RunFiles | None:
         """Where a run's files lie; None when there is no such run (any more)."""
         with self._inside.lock:
@@ -363,10 +365,8 @@ class RunManager:
 
     def _free_name(self, name: str, owner: str, own: Run | None = None) -> str:
         """The name, or with a number where another run of this owner has it."""
-        runs = self._inside.runs.values()
-        return free_name(
-            name, {run.listed or run.given for run in runs if run.owner == owner and run is not own}
-        )
+        others = [run for run in self._inside.runs.values() if run.owner == owner and run is not own]
+        return free_name(name, {run.listed or run.given for run in others})
 
     def _owned(self, run_id: str, owner: str, active: bool = False) -> Run:
         with self._inside.lock:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.service.events import note
 from engine.service.protocol import Command, Message, dump, load_message
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,6 +84,7 @@ class Worker:
         self._commands = self.process.stdin.fileno()
         if os.name == "posix":  # a worker that does not read must not hold up the manager
             os.set_blocking(self._commands, False)
+        note("worker started", pid=self.process.pid)
         self.reader = threading.Thread(target=self._read, name=f"worker-{self.process.pid}", daemon=True)
         self.reader.start()
 
@@ -166,6 +168,7 @@ class Worker:
             code = self.process.wait()
             self.process.stdout.close()
             self._reported = True
+            note("worker ended", pid=self.pid, code=code, jobs=len(self.jobs))
             if (on_exit := self._on_exit()) is not None:
                 on_exit(self, code)
                 del on_exit

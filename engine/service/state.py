@@ -9,6 +9,7 @@ from typing import Literal
 
 from engine.config import ModelConfig, TrainConfig
 from engine.faults import parts_of
+from engine.service.events import brief, note
 from engine.service.history import History, HistoryLog, best
 from engine.service.processes import Seat
 from engine.service.protocol import Train
@@ -289,12 +290,11 @@ class Run:
         return self.takes_a_place and self.status != "paused"
 
     def become(self, status: Status, message: str = "", *, by_lease: bool = False) -> None:
-        """The one way from a status to another. Raises ValueError where FOLLOWS knows no such way, which is a
-        fault of the caller.
-        """
+        """The one way from a status to another. Raises ValueError where FOLLOWS knows no such way."""
         if status not in FOLLOWS[self.status]:
             raise ValueError(f"a run that is {self.status} cannot become {status}")
         self.status, self.message, self.by_lease = status, message, by_lease
+        note("run", run=brief(self.id), status=status, step=self.step, parameters=self.parameters)
         self.changed()
 
     def changed(self) -> None:

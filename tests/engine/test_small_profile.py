@@ -16,7 +16,7 @@ from engine.service.profiles import GB, LIBRARIES, MB, PROFILES
 from tests.engine.running import LONG, SHORT, ended, lives, look, pid, reached, spec, wait, warm_spare
 
 SMALL = PROFILES["small"]
-SERVER = 480 * MB  # what the server was seen to hold after a tour of all pages, and a little more
+SERVER = 560 * MB  # resident after a tour of all pages with four controls moved on each (measured: 556)
 ME, OTHER = "me", "other"
 
 

@@ -51,7 +51,7 @@ LAYERS = (
         "ui.stage.room",
         "ui.stage.address",
     ),
-    ("ui.controls", "ui.status", "ui.terms", "ui.stage", "ui.tour"),
+    ("ui.controls", "ui.status", "ui.terms", "ui.stage", "ui.tour", "ui.operate"),
     ("ui.fetching",),
     ("ui.families",),
     ("ui.models", "ui.timeline"),

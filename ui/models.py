@@ -95,7 +95,7 @@ def choose_model(
         *(name for name in (*SHIPPED, *LAPSES) if (ROOT / "checkpoints" / name).is_dir()),
         *families.offered(),
         *(TASK + name for name in TASKS if (ROOT / "checkpoints" / TASK_FOLDER / name).is_dir()),
-        *(PRETRAINED + name for name in sources.available()),
+        *(PRETRAINED + name for name in state.published()),
         *fetching.files(named),
         *(UNTRAINED + name for name in TRAINABLE),
     ]

@@ -29,6 +29,13 @@ def profile() -> Profile:
     return profiles.current()
 
 
+def published() -> list[str]:
+    """The models of others that lie here: none where the limits of this server leave no room for any."""
+    from engine.pretrained import sources
+
+    return sources.available() if profile().max_pretrained else []
+
+
 def manager() -> RunManager:
     """The one run manager of this server process: made by the server's lifespan (ui.server), or when it is
     first asked for where there is none, as in a test of one page.

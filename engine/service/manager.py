@@ -26,6 +26,7 @@ from engine.service.names import clean_name, free_name
 from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
 from engine.service.scheduler import Scheduler
+from engine.service.standing import Standing, standing
 from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status
 from engine.service.transport import Opener, Pipe
 from engine.training.records import TrainState
@@ -299,11 +300,8 @@ class RunManager:
         """A new peak for AdamW from the next step on (Muon's moves in proportion); kept when an ended run is
         continued.
         """
-        if not (
-            isinstance(learning_rate, int | float)
-            and math.isfinite(learning_rate)
-            and 0 <= learning_rate <= 1e6
-        ):
+        rate = learning_rate
+        if not (isinstance(rate, int | float) and math.isfinite(rate) and 0 <= rate <= 1e6):
             raise ConfigError("learning_rate", learning_rate, "must be between 0 and 1e+06")
         with self._inside.lock:
             run = self._owned(run_id, owner)
@@ -343,6 +341,10 @@ class RunManager:
         alive = self._inside.workers.alive()
         return [Process(w.pid, tuple(job.run for job in w.jobs), w.ready) for w in alive]
 
+    def standing(self) -> Standing:
+        """How many of everything there are now."""
+        return standing(self._inside)
+
     def files(self, run_id: str) -> RunFiles | None:
         """Where a run's files lie; None when there is no such run (any more)."""
         with self._inside.lock:
@@ -363,10 +365,8 @@ class RunManager:
 
     def _free_name(self, name: str, owner: str, own: Run | None = None) -> str:
         """The name, or with a number where another run of this owner has it."""
-        runs = self._inside.runs.values()
-        return free_name(
-            name, {run.listed or run.given for run in runs if run.owner == owner and run is not own}
-        )
+        others = [run for run in self._inside.runs.values() if run.owner == owner and run is not own]
+        return free_name(name, {run.listed or run.given for run in others})
 
     def _owned(self, run_id: str, owner: str, active: bool = False) -> Run:
         with self._inside.lock:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.service.events import note
 from engine.service.protocol import Command, Message
 from engine.service.said import without_paths
 from engine.service.transport import Opener, Pipe
@@ -67,6 +68,7 @@ class Worker:
         self.quiet = 0.0  # seconds since it last said anything, counted by `Workers.silent`
         self.frozen = False  # ended because it said nothing
         self.transport = opener(threads)
+        note("worker started", pid=self.pid)
         self.reader = threading.Thread(target=self._read, name=f"worker-{self.pid}", daemon=True)
         self.reader.start()
 
@@ -132,6 +134,7 @@ class Worker:
             self.kill()
             code = self.transport.wait()
             self._reported = True
+            note("worker ended", pid=self.pid, code=code, jobs=len(self.jobs))
             if (on_exit := self._on_exit()) is not None:
                 on_exit(self, code)
                 del on_exit

@@ -156,6 +156,7 @@ class Scheduler:
                 ) from None
             self._park(but=run)
         if run.seat is not None:
+            run.due = max(run.due, run.step) + 1  # until then its process is not ended for being idle
             run.seat.send(protocol.OneStep())
 
     def _park(self, but: Run | None = None) -> None:

@@ -33,7 +33,8 @@ def shipped() -> dict[str, str]:
 
 def published() -> dict[str, str]:
     """Those that others trained, by their names in links -> title, as far as they are on this server."""
-    return {PRETRAINED + name: title_of(PRETRAINED + name) for name in pairs.available()}
+    names = pairs.available() if state.profile().max_pretrained else ()
+    return {PRETRAINED + name: title_of(PRETRAINED + name) for name in names}
 
 
 def runs(named: str | None) -> dict[str, str]:

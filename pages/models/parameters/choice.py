@@ -67,7 +67,7 @@ def options() -> dict[str, str]:
         for name, title in (SHIPPED | LAPSES).items()
         if (ROOT / "checkpoints" / name / checkpoints.CONFIG).is_file()
     }
-    published = {PRETRAINED + name: title_of(PRETRAINED + name) for name in sources.available()}
+    published = {PRETRAINED + name: title_of(PRETRAINED + name) for name in state.published()}
     return {**runs, **shipped, **published, **{name: preset.title for name, preset in ALL.items()}}
 
 

@@ -125,6 +125,11 @@ class Pooler(nn.Module):
         matrix = Weight("W_pool, on the first token", ("d_model", "d_model"))
         return matrix, Weight("bias of W_pool", ("d_model",))
 
+    @classmethod
+    def products(cls) -> tuple[Product, ...]:
+        """Those of a whole text: every token but the first is left out."""
+        return (Product("W_pool", ("d_model", "d_model")),)
+
 
 class NoOutput(nn.Module):
     """No output head: an encoder hands its vectors on, T5's to its decoder, BERT's to a task."""

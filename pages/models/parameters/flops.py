@@ -87,7 +87,8 @@ def _products(found: Work) -> None:
         hide_index=True,
         column_config={"FLOP for a token": st.column_config.NumberColumn(format="localized")},
     )
-    st.caption(words.WHAT_COUNTS)
+    made_once = (words.ONCE.format(name=p.name, flops=p.flops) for p in found.flops.once)
+    st.caption(words.WHAT_COUNTS + "".join(made_once))
 
 
 def _numbers(found: Work, ledger: Ledger) -> None:

@@ -38,7 +38,7 @@ def speaks_figure(
         "colorbar": {
             **{"orientation": "h", "x": 1, "xanchor": "right", "y": 0, "yanchor": "top", "len": 0.66},
             **{"thickness": 8, "nticks": 5, "tickfont": {"size": 12}},
-            "title": {"text": "points more with the word", "side": "bottom", "font": {"size": 13}},
+            "title": {"text": "in points of a hundred", "side": "bottom", "font": {"size": 13}},
         },
     }
     bars = {
@@ -74,7 +74,7 @@ def speaks_figure(
         },
         xaxis2=token_axis(
             words,
-            "each word: what it adds to that",
+            "what each word adds",
             12,
             most=MOST if upright else 64,
             side="top",

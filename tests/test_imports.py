@@ -56,7 +56,7 @@ LAYERS = (
     ("ui.families",),
     ("ui.models", "ui.timeline"),
     ("ui.subject",),
-    ("ui.race", "ui.race_desk", "ui.race_words"),
+    ("ui.race", "ui.race_desk", "ui.race_words", "ui.trained"),
     ("ui.look", "ui.course", "ui.server"),
     ("pages",),
     ("app",),

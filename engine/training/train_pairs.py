@@ -317,7 +317,9 @@ class evaluating:
 
 
 def known(text: str, tokenizer: PairTokenizer) -> str:
-    """A text without the symbols that a vocabulary lacks."""
+    """A text without the symbols that a vocabulary lacks; whole where one symbol stands for such."""
+    if tokenizer.other is not None:
+        return text.strip()
     unknown = set(tokenizer.unknown(text))
     if tokenizer.by == "letters":
         return "".join(c for c in text if c not in unknown)

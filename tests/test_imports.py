@@ -38,6 +38,7 @@ LAYERS = (
     ("engine.training",),
     ("engine.doctor", "engine.exercises"),
     ("engine.service", "engine.pretrain"),
+    ("engine.guesses",),
     ("ui.text", "ui.site", "ui.layout", "ui.figures"),
     ("ui.fields", "ui.reading"),
     (
@@ -52,7 +53,7 @@ LAYERS = (
         "ui.stage.address",
     ),
     ("ui.controls", "ui.status", "ui.terms", "ui.stage", "ui.tour", "ui.operate"),
-    ("ui.fetching",),
+    ("ui.fetching", "ui.guess"),
     ("ui.families",),
     ("ui.models", "ui.timeline"),
     ("ui.subject",),

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from engine.config import ResolvedConfig
 from engine.ledger.rows import SYMBOLS
 from engine.parts import costs
-from engine.parts.output import Pooler
+from engine.parts.output import POOLERS
 from engine.parts.registry import HEALTHY, Parts
 
 
@@ -58,8 +58,10 @@ def products(
 
 
 def once(c: ResolvedConfig) -> tuple[Product, ...]:
-    """What is made once for a text, however long: the pooler's product, of its first token alone."""
-    made = Pooler.products() if c.pooler else ()
+    """What is made once for a text, however long: the pooler's product, of its first token alone. A mean has
+    none.
+    """
+    made = POOLERS[c.pooling].products() if c.pooler else ()
     return tuple(_product("pooler", each, c, 1, 1) for each in made)
 
 

@@ -150,6 +150,10 @@ class MeanPooler(nn.Module):
     def tensors(cls) -> tuple[Weight, ...]:
         return ()
 
+    @classmethod
+    def products(cls) -> tuple[Product, ...]:
+        return ()
+
 
 POOLERS: dict[Pooling, type[FirstPooler | MeanPooler]] = {"first": FirstPooler, "mean": MeanPooler}
 

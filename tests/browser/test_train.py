@@ -203,7 +203,7 @@ def test_two_recipes_side_by_side(page: Page, app_url: str):
 
 def test_on_a_phone_the_run_comes_first_and_can_be_held(page: Page, app_url: str):
     page.set_viewport_size({"width": 390, "height": 844})
-    opened(page, app_url, LINK.replace("steps=400", "steps=4000"))
+    opened(page, app_url, LINK.replace("steps=400", "steps=5000").replace("n_layers=2", "n_layers=8"))
     expect(page.locator(".st-key-run_bar")).to_be_hidden()
     button(page, "Train").click()
     bar = page.locator(".st-key-run_bar")

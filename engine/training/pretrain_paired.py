@@ -31,7 +31,7 @@ from engine.training.train_pairs import exact, train_labels, train_pairs
 log = logging.getLogger("glassformer.pretrain")
 
 SPEAKERS = "speakers"
-SHIPPED = ("dates", "language", "numbers", "reverse", SPEAKERS)
+SHIPPED = ("dates", "language", "numbers", "number_words", "reverse", "sort", SPEAKERS)
 FOLDER = "paired"  # in checkpoints
 ALIGNED = 200  # held-out pairs whose alignment is looked at
 

@@ -38,7 +38,7 @@ LAYERS = (
     ("engine.training",),
     ("engine.doctor", "engine.exercises"),
     ("engine.service", "engine.pretrain"),
-    ("ui.text", "ui.site", "ui.layout", "ui.figures"),
+    ("ui.text", "ui.site", "ui.layout", "ui.figures", "ui.identity", "ui.guard"),
     ("ui.fields", "ui.reading"),
     (
         "ui.state",

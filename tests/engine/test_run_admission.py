@@ -13,7 +13,7 @@ from engine.errors import RunError
 from engine.service.admission import MAX_ADDRESSES, Starts
 from engine.service.manager import RunManager
 from engine.service.profiles import PROFILES
-from tests.engine.running import LONG, PROFILE, SHORT, TEXT, Clock, look, spec, wait
+from tests.engine.running import LONG, PROFILE, SHORT, TEXT, Clock, files, look, spec, wait
 
 HERE, THERE = "192.0.2.7", "198.51.100.9"
 
@@ -72,15 +72,18 @@ def test_many_invented_owners_do_not_fill_the_disk_with_texts(make: Callable[...
 
 
 def test_texts_count_to_the_budget_of_the_disk(make: Callable[..., Any]) -> None:
-    size = len(TEXT.encode())
-    manager, asker, _ = make(snapshot_bytes_total=size, max_queued=1000)
+    text = TEXT * 400
+    size = len(text.encode())
+    manager, asker, _ = make(snapshot_bytes_total=3 * size // 2, max_queued=1000)
     asker.address = ""
-    old = manager.start(spec(LONG), "one")
+    old = manager.start(spec(LONG, text=text), "one")
     manager.stop(old, "one")
     wait(lambda: not look(manager, old).active)
-    new = manager.start(replace(spec(LONG), text=TEXT), "two")
-    wait(lambda: manager.view(old) is None)
-    assert look(manager, new).snapshots, "its first snapshot is what there was no room for"
+    new = manager.start(spec(LONG, text=text), "two")
+    wait(lambda: manager.view(old) is None, 20)
+    view = look(manager, new)
+    kept = sum(saved.size for saved in files(manager, new).snapshots.values())
+    assert view.snapshots and kept < size, "snapshots alone would have had room"
 
 
 def test_runs_have_a_cap_and_the_oldest_that_have_ended_go_first(make: Callable[..., Any]) -> None:

@@ -17,6 +17,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 
 CHOICES = ("slider", "selectbox", "radio", "checkbox", "button_group", "number_input")
 PATIENCE = 60.0  # seconds for one answer
+GONE = 10.0  # seconds for that of a fragment
 MAX_MESSAGE = 64 * 2**20  # bytes
 
 
@@ -102,8 +103,7 @@ class Visitor:
         while due and min(due.values()) < until:
             fragment = min(due, key=lambda one: due[one])
             await asyncio.sleep(max(0.0, due[fragment] - time.monotonic()))
-            await self._ask(fragment)
-            asked += 1
+            asked += await self._again(fragment)
             now = time.monotonic()
             due = {one: due.get(one, now + each) for one, each in self.page.fragments.items()}
             if fragment in due:
@@ -111,7 +111,20 @@ class Visitor:
         await asyncio.sleep(max(0.0, until - time.monotonic()))
         return asked
 
-    async def _ask(self, fragment: str = "") -> float:
+    async def _again(self, fragment: str) -> bool:
+        """Asks for a fragment. The server leaves a question unanswered about one that is not there any more:
+        whether it was there.
+        """
+        try:
+            await self._ask(fragment, GONE)
+        except Broken as error:
+            if not isinstance(error.__cause__, TimeoutError):
+                raise
+            self.page.fragments.pop(fragment, None)
+            return False
+        return True
+
+    async def _ask(self, fragment: str = "", patience: float = PATIENCE) -> float:
         """Asks for the page, or for a fragment of it, and takes in the answer. Seconds until it was whole."""
         message = BackMsg()
         wanted = message.rerun_script
@@ -121,15 +134,15 @@ class Visitor:
         wanted.cached_message_hashes.extend(self._cached)
         begun = time.perf_counter()
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(patience):
                 await self._socket.send(message.SerializeToString())
-                while not self._take_in(await self._socket.recv(), bool(fragment)):
+                while not self._take_in(await self._socket.recv()):
                     pass
         except (OSError, websockets.WebSocketException, TimeoutError) as error:
             raise Broken(f"no answer to {self.name!r}: {type(error).__name__} {error}") from error
         return time.perf_counter() - begun
 
-    def _take_in(self, data: bytes | str, part: bool) -> bool:
+    def _take_in(self, data: bytes | str) -> bool:
         """One message becomes part of the page. Whether it was the last of an answer."""
         assert isinstance(data, bytes)
         self.received += len(data)
@@ -140,8 +153,11 @@ class Visitor:
             kind = message.WhichOneof("type")
         elif message.metadata.cacheable:
             self._cached[message.hash] = message
-        if kind == "new_session" and not part:
+        if kind == "new_session" and not message.metadata.run.fragment_ids:
             self.page = Page()
+        elif kind == "stop_auto_rerun":
+            for fragment in message.stop_auto_rerun.fragment_ids:
+                self.page.fragments.pop(fragment, None)
         elif kind == "auto_rerun":
             self.page.fragments[message.auto_rerun.fragment_id] = message.auto_rerun.interval
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":

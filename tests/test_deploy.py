@@ -234,13 +234,13 @@ def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path)
         await visitor.enter()
         await visitor.visit("", "")
         assert visitor.page.elements > 5 and not visitor.page.exceptions
-        await visitor.visit("train")
+        await visitor.visit("train", "steps=30")
         await visitor.press("train")
         for _ in range(120):
             assert not visitor.page.exceptions
             if told('glassformer_runs{state="finished"}') == 1:
                 break
-            await visitor.look(0.5)
+            await visitor.look(1.2)
         assert told("glassformer_sessions") == 1
         await visitor.leave()
 
@@ -254,7 +254,8 @@ def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path)
             status = Path(f"/proc/{server.pid}/status").read_text()
             assert f"Uid:\t{NOBODY}\t{NOBODY}" in status
         asyncio.run(stranger())
-        assert told('glassformer_runs{state="finished"}') == 1
+        now = _answer(f"http://127.0.0.1:{operator}/metrics")[1]
+        assert told('glassformer_runs{state="finished"}') == 1, (now, (place / "log").read_text()[-3000:])
         assert told('glassformer_rerun_seconds_count{what="page"}') >= 3
         assert told('glassformer_rerun_seconds_count{what="fragment"}') >= 1
     finally:

@@ -21,12 +21,15 @@ class WorkerStanding:
 
 @dataclass(frozen=True)
 class Standing:
-    """The statuses of all runs that are kept; who waits, a race as one; the processes; bytes on disk."""
+    """The statuses of all runs that are kept; who waits, a race as one; the processes; bytes of snapshots on
+    disk; the steps that these runs have done.
+    """
 
     statuses: tuple[Status, ...]
     queued: int
     workers: tuple[WorkerStanding, ...]
     snapshot_bytes: int
+    steps: int
 
 
 def standing(inside: Scheduler) -> Standing:
@@ -34,8 +37,10 @@ def standing(inside: Scheduler) -> Standing:
     with inside.lock:
         statuses = tuple(run.status for run in inside.runs.values())
         queued = len(places.waiting(inside.queue))
+        steps = sum(run.step for run in inside.runs.values())
         kept = sum(saved.size for run in inside.runs.values() for saved in run.snapshots.values())
-    return Standing(statuses, queued, tuple(_worker(worker) for worker in inside.workers.alive()), kept)
+    workers = tuple(_worker(worker) for worker in inside.workers.alive())
+    return Standing(statuses, queued, workers, kept, steps)
 
 
 def _worker(worker: Worker) -> WorkerStanding:

@@ -53,6 +53,7 @@ NOW = Standing(
     3,
     (WorkerStanding("training", 100), WorkerStanding("training", 23), WorkerStanding("spare", 7)),
     4096,
+    250,
 )
 
 
@@ -75,7 +76,7 @@ def test_the_numbers_of_a_moment() -> None:
     for name, (count, held) in workers.items():
         assert text[f'glassformer_workers{{state="{name}"}}'] == count
         assert text[f'glassformer_worker_bytes{{state="{name}"}}'] == held
-    assert text["glassformer_snapshot_bytes"] == 4096
+    assert text["glassformer_snapshot_bytes"] == 4096 and text["glassformer_steps"] == 250
     assert 20e6 < text["glassformer_server_bytes"] < 20e9
 
 
@@ -162,6 +163,7 @@ def test_a_manager_tells_how_it_stands_and_what_happens(tmp_path: Any, written: 
         now = manager.standing()
         kept = sum(path.stat().st_size for path in tmp_path.rglob("*.safetensors"))
         assert now.statuses == ("finished",) and now.queued == 0 and now.snapshot_bytes == kept > 0
+        assert now.steps == SHORT.steps
         wait(lambda: not lives(spare))
     finally:
         manager.close()

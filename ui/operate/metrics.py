@@ -113,6 +113,7 @@ def gathered(now: Standing, open_sessions: int) -> Iterator[Metric]:
     yield workers
     yield memory
     yield Gauge("glassformer_server_bytes", "Resident memory of the server", value=own_bytes())
+    yield Gauge("glassformer_steps", "Steps done by all runs that are kept", value=now.steps)
     yield Gauge("glassformer_snapshot_bytes", "Snapshots of runs on disk", value=now.snapshot_bytes)
 
 

@@ -15,10 +15,11 @@ def measure(heard: Callable[[str, float], None]) -> None:
     inside = ScriptRunner._run_script
 
     def measured(self: ScriptRunner, rerun_data: Any) -> None:
+        what = "fragment" if rerun_data.fragment_id_queue else "page"  # the run empties that list
         begun = time.perf_counter()
         try:
             inside(self, rerun_data)
         finally:
-            heard("fragment" if rerun_data.fragment_id_queue else "page", time.perf_counter() - begun)
+            heard(what, time.perf_counter() - begun)
 
     ScriptRunner._run_script = measured  # type: ignore[method-assign]

@@ -134,11 +134,12 @@ def test_the_next_one_is_a_held_out_text(run: str) -> None:
     assert button.click().run().text_area[0].value == HELD[0][0]
 
 
-def test_the_scores_beside_those_who_know_less(run: str) -> None:
+@pytest.mark.parametrize("step", STEPS)
+def test_the_scores_beside_those_who_know_less(run: str, step: int) -> None:
     """Naive Bayes by hand: Romeo says "ay" thrice, Leontes "me" once; half a time more of the two words."""
-    page = opened(speaks_model=run, step="25", speaks_text="ay", measure="true")
+    page = opened(speaks_model=run, step=str(step), speaks_text="ay", measure="true")
     (table,) = page.table
-    right = [LABELS[int(shares(25, tuple(text.split())).argmax())] == who for text, who, _ in HELD]
+    right = [LABELS[int(shares(step, tuple(text.split())).argmax())] == who for text, who, _ in HELD]
     often = [who == "ROMEO" for _, who, _ in HELD]
     counted = []
     for text, who, _ in HELD:
@@ -148,6 +149,7 @@ def test_the_scores_beside_those_who_know_less(run: str) -> None:
             for word in text.split():
                 chances[name] *= (said_words.count(word[0]) + 0.5) / (len(said_words) + 0.5 * 2)
         counted.append(max(chances, key=chances.__getitem__) == who)
+    assert counted == [True, False, False] and often == [True, False, True]
     for row, found in zip((1, 2, 3), (often, counted, right), strict=True):
         wanted = [sum(found) / 3, sum(found[:2]) / 2, float(found[2])]
         assert list(table.value.iloc[row]) == [f"{one:.1%}" for one in wanted]

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from benchmarks.load import Operator, Tally, attend, server, tour
 from benchmarks.visitor import Broken, Visitor
+from engine.service.profiles import PROFILES
 from tests.engine.running import workers_of
 
 KILL, TEAR, BREAK = (
@@ -26,7 +27,7 @@ KILL, TEAR, BREAK = (
     20.0,
     60.0,
 )  # seconds between two workers killed, tabs torn away, trainings that break
-SETTLE = 300.0  # seconds after which everything must have been given back (sessions are kept for two minutes)
+SESSION = 180.0  # seconds: Streamlit keeps a torn one for two minutes
 SLACK = {
     "workers": 0,
     "files": 2,
@@ -102,7 +103,9 @@ async def spoil(address: str, until: float, operator: Operator) -> int:
     return int(most - before)
 
 
-async def soak(address: str, operator: Operator, process: int, sessions: int, seconds: float) -> bool:
+async def soak(
+    address: str, operator: Operator, process: int, sessions: int, seconds: float, settle: float
+) -> bool:
     """The whole. Whether everything was given back, and nobody saw an error."""
     home, tally = Path(f"/proc/{process}/environ"), Tally()
     environment = home.read_bytes().split(b"\0")
@@ -121,7 +124,7 @@ async def soak(address: str, operator: Operator, process: int, sessions: int, se
     print(tally.table())
     print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
     print(f"killed workers: {killed}; failed runs seen at once: {failed}")
-    left = time.monotonic() + SETTLE
+    left = time.monotonic() + settle
     while time.monotonic() < left and operator.read()["glassformer_sessions"]:
         await asyncio.sleep(2)
     while time.monotonic() < left and "grown" in table(before, held(process, folder)):
@@ -136,9 +139,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--sessions", type=int, default=20)
     parser.add_argument("--profile", default="hosted")
+    parser.add_argument(
+        "--settle", type=float, help="seconds to wait at the end (first: until runs are forgotten)"
+    )
     given = parser.parse_args()
+    settle = PROFILES[given.profile].forget_seconds + SESSION if given.settle is None else given.settle
     with server(given.profile) as (address, operator, process):
-        fine = asyncio.run(soak(address, operator, process, given.sessions, given.minutes * 60))
+        fine = asyncio.run(soak(address, operator, process, given.sessions, given.minutes * 60, settle))
     sys.exit(not fine)
 
 

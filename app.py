@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui import guard, server, site, state, widgets
+from ui.operate import health
 from ui.players import served
 from ui.stage.draw import URL, draw_stage
 from ui.status import sidebar_status
@@ -58,7 +59,11 @@ def route() -> None:
 
 if get_script_run_ctx(suppress_warning=True) is None:
     app = st.App(
-        __file__, lifespan=server.lifespan, middleware=guard.middleware(), on_script_error=server.told
+        __file__,
+        lifespan=server.lifespan,
+        middleware=guard.middleware(),
+        routes=health.routes(),
+        on_script_error=server.told,
     )
 else:
     route()

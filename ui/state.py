@@ -29,6 +29,13 @@ def profile() -> Profile:
     return profiles.current()
 
 
+def published() -> list[str]:
+    """The models of others that lie here: none where the limits of this server leave no room for any."""
+    from engine.pretrained import sources
+
+    return sources.available() if profile().max_pretrained else []
+
+
 def manager() -> RunManager:
     """The one run manager of this server process: made by the server's lifespan (ui.server), or when it is
     first asked for where there is none, as in a test of one page.
@@ -56,6 +63,7 @@ def _make_manager() -> RunManager:
     import threadpoolctl
     import torch
 
+    from engine.service import cluster
     from engine.service.manager import RunManager
 
     # If any thread of this process ran a multi-threaded op, loops in other threads would drop to half speed.
@@ -63,6 +71,9 @@ def _make_manager() -> RunManager:
     # NumPy's second thread mostly waits, and takes the core from the browser or a training: 0.8 instead of
     # 4.3 ms for the map of 65 tokens.
     threadpoolctl.threadpool_limits(1, user_api="blas")
+    if where := cluster.address():
+        nodes = cluster.Cluster(where)
+        return RunManager(nodes.profile(profile()), opener=nodes.open, address=address)
     return RunManager(profile(), address=address)
 
 

@@ -26,7 +26,9 @@ from engine.service.names import clean_name, free_name
 from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
 from engine.service.scheduler import Scheduler
+from engine.service.standing import Standing, standing
 from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Status
+from engine.service.transport import Opener, Pipe
 from engine.training.records import TrainState
 
 __all__ = ["RunManager", "RunSpec", "RunView", "Status"]
@@ -42,13 +44,14 @@ class RunManager:
         *,
         clock: Callable[[], float] = time.monotonic,
         spare: bool = True,
+        opener: Opener = Pipe,
         address: Callable[[], str] = lambda: "",
     ) -> None:
-        """Its files lie in a folder of its own in `folder`. `address` tells the network address of whoever
-        asks for something now, empty where it is not known. Raises RunError when no folder can be made.
+        """Its files lie in a new folder in `folder`; `opener` starts workers; `address` tells the network
+        address of whoever asks now, empty where unknown. Raises RunError when no folder can be made.
         """
         self._address, self._starts = address, Starts()
-        self._inside = Scheduler(profile, folder, clock, spare)
+        self._inside = Scheduler(profile, folder, clock, spare, opener)
         self._finalizer = weakref.finalize(self, self._inside.shutter())
 
     @property
@@ -262,8 +265,7 @@ class RunManager:
         with self._inside.lock:
             return Found(self._inside.runs.get(run_id), step)
 
-    # Steering a run; RunError for somebody who did not start it, or when its state does not allow it
-    # -------------------
+    # Steering a run; RunError where it is not yours, or its state does not allow it -------------
 
     def pause(self, run_id: str, owner: str) -> None:
         """Before the next step. It gives up its place, and stays paused whoever watches."""
@@ -298,11 +300,8 @@ class RunManager:
         """A new peak for AdamW from the next step on (Muon's moves in proportion); kept when an ended run is
         continued.
         """
-        if not (
-            isinstance(learning_rate, int | float)
-            and math.isfinite(learning_rate)
-            and 0 <= learning_rate <= 1e6
-        ):
+        rate = learning_rate
+        if not (isinstance(rate, int | float) and math.isfinite(rate) and 0 <= rate <= 1e6):
             raise ConfigError("learning_rate", learning_rate, "must be between 0 and 1e+06")
         with self._inside.lock:
             run = self._owned(run_id, owner)
@@ -342,6 +341,10 @@ class RunManager:
         alive = self._inside.workers.alive()
         return [Process(w.pid, tuple(job.run for job in w.jobs), w.ready) for w in alive]
 
+    def standing(self) -> Standing:
+        """How many of everything there are now."""
+        return standing(self._inside)
+
     def files(self, run_id: str) -> RunFiles | None:
         """Where a run's files lie; None when there is no such run (any more)."""
         with self._inside.lock:
@@ -362,10 +365,8 @@ class RunManager:
 
     def _free_name(self, name: str, owner: str, own: Run | None = None) -> str:
         """The name, or with a number where another run of this owner has it."""
-        runs = self._inside.runs.values()
-        return free_name(
-            name, {run.listed or run.given for run in runs if run.owner == owner and run is not own}
-        )
+        others = [run for run in self._inside.runs.values() if run.owner == owner and run is not own]
+        return free_name(name, {run.listed or run.given for run in others})
 
     def _owned(self, run_id: str, owner: str, active: bool = False) -> Run:
         with self._inside.lock:

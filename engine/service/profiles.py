@@ -67,6 +67,7 @@ class Profile:
     max_race: int = 8  # runs in one race
     max_race_seconds: float = 3600.0  # of all its runs, where their budget is time
     max_paused: int = 4  # paused processes kept alive; older ones are saved and ended, and go on from there
+    spares: int = 1  # warm processes beside those; with none, the next is warmed when the last has ended
     max_runs_kept: int = 20  # of one owner, whatever their state
     threads_per_run: int = 1
     lease_seconds: float = 600.0  # unwatched for longer: paused
@@ -80,6 +81,7 @@ class Profile:
     max_download: int = 0  # bytes of a published model that may be fetched when a button is pressed
     may_open_files: bool = False  # of this machine, by their path
     max_export: int = 4 * GB  # bytes of weights that are packed for a download
+    public: bool = False  # strangers look at it, and are not told what its files and its code say
 
     @property
     def max_upload_mb(self) -> int:
@@ -91,7 +93,7 @@ class Profile:
     @property
     def max_workers(self) -> int:
         """Processes alive at a time, whatever they do: those that train, those that wait, and the spare."""
-        return self.max_runs + self.max_beside + self.max_paused + 1
+        return self.max_runs + self.max_beside + self.max_paused + self.spares
 
     def threads(self, pair: bool) -> int:
         """Of one run; the two of a pair share those of one."""
@@ -150,6 +152,36 @@ PROFILES: dict[str, Profile] = {
         max_worker_bytes=3 * GB // 2,
         max_pretrained=200_000_000,
         max_export=128 * MB,
+        public=True,
+    ),
+    # One gigabyte for all: the server and one process, which trains, or waits for the next training.
+    "small": Profile(
+        "small",
+        max_parameters=1_000_000,
+        max_steps=2_000,
+        max_text=200_000,
+        max_watched=100_000,
+        max_context=256,
+        max_batch_tokens=2_304,
+        max_vocabulary=1_024,
+        max_runs=1,
+        max_beside=0,
+        max_queued=10,
+        max_queued_each=2,
+        max_race=4,
+        max_race_seconds=60.0,
+        max_paused=0,
+        spares=0,
+        max_runs_kept=6,
+        threads_per_run=1,
+        lease_seconds=15.0,
+        forget_seconds=900.0,
+        snapshot_bytes=48 * MB,
+        snapshot_bytes_total=256 * MB,
+        max_worker_bytes=464 * MB,
+        max_pretrained=0,
+        max_export=16 * MB,
+        public=True,
     ),
 }
 

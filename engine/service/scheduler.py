@@ -15,17 +15,14 @@ from engine.service import admission, budgets, places, protocol
 from engine.service.housekeeping import Housekeeping, shut
 from engine.service.processes import Job, NoProcess, Seat, Worker, Workers, describe_exit
 from engine.service.profiles import GB, Profile
+from engine.service.sentences import FROZEN, LATE, MOVED, NOT_SAVED, REPLACED, UNWATCHED
 from engine.service.snapshots import Saved, Store, clear_partial
 from engine.service.state import End, Run
+from engine.service.transport import Opener
 from engine.training.records import Done
 
 STOP_GRACE = 30.0  # seconds that a worker has for its last look before it is ended by force
-UNWATCHED = "Paused because nobody was watching. It goes on by itself as soon as somebody looks."
-FROZEN = "The process of the training did not answer any more, and was ended."
-LATE = "The training did not stop in time, and its process was ended."
 MAX_MOVES = 5  # of one run: a training that stops every process that it gets must not go on
-REPLACED = "At step {step:,} its process did not answer any more: another one went on from step {newest:,}."
-NOT_SAVED = "It could not be saved in time, so it goes on from its last snapshot."
 
 
 class Scheduler:
@@ -34,7 +31,7 @@ class Scheduler:
     """
 
     def __init__(
-        self, profile: Profile, folder: Path | None, clock: Callable[[], float], spare: bool
+        self, profile: Profile, folder: Path | None, clock: Callable[[], float], spare: bool, opener: Opener
     ) -> None:
         self.profile, self.clock = profile, clock
         self.lock = threading.RLock()
@@ -43,9 +40,8 @@ class Scheduler:
         self.seen: dict[str, float] = {}  # owner -> when last heard of
         self.closed = False
         self.store = Store(folder)
-        self.workers = Workers(
-            profile.threads_per_run, profile.max_workers, spare, self._on_message, self._on_exit
-        )
+        size = profile.threads_per_run, profile.max_workers
+        self.workers = Workers(*size, spare, self._on_message, self._on_exit, opener)
         self.workers.keep_spare(idle=True)
         self._housekeeping = Housekeeping(self.tick)
 
@@ -160,6 +156,7 @@ class Scheduler:
                 ) from None
             self._park(but=run)
         if run.seat is not None:
+            run.due = max(run.due, run.step) + 1  # until then its process is not ended for being idle
             run.seat.send(protocol.OneStep())
 
     def _park(self, but: Run | None = None) -> None:
@@ -369,12 +366,13 @@ class Scheduler:
         elif run.seat is None or run.seat.worker is seat.worker:
             clear_partial(job.folder)
         if run is not None and run.seat == seat:
-            if not seat.worker.frozen:
-                self.fail(run, describe_exit(code, seat.worker.last_words()), lost=True)
+            worker = seat.worker
+            if not worker.frozen and not worker.vanished:
+                self.fail(run, describe_exit(code, worker.last_words()), lost=True)
             elif run.stopping:
                 self.end(run, "stopped", LATE)
             elif run.moves < MAX_MOVES:
-                self._move(run, REPLACED)
+                self._move(run, MOVED if worker.vanished else REPLACED)
             else:
                 self.fail(run, FROZEN, lost=True)
 

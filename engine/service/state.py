@@ -10,6 +10,7 @@ from typing import Literal
 from engine.config import ModelConfig, TrainConfig
 from engine.faults import parts_of
 from engine.service.changes import Change, budget, changed_name
+from engine.service.events import brief, note
 from engine.service.history import History, HistoryLog, best
 from engine.service.processes import Seat
 from engine.service.protocol import Train
@@ -182,6 +183,7 @@ class Run:
     stop_by: float | None = None  # when a process that was asked to stop is ended by force
     paused_at: float = 0.0
     moves: int = 0  # to another process, because its own was lost
+    due: int = 0  # the step that it was asked to reach while paused
     history: HistoryLog = field(default_factory=HistoryLog)
     snapshots: dict[int, Saved] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -225,8 +227,8 @@ class Run:
     @property
     def waits(self) -> bool:
         """Whether it is paused and its process, which lives, is not asked for anything."""
-        asked = self.stop_by is not None and not self.parking
-        return self.seat is not None and self.idle and self.status == "paused" and not asked
+        idle = self.seat is not None and self.idle and self.step >= self.due
+        return idle and self.status == "paused" and not self.stopping
 
     @property
     def takes_a_place(self) -> bool:
@@ -239,12 +241,11 @@ class Run:
         return self.takes_a_place and self.status != "paused"
 
     def become(self, status: Status, message: str = "", *, by_lease: bool = False) -> None:
-        """The one way from a status to another. Raises ValueError where FOLLOWS knows no such way, which is a
-        fault of the caller.
-        """
+        """The one way from a status to another. Raises ValueError where FOLLOWS knows no such way."""
         if status not in FOLLOWS[self.status]:
             raise ValueError(f"a run that is {self.status} cannot become {status}")
         self.status, self.message, self.by_lease = status, message, by_lease
+        note("run", run=brief(self.id), status=status, step=self.step, parameters=self.parameters)
         self.changed()
 
     def changed(self) -> None:
@@ -261,9 +262,8 @@ class Run:
     def begin(self) -> None:
         """A process is given to it, which goes on from the newest snapshot; a paused run's begins paused."""
         self.history.truncate(-1 if self.newest is None else self.newest)
-        self.step, self.idle = self.newest or 0, self.status == "paused"
-        # what was changed after that snapshot is true from there on now
-        self.changes = [replace(c, step=min(c.step, self.step)) for c in self.changes]
+        self.step, self.idle, self.due = self.newest or 0, self.status == "paused", 0
+        self.changes = [replace(c, step=min(c.step, self.step)) for c in self.changes]  # true from there on
         if self.status == "queued":
             self.become("starting")
         self.changed()

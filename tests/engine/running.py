@@ -15,9 +15,9 @@ from typing import Any
 
 from engine.config import ModelConfig, TrainConfig
 from engine.service.manager import RunManager, RunSpec, RunView
-from engine.service.processes import ROOT
 from engine.service.profiles import PROFILES, Profile
 from engine.service.state import RunFiles
+from engine.service.transport import ROOT
 
 TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind at all. " * 8
 MODEL = ModelConfig(vocab_size=len(set(TEXT)), context=8, d_model=16, n_layers=1, n_heads=2)
@@ -51,7 +51,7 @@ class Clock:
         return self.now
 
 
-def wait(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+def wait(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
     """The first true value of `condition`; fails after a while."""
     until = time.monotonic() + seconds
     while not (value := condition()):
@@ -94,9 +94,13 @@ def settled(manager: RunManager, run_id: str) -> RunView:
 
 
 def pid(manager: RunManager, run_id: str) -> int:
-    """Of the process that does a run's training."""
-    (process,) = [process for process in manager.processes() if run_id in process.runs]
-    return process.pid
+    """Of the process that does a run's training, once it is known (on another machine it has to be told)."""
+
+    def known() -> int:
+        (process,) = [process for process in manager.processes() if run_id in process.runs]
+        return process.pid
+
+    return wait(known)
 
 
 def warm_spare(manager: RunManager) -> int:

@@ -46,12 +46,12 @@ ME = "me"
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
+def make(tmp_path: Path, transport: dict[str, Any]) -> Iterator[Callable[..., RunManager]]:
     made: list[RunManager] = []
 
     def make(**fields: Any) -> RunManager:
         spare = fields.pop("spare", False)
-        made.append(RunManager(replace(PROFILE, **fields), tmp_path, spare=spare))
+        made.append(RunManager(replace(PROFILE, **fields), tmp_path, spare=spare, **transport))
         return made[-1]
 
     yield make

@@ -12,7 +12,7 @@ from typing import IO, Any
 import pytest
 
 from engine.errors import ConfigError, CorpusError
-from engine.service.processes import ROOT, describe_exit
+from engine.service.processes import describe_exit
 from engine.service.protocol import (
     Alive,
     Command,
@@ -36,6 +36,7 @@ from engine.service.protocol import (
     load_command,
     load_message,
 )
+from engine.service.transport import ROOT
 from engine.service.worker import Outbox, explain
 from engine.training.records import Done, Evaluation, HeadScores, Record, Sample, Snapshot, Step, TrainState
 from tests.engine.running import MODEL, SHORT, TEXT

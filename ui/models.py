@@ -153,7 +153,10 @@ def _missing(name: str) -> str:
                 " Cross-attention shows it"
             )
         if view is not None and view.spec.kind is LABELS:
-            return "That run gives a label and writes no text, which this page is about: Train shows it"
+            return (
+                "That run gives a label and writes no text, which this page is about: Families, Who speaks,"
+                " shows it"
+            )
         return "That run is not on this server (any more)"
     known = sources.KNOWN.get(name.removeprefix(PRETRAINED)) if name.startswith(PRETRAINED) else None
     return f"{known.short} is not on this server" if known else "There is no such model"

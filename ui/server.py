@@ -28,6 +28,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     PagesManager.uses_pages_directory = False
     log.arrange()
     _hide_traces(state.profile())
+    config.set_option("server.maxUploadSize", state.profile().max_upload_mb)
     served.ensure_static()
     await anyio.to_thread.run_sync(state.manager)
     _settle()
@@ -40,6 +41,16 @@ async def lifespan(_: object) -> AsyncIterator[None]:
         unserve()
         await anyio.to_thread.run_sync(slow.leave_all)
         await anyio.to_thread.run_sync(state.close_manager)
+
+
+def told(error: Exception) -> bool:
+    """What nobody else caught (a callback, the router itself): a sentence with a number, and the trace in the
+    log under that number. True: Streamlit shows nothing of its own.
+    """
+    from ui.look import failed
+
+    failed(error)
+    return True
 
 
 def _hide_traces(profile: Profile) -> None:

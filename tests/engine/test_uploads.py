@@ -25,9 +25,9 @@ from engine.config import ModelConfig, TrainConfig
 from engine.errors import CheckpointError, ConfigError
 from engine.ledger import parameter_formula
 from engine.model import build
-from engine.service.processes import ROOT
 from engine.service.profiles import GB, MB, PROFILES, check, check_model
 from engine.service.state import RunSpec
+from engine.service.transport import ROOT
 from engine.tokenizers.char import CharTokenizer
 
 LETTERS = CharTokenizer("ab")

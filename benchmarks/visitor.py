@@ -17,7 +17,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 
 CHOICES = ("slider", "selectbox", "radio", "checkbox", "button_group", "number_input")
 PATIENCE = 60.0  # seconds for one answer
-GONE = 10.0  # seconds for that of a fragment
+GONE = 4.0  # seconds for that of a fragment
 MAX_MESSAGE = 64 * 2**20  # bytes
 
 

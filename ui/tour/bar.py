@@ -46,7 +46,7 @@ def start(course: Course) -> None:
 
 def missing(course: Course) -> list[str]:
     """The models that scenes of it show and this server has not."""
-    here = sources.available()
+    here = state.published()
     names = [name.removeprefix(_PRETRAINED) for name in course.models if name.startswith(_PRETRAINED)]
     return [
         sources.KNOWN[name].title if name in sources.KNOWN else name for name in names if name not in here
@@ -99,7 +99,7 @@ def _told(course: Course, at: int) -> dict[str, Any]:
 def _said(scene: Scene) -> str:
     """What the scene says; where its model is not here, that."""
     name = scene.model.removeprefix(_PRETRAINED)
-    if not scene.model.startswith(_PRETRAINED) or name in sources.available():
+    if not scene.model.startswith(_PRETRAINED) or name in state.published():
         return scene.text
     title = sources.KNOWN[name].title if name in sources.KNOWN else name
     return f"This scene shows {title}, which is not installed here: another model stands in. {scene.text}"
